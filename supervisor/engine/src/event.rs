@@ -1,0 +1,181 @@
+//! What a run tells whoever watches. Typed: names, texts and signs belong to the wire binding alone.
+
+use serde::{Deserialize, Serialize};
+
+use crate::form::Form;
+use crate::plan::{PlanCause, PlanStep};
+use crate::state::{AgentName, CallId};
+
+/// One event of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunEvent {
+    /// Whose event it is: empty for the agent that the user talks to, else the agents on the way down to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub path: Vec<AgentName>,
+    /// What happened.
+    pub kind: EventKind,
+}
+
+impl RunEvent {
+    /// An event of the agent that the user talks to.
+    pub const fn own(kind: EventKind) -> Self {
+        Self { path: Vec::new(), kind }
+    }
+
+    /// The same event, told by the agent that delegated to `agent`.
+    #[must_use]
+    pub fn within(mut self, agent: &AgentName) -> Self {
+        self.path.insert(0, agent.clone());
+        self
+    }
+
+    /// The agent whose event it is, if not the one that the user talks to.
+    pub fn agent(&self) -> Option<&AgentName> {
+        self.path.last()
+    }
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum EventKind {
+    /// The model said something.
+    Text {
+        /// The new text; never empty.
+        text: String,
+        /// What it is part of.
+        role: TextRole,
+    },
+    /// The text of the turn under way is void: the turn starts again.
+    TextReset,
+    /// The model began to write its final answer (structured mode).
+    Composing,
+    /// A tool call began.
+    ToolStarted {
+        /// The call.
+        call: CallId,
+        /// The tool.
+        tool: String,
+    },
+    /// A tool call ended. Every start has exactly one end.
+    ToolFinished {
+        /// The call.
+        call: CallId,
+        /// The tool.
+        tool: String,
+        /// How it ended.
+        end: CallEnd,
+        /// What it returned, for those who show it; cut to a fixed size.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        output: Option<String>,
+    },
+    /// A task was handed to another agent.
+    DelegationStarted {
+        /// The call.
+        call: CallId,
+        /// The agent.
+        agent: AgentName,
+    },
+    /// The agent is done. Every start has exactly one end.
+    DelegationFinished {
+        /// The call.
+        call: CallId,
+        /// The agent.
+        agent: AgentName,
+        /// How it ended.
+        end: CallEnd,
+        /// Its answer, or the reason of its failure.
+        text: String,
+    },
+    /// A step of the model's own to-do list began.
+    TodoStarted {
+        /// The step's text.
+        content: String,
+    },
+    /// A step of the model's own to-do list is done.
+    TodoFinished {
+        /// The step's text.
+        content: String,
+    },
+    /// The plan, whole, after a change.
+    Plan {
+        /// All steps, in order.
+        steps: Vec<PlanStep>,
+        /// Why it is told.
+        cause: PlanCause,
+        /// Whether this is the run's first.
+        first: bool,
+    },
+    /// The run stops until a human answers.
+    InputRequired {
+        /// The question.
+        form: Form,
+    },
+    /// The run is over.
+    Finished {
+        /// How it ended.
+        outcome: Outcome,
+    },
+}
+
+/// What a piece of text is part of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TextRole {
+    /// The final answer.
+    Answer,
+    /// What the model says on the way, between calls.
+    Narration,
+    /// Either; the model has not marked it.
+    Plain,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallEnd {
+    /// Well.
+    Completed,
+    /// Badly.
+    Failed,
+    /// It was stopped.
+    Canceled,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum Outcome {
+    /// With an answer.
+    Completed {
+        /// The whole answer; empty if there is none.
+        text: String,
+        /// Where it comes from.
+        origin: AnswerOrigin,
+    },
+    /// Without one.
+    Failed {
+        /// Why, for people.
+        reason: String,
+    },
+    /// It was cancelled.
+    Canceled,
+    /// It waits for a human; [`EventKind::InputRequired`] was told just before.
+    InputRequired,
+}
+
+/// Where a final answer comes from (upstream contract 3.6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerOrigin {
+    /// The response tool (path A).
+    Structured,
+    /// Text after the marker (path B).
+    Marked,
+    /// Clean model text, or the words of the one agent that was asked (path C).
+    Model,
+    /// Model text after several agents were asked (path C).
+    Synthesis,
+    /// The run was cut short; this is what there is (path C).
+    Partial,
+}

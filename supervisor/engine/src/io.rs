@@ -1,0 +1,262 @@
+//! What goes into a decision and what comes out of it.
+
+use std::sync::Arc;
+
+use caipe_model::{Completion, Message, ModelError};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::event::RunEvent;
+use crate::form::{Decision, Form};
+use crate::state::{Abilities, AgentName, CallId, RunState};
+
+/// Something happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "input", rename_all = "snake_case")]
+pub enum Input {
+    /// A person, or a delegating agent, says something: a run begins.
+    Message {
+        /// What is said.
+        message: Arc<Message>,
+        /// What the agent may do in this run.
+        abilities: Abilities,
+    },
+    /// The set of tools or agents changed while the run is under way.
+    Abilities {
+        /// What the agent may do from now on.
+        abilities: Abilities,
+    },
+    /// A piece of the model's turn.
+    ModelDelta {
+        /// The turn's number; pieces of any other turn are ignored.
+        turn: u32,
+        /// The piece.
+        delta: ModelDelta,
+    },
+    /// The model's turn is complete.
+    ModelFinished {
+        /// The turn's number.
+        turn: u32,
+        /// What it said.
+        completion: Completion,
+    },
+    /// The model's turn failed, after whatever retries the model layer makes.
+    ModelFailed {
+        /// The turn's number.
+        turn: u32,
+        /// Why.
+        error: ModelFailure,
+    },
+    /// A tool answered or failed.
+    ToolFinished {
+        /// Which call.
+        call: CallId,
+        /// How it went.
+        output: ToolOutput,
+    },
+    /// News of a delegation.
+    Delegate {
+        /// Which call.
+        call: CallId,
+        /// The news.
+        update: DelegateUpdate,
+    },
+    /// A human answered.
+    Decided {
+        /// One decision per waiting call, in call order; the last one counts for any further call.
+        decisions: Vec<Decision>,
+    },
+    /// The run shall stop.
+    Cancel,
+    /// The process that ran this died; this one takes over from what was saved.
+    Recovered,
+    /// The run's time is up: answer from what there is.
+    Deadline,
+}
+
+/// A piece of a model turn, as far as the engine cares.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "delta", rename_all = "snake_case")]
+pub enum ModelDelta {
+    /// Text.
+    Text {
+        /// The new text.
+        text: String,
+    },
+    /// A call begins.
+    CallStart {
+        /// The call's id.
+        id: CallId,
+        /// The tool's name.
+        name: String,
+    },
+    /// More of a call's arguments.
+    CallArguments {
+        /// The call's id.
+        id: CallId,
+        /// The new piece of JSON text.
+        text: String,
+    },
+}
+
+/// A failed model turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelFailure {
+    /// What kind.
+    pub kind: caipe_model::ModelErrorKind,
+    /// What happened, for people.
+    pub message: String,
+}
+
+impl From<&ModelError> for ModelFailure {
+    fn from(error: &ModelError) -> Self {
+        Self { kind: error.kind, message: error.to_string() }
+    }
+}
+
+/// How a tool call ended at the edge.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolOutput {
+    /// What the model reads.
+    pub content: String,
+    /// Whether the call failed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_error: bool,
+}
+
+/// News of a delegation, the same from either home.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "update", rename_all = "snake_case")]
+pub enum DelegateUpdate {
+    /// A remote agent accepted the task.
+    Accepted {
+        /// The remote task.
+        task: String,
+        /// The remote conversation.
+        context: String,
+    },
+    /// An in-process agent's state, to be saved with ours.
+    Checkpoint {
+        /// The agent's state.
+        frame: Box<RunState>,
+    },
+    /// Something that the agent did, for whoever watches.
+    Event {
+        /// As the agent itself told it.
+        event: RunEvent,
+    },
+    /// It asks the user.
+    Asks {
+        /// The question.
+        form: Form,
+    },
+    /// It ended.
+    Finished {
+        /// How.
+        outcome: DelegationOutcome,
+    },
+}
+
+/// How a delegation ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum DelegationOutcome {
+    /// With an answer.
+    Completed {
+        /// The answer.
+        text: String,
+    },
+    /// Without one.
+    Failed {
+        /// Why, for people and for the model.
+        reason: String,
+    },
+    /// It was cancelled.
+    Canceled,
+}
+
+/// What shall be done, in this order.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// Tell whoever watches.
+    Emit(RunEvent),
+    /// Ask the model to go on from `RunState::messages`.
+    CallModel {
+        /// The turn's number, to be handed back with what the model says.
+        turn: u32,
+        /// Whether it may call tools; if not, it must answer.
+        tools: bool,
+    },
+    /// Run a tool. All `CallTool` and `Delegate` effects of one decision run at once.
+    CallTool {
+        /// The call's id.
+        call: CallId,
+        /// The tool's name.
+        tool: String,
+        /// Its arguments.
+        arguments: Value,
+    },
+    /// Hand a task to another agent.
+    Delegate {
+        /// The call's id.
+        call: CallId,
+        /// Which agent.
+        agent: AgentName,
+        /// What to do.
+        prompt: String,
+        /// Where it stood, if it does not start anew.
+        resume: Option<Resume>,
+    },
+    /// Stop whatever runs for these calls, at the peer too.
+    Abort {
+        /// The calls.
+        calls: Vec<CallId>,
+    },
+    /// The run is over; the event that says how was emitted just before.
+    Finish,
+}
+
+/// Where a delegation stood when its run stopped.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Resume {
+    /// [`CallStatus::Remote`](crate::CallStatus::Remote), [`CallStatus::Nested`](crate::CallStatus::Nested) or nothing saved.
+    pub from: Option<ResumePoint>,
+    /// What the human said, if that is what it waited for.
+    pub decision: Option<Decision>,
+}
+
+/// The saved state of a delegation.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ResumePoint {
+    /// A remote task.
+    Remote {
+        /// The remote task.
+        task: String,
+        /// The remote conversation.
+        context: String,
+    },
+    /// An in-process agent's state.
+    Nested(Box<RunState>),
+}
+
+/// What must be kept of an input for a crash to lose nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// Nothing but the events it caused: it happens again after a crash.
+    Events,
+    /// The input itself, appended to what is saved; applying it again gives the same state.
+    Append,
+    /// The whole state.
+    Snapshot,
+}
+
+impl Input {
+    /// What must be kept of this input.
+    pub fn durability(&self) -> Durability {
+        match self {
+            Self::ModelDelta { .. } | Self::Delegate { update: DelegateUpdate::Event { .. }, .. } => Durability::Events,
+            Self::ToolFinished { .. } | Self::Delegate { .. } => Durability::Append,
+            _ => Durability::Snapshot,
+        }
+    }
+}

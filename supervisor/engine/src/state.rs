@@ -1,0 +1,239 @@
+//! Everything that one run knows: plain data, saved and loaded as it stands.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use caipe_model::{Message, ToolResult, Usage};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::form::Form;
+use crate::plan::Plan;
+use crate::text::AnswerText;
+
+/// The name of an agent: trimmed, in lower case.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub struct AgentName(Arc<str>);
+
+impl AgentName {
+    /// The normal form of a name.
+    pub fn new(name: &str) -> Self {
+        Self(name.trim().to_lowercase().into())
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for AgentName {
+    fn from(name: String) -> Self {
+        Self::new(&name)
+    }
+}
+
+impl From<AgentName> for String {
+    fn from(name: AgentName) -> Self {
+        name.0.as_ref().into()
+    }
+}
+
+impl std::fmt::Display for AgentName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The id of a tool call, unique within its frame.
+pub type CallId = String;
+
+/// The state of one agent's conversation and of the run that is under way in it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunState {
+    /// Whose run this is.
+    pub agent: AgentName,
+    /// What this agent may do, as of the newest input that said so.
+    pub abilities: Abilities,
+    /// The conversation, oldest first.
+    pub messages: Vec<Arc<Message>>,
+    /// The virtual files of the conversation, by path.
+    pub files: BTreeMap<String, String>,
+    /// The plan of the run.
+    pub plan: Plan,
+    /// Where the run stands.
+    pub phase: Phase,
+    /// The calls of the newest assistant message, in the order it asked for them.
+    pub calls: Vec<PendingCall>,
+    /// The text of the run so far.
+    pub text: AnswerText,
+    /// What was spent in this run.
+    pub counters: Counters,
+    /// What the run has been through and must not go through again.
+    pub guards: Guards,
+}
+
+/// What an agent may do. Names only: descriptions and schemas go to the model from the edge.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Abilities {
+    /// The tools that the edge can run.
+    pub tools: BTreeSet<String>,
+    /// The agents that it may delegate to.
+    pub agents: BTreeSet<AgentName>,
+    /// Tools that a human must approve first: exact names or patterns with `*`.
+    pub require_approval: Vec<String>,
+    /// How the final answer is told from the rest.
+    pub answer: AnswerMode,
+    /// Whether the agent may ask the user with a form.
+    pub forms: bool,
+    /// The run's limits.
+    pub limits: Limits,
+}
+
+/// How a model marks its final answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerMode {
+    /// It calls the response tool (`USE_STRUCTURED_RESPONSE=true`, upstream contract 3.6).
+    #[default]
+    Structured,
+    /// It writes `[FINAL ANSWER]` first (`USE_STRUCTURED_RESPONSE=false`).
+    Marker,
+    /// Its text without calls is the answer; what sub-agents do.
+    Plain,
+}
+
+/// The limits of one run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Limits {
+    /// Most steps; a model turn is one, a round of tools is one (`LANGGRAPH_RECURSION_LIMIT`).
+    pub steps: u32,
+    /// Model turns in a row that may bring neither text nor a call.
+    pub empty_turns: u32,
+    /// Size in tokens that the conversation may have before old parts are dropped (`MAX_CONTEXT_TOKENS`).
+    pub context_tokens: u64,
+    /// Newest messages that trimming never touches (`MIN_MESSAGES_TO_KEEP`).
+    pub keep_messages: usize,
+    /// Characters of one tool result that the model gets to read (`MAX_TOOL_OUTPUT_CHARS`).
+    pub tool_output_chars: usize,
+    /// Most virtual files (`MAX_VIRTUAL_FILES`).
+    pub files: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { steps: 500, empty_turns: 3, context_tokens: 100_000, keep_messages: 4, tool_output_chars: 50_000, files: 1000 }
+    }
+}
+
+/// Where a run stands.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "phase", rename_all = "snake_case")]
+pub enum Phase {
+    /// No run is under way.
+    #[default]
+    Idle,
+    /// The model is asked; the number is that of [`Effect::CallModel`](crate::Effect::CallModel).
+    Model {
+        /// The turn's number.
+        turn: u32,
+    },
+    /// Calls are under way, or wait for a human.
+    Calls,
+    /// The run ended while calls wait for a human; their decision starts it again.
+    Waiting,
+}
+
+/// A call that the model asked for, until its result is in the conversation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PendingCall {
+    /// The call's id.
+    pub id: CallId,
+    /// The tool's name.
+    pub name: String,
+    /// Its arguments, parsed.
+    pub arguments: Value,
+    /// Who answers it.
+    pub kind: CallKind,
+    /// How far it is.
+    pub status: CallStatus,
+}
+
+/// Who answers a call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum CallKind {
+    /// The edge runs a tool.
+    Tool,
+    /// Another agent.
+    Delegation {
+        /// Which one.
+        agent: AgentName,
+    },
+    /// A human fills in a form.
+    Ask,
+}
+
+/// How far a call is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum CallStatus {
+    /// Decided, and not yet handed to the edge.
+    Ready,
+    /// At the edge.
+    Running,
+    /// A remote agent has accepted it.
+    Remote {
+        /// The remote task.
+        task: String,
+        /// The remote conversation.
+        context: String,
+    },
+    /// An in-process agent works on it; this is its frame as last saved.
+    Nested {
+        /// The agent's own state.
+        frame: Box<RunState>,
+    },
+    /// A human must answer first.
+    Waiting {
+        /// The question.
+        form: Form,
+        /// What to go on with, once answered.
+        then: Box<CallStatus>,
+    },
+    /// Answered; the result waits for its siblings.
+    Done {
+        /// The result.
+        result: ToolResult,
+    },
+}
+
+/// What a run has spent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Counters {
+    /// Steps so far.
+    pub steps: u32,
+    /// Model turns so far; also numbers them.
+    pub turns: u32,
+    /// Model turns in a row without text or call.
+    pub empty_turns: u32,
+    /// Calls so far, by tool.
+    pub calls: BTreeMap<String, u32>,
+    /// Tokens so far.
+    pub usage: Usage,
+}
+
+/// What a run must not go through twice.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Guards {
+    /// The conversation was trimmed after an overflow.
+    pub trimmed: bool,
+    /// A broken model turn was tried again.
+    pub retried: bool,
+    /// The model was told to answer from what it has.
+    pub last_turn: bool,
+}

@@ -1,0 +1,5 @@
+//! Where conversations, tasks and event logs live.
+
+mod types;
+
+pub use types::{Commit, LoggedEvent, Saved, Snapshot, Store, StoreError, TaskFilter, TaskPhase, TaskRecord};

@@ -1,0 +1,180 @@
+//! The trait that every backend implements, and what goes through it.
+
+use std::fmt;
+
+use async_trait::async_trait;
+use caipe_engine::{Input, RunEvent, RunState};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A place that keeps what must survive the process.
+///
+/// Every backend passes the same contract suite, `contract`.
+#[async_trait]
+pub trait Store: Send + Sync + fmt::Debug {
+    /// A bounded name of the backend, for logs and metrics.
+    fn backend(&self) -> &'static str;
+
+    /// Writes all of it or nothing, and returns once it is durable. Commits that wait at the same time
+    /// may share one write.
+    async fn commit(&self, commit: Commit) -> Result<(), StoreError>;
+
+    /// A conversation as last committed, or `None` if there is none.
+    async fn conversation(&self, context: &str) -> Result<Option<Saved>, StoreError>;
+
+    /// A task, or `None` if there is none.
+    async fn task(&self, id: &str) -> Result<Option<TaskRecord>, StoreError>;
+
+    /// The tasks that match, newest change first.
+    async fn tasks(&self, filter: &TaskFilter) -> Result<Vec<TaskRecord>, StoreError>;
+
+    /// The events of a task with a sequence number above `after`, in order, at most `limit`.
+    async fn events(&self, task: &str, after: u64, limit: usize) -> Result<Vec<LoggedEvent>, StoreError>;
+
+    /// Whether the backend can be reached and written to.
+    async fn healthy(&self) -> Result<(), StoreError>;
+}
+
+/// One atomic write.
+#[derive(Debug, Clone, Default)]
+pub struct Commit {
+    /// The conversation it belongs to.
+    pub context: String,
+    /// The task as it is from now on.
+    pub task: Option<TaskRecord>,
+    /// The whole state of the conversation; replaces what was saved and every append since.
+    pub snapshot: Option<Snapshot>,
+    /// Inputs to apply on top of the newest snapshot, in order. If both are given, the snapshot comes first.
+    pub appends: Vec<Input>,
+    /// Events for the task's log; their sequence numbers are consecutive from `first_seq`.
+    pub events: Vec<RunEvent>,
+    /// The sequence number of the first event; the first of a task is 1.
+    pub first_seq: u64,
+    /// The task that the events belong to; needed if there are any.
+    pub events_of: String,
+}
+
+/// A serialised [`RunState`]. Made where the state lives, so that nobody copies it.
+#[derive(Debug, Clone)]
+pub struct Snapshot(pub(crate) Vec<u8>);
+
+impl Snapshot {
+    /// Serialises a state.
+    pub fn of(state: &RunState) -> Result<Self, StoreError> {
+        serde_json::to_vec(state).map(Self).map_err(|error| StoreError::Encode(error.to_string()))
+    }
+}
+
+/// What was saved of a conversation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Saved {
+    /// The newest snapshot.
+    pub state: RunState,
+    /// What came after it, in order.
+    pub appends: Vec<Input>,
+}
+
+/// An event with its place in the task's log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoggedEvent {
+    /// Its sequence number; the first of a task is 1.
+    pub seq: u64,
+    /// The event.
+    pub event: RunEvent,
+}
+
+/// What is known of a task besides its events.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TaskRecord {
+    /// The task's id.
+    pub id: String,
+    /// The conversation.
+    pub context: String,
+    /// How far it is.
+    pub phase: TaskPhase,
+    /// When it was made.
+    pub created: Timestamp,
+    /// When its phase last changed.
+    pub updated: Timestamp,
+    /// Who may see it; `None` where nobody is told apart.
+    pub owner: Option<String>,
+    /// The trace that it belongs to.
+    pub trace_id: String,
+    /// The message that began it, in the shape of the protocol's canonical model.
+    pub request: Value,
+}
+
+/// How far a task is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskPhase {
+    /// Accepted.
+    Submitted,
+    /// Under way.
+    Working,
+    /// It waits for a human.
+    InputRequired,
+    /// It ended with an answer.
+    Completed,
+    /// It ended without one.
+    Failed,
+    /// It was cancelled.
+    Canceled,
+}
+
+impl TaskPhase {
+    /// Whether nothing more will happen.
+    pub const fn is_terminal(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Canceled)
+    }
+}
+
+/// Which tasks to list.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TaskFilter {
+    /// Only this conversation's.
+    pub context: Option<String>,
+    /// Only those in one of these phases; empty means any.
+    pub phases: Vec<TaskPhase>,
+    /// Only this owner's.
+    pub owner: Option<String>,
+    /// Most of them; 0 means no limit.
+    pub limit: usize,
+    /// How many to skip.
+    pub offset: usize,
+}
+
+/// What a backend can fail with.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum StoreError {
+    /// It cannot be reached or opened.
+    #[error("failed to reach the {backend} store: {reason}")]
+    Unavailable {
+        /// Which backend.
+        backend: &'static str,
+        /// Why.
+        reason: String,
+    },
+    /// It refused a write or a read.
+    #[error("failed to {action} in the {backend} store: {reason}")]
+    Failed {
+        /// Which backend.
+        backend: &'static str,
+        /// What was tried.
+        action: &'static str,
+        /// Why.
+        reason: String,
+    },
+    /// Something cannot be written as JSON.
+    #[error("failed to encode for the store: {0}")]
+    Encode(String),
+    /// What is stored cannot be read back.
+    #[error("failed to read back from the store: {what}: {reason}")]
+    Corrupt {
+        /// What was read.
+        what: String,
+        /// Why it cannot be used.
+        reason: String,
+    },
+}
