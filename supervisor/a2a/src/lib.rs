@@ -1,1 +1,14 @@
-//! .
+//! The A2A protocol, 0.3 and 1.0 at one URL.
+//!
+//! [`model`] is the canonical model, that of 1.0. [`v03`] has the shapes of 0.3 and pure conversions both ways.
+//! [`card`] makes and reads agent cards. [`server`] puts an [`server::Agent`] on an [`axum::Router`];
+//! [`client`] talks to other people's agents. Nothing here knows what an agent does.
+
+pub mod model;
+pub mod server;
+
+mod error;
+mod version;
+
+pub use error::{A2aError, Violation};
+pub use version::ProtocolVersion;

@@ -1,0 +1,77 @@
+//! What a task produces.
+
+use serde::{Deserialize, Serialize};
+
+use super::serde_helpers::null_is_default;
+use super::{Content, Metadata, Part};
+
+/// What a task produces.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Artifact {
+    /// Its id, unique in the task.
+    pub artifact_id: String,
+    /// A name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The content.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub parts: Vec<Part>,
+    /// What else is known of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Metadata>,
+    /// The URIs of extensions that it uses.
+    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    pub extensions: Vec<String>,
+}
+
+impl Artifact {
+    /// An artifact with a name and content.
+    pub fn new(artifact_id: impl Into<String>, name: impl Into<String>, parts: Vec<Part>) -> Self {
+        Self {
+            artifact_id: artifact_id.into(),
+            name: Some(name.into()),
+            description: None,
+            parts,
+            metadata: None,
+            extensions: Vec::new(),
+        }
+    }
+
+    /// All its text, parts put together without anything between them.
+    pub fn text(&self) -> String {
+        self.parts.iter().filter_map(Part::as_text).collect()
+    }
+
+    /// Adds a chunk. Bare text joins the bare text before it, so that a streamed answer stays one part and
+    /// a chunk costs its own length only; newer names and metadata win.
+    pub fn append(&mut self, chunk: &Self) {
+        for part in &chunk.parts {
+            self.append_part(part);
+        }
+        if let Some(metadata) = &chunk.metadata {
+            let known = self.metadata.get_or_insert_default();
+            known.extend(metadata.iter().map(|(key, value)| (key.clone(), value.clone())));
+        }
+        for (known, new) in [(&mut self.name, &chunk.name), (&mut self.description, &chunk.description)] {
+            if new.is_some() && known != new {
+                known.clone_from(new);
+            }
+        }
+    }
+
+    fn append_part(&mut self, part: &Part) {
+        if let (Content::Text(more), Some(last)) = (&part.content, self.parts.last_mut())
+            && part.is_bare_text()
+            && last.is_bare_text()
+            && let Content::Text(text) = &mut last.content
+        {
+            text.push_str(more);
+            return;
+        }
+        self.parts.push(part.clone());
+    }
+}

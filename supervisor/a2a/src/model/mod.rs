@@ -1,0 +1,35 @@
+//! The canonical model: the objects of A2A 1.0 (`lf.a2a.v1`) in their JSON form.
+//!
+//! Members are camelCase, absent and default ones are left out, unknown ones are ignored.
+
+mod artifact;
+mod card;
+mod event;
+mod message;
+mod part;
+mod request;
+mod security;
+mod serde_helpers;
+mod task;
+mod validate;
+
+/// Free-form data that travels with an object.
+pub type Metadata = serde_json::Map<String, serde_json::Value>;
+
+pub use artifact::Artifact;
+pub use card::{
+    AgentCapabilities, AgentCard, AgentCardSignature, AgentExtension, AgentInterface, AgentProvider,
+    AgentSkill,
+};
+pub use event::{Event, Reply, TaskArtifactUpdateEvent, TaskStatusUpdateEvent};
+pub use message::{Message, Role};
+pub use part::{Content, Part};
+pub use request::{
+    AuthenticationInfo, CancelTaskRequest, GetTaskRequest, ListTasksRequest, ListTasksResponse,
+    SendMessageConfiguration, SendMessageRequest, SubscribeToTaskRequest, TaskPushNotificationConfig,
+};
+pub use security::{
+    ApiKeyScheme, HttpAuthScheme, MtlsScheme, OAuth2Scheme, OpenIdConnectScheme, SecurityRequirement,
+    SecurityScheme, StringList,
+};
+pub use task::{Task, TaskState, TaskStatus};

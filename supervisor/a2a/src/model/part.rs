@@ -1,0 +1,138 @@
+//! One piece of content.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Metadata;
+
+/// One piece of content of a message or an artifact.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "WirePart", into = "WirePart")]
+pub struct Part {
+    /// The content.
+    pub content: Content,
+    /// A name for it, for example `report.pdf`.
+    pub filename: Option<String>,
+    /// Its media type, for example `text/plain`.
+    pub media_type: Option<String>,
+    /// What else is known of it.
+    pub metadata: Option<Metadata>,
+}
+
+/// What a part holds: exactly one of these.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Content {
+    /// Text.
+    Text(String),
+    /// The bytes of a file, in base64 as on the wire.
+    Raw(String),
+    /// Where a file is.
+    Url(String),
+    /// Any JSON value.
+    Data(Value),
+    /// Nothing that this version knows. Only ever read from a peer; refused in a request.
+    Unknown,
+}
+
+impl Part {
+    /// Text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Content::Text(text.into()).into()
+    }
+
+    /// A JSON value.
+    pub fn data(data: impl Into<Value>) -> Self {
+        Content::Data(data.into()).into()
+    }
+
+    /// The text, if it is text.
+    pub fn as_text(&self) -> Option<&str> {
+        match &self.content {
+            Content::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The value, if it is data.
+    pub fn as_data(&self) -> Option<&Value> {
+        match &self.content {
+            Content::Data(data) => Some(data),
+            _ => None,
+        }
+    }
+
+    /// Whether it is text and nothing but text, so that more text can simply be added to it.
+    pub(crate) const fn is_bare_text(&self) -> bool {
+        matches!(self.content, Content::Text(_))
+            && self.filename.is_none()
+            && self.media_type.is_none()
+            && self.metadata.is_none()
+    }
+}
+
+impl From<Content> for Part {
+    fn from(content: Content) -> Self {
+        Self { content, filename: None, media_type: None, metadata: None }
+    }
+}
+
+/// The JSON form: `oneof` members side by side.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WirePart {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    raw: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
+    // A `null` here is data, not absence.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    data: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    filename: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    media_type: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    metadata: Option<Metadata>,
+}
+
+fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+impl TryFrom<WirePart> for Part {
+    type Error = String;
+
+    fn try_from(wire: WirePart) -> Result<Self, Self::Error> {
+        // A `null` beside another member is that member's absence.
+        let data = match wire.data {
+            Some(Value::Null) if wire.text.is_some() || wire.raw.is_some() || wire.url.is_some() => None,
+            data => data,
+        };
+        let content = match (wire.text, wire.raw, wire.url, data) {
+            (Some(text), None, None, None) => Content::Text(text),
+            (None, Some(raw), None, None) => Content::Raw(raw),
+            (None, None, Some(url), None) => Content::Url(url),
+            (None, None, None, Some(data)) => Content::Data(data),
+            (None, None, None, None) => Content::Unknown,
+            _ => return Err("exactly one of text, raw, url, data is needed, found several".to_owned()),
+        };
+        Ok(Self { content, filename: wire.filename, media_type: wire.media_type, metadata: wire.metadata })
+    }
+}
+
+impl From<Part> for WirePart {
+    fn from(part: Part) -> Self {
+        let Part { content, filename, media_type, metadata } = part;
+        let mut wire = Self { text: None, raw: None, url: None, data: None, filename, media_type, metadata };
+        match content {
+            Content::Text(text) => wire.text = Some(text),
+            Content::Raw(raw) => wire.raw = Some(raw),
+            Content::Url(url) => wire.url = Some(url),
+            Content::Data(data) => wire.data = Some(data),
+            Content::Unknown => {}
+        }
+        wire
+    }
+}

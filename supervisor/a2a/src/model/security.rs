@@ -1,0 +1,97 @@
+//! How a client authenticates, as a card tells it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// One way to authenticate: an object with one member that names the kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum SecurityScheme {
+    /// A key in a header, a query or a cookie.
+    ApiKeySecurityScheme(ApiKeyScheme),
+    /// A scheme of the `Authorization` header.
+    HttpAuthSecurityScheme(HttpAuthScheme),
+    /// OAuth 2.
+    Oauth2SecurityScheme(OAuth2Scheme),
+    /// OpenID Connect.
+    OpenIdConnectSecurityScheme(OpenIdConnectScheme),
+    /// A client certificate.
+    MtlsSecurityScheme(MtlsScheme),
+}
+
+/// A key in a header, a query or a cookie.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApiKeyScheme {
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// `header`, `query` or `cookie`.
+    pub location: String,
+    /// The name of the header, parameter or cookie.
+    pub name: String,
+}
+
+/// A scheme of the `Authorization` header.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HttpAuthScheme {
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// For example `bearer`.
+    pub scheme: String,
+    /// For example `JWT`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bearer_format: Option<String>,
+}
+
+/// OAuth 2.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OAuth2Scheme {
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The flows, as in `OpenAPI`.
+    pub flows: Value,
+    /// Where the server's metadata is (RFC 8414).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oauth2_metadata_url: Option<String>,
+}
+
+/// OpenID Connect.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenIdConnectScheme {
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The discovery document.
+    pub open_id_connect_url: String,
+}
+
+/// A client certificate.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MtlsScheme {
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+/// Schemes that are needed together, each with its scopes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SecurityRequirement {
+    /// Scopes by the scheme's name.
+    #[serde(default)]
+    pub schemes: BTreeMap<String, StringList>,
+}
+
+/// A list of texts, wrapped because a map of `lf.a2a.v1` cannot hold lists.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StringList {
+    /// The texts.
+    #[serde(default)]
+    pub list: Vec<String>,
+}

@@ -1,0 +1,52 @@
+//! Small pieces of JSON form that several objects share.
+
+use serde::{Deserialize, Deserializer};
+
+/// For `skip_serializing_if`; the signature is serde's.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+pub(crate) const fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+/// Reads `null` as the default, as `ProtoJSON` does.
+pub(crate) fn null_is_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// RFC 3339 in UTC with milliseconds and `Z`. Reads a time without an offset, which Python's `isoformat`
+/// writes, as UTC.
+pub(crate) mod timestamp {
+    use jiff::Timestamp;
+    use jiff::civil::DateTime;
+    use jiff::tz::TimeZone;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    #[allow(clippy::ref_option)]
+    pub(crate) fn serialize<S: Serializer>(
+        time: &Option<Timestamp>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match time {
+            Some(time) => serializer.collect_str(&format_args!("{time:.3}")),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Timestamp>, D::Error> {
+        let Some(text) = Option::<String>::deserialize(d)? else { return Ok(None) };
+        if text.is_empty() {
+            return Ok(None);
+        }
+        parse(&text).map(Some).ok_or_else(|| D::Error::custom("not a time of RFC 3339"))
+    }
+
+    fn parse(text: &str) -> Option<Timestamp> {
+        let local =
+            || text.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp());
+        text.parse().ok().or_else(local)
+    }
+}

@@ -1,0 +1,80 @@
+//! What the types alone cannot rule out in a request. Every fault is located.
+
+use super::{CancelTaskRequest, Content, GetTaskRequest, ListTasksRequest, SendMessageRequest};
+use super::{Message, Role, SubscribeToTaskRequest, TaskState};
+use crate::error::{A2aError, Violation};
+
+/// A request that can be checked and put into order.
+pub(crate) trait Validate: Sized {
+    /// The request with empty texts read as absent, or all its faults.
+    fn validated(self) -> Result<Self, A2aError>;
+}
+
+impl Validate for SendMessageRequest {
+    fn validated(mut self) -> Result<Self, A2aError> {
+        let faults = message_faults(&self.message);
+        if !faults.is_empty() {
+            return Err(A2aError::InvalidParams(faults));
+        }
+        for id in [&mut self.message.task_id, &mut self.message.context_id, &mut self.tenant] {
+            id.take_if(|id| id.is_empty());
+        }
+        Ok(self)
+    }
+}
+
+fn message_faults(message: &Message) -> Vec<Violation> {
+    let mut faults = Vec::new();
+    if message.message_id.is_empty() {
+        faults.push(Violation::new("message.messageId", "is required"));
+    }
+    if message.role != Role::User {
+        faults.push(Violation::new("message.role", "a request must come from the user"));
+    }
+    if message.parts.is_empty() {
+        faults.push(Violation::new("message.parts", "at least one part is needed"));
+    }
+    let unknown = |(_, part): &(usize, &super::Part)| part.content == Content::Unknown;
+    for (index, _) in message.parts.iter().enumerate().filter(unknown) {
+        let fault = "exactly one of text, raw, url, data is needed, found none";
+        faults.push(Violation::new(format!("message.parts[{index}]"), fault));
+    }
+    faults
+}
+
+impl Validate for GetTaskRequest {
+    fn validated(self) -> Result<Self, A2aError> {
+        needs_id(&self.id).map(|()| self)
+    }
+}
+
+impl Validate for CancelTaskRequest {
+    fn validated(self) -> Result<Self, A2aError> {
+        needs_id(&self.id).map(|()| self)
+    }
+}
+
+impl Validate for SubscribeToTaskRequest {
+    fn validated(self) -> Result<Self, A2aError> {
+        needs_id(&self.id).map(|()| self)
+    }
+}
+
+fn needs_id(id: &str) -> Result<(), A2aError> {
+    if id.is_empty() { Err(A2aError::invalid("id", "is required")) } else { Ok(()) }
+}
+
+impl Validate for ListTasksRequest {
+    fn validated(mut self) -> Result<Self, A2aError> {
+        if self.page_size.is_some_and(|size| !(1..=100).contains(&size)) {
+            return Err(A2aError::invalid("pageSize", "must be between 1 and 100"));
+        }
+        if self.status == Some(TaskState::Unspecified) {
+            return Err(A2aError::invalid("status", "must be a task state, for example TASK_STATE_WORKING"));
+        }
+        for text in [&mut self.context_id, &mut self.page_token, &mut self.tenant] {
+            text.take_if(|text| text.is_empty());
+        }
+        Ok(self)
+    }
+}
