@@ -1,12 +1,16 @@
 //! One run of an agent as a state machine: no client, no clock, no randomness, no `async`.
 
+mod decide;
+mod effects;
 mod event;
 mod form;
 mod io;
 mod plan;
 mod state;
 mod text;
+mod tools;
 
+pub use decide::decide;
 pub use event::{AnswerOrigin, CallEnd, EventKind, Outcome, RunEvent, TextRole};
 pub use form::{ASK_TOOL, Decision, Form, FormField};
 pub use io::{
@@ -14,6 +18,7 @@ pub use io::{
 };
 pub use plan::{Plan, PlanCause, PlanStep, StepStatus, Todo};
 pub use state::{
-    Abilities, AgentName, AnswerMode, CallId, CallKind, CallStatus, Counters, Guards, Limits, PendingCall, Phase, RunState,
+    Abilities, AgentAnswer, AgentName, AnswerMode, CallId, CallKind, CallStatus, Counters, Guards, Limits, PendingCall, Phase, RunState,
 };
 pub use text::AnswerText;
+pub use tools::{EDGE_TOOLS, RESPONSE_TOOL, builtin_tools};

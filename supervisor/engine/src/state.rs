@@ -68,10 +68,41 @@ pub struct RunState {
     pub calls: Vec<PendingCall>,
     /// The text of the run so far.
     pub text: AnswerText,
+    /// What the agents that were asked in this run have answered, in the order they finished.
+    #[serde(default)]
+    pub answers: Vec<AgentAnswer>,
     /// What was spent in this run.
     pub counters: Counters,
     /// What the run has been through and must not go through again.
     pub guards: Guards,
+}
+
+impl RunState {
+    /// An empty conversation of an agent, with no run under way.
+    pub fn new(agent: AgentName) -> Self {
+        Self {
+            agent,
+            abilities: Abilities::default(),
+            messages: Vec::new(),
+            files: BTreeMap::new(),
+            plan: Plan::default(),
+            phase: Phase::Idle,
+            calls: Vec::new(),
+            text: AnswerText::default(),
+            answers: Vec::new(),
+            counters: Counters::default(),
+            guards: Guards::default(),
+        }
+    }
+}
+
+/// The answer of an agent that a task was handed to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentAnswer {
+    /// Which agent.
+    pub agent: AgentName,
+    /// What it said, cut to [`Limits::tool_output_chars`].
+    pub text: String,
 }
 
 /// What an agent may do. Names only: descriptions and schemas go to the model from the edge.

@@ -1,0 +1,28 @@
+//! The tools that every agent has: what they are called, what a model is told of them, and those that
+//! need nothing but the state.
+
+mod specs;
+
+pub use specs::builtin_tools;
+pub(crate) use specs::{is_edge_tool, offers_files};
+
+/// The tool by which a model gives its final answer; [`is_response`] knows its other name too.
+pub const RESPONSE_TOOL: &str = "PlatformEngineerResponse";
+
+/// The built-in tools that the edge runs, because they need a clock or a process.
+pub const EDGE_TOOLS: [&str; 3] = ["get_current_date", "wait", "jq"];
+
+/// The tool by which a model hands a task to another agent.
+pub(crate) const TASK_TOOL: &str = "task";
+
+/// The tool by which a model writes its plan.
+pub(crate) const TODO_TOOL: &str = "write_todos";
+
+/// The tools that work on the virtual files.
+pub(crate) const FILE_TOOLS: [&str; 7] =
+    ["ls", "read_file", "write_file", "edit_file", "glob", "grep", "tool_result_to_file"];
+
+/// Whether a tool is the one for the final answer (upstream contract 3.6: two names, in any case).
+pub(crate) fn is_response(name: &str) -> bool {
+    name.eq_ignore_ascii_case(RESPONSE_TOOL) || name.eq_ignore_ascii_case("ResponseFormat")
+}

@@ -1,0 +1,243 @@
+//! The engine's tools as a model is told of them.
+
+use caipe_model::ToolSpec;
+use serde_json::{Value, json};
+
+use crate::form::ASK_TOOL;
+use crate::state::{Abilities, AnswerMode};
+
+use super::{EDGE_TOOLS, FILE_TOOLS, RESPONSE_TOOL, TASK_TOOL, TODO_TOOL};
+
+/// The tools that every agent has besides its own, as far as its abilities allow, in a stable order.
+///
+/// A tool among [`Abilities::tools`] takes the place of a built-in one of the same name; the tools for
+/// virtual files then step back all together, so that a model never mixes virtual and real files.
+pub fn builtin_tools(abilities: &Abilities) -> Vec<ToolSpec> {
+    let mut specs = vec![write_todos()];
+    if !abilities.agents.is_empty() {
+        specs.push(task());
+    }
+    if offers_files(abilities) {
+        specs.extend(files());
+    }
+    specs.extend(edge().into_iter().filter(|spec| !abilities.tools.contains(&spec.name)));
+    if abilities.forms {
+        specs.push(ask());
+    }
+    if abilities.answer == AnswerMode::Structured {
+        specs.push(response());
+    }
+    specs
+}
+
+/// Whether the virtual files are on offer.
+pub(crate) fn offers_files(abilities: &Abilities) -> bool {
+    !FILE_TOOLS.iter().any(|name| abilities.tools.contains(*name))
+}
+
+/// Whether the edge runs this one without having been told of it in [`Abilities::tools`].
+pub(crate) fn is_edge_tool(name: &str) -> bool {
+    EDGE_TOOLS.contains(&name)
+}
+
+fn spec(name: &str, description: &str, schema: Value) -> ToolSpec {
+    ToolSpec { name: name.to_owned(), description: description.to_owned(), schema }
+}
+
+/// The schema of an object with these properties, of which some are required.
+fn object(properties: &Value, required: &[&str]) -> Value {
+    json!({ "type": "object", "properties": properties, "required": required })
+}
+
+fn text(description: &str) -> Value {
+    json!({ "type": "string", "description": description })
+}
+
+fn number(description: &str) -> Value {
+    json!({ "type": "integer", "minimum": 0, "description": description })
+}
+
+fn write_todos() -> ToolSpec {
+    let todo = object(
+        &json!({
+            "id": text("Stays the same from call to call; the place in the list if left out."),
+            "content": text("What is to be done, in the form \"[Agent] What to do\"."),
+            "status": { "type": "string", "enum": ["pending", "in_progress", "completed", "failed"] },
+        }),
+        &["content", "status"],
+    );
+    spec(
+        TODO_TOOL,
+        "Write the plan that the user sees. Every call replaces the whole list. Mark a step in_progress before you \
+         work on it and completed as soon as it is done.",
+        object(&json!({ "todos": { "type": "array", "items": todo } }), &["todos"]),
+    )
+}
+
+fn task() -> ToolSpec {
+    spec(
+        TASK_TOOL,
+        "Hand a task to another agent and get its answer. Several calls in one turn run at the same time. The agent \
+         knows nothing of this conversation: say everything that it needs.",
+        object(
+            &json!({
+                "subagent_type": text("The agent's name."),
+                "description": text("The task, complete, with what the answer shall contain."),
+            }),
+            &["subagent_type", "description"],
+        ),
+    )
+}
+
+fn files() -> Vec<ToolSpec> {
+    let path = text("An absolute path such as /notes/plan.md.");
+    vec![
+        spec(
+            "ls",
+            "List the virtual files of this conversation with their sizes.",
+            object(&json!({ "path": text("Only files in this folder.") }), &[]),
+        ),
+        spec(
+            "read_file",
+            "Read a virtual file; lines come numbered.",
+            object(
+                &json!({
+                    "file_path": path,
+                    "offset": number("Lines to skip; 0 if left out."),
+                    "limit": number("Most lines to return; 2000 if left out."),
+                }),
+                &["file_path"],
+            ),
+        ),
+        spec(
+            "write_file",
+            "Write a virtual file, whole. It lives as long as the conversation.",
+            object(&json!({ "file_path": path, "content": text("The file's text.") }), &["file_path", "content"]),
+        ),
+        spec(
+            "edit_file",
+            "Replace text in a virtual file. The old text must occur exactly once, unless replace_all is true.",
+            object(
+                &json!({
+                    "file_path": path,
+                    "old_string": text("The text to replace, exactly as it stands in the file."),
+                    "new_string": text("The text to put there."),
+                    "replace_all": { "type": "boolean", "description": "Replace every occurrence." },
+                }),
+                &["file_path", "old_string", "new_string"],
+            ),
+        ),
+        spec(
+            "glob",
+            "List the virtual files whose path matches a pattern: * within a folder, ** across folders, ? one character.",
+            object(&json!({ "pattern": text("For example /reports/**/*.md.") }), &["pattern"]),
+        ),
+        spec(
+            "grep",
+            "Find the lines of virtual files that contain a text, literally.",
+            object(
+                &json!({
+                    "pattern": text("The text to look for."),
+                    "path": text("Only files in this folder, or this file."),
+                    "glob": text("Only files whose path matches this pattern."),
+                }),
+                &["pattern"],
+            ),
+        ),
+        spec(
+            "tool_result_to_file",
+            "Store the result of an earlier tool call as a virtual file, without repeating it.",
+            object(
+                &json!({
+                    "file_path": path,
+                    "tool_name": text("The newest result of this tool; of any tool if left out."),
+                    "tool_call_id": text("The result of exactly this call."),
+                }),
+                &["file_path"],
+            ),
+        ),
+    ]
+}
+
+/// In the order of [`EDGE_TOOLS`].
+fn edge() -> Vec<ToolSpec> {
+    vec![
+        spec(
+            "get_current_date",
+            "Get the current date, time and day of the week.",
+            object(&json!({ "timezone": text("An IANA time zone such as Europe/Berlin; UTC if left out.") }), &[]),
+        ),
+        spec(
+            "wait",
+            "Wait before the next step, for example until a job is done.",
+            object(
+                &json!({
+                    "seconds": { "type": "integer", "minimum": 1, "maximum": 300, "description": "How long." },
+                    "reason": text("What is waited for."),
+                }),
+                &["seconds"],
+            ),
+        ),
+        spec(
+            "jq",
+            "Run a jq program over JSON.",
+            object(
+                &json!({
+                    "program": text("The jq program, for example .items[] | .name."),
+                    "input": { "description": "The JSON, as text or as a value." },
+                }),
+                &["program", "input"],
+            ),
+        ),
+    ]
+}
+
+fn field() -> Value {
+    object(
+        &json!({
+            "field_name": text("The key of the answer."),
+            "field_description": text("What is asked."),
+            "field_values": { "type": "array", "items": { "type": "string" }, "description": "The choices, if there are only these." },
+            "default_value": { "description": "What holds if nothing is chosen." },
+            "required": { "type": "boolean" },
+        }),
+        &["field_name", "field_description"],
+    )
+}
+
+fn ask() -> ToolSpec {
+    let metadata = object(&json!({ "input_fields": { "type": "array", "items": field() } }), &["input_fields"]);
+    spec(
+        ASK_TOOL,
+        "Ask the user to fill in a form, and wait for the answers.",
+        object(
+            &json!({
+                "response": text("What is asked and why, for the user."),
+                "input_title": text("A heading for the form."),
+                "metadata": metadata,
+            }),
+            &["response", "metadata"],
+        ),
+    )
+}
+
+fn response() -> ToolSpec {
+    let metadata = object(
+        &json!({ "user_input": { "type": "boolean" }, "input_fields": { "type": "array", "items": field() } }),
+        &[],
+    );
+    spec(
+        RESPONSE_TOOL,
+        "Give the final answer to the user. Call it alone, once everything else is done.",
+        object(
+            &json!({
+                "content": text("The whole answer, in Markdown."),
+                "is_task_complete": { "type": "boolean", "description": "True unless the task could not be finished." },
+                "require_user_input": { "type": "boolean", "description": "True if the user must answer before you can go on." },
+                "was_task_successful": { "type": "boolean" },
+                "metadata": metadata,
+            }),
+            &["content", "is_task_complete", "require_user_input"],
+        ),
+    )
+}
