@@ -1,0 +1,254 @@
+//! What all servers of an agent offer together.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use caipe_model::ToolSpec;
+use rmcp::model::Tool;
+use serde_json::{Map, Value};
+
+use super::spec::ServerSpec;
+
+/// The longest name that every model provider accepts.
+const NAME_CHARS: usize = 64;
+/// The most tools taken from one server.
+const TOOLS_PER_SERVER: usize = 512;
+/// The longest description handed to a model, in characters.
+const DESCRIPTION_CHARS: usize = 8_000;
+/// The largest schema taken, in bytes of JSON.
+const SCHEMA_BYTES: usize = 64 * 1024;
+
+/// Names that mean something else to an agent: the tools of the engine and of the edge, and the ways to answer.
+/// A server's tool of such a name goes by its server's name as well.
+const RESERVED: [&str; 16] = [
+    "write_todos",
+    "task",
+    "ls",
+    "read_file",
+    "write_file",
+    "edit_file",
+    "glob",
+    "grep",
+    "get_current_date",
+    "wait",
+    "jq",
+    "tool_result_to_file",
+    "search",
+    "fetch_document",
+    "ResponseFormat",
+    caipe_engine::ASK_TOOL,
+];
+
+/// What is on offer at one moment.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ToolsView {
+    /// The tools, sorted by name. Names are unique, at most 64 characters, of letters, digits, `_` and `-`; a
+    /// tool has its server's name before its own only where another server offers the same one.
+    pub tools: Vec<ToolSpec>,
+    /// The servers, in the order they were declared.
+    pub servers: Vec<ServerStatus>,
+    /// Whether every server is ready, or has failed at least once: there is nothing more to wait for at start.
+    pub settled: bool,
+    routes: BTreeMap<String, Route>,
+}
+
+/// How one server is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerStatus {
+    /// Its name.
+    pub name: String,
+    /// How far it is.
+    pub phase: ServerPhase,
+    /// How many of its tools are on offer; those of its last good list while it is away.
+    pub tools: usize,
+    /// What is wrong, for people. Holds no secret.
+    pub message: Option<String>,
+    /// The protocol version agreed on last.
+    pub protocol_version: Option<String>,
+}
+
+/// How far a server is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerPhase {
+    /// It starts for the first time.
+    Starting,
+    /// It answers.
+    Ready,
+    /// It could not be started, and is tried again in the background where that may help.
+    Failed,
+    /// It answered and then ended or fell silent; it is being started again.
+    Restarting,
+}
+
+/// Where a call goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Route {
+    /// Which server, by position.
+    pub(super) server: usize,
+    /// The tool's own name there.
+    pub(super) tool: String,
+    /// The arguments that it insists on.
+    required: Vec<String>,
+}
+
+/// A tool as one server offers it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Offer {
+    name: String,
+    description: String,
+    schema: Value,
+}
+
+/// All that is known of one server.
+#[derive(Debug, Clone)]
+pub(super) struct ServerState {
+    pub(super) name: String,
+    pub(super) phase: ServerPhase,
+    pub(super) offers: Vec<Offer>,
+    pub(super) message: Option<String>,
+    pub(super) protocol_version: Option<String>,
+    pub(super) settled: bool,
+}
+
+impl ServerPhase {
+    /// A bounded name for logs and metric labels.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Ready => "ready",
+            Self::Failed => "failed",
+            Self::Restarting => "restarting",
+        }
+    }
+}
+
+impl ServerState {
+    pub(super) fn starting(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            phase: ServerPhase::Starting,
+            offers: Vec::new(),
+            message: None,
+            protocol_version: None,
+            settled: false,
+        }
+    }
+
+    fn status(&self) -> ServerStatus {
+        ServerStatus {
+            name: self.name.clone(),
+            phase: self.phase,
+            tools: self.offers.len(),
+            message: self.message.clone(),
+            protocol_version: self.protocol_version.clone(),
+        }
+    }
+}
+
+impl ToolsView {
+    /// What the servers offer together.
+    pub(super) fn of(states: &[ServerState]) -> Self {
+        let offers: Vec<(usize, &str, &Offer)> = states
+            .iter()
+            .enumerate()
+            .flat_map(|(index, state)| {
+                state.offers.iter().map(move |offer| (index, state.name.as_str(), offer))
+            })
+            .collect();
+        let names = unique_names(offers.iter().map(|(_, server, offer)| (*server, offer.name.as_str())));
+        let mut view = Self {
+            servers: states.iter().map(ServerState::status).collect(),
+            settled: states.iter().all(|state| state.settled),
+            ..Self::default()
+        };
+        for (name, (server, _, offer)) in names.into_iter().zip(offers) {
+            view.routes.insert(name.clone(), Route::new(server, offer));
+            let (description, schema) = (offer.description.clone(), offer.schema.clone());
+            view.tools.push(ToolSpec { name, description, schema });
+        }
+        view.tools.sort_by(|a, b| a.name.cmp(&b.name));
+        view
+    }
+
+    pub(super) fn route(&self, tool: &str) -> Option<&Route> {
+        self.routes.get(tool)
+    }
+}
+
+impl Route {
+    fn new(server: usize, offer: &Offer) -> Self {
+        let required = offer.schema.get("required").and_then(Value::as_array);
+        let required =
+            required.into_iter().flatten().filter_map(Value::as_str).map(ToOwned::to_owned).collect();
+        Self { server, tool: offer.name.clone(), required }
+    }
+
+    /// The arguments that are required and not given. Everything else about them is the server's to judge.
+    pub(super) fn missing(&self, arguments: &Map<String, Value>) -> Vec<&str> {
+        self.required.iter().map(String::as_str).filter(|name| !arguments.contains_key(*name)).collect()
+    }
+}
+
+/// What of a server's list is on offer: what the declaration lets through, of bounded size, each name once.
+pub(super) fn offers(spec: &ServerSpec, tools: Vec<Tool>) -> Vec<Offer> {
+    let mut seen = HashSet::new();
+    let fresh =
+        |tool: &Tool| !tool.name.is_empty() && spec.offers(&tool.name) && seen.insert(tool.name.clone());
+    tools.into_iter().filter(fresh).filter_map(offer).take(TOOLS_PER_SERVER).collect()
+}
+
+fn offer(tool: Tool) -> Option<Offer> {
+    let mut schema = tool.input_schema.as_ref().clone();
+    // Some providers refuse a schema that does not say that arguments are an object.
+    schema.entry("type").or_insert_with(|| Value::from("object"));
+    let schema = Value::Object(schema);
+    if schema.to_string().len() > SCHEMA_BYTES {
+        tracing::warn!(tool = %tool.name, limit = SCHEMA_BYTES, "a tool is left out: its schema is too large");
+        return None;
+    }
+    let description = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();
+    let description = description.chars().take(DESCRIPTION_CHARS).collect();
+    Some(Offer { name: tool.name.into_owned(), description, schema })
+}
+
+/// One name per tool that models accept and that no other tool has, from pairs of server and tool.
+fn unique_names<'a>(tools: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> Vec<String> {
+    let mut wanted: HashMap<String, usize> = RESERVED.iter().map(|name| ((*name).to_owned(), 1)).collect();
+    for (_, tool) in tools.clone() {
+        *wanted.entry(model_name(tool)).or_default() += 1;
+    }
+    // Names that no other tool wants are kept for their tools, wherever these stand in the list.
+    let mut taken: HashSet<String> =
+        wanted.iter().filter(|(_, count)| **count == 1).map(|(name, _)| name.clone()).collect();
+    tools
+        .map(|(server, tool)| {
+            let plain = model_name(tool);
+            if wanted.get(&plain) == Some(&1) {
+                plain
+            } else {
+                first_free(&model_name(&format!("{server}_{tool}")), &mut taken)
+            }
+        })
+        .collect()
+}
+
+/// The name itself, or with the first number behind it that makes it free.
+fn first_free(name: &str, taken: &mut HashSet<String>) -> String {
+    let mut candidate = name.to_owned();
+    let mut number = 2_usize;
+    while !taken.insert(candidate.clone()) {
+        let suffix = format!("_{number}");
+        let kept: String = name.chars().take(NAME_CHARS - suffix.len()).collect();
+        candidate = kept + &suffix;
+        number += 1;
+    }
+    candidate
+}
+
+fn model_name(name: &str) -> String {
+    let allowed = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
+    name.chars().map(allowed).take(NAME_CHARS).collect()
+}
+
+#[cfg(test)]
+#[path = "catalog_tests.rs"]
+mod tests;

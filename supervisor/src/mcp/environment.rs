@@ -1,0 +1,65 @@
+//! What a child process gets to know of our environment.
+
+use std::collections::BTreeMap;
+
+/// The variables that every child gets: what a program needs to find its files and to reach the network the way we do.
+/// Everything else, our own credentials above all, reaches a child only if its declaration names it.
+const INHERITED: [&str; 24] = [
+    "PATH",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "TMPDIR",
+    "TZ",
+    "USER",
+    "LOGNAME",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "NODE_EXTRA_CA_CERTS",
+    "AWS_CA_BUNDLE",
+    "GIT_SSL_CAINFO",
+    "XDG_CACHE_HOME",
+];
+
+/// The environment of a child: the inherited few of `ours`, then what its declaration says.
+pub(super) fn child_environment(
+    ours: &BTreeMap<String, String>,
+    own: &BTreeMap<String, String>,
+) -> BTreeMap<String, String> {
+    let inherited = INHERITED.iter().filter_map(|name| ours.get_key_value(*name));
+    inherited.chain(own).map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::child_environment;
+    use std::collections::BTreeMap;
+
+    fn map(entries: &[(&str, &str)]) -> BTreeMap<String, String> {
+        entries.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn passes_on_only_what_is_harmless_or_named() {
+        let ours = map(&[
+            ("PATH", "/bin"),
+            ("HOME", "/root"),
+            ("OPENAI_API_KEY", "sk"),
+            ("HTTPS_PROXY", "http://p"),
+        ]);
+        let own = map(&[("JIRA_TOKEN", "t"), ("HOME", "/tmp")]);
+        let expected =
+            map(&[("PATH", "/bin"), ("HOME", "/tmp"), ("HTTPS_PROXY", "http://p"), ("JIRA_TOKEN", "t")]);
+        assert_eq!(child_environment(&ours, &own), expected);
+    }
+}

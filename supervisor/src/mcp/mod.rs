@@ -1,0 +1,39 @@
+//! The tool servers of an agent, spoken to over the Model Context Protocol.
+//!
+//! A [`Toolbox`] holds all servers of one agent. Each runs in a task of its own that starts it, lists its tools,
+//! watches it, and starts it again when it ends, so that one broken server costs its own tools and nothing else.
+//! What is on offer is published as a [`ToolsView`]; a call never fails at the caller: whatever goes wrong is told to
+//! the model in words.
+//!
+//! Pure: [`spec`] and its templates, [`backoff`], [`catalog`], [`glob`], [`output`]. Edge: [`process`], [`session`], [`server`].
+//!
+//! # What becomes of the children
+//!
+//! A child leads its own process group. It is stopped by closing its stdin, then `SIGTERM`, then `SIGKILL`, the latter two
+//! to the whole group, so that what a launcher such as `npx` started goes too. If the supervisor is itself killed
+//! with `SIGKILL`, its end of the pipes closes and a child sees the end of its stdin, at which the protocol obliges it to exit
+//! (specification, "stdio: shutdown"); in a container it goes with the container in any case.
+
+mod backoff;
+mod call;
+mod catalog;
+mod environment;
+mod error;
+mod glob;
+mod lines;
+mod output;
+mod process;
+mod redact;
+mod server;
+mod session;
+mod spec;
+mod stderr;
+mod stdout;
+mod template;
+mod toolbox;
+
+pub use catalog::{ServerPhase, ServerStatus, ToolsView};
+pub use error::SpecError;
+pub use glob::Glob;
+pub use spec::{ServerSpec, Transport};
+pub use toolbox::Toolbox;

@@ -1,0 +1,229 @@
+//! One server over its whole life: started, watched, started again.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rmcp::service::{Peer, RoleClient};
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
+use tokio_util::sync::CancellationToken;
+
+use super::backoff;
+use super::catalog::{self, ServerPhase, ServerState, ToolsView};
+use super::error::StartError;
+use super::session::{Opening, Session, Target, list_tools};
+use super::spec::{ServerSpec, Transport};
+
+/// How often a server at a URL is asked for its tools again: nothing else would tell that it is gone.
+const HTTP_REFRESH: Duration = Duration::from_mins(1);
+
+/// What is known of all servers, and the view that follows from it.
+#[derive(Debug)]
+pub(super) struct Board {
+    states: Mutex<Vec<ServerState>>,
+    view: watch::Sender<Arc<ToolsView>>,
+}
+
+impl Board {
+    pub(super) fn new(states: Vec<ServerState>) -> Self {
+        let view = watch::Sender::new(Arc::new(ToolsView::of(&states)));
+        Self { states: Mutex::new(states), view }
+    }
+
+    pub(super) fn view(&self) -> watch::Receiver<Arc<ToolsView>> {
+        self.view.subscribe()
+    }
+
+    /// Changes one server's state and publishes what follows, if anything does.
+    pub(super) fn update(&self, server: usize, change: impl FnOnce(&mut ServerState)) {
+        // Published under the lock, so that two servers' news never overtake each other.
+        let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(state) = states.get_mut(server) {
+            change(state);
+        }
+        let view = ToolsView::of(&states);
+        self.view.send_if_modified(|current| {
+            let differs = **current != view;
+            if differs {
+                *current = Arc::new(view);
+            }
+            differs
+        });
+    }
+}
+
+/// What keeps one server going.
+#[derive(Debug)]
+pub(super) struct Keeper {
+    pub(super) index: usize,
+    pub(super) spec: ServerSpec,
+    pub(super) target: Target,
+    pub(super) board: Arc<Board>,
+    /// By which calls reach the server while it is there.
+    pub(super) peer: watch::Sender<Option<Peer<RoleClient>>>,
+    /// Notes that the list may have changed, or that the server may be gone.
+    pub(super) changed: (mpsc::Sender<()>, mpsc::Receiver<()>),
+    pub(super) shutdown: CancellationToken,
+}
+
+/// What the keeper remembers between attempts.
+#[derive(Debug)]
+struct Memory {
+    failures: u32,
+    opening: Opening,
+    warned: bool,
+}
+
+/// Why a session is over.
+#[derive(Debug, PartialEq, Eq)]
+enum End {
+    Shutdown,
+    Gone(String),
+}
+
+impl Keeper {
+    /// Keeps the server going until shutdown, or until it turns out that it never can.
+    pub(super) async fn run(mut self) {
+        let mut memory = Memory { failures: 0, opening: Opening::Probe, warned: false };
+        let shutdown = self.shutdown.clone();
+        while !shutdown.is_cancelled() {
+            let opened = tokio::select! {
+                biased;
+                // Dropping the attempt kills the child's group.
+                () = shutdown.cancelled() => return,
+                opened = Session::open(&self.target, memory.opening, self.changed.0.clone()) => opened,
+            };
+            match opened {
+                Ok(session) => self.serve(session, &mut memory).await,
+                Err(error) => {
+                    self.report_failure(&error, &mut memory);
+                    if !error.is_transient() {
+                        return;
+                    }
+                }
+            }
+            tokio::select! {
+                () = shutdown.cancelled() => return,
+                () = sleep(backoff::delay(memory.failures, random_fraction())) => {}
+            }
+        }
+    }
+
+    /// Serves until the session ends, and cleans up after it.
+    async fn serve(&mut self, mut session: Session, memory: &mut Memory) {
+        let since = Instant::now();
+        self.report_ready(&session, memory);
+        self.peer.send_replace(Some(session.peer.clone()));
+        let end = self.watch(&mut session).await;
+        self.peer.send_replace(None);
+        if let End::Gone(why) = &end {
+            let message = format!("{why}{}; it is started again", session.hint());
+            self.warn(memory, &message, "gone");
+            self.board.update(self.index, |state| {
+                state.phase = ServerPhase::Restarting;
+                state.message = Some(message);
+            });
+        }
+        session.close().await;
+        if since.elapsed() >= backoff::STABLE {
+            memory.failures = 0;
+        }
+        memory.failures += 1;
+    }
+
+    async fn watch(&mut self, session: &mut Session) -> End {
+        let over_http = matches!(self.target.resolved.transport, Transport::Http { .. });
+        let mut refresh = interval_at(Instant::now() + HTTP_REFRESH, HTTP_REFRESH);
+        refresh.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let peer = session.peer.clone();
+        loop {
+            tokio::select! {
+                () = self.shutdown.cancelled() => return End::Shutdown,
+                () = session.ended() => return End::Gone("the server ended".to_owned()),
+                Some(()) = self.changed.1.recv() => {}
+                _ = refresh.tick(), if over_http => {}
+            }
+            let relisted = tokio::select! {
+                () = self.shutdown.cancelled() => return End::Shutdown,
+                () = session.ended() => return End::Gone("the server ended".to_owned()),
+                relisted = list_tools(&peer, Some(self.target.deadline)) => relisted,
+            };
+            match relisted {
+                Ok(tools) => {
+                    let offers = catalog::offers(&self.spec, tools);
+                    self.board.update(self.index, |state| state.offers = offers);
+                }
+                Err(error) if over_http => {
+                    return End::Gone(self.target.resolved.logs.redact(error.to_string()));
+                }
+                // A child that is busy may be slow to list; that it is there shows in its open pipe.
+                Err(error) => {
+                    tracing::debug!(server = self.spec.name, %error, "the last list of tools stays")
+                }
+            }
+        }
+    }
+
+    fn report_ready(&self, session: &Session, memory: &mut Memory) {
+        let version = session.protocol_version();
+        let offers = catalog::offers(&self.spec, session.tools.clone());
+        let (server, tools) = (&self.spec.name, offers.len());
+        tracing::info!(
+            server,
+            tools,
+            protocol = version.as_ref().map(ToString::to_string),
+            "tool server ready"
+        );
+        memory.warned = false;
+        memory.opening = match &version {
+            Some(version) if version.has_initialize() => Opening::Initialize,
+            _ => Opening::Probe,
+        };
+        self.board.update(self.index, |state| {
+            state.phase = ServerPhase::Ready;
+            state.offers = offers;
+            state.message = None;
+            state.protocol_version = version.map(|version| version.to_string());
+            state.settled = true;
+        });
+    }
+
+    fn report_failure(&self, error: &StartError, memory: &mut Memory) {
+        memory.failures += 1;
+        memory.opening = match (error, memory.opening) {
+            // Perhaps it cannot bear the first question; perhaps it is of the new era since its restart.
+            (StartError::Handshake { .. } | StartError::Ended { .. }, Opening::Probe) => Opening::Initialize,
+            _ => Opening::Probe,
+        };
+        let message = error.to_string();
+        self.warn(memory, &message, error.category());
+        self.board.update(self.index, |state| {
+            state.phase = ServerPhase::Failed;
+            state.message = Some(message);
+            state.settled = true;
+        });
+    }
+
+    /// Warns of the first of several failures in a row; the others are for whoever debugs.
+    fn warn(&self, memory: &mut Memory, message: &str, category: &'static str) {
+        let server = &self.spec.name;
+        if memory.warned {
+            tracing::debug!(server, category, message, "tool server still not available");
+        } else {
+            tracing::warn!(
+                server,
+                category,
+                message,
+                "tool server not available; it is tried again in the background"
+            );
+        }
+        memory.warned = true;
+    }
+}
+
+/// A fraction from the random bits of a UUID, which spares a dependency.
+fn random_fraction() -> f64 {
+    let (bits, _) = uuid::Uuid::new_v4().as_u64_pair();
+    // The upper 32 bits are all random in version 4.
+    f64::from(u32::try_from(bits >> 32).unwrap_or_default()) / f64::from(u32::MAX)
+}

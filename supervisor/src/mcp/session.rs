@@ -1,0 +1,347 @@
+//! One connection to a server, from the handshake to the end.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use reqwest::header::{HeaderName, HeaderValue};
+use rmcp::ClientHandler;
+use rmcp::model::{
+    ClientCapabilities, ClientConfig, ClientRequest, ErrorCode, Implementation, ListToolsRequest,
+    PaginatedRequestParams, ProtocolVersion, ServerResult, SubscriptionFilter, Tool,
+};
+use rmcp::service::ClientLifecycleMode;
+use rmcp::service::{
+    ClientInitializeError, NotificationContext, Peer, PeerRequestOptions, RoleClient, ServiceError,
+    serve_client_with_lifecycle_and_ct,
+};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::environment::child_environment;
+use super::error::{ListError, StartError};
+use super::process::{Pipes, Program, ServerProcess};
+use super::redact::Redactor;
+use super::spec::{Resolved, Transport};
+
+/// The most pages of a list of tools.
+const MAX_PAGES: usize = 64;
+/// How long closing the connection may take, before the child is stopped regardless.
+const CLOSE_GRACE: Duration = Duration::from_secs(1);
+/// How long a child whose connection closed has to show its exit status.
+const EXIT_STATUS_GRACE: Duration = Duration::from_millis(500);
+/// The most characters of a server's error that go into a message.
+const REASON_CHARS: usize = 400;
+
+/// How to begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Opening {
+    /// Ask which protocol the server speaks (`server/discover`), and begin the old way if it does not know the question.
+    Probe,
+    /// Begin the old way (`initialize`): for servers known to be of that era, or that cannot bear the question.
+    Initialize,
+}
+
+/// What a session is opened with.
+#[derive(Debug)]
+pub(super) struct Target {
+    /// The server's name.
+    pub(super) name: String,
+    /// How to reach it.
+    pub(super) resolved: Resolved,
+    /// Our environment.
+    pub(super) env: BTreeMap<String, String>,
+    /// How long opening, or listing the tools later, may take.
+    pub(super) deadline: Duration,
+}
+
+/// A session with a server that has listed its tools.
+#[derive(Debug)]
+pub(super) struct Session {
+    /// By which it is asked.
+    pub(super) peer: Peer<RoleClient>,
+    /// The tools it listed first.
+    pub(super) tools: Vec<Tool>,
+    connection: Connection,
+    process: Option<ServerProcess>,
+}
+
+/// The running client of a session.
+#[derive(Debug)]
+struct Connection {
+    stop: CancellationToken,
+    ended: JoinHandle<()>,
+    subscription: Option<JoinHandle<()>>,
+}
+
+/// Our side of the protocol: we only want to know of changed lists; whatever else a server asks is declined.
+#[derive(Debug)]
+struct Handler {
+    changed: mpsc::Sender<()>,
+}
+
+impl ClientHandler for Handler {
+    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        note(&self.changed);
+    }
+
+    fn get_info(&self) -> ClientConfig {
+        let us = Implementation::new("caipe-supervisor", env!("CARGO_PKG_VERSION"));
+        ClientConfig::new(ClientCapabilities::default(), us)
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    }
+}
+
+/// One pending note is as good as many.
+fn note(changed: &mpsc::Sender<()>) {
+    if changed.try_send(()).is_err() {
+        tracing::trace!("a change of the tool list is already noted");
+    }
+}
+
+impl Session {
+    /// Reaches the server, agrees on a protocol and lists its tools, all within the target's deadline.
+    pub(super) async fn open(
+        target: &Target,
+        opening: Opening,
+        changed: mpsc::Sender<()>,
+    ) -> Result<Self, StartError> {
+        match &target.resolved.transport {
+            Transport::Stdio { command, args, env, cwd } => {
+                let env = child_environment(&target.env, env);
+                let program = Program { server: &target.name, command, args, env: &env, cwd: cwd.as_deref() };
+                let (process, pipes) = ServerProcess::spawn(program, &target.resolved.logs)?;
+                Self::over_pipes(target, opening, changed, process, pipes).await
+            }
+            Transport::Http { url, headers } => {
+                let transport = StreamableHttpClientTransport::from_config(http_config(url, headers)?);
+                let stop = CancellationToken::new();
+                let opened = converse(transport, opening, changed, stop.clone());
+                let outcome = timeout(target.deadline, opened).await;
+                let (peer, tools, connection) =
+                    settle(target, outcome, String::new).inspect_err(|_| stop.cancel())?;
+                Ok(Self { peer, tools, connection, process: None })
+            }
+        }
+    }
+
+    async fn over_pipes(
+        target: &Target,
+        opening: Opening,
+        changed: mpsc::Sender<()>,
+        mut process: ServerProcess,
+        pipes: Pipes,
+    ) -> Result<Self, StartError> {
+        let stop = CancellationToken::new();
+        let opened = converse((pipes.reader, pipes.writer), opening, changed, stop.clone());
+        let outcome = timeout(target.deadline, opened).await;
+        if let Ok(Ok((peer, tools, connection))) = outcome {
+            return Ok(Self { peer, tools, connection, process: Some(process) });
+        }
+        stop.cancel();
+        let exited = if outcome.is_ok() { process.exit_within(EXIT_STATUS_GRACE).await } else { None };
+        process.stop().await;
+        let hint = process.hint();
+        if let Some(status) = exited {
+            return Err(StartError::Ended { hint: format!(" ({status}){hint}") });
+        }
+        settle(target, outcome, || hint).and_then(|_| Err(StartError::Ended { hint: String::new() }))
+    }
+
+    /// Waits until the connection is gone: the child ended, or the server hung up.
+    pub(super) async fn ended(&mut self) {
+        if let Err(error) = (&mut self.connection.ended).await {
+            tracing::debug!(%error, "the tool server's connection ended badly");
+        }
+    }
+
+    /// The protocol version agreed on.
+    pub(super) fn protocol_version(&self) -> Option<ProtocolVersion> {
+        self.peer.peer_info().map(|info| info.protocol_version.clone())
+    }
+
+    /// What the child last said, for a message to people.
+    pub(super) fn hint(&self) -> String {
+        self.process.as_ref().map(ServerProcess::hint).unwrap_or_default()
+    }
+
+    /// Ends the session, and the child with it.
+    pub(super) async fn close(mut self) {
+        self.connection.stop.cancel();
+        if let Some(subscription) = &self.connection.subscription {
+            subscription.abort();
+        }
+        if !self.connection.ended.is_finished() && timeout(CLOSE_GRACE, self.ended()).await.is_err() {
+            tracing::debug!("the tool server's connection did not close in time");
+        }
+        if let Some(process) = &mut self.process {
+            process.stop().await;
+        }
+    }
+}
+
+type Opened = (Peer<RoleClient>, Vec<Tool>, Connection);
+
+/// Why no session came about.
+#[derive(Debug)]
+enum Refusal {
+    Handshake(Box<ClientInitializeError>),
+    List(ListError),
+}
+
+async fn converse<T, E, A>(
+    transport: T,
+    opening: Opening,
+    changed: mpsc::Sender<()>,
+    stop: CancellationToken,
+) -> Result<Opened, Refusal>
+where
+    T: rmcp::transport::IntoTransport<RoleClient, E, A>,
+    E: std::error::Error + Send + Sync + 'static,
+{
+    let handler = Handler { changed: changed.clone() };
+    let service = serve_client_with_lifecycle_and_ct(handler, transport, opening.lifecycle(), stop.clone())
+        .await
+        .map_err(|error| Refusal::Handshake(Box::new(error)))?;
+    let peer = service.peer().clone();
+    let ended = tokio::spawn(async move {
+        if let Err(error) = service.waiting().await {
+            tracing::debug!(%error, "the tool server's client ended badly");
+        }
+    });
+    let tools = list_tools(&peer, None).await.map_err(Refusal::List)?;
+    let subscription = subscribe(&peer, changed);
+    Ok((peer, tools, Connection { stop, ended, subscription }))
+}
+
+impl Opening {
+    fn lifecycle(self) -> ClientLifecycleMode {
+        match self {
+            Self::Probe => ClientLifecycleMode::Auto {
+                preferred_versions: vec![ProtocolVersion::LATEST],
+                legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+            },
+            Self::Initialize => ClientLifecycleMode::Initialize,
+        }
+    }
+}
+
+fn settle(
+    target: &Target,
+    outcome: Result<Result<Opened, Refusal>, tokio::time::error::Elapsed>,
+    hint: impl FnOnce() -> String,
+) -> Result<Opened, StartError> {
+    match outcome {
+        Ok(Ok(opened)) => Ok(opened),
+        Ok(Err(Refusal::List(error))) => Err(StartError::List(error)),
+        Ok(Err(Refusal::Handshake(error))) => {
+            Err(StartError::Handshake { reason: reason(&*error, &target.resolved.logs), hint: hint() })
+        }
+        Err(_) => Err(StartError::Deadline { deadline: target.deadline, hint: hint() }),
+    }
+}
+
+/// All tools of the server, page by page. Asks the server itself: the library's cache would hide that it is gone.
+pub(super) async fn list_tools(
+    peer: &Peer<RoleClient>,
+    limit: Option<Duration>,
+) -> Result<Vec<Tool>, ListError> {
+    let mut tools = Vec::new();
+    let mut cursor: Option<String> = None;
+    for _ in 0..MAX_PAGES {
+        let (page, next) = match list_page(peer, cursor.clone(), limit).await {
+            Ok(page) => page,
+            Err(error) if lacks_tools(peer, &error) => return Ok(tools),
+            Err(error) => {
+                return Err(ListError::Refused(error.to_string().chars().take(REASON_CHARS).collect()));
+            }
+        };
+        tools.extend(page);
+        if next.is_none() {
+            return Ok(tools);
+        }
+        if next == cursor {
+            break;
+        }
+        cursor = next;
+    }
+    Err(ListError::Endless(MAX_PAGES))
+}
+
+async fn list_page(
+    peer: &Peer<RoleClient>,
+    cursor: Option<String>,
+    limit: Option<Duration>,
+) -> Result<(Vec<Tool>, Option<String>), ServiceError> {
+    let request = ListToolsRequest::with_param(PaginatedRequestParams::default().with_cursor(cursor));
+    let options = limit.map(PeerRequestOptions::with_timeout).unwrap_or_default();
+    let handle = peer.send_cancellable_request(ClientRequest::ListToolsRequest(request), options).await?;
+    match handle.await_response().await? {
+        ServerResult::ListToolsResult(page) => Ok((page.tools, page.next_cursor)),
+        _ => Err(ServiceError::UnexpectedResponse),
+    }
+}
+
+/// A server that never said it had tools need not answer the question for them.
+fn lacks_tools(peer: &Peer<RoleClient>, error: &ServiceError) -> bool {
+    let refused = matches!(error, ServiceError::McpError(error) if error.code == ErrorCode::METHOD_NOT_FOUND);
+    refused && peer.peer_info().is_some_and(|info| info.capabilities.tools.is_none())
+}
+
+/// Asks to be told of changed lists. Servers of the old era tell unasked; those of the new one only a subscriber.
+fn subscribe(peer: &Peer<RoleClient>, changed: mpsc::Sender<()>) -> Option<JoinHandle<()>> {
+    let info = peer.peer_info()?;
+    let tells = info.capabilities.tools.as_ref().is_some_and(|tools| tools.list_changed == Some(true));
+    if info.protocol_version.has_initialize() || !tells {
+        return None;
+    }
+    let peer = peer.clone();
+    Some(tokio::spawn(async move {
+        let filter = SubscriptionFilter::builder().tools_list_changed().build();
+        match peer.listen(filter).await {
+            Ok(mut subscription) => {
+                while let Ok(Some(_)) = subscription.next().await {
+                    note(&changed);
+                }
+            }
+            Err(error) => tracing::debug!(%error, "the tool server takes no subscription to its tool list"),
+        }
+    }))
+}
+
+fn http_config(
+    url: &str,
+    headers: &BTreeMap<String, String>,
+) -> Result<StreamableHttpClientTransportConfig, StartError> {
+    let invalid = |field: String, what| StartError::InvalidHttp { field, what };
+    let parsed = url::Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+    parsed.ok_or_else(|| invalid("url".to_owned(), "http or https URL"))?;
+    let header = |(name, value): (&String, &String)| {
+        let field = format!("headers.{name}");
+        let name =
+            HeaderName::from_bytes(name.as_bytes()).map_err(|_| invalid(field.clone(), "header name"))?;
+        let mut value = HeaderValue::from_str(value).map_err(|_| invalid(field, "header value"))?;
+        value.set_sensitive(true);
+        Ok((name, value))
+    };
+    let headers = headers.iter().map(header).collect::<Result<HashMap<_, _>, StartError>>()?;
+    Ok(StreamableHttpClientTransportConfig::with_uri(url).custom_headers(headers))
+}
+
+/// An error and what caused it, bounded and without secrets.
+pub(super) fn reason(error: &dyn std::error::Error, redactor: &Redactor) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    redactor.redact(text).chars().take(REASON_CHARS).collect()
+}

@@ -1,0 +1,191 @@
+//! What a server is: how to reach it, what of it may be used, how long it may take.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use super::error::SpecError;
+use super::glob::Glob;
+use super::redact::{Redactor, sounds_secret};
+use super::template::{Expansion, expand};
+
+/// One tool server of an agent, as declared.
+///
+/// `Debug` shows the names of environment variables and headers, never their values.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ServerSpec {
+    /// What to call it: in status, logs, and before a tool's name where two servers offer the same one.
+    pub name: String,
+    /// How to reach it.
+    pub transport: Transport,
+    /// The tools to offer; none means all.
+    pub allow: Vec<Glob>,
+    /// The tools not to offer, even if allowed.
+    pub deny: Vec<Glob>,
+    /// How long it may take from its start to its list of tools.
+    pub start_deadline: Duration,
+    /// How long one call may take, whatever progress the server reports.
+    pub call_timeout: Duration,
+}
+
+/// How to reach a server.
+///
+/// Every text in it is a template: `${VAR}` is the variable's value, `${VAR:-default}` one that may be missing or
+/// empty, `$${` a literal `${`.
+#[derive(Clone, PartialEq)]
+pub enum Transport {
+    /// A child process that speaks on its stdin and stdout.
+    Stdio {
+        /// The program: a path, or a name to be found on the `PATH`.
+        command: String,
+        /// Its arguments.
+        args: Vec<String>,
+        /// Its environment, on top of the few variables that every child gets (`PATH`, `HOME`, proxies, CA bundles).
+        env: BTreeMap<String, String>,
+        /// Where it runs; the supervisor's own directory if absent.
+        cwd: Option<String>,
+    },
+    /// A server at a URL (streamable HTTP).
+    Http {
+        /// The endpoint.
+        url: String,
+        /// Headers of every request.
+        headers: BTreeMap<String, String>,
+    },
+}
+
+impl ServerSpec {
+    /// The default of [`ServerSpec::start_deadline`].
+    pub const START_DEADLINE: Duration = Duration::from_secs(30);
+    /// The default of [`ServerSpec::call_timeout`].
+    pub const CALL_TIMEOUT: Duration = Duration::from_mins(1);
+
+    /// A server of which everything may be used, with the default deadlines.
+    pub fn new(name: impl Into<String>, transport: Transport) -> Self {
+        Self {
+            name: name.into(),
+            transport,
+            allow: Vec::new(),
+            deny: Vec::new(),
+            start_deadline: Self::START_DEADLINE,
+            call_timeout: Self::CALL_TIMEOUT,
+        }
+    }
+
+    /// Whether a tool of this name is on offer.
+    pub fn offers(&self, tool: &str) -> bool {
+        let covered = |globs: &[Glob]| globs.iter().any(|glob| glob.matches(tool));
+        (self.allow.is_empty() || covered(&self.allow)) && !covered(&self.deny)
+    }
+}
+
+impl Transport {
+    /// A child process without environment of its own.
+    pub fn stdio<A: Into<String>>(command: impl Into<String>, args: impl IntoIterator<Item = A>) -> Self {
+        Self::Stdio {
+            command: command.into(),
+            args: args.into_iter().map(Into::into).collect(),
+            env: BTreeMap::new(),
+            cwd: None,
+        }
+    }
+
+    /// A server at a URL, without headers of our own.
+    pub fn http(url: impl Into<String>) -> Self {
+        Self::Http { url: url.into(), headers: BTreeMap::new() }
+    }
+
+    /// The transport with every template filled in, and what must be kept out of sight from now on.
+    pub(super) fn resolve(&self, env: &BTreeMap<String, String>) -> Result<Resolved, SpecError> {
+        let mut hidden = Hidden::default();
+        let transport = match self {
+            Self::Stdio { command, args, env: own, cwd } => Self::Stdio {
+                command: hidden.expand("command", command, env)?,
+                args: args.iter().map(|arg| hidden.expand("args", arg, env)).collect::<Result<_, _>>()?,
+                env: hidden.expand_map("env", own, env)?,
+                cwd: cwd.as_ref().map(|cwd| hidden.expand("cwd", cwd, env)).transpose()?,
+            },
+            Self::Http { url, headers } => Self::Http {
+                url: hidden.expand("url", url, env)?,
+                headers: hidden.expand_map("headers", headers, env)?,
+            },
+        };
+        Ok(Resolved {
+            transport,
+            logs: Redactor::new(hidden.substituted.iter().chain(&hidden.secret)),
+            results: Redactor::new(&hidden.secret),
+        })
+    }
+}
+
+impl fmt::Debug for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stdio { command, args, env, cwd } => f
+                .debug_struct("Stdio")
+                .field("command", command)
+                .field("args", &args.len())
+                .field("env", &env.keys())
+                .field("cwd", cwd)
+                .finish(),
+            Self::Http { headers, .. } => {
+                f.debug_struct("Http").field("headers", &headers.keys()).finish_non_exhaustive()
+            }
+        }
+    }
+}
+
+/// A transport that can be used as it stands.
+#[derive(Debug)]
+pub(super) struct Resolved {
+    /// The transport, without templates.
+    pub(super) transport: Transport,
+    /// Hides whatever came out of a variable, and every secret: for what people read.
+    pub(super) logs: Redactor,
+    /// Hides secrets only, since a tool may well have to name, say, the site that a variable holds: for what the model reads.
+    pub(super) results: Redactor,
+}
+
+/// Values met while filling in templates.
+#[derive(Default)]
+struct Hidden {
+    substituted: Vec<String>,
+    secret: Vec<String>,
+}
+
+impl Hidden {
+    fn expand(
+        &mut self,
+        field: &str,
+        text: &str,
+        env: &BTreeMap<String, String>,
+    ) -> Result<String, SpecError> {
+        let Expansion { text, used } =
+            expand(text, env).map_err(|reason| SpecError { field: field.to_owned(), reason })?;
+        for (variable, value) in used {
+            let list = if sounds_secret(&variable) { &mut self.secret } else { &mut self.substituted };
+            list.push(value);
+        }
+        Ok(text)
+    }
+
+    fn expand_map(
+        &mut self,
+        field: &str,
+        map: &BTreeMap<String, String>,
+        env: &BTreeMap<String, String>,
+    ) -> Result<BTreeMap<String, String>, SpecError> {
+        let entry = |(key, template): (&String, &String)| {
+            let value = self.expand(&format!("{field}.{key}"), template, env)?;
+            if sounds_secret(key) {
+                self.secret.push(value.clone());
+            }
+            Ok((key.clone(), value))
+        };
+        map.iter().map(entry).collect()
+    }
+}
+
+#[cfg(test)]
+#[path = "spec_tests.rs"]
+mod tests;

@@ -1,0 +1,78 @@
+//! `${VAR}` in what a server is started with.
+
+use std::collections::BTreeMap;
+
+use thiserror::Error;
+
+/// A text with its variables filled in.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Expansion {
+    /// The text.
+    pub(super) text: String,
+    /// The variables that went into it, with their values.
+    pub(super) used: Vec<(String, String)>,
+}
+
+/// A template that cannot be filled in. Names the variable, and no variable's value.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum TemplateError {
+    /// The variable is not there.
+    #[error("the environment variable {0} is not set; set it, or give a default with ${{{0}:-default}}")]
+    Missing(String),
+    /// `${` without `}`.
+    #[error("a `${{` without its `}}`; write `$${{` for a literal one")]
+    Unclosed,
+    /// Between the braces stands no variable's name.
+    #[error("a `${{…}}` without a variable's name (letters, digits and `_`); write `$${{` for a literal one")]
+    BadName,
+}
+
+/// Fills in `${VAR}` and `${VAR:-default}`; `$${` is a literal `${`. A default counts where the variable is missing or empty.
+pub(super) fn expand(template: &str, env: &BTreeMap<String, String>) -> Result<Expansion, TemplateError> {
+    let mut out = Expansion { text: String::with_capacity(template.len()), used: Vec::new() };
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once("${") {
+        if let Some(escaped) = before.strip_suffix('$') {
+            out.text.push_str(escaped);
+            out.text.push_str("${");
+            rest = after;
+            continue;
+        }
+        out.text.push_str(before);
+        let (inside, following) = after.split_once('}').ok_or(TemplateError::Unclosed)?;
+        out.fill(inside, env)?;
+        rest = following;
+    }
+    out.text.push_str(rest);
+    Ok(out)
+}
+
+impl Expansion {
+    fn fill(&mut self, inside: &str, env: &BTreeMap<String, String>) -> Result<(), TemplateError> {
+        let (name, default) = match inside.split_once(":-") {
+            Some((name, default)) => (name, Some(default)),
+            None => (inside, None),
+        };
+        if !is_name(name) {
+            return Err(TemplateError::BadName);
+        }
+        match (env.get(name).filter(|value| default.is_none() || !value.is_empty()), default) {
+            (Some(value), _) => {
+                self.text.push_str(value);
+                self.used.push((name.to_owned(), value.clone()));
+            }
+            (None, Some(default)) => self.text.push_str(default),
+            (None, None) => return Err(TemplateError::Missing(name.to_owned())),
+        }
+        Ok(())
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+#[cfg(test)]
+#[path = "template_tests.rs"]
+mod tests;
