@@ -1,0 +1,289 @@
+//! The rendered spec: the contract between operator and supervisor.
+//!
+//! The operator writes it into a `ConfigMap` that is mounted in the pod; `caipe-supervisor serve` makes the same
+//! from a file and the environment. Every choice is resolved. No secret is in it: a text marked as a *template*
+//! may name variables as `${VAR}`, which the supervisor looks up first as a file `VAR` in the owner's
+//! `secretsDir`, then in its environment, when it starts the thing that needs it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::resource::model::Provider;
+
+/// Everything that a supervisor needs to know.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RenderedSpec {
+    /// Counts up with each change that the operator lets through; 0 outside a cluster.
+    pub epoch: u64,
+    /// SHA-256 in hex over the canonical JSON of everything but `epoch` and `hash`.
+    pub hash: String,
+    /// Who the supervisor is.
+    pub supervisor: SupervisorIdentity,
+    /// The models, the preferred one first, then the fallbacks in order. Empty: none was chosen, and a run says so.
+    pub models: Vec<ModelChoice>,
+    /// How the final answer is told from narration.
+    pub answer_mode: AnswerMode,
+    /// Whether answers stream token by token (`ENABLE_STREAMING`).
+    pub streaming: bool,
+    /// Bounds of one run.
+    pub limits: Limits,
+    /// The knowledge base, if there is one.
+    pub rag: Option<Rag>,
+    /// Where conversations are kept.
+    pub store: Store,
+    /// How remote agents are probed.
+    pub connectivity: Connectivity,
+    /// The enabled agents, in the order of the resource. Names are unique.
+    pub agents: Vec<RenderedAgent>,
+}
+
+/// Who the supervisor says it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SupervisorIdentity {
+    /// The name on its card.
+    pub name: String,
+    /// The description on its card.
+    pub description: String,
+    /// Replaces the built-in system prompt; has the same placeholders (see [`crate::prompt`]).
+    pub system_prompt: Option<String>,
+    /// Example questions for the card.
+    pub skill_examples: Vec<String>,
+    /// The URL that the card names (`EXTERNAL_URL`); without it, the address of the request.
+    pub external_url: Option<String>,
+}
+
+/// One model of the chain. Its key is looked up by the provider's variable (`OPENAI_API_KEY`, …).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ModelChoice {
+    /// Whose model.
+    pub provider: Provider,
+    /// The model's (or deployment's) name; absent for [`Provider::Scripted`].
+    pub name: Option<String>,
+    /// Replaces the provider's endpoint.
+    pub base_url: Option<String>,
+    /// A directory with one file per variable, looked at before the environment.
+    pub secrets_dir: Option<String>,
+    /// Sampling temperature.
+    pub temperature: Option<f64>,
+    /// Most tokens of one answer.
+    pub max_output_tokens: Option<u32>,
+    /// The script file of [`Provider::Scripted`].
+    pub script: Option<String>,
+}
+
+/// How the final answer is told from narration (`USE_STRUCTURED_RESPONSE`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum AnswerMode {
+    /// A call of the tool `PlatformEngineerResponse`.
+    Structured,
+    /// Whatever follows `[FINAL ANSWER]`.
+    Marker,
+}
+
+/// Bounds of one run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Limits {
+    /// Most steps of a run (`LANGGRAPH_RECURSION_LIMIT`).
+    pub recursion: u32,
+    /// Most tokens of a conversation before it is compacted (`MAX_CONTEXT_TOKENS`).
+    pub max_context_tokens: u32,
+    /// Messages that compaction always keeps (`MIN_MESSAGES_TO_KEEP`).
+    pub min_messages_to_keep: u32,
+    /// Most characters of one tool result; more is cut (`MAX_TOOL_OUTPUT_CHARS`).
+    pub max_tool_output_chars: u32,
+    /// Deadline of one model turn, in milliseconds.
+    pub model_timeout_ms: u64,
+    /// Deadline of one tool call, in milliseconds.
+    pub tool_timeout_ms: u64,
+    /// Longest silence of a remote agent before the delegation fails, in milliseconds (`A2A_TIMEOUT`).
+    pub agent_timeout_ms: u64,
+    /// Deadline for an MCP server to answer `tools/list` after its start, in milliseconds.
+    pub mcp_start_timeout_ms: u64,
+}
+
+/// The knowledge base.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Rag {
+    /// The server (`RAG_SERVER_URL`); its MCP endpoint is `/mcp` below it.
+    pub url: String,
+    /// Most `search` calls of one request (`SEARCH_MAX_CALLS`).
+    pub search_max_calls: u32,
+    /// Most `fetch_document` calls of one request (`FETCH_DOCUMENT_MAX_CALLS`).
+    pub fetch_document_max_calls: u32,
+    /// Most characters of one result (`RAG_MAX_OUTPUT_CHARS`).
+    pub max_output_chars: u32,
+    /// Most results of one search (`RAG_MAX_SEARCH_RESULTS`).
+    pub max_search_results: u32,
+}
+
+/// Where conversations are kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
+pub enum Store {
+    /// A file below the data directory.
+    Sqlite {},
+    /// Nowhere: gone with the process (`LANGGRAPH_CHECKPOINT_TYPE=memory`).
+    Memory {},
+    /// Redis.
+    Redis(ExternalStore),
+    /// MongoDB.
+    Mongodb(ExternalStore),
+}
+
+/// A store outside the pod.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ExternalStore {
+    /// The connection string, a template, usually just `${REDIS_URL}` or `${MONGODB_URI}`.
+    pub url: String,
+    /// A directory with one file per variable, looked at before the environment.
+    pub secrets_dir: Option<String>,
+    /// The database (MongoDB) or key prefix (Redis); the store's default without it.
+    pub database: Option<String>,
+    /// Forget a conversation after so many minutes without a change; 0 is never.
+    pub ttl_minutes: u32,
+    /// Refuse to serve while it cannot be reached, instead of going on in memory with a warning.
+    pub required: bool,
+}
+
+/// How remote agents are probed (contract 2.4).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Connectivity {
+    /// Whether remote agents are probed before the first request.
+    pub check: bool,
+    /// Whether they are probed again and again, so that a late one joins by itself.
+    pub background: bool,
+    /// Deadline of one probe at start, in milliseconds.
+    pub timeout_ms: u64,
+    /// Further attempts after a failed one.
+    pub max_retries: u32,
+    /// Wait before the first further attempt, in milliseconds; doubles each time.
+    pub retry_delay_ms: u64,
+    /// Wait before the first probe, in milliseconds.
+    pub startup_delay_ms: u64,
+    /// Time between background rounds, in milliseconds.
+    pub refresh_interval_ms: u64,
+    /// Deadline of one background probe, in milliseconds.
+    pub fast_check_timeout_ms: u64,
+}
+
+/// One enabled agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RenderedAgent {
+    /// The name, lower case; what `task` calls it.
+    pub name: String,
+    /// The name that people see.
+    pub title: String,
+    /// What it does, for cards and lists.
+    pub description: String,
+    /// When to use it, for the supervisor's model.
+    pub routing_hint: String,
+    /// Its own system prompt; empty for a remote agent, which has its own.
+    pub system_prompt: String,
+    /// Where it runs.
+    pub home: Home,
+    /// Its tool servers; empty for a remote agent.
+    pub mcp: Vec<McpServer>,
+    /// If not empty: only tools whose name matches one of these (`*` matches anything).
+    pub tools: Vec<String>,
+    /// Tools that a human must allow first (`*` matches anything).
+    pub require_approval: Vec<String>,
+    /// Variables without which it cannot work, for a clear warning.
+    pub required_env: Vec<String>,
+    /// A directory with one file per variable, looked at before the environment.
+    pub secrets_dir: Option<String>,
+    /// Its own model; the supervisor's without it. Fallbacks are the supervisor's.
+    pub model: Option<ModelChoice>,
+}
+
+/// Where an agent runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
+pub enum Home {
+    /// In the supervisor's own process.
+    InProcess {},
+    /// Behind A2A.
+    Remote {
+        /// Its base URL.
+        url: String,
+        /// Headers of each request; values are templates.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        headers: BTreeMap<String, String>,
+    },
+}
+
+/// One MCP server of an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct McpServer {
+    /// Its name, unique within the agent.
+    pub name: String,
+    /// How it is reached.
+    pub transport: McpTransport,
+}
+
+/// How an MCP server is reached.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
+pub enum McpTransport {
+    /// A child process that speaks on its standard input and output.
+    Stdio {
+        /// The program.
+        command: String,
+        /// Its arguments; templates.
+        #[serde(default)]
+        args: Vec<String>,
+        /// Its environment beside `PATH`, `HOME` and the like; values are templates. A value that names an unset
+        /// optional variable alone is left out.
+        #[serde(default)]
+        env: BTreeMap<String, String>,
+        /// Its working directory.
+        #[serde(default)]
+        cwd: Option<String>,
+    },
+    /// Streamable HTTP.
+    Http {
+        /// The endpoint; a template.
+        url: String,
+        /// Headers of each request; values are templates.
+        #[serde(default)]
+        headers: BTreeMap<String, String>,
+    },
+}
+
+impl RenderedSpec {
+    /// The hash that belongs to the content: SHA-256 in hex over its canonical JSON (keys sorted, no spaces),
+    /// without `epoch` and `hash`.
+    pub fn content_hash(&self) -> String {
+        let mut value = serde_json::to_value(self).unwrap_or_default();
+        if let Some(object) = value.as_object_mut() {
+            object.retain(|key, _| key != "epoch" && key != "hash");
+        }
+        value.sort_all_objects();
+        let digest = Sha256::digest(value.to_string().as_bytes());
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// The same with its hash filled in.
+    #[must_use]
+    pub fn sealed(mut self) -> Self {
+        self.hash = self.content_hash();
+        self
+    }
+
+    /// The agent of that name; trimmed and in any case.
+    pub fn agent(&self, name: &str) -> Option<&RenderedAgent> {
+        let name = crate::placement::normal(name);
+        self.agents.iter().find(|agent| agent.name == name)
+    }
+}

@@ -1,0 +1,113 @@
+//! Small types that several parts of the resource share.
+
+use kube::KubeSchema;
+use kube::core::ListMerge;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::rules;
+
+/// A list whose entries are told apart by `key`, so that two appliers can each own some.
+pub(super) fn list_map(key: &str) -> ListMerge {
+    ListMerge::Map(vec![key.to_owned()])
+}
+
+/// A Secret of the same namespace.
+#[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SecretRef {
+    /// Its name. Each of its keys is one variable, named like the key.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+}
+
+/// One key of a Secret of the same namespace.
+#[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SecretKeyRef {
+    /// The Secret's name.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+    /// The key; outside a cluster, the environment variable of that name is used.
+    #[schemars(length(min = 1, max = 253), regex(pattern = r"^[A-Za-z_][A-Za-z0-9_]*$"))]
+    pub key: String,
+}
+
+/// One key of a `ConfigMap` of the same namespace.
+#[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfigMapKeyRef {
+    /// The `ConfigMap`'s name.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+    /// The key.
+    #[schemars(length(min = 1, max = 253), regex(pattern = r"^[-._a-zA-Z0-9]+$"))]
+    pub key: String,
+}
+
+/// A text, given here or in a `ConfigMap`.
+#[derive(KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("has(self.inline) != has(self.configMapRef)").message(rules::TEXT_SOURCE))]
+pub struct TextSource {
+    /// The text itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 65536))]
+    pub inline: Option<String>,
+    /// Where it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_map_ref: Option<ConfigMapKeyRef>,
+}
+
+/// One environment variable.
+#[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("has(self.value) != has(self.secretKeyRef)").message(rules::ENV_VALUE))]
+pub struct EnvVar {
+    /// The name.
+    #[schemars(length(min = 1, max = 128), regex(pattern = r"^[A-Za-z_][A-Za-z0-9_]*$"))]
+    pub name: String,
+    /// The value; may name other variables as `${VAR}`. Not for secrets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 4096))]
+    pub value: Option<String>,
+    /// The key of a Secret that holds it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret_key_ref: Option<SecretKeyRef>,
+}
+
+/// An HTTP header whose value is secret.
+#[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SecretHeader {
+    /// The header's name.
+    #[schemars(length(min = 1, max = 128), regex(pattern = r"^[-A-Za-z0-9_]+$"))]
+    pub name: String,
+    /// What stands before the secret, as in `"Bearer "`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(length(max = 64))]
+    pub prefix: String,
+    /// The key of a Secret that holds the rest.
+    pub secret_key_ref: SecretKeyRef,
+}
+
+/// A partial pod template; the operator applies it over the one that it generates.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct PodTemplate(pub Map<String, Value>);
+
+impl JsonSchema for PodTemplate {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "PodTemplate".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
+    }
+}
+
+/// A `ConfigMap` of the same namespace.
+#[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfigMapRef {
+    /// Its name.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+}

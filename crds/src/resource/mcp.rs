@@ -1,0 +1,121 @@
+//! Tool servers: a child process, an endpoint, or a container.
+
+use k8s_openapi::api::core::v1::ResourceRequirements;
+use kube::KubeSchema;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::common::{EnvVar, SecretHeader, list_map};
+use super::rules;
+
+/// One MCP server.
+#[derive(KubeSchema, Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("[has(self.stdio), has(self.http), has(self.container)].filter(x, x).size() == 1").message(rules::MCP_KIND))]
+pub struct McpServer {
+    /// Its name, unique within the agent.
+    #[schemars(length(min = 1, max = 32), regex(pattern = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"))]
+    pub name: String,
+    /// A child process of the agent's home.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stdio: Option<Stdio>,
+    /// An endpoint that somebody else runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http: Option<Http>,
+    /// A container that the operator runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub container: Option<Container>,
+}
+
+/// A child process that speaks MCP on its standard input and output.
+#[derive(KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Stdio {
+    /// The program: a name on the path, or a path.
+    #[schemars(length(min = 1, max = 4096))]
+    pub command: String,
+    /// Its arguments; may name variables as `${VAR}`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64), inner(length(max = 4096)))]
+    pub args: Vec<String>,
+    /// Its environment, beside the agent's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64))]
+    #[x_kube(merge_strategy = list_map("name"))]
+    pub env: Vec<EnvVar>,
+    /// Its working directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 4096))]
+    pub cwd: Option<String>,
+}
+
+/// A streamable HTTP endpoint.
+#[derive(KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Http {
+    /// The URL, path included; may name variables as `${VAR}`.
+    #[schemars(length(max = 2048), regex(pattern = r"^(https?://|\$\{)"))]
+    pub url: String,
+    /// Headers whose values are in Secrets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    #[x_kube(merge_strategy = list_map("name"))]
+    pub headers_from: Vec<SecretHeader>,
+}
+
+/// A container that serves MCP over streamable HTTP.
+#[derive(KubeSchema, Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("self.port != 8000 || self.placement == 'Service'").message(rules::SIDECAR_PORT))]
+pub struct Container {
+    /// The image.
+    #[schemars(length(min = 1, max = 512))]
+    pub image: String,
+    /// Replaces the image's entry point.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16), inner(length(max = 4096)))]
+    pub command: Vec<String>,
+    /// Replaces the image's arguments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64), inner(length(max = 4096)))]
+    pub args: Vec<String>,
+    /// The port that it listens on. Sidecars share their pod's ports, of which 8000 is the agent's own.
+    #[schemars(range(min = 1024, max = 65535))]
+    pub port: u16,
+    /// The path of its endpoint.
+    #[serde(default = "mcp_path")]
+    #[schemars(length(min = 1, max = 512), regex(pattern = r"^/"))]
+    pub path: String,
+    /// Its environment, beside the agent's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64))]
+    #[x_kube(merge_strategy = list_map("name"))]
+    pub env: Vec<EnvVar>,
+    /// Beside the agent, wherever that runs, or in a Deployment of its own.
+    #[serde(default)]
+    pub placement: ContainerPlacement,
+    /// Its compute resources.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resources: Option<ResourceRequirements>,
+}
+
+/// Where a tool server's container runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ContainerPlacement {
+    /// In the pod of the agent's home, on loopback.
+    #[default]
+    Sidecar,
+    /// In a Deployment with a Service.
+    Service,
+}
+
+fn mcp_path() -> String {
+    "/mcp".to_owned()
+}
+
+impl McpServer {
+    /// A server that is a child process.
+    pub fn stdio(name: &str, stdio: Stdio) -> Self {
+        Self { name: name.to_owned(), stdio: Some(stdio), ..Self::default() }
+    }
+}

@@ -1,0 +1,113 @@
+//! The custom resource `CaipeSupervisor`, `caipe.io/v1alpha1`.
+//!
+//! Unions are structs of options of which a rule allows exactly one: that keeps the schema structural. Each rule
+//! stands twice, as CEL here (the API server's check) and as Rust in [`crate::validate`] (the check of files and
+//! of the operator), under one message.
+
+pub mod agent;
+pub mod common;
+pub mod mcp;
+pub mod model;
+pub mod rules;
+pub mod settings;
+pub mod status;
+
+use kube::{CustomResource, KubeSchema};
+use serde::{Deserialize, Serialize};
+
+use agent::Agent;
+use common::{PodTemplate, list_map};
+use model::Model;
+use settings::{Auth, Card, Connectivity, Limits, Prompts, Rag, Service, Store};
+
+pub use status::CaipeSupervisorStatus;
+
+/// A supervisor and its agents.
+#[derive(CustomResource, KubeSchema, Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[kube(
+    group = "caipe.io",
+    version = "v1alpha1",
+    kind = "CaipeSupervisor",
+    namespaced,
+    shortname = "caipe",
+    category = "caipe",
+    status = "CaipeSupervisorStatus",
+    derive = "PartialEq",
+    doc = "A CAIPE supervisor: one A2A endpoint that answers people with the help of the agents listed here, each in the supervisor's own process or in a container of its own.",
+    printcolumn(name = "Ready", type_ = "string", json_path = r#".status.conditions[?(@.type=="Ready")].status"#),
+    printcolumn(name = "Agents", type_ = "string", json_path = ".status.agentsReady", description = "usable agents of all enabled ones"),
+    printcolumn(name = "Remote", type_ = "integer", json_path = ".status.remoteAgents", description = "agents that run remotely"),
+    printcolumn(name = "Epoch", type_ = "integer", json_path = ".status.epoch", description = "the spec that the supervisor runs"),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(name = "Message", type_ = "string", json_path = r#".status.conditions[?(@.type=="Ready")].message"#, priority = 1),
+    validation = Rule::new("size(self.metadata.name) <= 30 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')").message(rules::RESOURCE_NAME),
+)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("!has(self.replicas) || self.replicas <= 1 || (has(self.store) && (has(self.store.redis) || has(self.store.mongodb)))").message(rules::REPLICAS_NEED_STORE))]
+pub struct CaipeSupervisorSpec {
+    /// The language model. Absent: chosen by the environment (`LLM_PROVIDER` and the provider's variables).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<Model>,
+    /// Agents that run remotely, by name; `all` means every agent. Empty: all run in the supervisor's process.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 1000), inner(length(max = 63)))]
+    pub distributed_agents: Vec<String>,
+    /// Older form of `distributedAgents: [all]`; counts only while that list is empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distributed_mode: Option<bool>,
+    /// The agents. Absent: the core agents of the catalogue. An empty list is a supervisor without agents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 128))]
+    #[x_kube(merge_strategy = list_map("name"))]
+    pub agents: Option<Vec<Agent>>,
+    /// The knowledge base.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rag: Option<Rag>,
+    /// Bounds of one run.
+    #[serde(default)]
+    pub limits: Limits,
+    /// Where conversations are kept. Absent: `SQLite` on a volume.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<Store>,
+    /// How remote agents are probed.
+    #[serde(default)]
+    pub connectivity: Connectivity,
+    /// How the supervisor presents itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub card: Option<Card>,
+    /// Prompts and the form of answers.
+    #[serde(default)]
+    pub prompts: Prompts,
+    /// Who may call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auth: Option<Auth>,
+    /// How the supervisor is exposed in the cluster.
+    #[serde(default)]
+    pub service: Service,
+    /// Supervisor pods. More than one needs a shared store.
+    #[serde(default = "one", skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 50))]
+    pub replicas: Option<i32>,
+    /// The image of the supervisor and of agents that run remotely. Absent: the operator's own release.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 512))]
+    pub image: Option<String>,
+    /// Compute resources of the supervisor's container.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resources: Option<k8s_openapi::api::core::v1::ResourceRequirements>,
+    /// Anything else of the supervisor's pod: a partial pod template, applied over the generated one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pod_template: Option<PodTemplate>,
+}
+
+#[allow(clippy::unnecessary_wraps)] // serde and the schema need the field's type
+const fn one() -> Option<i32> {
+    Some(1)
+}
+
+impl CaipeSupervisorSpec {
+    /// The agents, or none if the list is absent.
+    pub fn agents(&self) -> &[Agent] {
+        self.agents.as_deref().unwrap_or_default()
+    }
+}

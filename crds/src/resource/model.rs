@@ -1,0 +1,173 @@
+//! `spec.model`: which language model.
+
+use kube::KubeSchema;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::common::{ConfigMapKeyRef, SecretRef};
+use super::rules;
+
+/// Whose models. The names are upstream's (`LLM_PROVIDER`), with `ollama` and `scripted` added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Provider {
+    /// `OpenAI`, or anything that speaks its API (`baseUrl`).
+    #[serde(rename = "openai")]
+    OpenAi,
+    /// Azure `OpenAI`.
+    #[serde(rename = "azure-openai")]
+    AzureOpenAi,
+    /// Anthropic.
+    AnthropicClaude,
+    /// Google's Gemini API.
+    GoogleGemini,
+    /// Google's Vertex AI.
+    #[serde(rename = "gcp-vertexai")]
+    GcpVertexAi,
+    /// AWS Bedrock.
+    AwsBedrock,
+    /// Ollama.
+    Ollama,
+    /// No model: turns from a file, for tests, demos and first runs.
+    Scripted,
+}
+
+impl Provider {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::OpenAi,
+        Self::AzureOpenAi,
+        Self::AnthropicClaude,
+        Self::GoogleGemini,
+        Self::GcpVertexAi,
+        Self::AwsBedrock,
+        Self::Ollama,
+        Self::Scripted,
+    ];
+
+    /// The name, as in the resource and in `LLM_PROVIDER`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::OpenAi => "openai",
+            Self::AzureOpenAi => "azure-openai",
+            Self::AnthropicClaude => "anthropic-claude",
+            Self::GoogleGemini => "google-gemini",
+            Self::GcpVertexAi => "gcp-vertexai",
+            Self::AwsBedrock => "aws-bedrock",
+            Self::Ollama => "ollama",
+            Self::Scripted => "scripted",
+        }
+    }
+
+    /// Reads a value of `LLM_PROVIDER`: a name, or the short form that people write (`anthropic`, `bedrock`).
+    pub fn from_variable(text: &str) -> Option<Self> {
+        let name = crate::placement::normal(text);
+        let short = match name.as_str() {
+            "azure" => Some(Self::AzureOpenAi),
+            "anthropic" | "claude" => Some(Self::AnthropicClaude),
+            "google" | "gemini" => Some(Self::GoogleGemini),
+            "vertex" | "vertexai" => Some(Self::GcpVertexAi),
+            "bedrock" => Some(Self::AwsBedrock),
+            _ => None,
+        };
+        short.or_else(|| Self::ALL.into_iter().find(|provider| provider.as_str() == name))
+    }
+}
+
+/// The preferred model and its fallbacks.
+#[derive(KubeSchema, Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(
+    validation = Rule::new("self.provider == 'scripted' || has(self.name)").message(rules::MODEL_NAME),
+    validation = Rule::new("(self.provider == 'scripted') == has(self.script)").message(rules::MODEL_SCRIPT),
+)]
+pub struct Model {
+    /// Whose model.
+    pub provider: Provider,
+    /// The model's name; for Azure, the deployment's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 256))]
+    pub name: Option<String>,
+    /// Replaces the provider's endpoint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 2048), regex(pattern = r"^https?://"))]
+    pub base_url: Option<String>,
+    /// The Secret with the provider's variables, such as `OPENAI_API_KEY`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret_ref: Option<SecretRef>,
+    /// Sampling temperature; the provider's default without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 2))]
+    pub temperature: Option<f64>,
+    /// Most tokens of one answer; the provider's default without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub max_output_tokens: Option<u32>,
+    /// The turns of provider `scripted`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<Script>,
+    /// Models to ask, in order, when this one cannot answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 8))]
+    pub fallbacks: Vec<Fallback>,
+}
+
+/// A model to ask when those before it cannot answer.
+#[derive(KubeSchema, Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("self.provider != 'scripted'").message(rules::SCRIPTED_FALLBACK))]
+pub struct Fallback {
+    /// Whose model.
+    pub provider: Provider,
+    /// The model's name; for Azure, the deployment's.
+    #[schemars(length(min = 1, max = 256))]
+    pub name: String,
+    /// Replaces the provider's endpoint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 2048), regex(pattern = r"^https?://"))]
+    pub base_url: Option<String>,
+    /// The Secret with the provider's variables; that of the preferred model without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret_ref: Option<SecretRef>,
+}
+
+/// An agent's own model; what it leaves out is the supervisor's.
+#[derive(KubeSchema, Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("self.provider != 'scripted'").message(rules::SCRIPTED_AGENT))]
+pub struct ModelOverride {
+    /// Whose model.
+    pub provider: Provider,
+    /// The model's name; for Azure, the deployment's.
+    #[schemars(length(min = 1, max = 256))]
+    pub name: String,
+    /// Replaces the provider's endpoint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 2048), regex(pattern = r"^https?://"))]
+    pub base_url: Option<String>,
+    /// The Secret with the provider's variables; the supervisor's without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret_ref: Option<SecretRef>,
+    /// Sampling temperature.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 2))]
+    pub temperature: Option<f64>,
+    /// Most tokens of one answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub max_output_tokens: Option<u32>,
+}
+
+/// Where the turns of provider `scripted` are.
+#[derive(KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("has(self.configMapRef) != has(self.path)").message(rules::SCRIPT_SOURCE))]
+pub struct Script {
+    /// A key of a `ConfigMap`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_map_ref: Option<ConfigMapKeyRef>,
+    /// A file; a relative path counts from the resource's file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 4096))]
+    pub path: Option<String>,
+}

@@ -1,0 +1,64 @@
+//! The messages of the rules, each said by the API server and by [`crate::validate`] alike.
+
+/// Names of objects made for a supervisor must stay within 63 characters.
+pub const RESOURCE_NAME: &str = "metadata.name must be at most 30 characters of a-z, 0-9 and `-`, begin with a letter and not end in `-`: choose a shorter or simpler name";
+/// `SQLite` is one pod's file.
+pub const REPLICAS_NEED_STORE: &str = "more than one replica needs a store that all pods share: set store.redis or store.mongodb, or replicas to 1";
+/// The model's name.
+pub const MODEL_NAME: &str = "the provider needs the name of a model: set name";
+/// The script and the provider `scripted` go together.
+pub const MODEL_SCRIPT: &str =
+    "script and provider `scripted` go together: set both, or take the script out and name another provider";
+/// One script.
+pub const SCRIPT_SOURCE: &str =
+    "a script is in a ConfigMap or in a file: set exactly one of configMapRef and path";
+/// No script as fallback.
+pub const SCRIPTED_FALLBACK: &str = "provider `scripted` cannot be a fallback: name a real provider";
+/// No script for a single agent.
+pub const SCRIPTED_AGENT: &str =
+    "provider `scripted` is for the whole supervisor: set it in spec.model, or name a real provider";
+/// Words with a meaning of their own.
+pub const AGENT_RESERVED: &str = "`all`, `user-input`, `rag`, `supervisor` and `general-purpose` have a meaning of their own: choose another name";
+/// Kinds of agent.
+pub const AGENT_KIND: &str = "an agent is your own (identity), somebody else's (external) or an image: set at most one of identity, external and image";
+/// An agent that we do not run has its own tools.
+pub const AGENT_FOREIGN_TOOLS: &str = "an external agent or an image brings its own tools and model: take out mcp, tools, requireApproval and model";
+/// An external agent has no pod.
+pub const AGENT_EXTERNAL_POD: &str = "nothing is run for an external agent: take out secretRef, env, resources and podTemplate (its token is external.secretRef)";
+/// A text is in one place.
+pub const TEXT_SOURCE: &str =
+    "it is given here or in a ConfigMap: set exactly one of inline and configMapRef";
+/// A value comes from one place.
+pub const ENV_VALUE: &str = "a variable has one source: set exactly one of value and secretKeyRef";
+/// Kinds of tool server.
+pub const MCP_KIND: &str = "a tool server is a child process, an endpoint or a container: set exactly one of stdio, http and container";
+/// 8000 is the agent's.
+pub const SIDECAR_PORT: &str =
+    "port 8000 of the pod is the agent's own: give the sidecar another port, or set placement to Service";
+/// One store.
+pub const STORE_KIND: &str =
+    "conversations are kept in one place: set at most one of sqlite, redis and mongodb";
+/// No empty access rule.
+pub const AUTH_EMPTY: &str =
+    "auth without a way in locks everybody out: set sharedKey or oauth2, or take auth out";
+
+/// All of them.
+pub const ALL: [&str; 17] = [
+    RESOURCE_NAME,
+    REPLICAS_NEED_STORE,
+    MODEL_NAME,
+    MODEL_SCRIPT,
+    SCRIPT_SOURCE,
+    SCRIPTED_FALLBACK,
+    SCRIPTED_AGENT,
+    AGENT_RESERVED,
+    AGENT_KIND,
+    AGENT_FOREIGN_TOOLS,
+    AGENT_EXTERNAL_POD,
+    TEXT_SOURCE,
+    ENV_VALUE,
+    MCP_KIND,
+    SIDECAR_PORT,
+    STORE_KIND,
+    AUTH_EMPTY,
+];
