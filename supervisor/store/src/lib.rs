@@ -1,5 +1,21 @@
 //! Where conversations, tasks and event logs live.
+//!
+//! Two backends: [`MemoryStore`], which forgets with the process, and [`SqliteStore`], a single file. Both
+//! write the same thing, a [`Commit`] that was serialised and checked where it was made, so that the part
+//! that is shared by all runs, a lock or a writer thread, only ever moves bytes.
 
+#[cfg(any(test, feature = "contract"))]
+pub mod contract;
+mod decode;
+mod memory;
+mod sqlite;
 mod types;
+mod write;
 
-pub use types::{Commit, LoggedEvent, Saved, Snapshot, Store, StoreError, TaskFilter, TaskPhase, TaskRecord};
+pub use memory::MemoryStore;
+pub use sqlite::SqliteStore;
+pub use types::{
+    Commit, LoggedEvent, Pruned, Retention, Saved, Snapshot, Store, StoreError, TaskFilter, TaskPhase,
+    TaskRecord,
+};
+pub use write::{MAX_ID_BYTES, MAX_VALUE_BYTES};

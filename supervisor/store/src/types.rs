@@ -17,7 +17,11 @@ pub trait Store: Send + Sync + fmt::Debug {
     fn backend(&self) -> &'static str;
 
     /// Writes all of it or nothing, and returns once it is durable. Commits that wait at the same time
-    /// may share one write.
+    /// may share one write. A caller that stops waiting does not take its commit back.
+    ///
+    /// Refused are: events whose numbers do not follow the last of their log, so that a second writer is
+    /// noticed; events of a task that has no record, neither stored nor in this commit; appends to a
+    /// conversation that has no snapshot; and any single value above [`MAX_VALUE_BYTES`](crate::MAX_VALUE_BYTES).
     async fn commit(&self, commit: Commit) -> Result<(), StoreError>;
 
     /// A conversation as last committed, or `None` if there is none.
@@ -26,7 +30,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// A task, or `None` if there is none.
     async fn task(&self, id: &str) -> Result<Option<TaskRecord>, StoreError>;
 
-    /// The tasks that match, newest change first.
+    /// The tasks that match, newest change first; of two in the same microsecond, the greater id.
     async fn tasks(&self, filter: &TaskFilter) -> Result<Vec<TaskRecord>, StoreError>;
 
     /// The events of a task with a sequence number above `after`, in order, at most `limit`.
@@ -34,6 +38,39 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Whether the backend can be reached and written to.
     async fn healthy(&self) -> Result<(), StoreError>;
+
+    /// Removes what is older than the policy allows, and says how much that was.
+    ///
+    /// A backend whose entries expire by themselves keeps this default, which has nothing to do.
+    async fn prune(&self, retention: Retention) -> Result<Pruned, StoreError> {
+        let _ = retention;
+        Ok(Pruned::default())
+    }
+
+    /// Writes what still waits and lets go of the backend; every later call fails. For a backend that holds
+    /// nothing this default does.
+    async fn close(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+/// What [`Store::prune`] removes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Retention {
+    /// Tasks that ended before this go, with their logs; `None` keeps them.
+    pub tasks_before: Option<Timestamp>,
+    /// Conversations that were last written to before this go, with all their tasks, unless one of these is
+    /// under way; `None` keeps them. A task that still waits for a human does not hold its conversation.
+    pub conversations_before: Option<Timestamp>,
+}
+
+/// What [`Store::prune`] removed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pruned {
+    /// Tasks, each with its log.
+    pub tasks: usize,
+    /// Conversations.
+    pub conversations: usize,
 }
 
 /// One atomic write.
@@ -57,12 +94,12 @@ pub struct Commit {
 
 /// A serialised [`RunState`]. Made where the state lives, so that nobody copies it.
 #[derive(Debug, Clone)]
-pub struct Snapshot(pub(crate) Vec<u8>);
+pub struct Snapshot(pub(crate) String);
 
 impl Snapshot {
     /// Serialises a state.
     pub fn of(state: &RunState) -> Result<Self, StoreError> {
-        serde_json::to_vec(state).map(Self).map_err(|error| StoreError::Encode(error.to_string()))
+        serde_json::to_string(state).map(Self).map_err(|error| StoreError::Encode(error.to_string()))
     }
 }
 
@@ -124,6 +161,23 @@ pub enum TaskPhase {
 }
 
 impl TaskPhase {
+    /// The name in a store's columns; the same as in JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Submitted => "submitted",
+            Self::Working => "working",
+            Self::InputRequired => "input_required",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Canceled => "canceled",
+        }
+    }
+
+    /// Whether a run is under way, or about to be.
+    pub const fn is_under_way(self) -> bool {
+        matches!(self, Self::Submitted | Self::Working)
+    }
+
     /// Whether nothing more will happen.
     pub const fn is_terminal(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Canceled)
@@ -166,6 +220,16 @@ pub enum StoreError {
         /// Why.
         reason: String,
     },
+    /// One value is larger than a store takes.
+    #[error("failed to store {what}: {bytes} bytes, at most {limit} are allowed")]
+    TooLarge {
+        /// Which value.
+        what: String,
+        /// Its size when serialised.
+        bytes: usize,
+        /// The most that is allowed.
+        limit: usize,
+    },
     /// Something cannot be written as JSON.
     #[error("failed to encode for the store: {0}")]
     Encode(String),
@@ -177,4 +241,17 @@ pub enum StoreError {
         /// Why it cannot be used.
         reason: String,
     },
+}
+
+impl StoreError {
+    /// A bounded name of the kind of failure, for metrics.
+    pub const fn category(&self) -> &'static str {
+        match self {
+            Self::Unavailable { .. } => "unavailable",
+            Self::Failed { .. } => "failed",
+            Self::TooLarge { .. } => "too_large",
+            Self::Encode(_) => "encode",
+            Self::Corrupt { .. } => "corrupt",
+        }
+    }
 }

@@ -1,0 +1,62 @@
+//! Reading back what was written.
+
+use serde::de::DeserializeOwned;
+
+use crate::types::{LoggedEvent, StoreError};
+
+/// Levels of nesting that can be read back. A value is parsed with 128 at most when it comes in; in a record
+/// it lies a few levels deeper, and in a nested frame deeper still.
+const MAX_DEPTH: usize = 256;
+
+/// Parses a stored value; `what` names it in the error.
+pub(crate) fn decode<T: DeserializeOwned>(
+    what: impl FnOnce() -> String,
+    json: &str,
+) -> Result<T, StoreError> {
+    serde_json::from_str(json)
+        .or_else(
+            |error| if (128..=MAX_DEPTH).contains(&depth(json)) { decode_deep(json) } else { Err(error) },
+        )
+        .map_err(|error| StoreError::Corrupt { what: what(), reason: error.to_string() })
+}
+
+fn decode_deep<T: DeserializeOwned>(json: &str) -> serde_json::Result<T> {
+    let mut reader = serde_json::Deserializer::from_str(json);
+    reader.disable_recursion_limit();
+    let value = T::deserialize(&mut reader)?;
+    reader.end().map(|()| value)
+}
+
+/// How deep arrays and objects are nested.
+fn depth(json: &str) -> usize {
+    let (mut depth, mut deepest, mut in_string, mut escaped) = (0_usize, 0, false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = in_string,
+            b'"' => in_string = !in_string,
+            _ if in_string => {}
+            b'[' | b'{' => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+/// Adds the events of one stored chunk that come after `after`, until there are `limit`.
+pub(crate) fn extend(
+    events: &mut Vec<LoggedEvent>,
+    (task, first, json): (&str, u64, &str),
+    after: u64,
+    limit: usize,
+) -> Result<(), StoreError> {
+    let chunk: Vec<_> = decode(|| format!("the events of task {task:?} from {first} on"), json)?;
+    let room = limit.saturating_sub(events.len());
+    let numbered = (first..).zip(chunk).map(|(seq, event)| LoggedEvent { seq, event });
+    events.extend(numbered.filter(|logged| logged.seq > after).take(room));
+    Ok(())
+}

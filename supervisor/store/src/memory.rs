@@ -1,0 +1,187 @@
+//! Everything in this process, gone with it: for tests, and where losing it is fine.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+
+use crate::decode::{decode, extend};
+use crate::types::{
+    Commit, LoggedEvent, Pruned, Retention, Saved, Store, StoreError, TaskFilter, TaskRecord,
+};
+use crate::write::{Chunk, Refusal, TaskRow, Write};
+
+/// A store that forgets with the process.
+#[derive(Default)]
+pub struct MemoryStore {
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    conversations: HashMap<String, Conversation>,
+    tasks: HashMap<String, Task>,
+}
+
+struct Conversation {
+    touched: Timestamp,
+    // Shared, so that it is parsed outside the lock.
+    state: Arc<String>,
+    appends: Vec<Arc<String>>,
+}
+
+struct Task {
+    record: TaskRecord,
+    log: Vec<Arc<Chunk>>,
+}
+
+impl MemoryStore {
+    /// An empty store.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MemoryStore").finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl Store for MemoryStore {
+    fn backend(&self) -> &'static str {
+        "memory"
+    }
+
+    async fn commit(&self, commit: Commit) -> Result<(), StoreError> {
+        let write = Write::of(commit, Timestamp::now())?;
+        self.kept().apply(write).map_err(|refusal| refusal.by("memory"))
+    }
+
+    async fn conversation(&self, context: &str) -> Result<Option<Saved>, StoreError> {
+        let Some((state, chunks)) =
+            self.kept().conversations.get(context).map(|found| (found.state.clone(), found.appends.clone()))
+        else {
+            return Ok(None);
+        };
+        let state = decode(|| format!("the state of {context:?}"), &state)?;
+        let mut appends = Vec::new();
+        for chunk in chunks {
+            appends.extend(decode::<Vec<_>>(|| format!("what was appended to {context:?}"), &chunk)?);
+        }
+        Ok(Some(Saved { state, appends }))
+    }
+
+    async fn task(&self, id: &str) -> Result<Option<TaskRecord>, StoreError> {
+        Ok(self.kept().tasks.get(id).map(|task| task.record.clone()))
+    }
+
+    async fn tasks(&self, filter: &TaskFilter) -> Result<Vec<TaskRecord>, StoreError> {
+        let kept = self.kept();
+        let mut found: Vec<_> =
+            kept.tasks.values().map(|task| &task.record).filter(|record| matches(filter, record)).collect();
+        found.sort_unstable_by_key(|record| {
+            std::cmp::Reverse((record.updated.as_microsecond(), record.id.as_str()))
+        });
+        let limit = if filter.limit == 0 { usize::MAX } else { filter.limit };
+        Ok(found.into_iter().skip(filter.offset).take(limit).cloned().collect())
+    }
+
+    async fn events(&self, task: &str, after: u64, limit: usize) -> Result<Vec<LoggedEvent>, StoreError> {
+        let mut events = Vec::new();
+        for chunk in self.kept().chunks(task, after, limit) {
+            extend(&mut events, (task, chunk.first, &chunk.json), after, limit)?;
+        }
+        Ok(events)
+    }
+
+    async fn healthy(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn prune(&self, retention: Retention) -> Result<Pruned, StoreError> {
+        Ok(self.kept().prune(retention))
+    }
+}
+
+impl Kept {
+    fn apply(&mut self, write: Write) -> Result<(), Refusal> {
+        self.admit(&write)?;
+        if let Some(TaskRow { record, .. }) = write.task {
+            match self.tasks.get_mut(&record.id) {
+                Some(task) => task.record = record,
+                None => drop(self.tasks.insert(record.id.clone(), Task { record, log: Vec::new() })),
+            }
+        }
+        if let Some(state) = write.state {
+            let fresh = Conversation { touched: write.at, state: state.into(), appends: Vec::new() };
+            self.conversations.insert(write.context.clone(), fresh);
+        }
+        if let (Some(inputs), Some(found)) = (write.appends, self.conversations.get_mut(&write.context)) {
+            found.appends.push(inputs.into());
+            found.touched = write.at;
+        }
+        if let Some(chunk) = write.events
+            && let Some(task) = self.tasks.get_mut(&chunk.task)
+        {
+            task.log.push(chunk.into());
+        }
+        Ok(())
+    }
+
+    fn admit(&self, write: &Write) -> Result<(), Refusal> {
+        if write.needs_snapshot() && !self.conversations.contains_key(&write.context) {
+            return Err(Refusal::NoSnapshot(write.context.clone()));
+        }
+        let Some(chunk) = &write.events else { return Ok(()) };
+        let last = match self.tasks.get(&chunk.task) {
+            Some(task) => Some(task.log.last().map_or(0, |chunk| chunk.last)),
+            None => write.brings(&chunk.task).then_some(0),
+        };
+        chunk.follows(last)
+    }
+
+    fn chunks(&self, task: &str, after: u64, limit: usize) -> Vec<Arc<Chunk>> {
+        let log = self.tasks.get(task).map_or(&[][..], |task| &task.log);
+        let begin = log.partition_point(|chunk| chunk.last <= after);
+        // Each chunk holds at least one event.
+        log.iter().skip(begin).take(limit).cloned().collect()
+    }
+
+    fn prune(&mut self, retention: Retention) -> Pruned {
+        let before = (self.tasks.len(), self.conversations.len());
+        if let Some(cutoff) = retention.tasks_before {
+            self.tasks.retain(|_, task| !(task.record.phase.is_terminal() && task.record.updated < cutoff));
+        }
+        if let Some(cutoff) = retention.conversations_before {
+            self.forget_conversations(cutoff);
+        }
+        Pruned { tasks: before.0 - self.tasks.len(), conversations: before.1 - self.conversations.len() }
+    }
+
+    fn forget_conversations(&mut self, cutoff: Timestamp) {
+        let records = self.tasks.values().map(|task| &task.record);
+        let busy: HashSet<_> = records
+            .filter(|record| record.phase.is_under_way())
+            .map(|record| record.context.as_str())
+            .collect();
+        let old: HashSet<_> = (self.conversations.iter())
+            .filter(|(context, found)| found.touched < cutoff && !busy.contains(context.as_str()))
+            .map(|(context, _)| context.clone())
+            .collect();
+        self.tasks.retain(|_, task| !old.contains(&task.record.context));
+        self.conversations.retain(|context, _| !old.contains(context));
+    }
+}
+
+fn matches(filter: &TaskFilter, record: &TaskRecord) -> bool {
+    filter.context.as_ref().is_none_or(|context| *context == record.context)
+        && filter.owner.as_ref().is_none_or(|owner| Some(owner) == record.owner.as_ref())
+        && (filter.phases.is_empty() || filter.phases.contains(&record.phase))
+}

@@ -1,0 +1,132 @@
+//! Everything in one SQLite file: the default, it survives a restart and needs no server.
+//!
+//! One thread writes; it takes whatever waits into one transaction, so that one slow stream pays one sync of
+//! the disk and a thousand busy ones share it. Readers have connections of their own and never wait for it.
+
+mod error;
+mod open;
+mod read;
+mod rows;
+mod schema;
+mod writer;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::types::{
+    Commit, LoggedEvent, Pruned, Retention, Saved, Store, StoreError, TaskFilter, TaskRecord,
+};
+use crate::write::Write;
+use read::Readers;
+use writer::{Job, Work};
+
+pub(crate) const BACKEND: &str = "sqlite";
+
+/// Writes that may wait in line; whoever comes next waits to get in.
+const QUEUE: usize = 1024;
+
+/// How long a disk may take to prove that it can be written to.
+const PROBE_DEADLINE: Duration = Duration::from_secs(5);
+
+/// Conversations, tasks and logs in one SQLite file.
+///
+/// A value that is dropped without [`Store::close`] still writes what waits, but nobody learns when it is done.
+pub struct SqliteStore {
+    path: PathBuf,
+    jobs: mpsc::Sender<Job>,
+    readers: Arc<Readers>,
+}
+
+impl SqliteStore {
+    /// Opens the file, or makes it, and the directories above it. Only one process may have it open.
+    ///
+    /// The file is for its owner alone (mode 0600), in write-ahead mode with `synchronous=FULL`: what was
+    /// acknowledged survives the loss of the machine's power. A file of an older schema is brought up to
+    /// date; one of a newer schema is refused, and so is anything that is not a store's file. Blocks for the
+    /// time it takes to open it.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let file = open::prepare(path)?;
+        let connection = open::for_writing(path)?;
+        let (jobs, queue) = mpsc::channel(QUEUE);
+        writer::start(path, connection, file, queue)?;
+        Ok(Self { path: path.to_owned(), jobs, readers: Arc::new(Readers::new(path)) })
+    }
+
+    async fn write(&self, work: Work) -> Result<Pruned, StoreError> {
+        let (done, answer) = oneshot::channel();
+        self.jobs.send(Job { work, done }).await.map_err(|_| self.closed())?;
+        answer.await.map_err(|_| self.closed())?
+    }
+
+    fn closed(&self) -> StoreError {
+        error::unavailable(&self.path, "it is closed")
+    }
+}
+
+impl std::fmt::Debug for SqliteStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SqliteStore").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    fn backend(&self) -> &'static str {
+        BACKEND
+    }
+
+    async fn commit(&self, commit: Commit) -> Result<(), StoreError> {
+        let write = Write::of(commit, Timestamp::now())?;
+        self.write(Work::Commit(write)).await.map(drop)
+    }
+
+    async fn conversation(&self, context: &str) -> Result<Option<Saved>, StoreError> {
+        let context = context.to_owned();
+        self.readers.read(move |connection| read::conversation(connection, &context)).await
+    }
+
+    async fn task(&self, id: &str) -> Result<Option<TaskRecord>, StoreError> {
+        let id = id.to_owned();
+        self.readers.read(move |connection| read::task(connection, &id)).await
+    }
+
+    async fn tasks(&self, filter: &TaskFilter) -> Result<Vec<TaskRecord>, StoreError> {
+        let filter = filter.clone();
+        self.readers.read(move |connection| read::tasks(connection, &filter)).await
+    }
+
+    async fn events(&self, task: &str, after: u64, limit: usize) -> Result<Vec<LoggedEvent>, StoreError> {
+        let task = task.to_owned();
+        self.readers.read(move |connection| read::events(connection, &task, after, limit)).await
+    }
+
+    async fn healthy(&self) -> Result<(), StoreError> {
+        let probe = tokio::time::timeout(PROBE_DEADLINE, self.write(Work::Probe(Timestamp::now()))).await;
+        let slow =
+            |_| error::unavailable(&self.path, &format!("a write took longer than {PROBE_DEADLINE:?}"));
+        probe.map_err(slow)?.map(drop)
+    }
+
+    /// Works in small steps, between which commits get their turn.
+    async fn prune(&self, retention: Retention) -> Result<Pruned, StoreError> {
+        let mut total = Pruned::default();
+        loop {
+            let step = self.write(Work::Prune(retention)).await?;
+            if step == Pruned::default() {
+                return Ok(total);
+            }
+            total.tasks += step.tasks;
+            total.conversations += step.conversations;
+        }
+    }
+
+    async fn close(&self) -> Result<(), StoreError> {
+        self.readers.close().await;
+        self.write(Work::Close).await.map(drop)
+    }
+}

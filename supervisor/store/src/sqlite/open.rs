@@ -1,0 +1,105 @@
+//! The file: made for its owner alone, locked, and set up.
+
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::error::{Failure, corrupt, unavailable};
+use super::schema;
+use crate::types::StoreError;
+
+/// How long to wait for somebody else's lock, such as that of a backup tool.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// Proof that this process alone uses the file; given up when dropped, or when the process dies in any way.
+#[derive(Debug)]
+pub(super) struct Claim(#[expect(dead_code, reason = "held for its lock")] File);
+
+/// Makes the directories and the file if they are not there, and claims it.
+pub(super) fn prepare(path: &Path) -> Result<Claim, StoreError> {
+    if path.is_dir() {
+        return Err(unavailable(path, "it is a directory; name a file in it"));
+    }
+    if let Some(directory) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+        made.map_err(|error| {
+            unavailable(path, format!("failed to make the directory {}: {error}", directory.display()))
+        })?;
+    }
+    let claim = claim(path)?;
+    // SQLite gives its side files the mode of the file that it finds.
+    private(path).map_err(|error| unavailable(path, format!("failed to open it for writing: {error}")))?;
+    Ok(claim)
+}
+
+/// Takes the lock beside the file. It is not SQLite's own lock, since that would keep our readers out too.
+fn claim(path: &Path) -> Result<Claim, StoreError> {
+    let beside = lock_path(path);
+    let file = private(&beside)
+        .map_err(|error| unavailable(&beside, format!("failed to open the lock: {error}")))?;
+    match file.try_lock() {
+        Ok(()) => Ok(Claim(file)),
+        Err(TryLockError::WouldBlock) => {
+            Err(unavailable(path, "another process uses it; stop that one, or choose another data directory"))
+        }
+        Err(TryLockError::Error(error)) => Err(unavailable(&beside, format!("failed to lock it: {error}"))),
+    }
+}
+
+fn lock_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    name.into()
+}
+
+fn private(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+/// The writer's connection, with the newest schema.
+pub(super) fn for_writing(path: &Path) -> Result<Connection, StoreError> {
+    connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+        .and_then(|mut connection| {
+            set_up(&connection, path)?;
+            schema::migrate(&mut connection, path)?;
+            Ok(connection)
+        })
+        .map_err(|failure| failure.at(path, "open"))
+}
+
+/// A reader's connection.
+pub(super) fn for_reading(path: &Path) -> Result<Connection, Failure> {
+    connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+}
+
+fn connect(path: &Path, access: OpenFlags) -> Result<Connection, Failure> {
+    let connection = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    connection.busy_timeout(BUSY)?;
+    connection.set_prepared_statement_cache_capacity(32);
+    Ok(connection)
+}
+
+fn set_up(connection: &Connection, path: &Path) -> Result<(), Failure> {
+    schema::refuse_foreign(connection, path)?;
+    let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
+    if mode != "wal" {
+        return Err(corrupt_mode(path, &mode).into());
+    }
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    // A single big write must not leave a big side file behind for good.
+    connection.pragma_update(None, "journal_size_limit", 16 << 20)?;
+    Ok(())
+}
+
+fn corrupt_mode(path: &Path, mode: &str) -> StoreError {
+    unavailable(path, format!("its file system has no write-ahead log (mode {mode}); use a local disk"))
+}
+
+/// What to say of a file that holds something else.
+pub(super) fn foreign(path: &Path, what: &str) -> StoreError {
+    corrupt(path, format!("it is {what}"))
+}

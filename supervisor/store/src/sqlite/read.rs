@@ -1,0 +1,161 @@
+//! Reading, on connections of its own and off the runtime's threads.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
+use tokio::sync::Semaphore;
+
+use super::error::{Failure, unavailable};
+use super::open;
+use crate::decode::{decode, extend};
+use crate::types::{LoggedEvent, Saved, StoreError, TaskFilter, TaskPhase, TaskRecord};
+
+/// Most reads at once. More would only compete for the same disk.
+const READERS: u32 = 4;
+
+/// The connections, opened when first needed.
+pub(super) struct Readers {
+    path: PathBuf,
+    permits: Arc<Semaphore>,
+    idle: Mutex<Vec<Connection>>,
+}
+
+impl Readers {
+    pub(super) fn new(path: &Path) -> Self {
+        let permits = Arc::new(Semaphore::new(READERS as usize));
+        Self { path: path.to_owned(), permits, idle: Mutex::default() }
+    }
+
+    /// Runs a query on a thread that may block. It runs to its end even if nobody waits for it any more.
+    pub(super) async fn read<T: Send + 'static>(
+        self: &Arc<Self>,
+        query: impl FnOnce(&mut Connection) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let closed = |_| unavailable(&self.path, "it is closed");
+        let permit = self.permits.clone().acquire_owned().await.map_err(closed)?;
+        let readers = self.clone();
+        let work = tokio::task::spawn_blocking(move || {
+            let outcome = readers.with_connection(query).map_err(|failure| failure.at(&readers.path, "read"));
+            drop(permit);
+            outcome
+        });
+        work.await.map_err(|error| unavailable(&self.path, format!("a read did not end: {error}")))?
+    }
+
+    /// A connection that failed is not used again.
+    fn with_connection<T>(
+        &self,
+        query: impl FnOnce(&mut Connection) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let pooled = idle().pop();
+        let mut connection = pooled.map_or_else(|| open::for_reading(&self.path), Ok)?;
+        let found = query(&mut connection)?;
+        idle().push(connection);
+        Ok(found)
+    }
+
+    /// Waits for the reads that are under way, and lets nobody in any more.
+    pub(super) async fn close(&self) {
+        let all = self.permits.acquire_many(READERS).await;
+        self.permits.close();
+        drop(all);
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+pub(super) fn conversation(connection: &mut Connection, context: &str) -> Result<Option<Saved>, Failure> {
+    // Both queries see the same moment.
+    let moment = connection.transaction()?;
+    let state: Option<String> = moment
+        .prepare_cached("SELECT state FROM conversations WHERE context = ?1")?
+        .query_row([context], |row| row.get(0))
+        .optional()?;
+    let Some(state) = state else { return Ok(None) };
+    let mut appends = Vec::new();
+    let mut statement = moment.prepare_cached("SELECT inputs FROM appends WHERE context = ?1 ORDER BY id")?;
+    let mut rows = statement.query([context])?;
+    while let Some(row) = rows.next()? {
+        appends.extend(decode::<Vec<_>>(|| format!("what was appended to {context:?}"), text(row, 0)?)?);
+    }
+    Ok(Some(Saved { state: decode(|| format!("the state of {context:?}"), &state)?, appends }))
+}
+
+pub(super) fn task(connection: &Connection, id: &str) -> Result<Option<TaskRecord>, Failure> {
+    let mut statement = connection.prepare_cached("SELECT id, record FROM tasks WHERE id = ?1")?;
+    let mut rows = statement.query([id])?;
+    rows.next()?.map(record).transpose()
+}
+
+pub(super) fn tasks(connection: &Connection, filter: &TaskFilter) -> Result<Vec<TaskRecord>, Failure> {
+    let (sql, values) = select(filter);
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query(params_from_iter(values))?;
+    let mut records = Vec::new();
+    while let Some(row) = rows.next()? {
+        records.push(record(row)?);
+    }
+    Ok(records)
+}
+
+/// The query for a filter. Values are bound, never spliced.
+fn select(filter: &TaskFilter) -> (String, Vec<Value>) {
+    let mut conditions = Vec::new();
+    let mut values = Vec::new();
+    for (column, wanted) in [("context = ?", &filter.context), ("owner = ?", &filter.owner)] {
+        if let Some(wanted) = wanted {
+            conditions.push(column.to_owned());
+            values.push(Value::from(wanted.clone()));
+        }
+    }
+    if !filter.phases.is_empty() {
+        conditions.push(format!("phase IN ({})", vec!["?"; filter.phases.len()].join(", ")));
+        values.extend(filter.phases.iter().map(|phase: &TaskPhase| Value::from(phase.as_str().to_owned())));
+    }
+    let filtered =
+        if conditions.is_empty() { String::new() } else { format!("WHERE {}", conditions.join(" AND ")) };
+    // To SQLite a negative limit is none.
+    values.push(Value::from(if filter.limit == 0 { -1 } else { column(filter.limit as u64) }));
+    values.push(Value::from(column(filter.offset as u64)));
+    (
+        format!("SELECT id, record FROM tasks {filtered} ORDER BY updated DESC, id DESC LIMIT ? OFFSET ?"),
+        values,
+    )
+}
+
+fn record(row: &Row<'_>) -> Result<TaskRecord, Failure> {
+    let id = text(row, 0)?;
+    Ok(decode(|| format!("the record of task {id:?}"), text(row, 1)?)?)
+}
+
+pub(super) fn events(
+    connection: &Connection,
+    task: &str,
+    after: u64,
+    limit: usize,
+) -> Result<Vec<LoggedEvent>, Failure> {
+    const SQL: &str =
+        "SELECT first_seq, events FROM events WHERE task = ?1 AND last_seq > ?2 ORDER BY last_seq LIMIT ?3";
+    let mut statement = connection.prepare_cached(SQL)?;
+    // Each row holds at least one event.
+    let mut rows = statement.query(params![task, column(after), column(limit as u64)])?;
+    let mut events = Vec::new();
+    while events.len() < limit
+        && let Some(row) = rows.next()?
+    {
+        let first: i64 = row.get(0)?;
+        extend(&mut events, (task, first.unsigned_abs(), text(row, 1)?), after, limit)?;
+    }
+    Ok(events)
+}
+
+fn text<'a>(row: &'a Row<'_>, column: usize) -> rusqlite::Result<&'a str> {
+    Ok(row.get_ref(column)?.as_str()?)
+}
+
+/// A number as SQLite takes it; nothing there is larger.
+fn column(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,89 @@
+//! What the file looks like, by version. A migration is never changed once it was released: add the next one.
+
+use std::path::Path;
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::error::{Failure, unavailable};
+use super::open::foreign;
+
+/// Marks a file as ours (`PRAGMA application_id`): "CAIP".
+const APPLICATION_ID: i32 = 0x4341_4950;
+
+/// The step from each version to the next; a file's version (`PRAGMA user_version`) is how many it has had.
+///
+/// Times are microseconds since 1970. Texts other than ids are JSON. What may be large comes last in its
+/// table, so that reading the rest does not read through it.
+const MIGRATIONS: &[&str] = &[r"
+CREATE TABLE conversations (
+    context TEXT NOT NULL UNIQUE,
+    touched INTEGER NOT NULL,
+    state   TEXT NOT NULL
+) STRICT;
+CREATE INDEX conversations_by_touch ON conversations (touched);
+
+-- Inputs to apply on top of the state, in the order of the ids; one row per commit.
+CREATE TABLE appends (
+    id      INTEGER PRIMARY KEY,
+    context TEXT NOT NULL,
+    at      INTEGER NOT NULL,
+    inputs  TEXT NOT NULL
+) STRICT;
+CREATE INDEX appends_by_context ON appends (context, id);
+
+CREATE TABLE tasks (
+    id      TEXT NOT NULL UNIQUE,
+    context TEXT NOT NULL,
+    phase   TEXT NOT NULL,
+    owner   TEXT,
+    updated INTEGER NOT NULL,
+    record  TEXT NOT NULL
+) STRICT;
+CREATE INDEX tasks_by_change ON tasks (updated DESC, id DESC);
+CREATE INDEX tasks_by_context ON tasks (context, updated DESC, id DESC);
+CREATE INDEX tasks_by_owner ON tasks (owner, updated DESC, id DESC) WHERE owner IS NOT NULL;
+
+-- The logs of the tasks; one row per commit, so that a burst of tokens is one insert.
+CREATE TABLE events (
+    task      TEXT NOT NULL,
+    first_seq INTEGER NOT NULL,
+    last_seq  INTEGER NOT NULL,
+    events    TEXT NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX events_by_task ON events (task, last_seq);
+
+-- One row that health checks write.
+CREATE TABLE probe (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    at INTEGER NOT NULL
+) STRICT;
+"];
+
+/// Refuses a file that is not ours, before anything is written to it.
+pub(super) fn refuse_foreign(connection: &Connection, path: &Path) -> Result<(), Failure> {
+    let id: i32 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    match (id, tables) {
+        (APPLICATION_ID, _) | (0, 0) => Ok(()),
+        _ => Err(foreign(path, "the SQLite file of another program").into()),
+    }
+}
+
+/// Takes the file from its version to the newest, step by step, each whole or not at all.
+pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Failure> {
+    let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let Some(missing) = usize::try_from(version).ok().and_then(|version| MIGRATIONS.get(version..)) else {
+        let known = MIGRATIONS.len();
+        let reason =
+            format!("its schema is version {version}, this program knows {known}; run a newer program");
+        return Err(unavailable(path, reason).into());
+    };
+    for (next, step) in (version + 1..).zip(missing) {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        transaction.execute_batch(step)?;
+        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+        transaction.pragma_update(None, "user_version", next)?;
+        transaction.commit()?;
+    }
+    Ok(())
+}

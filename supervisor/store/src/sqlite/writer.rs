@@ -1,0 +1,155 @@
+//! The one thread that writes.
+
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+use tokio::sync::{mpsc, oneshot};
+
+use super::error::{Failure, translate, unavailable};
+use super::open::Claim;
+use super::rows;
+use crate::types::{Pruned, Retention, StoreError};
+use crate::write::Write;
+
+/// Most jobs in one transaction: nobody should wait for too many neighbours.
+const GROUP: usize = 256;
+
+/// Something to write, and who waits for it.
+pub(super) struct Job {
+    pub(super) work: Work,
+    /// Told once it is durable. Only a prune counts anything.
+    pub(super) done: Answer,
+}
+
+type Answer = oneshot::Sender<Result<Pruned, StoreError>>;
+
+/// What to write.
+pub(super) enum Work {
+    Commit(Write),
+    Prune(Retention),
+    Probe(Timestamp),
+    Close,
+}
+
+struct Writer {
+    path: PathBuf,
+    connection: Connection,
+    queue: mpsc::Receiver<Job>,
+    closing: Vec<Answer>,
+}
+
+/// Starts the thread. It ends when it is told to close, or when nobody is left who could ask for anything.
+pub(super) fn start(
+    path: &Path,
+    connection: Connection,
+    claim: Claim,
+    queue: mpsc::Receiver<Job>,
+) -> Result<(), StoreError> {
+    let writer = Writer { path: path.to_owned(), connection, queue, closing: Vec::new() };
+    std::thread::Builder::new()
+        .name("caipe-store".into())
+        .spawn(move || writer.run(claim))
+        .map(drop)
+        .map_err(|error| unavailable(path, format!("failed to start its thread: {error}")))
+}
+
+impl Writer {
+    fn run(mut self, claim: Claim) {
+        while let Some(first) = self.queue.blocking_recv() {
+            let group = self.gather(first);
+            self.write(group);
+        }
+        let Self { path, connection, closing, .. } = self;
+        let closed = close(&path, connection);
+        drop(claim);
+        if let Err(error) = &closed {
+            tracing::warn!(%error, "the store closed badly; its log is replayed when it is opened next");
+        }
+        for done in closing {
+            let _ = done.send(closed.clone().map(|()| Pruned::default()));
+        }
+    }
+
+    /// Whatever waits, up to a limit, in the order it came. Who asked to close is answered at the very end.
+    fn gather(&mut self, first: Job) -> Vec<Job> {
+        let mut group = Vec::new();
+        let mut next = Some(first);
+        while let Some(job) = next {
+            if matches!(job.work, Work::Close) {
+                self.queue.close();
+                self.closing.push(job.done);
+            } else {
+                group.push(job);
+            }
+            next = if group.len() < GROUP { self.queue.try_recv().ok() } else { None };
+        }
+        group
+    }
+
+    fn write(&mut self, group: Vec<Job>) {
+        match transact(&mut self.connection, &group) {
+            Ok(outcomes) => {
+                for (job, outcome) in group.into_iter().zip(outcomes) {
+                    let _ =
+                        job.done.send(outcome.map_err(|failure| failure.at(&self.path, job.work.action())));
+                }
+            }
+            Err(error) => {
+                let error = translate(&self.path, "commit", &error);
+                for job in group {
+                    let _ = job.done.send(Err(error.clone()));
+                }
+            }
+        }
+    }
+}
+
+/// Writes a group in one transaction. The outer result is that of all; an inner one touches nobody else.
+fn transact(connection: &mut Connection, group: &[Job]) -> rusqlite::Result<Vec<Result<Pruned, Failure>>> {
+    let mut transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let mut outcomes = Vec::with_capacity(group.len());
+    for job in group {
+        let outcome = job.work.within(&mut transaction);
+        if transaction.is_autocommit() {
+            // Out of space or the like: SQLite has taken the whole transaction back, neighbours included.
+            return Err(match outcome {
+                Err(Failure::Sqlite(error)) => error,
+                _ => rusqlite::Error::InvalidQuery,
+            });
+        }
+        outcomes.push(outcome);
+    }
+    transaction.commit()?;
+    Ok(outcomes)
+}
+
+impl Work {
+    fn within(&self, transaction: &mut Transaction<'_>) -> Result<Pruned, Failure> {
+        let savepoint = transaction.savepoint()?;
+        let outcome = match self {
+            Self::Commit(write) => rows::commit(&savepoint, write).map(|()| Pruned::default())?,
+            Self::Prune(retention) => rows::prune(&savepoint, *retention)?,
+            Self::Probe(at) => rows::probe(&savepoint, *at).map(|()| Pruned::default())?,
+            Self::Close => Pruned::default(),
+        };
+        savepoint.commit()?;
+        Ok(outcome)
+    }
+
+    const fn action(&self) -> &'static str {
+        match self {
+            Self::Commit(_) => "commit",
+            Self::Prune(_) => "prune",
+            Self::Probe(_) => "write a probe",
+            Self::Close => "close",
+        }
+    }
+}
+
+/// Folds the write-ahead log into the file, so that a copy of the file alone is whole.
+fn close(path: &Path, connection: Connection) -> Result<(), StoreError> {
+    let fold = |error| translate(path, "close", &error);
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).map_err(fold)?;
+    connection.close().map_err(|(_, error)| translate(path, "close", &error))
+}

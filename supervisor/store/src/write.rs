@@ -1,0 +1,157 @@
+//! A commit made ready: serialised and checked by the one who wants it, before anyone else waits for it.
+
+use caipe_engine::{Input, RunEvent};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::types::{Commit, StoreError, TaskRecord};
+
+/// Most bytes of one serialised value: a state, a task's record, one commit's events or appends.
+pub const MAX_VALUE_BYTES: usize = 64 << 20;
+
+/// Most bytes of the id of a conversation or a task. Clients choose these.
+pub const MAX_ID_BYTES: usize = 1024;
+
+/// What a backend writes as it stands.
+#[derive(Debug)]
+pub(crate) struct Write {
+    pub(crate) context: String,
+    pub(crate) at: Timestamp,
+    pub(crate) task: Option<TaskRow>,
+    pub(crate) state: Option<String>,
+    /// A JSON array of inputs.
+    pub(crate) appends: Option<String>,
+    pub(crate) events: Option<Chunk>,
+}
+
+/// A task's record, as it is and as text.
+#[derive(Debug)]
+pub(crate) struct TaskRow {
+    pub(crate) record: TaskRecord,
+    pub(crate) json: String,
+}
+
+/// The events of one commit.
+#[derive(Debug)]
+pub(crate) struct Chunk {
+    pub(crate) task: String,
+    pub(crate) first: u64,
+    pub(crate) last: u64,
+    /// A JSON array of events.
+    pub(crate) json: String,
+}
+
+/// Why a commit does not fit what is stored.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Refusal {
+    #[error("conversation {0:?} has no snapshot that inputs could be appended to; commit one first")]
+    NoSnapshot(String),
+    #[error("task {0:?} has no record; commit it before its events, or with them")]
+    UnknownTask(String),
+    #[error("task {task:?} expects event {expected} next, not {found}: is there a second writer?")]
+    OutOfSequence { task: String, expected: u64, found: u64 },
+}
+
+impl Refusal {
+    pub(crate) fn by(&self, backend: &'static str) -> StoreError {
+        StoreError::Failed { backend, action: "commit", reason: self.to_string() }
+    }
+}
+
+impl Write {
+    /// Serialises and checks a commit.
+    pub(crate) fn of(commit: Commit, at: Timestamp) -> Result<Self, StoreError> {
+        let Commit { context, task, snapshot, appends, events, first_seq, events_of } = commit;
+        if snapshot.is_some() || !appends.is_empty() {
+            check_id("conversation", &context)?;
+        }
+        let state =
+            snapshot.map(|snapshot| sized(|| format!("the state of {context:?}"), snapshot.0)).transpose()?;
+        Ok(Self {
+            at,
+            task: task.map(TaskRow::of).transpose()?,
+            state,
+            appends: encode_appends(&context, &appends)?,
+            events: Chunk::of(events_of, first_seq, &events)?,
+            context,
+        })
+    }
+
+    /// Whether the conversation must have a snapshot already.
+    pub(crate) const fn needs_snapshot(&self) -> bool {
+        self.appends.is_some() && self.state.is_none()
+    }
+
+    /// Whether this commit brings the record of the task that its events belong to.
+    pub(crate) fn brings(&self, task: &str) -> bool {
+        self.task.as_ref().is_some_and(|row| row.record.id == task)
+    }
+}
+
+impl TaskRow {
+    fn of(record: TaskRecord) -> Result<Self, StoreError> {
+        check_id("task", &record.id)?;
+        check_id("conversation", &record.context)?;
+        let json = sized(|| format!("the record of task {:?}", record.id), encode(&record)?)?;
+        Ok(Self { record, json })
+    }
+}
+
+impl Chunk {
+    fn of(task: String, first: u64, events: &[RunEvent]) -> Result<Option<Self>, StoreError> {
+        if events.is_empty() {
+            return Ok(None);
+        }
+        check_id("task", &task)?;
+        // The bound is that of the columns of the stores: a signed 64-bit number.
+        let last = i64::try_from(events.len())
+            .ok()
+            .zip(i64::try_from(first).ok())
+            .filter(|(_, first)| *first > 0)
+            .and_then(|(count, first)| first.checked_add(count - 1))
+            .ok_or_else(|| {
+                StoreError::Encode(format!(
+                    "event number {first} of task {task:?} is out of range; the first is 1"
+                ))
+            })?;
+        let json = sized(|| format!("the events of task {task:?} from {first} on"), encode(events)?)?;
+        Ok(Some(Self { task, first, last: last.unsigned_abs(), json }))
+    }
+
+    /// Whether it continues a log whose last event has this number; `None` if there is no such task.
+    pub(crate) fn follows(&self, last: Option<u64>) -> Result<(), Refusal> {
+        match last {
+            None => Err(Refusal::UnknownTask(self.task.clone())),
+            Some(last) if last + 1 == self.first => Ok(()),
+            Some(last) => {
+                Err(Refusal::OutOfSequence { task: self.task.clone(), expected: last + 1, found: self.first })
+            }
+        }
+    }
+}
+
+fn encode_appends(context: &str, appends: &[Input]) -> Result<Option<String>, StoreError> {
+    if appends.is_empty() {
+        return Ok(None);
+    }
+    sized(|| format!("what is appended to {context:?}"), encode(appends)?).map(Some)
+}
+
+fn encode<T: Serialize + ?Sized>(value: &T) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|error| StoreError::Encode(error.to_string()))
+}
+
+fn sized(what: impl FnOnce() -> String, json: String) -> Result<String, StoreError> {
+    if json.len() <= MAX_VALUE_BYTES {
+        return Ok(json);
+    }
+    Err(StoreError::TooLarge { what: what(), bytes: json.len(), limit: MAX_VALUE_BYTES })
+}
+
+fn check_id(of: &'static str, id: &str) -> Result<(), StoreError> {
+    match id.len() {
+        0 => Err(StoreError::Encode(format!("the id of a {of} is empty"))),
+        1..=MAX_ID_BYTES => Ok(()),
+        bytes => Err(StoreError::TooLarge { what: format!("the id of a {of}"), bytes, limit: MAX_ID_BYTES }),
+    }
+}
