@@ -112,7 +112,10 @@ fn calls(answer: &Answer, faults: &mut Vec<String>) {
             Some("tool_notification_start") => open.extend(started(&text)),
             Some("tool_notification_end") => {
                 let Some((who, rest)) = ended(&text) else { continue };
-                match open.iter().position(|(by, what)| *by == who && rest.contains(what.as_str())) {
+                let named = |(by, what): &(String, String)| *by == who && rest.contains(what.as_str());
+                // A failed delegation is told by the agent's own name: "❌ Jira: why".
+                let failed = |(by, what): &(String, String)| by == "Supervisor" && *what == who;
+                match open.iter().position(named).or_else(|| open.iter().position(failed)) {
                     Some(place) => drop(open.remove(place)),
                     None => faults.push(format!("{text:?} ends what never began")),
                 }

@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::process::{Child, Command};
-use tokio::sync::watch;
 
 use crate::invariants;
 use crate::programs;
@@ -96,14 +95,15 @@ impl Setup {
 
     /// Starts the supervisor and waits only until it listens.
     pub async fn start_unready(&self) -> Result<Supervisor> {
+        let address_file = self.dir().join(unique("address"));
         let mut command = self.command(&["serve", "--listen", "127.0.0.1:0", "--data-dir"])?;
-        command.arg(self.dir().join("data")).args(&self.arguments);
+        command.arg(self.dir().join("data")).arg("--address-file").arg(&address_file).args(&self.arguments);
         let mut child =
             command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().context("failed to start it")?;
         let log = Log::default();
         log.follow(child.stdout.take());
         log.follow(child.stderr.take());
-        let address = log.address(&mut child).await?;
+        let address = address(&address_file, &mut child, &log).await?;
         let http = reqwest::Client::builder().no_proxy().build()?;
         Ok(Supervisor { child, log, http, url: format!("http://{address}"), setup: self.clone() })
     }
@@ -250,63 +250,46 @@ pub fn processes_with(text: &str) -> Vec<PathBuf> {
     processes.filter(wanted).collect()
 }
 
-/// What the program writes, line by line.
-#[derive(Debug, Clone)]
-struct Log {
-    lines: Arc<Mutex<String>>,
-    changed: watch::Sender<()>,
-}
-
-impl Default for Log {
-    fn default() -> Self {
-        Self { lines: Arc::default(), changed: watch::Sender::new(()) }
-    }
-}
+/// What the program writes.
+#[derive(Debug, Clone, Default)]
+struct Log(Arc<Mutex<String>>);
 
 impl Log {
     fn follow(&self, source: Option<impl AsyncRead + Unpin + Send + 'static>) {
         let Some(source) = source else { return };
-        let log = self.clone();
+        let log = Arc::clone(&self.0);
         tokio::spawn(async move {
             let mut lines = BufReader::new(source).lines();
             while let Ok(Some(line)) = lines.next_line().await {
-                if let Ok(mut text) = log.lines.lock() {
+                if let Ok(mut text) = log.lock() {
                     text.push_str(&line);
                     text.push('\n');
                 }
-                log.changed.send_replace(());
             }
         });
     }
 
     fn text(&self) -> String {
-        self.lines.lock().map(|text| text.clone()).unwrap_or_default()
-    }
-
-    /// The address that the program says it listens on.
-    async fn address(&self, child: &mut Child) -> Result<String> {
-        let mut changed = self.changed.subscribe();
-        let finding = async {
-            loop {
-                if let Some(address) = address_in(&self.text()) {
-                    return Ok(address);
-                }
-                tokio::select! {
-                    _ = changed.changed() => {}
-                    ended = child.wait() => bail!("it ended at once ({:?}): {}", ended?.code(), self.text()),
-                }
-            }
-        };
-        tokio::time::timeout(PATIENCE, finding)
-            .await
-            .with_context(|| format!("it never listened: {}", self.text()))?
+        self.0.lock().map(|text| text.clone()).unwrap_or_default()
     }
 }
 
-fn address_in(log: &str) -> Option<String> {
-    log.match_indices("127.0.0.1:").find_map(|(start, found)| {
-        let digits: String = log[start + found.len()..].chars().take_while(char::is_ascii_digit).collect();
-        let port: u16 = digits.parse().ok()?;
-        (port != 0).then(|| format!("127.0.0.1:{port}"))
-    })
+/// The address that the program wrote into its address file.
+async fn address(file: &Path, child: &mut Child, log: &Log) -> Result<String> {
+    let written = until("it listens", async || Ok(read_line(file).is_some()));
+    tokio::select! {
+        written = written => written.with_context(|| format!("log:\n{}", log.text()))?,
+        ended = child.wait() => bail!("it ended at once ({:?}); log:\n{}", ended?.code(), log.text()),
+    }
+    read_line(file).context("the address file is gone")
+}
+
+fn read_line(file: &Path) -> Option<String> {
+    let line = std::fs::read_to_string(file)
+        .ok()?
+        .trim()
+        .trim_start_matches("http://")
+        .trim_end_matches('/')
+        .to_owned();
+    (!line.is_empty()).then_some(line)
 }
