@@ -1,0 +1,31 @@
+//! Real programs of others that tests talk to. `make peers` installs them.
+
+use std::path::PathBuf;
+
+/// A peer's executable: `py("mcp-server-git")`. Nothing if it is not installed: then the test says so and passes,
+/// unless `CAIPE_REQUIRE_PEERS=1`.
+pub fn py(program: &str) -> Option<PathBuf> {
+    find(&["py", "bin", program])
+}
+
+/// The same for a peer from npm.
+pub fn npm(program: &str) -> Option<PathBuf> {
+    find(&["npm", "node_modules", ".bin", program])
+}
+
+/// Where the peers are installed.
+pub fn root() -> PathBuf {
+    std::env::var_os("CAIPE_PEERS")
+        .map_or_else(|| crate::programs::workspace().join(".cache/peers"), PathBuf::from)
+}
+
+fn find(path: &[&str]) -> Option<PathBuf> {
+    let file = path.iter().fold(root(), |dir, name| dir.join(name));
+    if file.exists() {
+        return Some(file);
+    }
+    let required = std::env::var("CAIPE_REQUIRE_PEERS").is_ok_and(|value| value == "1");
+    assert!(!required, "{} is not installed, but CAIPE_REQUIRE_PEERS=1; run `make peers`", file.display());
+    eprintln!("SKIPPED: {} is not installed; run `make peers`", file.display());
+    None
+}
