@@ -94,7 +94,10 @@ impl Message {
 
     /// The texts of the message, joined.
     pub fn plain_text(&self) -> String {
-        self.parts.iter().filter_map(|part| if let Part::Text { text } = part { Some(text.as_str()) } else { None }).collect()
+        self.parts
+            .iter()
+            .filter_map(|part| if let Part::Text { text } = part { Some(text.as_str()) } else { None })
+            .collect()
     }
 
     /// The calls that the message asks for, in order.

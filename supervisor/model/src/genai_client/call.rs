@@ -1,0 +1,154 @@
+//! One call: the connection, the deadlines and the end.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use futures::StreamExt;
+use genai::adapter::AdapterKind;
+use genai::chat::{ChatOptions, ChatStream};
+use jiff::Timestamp;
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use super::meter::{MOST_BYTES, Meter};
+use super::turn::{Turn, TurnFault};
+use super::{Inner, convert, fault};
+use crate::chat::{ChatRequest, ModelError, ModelErrorKind, ModelEvent};
+
+pub(super) struct Call {
+    model: Arc<Inner>,
+    cancel: CancellationToken,
+    meter: Meter,
+    state: State,
+    ready: VecDeque<ModelEvent>,
+}
+
+enum State {
+    /// Nothing was sent. The clock starts with the first poll, not with the making of the stream.
+    New(ChatRequest),
+    Streaming {
+        stream: ChatStream,
+        turn: Box<Turn>,
+        deadline: Instant,
+    },
+    Over,
+}
+
+impl Call {
+    pub(super) fn new(model: Arc<Inner>, request: ChatRequest, cancel: CancellationToken) -> Self {
+        Self { model, cancel, meter: Meter::default(), state: State::New(request), ready: VecDeque::new() }
+    }
+
+    /// The next event. After a finish or an error the connection is gone and nothing follows.
+    pub(super) async fn next(&mut self) -> Option<Result<ModelEvent, ModelError>> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Some(Ok(event));
+            }
+            if matches!(self.state, State::Over) {
+                return None;
+            }
+            if let Err(error) = self.advance().await {
+                self.state = State::Over;
+                return Some(Err(error));
+            }
+        }
+    }
+
+    async fn advance(&mut self) -> Result<(), ModelError> {
+        let cancel = self.cancel.clone();
+        let cancelled = self.model.connection.subject.error(ModelErrorKind::Cancelled, "cancelled");
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(cancelled),
+            done = self.step() => done,
+        }
+    }
+
+    async fn step(&mut self) -> Result<(), ModelError> {
+        match std::mem::replace(&mut self.state, State::Over) {
+            State::New(request) => self.open(&request).await,
+            State::Streaming { stream, turn, deadline } => self.read(stream, turn, deadline).await,
+            State::Over => Ok(()),
+        }
+    }
+
+    async fn open(&mut self, request: &ChatRequest) -> Result<(), ModelError> {
+        let Inner { connection, client, options } = self.model.as_ref();
+        let kind = connection.target.model.adapter_kind;
+        let deadline = Instant::now() + connection.timeouts.total;
+        let asked = convert::request(request, kind);
+        let options = with_request(options.clone(), request, self.meter.clone());
+        let response = client
+            .exec_chat_stream(connection.target.clone(), asked, Some(&options))
+            .await
+            .map_err(|error| fault::of(&error, &connection.subject, Timestamp::now()))?;
+        let turn = Box::new(Turn::new(connection.subject.model.clone(), kind, convert::calls_in(request)));
+        self.state = State::Streaming { stream: response.stream, turn, deadline };
+        Ok(())
+    }
+
+    async fn read(
+        &mut self,
+        mut stream: ChatStream,
+        mut turn: Box<Turn>,
+        deadline: Instant,
+    ) -> Result<(), ModelError> {
+        let item = timeout_at(deadline, stream.next()).await.map_err(|_| self.too_slow())?;
+        if self.meter.is_over() {
+            let message = format!("the answer is longer than {} MiB", MOST_BYTES / 1024 / 1024);
+            return Err(self.error(ModelErrorKind::Protocol, message));
+        }
+        let Some(item) = item else { return Err(self.no_end()) };
+        let event =
+            item.map_err(|error| fault::of(&error, &self.model.connection.subject, Timestamp::now()))?;
+        let over = turn.accept(event, &mut self.ready).map_err(|fault| self.fault(&fault))?;
+        if !over {
+            self.state = State::Streaming { stream, turn, deadline };
+        }
+        Ok(())
+    }
+
+    fn fault(&self, fault: &TurnFault) -> ModelError {
+        let kind = match fault {
+            TurnFault::NoStopReason | TurnFault::Aborted { .. } => ModelErrorKind::Truncated,
+        };
+        self.error(kind, fault.to_string())
+    }
+
+    fn no_end(&self) -> ModelError {
+        if self.meter.is_nonsense() {
+            let message =
+                "the server answered something that is not the provider's protocol: check the base URL";
+            return self.error(ModelErrorKind::Protocol, message.to_owned());
+        }
+        self.error(
+            ModelErrorKind::Truncated,
+            "the connection closed before the answer was complete".to_owned(),
+        )
+    }
+
+    fn too_slow(&self) -> ModelError {
+        let seconds = self.model.connection.timeouts.total.as_secs_f64();
+        self.error(
+            ModelErrorKind::Deadline,
+            format!("the answer took longer than {seconds} s (LLM_TIMEOUT_SECONDS)"),
+        )
+    }
+
+    fn error(&self, kind: ModelErrorKind, message: String) -> ModelError {
+        self.model.connection.subject.error(kind, message)
+    }
+}
+
+fn with_request(mut options: ChatOptions, request: &ChatRequest, meter: Meter) -> ChatOptions {
+    options.temperature = request.temperature.or(options.temperature);
+    options.max_tokens = request.max_output_tokens.or(options.max_tokens);
+    options.raw_frame_sink = Some(Arc::new(meter));
+    options
+}
+
+/// Whether the provider sends a tool call whole, in one event, or piece by piece.
+pub(super) const fn sends_whole_calls(kind: AdapterKind) -> bool {
+    matches!(kind, AdapterKind::Gemini | AdapterKind::Ollama | AdapterKind::OllamaCloud)
+}

@@ -1,0 +1,174 @@
+//! Our conversation as the client's.
+
+use genai::adapter::AdapterKind;
+use genai::chat::{
+    ChatMessage, ChatRequest as Asked, ContentPart, CustomPart, MessageContent, Tool, ToolCall as GenaiCall,
+    ToolName, ToolResponse,
+};
+use genai::{ModelIden, ModelName};
+use serde_json::{Map, Value, json};
+
+use super::call::sends_whole_calls;
+use crate::chat::{ChatRequest, ToolSpec};
+use crate::message::{Message, Part, Role, ToolCall, ToolResult};
+
+/// The member of [`Message::extra`] that names the adapter whose thoughts the message holds.
+const MARK: &str = "thoughts_of";
+
+pub(super) fn request(request: &ChatRequest, kind: AdapterKind) -> Asked {
+    let messages = request.messages.iter().enumerate();
+    let messages = messages.flat_map(|(index, message)| {
+        let earlier = request.messages.get(..index).unwrap_or_default();
+        message_of(message, kind, |call_id| {
+            earlier.iter().rev().flat_map(|message| message.tool_calls()).find(|call| call.id == call_id)
+        })
+    });
+    let mut asked = Asked::from_messages(messages.collect());
+    asked.system = (!request.system.is_empty()).then(|| request.system.to_string());
+    asked.tools = (!request.tools.is_empty()).then(|| tools(&request.tools));
+    asked
+}
+
+/// Tool calls in the conversation so far.
+pub(super) fn calls_in(request: &ChatRequest) -> usize {
+    request.messages.iter().map(|message| message.tool_calls().count()).sum()
+}
+
+/// What [`Message::extra`] says of a message with thoughts, so that no other provider is sent them.
+pub(super) fn provider_mark(kind: AdapterKind) -> Value {
+    json!({ MARK: kind.as_lower_str() })
+}
+
+/// By name, whatever order they come in: the providers' prompt caches match on the bytes.
+fn tools(specs: &[ToolSpec]) -> Vec<Tool> {
+    let mut tools: Vec<Tool> = specs.iter().map(tool).collect();
+    tools.sort_by(|one, other| one.name.as_str().cmp(other.name.as_str()));
+    tools
+}
+
+fn tool(spec: &ToolSpec) -> Tool {
+    let mut tool = Tool::new(ToolName::Custom(spec.name.clone()));
+    tool.description = (!spec.description.is_empty()).then(|| spec.description.clone());
+    tool.schema = Some(spec.schema.clone());
+    tool
+}
+
+fn message_of<'a>(
+    message: &'a Message,
+    kind: AdapterKind,
+    call: impl Fn(&str) -> Option<&'a ToolCall>,
+) -> Vec<ChatMessage> {
+    match message.role {
+        Role::User => vec![ChatMessage::user(message.plain_text())],
+        Role::Assistant => vec![ChatMessage::assistant(MessageContent::from_parts(assistant(message, kind)))],
+        Role::Tool => {
+            let responses = message.parts.iter().filter_map(|part| match part {
+                Part::ToolResult(result) => Some(response(result, call(&result.call_id))),
+                _ => None,
+            });
+            tool_messages(responses.collect(), kind)
+        }
+    }
+}
+
+/// Anthropic and Bedrock want all results of a turn in one message; Ollama's messages hold one each.
+fn tool_messages(responses: Vec<ToolResponse>, kind: AdapterKind) -> Vec<ChatMessage> {
+    if matches!(kind, AdapterKind::Ollama | AdapterKind::OllamaCloud) {
+        return responses
+            .into_iter()
+            .map(|response| ChatMessage::tool(MessageContent::from_tool_responses(vec![response])))
+            .collect();
+    }
+    vec![ChatMessage::tool(MessageContent::from_tool_responses(responses))]
+}
+
+/// The client has no place for a failed result's flag, so the text says it.
+fn response(result: &ToolResult, call: Option<&ToolCall>) -> ToolResponse {
+    let says_so =
+        result.content.trim_start().get(..5).is_some_and(|start| start.eq_ignore_ascii_case("error"));
+    let content = if result.is_error && !says_so {
+        format!("Error: {}", result.content)
+    } else {
+        result.content.clone()
+    };
+    let response = ToolResponse::new(result.call_id.clone(), content);
+    match call {
+        Some(call) => response.with_fn_name(call.name.clone()),
+        None => response,
+    }
+}
+
+fn assistant(message: &Message, kind: AdapterKind) -> Vec<ContentPart> {
+    let author = message.extra.as_ref().and_then(|extra| extra.get(MARK)?.as_str());
+    let ours = author.is_none_or(|author| author == kind.as_lower_str());
+    let mut parts = Vec::with_capacity(message.parts.len());
+    let mut of_next_call: Vec<String> = Vec::new();
+    for (index, part) in message.parts.iter().enumerate() {
+        match part {
+            Part::Text { text } => parts.push(ContentPart::Text(text.clone())),
+            Part::Reasoning { text, signature: Some(signature) } if ours => {
+                let next = message.parts.get(index + 1);
+                if sends_whole_calls(kind) && text.is_empty() && matches!(next, Some(Part::ToolCall(_))) {
+                    of_next_call.push(signature.clone());
+                } else {
+                    parts.extend(signed(text, signature, kind));
+                }
+            }
+            // Only the providers without signatures take a bare thought back.
+            Part::Reasoning { text, signature: None } if ours && !has_signatures(kind) => {
+                parts.push(ContentPart::ReasoningContent(text.clone()));
+            }
+            Part::Reasoning { .. } | Part::ToolResult(_) => {}
+            Part::ToolCall(call) => {
+                parts.push(ContentPart::ToolCall(tool_call(call, std::mem::take(&mut of_next_call))))
+            }
+            Part::Provider { provider, block } => {
+                parts.extend((provider == kind.as_lower_str()).then(|| custom(kind, block)))
+            }
+        }
+    }
+    parts
+}
+
+const fn has_signatures(kind: AdapterKind) -> bool {
+    matches!(
+        kind,
+        AdapterKind::Anthropic | AdapterKind::BedrockApi | AdapterKind::Gemini | AdapterKind::Vertex
+    )
+}
+
+/// The signature before its thought, as the client pairs them. Anthropic pairs an empty thought too; to Bedrock a
+/// signature alone is a redacted thought.
+fn signed(text: &str, signature: &str, kind: AdapterKind) -> Vec<ContentPart> {
+    let alone = text.is_empty() && kind != AdapterKind::Anthropic;
+    let thought = (!alone).then(|| ContentPart::ReasoningContent(text.to_owned()));
+    [ContentPart::ThoughtSignature(signature.to_owned())].into_iter().chain(thought).collect()
+}
+
+fn custom(kind: AdapterKind, block: &Value) -> ContentPart {
+    let model_iden = Some(ModelIden::new(kind, ModelName::from_static("")));
+    ContentPart::Custom(CustomPart { model_iden, data: block.clone() })
+}
+
+fn tool_call(call: &ToolCall, signatures: Vec<String>) -> GenaiCall {
+    GenaiCall {
+        call_id: call.id.clone(),
+        fn_name: call.name.clone(),
+        fn_arguments: replayed(&call.arguments),
+        thought_signatures: (!signatures.is_empty()).then_some(signatures),
+    }
+}
+
+/// Providers demand an object where a past call's arguments are. Text that is none is wrapped, so that the model
+/// sees what it wrote beside the error that it got for it.
+fn replayed(arguments: &str) -> Value {
+    match serde_json::from_str(arguments) {
+        Ok(Value::Object(members)) => Value::Object(members),
+        _ if arguments.trim().is_empty() => Value::Object(Map::new()),
+        _ => json!({ "invalid_arguments": arguments }),
+    }
+}
+
+#[cfg(test)]
+#[path = "convert_tests.rs"]
+mod tests;

@@ -1,0 +1,266 @@
+//! A rendered reply, streamed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::{StreamExt, stream};
+use minijinja::Environment;
+use reqwest::StatusCode;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::conversation::View;
+use super::script::{Call, Fault, Repeat, Reply};
+use super::template::{Scene, TemplateError};
+use crate::chat::{Completion, FinishReason, ModelError, ModelErrorKind, ModelEvent, ModelStream, Usage};
+use crate::classify::{Failure, Subject, classify};
+use crate::message::{Message, Part, Role, ToolCall};
+
+/// Bytes of text that count as one token where the script gives no usage.
+const BYTES_PER_TOKEN: u64 = 4;
+
+/// A reply with its templates filled in.
+#[derive(Debug)]
+pub(super) struct Rendered {
+    reasoning: String,
+    text: String,
+    repeat: Option<Repeat>,
+    calls: Vec<ToolCall>,
+    reason: FinishReason,
+    usage: Usage,
+    fault: Option<Fault>,
+    pace: (Duration, Duration),
+}
+
+impl Reply {
+    pub(super) fn render(
+        &self,
+        templates: &Environment<'static>,
+        view: &View<'_>,
+    ) -> Result<Rendered, TemplateError> {
+        let scene = Scene::new(templates, view);
+        let text =
+            |text: &Option<super::template::Text>| text.as_ref().map(|text| text.render(&scene)).transpose();
+        let (reasoning, text) =
+            (text(&self.reasoning)?.unwrap_or_default(), text(&self.text)?.unwrap_or_default());
+        let so_far = view.calls_so_far();
+        let calls: Vec<ToolCall> = self
+            .calls
+            .iter()
+            .enumerate()
+            .map(|(index, call)| call.render(&scene, so_far + index))
+            .collect::<Result<_, _>>()?;
+        let otherwise = if calls.is_empty() { FinishReason::Stop } else { FinishReason::ToolCalls };
+        let usage = self.usage.unwrap_or_else(|| estimate(view, &text, self.repeat.as_ref()));
+        Ok(Rendered {
+            reasoning,
+            text,
+            repeat: self.repeat.clone(),
+            calls,
+            reason: self.finish.unwrap_or(otherwise),
+            usage,
+            fault: self.error.clone(),
+            pace: self.pace(),
+        })
+    }
+}
+
+impl Call {
+    fn render(&self, scene: &Scene<'_, '_>, index: usize) -> Result<ToolCall, TemplateError> {
+        let arguments = match scene.render_tree(&self.arguments)? {
+            Value::String(raw) => raw,
+            Value::Null => "{}".to_owned(),
+            tree => tree.to_string(),
+        };
+        let id = self.id.as_ref().map(|id| id.render(scene)).transpose()?;
+        Ok(ToolCall {
+            id: id.unwrap_or_else(|| format!("call_{index}")),
+            name: self.name.render(scene)?,
+            arguments,
+        })
+    }
+}
+
+/// What the reply would have cost, roughly, so that budgets and dashboards have something to show.
+fn estimate(view: &View<'_>, text: &str, repeat: Option<&Repeat>) -> Usage {
+    let results: usize = view.results.iter().map(|result| result.content.len()).sum();
+    let repeated = repeat.map_or(0, |repeat| repeat.token.len().saturating_mul(repeat.times));
+    let tokens = |bytes: usize| u64::try_from(bytes).unwrap_or(u64::MAX).div_ceil(BYTES_PER_TOKEN);
+    Usage {
+        input_tokens: tokens(view.system.len() + view.user.len() + results),
+        output_tokens: tokens(text.len().saturating_add(repeated)),
+        ..Usage::default()
+    }
+}
+
+/// The next thing to say. Positions only: nothing is copied but the token itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cursor {
+    Reasoning(usize),
+    Text(usize),
+    Repeat(usize),
+    CallStart(usize),
+    CallArguments(usize),
+    Finish,
+    Over,
+}
+
+struct Playback {
+    model: Arc<str>,
+    reply: Rendered,
+    cursor: Cursor,
+    said: usize,
+    cancel: CancellationToken,
+}
+
+pub(super) fn stream(model: Arc<str>, reply: Rendered, cancel: CancellationToken) -> ModelStream {
+    let playback = Playback { model, reply, cursor: Cursor::Reasoning(0), said: 0, cancel };
+    stream::unfold(Box::new(playback), |mut playback| async move {
+        playback.step().await.map(|item| (item, playback))
+    })
+    .boxed()
+}
+
+impl Playback {
+    async fn step(&mut self) -> Option<Result<ModelEvent, ModelError>> {
+        if self.cursor == Cursor::Over {
+            return None;
+        }
+        self.settle();
+        if self.pause().await.is_err() {
+            return Some(Err(self.end(ModelErrorKind::Cancelled, "cancelled")));
+        }
+        let fails = |fault: &mut Fault| self.said >= fault.after_tokens || self.cursor == Cursor::Finish;
+        if let Some(fault) = self.reply.fault.take_if(fails) {
+            self.cursor = Cursor::Over;
+            return Some(Err(fault.error(&self.model)));
+        }
+        self.said += 1;
+        Some(Ok(self.event()))
+    }
+
+    async fn pause(&self) -> Result<(), ()> {
+        if self.cancel.is_cancelled() {
+            return Err(());
+        }
+        let (first, between) = self.reply.pace;
+        let wait = if self.said == 0 { first } else { between };
+        if wait.is_zero() || self.cursor == Cursor::Finish {
+            // A reply without pauses must not starve the other tasks of its thread.
+            tokio::task::consume_budget().await;
+            return Ok(());
+        }
+        tokio::select! {
+            () = self.cancel.cancelled() => Err(()),
+            () = tokio::time::sleep(wait) => Ok(()),
+        }
+    }
+
+    fn end(&mut self, kind: ModelErrorKind, message: &str) -> ModelError {
+        self.cursor = Cursor::Over;
+        ModelError { kind, model: self.model.to_string(), message: message.into(), retry_after: None }
+    }
+
+    /// Moves the cursor past what the reply does not have, to the next thing to say.
+    fn settle(&mut self) {
+        let reply = &self.reply;
+        loop {
+            self.cursor = match self.cursor {
+                Cursor::Reasoning(at) if at >= reply.reasoning.len() => Cursor::Text(0),
+                Cursor::Text(at) if at >= reply.text.len() => Cursor::Repeat(0),
+                Cursor::Repeat(done) if reply.repeat.as_ref().is_none_or(|repeat| done >= repeat.times) => {
+                    Cursor::CallStart(0)
+                }
+                Cursor::CallStart(index) if index >= reply.calls.len() => Cursor::Finish,
+                _ => return,
+            }
+        }
+    }
+
+    /// The event at the settled cursor, which moves on.
+    fn event(&mut self) -> ModelEvent {
+        match self.cursor {
+            Cursor::Reasoning(at) => {
+                let word = word(&self.reply.reasoning, at);
+                self.cursor = Cursor::Reasoning(at + word.len());
+                ModelEvent::ReasoningDelta(word.to_owned())
+            }
+            Cursor::Text(at) => {
+                let word = word(&self.reply.text, at);
+                self.cursor = Cursor::Text(at + word.len());
+                ModelEvent::TextDelta(word.to_owned())
+            }
+            Cursor::Repeat(done) => {
+                self.cursor = Cursor::Repeat(done + 1);
+                ModelEvent::TextDelta(
+                    self.reply.repeat.as_ref().map(|repeat| repeat.token.clone()).unwrap_or_default(),
+                )
+            }
+            Cursor::CallStart(index) => self.call_event(index, Cursor::CallArguments(index)),
+            Cursor::CallArguments(index) => self.call_event(index, Cursor::CallStart(index + 1)),
+            Cursor::Finish | Cursor::Over => {
+                self.cursor = Cursor::Over;
+                ModelEvent::Finish(self.completion())
+            }
+        }
+    }
+
+    fn call_event(&mut self, index: usize, next: Cursor) -> ModelEvent {
+        let begins = matches!(self.cursor, Cursor::CallStart(_));
+        self.cursor = next;
+        match self.reply.calls.get(index) {
+            Some(call) if begins => {
+                ModelEvent::ToolCallStart { id: call.id.clone(), name: call.name.clone() }
+            }
+            Some(call) => ModelEvent::ToolArgsDelta { id: call.id.clone(), delta: call.arguments.clone() },
+            None => ModelEvent::TextDelta(String::new()),
+        }
+    }
+
+    fn completion(&mut self) -> Completion {
+        let mut text = std::mem::take(&mut self.reply.text);
+        if let Some(repeat) = &self.reply.repeat {
+            text.push_str(&repeat.token.repeat(repeat.times));
+        }
+        let reasoning = std::mem::take(&mut self.reply.reasoning);
+        let mut parts = Vec::with_capacity(2 + self.reply.calls.len());
+        parts.extend((!reasoning.is_empty()).then_some(Part::Reasoning { text: reasoning, signature: None }));
+        parts.extend((!text.is_empty()).then_some(Part::Text { text }));
+        parts.extend(std::mem::take(&mut self.reply.calls).into_iter().map(Part::ToolCall));
+        Completion {
+            message: Message { role: Role::Assistant, parts, extra: None },
+            reason: self.reply.reason,
+            usage: self.reply.usage,
+            model: self.model.to_string(),
+        }
+    }
+}
+
+/// The word at the offset, with the white space after it.
+fn word(text: &str, at: usize) -> &str {
+    let rest = text.get(at..).unwrap_or_default();
+    let after =
+        rest.trim_start().trim_start_matches(|character: char| !character.is_whitespace()).trim_start();
+    rest.get(..rest.len() - after.len()).unwrap_or(rest)
+}
+
+impl Fault {
+    fn error(self, model: &str) -> ModelError {
+        let subject = Subject { model: model.to_owned(), ..Subject::default() };
+        let asked = self.retry_after_ms.map(Duration::from_millis);
+        let mut error = match (self.kind, self.status.and_then(|status| StatusCode::from_u16(status).ok())) {
+            (None, status @ Some(_)) => {
+                let failure =
+                    Failure { status, headers: None, body: self.message.as_deref().unwrap_or_default() };
+                classify(&failure, &subject, jiff::Timestamp::UNIX_EPOCH)
+            }
+            (kind, _) => {
+                let kind = kind.unwrap_or(ModelErrorKind::Overloaded);
+                let message = self.message.unwrap_or_else(|| format!("the script says {}", kind.category()));
+                subject.error(kind, message)
+            }
+        };
+        error.retry_after = asked.or(error.retry_after);
+        error
+    }
+}

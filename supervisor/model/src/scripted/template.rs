@@ -1,0 +1,162 @@
+//! Texts that are templates, and the filters that they may use.
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Serde;
+use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, Value as Jinja};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::conversation::{ResultView, View};
+use crate::message::Role;
+
+/// Steps that one template may take; a runaway loop ends here.
+const FUEL: u64 = 1_000_000;
+
+/// A text of the script. Most are plain, and plain ones never meet the template engine.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(from = "String")]
+pub(super) struct Text {
+    source: String,
+    is_template: bool,
+}
+
+impl From<String> for Text {
+    fn from(source: String) -> Self {
+        let is_template = is_template(&source);
+        Self { source, is_template }
+    }
+}
+
+fn is_template(source: &str) -> bool {
+    ["{{", "{%", "{#"].iter().any(|mark| source.contains(mark))
+}
+
+impl Text {
+    pub(super) fn fault(&self, environment: &Environment<'_>) -> Option<String> {
+        self.is_template.then(|| check(environment, &self.source)).flatten()
+    }
+
+    pub(super) fn render(&self, scene: &Scene<'_, '_>) -> Result<String, TemplateError> {
+        if self.is_template { scene.render(&self.source) } else { Ok(self.source.clone()) }
+    }
+}
+
+/// A template that cannot be rendered over this conversation.
+#[derive(Debug, thiserror::Error)]
+#[error("failed to render the template {template:?}: {message}")]
+pub(super) struct TemplateError {
+    template: String,
+    message: String,
+}
+
+/// What templates see; made on first use, because most replies have none.
+pub(super) struct Scene<'a, 'b> {
+    environment: &'a Environment<'static>,
+    view: &'a View<'b>,
+    context: std::cell::OnceCell<Jinja>,
+}
+
+#[derive(Serialize)]
+struct Line {
+    role: Role,
+    text: String,
+}
+
+impl<'a, 'b> Scene<'a, 'b> {
+    pub(super) fn new(environment: &'a Environment<'static>, view: &'a View<'b>) -> Self {
+        Self { environment, view, context: std::cell::OnceCell::new() }
+    }
+
+    fn render(&self, source: &str) -> Result<String, TemplateError> {
+        let context = self.context.get_or_init(|| scene(self.view)).clone();
+        self.environment
+            .render_str(source, context)
+            .map_err(|error| TemplateError { template: source.to_owned(), message: describe(&error) })
+    }
+
+    /// The tree with each string in it rendered.
+    pub(super) fn render_tree(&self, tree: &Value) -> Result<Value, TemplateError> {
+        Ok(match tree {
+            Value::String(text) if is_template(text) => Value::String(self.render(text)?),
+            Value::Array(items) => {
+                Value::Array(items.iter().map(|item| self.render_tree(item)).collect::<Result<_, _>>()?)
+            }
+            Value::Object(members) => Value::Object(
+                members
+                    .iter()
+                    .map(|(key, value)| Ok((key.clone(), self.render_tree(value)?)))
+                    .collect::<Result<_, _>>()?,
+            ),
+            other => other.clone(),
+        })
+    }
+}
+
+fn scene(view: &View<'_>) -> Jinja {
+    let history: Vec<Line> =
+        view.messages.iter().map(|message| Line { role: message.role, text: message.plain_text() }).collect();
+    let mut context = vec![
+        ("user", Jinja::from(view.user.as_str())),
+        ("results", Jinja::from(Serde(&view.results))),
+        ("history", Jinja::from(Serde(&history))),
+    ];
+    // Undefined where no tool has answered, so that a script that counts on one says so.
+    context
+        .extend(view.results.last().map(|last: &ResultView<'_>| ("last_result", Jinja::from(last.content))));
+    context.into_iter().collect()
+}
+
+/// What is wrong with the templates of a tree, with the path of the first.
+pub(super) fn tree_fault(environment: &Environment<'_>, tree: &Value) -> Option<(String, String)> {
+    let below = |key: String, value: &Value| {
+        tree_fault(environment, value).map(|(path, message)| (format!("{key}{path}"), message))
+    };
+    match tree {
+        Value::String(text) if is_template(text) => {
+            check(environment, text).map(|message| (String::new(), message))
+        }
+        Value::Array(items) => {
+            items.iter().enumerate().find_map(|(index, item)| below(format!("[{index}]"), item))
+        }
+        Value::Object(members) => members.iter().find_map(|(key, value)| below(format!(".{key}"), value)),
+        _ => None,
+    }
+}
+
+fn check(environment: &Environment<'_>, source: &str) -> Option<String> {
+    environment.template_from_str(source).err().map(|error| describe(&error))
+}
+
+fn describe(error: &Error) -> String {
+    let line = error.line().map_or(String::new(), |line| format!(" (line {line} of the template)"));
+    format!("{error:#}{line}").replace("<string>", "template")
+}
+
+pub(super) fn environment() -> Environment<'static> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    if let Ok(syntax) = SyntaxConfig::builder().keep_trailing_newline(true).build() {
+        environment.set_syntax(syntax);
+    }
+    environment.set_fuel(Some(FUEL));
+    environment.add_filter("first_line", |text: &str| text.lines().next().unwrap_or_default().to_owned());
+    environment.add_filter("lines", |text: &str, count: usize| {
+        text.lines().take(count).collect::<Vec<_>>().join("\n")
+    });
+    environment.add_filter("json", parse_json);
+    environment.add_filter("truncate_chars", truncate_chars);
+    environment
+}
+
+fn parse_json(text: &str) -> Result<Jinja, Error> {
+    let value: Value = serde_json::from_str(text)
+        .map_err(|error| Error::new(ErrorKind::InvalidOperation, format!("not JSON: {error}")))?;
+    Ok(Jinja::from(Serde(value)))
+}
+
+fn truncate_chars(text: &str, count: usize) -> String {
+    match text.char_indices().nth(count) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
