@@ -1,1 +1,85 @@
-fn main() {}
+//! What a commit costs, side by side for both backends: `cargo bench -p caipe-store`.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use caipe_store::contract::samples::{logged, recorded, saved, task};
+use caipe_store::{Commit, MemoryStore, SqliteStore, Store, TaskPhase};
+
+/// How long each figure is measured.
+const SPAN: Duration = Duration::from_secs(2);
+
+#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+async fn main() {
+    let directory = tempfile::tempdir_in(".").unwrap();
+    let sqlite = Arc::new(SqliteStore::open(&directory.path().join("caipe.db")).unwrap());
+    println!(
+        "{:<8} {:>8} {:>14} {:>12} {:>14} {:>12}",
+        "store", "writers", "events/commit", "commits/s", "events/s", "us/event"
+    );
+    for store in [Arc::new(MemoryStore::new()) as Arc<dyn Store>, sqlite] {
+        for (writers, events) in [(1, 1), (1, 100), (32, 10), (256, 1), (256, 10)] {
+            measure(&store, writers, events, false).await;
+        }
+        measure(&store, 256, 10, true).await;
+        read(&store).await;
+        store.close().await.unwrap();
+    }
+}
+
+async fn measure(store: &Arc<dyn Store>, writers: u64, events: u64, snapshots: bool) {
+    let begin = Instant::now();
+    let all: Vec<_> = (0..writers).map(|_| tokio::spawn(write(store.clone(), events, snapshots))).collect();
+    let mut commits = 0;
+    for writer in all {
+        commits += writer.await.unwrap();
+    }
+    let seconds = begin.elapsed().as_secs_f64();
+    #[expect(clippy::cast_precision_loss, reason = "small numbers")]
+    let rate = commits as f64 / seconds;
+    #[expect(clippy::cast_precision_loss, reason = "small numbers")]
+    let events_rate = rate * events as f64;
+    let shape = if snapshots { format!("{events} + 8 KiB") } else { events.to_string() };
+    let cost = 1e6 / events_rate;
+    println!("{:<8} {writers:>8} {shape:>14} {rate:>12.0} {events_rate:>14.0} {cost:>12.2}", store.backend());
+}
+
+async fn write(store: Arc<dyn Store>, events: u64, snapshots: bool) -> u64 {
+    let id = uuid();
+    store.commit(recorded(task(&id, &id, TaskPhase::Working, 0))).await.unwrap();
+    let state = "x".repeat(8 << 10);
+    let begin = Instant::now();
+    let mut commits = 0;
+    while begin.elapsed() < SPAN {
+        let mut commit = Commit { context: id.clone(), ..logged(&id, commits * events + 1, events) };
+        commit.snapshot = snapshots.then(|| saved(&id, &state).snapshot).flatten();
+        store.commit(commit).await.unwrap();
+        commits += 1;
+    }
+    commits
+}
+
+async fn read(store: &Arc<dyn Store>) {
+    const EVENTS: u64 = 100_000;
+    let id = uuid();
+    store.commit(recorded(task(&id, &id, TaskPhase::Working, 0))).await.unwrap();
+    for first in (0..EVENTS).step_by(10) {
+        store.commit(logged(&id, first + 1, 10)).await.unwrap();
+    }
+    let begin = Instant::now();
+    let (mut after, mut pages) = (0, 0_u32);
+    while after < EVENTS {
+        after += store.events(&id, after, 1000).await.unwrap().len() as u64;
+        pages += 1;
+    }
+    let elapsed = begin.elapsed();
+    println!("{:<8} reads {EVENTS} events in {pages} pages: {elapsed:.1?}", store.backend());
+}
+
+fn uuid() -> String {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    format!("00000000-0000-7000-8000-{:012}", NEXT.fetch_add(1, Ordering::Relaxed))
+}

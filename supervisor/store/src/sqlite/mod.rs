@@ -82,7 +82,7 @@ impl Store for SqliteStore {
 
     async fn commit(&self, commit: Commit) -> Result<(), StoreError> {
         let write = Write::of(commit, Timestamp::now())?;
-        self.write(Work::Commit(write)).await.map(drop)
+        self.write(Work::Commit(Box::new(write))).await.map(drop)
     }
 
     async fn conversation(&self, context: &str) -> Result<Option<Saved>, StoreError> {
@@ -107,8 +107,7 @@ impl Store for SqliteStore {
 
     async fn healthy(&self) -> Result<(), StoreError> {
         let probe = tokio::time::timeout(PROBE_DEADLINE, self.write(Work::Probe(Timestamp::now()))).await;
-        let slow =
-            |_| error::unavailable(&self.path, &format!("a write took longer than {PROBE_DEADLINE:?}"));
+        let slow = |_| error::unavailable(&self.path, format!("a write took longer than {PROBE_DEADLINE:?}"));
         probe.map_err(slow)?.map(drop)
     }
 

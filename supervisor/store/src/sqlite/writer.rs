@@ -26,7 +26,7 @@ type Answer = oneshot::Sender<Result<Pruned, StoreError>>;
 
 /// What to write.
 pub(super) enum Work {
-    Commit(Write),
+    Commit(Box<Write>),
     Prune(Retention),
     Probe(Timestamp),
     Close,
@@ -153,3 +153,7 @@ fn close(path: &Path, connection: Connection) -> Result<(), StoreError> {
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).map_err(fold)?;
     connection.close().map_err(|(_, error)| translate(path, "close", &error))
 }
+
+#[cfg(test)]
+#[path = "writer_tests.rs"]
+mod tests;

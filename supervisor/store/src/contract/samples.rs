@@ -1,0 +1,84 @@
+//! Small values to store.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use caipe_engine::{
+    Abilities, AgentName, AnswerText, Counters, EventKind, Guards, Input, Phase, Plan, RunEvent, RunState,
+    TextRole, ToolOutput,
+};
+use caipe_model::{Message, Role};
+use jiff::Timestamp;
+use serde_json::json;
+
+use crate::{Commit, Snapshot, TaskPhase, TaskRecord};
+
+/// A conversation that has one message.
+pub fn state(text: &str) -> RunState {
+    RunState {
+        agent: AgentName::new("supervisor"),
+        abilities: Abilities::default(),
+        messages: vec![Arc::new(Message::text(Role::User, text))],
+        files: BTreeMap::new(),
+        plan: Plan::default(),
+        phase: Phase::Idle,
+        calls: Vec::new(),
+        text: AnswerText::default(),
+        counters: Counters::default(),
+        guards: Guards::default(),
+    }
+}
+
+/// A commit of the whole state of a conversation.
+pub fn saved(context: &str, text: &str) -> Commit {
+    let snapshot = Snapshot::of(&state(text)).expect("a state can be written");
+    Commit { context: context.into(), snapshot: Some(snapshot), ..Commit::default() }
+}
+
+/// A tool's result.
+pub fn input(text: &str) -> Input {
+    Input::ToolFinished {
+        call: "call-1".into(),
+        output: ToolOutput { content: text.into(), is_error: false },
+    }
+}
+
+/// A commit of inputs.
+pub fn appended(context: &str, texts: &[&str]) -> Commit {
+    Commit {
+        context: context.into(),
+        appends: texts.iter().copied().map(input).collect(),
+        ..Commit::default()
+    }
+}
+
+/// A piece of text, told.
+pub fn event(text: &str) -> RunEvent {
+    RunEvent::own(EventKind::Text { text: text.into(), role: TextRole::Answer })
+}
+
+/// A commit of events that are named by their numbers.
+pub fn logged(task: &str, first: u64, count: u64) -> Commit {
+    let events = (first..first + count).map(|seq| event(&seq.to_string())).collect();
+    Commit { events, first_seq: first, events_of: task.into(), ..Commit::default() }
+}
+
+/// A task whose last change was this many seconds after 2020 began.
+pub fn task(id: &str, context: &str, phase: TaskPhase, second: i64) -> TaskRecord {
+    let created: Timestamp = "2020-01-01T00:00:00Z".parse().expect("a time");
+    TaskRecord {
+        id: id.into(),
+        context: context.into(),
+        phase,
+        created,
+        updated: created + jiff::SignedDuration::from_secs(second),
+        owner: None,
+        trace_id: "trace".into(),
+        request: json!({ "parts": [{ "text": "What changed?" }] }),
+    }
+}
+
+/// A commit of a task's record.
+pub fn recorded(record: TaskRecord) -> Commit {
+    Commit { context: record.context.clone(), task: Some(record), ..Commit::default() }
+}

@@ -1,0 +1,100 @@
+use super::samples::{logged, recorded, saved, task};
+use crate::{MAX_ID_BYTES, Store, StoreError, TaskFilter, TaskPhase, TaskRecord};
+
+async fn ids(store: &dyn Store, filter: &TaskFilter) -> Vec<String> {
+    store.tasks(filter).await.unwrap().into_iter().map(|record| record.id).collect()
+}
+
+/// A record is as it was last written, every member of it.
+pub async fn tasks_are_replaced(store: &dyn Store) {
+    let first = task("t", "one", TaskPhase::Submitted, 0);
+    store.commit(recorded(first.clone())).await.unwrap();
+    assert_eq!(store.task("t").await.unwrap(), Some(first.clone()));
+    let updated = first.updated + jiff::SignedDuration::from_nanos(1_000_000_001);
+    let second =
+        TaskRecord { phase: TaskPhase::Completed, updated, owner: Some("anna@example.com".into()), ..first };
+    store.commit(recorded(second.clone())).await.unwrap();
+    assert_eq!(store.task("t").await.unwrap(), Some(second.clone()));
+    assert_eq!(store.tasks(&TaskFilter::default()).await.unwrap(), [second]);
+}
+
+/// Newest change first, whatever the order of writing; pages neither overlap nor leave a gap.
+pub async fn lists_are_ordered_and_paged(store: &dyn Store) {
+    for (id, second) in [("b", 5), ("a", 5), ("d", 1), ("c", 9), ("e", 3)] {
+        store.commit(recorded(task(id, "one", TaskPhase::Working, second))).await.unwrap();
+    }
+    let all = ["c", "b", "a", "e", "d"];
+    assert_eq!(ids(store, &TaskFilter::default()).await, all);
+    for size in 1..=6 {
+        for offset in 0..=6 {
+            let page = TaskFilter { limit: size, offset, ..TaskFilter::default() };
+            let wanted: Vec<_> = all.into_iter().skip(offset).take(size).collect();
+            assert_eq!(ids(store, &page).await, wanted, "{size} from {offset}");
+        }
+    }
+    store.commit(recorded(task("d", "one", TaskPhase::Completed, 10))).await.unwrap();
+    assert_eq!(ids(store, &TaskFilter::default()).await, ["d", "c", "b", "a", "e"]);
+    let rest = TaskFilter { offset: 3, ..TaskFilter::default() };
+    assert_eq!(ids(store, &rest).await, ["a", "e"]);
+}
+
+/// Every part of a filter narrows.
+pub async fn filters_combine(store: &dyn Store) {
+    use TaskPhase::{Completed, Failed, Working};
+    let owned = |id, context, phase, owner: Option<&str>| TaskRecord {
+        owner: owner.map(Into::into),
+        ..task(id, context, phase, 0)
+    };
+    for record in [
+        owned("a", "one", Working, Some("anna")),
+        owned("b", "one", Completed, Some("anna")),
+        owned("c", "one", Completed, Some("bert")),
+        owned("d", "two", Failed, Some("anna")),
+        owned("e", "two", Working, None),
+    ] {
+        store.commit(recorded(record)).await.unwrap();
+    }
+    let filter = |context: &str, phases: &[TaskPhase], owner: &str| TaskFilter {
+        context: Some(context.to_owned()).filter(|context| !context.is_empty()),
+        phases: phases.to_vec(),
+        owner: Some(owner.to_owned()).filter(|owner| !owner.is_empty()),
+        ..TaskFilter::default()
+    };
+    for (filter, wanted) in [
+        (filter("one", &[], ""), "cba"),
+        (filter("", &[Working], ""), "ea"),
+        (filter("", &[Completed, Failed], ""), "dcb"),
+        (filter("", &[], "anna"), "dba"),
+        (filter("one", &[Completed], "anna"), "b"),
+        (filter("two", &[Completed], ""), ""),
+        (filter("ONE", &[], ""), ""),
+        (filter("", &[], "' OR 1=1 --"), ""),
+    ] {
+        assert_eq!(ids(store, &filter).await.concat(), wanted, "{filter:?}");
+    }
+}
+
+/// Clients choose ids: an empty one or a huge one is refused, with a reason.
+pub async fn ids_are_bounded(store: &dyn Store) {
+    let longest = "x".repeat(MAX_ID_BYTES);
+    let long = "x".repeat(MAX_ID_BYTES + 1);
+    store.commit(saved(&longest, "hello")).await.unwrap();
+    store.commit(recorded(task(&longest, &longest, TaskPhase::Working, 0))).await.unwrap();
+    for commit in
+        [saved(&long, "hello"), recorded(task(&long, "one", TaskPhase::Working, 0)), logged(&long, 1, 1)]
+    {
+        let refused = store.commit(commit).await.unwrap_err();
+        assert!(matches!(refused, StoreError::TooLarge { bytes: 1025, limit: 1024, .. }), "{refused}");
+    }
+    for commit in [saved("", "hello"), recorded(task("", "one", TaskPhase::Working, 0)), logged("", 1, 1)] {
+        let refused = store.commit(commit).await.unwrap_err();
+        assert!(matches!(refused, StoreError::Encode(_)), "{refused}");
+    }
+}
+
+/// A backend that works says so, as often as it is asked.
+pub async fn the_backend_is_healthy(store: &dyn Store) {
+    assert!(!store.backend().is_empty());
+    store.healthy().await.unwrap();
+    store.healthy().await.unwrap();
+}
