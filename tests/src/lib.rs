@@ -6,5 +6,6 @@
 pub mod invariants;
 pub mod peers;
 pub mod programs;
+pub mod scenario;
 pub mod stream;
 pub mod supervisor;
