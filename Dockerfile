@@ -6,6 +6,9 @@
 #
 #   docker build --target supervisor-tools -t caipe-supervisor .
 #
+# It listens on all addresses of the container, and therefore asks for A2A_AUTH_SHARED_KEY; without one it starts only
+# with CAIPE_ALLOW_UNAUTHENTICATED=true.
+#
 # UNTESTED: no container engine was at hand where this was written; the binary itself is tested, on glibc.
 
 FROM rust:1.95-alpine AS build

@@ -6,5 +6,7 @@
 pub mod invariants;
 pub mod peers;
 pub mod programs;
+pub mod provider;
+pub mod scenario;
 pub mod stream;
 pub mod supervisor;

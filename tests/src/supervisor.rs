@@ -21,6 +21,7 @@ use crate::stream::{Answer, PATIENCE, SseReader};
 #[derive(Debug, Clone)]
 pub struct Setup {
     dir: Arc<TempDir>,
+    working_directory: Option<PathBuf>,
     arguments: Vec<OsString>,
     environment: BTreeMap<String, OsString>,
 }
@@ -29,7 +30,7 @@ impl Setup {
     /// A supervisor without a resource file, in a new directory.
     pub fn new() -> Result<Self> {
         let dir = Arc::new(TempDir::with_prefix("caipe-test-").context("failed to make a directory")?);
-        Ok(Self { dir, arguments: Vec::new(), environment: BTreeMap::new() })
+        Ok(Self { dir, working_directory: None, arguments: Vec::new(), environment: BTreeMap::new() })
     }
 
     /// A supervisor of this resource. The scripted model's turns, if given, are in `script.yaml` beside it.
@@ -52,6 +53,13 @@ impl Setup {
         self
     }
 
+    /// Runs the program in another directory than its own.
+    #[must_use]
+    pub fn in_directory(mut self, directory: &Path) -> Self {
+        self.working_directory = Some(directory.to_path_buf());
+        self
+    }
+
     /// Sets a variable. The program gets no others than these and `PATH`, `HOME`.
     #[must_use]
     pub fn env(mut self, name: &str, value: impl Into<OsString>) -> Self {
@@ -67,7 +75,11 @@ impl Setup {
     /// The program with these arguments and this setup's environment.
     pub fn command(&self, arguments: &[&str]) -> Result<Command> {
         let mut command = Command::new(programs::supervisor()?);
-        command.args(arguments).current_dir(self.dir()).env_clear().kill_on_drop(true);
+        command
+            .args(arguments)
+            .current_dir(self.working_directory.as_deref().unwrap_or(self.dir()))
+            .env_clear()
+            .kill_on_drop(true);
         for name in ["PATH", "HOME", "TMPDIR", "LLVM_PROFILE_FILE"] {
             if let Some(value) = std::env::var_os(name) {
                 command.env(name, value);

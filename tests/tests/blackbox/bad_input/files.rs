@@ -1,0 +1,95 @@
+use std::process::Output;
+
+use anyhow::{Result, ensure};
+use caipe_tests::supervisor::Setup;
+
+/// A fault of a file, in a whole resource: what is written, and the path and word that the message must have.
+const FAULTS: [(&str, &str, &str); 8] = [
+    ("  modle: {provider: scripted, script: {path: s}}", "spec.modle", "unknown"),
+    ("  model: {provider: openai}", "spec.model", "name"),
+    ("  model: {provider: hal9000, name: x}", "spec.model.provider", "hal9000"),
+    (
+        "  agents: [{name: Jira!, identity: {inline: {description: d, systemPrompt: p}}}]",
+        "spec.agents[0].name",
+        "name",
+    ),
+    ("  agents: [{name: jira, mcp: [{name: a}]}]", "spec.agents[0].mcp[0]", "exactly one"),
+    ("  agents: [{name: jira}, {name: jira}]", "spec.agents[1]", "jira"),
+    ("  limits: {recursion: lots}", "spec.limits.recursion", "lots"),
+    ("  limits: {recursion: 0}", "spec.limits.recursion", "1"),
+];
+
+fn resource(spec: &str) -> String {
+    format!("apiVersion: caipe.io/v1alpha1\nkind: CaipeSupervisor\nmetadata: {{name: test}}\nspec:\n{spec}\n")
+}
+
+fn words(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_fault_is_told_with_its_path() -> Result<()> {
+    let setup = Setup::new()?;
+    for (spec, path, word) in FAULTS {
+        let setup = setup.clone().file("bad.yaml", &resource(spec))?;
+        let output = setup.run(&["check", "-f", "bad.yaml"]).await?;
+        let words = words(&output);
+        ensure!(output.status.code() == Some(1), "{spec}: {:?}: {words}", output.status);
+        let told =
+            words.lines().any(|line| line.contains("bad.yaml") && line.contains(path) && line.contains(word));
+        ensure!(told, "no line names bad.yaml, {path} and {word:?}:\n{words}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_faults_are_told_at_once() -> Result<()> {
+    let spec =
+        "  limits: {recursion: 0, maxContextTokens: 1}\n  agents: [{name: jira}, {name: jira}, {name: all}]";
+    let setup = Setup::new()?.file("bad.yaml", &resource(spec))?;
+    let output = setup.run(&["check", "-f", "bad.yaml"]).await?;
+    let words = words(&output);
+    for path in ["spec.limits.recursion", "spec.limits.maxContextTokens", "spec.agents[1]", "spec.agents[2]"]
+    {
+        ensure!(words.contains(path), "{path} is not told:\n{words}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_good_file_is_told_to_be_good() -> Result<()> {
+    let setup = Setup::new()?.file("good.yaml", &resource("  agents: [{name: jira}]"))?;
+    let output = setup.run(&["check", "-f", "good.yaml"]).await?;
+    ensure!(output.status.success(), "{}", words(&output));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn serve_refuses_a_bad_file_and_a_bad_environment() -> Result<()> {
+    let model = "  model: {provider: scripted, script: {path: script.yaml}}";
+    let setup = Setup::new()?
+        .file("bad.yaml", &resource("  modle: {}"))?
+        .file("no-script.yaml", &resource(model))?
+        .file("yaml.yaml", "a: [b")?;
+    let table = [
+        (vec!["-f", "bad.yaml"], None, "spec.modle"),
+        (vec!["-f", "no-such-file.yaml"], None, "no-such-file.yaml"),
+        (vec!["-f", "yaml.yaml"], None, "yaml.yaml"),
+        (vec!["-f", "no-script.yaml"], None, "script.yaml"),
+        (vec![], Some(("LANGGRAPH_RECURSION_LIMIT", "many")), "LANGGRAPH_RECURSION_LIMIT"),
+        (vec![], Some(("ENABLE_JIRA", "perhaps")), "ENABLE_JIRA"),
+    ];
+    for (arguments, variable, word) in table {
+        let setup = variable.map_or_else(|| setup.clone(), |(name, value)| setup.clone().env(name, value));
+        let serve =
+            [&["serve", "--listen", "127.0.0.1:0", "--data-dir", "data"], arguments.as_slice()].concat();
+        let output = setup.run(&serve).await?;
+        let words = words(&output);
+        ensure!(
+            !output.status.success() && words.contains(word),
+            "{serve:?} {variable:?}: {:?} {words}",
+            output.status
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,7 @@
+//! Whatever comes in is answered with an error that says what is wrong and where; the process stays up and nobody
+//! else notices.
+
+mod files;
+mod models;
+mod requests;
+mod tool_servers;

@@ -1,0 +1,58 @@
+//! Stopping a run, and that whoever works for it learns of it.
+
+use anyhow::{Context, Result, ensure};
+use caipe_tests::programs;
+use caipe_tests::scenario::Scenario;
+use caipe_tests::stream::{Answer, text_of};
+use serde_json::json;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancelled_task_ends_at_the_tool_server_too() -> Result<()> {
+    let server = programs::fixture_mcp()?;
+    let report = tempfile::NamedTempFile::new()?;
+    let path = report.path().to_string_lossy().into_owned();
+    let scenario = Scenario::new()
+        .agent("jira", &server, &["--mode", "hang-in-call", "--report", &path])
+        .agent_calls("jira", "echo", json!({"text": "x"}))
+        .asks("hang", &["jira"])
+        .answers("*", "Still here.");
+    let supervisor = scenario.setup()?.start().await?;
+
+    let mut stream = supervisor.stream("hang", None).await?;
+    let mut events = stream.read_until(|event| text_of(event).contains("Jira: Calling tool: Echo")).await?;
+    let task = events[0]["id"].as_str().context("no task")?.to_owned();
+    let context = events[0]["contextId"].as_str().context("no context")?.to_owned();
+    let canceled = supervisor.call("tasks/cancel", json!({"id": task})).await?;
+    assert_eq!(canceled["result"]["status"]["state"], "canceled", "{canceled}");
+
+    events.extend(stream.rest().await?);
+    let answer = supervisor.checked(Answer::new(events))?;
+    assert_eq!(answer.state(), "canceled");
+    let told = async || Ok(std::fs::read_to_string(report.path())?.contains("cancelled"));
+    supervisor.until("the tool server is told", told).await?;
+
+    let again = supervisor.call("tasks/cancel", json!({"id": task})).await?;
+    ensure!(again["result"]["status"]["state"] == "canceled" || again["error"]["code"] == -32002, "{again}");
+    let next = supervisor.ask_in("are you there?", Some(&context)).await?;
+    assert_eq!(next.result()?, "Still here.");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_leaves_does_not_stop_the_task() -> Result<()> {
+    let reply = json!({"text": "one two three four five six", "delay_ms": 20});
+    let scenario = Scenario::new().turn(json!({}), reply).set("prompts", json!({"answerMode": "Marker"}));
+    let supervisor = scenario.setup()?.start().await?;
+    let mut stream = supervisor.stream("count", None).await?;
+    let events = stream.read_until(|event| event["kind"] == "task").await?;
+    drop(stream);
+
+    let task = json!({"id": events[0]["id"]});
+    let over = async || {
+        Ok(supervisor.call("tasks/get", task.clone()).await?["result"]["status"]["state"] == "completed")
+    };
+    supervisor.until("the task is completed", over).await?;
+    let reply = supervisor.call("tasks/get", task.clone()).await?;
+    ensure!(reply.to_string().contains("one two three four five six"), "{reply}");
+    Ok(())
+}

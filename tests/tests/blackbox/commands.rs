@@ -1,0 +1,85 @@
+//! The commands beside `serve`.
+
+use anyhow::{Context, Result, ensure};
+use caipe_tests::supervisor::Setup;
+use serde_json::Value;
+
+use crate::echo;
+
+fn lines(output: &[u8]) -> Result<Vec<Value>> {
+    let text = std::str::from_utf8(output)?;
+    text.lines().map(|line| serde_json::from_str(line).with_context(|| format!("not JSON: {line}"))).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn chat_prints_every_event_for_scripts() -> Result<()> {
+    let supervisor = echo(&["jira", "github"])?.asks("compare", &["jira", "github"]).setup()?.start().await?;
+    let output =
+        supervisor.setup().run(&["chat", "--url", supervisor.url(), "-o", "json", "compare these"]).await?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let events = lines(&output.stdout)?;
+    ensure!(events.len() > 5, "{events:?}");
+    let last = events.last().context("no event")?.to_string();
+    ensure!(last.contains("completed"), "{last}");
+    ensure!(
+        events.iter().any(|event| event.to_string().contains("jira says: jira: compare these")),
+        "{events:?}"
+    );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn chat_shows_plan_calls_and_answer_to_people() -> Result<()> {
+    let supervisor = echo(&["jira", "github"])?.asks("compare", &["jira", "github"]).setup()?.start().await?;
+    let output = supervisor.setup().run(&["chat", "--url", supervisor.url(), "compare these"]).await?;
+    let text = String::from_utf8(output.stdout)?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for part in [
+        "[Jira] compare these",
+        "[Github] compare these",
+        "Calling Agent Jira",
+        "github says: github: compare these",
+    ] {
+        ensure!(text.contains(part), "{part:?} is not in\n{text}");
+    }
+    assert_eq!(text.matches("jira says: ").count(), 1, "the answer is there once:\n{text}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn chat_says_when_nobody_is_there() -> Result<()> {
+    let output = Setup::new()?.run(&["chat", "--url", "http://127.0.0.1:9", "hello"]).await?;
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    ensure!(!output.status.success() && words.contains("127.0.0.1:9"), "{:?}: {words}", output.status);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn agents_lists_the_core_agents_without_a_file() -> Result<()> {
+    let output = Setup::new()?.env("ENABLE_JIRA", "false").run(&["agents", "-o", "json"]).await?;
+    let agents = lines(&output.stdout)?;
+    let names: Vec<&str> = agents.iter().filter_map(|agent| agent["name"].as_str()).collect();
+    ensure!(names.contains(&"github") && !names.contains(&"jira"), "{names:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn card_prints_the_card() -> Result<()> {
+    let output = Setup::new()?.run(&["card"]).await?;
+    let card: Value = serde_json::from_slice(&output.stdout)?;
+    ensure!(card["name"].is_string() && card["capabilities"]["streaming"] == true, "{card}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn both_old_names_start_the_same_server() -> Result<()> {
+    for name in ["platform-engineer", "platform-engineer-single"] {
+        let setup = Setup::new()?;
+        let link = setup.dir().join(name);
+        std::os::unix::fs::symlink(caipe_tests::programs::supervisor()?, &link)?;
+        let output = tokio::process::Command::new(&link).arg("--help").output().await?;
+        let text = String::from_utf8(output.stdout)?;
+        ensure!(output.status.success() && text.contains("--listen"), "{name}: {text}");
+    }
+    Ok(())
+}

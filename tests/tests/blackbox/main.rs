@@ -1,0 +1,23 @@
+//! The built supervisor, seen from outside: what people, clients and platforms rely on.
+
+mod answers;
+mod bad_input;
+mod cancel;
+mod commands;
+mod memory;
+mod probes;
+mod quickstart;
+
+use anyhow::Result;
+use caipe_tests::programs;
+use caipe_tests::scenario::Scenario;
+use serde_json::json;
+
+/// Agents on the stand-in MCP server; each echoes what it is asked.
+fn echo(agents: &[&str]) -> Result<Scenario> {
+    let server = programs::fixture_mcp()?;
+    let scenario = agents.iter().fold(Scenario::new(), |scenario, agent| scenario.agent(agent, &server, &[]));
+    let turns =
+        |scenario: Scenario, agent: &&str| scenario.agent_calls(agent, "echo", json!({"text": "{{ user }}"}));
+    Ok(agents.iter().fold(scenario, turns))
+}

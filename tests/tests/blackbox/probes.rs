@@ -1,0 +1,77 @@
+//! What a platform asks: is it alive, can it answer, what has it got.
+
+use anyhow::{Result, ensure};
+use caipe_tests::scenario::Scenario;
+use caipe_tests::supervisor::{Setup, processes_with};
+use serde_json::{Value, json};
+
+use crate::echo;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_is_alive_before_it_is_ready_and_ready_once_tools_have_settled() -> Result<()> {
+    // A server that never answers: it settles only at its deadline.
+    let silent = json!([{"name": "silent", "stdio": {"command": "sleep", "args": ["1000"]}}]);
+    let scenario =
+        echo(&["jira"])?.agent_with("mute", silent).set("limits", json!({"mcpStartTimeoutSeconds": 2}));
+    let supervisor = scenario.answers("*", "Hello.").setup()?.start_unready().await?;
+
+    assert_eq!(supervisor.get("/health").await?.0, 200);
+    let (code, body) = supervisor.get("/ready").await?;
+    assert_eq!(code, 503, "{body}");
+    ensure!(body.contains("mute"), "it does not say what it waits for: {body}");
+
+    supervisor.until_ready().await?;
+    assert_eq!(supervisor.ask("hi").await?.result()?, "Hello.");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tools_are_listed_by_agent() -> Result<()> {
+    let scenario = echo(&["jira"])?
+        .agent_with("broken", json!([{"name": "x", "stdio": {"command": "caipe-no-such-program"}}]));
+    let supervisor = scenario.answers("*", "Hello.").setup()?.start().await?;
+    let (code, body) = supervisor.get("/tools").await?;
+    let tools: Value = serde_json::from_str(&body)?;
+    assert_eq!(code, 200);
+    let of = |agent: &str| tools["tools"][agent].as_array().cloned().unwrap_or_default();
+    ensure!(of("jira").contains(&json!("echo")), "{body}");
+    assert_eq!(of("broken"), Vec::<Value>::new(), "{body}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn both_paths_of_the_card_describe_it() -> Result<()> {
+    let supervisor = Scenario::new().answers("*", "Hello.").setup()?.start().await?;
+    let (_, new) = supervisor.get("/.well-known/agent-card.json").await?;
+    let (_, old) = supervisor.get("/.well-known/agent.json").await?;
+    let card: Value = serde_json::from_str(&new)?;
+    assert_eq!(card, serde_json::from_str::<Value>(&old)?);
+    assert_eq!(card["capabilities"]["streaming"], true, "{card}");
+    ensure!(
+        card["url"].as_str().is_some_and(|url| url.starts_with(supervisor.url())),
+        "the card's url: {card}"
+    );
+    ensure!(card["skills"].as_array().is_some_and(|skills| !skills.is_empty()), "no skills: {card}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_tool_server_is_left_behind() -> Result<()> {
+    let setup: Setup = echo(&["jira", "github"])?.answers("*", "Hello.").setup()?;
+    // The directory's name, as an argument, tells these servers from those of other tests.
+    let mark = setup.dir().to_string_lossy().into_owned();
+    let marked = json!([{"name": "tools", "stdio": {"command": caipe_tests::programs::fixture_mcp()?, "args": ["--label", mark]}}]);
+    let scenario = Scenario::new().agent_with("jira", marked).answers("*", "Hello.");
+    let (first, second) = (scenario.setup()?, scenario.setup()?);
+
+    let label = format!("--label\0{mark}");
+    let supervisor = first.start().await?;
+    assert_eq!(processes_with(&label).len(), 1);
+    assert_eq!(supervisor.stop().await?, Some(0));
+    assert_eq!(processes_with(&label), Vec::<std::path::PathBuf>::new());
+
+    // A crash gives no time to tidy up: the servers notice that nobody reads them any more.
+    second.start().await?.kill().await?;
+    caipe_tests::supervisor::until("its servers are gone", async || Ok(processes_with(&label).is_empty()))
+        .await
+}
