@@ -5,6 +5,7 @@
 //! [`client`] talks to other people's agents. Nothing here knows what an agent does.
 
 pub mod card;
+pub mod client;
 pub mod model;
 pub mod server;
 pub mod v03;

@@ -15,7 +15,7 @@ pub enum SecurityScheme {
     HttpAuthSecurityScheme(HttpAuthScheme),
     /// OAuth 2.
     Oauth2SecurityScheme(OAuth2Scheme),
-    /// OpenID Connect.
+    /// `OpenID` Connect.
     OpenIdConnectSecurityScheme(OpenIdConnectScheme),
     /// A client certificate.
     MtlsSecurityScheme(MtlsScheme),
@@ -24,6 +24,7 @@ pub enum SecurityScheme {
 /// The JSON form, read: `oneof` members side by side. A merged card has those of 0.3 beside them.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[allow(clippy::struct_field_names)]
 struct WireScheme {
     api_key_security_scheme: Option<ApiKeyScheme>,
     http_auth_security_scheme: Option<HttpAuthScheme>,
@@ -85,7 +86,7 @@ pub struct OAuth2Scheme {
     pub oauth2_metadata_url: Option<String>,
 }
 
-/// OpenID Connect.
+/// `OpenID` Connect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OpenIdConnectScheme {

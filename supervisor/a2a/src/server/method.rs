@@ -61,9 +61,8 @@ pub(super) fn check_version(
     let text = asked.unwrap_or_default().trim();
     let known = ProtocolVersion::parse(text);
     match (version, known) {
-        (_, None) => Err(A2aError::VersionNotSupported(excerpt(text))),
         (V1_0, Some(V0_3)) if text.is_empty() && lenient => Ok(()),
-        (V1_0, Some(V0_3)) => Err(A2aError::VersionNotSupported(excerpt(text))),
+        (_, None) | (V1_0, Some(V0_3)) => Err(A2aError::VersionNotSupported(excerpt(text))),
         (V0_3, Some(V1_0)) => {
             Err(A2aError::MethodNotFound(format!("{method} is a method of 0.3, not of {}", excerpt(text))))
         }

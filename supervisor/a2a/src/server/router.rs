@@ -44,7 +44,7 @@ impl Default for ServerOptions {
             strict_v0_3: false,
             lenient_version: false,
             card: CardMode::Negotiate,
-            card_max_age: Duration::from_secs(60),
+            card_max_age: Duration::from_mins(1),
         }
     }
 }

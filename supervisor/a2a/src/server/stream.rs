@@ -106,13 +106,11 @@ impl Writer {
 
     fn write_ready(&mut self, chunk: &mut BytesMut) {
         while !self.ended && chunk.len() < CHUNK {
-            match self.cursor.ready() {
-                Some(event) => self.write(chunk, &event),
-                None => {
-                    self.ended = self.state.is_some_and(TaskState::ends_stream);
-                    return;
-                }
-            }
+            let Some(event) = self.cursor.ready() else {
+                self.ended = self.state.is_some_and(TaskState::ends_stream);
+                return;
+            };
+            self.write(chunk, &event);
         }
     }
 

@@ -125,7 +125,7 @@ pub enum SecurityScheme {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         description: Option<String>,
     },
-    /// OpenID Connect.
+    /// `OpenID` Connect.
     OpenIdConnect {
         /// The discovery document.
         open_id_connect_url: String,
