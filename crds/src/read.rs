@@ -20,7 +20,7 @@ const KIND: &str = "CaipeSupervisor";
 pub fn read_resource(yaml: &str) -> Result<CaipeSupervisor, Faults> {
     let value = parse(yaml)?;
     let mut faults = check_type(&value);
-    schema::check(manifest::schema(), &value, "", &mut faults);
+    schema::check(manifest::schema(), &body(&value), "", &mut faults);
     match typed(value) {
         Ok(resource) => {
             faults.extend(validate::validate(&resource));
@@ -38,6 +38,15 @@ fn parse(yaml: &str) -> Result<Value, Fault> {
         return Err(Fault::new("", format!("the file is larger than {MAX_FILE_BYTES} bytes")));
     }
     serde_saphyr::from_str(yaml).map_err(|error| Fault::new("", format!("failed to read the YAML: {error}")))
+}
+
+/// What the schema describes: all but the type and the metadata, which are Kubernetes' own.
+fn body(value: &Value) -> Value {
+    let mut body = value.clone();
+    if let Some(object) = body.as_object_mut() {
+        object.retain(|key, _| !["apiVersion", "kind", "metadata"].contains(&key.as_str()));
+    }
+    body
 }
 
 /// The type's two words, which the schema leaves open.
