@@ -197,7 +197,7 @@ fn server_spec(settings: &Settings, agent: &RenderedAgent, server: &rendered::Mc
         McpTransport::Http { url, headers } => Transport::Http { url: url.clone(), headers: headers.clone() },
     };
     ServerSpec {
-        allow: agent.tools.iter().map(|pattern| Glob::new(pattern)).collect(),
+        allow: agent.tools.iter().map(Glob::new).collect(),
         start_deadline: Duration::from_millis(settings.spec.limits.mcp_start_timeout_ms),
         call_timeout: Duration::from_millis(settings.spec.limits.tool_timeout_ms),
         ..ServerSpec::new(server.name.clone(), transport)

@@ -79,7 +79,7 @@ fn line(event: &Event) -> String {
             format!(
                 "{}|{}",
                 update.status.state,
-                update.status.message.as_ref().map(|m| m.text()).unwrap_or_default()
+                update.status.message.as_ref().map(caipe_a2a::model::Message::text).unwrap_or_default()
             )
         }
         other => panic!("unexpected {other:?}"),

@@ -170,7 +170,7 @@ impl Binding {
             }
         };
         activity.write(&mut metadata);
-        Some(self.wire.notification(name, description, text, metadata))
+        Some(self.wire.notification(name, &description, text, metadata))
     }
 
     /// The start of something that the supervisor does.
@@ -179,7 +179,7 @@ impl Binding {
         if let Some(activity) = activity {
             activity.write(&mut metadata);
         }
-        self.wire.notification("tool_notification_start", texts::started(source), text, metadata)
+        self.wire.notification("tool_notification_start", &texts::started(source), text, metadata)
     }
 
     /// The end of something that the supervisor does.
@@ -188,7 +188,7 @@ impl Binding {
         if let Some(activity) = activity {
             activity.write(&mut metadata);
         }
-        self.wire.notification("tool_notification_end", texts::ended(source, end), text, metadata)
+        self.wire.notification("tool_notification_end", &texts::ended(source, end), text, metadata)
     }
 
     /// Who an artifact comes from, and which step of the plan it belongs to.

@@ -43,7 +43,7 @@ impl Wire {
     pub(super) fn notification(
         &mut self,
         name: &str,
-        description: String,
+        description: &str,
         text: String,
         metadata: Metadata,
     ) -> Event {
@@ -51,7 +51,7 @@ impl Wire {
         self.artifact(Chunk {
             id,
             name,
-            description: &description,
+            description,
             part: Part::text(text),
             metadata,
             append: false,

@@ -129,7 +129,7 @@ fn submitted(value: &Value) -> Option<Map<String, Value>> {
         values.extend(inputs.clone());
     }
     if values.is_empty() && !inner.contains_key("metadata") && !inner.contains_key("user_inputs") {
-        values = inner.clone();
+        values.clone_from(inner);
     }
     Some(values)
 }

@@ -15,10 +15,10 @@ fn read(parts: Vec<Part>) -> Request {
 }
 
 fn object(value: Value) -> Map<String, Value> {
-    value.as_object().unwrap().clone()
+    serde_json::from_value(value).unwrap()
 }
 
-fn decided(value: Value) -> Vec<Decision> {
+fn decided(value: &Value) -> Vec<Decision> {
     let data = Part::data(json!({"resume": {"decisions": [value]}}));
     match read(vec![Part::text("Form submitted"), data]).reply(true) {
         Reply::Decisions(decisions) => decisions,
@@ -69,7 +69,7 @@ fn every_spelling_of_a_decision_is_understood() {
         (json!({"type": "response", "args": "not now"}), Decision::Reject { message: "not now".to_owned() }),
     ];
     for (given, expected) in cases {
-        assert_eq!(decided(given.clone()), [expected], "{given}");
+        assert_eq!(decided(&given), [expected], "{given}");
     }
 }
 

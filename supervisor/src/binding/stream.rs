@@ -7,17 +7,15 @@ use serde_json::Value;
 use super::parts::{Chunk, Wire};
 use super::plan::PlanView;
 
-/// The streaming artifact and the echo rule (data-model seed, "STREAMING_RESULT Event Processing").
+/// The streaming artifact and the echo rule (data-model seed, `STREAMING_RESULT` event processing).
 #[derive(Debug, Default)]
 pub(super) struct TextStream {
+    /// Its id, once something was shown.
     artifact: Option<String>,
-    /// Whether anything was shown under the id.
-    shown: bool,
     /// The answer has begun: everything is shown from now on.
     answering: bool,
     agents_completed: u32,
     last_was_rag: bool,
-    answered: bool,
 }
 
 impl TextStream {
@@ -32,10 +30,8 @@ impl TextStream {
         if !self.passes(plan, role) {
             return None;
         }
-        let append = self.shown && self.artifact.is_some();
+        let append = self.artifact.is_some();
         let id = self.artifact.get_or_insert_with(|| wire.id()).clone();
-        self.shown = true;
-        self.answered |= role == TextRole::Answer;
         Some(wire.artifact(Chunk {
             id,
             name: "streaming_result",
@@ -63,8 +59,6 @@ impl TextStream {
     /// The turn starts again: what follows takes the place of what was shown.
     pub(super) fn restart(&mut self) {
         self.artifact = None;
-        self.shown = false;
-        self.answered = false;
     }
 
     /// A tool of the supervisor's own ended.
@@ -80,7 +74,7 @@ impl TextStream {
 
     /// The answer in pieces, for a client that has seen none of it (upstream's "deterministic chunker").
     pub(super) fn catch_up(&mut self, wire: &mut Wire, text: &str) -> Vec<Event> {
-        if self.answered || self.shown {
+        if self.artifact.is_some() {
             return Vec::new();
         }
         let id = wire.id();

@@ -8,18 +8,22 @@ use serde_json::json;
 use super::args::{Agents, Output};
 use crate::config::{Environment, Settings, environment};
 
-pub(super) async fn run(args: Agents) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &Agents) -> anyhow::Result<ExitCode> {
     let settings = Settings::load(args.file.as_deref(), environment())?;
     for warning in &settings.warnings {
         eprintln!("warning: {warning}");
     }
     match args.output {
         Output::Text => print_table(&settings),
-        Output::Json => {
-            settings.spec.agents.iter().for_each(|agent| println!("{}", as_json(agent, &settings.env)))
-        }
+        Output::Json => print_json(&settings),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn print_json(settings: &Settings) {
+    for agent in &settings.spec.agents {
+        println!("{}", as_json(agent, &settings.env));
+    }
 }
 
 fn print_table(settings: &Settings) {

@@ -6,7 +6,7 @@ use super::args::Card;
 use crate::binding;
 use crate::config::{Settings, environment};
 
-pub(super) async fn run(args: &Card) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &Card) -> anyhow::Result<ExitCode> {
     let settings = Settings::load(args.file.as_deref(), environment())?;
     let names = settings.spec.agents.iter().map(|agent| agent.name.clone()).collect();
     let url = settings.spec.supervisor.external_url.as_deref().unwrap_or(&args.url);

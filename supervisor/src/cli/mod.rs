@@ -41,17 +41,18 @@ pub fn main() -> ExitCode {
 }
 
 fn run(args: Args) -> anyhow::Result<ExitCode> {
-    if let Command::Check(check) = &args.command {
-        return Ok(check::run(check));
+    match &args.command {
+        Command::Check(check) => return Ok(check::run(check)),
+        Command::Card(card) => return card::run(card),
+        Command::Agents(agents) => return agents::run(agents),
+        Command::Serve(_) | Command::Chat(_) | Command::JqEval => {}
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let code = runtime.block_on(async {
         match args.command {
             Command::Serve(serve) => serve::run(serve).await,
             Command::Chat(chat) => chat::run(chat).await,
-            Command::Card(card) => card::run(&card).await,
-            Command::Agents(agents) => agents::run(agents).await,
-            Command::Check(_) | Command::JqEval => Ok(ExitCode::SUCCESS),
+            Command::Card(_) | Command::Agents(_) | Command::Check(_) | Command::JqEval => Ok(ExitCode::SUCCESS),
         }
     });
     // A thread that reads a terminal cannot be ended; it must not hold the program back.

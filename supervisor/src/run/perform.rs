@@ -23,7 +23,7 @@ impl Performer {
         match effect {
             Effect::CallModel { turn, tools } => self.call_model(turn, self.agent.request(state, tools)),
             Effect::CallTool { call, tool, arguments } => self.call_tool(call, tool, arguments),
-            Effect::Delegate { call, agent, prompt, resume } => self.delegate(call, agent, prompt, resume),
+            Effect::Delegate { call, agent, prompt, resume } => self.delegate(call, &agent, prompt, resume),
             Effect::Abort { calls } => self.abort(&calls),
             Effect::Finish => self.scope.cancel(),
             Effect::Emit(_) => {}
@@ -49,12 +49,12 @@ impl Performer {
         tokio::spawn(work.instrument(span));
     }
 
-    fn delegate(&mut self, call: CallId, agent: AgentName, prompt: String, resume: Option<Resume>) {
+    fn delegate(&mut self, call: CallId, agent: &AgentName, prompt: String, resume: Option<Resume>) {
         let cancel = self.token_for(&call);
         let sender = self.sender.clone();
         let delegation =
             Delegation { call: call.clone(), agent: agent.clone(), prompt, resume, run: self.run.clone() };
-        let Some(home) = self.agent.home(&agent) else {
+        let Some(home) = self.agent.home(agent) else {
             let update = DelegateUpdate::Finished {
                 outcome: DelegationOutcome::Failed {
                     reason: format!("agent {agent} is not available any more"),
