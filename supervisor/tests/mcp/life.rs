@@ -27,6 +27,7 @@ tests![
     runs_calls_side_by_side,
     leaves_nothing_of_a_stubborn_server,
     stops_its_servers_when_dropped,
+    stops_a_server_that_is_still_starting,
 ];
 
 async fn names_a_command_that_does_not_exist() {
@@ -146,8 +147,9 @@ async fn restarts_a_server_that_dies_in_a_call() {
     let before = bench.processes();
     let refusal = bench.refusal("die", json!({})).await;
     assert!(refusal.contains("The server `one` stopped while tool `die` was running"), "{refusal}");
-    let view = bench.until_phase("one", ServerPhase::Restarting).await;
-    assert!(message(&view, "one").contains("fatal: the die tool was called"), "{}", message(&view, "one"));
+    let last_words = "fatal: the die tool was called";
+    let view = bench.until(|view| message(view, "one").contains(last_words)).await;
+    assert_eq!(status(&view, "one").phase, ServerPhase::Restarting);
     assert_eq!(view.tools.len(), 9, "the last good list stays");
     // It waits for the restart.
     assert_eq!(bench.ask("echo", json!({"text": "back"})).await, "back");
@@ -234,4 +236,12 @@ async fn stops_its_servers_when_dropped() {
     let bench = Bench::settled([stand_in("one", &[]), stand_in("two", &["--mode", "stubborn"])]).await;
     assert_eq!(bench.processes().len(), 3);
     bench.abandon().await;
+}
+
+async fn stops_a_server_that_is_still_starting() {
+    let bench = Bench::start([stand_in("one", &["--mode", "hang-at-start"])]);
+    eventually(|| !bench.processes().is_empty()).await;
+    let begun = Instant::now();
+    bench.finish().await;
+    assert!(begun.elapsed() < Duration::from_secs(10), "it waited for the start: {:?}", begun.elapsed());
 }

@@ -3,6 +3,8 @@
 //! This executable is also the stand-in server that it starts, so that nothing else has to be built or found first; hence a `main`
 //! of its own. A word on the command line selects the tests whose names hold it, as usual.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 mod harness;
 mod http;
 mod life;

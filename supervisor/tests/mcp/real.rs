@@ -51,9 +51,9 @@ async fn git() {
     let Some(program) = peer("py/bin/mcp-server-git") else { return };
     let repository = tempfile::tempdir().unwrap();
     let path = repository.path().to_str().unwrap();
-    let bench = start("git", program, &["--repository", path]).await;
     let init = tokio::process::Command::new("git").args(["init", "-q", path]).status().await.unwrap();
     assert!(init.success());
+    let bench = start("git", program, &["--repository", path]).await;
     std::fs::write(repository.path().join("new.txt"), "new").unwrap();
     assert!(bench.ask("git_status", json!({"repo_path": path})).await.contains("new.txt"));
     assert!(!bench.refusal("git_status", json!({"repo_path": "/no/such/repository"})).await.is_empty());
