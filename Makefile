@@ -23,7 +23,7 @@ help: ## List what can be made.
 
 run: peers ## Build the supervisor and serve the quick start on http://127.0.0.1:8000.
 	$(CARGO) build --release --locked -p caipe-supervisor
-	PATH="$(PEERS_PATH):$$PATH" "$(TARGET)/release/caipe-supervisor" serve -f fixtures/quickstart.yaml --listen "$(LISTEN)" --data-dir "$(DATA_DIR)"
+	PATH="$(PEERS_PATH):$$PATH" scripts/run "$(TARGET)/release/caipe-supervisor" --listen "$(LISTEN)" --data-dir "$(DATA_DIR)"
 
 test: peers ## Run every test; the ones against real peers too.
 	CAIPE_REQUIRE_PEERS=1 $(CARGO) test --locked --workspace

@@ -12,14 +12,14 @@ async fn a_cancelled_task_ends_at_the_tool_server_too() -> Result<()> {
     let report = tempfile::NamedTempFile::new()?;
     let path = report.path().to_string_lossy().into_owned();
     let scenario = Scenario::new()
-        .agent("jira", &server, &["--mode", "hang-in-call", "--report", &path])
-        .agent_calls("jira", "echo", json!({"text": "x"}))
+        .agent("jira", &server, &["--mode", "hang-in-call", "--state", &path])
+        .agent_calls("jira", "hang", json!({}))
         .asks("hang", &["jira"])
         .answers("*", "Still here.");
     let supervisor = scenario.setup()?.start().await?;
 
     let mut stream = supervisor.stream("hang", None).await?;
-    let mut events = stream.read_until(|event| text_of(event).contains("Jira: Calling tool: Echo")).await?;
+    let mut events = stream.read_until(|event| text_of(event).contains("Jira: Calling tool: Hang")).await?;
     let task = events[0]["id"].as_str().context("no task")?.to_owned();
     let context = events[0]["contextId"].as_str().context("no context")?.to_owned();
     let canceled = supervisor.call("tasks/cancel", json!({"id": task})).await?;

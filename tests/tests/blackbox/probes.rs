@@ -58,13 +58,13 @@ async fn both_paths_of_the_card_describe_it() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn no_tool_server_is_left_behind() -> Result<()> {
     let setup: Setup = echo(&["jira", "github"])?.answers("*", "Hello.").setup()?;
-    // The directory's name, as an argument, tells these servers from those of other tests.
+    // The directory's name, as an argument that does nothing here, tells these servers from those of other tests.
     let mark = setup.dir().to_string_lossy().into_owned();
-    let marked = json!([{"name": "tools", "stdio": {"command": caipe_tests::programs::fixture_mcp()?, "args": ["--label", mark]}}]);
+    let marked = json!([{"name": "tools", "stdio": {"command": caipe_tests::programs::fixture_mcp()?, "args": ["--state", mark]}}]);
     let scenario = Scenario::new().agent_with("jira", marked).answers("*", "Hello.");
     let (first, second) = (scenario.setup()?, scenario.setup()?);
 
-    let label = format!("--label\0{mark}");
+    let label = format!("--state\0{mark}");
     let supervisor = first.start().await?;
     assert_eq!(processes_with(&label).len(), 1);
     assert_eq!(supervisor.stop().await?, Some(0));

@@ -66,15 +66,15 @@ async fn a_server_that_dies_within_a_call_is_told_of_and_comes_back() -> Result<
     let server = programs::fixture_mcp()?;
     let scenario = Scenario::new()
         .agent("jira", &server, &["--mode", "die-mid-call"])
-        .agent_calls("jira", "echo", json!({"text": "{{ user }}"}))
+        .agent_calls("jira", "die", json!({}))
         .asks("die", &["jira"]);
     let supervisor = scenario.setup()?.start().await?;
     let answer = supervisor.ask("die").await?;
     assert_eq!(answer.state(), "completed");
     let result = answer.result()?;
-    ensure!(result.contains("stopped while tool `echo` was running"), "{result}");
+    ensure!(result.contains("stopped while tool `die` was running"), "{result}");
     let ends = answer.texts("tool_notification_end");
-    ensure!(ends.iter().any(|text| text == "❌ Jira: Tool Echo failed\n"), "{ends:?}");
+    ensure!(ends.iter().any(|text| text == "❌ Jira: Tool Die failed\n"), "{ends:?}");
     supervisor
         .until("its tools are back", async || Ok(supervisor.get("/tools").await?.1.contains("echo")))
         .await
