@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use super::environment::child_environment;
 use super::error::SpecError;
 use super::glob::Glob;
 use super::redact::{Redactor, sounds_secret};
@@ -95,14 +96,15 @@ impl Transport {
         Self::Http { url: url.into(), headers: BTreeMap::new() }
     }
 
-    /// The transport with every template filled in, and what must be kept out of sight from now on.
+    /// The transport with every template filled in and a child's environment whole, and what must be kept out of sight
+    /// from now on.
     pub(super) fn resolve(&self, env: &BTreeMap<String, String>) -> Result<Resolved, SpecError> {
         let mut hidden = Hidden::default();
         let transport = match self {
             Self::Stdio { command, args, env: own, cwd } => Self::Stdio {
                 command: hidden.expand("command", command, env)?,
                 args: args.iter().map(|arg| hidden.expand("args", arg, env)).collect::<Result<_, _>>()?,
-                env: hidden.expand_map("env", own, env)?,
+                env: child_environment(env, &hidden.expand_map("env", own, env)?),
                 cwd: cwd.as_ref().map(|cwd| hidden.expand("cwd", cwd, env)).transpose()?,
             },
             Self::Http { url, headers } => Self::Http {
@@ -138,7 +140,7 @@ impl fmt::Debug for Transport {
 /// A transport that can be used as it stands.
 #[derive(Debug)]
 pub(super) struct Resolved {
-    /// The transport, without templates.
+    /// The transport, without templates; the environment of a child is all that it gets.
     pub(super) transport: Transport,
     /// Hides whatever came out of a variable, and every secret: for what people read.
     pub(super) logs: Redactor,

@@ -163,7 +163,7 @@ async fn keeps_the_list_of_a_server_that_stays_away() {
     std::os::unix::fs::symlink(std::env::current_exe().unwrap(), &program).unwrap();
     let mut spec = stand_in("one", &["--mode", "die-mid-call"]);
     if let Transport::Stdio { command, .. } = &mut spec.transport {
-        *command = program.to_str().unwrap().to_owned();
+        program.to_str().unwrap().clone_into(command);
     }
     let bench = Bench::settled([spec]).await;
     drop(directory);
