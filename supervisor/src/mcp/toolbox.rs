@@ -66,7 +66,7 @@ impl Toolbox {
     /// Calls a tool by its name in the [`ToolsView`].
     ///
     /// Failures are told to the model: the output's `is_error` is set and its text names server and tool and says what
-    /// to do. A call of a server that is being restarted waits up to three seconds for it. Cancelling `cancel`, dropping the
+    /// to do. A call of a server that is being restarted waits up to five seconds for it. Cancelling `cancel`, dropping the
     /// future, and the server's call timeout all cancel the call at the server; an answer that comes later is ignored.
     pub async fn call(
         &self,
