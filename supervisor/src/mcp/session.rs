@@ -60,7 +60,7 @@ pub(super) struct Target {
 pub(super) struct Session {
     /// By which it is asked.
     pub(super) peer: Peer<RoleClient>,
-    /// The tools it listed first.
+    /// The tools it listed first, to be taken from here.
     pub(super) tools: Vec<Tool>,
     connection: Connection,
     process: Option<ServerProcess>,
