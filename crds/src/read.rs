@@ -18,7 +18,8 @@ const KIND: &str = "CaipeSupervisor";
 /// # Errors
 /// Every fault that can be found: what the CRD's schema forbids, unknown keys, and the rules of [`crate::validate`].
 pub fn read_resource(yaml: &str) -> Result<CaipeSupervisor, Faults> {
-    let value = parse(yaml)?;
+    let mut value = parse(yaml)?;
+    schema::prune(manifest::schema(), &mut value);
     let mut faults = check_type(&value);
     schema::check(manifest::schema(), &body(&value), "", &mut faults);
     match typed(value) {
@@ -64,3 +65,7 @@ fn typed(value: Value) -> Result<CaipeSupervisor, Fault> {
     CaipeSupervisor::deserialize(tracked)
         .map_err(|error| Fault::new(track.path().to_string(), error.to_string()))
 }
+
+#[cfg(test)]
+#[path = "read_tests.rs"]
+mod tests;
