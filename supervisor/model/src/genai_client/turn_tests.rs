@@ -44,10 +44,10 @@ fn joined(events: &[ModelEvent]) -> BTreeMap<String, String> {
     for event in events {
         match event {
             ModelEvent::ToolCallStart { id, .. } => {
-                assert!(joined.insert(id.clone(), String::new()).is_none(), "{id} began twice")
+                assert!(joined.insert(id.clone(), String::new()).is_none(), "{id} began twice");
             }
             ModelEvent::ToolArgsDelta { id, delta } => {
-                joined.get_mut(id).expect("a start comes first").push_str(delta)
+                joined.get_mut(id).expect("a start comes first").push_str(delta);
             }
             _ => {}
         }
@@ -57,10 +57,11 @@ fn joined(events: &[ModelEvent]) -> BTreeMap<String, String> {
 
 #[test]
 fn reasons() {
+    type Row = (Vec<ChatStreamEvent>, Option<&'static str>, Result<FinishReason, TurnFault>);
     let said = || ChatStreamEvent::Chunk(StreamChunk { content: "x".into() });
     let called = || piece("c", "task", Value::String("{}".into()));
     let aborted = |reason: &str| Err(TurnFault::Aborted { reason: reason.into() });
-    let table: Vec<(Vec<ChatStreamEvent>, Option<&str>, Result<FinishReason, TurnFault>)> = vec![
+    let table: [Row; 10] = [
         (vec![said()], Some("stop"), Ok(FinishReason::Stop)),
         (vec![], Some("end_turn"), Ok(FinishReason::Stop)),
         (vec![called()], Some("tool_calls"), Ok(FinishReason::ToolCalls)),

@@ -116,7 +116,8 @@ fn scopes_come_before_the_global_variables() {
 
 #[test]
 fn without_a_provider_the_keys_decide() {
-    let table: [(&[(&str, &str)], Option<Provider>); 9] = [
+    type Row<'a> = (&'a [(&'a str, &'a str)], Option<Provider>);
+    let table: [Row<'_>; 9] = [
         (&[], None),
         (&[("OPENAI_API_KEY", " ")], None),
         (&[("OPENAI_API_KEY", "k")], Some(Provider::Openai)),

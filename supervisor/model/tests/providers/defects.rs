@@ -168,7 +168,7 @@ async fn events_lost_between_cr_and_lf_do_not_pass_for_an_answer() {
             assert_eq!(completion.message.plain_text(), "Hello");
         }
         (_, Err(error)) => {
-            assert!(matches!(error.kind, ModelErrorKind::Truncated | ModelErrorKind::Protocol), "{error}")
+            assert!(matches!(error.kind, ModelErrorKind::Truncated | ModelErrorKind::Protocol), "{error}");
         }
     }
 }
