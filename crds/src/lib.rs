@@ -1,9 +1,33 @@
-//! The `CaipeSupervisor` API: resource types, placement and the rendered spec.
-pub mod fault;
-pub mod placement;
-pub mod rendered;
-pub mod resource;
+//! The `CaipeSupervisor` API: the resource that people write, the spec that is rendered from it, and the
+//! pure rules between the two.
+//!
+//! * [`resource`]: the custom resource, spec and status;
+//! * [`read_resource`] and [`validate`]: every fault of a file, each with its path;
+//! * [`placement`]: which agent runs in-process and which remotely;
+//! * [`catalogue`]: the agents that are known by name;
+//! * [`resolve`]: resource and environment into a [`rendered::RenderedSpec`], the contract between operator
+//!   and supervisor;
+//! * [`prompt`]: the supervisor's system prompt;
+//! * [`manifest`]: the CRD as YAML.
+//!
+//! Nothing here does I/O, reads the environment or the clock.
 
+pub mod catalogue;
+pub mod fault;
+pub mod manifest;
+pub mod placement;
+pub mod prompt;
+pub mod read;
+pub mod rendered;
+pub mod resolve;
+pub mod resource;
+mod schema;
+pub mod validate;
+
+pub use catalogue::default_resource;
 pub use fault::{Fault, Faults};
+pub use read::read_resource;
 pub use rendered::RenderedSpec;
+pub use resolve::{Resolved, Surroundings, resolve, resolve_in};
 pub use resource::{CaipeSupervisor, CaipeSupervisorSpec, CaipeSupervisorStatus};
+pub use validate::validate;

@@ -1,4 +1,19 @@
-//! The supervisor: one program that answers people over A2A and runs its agents.
+//! The CAIPE supervisor: one program that people talk to over A2A, and that runs its agents.
+//!
+//! ```text
+//! a2a server -> run::Runs -> run::Driver -> engine::decide
+//!                               |  ^ results
+//!                               v  |
+//!        commit -> binding -> event log        effects: model | tool | delegate (agents::Home)
+//! ```
 
+pub mod agents;
+pub mod binding;
+pub mod cli;
+pub mod config;
+pub mod http;
 pub mod mcp;
+pub mod run;
+pub mod secrets;
+pub mod telemetry;
 pub mod tools;

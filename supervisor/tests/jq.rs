@@ -2,6 +2,8 @@
 //!
 //! The executable therefore has a `main` of its own, which is the child where the hidden subcommand says so.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 use std::time::{Duration, Instant};
 
 use caipe_engine::ToolOutput;

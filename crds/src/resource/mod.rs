@@ -4,6 +4,8 @@
 //! stands twice, as CEL here (the API server's check) and as Rust in [`crate::validate`] (the check of files and
 //! of the operator), under one message.
 
+#![allow(unreachable_pub, reason = "`KubeSchema` repeats each type inside a function")]
+
 pub mod agent;
 pub mod common;
 pub mod mcp;

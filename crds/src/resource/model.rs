@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::common::{ConfigMapKeyRef, SecretRef};
 use super::rules;
 
-/// Whose models. The names are upstream's (`LLM_PROVIDER`), with `ollama` and `scripted` added.
+/// Whose models. The names are upstream's (`LLM_PROVIDER`), with `ollama`, `groq` and `scripted` added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Provider {
@@ -28,13 +28,15 @@ pub enum Provider {
     AwsBedrock,
     /// Ollama.
     Ollama,
+    /// Groq.
+    Groq,
     /// No model: turns from a file, for tests, demos and first runs.
     Scripted,
 }
 
 impl Provider {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::OpenAi,
         Self::AzureOpenAi,
         Self::AnthropicClaude,
@@ -42,6 +44,7 @@ impl Provider {
         Self::GcpVertexAi,
         Self::AwsBedrock,
         Self::Ollama,
+        Self::Groq,
         Self::Scripted,
     ];
 
@@ -55,6 +58,7 @@ impl Provider {
             Self::GcpVertexAi => "gcp-vertexai",
             Self::AwsBedrock => "aws-bedrock",
             Self::Ollama => "ollama",
+            Self::Groq => "groq",
             Self::Scripted => "scripted",
         }
     }

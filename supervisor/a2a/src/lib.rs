@@ -4,8 +4,11 @@
 //! [`card`] makes and reads agent cards. [`server`] puts an [`server::Agent`] on an [`axum::Router`];
 //! [`client`] talks to other people's agents. Nothing here knows what an agent does.
 
+pub mod card;
+pub mod client;
 pub mod model;
 pub mod server;
+pub mod v03;
 
 mod error;
 mod version;

@@ -13,6 +13,11 @@ impl Effects {
         self.0.push(effect);
     }
 
+    /// Adds effects.
+    pub(crate) fn extend(&mut self, effects: Vec<Effect>) {
+        self.0.extend(effects);
+    }
+
     /// Adds an event of the agent itself.
     pub(crate) fn emit(&mut self, kind: EventKind) {
         self.0.push(Effect::Emit(RunEvent::own(kind)));

@@ -254,7 +254,9 @@ impl Input {
     /// What must be kept of this input.
     pub fn durability(&self) -> Durability {
         match self {
-            Self::ModelDelta { .. } | Self::Delegate { update: DelegateUpdate::Event { .. }, .. } => Durability::Events,
+            Self::ModelDelta { .. } | Self::Delegate { update: DelegateUpdate::Event { .. }, .. } => {
+                Durability::Events
+            }
             Self::ToolFinished { .. } | Self::Delegate { .. } => Durability::Append,
             _ => Durability::Snapshot,
         }

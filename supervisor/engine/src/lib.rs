@@ -1,5 +1,6 @@
 //! One run of an agent as a state machine: no client, no clock, no randomness, no `async`.
 
+mod conversation;
 mod decide;
 mod effects;
 mod event;
@@ -14,11 +15,13 @@ pub use decide::decide;
 pub use event::{AnswerOrigin, CallEnd, EventKind, Outcome, RunEvent, TextRole};
 pub use form::{ASK_TOOL, Decision, Form, FormField};
 pub use io::{
-    DelegateUpdate, DelegationOutcome, Durability, Effect, Input, ModelDelta, ModelFailure, Resume, ResumePoint, ToolOutput,
+    DelegateUpdate, DelegationOutcome, Durability, Effect, Input, ModelDelta, ModelFailure, Resume,
+    ResumePoint, ToolOutput,
 };
-pub use plan::{Plan, PlanCause, PlanStep, StepStatus, Todo};
+pub use plan::{Plan, PlanCause, PlanStep, PlanTask, StepStatus, Todo};
 pub use state::{
-    Abilities, AgentAnswer, AgentName, AnswerMode, CallId, CallKind, CallStatus, Counters, Guards, Limits, PendingCall, Phase, RunState,
+    Abilities, AgentAnswer, AgentName, AnswerMode, CallId, CallKind, CallStatus, Counters, Guards, Limits,
+    PendingCall, Phase, RunState,
 };
 pub use text::AnswerText;
 pub use tools::{EDGE_TOOLS, RESPONSE_TOOL, builtin_tools};

@@ -1,6 +1,13 @@
 //! The plan that the user sees (upstream contract 3.4).
 
+mod steps;
+mod track;
+
 use serde::{Deserialize, Serialize};
+
+use crate::state::{AgentName, CallId};
+
+pub(crate) use track::TodoChange;
 
 /// What the plan is made of: the model's to-do list, or else its delegations.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -8,8 +15,25 @@ use serde::{Deserialize, Serialize};
 pub struct Plan {
     /// The newest to-do list, as the model wrote it.
     pub todos: Vec<Todo>,
+    /// The tasks that were handed to agents; they are the plan as long as there is no to-do list.
+    pub tasks: Vec<PlanTask>,
     /// The steps as last told.
     pub steps: Vec<PlanStep>,
+    /// Whether the run has told a plan.
+    pub told: bool,
+}
+
+/// A task that was handed to an agent, as a part of the plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanTask {
+    /// The call that did it.
+    pub call: CallId,
+    /// The agent.
+    pub agent: AgentName,
+    /// What it was asked, shortened.
+    pub title: String,
+    /// How far it is.
+    pub status: StepStatus,
 }
 
 /// An entry of the model's to-do list.

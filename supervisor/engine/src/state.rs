@@ -1,11 +1,11 @@
 //! Everything that one run knows: plain data, saved and loaded as it stands.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use caipe_model::{Message, ToolResult, Usage};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::form::Form;
 use crate::plan::Plan;
@@ -155,7 +155,14 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { steps: 500, empty_turns: 3, context_tokens: 100_000, keep_messages: 4, tool_output_chars: 50_000, files: 1000 }
+        Self {
+            steps: 500,
+            empty_turns: 3,
+            context_tokens: 100_000,
+            keep_messages: 4,
+            tool_output_chars: 50_000,
+            files: 1000,
+        }
     }
 }
 
@@ -190,6 +197,14 @@ pub struct PendingCall {
     pub kind: CallKind,
     /// How far it is.
     pub status: CallStatus,
+}
+
+impl PendingCall {
+    /// The arguments as an object.
+    pub(crate) fn arguments(&self) -> &Map<String, Value> {
+        static NONE: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
+        self.arguments.as_object().unwrap_or(&NONE)
+    }
 }
 
 /// Who answers a call.
@@ -239,6 +254,26 @@ pub enum CallStatus {
         /// The result.
         result: ToolResult,
     },
+}
+
+impl CallStatus {
+    /// Whether somebody works on the call, or is about to.
+    pub(crate) const fn is_open(&self) -> bool {
+        matches!(self, Self::Ready) || self.is_at_work()
+    }
+
+    /// Whether somebody works on the call.
+    pub(crate) const fn is_at_work(&self) -> bool {
+        matches!(self, Self::Running | Self::Remote { .. } | Self::Nested { .. })
+    }
+
+    /// Whether the call's start was told and its end was not.
+    pub(crate) fn is_started(&self) -> bool {
+        match self {
+            Self::Waiting { then, .. } => then.is_started(),
+            status => status.is_at_work(),
+        }
+    }
 }
 
 /// What a run has spent.

@@ -1,6 +1,22 @@
-//! The text of a run: what is narration, what is the answer, what must wait.
+//! The text of a run: what is narration, what is the answer, what must wait (upstream contract 3.6).
+//!
+//! Text is told as it comes, and each character once: the pieces told of a turn, joined, are the turn's text whatever
+//! the pieces in which the model sent it.
+
+mod json;
+mod marker;
+mod words;
 
 use serde::{Deserialize, Serialize};
+
+use crate::effects::Effects;
+use crate::event::{EventKind, TextRole};
+use crate::state::{AnswerMode, CallId};
+
+use json::ContentReader;
+use marker::MarkerSplit;
+pub(crate) use marker::after_marker;
+use words::WordHold;
 
 /// What was said in this run so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -8,4 +24,160 @@ use serde::{Deserialize, Serialize};
 pub struct AnswerText {
     /// The text of the turn under way.
     pub turn: String,
+    /// What the turn under way has put into its response tool.
+    pub answer: String,
+    /// How the text of the turn under way is told.
+    mode: AnswerMode,
+    /// Whether the turn under way is the last one, in which all text is the answer.
+    last: bool,
+    /// What of the turn was told.
+    told: Told,
+    /// Whether the turn has begun a call, so that its text goes with that call.
+    calling: bool,
+    /// Whether the run was told to be composing its answer; it is told so once.
+    composing: bool,
+    /// Marker mode: what is told from what waits.
+    marker: MarkerSplit,
+    /// Structured mode: the response call whose arguments are being read.
+    response: Option<Responding>,
 }
+
+/// How much of a turn was told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+enum Told {
+    #[default]
+    Nothing,
+    /// Text, and none of it as the answer.
+    Text,
+    /// Some of the answer.
+    Answer,
+}
+
+/// A response call whose arguments are arriving.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Responding {
+    call: CallId,
+    reader: ContentReader,
+    words: WordHold,
+}
+
+impl AnswerText {
+    /// Forgets the turn before: a new one begins.
+    pub(crate) fn begin_turn(&mut self, mode: AnswerMode, last: bool) {
+        *self = Self { mode, last, composing: self.composing, ..Self::default() };
+    }
+
+    /// Takes text that the model said.
+    pub(crate) fn push(&mut self, text: String, out: &mut Effects) {
+        if text.is_empty() {
+            return;
+        }
+        self.turn.push_str(&text);
+        if self.mode == AnswerMode::Marker {
+            let told = self.marker.push(&text);
+            self.tell(TextRole::Narration, told.narration, out);
+            self.tell(TextRole::Answer, told.answer, out);
+        } else {
+            self.tell(self.role(), text, out);
+        }
+    }
+
+    /// Takes note that the model began a call.
+    pub(crate) fn begin_call(&mut self, id: &CallId, is_response: bool, out: &mut Effects) {
+        if self.mode == AnswerMode::Structured && is_response {
+            self.compose(out);
+            if self.response.is_none() {
+                self.response = Some(Responding { call: id.clone(), ..Responding::default() });
+            }
+            return;
+        }
+        self.calling = true;
+        self.flush_marker(out);
+    }
+
+    /// Takes more of a call's arguments.
+    pub(crate) fn push_arguments(&mut self, id: &str, piece: &str, out: &mut Effects) {
+        let Some(response) = self.response.as_mut().filter(|response| response.call == id) else { return };
+        let known = self.answer.len();
+        response.reader.read(piece, &mut self.answer);
+        let told = response.words.push(self.answer.get(known..).unwrap_or_default());
+        self.tell(TextRole::Answer, told, out);
+    }
+
+    /// Takes the whole text of the finished turn, tells what of it was not told yet, and lets go what was held back.
+    pub(crate) fn complete(&mut self, said: &str, with_calls: bool, out: &mut Effects) {
+        self.calling |= with_calls;
+        let rest = said.strip_prefix(self.turn.as_str()).unwrap_or_default();
+        self.push(rest.to_owned(), out);
+        self.flush_marker(out);
+        if let Some(mut response) = self.response.take() {
+            let held = response.words.flush();
+            self.tell(TextRole::Answer, held, out);
+        }
+    }
+
+    /// Tells the answer so that it has been told whole, exactly once; for after [`AnswerText::complete`].
+    pub(crate) fn conclude(&mut self, answer: &str, out: &mut Effects) {
+        self.compose(out);
+        if let Some(rest) = answer.strip_prefix(self.answer.as_str()) {
+            self.tell(TextRole::Answer, rest.to_owned(), out);
+        } else {
+            self.void(out);
+            self.tell(TextRole::Answer, answer.to_owned(), out);
+        }
+        answer.clone_into(&mut self.answer);
+    }
+
+    /// Takes back what the turn has told, if it told anything.
+    pub(crate) fn void(&mut self, out: &mut Effects) {
+        if self.told != Told::Nothing {
+            out.emit(EventKind::TextReset);
+        }
+        self.told = Told::Nothing;
+        self.answer.clear();
+    }
+
+    /// Takes back an answer that turned out not to be the last word.
+    pub(crate) fn retract_answer(&mut self, out: &mut Effects) {
+        if self.told == Told::Answer {
+            self.void(out);
+        }
+    }
+
+    /// What of the turn under way is worth showing if nothing more comes.
+    pub(crate) fn so_far(&self) -> &str {
+        let spoken = if self.answer.trim().is_empty() { &self.turn } else { &self.answer };
+        spoken.trim()
+    }
+
+    fn compose(&mut self, out: &mut Effects) {
+        if !self.composing {
+            self.composing = true;
+            out.emit(EventKind::Composing);
+        }
+    }
+
+    const fn role(&self) -> TextRole {
+        match self.mode {
+            AnswerMode::Structured if self.last => TextRole::Answer,
+            AnswerMode::Structured if self.calling => TextRole::Narration,
+            _ => TextRole::Plain,
+        }
+    }
+
+    fn flush_marker(&mut self, out: &mut Effects) {
+        let held = self.marker.flush();
+        self.tell(TextRole::Narration, held, out);
+    }
+
+    fn tell(&mut self, role: TextRole, text: String, out: &mut Effects) {
+        if !text.is_empty() {
+            self.told = self.told.max(if role == TextRole::Answer { Told::Answer } else { Told::Text });
+            out.text(role, text);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "text/text_tests.rs"]
+mod tests;

@@ -11,6 +11,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::catalog::{Route, ServerPhase, ServerStatus};
+use super::handshake;
 use super::output;
 use super::redact::Redactor;
 
@@ -213,7 +214,7 @@ impl Link {
             }
             ServiceError::TransportSend(error) => {
                 tracing::debug!(
-                    error = super::session::reason(&error, &self.redactor),
+                    error = handshake::explain_transport(&error, &self.redactor),
                     "failed to reach a tool server"
                 );
                 Failure::Unreachable

@@ -76,6 +76,9 @@ pub(super) enum StartError {
         /// What is known beyond that.
         hint: String,
     },
+    /// We are shutting down.
+    #[error("the supervisor is shutting down")]
+    Shutdown,
     /// Its list of tools cannot be had.
     #[error(transparent)]
     List(#[from] ListError),
@@ -87,6 +90,9 @@ pub(super) enum ListError {
     /// The server refused, or the connection broke.
     #[error("failed to list the tools: {0}")]
     Refused(String),
+    /// The connection closed meanwhile.
+    #[error("failed to list the tools: the connection closed")]
+    Lost,
     /// The server sends page after page.
     #[error("failed to list the tools: more than {0} pages, or the same page again")]
     Endless(usize),
@@ -106,6 +112,7 @@ impl StartError {
             Self::Deadline { .. } => "deadline",
             Self::Ended { .. } => "ended",
             Self::Handshake { .. } => "handshake",
+            Self::Shutdown => "shutdown",
             Self::List(_) => "list",
         }
     }

@@ -20,6 +20,7 @@ mod catalog;
 mod environment;
 mod error;
 mod glob;
+mod handshake;
 mod lines;
 mod output;
 mod process;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop, ProcessGroup};
 use tokio::io::DuplexStream;
 use tokio::process::{ChildStdin, Command};
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::error::StartError;
@@ -22,6 +23,8 @@ const EXIT_GRACE: Duration = Duration::from_secs(2);
 const TERM_GRACE: Duration = Duration::from_secs(2);
 /// How long the system has to remove it after `SIGKILL`.
 const KILL_GRACE: Duration = Duration::from_secs(2);
+/// How long the streams of a child that has ended may take to end as well.
+const READ_GRACE: Duration = Duration::from_millis(500);
 /// The signals, by their numbers on every Unix.
 const SIGKILL: i32 = 9;
 const SIGTERM: i32 = 15;
@@ -49,6 +52,7 @@ pub(super) struct ServerProcess {
     child: Box<dyn ChildWrapper>,
     stderr: Tail,
     noise: Tail,
+    pumps: [JoinHandle<()>; 2],
     gone: bool,
 }
 
@@ -72,9 +76,11 @@ impl ServerProcess {
         let writer = child.stdin().take().ok_or_else(missing)?;
         let (reader, sink) = tokio::io::duplex(PIPE_BYTES);
         let server = program.server.to_owned();
-        tokio::spawn(stdout::filter(server.clone(), child_out, sink, redactor.clone(), noise.clone()));
-        tokio::spawn(stderr::drain(server, child_err, redactor.clone(), stderr.clone()));
-        Ok((Self { child, stderr, noise, gone: false }, Pipes { reader, writer }))
+        let pumps = [
+            tokio::spawn(stdout::filter(server.clone(), child_out, sink, redactor.clone(), noise.clone())),
+            tokio::spawn(stderr::drain(server, child_err, redactor.clone(), stderr.clone())),
+        ];
+        Ok((Self { child, stderr, noise, pumps, gone: false }, Pipes { reader, writer }))
     }
 
     /// The exit status, if the child exits within this time.
@@ -92,6 +98,17 @@ impl ServerProcess {
         self.signal(SIGKILL);
         self.exit_within(KILL_GRACE).await;
         self.gone = true;
+        self.finish_reading().await;
+    }
+
+    /// Reads the last words of what has ended.
+    async fn finish_reading(&mut self) {
+        for pump in &mut self.pumps {
+            // A process that left the group may hold the stream open for ever.
+            if timeout(READ_GRACE, &mut *pump).await.is_err() {
+                pump.abort();
+            }
+        }
     }
 
     /// What the child said, for a message to people: `; …` or nothing.

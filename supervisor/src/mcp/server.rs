@@ -87,13 +87,9 @@ impl Keeper {
         let mut memory = Memory { failures: 0, opening: Opening::Probe, warned: false };
         let shutdown = self.shutdown.clone();
         while !shutdown.is_cancelled() {
-            let opened = tokio::select! {
-                biased;
-                // Dropping the attempt kills the child's group.
-                () = shutdown.cancelled() => return,
-                opened = Session::open(&self.target, memory.opening, self.changed.0.clone()) => opened,
-            };
+            let opened = Session::open(&self.target, memory.opening, self.changed.0.clone(), &shutdown).await;
             match opened {
+                Err(StartError::Shutdown) => return,
                 Ok(session) => self.serve(session, &mut memory).await,
                 Err(error) => {
                     self.report_failure(&error, &mut memory);
@@ -116,15 +112,15 @@ impl Keeper {
         self.peer.send_replace(Some(session.peer.clone()));
         let end = self.watch(&mut session).await;
         self.peer.send_replace(None);
-        if let End::Gone(why) = &end {
-            let message = format!("{why}{}; it is started again", session.hint());
-            self.warn(memory, &message, "gone");
-            self.board.update(self.index, |state| {
-                state.phase = ServerPhase::Restarting;
-                state.message = Some(message);
-            });
+        if end != End::Shutdown {
+            self.board.update(self.index, |state| state.phase = ServerPhase::Restarting);
         }
-        session.close().await;
+        let last_words = session.close().await;
+        if let End::Gone(why) = end {
+            let message = format!("{why}{last_words}; it is started again");
+            self.warn(memory, &message, "gone");
+            self.board.update(self.index, |state| state.message = Some(message));
+        }
         if since.elapsed() >= backoff::STABLE {
             memory.failures = 0;
         }
@@ -158,7 +154,7 @@ impl Keeper {
                 }
                 // A child that is busy may be slow to list; that it is there shows in its open pipe.
                 Err(error) => {
-                    tracing::debug!(server = self.spec.name, %error, "the last list of tools stays")
+                    tracing::debug!(server = self.spec.name, %error, "the last list of tools stays");
                 }
             }
         }

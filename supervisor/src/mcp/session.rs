@@ -23,8 +23,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::environment::child_environment;
 use super::error::{ListError, StartError};
+use super::handshake;
 use super::process::{Pipes, Program, ServerProcess};
-use super::redact::Redactor;
 use super::spec::{Resolved, Transport};
 
 /// The most pages of a list of tools.
@@ -33,7 +33,7 @@ const MAX_PAGES: usize = 64;
 const CLOSE_GRACE: Duration = Duration::from_secs(1);
 /// How long a child whose connection closed has to show its exit status.
 const EXIT_STATUS_GRACE: Duration = Duration::from_millis(500);
-/// The most characters of a server's error that go into a message.
+/// The most characters of a server's refusal to list its tools that go into a message.
 const REASON_CHARS: usize = 400;
 
 /// How to begin.
@@ -104,51 +104,35 @@ fn note(changed: &mpsc::Sender<()>) {
 
 impl Session {
     /// Reaches the server, agrees on a protocol and lists its tools, all within the target's deadline.
+    ///
+    /// When it fails, nothing of the server is left.
     pub(super) async fn open(
         target: &Target,
         opening: Opening,
         changed: mpsc::Sender<()>,
+        shutdown: &CancellationToken,
     ) -> Result<Self, StartError> {
         match &target.resolved.transport {
             Transport::Stdio { command, args, env, cwd } => {
                 let env = child_environment(&target.env, env);
                 let program = Program { server: &target.name, command, args, env: &env, cwd: cwd.as_deref() };
-                let (process, pipes) = ServerProcess::spawn(program, &target.resolved.logs)?;
-                Self::over_pipes(target, opening, changed, process, pipes).await
+                let (mut process, Pipes { reader, writer }) =
+                    ServerProcess::spawn(program, &target.resolved.logs)?;
+                match within(target, shutdown, converse((reader, writer), opening, changed)).await {
+                    Ok((peer, tools, connection)) => {
+                        Ok(Self { peer, tools, connection, process: Some(process) })
+                    }
+                    Err(refusal) => Err(post_mortem(target, refusal, &mut process).await),
+                }
             }
             Transport::Http { url, headers } => {
                 let transport = StreamableHttpClientTransport::from_config(http_config(url, headers)?);
-                let stop = CancellationToken::new();
-                let opened = converse(transport, opening, changed, stop.clone());
-                let outcome = timeout(target.deadline, opened).await;
-                let (peer, tools, connection) =
-                    settle(target, outcome, String::new).inspect_err(|_| stop.cancel())?;
-                Ok(Self { peer, tools, connection, process: None })
+                match within(target, shutdown, converse(transport, opening, changed)).await {
+                    Ok((peer, tools, connection)) => Ok(Self { peer, tools, connection, process: None }),
+                    Err(refusal) => Err(refusal.into_error(target, String::new())),
+                }
             }
         }
-    }
-
-    async fn over_pipes(
-        target: &Target,
-        opening: Opening,
-        changed: mpsc::Sender<()>,
-        mut process: ServerProcess,
-        pipes: Pipes,
-    ) -> Result<Self, StartError> {
-        let stop = CancellationToken::new();
-        let opened = converse((pipes.reader, pipes.writer), opening, changed, stop.clone());
-        let outcome = timeout(target.deadline, opened).await;
-        if let Ok(Ok((peer, tools, connection))) = outcome {
-            return Ok(Self { peer, tools, connection, process: Some(process) });
-        }
-        stop.cancel();
-        let exited = if outcome.is_ok() { process.exit_within(EXIT_STATUS_GRACE).await } else { None };
-        process.stop().await;
-        let hint = process.hint();
-        if let Some(status) = exited {
-            return Err(StartError::Ended { hint: format!(" ({status}){hint}") });
-        }
-        settle(target, outcome, || hint).and_then(|_| Err(StartError::Ended { hint: String::new() }))
     }
 
     /// Waits until the connection is gone: the child ended, or the server hung up.
@@ -163,13 +147,8 @@ impl Session {
         self.peer.peer_info().map(|info| info.protocol_version.clone())
     }
 
-    /// What the child last said, for a message to people.
-    pub(super) fn hint(&self) -> String {
-        self.process.as_ref().map(ServerProcess::hint).unwrap_or_default()
-    }
-
-    /// Ends the session, and the child with it.
-    pub(super) async fn close(mut self) {
+    /// Ends the session, and the child with it. Returns what the child said last, for a message to people.
+    pub(super) async fn close(mut self) -> String {
         self.connection.stop.cancel();
         if let Some(subscription) = &self.connection.subscription {
             subscription.abort();
@@ -177,9 +156,11 @@ impl Session {
         if !self.connection.ended.is_finished() && timeout(CLOSE_GRACE, self.ended()).await.is_err() {
             tracing::debug!("the tool server's connection did not close in time");
         }
-        if let Some(process) = &mut self.process {
-            process.stop().await;
-        }
+        let Some(process) = &mut self.process else {
+            return String::new();
+        };
+        process.stop().await;
+        process.hint()
     }
 }
 
@@ -190,18 +171,67 @@ type Opened = (Peer<RoleClient>, Vec<Tool>, Connection);
 enum Refusal {
     Handshake(Box<ClientInitializeError>),
     List(ListError),
+    Deadline,
+    Shutdown,
+}
+
+impl Refusal {
+    /// Whether the server went away, rather than said something that was no use.
+    fn is_lost(&self) -> bool {
+        match self {
+            Self::Handshake(error) => handshake::is_lost(error),
+            Self::List(error) => matches!(error, ListError::Lost),
+            Self::Deadline | Self::Shutdown => false,
+        }
+    }
+
+    fn into_error(self, target: &Target, hint: String) -> StartError {
+        match self {
+            Self::Handshake(error) => {
+                StartError::Handshake { reason: handshake::explain(&error, &target.resolved.logs), hint }
+            }
+            Self::List(error) => StartError::List(error),
+            Self::Deadline => StartError::Deadline { deadline: target.deadline, hint },
+            Self::Shutdown => StartError::Shutdown,
+        }
+    }
+}
+
+/// Bounds an attempt by the deadline and the shutdown.
+async fn within(
+    target: &Target,
+    shutdown: &CancellationToken,
+    attempt: impl Future<Output = Result<Opened, Refusal>>,
+) -> Result<Opened, Refusal> {
+    tokio::select! {
+        () = shutdown.cancelled() => Err(Refusal::Shutdown),
+        outcome = timeout(target.deadline, attempt) => outcome.unwrap_or(Err(Refusal::Deadline)),
+    }
+}
+
+/// Removes a child with which no session came about, and finds out what there is to know of it.
+async fn post_mortem(target: &Target, refusal: Refusal, process: &mut ServerProcess) -> StartError {
+    let exited = if refusal.is_lost() { process.exit_within(EXIT_STATUS_GRACE).await } else { None };
+    process.stop().await;
+    let hint = process.hint();
+    match exited {
+        Some(status) => StartError::Ended { hint: format!(" ({status}){hint}") },
+        None => refusal.into_error(target, hint),
+    }
 }
 
 async fn converse<T, E, A>(
     transport: T,
     opening: Opening,
     changed: mpsc::Sender<()>,
-    stop: CancellationToken,
 ) -> Result<Opened, Refusal>
 where
     T: rmcp::transport::IntoTransport<RoleClient, E, A>,
     E: std::error::Error + Send + Sync + 'static,
 {
+    let stop = CancellationToken::new();
+    // Whatever becomes of this attempt, its connection does not outlive it.
+    let guard = stop.clone().drop_guard();
     let handler = Handler { changed: changed.clone() };
     let service = serve_client_with_lifecycle_and_ct(handler, transport, opening.lifecycle(), stop.clone())
         .await
@@ -214,7 +244,7 @@ where
     });
     let tools = list_tools(&peer, None).await.map_err(Refusal::List)?;
     let subscription = subscribe(&peer, changed);
-    Ok((peer, tools, Connection { stop, ended, subscription }))
+    Ok((peer, tools, Connection { stop: guard.disarm(), ended, subscription }))
 }
 
 impl Opening {
@@ -229,21 +259,6 @@ impl Opening {
     }
 }
 
-fn settle(
-    target: &Target,
-    outcome: Result<Result<Opened, Refusal>, tokio::time::error::Elapsed>,
-    hint: impl FnOnce() -> String,
-) -> Result<Opened, StartError> {
-    match outcome {
-        Ok(Ok(opened)) => Ok(opened),
-        Ok(Err(Refusal::List(error))) => Err(StartError::List(error)),
-        Ok(Err(Refusal::Handshake(error))) => {
-            Err(StartError::Handshake { reason: reason(&*error, &target.resolved.logs), hint: hint() })
-        }
-        Err(_) => Err(StartError::Deadline { deadline: target.deadline, hint: hint() }),
-    }
-}
-
 /// All tools of the server, page by page. Asks the server itself: the library's cache would hide that it is gone.
 pub(super) async fn list_tools(
     peer: &Peer<RoleClient>,
@@ -255,6 +270,7 @@ pub(super) async fn list_tools(
         let (page, next) = match list_page(peer, cursor.clone(), limit).await {
             Ok(page) => page,
             Err(error) if lacks_tools(peer, &error) => return Ok(tools),
+            Err(ServiceError::TransportClosed) => return Err(ListError::Lost),
             Err(error) => {
                 return Err(ListError::Refused(error.to_string().chars().take(REASON_CHARS).collect()));
             }
@@ -329,19 +345,4 @@ fn http_config(
     };
     let headers = headers.iter().map(header).collect::<Result<HashMap<_, _>, StartError>>()?;
     Ok(StreamableHttpClientTransportConfig::with_uri(url).custom_headers(headers))
-}
-
-/// An error and what caused it, bounded and without secrets.
-pub(super) fn reason(error: &dyn std::error::Error, redactor: &Redactor) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text.push_str(": ");
-            text.push_str(&cause_text);
-        }
-        source = cause.source();
-    }
-    redactor.redact(text).chars().take(REASON_CHARS).collect()
 }

@@ -5,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::call;
 
-fn arguments(value: Value) -> Map<String, Value> {
+fn arguments(value: &Value) -> Map<String, Value> {
     value.as_object().unwrap().clone()
 }
 
@@ -18,8 +18,9 @@ async fn knows_only_its_own_tools() {
 async fn tells_the_date() {
     let output = call("get_current_date", &Map::new(), CancellationToken::new()).await.unwrap();
     assert!(!output.is_error && output.content.starts_with("UTC: "), "{}", output.content);
-    let output =
-        call("get_current_date", &arguments(json!({"timezone": 7})), CancellationToken::new()).await.unwrap();
+    let output = call("get_current_date", &arguments(&json!({"timezone": 7})), CancellationToken::new())
+        .await
+        .unwrap();
     assert!(output.is_error && output.content.contains("`timezone`"), "{}", output.content);
 }
 
@@ -27,11 +28,11 @@ async fn tells_the_date() {
 async fn waits_as_long_as_asked() {
     let begun = tokio::time::Instant::now();
     let output =
-        call("wait", &arguments(json!({"seconds": 120, "reason": "deploy"})), CancellationToken::new())
+        call("wait", &arguments(&json!({"seconds": 120, "reason": "deploy"})), CancellationToken::new())
             .await
             .unwrap();
     assert_eq!((output.content.as_str(), output.is_error), ("Waited 120 seconds (deploy).", false));
-    assert_eq!(begun.elapsed(), Duration::from_secs(120));
+    assert_eq!(begun.elapsed(), Duration::from_mins(2));
 }
 
 #[tokio::test(start_paused = true)]
@@ -43,7 +44,7 @@ async fn stops_waiting_when_cancelled() {
         tokio::time::sleep(Duration::from_secs(2)).await;
         stop.cancel();
     });
-    let output = call("wait", &arguments(json!({"seconds": 300})), cancel).await.unwrap();
+    let output = call("wait", &arguments(&json!({"seconds": 300})), cancel).await.unwrap();
     assert!(output.is_error && output.content.contains("cancelled"), "{}", output.content);
     assert_eq!(begun.elapsed(), Duration::from_secs(2));
 }

@@ -3,17 +3,20 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use caipe_store::contract::samples::{logged, recorded, saved, task};
 use caipe_store::{Commit, MemoryStore, SqliteStore, Store, TaskPhase};
 
-/// How long each figure is measured.
-const SPAN: Duration = Duration::from_secs(2);
+/// Commits per figure: shared by the writers, so that the time of a run and the memory it takes are bounded.
+const COMMITS: u64 = 20_480;
+
+/// Commits per figure where each waits for the disk alone.
+const COMMITS_ALONE: u64 = 2_000;
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() {
-    let directory = tempfile::tempdir_in(".").unwrap();
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let sqlite = Arc::new(SqliteStore::open(&directory.path().join("caipe.db")).unwrap());
     println!(
         "{:<8} {:>8} {:>14} {:>12} {:>14} {:>12}",
@@ -30,35 +33,36 @@ async fn main() {
 }
 
 async fn measure(store: &Arc<dyn Store>, writers: u64, events: u64, snapshots: bool) {
+    let commits = if writers == 1 { COMMITS_ALONE } else { COMMITS };
     let begin = Instant::now();
-    let all: Vec<_> = (0..writers).map(|_| tokio::spawn(write(store.clone(), events, snapshots))).collect();
-    let mut commits = 0;
+    let share = commits / writers;
+    let all: Vec<_> =
+        (0..writers).map(|_| tokio::spawn(write(store.clone(), share, events, snapshots))).collect();
     for writer in all {
-        commits += writer.await.unwrap();
+        writer.await.unwrap();
     }
     let seconds = begin.elapsed().as_secs_f64();
     #[expect(clippy::cast_precision_loss, reason = "small numbers")]
     let rate = commits as f64 / seconds;
     #[expect(clippy::cast_precision_loss, reason = "small numbers")]
     let events_rate = rate * events as f64;
-    let shape = if snapshots { format!("{events} + 8 KiB") } else { events.to_string() };
+    let content = if snapshots { format!("{events} + 8 KiB") } else { events.to_string() };
     let cost = 1e6 / events_rate;
-    println!("{:<8} {writers:>8} {shape:>14} {rate:>12.0} {events_rate:>14.0} {cost:>12.2}", store.backend());
+    println!(
+        "{:<8} {writers:>8} {content:>14} {rate:>12.0} {events_rate:>14.0} {cost:>12.2}",
+        store.backend()
+    );
 }
 
-async fn write(store: Arc<dyn Store>, events: u64, snapshots: bool) -> u64 {
+async fn write(store: Arc<dyn Store>, commits: u64, events: u64, snapshots: bool) {
     let id = uuid();
     store.commit(recorded(task(&id, &id, TaskPhase::Working, 0))).await.unwrap();
     let state = "x".repeat(8 << 10);
-    let begin = Instant::now();
-    let mut commits = 0;
-    while begin.elapsed() < SPAN {
-        let mut commit = Commit { context: id.clone(), ..logged(&id, commits * events + 1, events) };
+    for number in 0..commits {
+        let mut commit = Commit { context: id.clone(), ..logged(&id, number * events + 1, events) };
         commit.snapshot = snapshots.then(|| saved(&id, &state).snapshot).flatten();
         store.commit(commit).await.unwrap();
-        commits += 1;
     }
-    commits
 }
 
 async fn read(store: &Arc<dyn Store>) {

@@ -150,8 +150,8 @@ impl Kept {
     fn chunks(&self, task: &str, after: u64, limit: usize) -> Vec<Arc<Chunk>> {
         let log = self.tasks.get(task).map_or(&[][..], |task| &task.log);
         let begin = log.partition_point(|chunk| chunk.last <= after);
-        // Each chunk holds at least one event.
-        log.iter().skip(begin).take(limit).cloned().collect()
+        let last = after.saturating_add(limit as u64);
+        log.iter().skip(begin).take_while(|chunk| chunk.first <= last).cloned().collect()
     }
 
     fn prune(&mut self, retention: Retention) -> Pruned {

@@ -64,7 +64,8 @@ fn commit_of(step: &Step, number: usize, model: &Model) -> Commit {
         commit.snapshot = saved(&context, &number.to_string()).snapshot;
     }
     if let Some((id, phase)) = step.task {
-        commit.task = recorded(task(&format!("task-{id}"), &context, phase, number as i64)).task;
+        commit.task =
+            recorded(task(&format!("task-{id}"), &context, phase, i64::try_from(number).unwrap())).task;
     }
     if let Some(log) = &step.log {
         let id = format!("task-{}", log.task);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::serde_helpers::{is_false, null_is_default};
+use super::serde_helpers::{is_false, known_entries, null_is_default};
 use super::{Metadata, SecurityRequirement, SecurityScheme};
 
 /// What an agent says of itself.
@@ -32,7 +32,7 @@ pub struct AgentCard {
     #[serde(default, deserialize_with = "null_is_default")]
     pub capabilities: AgentCapabilities,
     /// Ways to authenticate, by name.
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "known_entries", skip_serializing_if = "BTreeMap::is_empty")]
     pub security_schemes: BTreeMap<String, SecurityScheme>,
     /// Which of them are needed; one entry is enough.
     #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]

@@ -32,4 +32,6 @@ pub use security::{
     ApiKeyScheme, HttpAuthScheme, MtlsScheme, OAuth2Scheme, OpenIdConnectScheme, SecurityRequirement,
     SecurityScheme, StringList,
 };
+pub(crate) use serde_helpers::{is_false, known_entries, null_is_default, timestamp};
 pub use task::{Task, TaskState, TaskStatus};
+pub(crate) use validate::Validate;

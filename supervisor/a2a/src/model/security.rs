@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// One way to authenticate: an object with one member that names the kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", try_from = "WireScheme")]
 pub enum SecurityScheme {
     /// A key in a header, a query or a cookie.
     ApiKeySecurityScheme(ApiKeyScheme),
@@ -15,10 +15,35 @@ pub enum SecurityScheme {
     HttpAuthSecurityScheme(HttpAuthScheme),
     /// OAuth 2.
     Oauth2SecurityScheme(OAuth2Scheme),
-    /// OpenID Connect.
+    /// `OpenID` Connect.
     OpenIdConnectSecurityScheme(OpenIdConnectScheme),
     /// A client certificate.
     MtlsSecurityScheme(MtlsScheme),
+}
+
+/// The JSON form, read: `oneof` members side by side. A merged card has those of 0.3 beside them.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[allow(clippy::struct_field_names)]
+struct WireScheme {
+    api_key_security_scheme: Option<ApiKeyScheme>,
+    http_auth_security_scheme: Option<HttpAuthScheme>,
+    oauth2_security_scheme: Option<OAuth2Scheme>,
+    open_id_connect_security_scheme: Option<OpenIdConnectScheme>,
+    mtls_security_scheme: Option<MtlsScheme>,
+}
+
+impl TryFrom<WireScheme> for SecurityScheme {
+    type Error = &'static str;
+
+    fn try_from(wire: WireScheme) -> Result<Self, Self::Error> {
+        let api_key = wire.api_key_security_scheme.map(Self::ApiKeySecurityScheme);
+        let http = wire.http_auth_security_scheme.map(Self::HttpAuthSecurityScheme);
+        let oauth2 = wire.oauth2_security_scheme.map(Self::Oauth2SecurityScheme);
+        let oidc = wire.open_id_connect_security_scheme.map(Self::OpenIdConnectSecurityScheme);
+        let mtls = wire.mtls_security_scheme.map(Self::MtlsSecurityScheme);
+        api_key.or(http).or(oauth2).or(oidc).or(mtls).ok_or("no security scheme that is known")
+    }
 }
 
 /// A key in a header, a query or a cookie.
@@ -61,7 +86,7 @@ pub struct OAuth2Scheme {
     pub oauth2_metadata_url: Option<String>,
 }
 
-/// OpenID Connect.
+/// `OpenID` Connect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OpenIdConnectScheme {

@@ -1,6 +1,10 @@
 //! Small pieces of JSON form that several objects share.
 
+use std::collections::BTreeMap;
+
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 /// For `skip_serializing_if`; the signature is serde's.
 #[allow(clippy::trivially_copy_pass_by_ref)]
@@ -15,6 +19,17 @@ where
     T: Deserialize<'de> + Default,
 {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// Reads a map and leaves out entries of a kind that is not known: they must not make the rest unreadable.
+pub(crate) fn known_entries<'de, D, T>(deserializer: D) -> Result<BTreeMap<String, T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: DeserializeOwned,
+{
+    let entries: Option<BTreeMap<String, Value>> = Option::deserialize(deserializer)?;
+    let known = |(name, value)| Some((name, serde_json::from_value(value).ok()?));
+    Ok(entries.unwrap_or_default().into_iter().filter_map(known).collect())
 }
 
 /// RFC 3339 in UTC with milliseconds and `Z`. Reads a time without an offset, which Python's `isoformat`

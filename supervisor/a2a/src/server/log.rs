@@ -11,7 +11,8 @@ use tokio::sync::futures::Notified;
 
 use super::cursor::Cursor;
 use super::projection::Projection;
-use crate::model::{Event, Task};
+use crate::model::{Event, Task, TaskState};
+use crate::v03;
 use crate::version::ProtocolVersion;
 
 /// The events of one task, from its first on.
@@ -126,6 +127,11 @@ impl TaskLog {
         self.lock().last_seq()
     }
 
+    /// The task's state.
+    pub fn state(&self) -> TaskState {
+        self.lock().projection.task().status.state
+    }
+
     /// The task as it is now.
     pub fn snapshot(&self) -> Task {
         self.lock().projection.task().clone()
@@ -224,7 +230,14 @@ impl LoggedEvent {
         if let Some(bytes) = cell.get() {
             return Ok(bytes);
         }
-        let bytes = Bytes::from(serde_json::to_vec(&self.event)?);
+        let bytes = Bytes::from(encode(&self.event, version)?);
         Ok(cell.get_or_init(|| bytes))
+    }
+}
+
+fn encode(event: &Event, version: ProtocolVersion) -> Result<Vec<u8>, serde_json::Error> {
+    match version {
+        ProtocolVersion::V0_3 => serde_json::to_vec(&v03::Event::from(event.clone())),
+        ProtocolVersion::V1_0 => serde_json::to_vec(event),
     }
 }

@@ -1,5 +1,19 @@
 //! The decisions, one file per kind of input.
 
+mod calls;
+mod delegate;
+mod endings;
+mod failure;
+mod finish;
+mod human;
+mod message;
+mod model;
+mod recover;
+mod round;
+mod route;
+mod stop;
+mod turn;
+
 use crate::effects::Effects;
 use crate::io::{Effect, Input};
 use crate::state::RunState;
@@ -9,10 +23,22 @@ use crate::state::RunState;
 /// Deterministic and total: an input that does not fit the state, because it is late, doubled or nonsense, changes
 /// nothing and asks for nothing. A message is taken only while no run is under way: whoever drives runs takes the
 /// messages of one conversation one after the other.
+///
+/// A new [`Effect::CallModel`] takes the place of one that is under way; [`Effect::Finish`] ends all that is.
 pub fn decide(state: &mut RunState, input: Input) -> Vec<Effect> {
-    let out = Effects::default();
-    if let Input::Abilities { abilities } = input {
-        state.abilities = abilities;
+    let mut out = Effects::default();
+    match input {
+        Input::ModelDelta { turn, delta } => model::delta(state, turn, delta, &mut out),
+        Input::Message { message, abilities } => message::begin(state, message, abilities, &mut out),
+        Input::Abilities { abilities } => state.abilities = abilities,
+        Input::ModelFinished { turn, completion } => model::finished(state, turn, completion, &mut out),
+        Input::ModelFailed { turn, error } => failure::failed(state, turn, &error, &mut out),
+        Input::ToolFinished { call, output } => calls::tool_finished(state, &call, &output, &mut out),
+        Input::Delegate { call, update } => delegate::update(state, &call, update, &mut out),
+        Input::Decided { decisions } => human::decided(state, &decisions, &mut out),
+        Input::Cancel => stop::cancel(state, &mut out),
+        Input::Recovered => recover::recovered(state, &mut out),
+        Input::Deadline => stop::deadline(state, &mut out),
     }
     out.into_vec()
 }

@@ -1,8 +1,15 @@
 //! The tools that every agent has: what they are called, what a model is told of them, and those that
 //! need nothing but the state.
 
+pub(crate) mod ask;
+mod files;
+pub(crate) mod glob;
+mod own;
+pub(crate) mod response;
 mod specs;
+pub(crate) mod todos;
 
+pub(crate) use own::run_file_tool;
 pub use specs::builtin_tools;
 pub(crate) use specs::{is_edge_tool, offers_files};
 

@@ -91,6 +91,10 @@ fn task() -> ToolSpec {
 
 fn files() -> Vec<ToolSpec> {
     let path = text("An absolute path such as /notes/plan.md.");
+    [looking(&path), writing(&path)].concat()
+}
+
+fn looking(path: &Value) -> Vec<ToolSpec> {
     vec![
         spec(
             "ls",
@@ -110,24 +114,6 @@ fn files() -> Vec<ToolSpec> {
             ),
         ),
         spec(
-            "write_file",
-            "Write a virtual file, whole. It lives as long as the conversation.",
-            object(&json!({ "file_path": path, "content": text("The file's text.") }), &["file_path", "content"]),
-        ),
-        spec(
-            "edit_file",
-            "Replace text in a virtual file. The old text must occur exactly once, unless replace_all is true.",
-            object(
-                &json!({
-                    "file_path": path,
-                    "old_string": text("The text to replace, exactly as it stands in the file."),
-                    "new_string": text("The text to put there."),
-                    "replace_all": { "type": "boolean", "description": "Replace every occurrence." },
-                }),
-                &["file_path", "old_string", "new_string"],
-            ),
-        ),
-        spec(
             "glob",
             "List the virtual files whose path matches a pattern: * within a folder, ** across folders, ? one character.",
             object(&json!({ "pattern": text("For example /reports/**/*.md.") }), &["pattern"]),
@@ -142,6 +128,32 @@ fn files() -> Vec<ToolSpec> {
                     "glob": text("Only files whose path matches this pattern."),
                 }),
                 &["pattern"],
+            ),
+        ),
+    ]
+}
+
+fn writing(path: &Value) -> Vec<ToolSpec> {
+    vec![
+        spec(
+            "write_file",
+            "Write a virtual file, whole. It lives as long as the conversation.",
+            object(
+                &json!({ "file_path": path, "content": text("The file's text.") }),
+                &["file_path", "content"],
+            ),
+        ),
+        spec(
+            "edit_file",
+            "Replace text in a virtual file. The old text must occur exactly once, unless replace_all is true.",
+            object(
+                &json!({
+                    "file_path": path,
+                    "old_string": text("The text to replace, exactly as it stands in the file."),
+                    "new_string": text("The text to put there."),
+                    "replace_all": { "type": "boolean", "description": "Replace every occurrence." },
+                }),
+                &["file_path", "old_string", "new_string"],
             ),
         ),
         spec(
@@ -165,7 +177,10 @@ fn edge() -> Vec<ToolSpec> {
         spec(
             "get_current_date",
             "Get the current date, time and day of the week.",
-            object(&json!({ "timezone": text("An IANA time zone such as Europe/Berlin; UTC if left out.") }), &[]),
+            object(
+                &json!({ "timezone": text("An IANA time zone such as Europe/Berlin; UTC if left out.") }),
+                &[],
+            ),
         ),
         spec(
             "wait",
@@ -206,7 +221,8 @@ fn field() -> Value {
 }
 
 fn ask() -> ToolSpec {
-    let metadata = object(&json!({ "input_fields": { "type": "array", "items": field() } }), &["input_fields"]);
+    let metadata =
+        object(&json!({ "input_fields": { "type": "array", "items": field() } }), &["input_fields"]);
     spec(
         ASK_TOOL,
         "Ask the user to fill in a form, and wait for the answers.",

@@ -120,10 +120,10 @@ fn assistant(message: &Message, kind: AdapterKind) -> Vec<ContentPart> {
             }
             Part::Reasoning { .. } | Part::ToolResult(_) => {}
             Part::ToolCall(call) => {
-                parts.push(ContentPart::ToolCall(tool_call(call, std::mem::take(&mut of_next_call))))
+                parts.push(ContentPart::ToolCall(tool_call(call, std::mem::take(&mut of_next_call))));
             }
             Part::Provider { provider, block } => {
-                parts.extend((provider == kind.as_lower_str()).then(|| custom(kind, block)))
+                parts.extend((provider == kind.as_lower_str()).then(|| custom(kind, block)));
             }
         }
     }

@@ -96,7 +96,3 @@ fn options(connection: &Connection) -> ChatOptions {
     }
     options
 }
-
-#[cfg(test)]
-#[path = "defect_tests.rs"]
-mod tests;

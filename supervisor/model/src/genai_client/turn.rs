@@ -143,13 +143,12 @@ impl Turn {
     fn reason(&self, reason: Option<&StopReason>) -> Result<FinishReason, TurnFault> {
         let done = if self.calls.is_empty() { FinishReason::Stop } else { FinishReason::ToolCalls };
         match reason.ok_or(TurnFault::NoStopReason)? {
-            StopReason::Completed(_) | StopReason::ToolCall(_) | StopReason::StopSequence(_) => Ok(done),
             StopReason::MaxTokens(_) => Ok(FinishReason::Length),
             StopReason::ContentFilter(_) => Ok(FinishReason::ContentFilter),
             StopReason::Other(reason) if self.text.is_empty() && self.calls.is_empty() => {
                 Err(TurnFault::Aborted { reason: reason.clone() })
             }
-            StopReason::Other(_) => Ok(done),
+            _ => Ok(done),
         }
     }
 

@@ -58,21 +58,18 @@ pub enum ConnectError {
 ///
 /// All providers share the HTTP client; its own timeouts should be longer than those of the settings, or none.
 pub fn connect(settings: &ModelSettings, http: reqwest::Client) -> Result<Arc<dyn ChatModel>, ConnectError> {
-    let first = single(settings, &http)?;
-    if settings.fallbacks.is_empty() {
-        return Ok(first);
-    }
     let others =
-        settings.fallbacks.iter().map(|other| single(other, &http)).collect::<Result<Vec<_>, _>>()?;
-    Ok(Arc::new(Fallback::new(first, others)))
+        settings.fallbacks.iter().map(|other| single(other, http.clone())).collect::<Result<Vec<_>, _>>()?;
+    let first = single(settings, http)?;
+    Ok(if others.is_empty() { first } else { Arc::new(Fallback::new(first, others)) })
 }
 
-fn single(settings: &ModelSettings, http: &reqwest::Client) -> Result<Arc<dyn ChatModel>, ConnectError> {
+fn single(settings: &ModelSettings, http: reqwest::Client) -> Result<Arc<dyn ChatModel>, ConnectError> {
     if settings.provider == Provider::Scripted {
         // No retries: what a script says is what a test or a demonstration wants to see.
         return Ok(Arc::new(read_script(&settings.model)?));
     }
-    let model = GenaiModel::new(target::resolve(settings)?, http.clone())
+    let model = GenaiModel::new(target::resolve(settings)?, http)
         .map_err(|message| ConnectError::Client { provider: settings.provider, message })?;
     Ok(Arc::new(Retrying::new(Arc::new(model), settings.retry)))
 }

@@ -155,9 +155,10 @@ impl Provider {
                 Self::Ollama => {
                     scoped.get(variables.model).is_some() && scoped.get(variables.base_url).is_some()
                 }
-                Self::Scripted => scoped.get(variables.model).is_some(),
                 // Cloud tokens are often there for other reasons; a model's name says that they are meant for this.
-                Self::AwsBedrock | Self::GcpVertexai => scoped.get(variables.model).is_some(),
+                Self::Scripted | Self::AwsBedrock | Self::GcpVertexai => {
+                    scoped.get(variables.model).is_some()
+                }
                 _ => scoped.get(variables.key).is_some(),
             }
         })

@@ -40,17 +40,17 @@ fn target(settings: &ModelSettings) -> Result<ServiceTarget, ConnectError> {
         Provider::AwsBedrock => bedrock(settings),
         Provider::AnthropicClaude => {
             let url = base_url(settings, "https://api.anthropic.com/v1/", "v1/")?;
-            Ok(service(AdapterKind::Anthropic, url, key(settings)?, &settings.model))
+            Ok(service(AdapterKind::Anthropic, &url, key(settings)?, &settings.model))
         }
         Provider::GoogleGemini => {
             let url = base_url(settings, "https://generativelanguage.googleapis.com/v1beta/", "v1beta/")?;
-            Ok(service(AdapterKind::Gemini, url, key(settings)?, &settings.model))
+            Ok(service(AdapterKind::Gemini, &url, key(settings)?, &settings.model))
         }
         Provider::GcpVertexai => vertex(settings),
         Provider::Ollama => ollama(settings),
         Provider::Groq => {
             let url = base_url(settings, "https://api.groq.com/openai/v1/", "openai/v1/")?;
-            Ok(service(AdapterKind::Groq, url, key(settings)?, &settings.model))
+            Ok(service(AdapterKind::Groq, &url, key(settings)?, &settings.model))
         }
         Provider::Scripted => Err(missing(settings, "LLM_PROVIDER")),
     }
@@ -65,7 +65,7 @@ fn openai(settings: &ModelSettings) -> Result<ServiceTarget, ConnectError> {
     // These OpenAI serves through its Responses API only; everything else speaks Chat Completions.
     let responses = own && (settings.model.contains("-codex") || settings.model.ends_with("-pro"));
     let kind = if responses { AdapterKind::OpenAIResp } else { AdapterKind::OpenAI };
-    Ok(service(kind, url, auth, &settings.model))
+    Ok(service(kind, &url, auth, &settings.model))
 }
 
 /// Azure's classic API has the deployment in the path and the version in the query; its v1 API is OpenAI's.
@@ -88,13 +88,13 @@ fn azure(settings: &ModelSettings) -> Result<ServiceTarget, ConnectError> {
             url.query_pairs_mut().append_pair("api-version", version);
             let headers = Headers::from(("api-key", secret));
             let auth = AuthData::RequestOverride { url: url.to_string(), headers };
-            Ok(service(AdapterKind::OpenAI, url, auth, &settings.model))
+            Ok(service(AdapterKind::OpenAI, &url, auth, &settings.model))
         }
         _ => {
             if !is_v1 && let Ok(mut path) = url.path_segments_mut() {
                 path.pop_if_empty().extend(["openai", "v1", ""]);
             }
-            Ok(service(AdapterKind::OpenAI, url, AuthData::from_single(secret), &settings.model))
+            Ok(service(AdapterKind::OpenAI, &url, AuthData::from_single(secret), &settings.model))
         }
     }
 }
@@ -109,9 +109,9 @@ fn bedrock(settings: &ModelSettings) -> Result<ServiceTarget, ConnectError> {
     let url = base_url(settings, &default, "")?;
     #[cfg(feature = "bedrock-sigv4")]
     if settings.key.is_none() {
-        return Ok(service(AdapterKind::BedrockSigv4, url, AuthData::None, &settings.model));
+        return Ok(service(AdapterKind::BedrockSigv4, &url, AuthData::None, &settings.model));
     }
-    Ok(service(AdapterKind::BedrockApi, url, key(settings)?, &settings.model))
+    Ok(service(AdapterKind::BedrockApi, &url, key(settings)?, &settings.model))
 }
 
 fn vertex(settings: &ModelSettings) -> Result<ServiceTarget, ConnectError> {
@@ -121,19 +121,19 @@ fn vertex(settings: &ModelSettings) -> Result<ServiceTarget, ConnectError> {
     let host = if location == "global" { String::new() } else { format!("{location}-") };
     let default =
         format!("https://{host}aiplatform.googleapis.com/v1/projects/{project}/locations/{location}/");
-    Ok(service(AdapterKind::Vertex, base_url(settings, &default, "")?, auth, &settings.model))
+    Ok(service(AdapterKind::Vertex, &base_url(settings, &default, "")?, auth, &settings.model))
 }
 
 fn ollama(settings: &ModelSettings) -> Result<ServiceTarget, ConnectError> {
     let Ok(auth) = key(settings) else {
         let url = base_url(settings, "http://localhost:11434/", "")?;
-        return Ok(service(AdapterKind::Ollama, url, AuthData::None, &settings.model));
+        return Ok(service(AdapterKind::Ollama, &url, AuthData::None, &settings.model));
     };
     let url = base_url(settings, "https://ollama.com/", "")?;
-    Ok(service(AdapterKind::OllamaCloud, url, auth, &settings.model))
+    Ok(service(AdapterKind::OllamaCloud, &url, auth, &settings.model))
 }
 
-fn service(kind: AdapterKind, url: Url, auth: AuthData, model: &str) -> ServiceTarget {
+fn service(kind: AdapterKind, url: &Url, auth: AuthData, model: &str) -> ServiceTarget {
     // The client takes what stands before a `::` for a namespace of its own, and ARNs contain one.
     let literal =
         if model.contains("::") { format!("{}::{model}", kind.as_lower_str()) } else { model.to_owned() };

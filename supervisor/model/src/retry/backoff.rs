@@ -23,7 +23,7 @@ impl Default for RetryPolicy {
             max_attempts: 3,
             base: Duration::from_millis(500),
             cap: Duration::from_secs(20),
-            total: Duration::from_secs(120),
+            total: Duration::from_mins(2),
         }
     }
 }

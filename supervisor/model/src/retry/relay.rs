@@ -32,29 +32,53 @@ impl<M: ChatModel + ?Sized + 'static> ChatModel for Retrying<M> {
     }
 
     fn stream(&self, request: ChatRequest, cancel: CancellationToken) -> ModelStream {
-        let (model, policy, began) = (Arc::clone(&self.model), self.policy, Instant::now());
-        let mut failed = 0;
-        relay(cancel.clone(), model.stream(request.clone(), cancel.clone()), move |error| {
-            failed += 1;
-            let wait = policy.next(failed, began.elapsed(), error, jitter())?;
-            tracing::warn!(model = %error.model, category = error.kind.category(), failed,
-                wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX), "a model turn is tried again: {}", error.message);
-            Some((wait, model.stream(request.clone(), cancel.clone())))
-        })
+        let model = Arc::clone(&self.model);
+        relay(Again { model, policy: self.policy, began: Instant::now(), failed: 0 }, request, cancel)
+    }
+}
+
+struct Again<M: ?Sized> {
+    model: Arc<M>,
+    policy: RetryPolicy,
+    began: Instant,
+    failed: u32,
+}
+
+impl<M: ChatModel + ?Sized + 'static> Plan for Again<M> {
+    fn model(&self) -> &dyn ChatModel {
+        &self.model
+    }
+
+    fn after(&mut self, error: &ModelError) -> Option<Duration> {
+        self.failed += 1;
+        let wait = self.policy.next(self.failed, self.began.elapsed(), error, jitter())?;
+        tracing::warn!(model = %error.model, category = error.kind.category(), failed = self.failed,
+            wait = ?wait, "a model turn is tried again: {}", error.message);
+        Some(wait)
+    }
+}
+
+impl<M: ChatModel + ?Sized> ChatModel for Arc<M> {
+    fn name(&self) -> &str {
+        self.as_ref().name()
+    }
+
+    fn stream(&self, request: ChatRequest, cancel: CancellationToken) -> ModelStream {
+        self.as_ref().stream(request, cancel)
     }
 }
 
 /// Several models, of which the first that works answers.
 #[derive(Debug)]
 pub struct Fallback {
-    models: Arc<[Arc<dyn ChatModel>]>,
+    others: Arc<[Arc<dyn ChatModel>]>,
     first: Arc<dyn ChatModel>,
 }
 
 impl Fallback {
     /// `first`, and the others to turn to in order when it fails for the provider's own fault.
     pub fn new(first: Arc<dyn ChatModel>, others: impl IntoIterator<Item = Arc<dyn ChatModel>>) -> Self {
-        Self { models: others.into_iter().collect(), first }
+        Self { others: others.into_iter().collect(), first }
     }
 }
 
@@ -64,46 +88,70 @@ impl ChatModel for Fallback {
     }
 
     fn stream(&self, request: ChatRequest, cancel: CancellationToken) -> ModelStream {
-        let models = Arc::clone(&self.models);
-        let mut next = 0;
-        relay(cancel.clone(), self.first.stream(request.clone(), cancel.clone()), move |error| {
-            let model = models.get(next).filter(|_| is_providers_fault(error.kind))?;
-            next += 1;
-            tracing::warn!(model = %error.model, category = error.kind.category(), next = model.name(),
-                "a model failed, the next one is asked: {}", error.message);
-            Some((Duration::ZERO, model.stream(request.clone(), cancel.clone())))
-        })
+        let plan = Onward { current: Arc::clone(&self.first), others: Arc::clone(&self.others), next: 0 };
+        relay(plan, request, cancel)
     }
 }
 
-struct Relay<F> {
+struct Onward {
+    current: Arc<dyn ChatModel>,
+    others: Arc<[Arc<dyn ChatModel>]>,
+    next: usize,
+}
+
+impl Plan for Onward {
+    fn model(&self) -> &dyn ChatModel {
+        self.current.as_ref()
+    }
+
+    fn after(&mut self, error: &ModelError) -> Option<Duration> {
+        let other = self.others.get(self.next).filter(|_| is_providers_fault(error.kind))?;
+        tracing::warn!(model = %error.model, category = error.kind.category(), next = other.name(),
+            "a model failed, the next one is asked: {}", error.message);
+        self.current = Arc::clone(other);
+        self.next += 1;
+        Some(Duration::ZERO)
+    }
+}
+
+/// Who is asked, and what follows a failure with nothing shown.
+trait Plan: Send + Sync + 'static {
+    /// The model of the next attempt.
+    fn model(&self) -> &dyn ChatModel;
+    /// How long to wait for the next attempt, or `None` to give up.
+    fn after(&mut self, error: &ModelError) -> Option<Duration>;
+}
+
+struct Relay<P> {
+    plan: P,
+    request: ChatRequest,
     cancel: CancellationToken,
-    attempt: ModelStream,
+    attempt: Option<ModelStream>,
     shown: bool,
     over: bool,
-    next: F,
 }
 
-/// Passes an attempt's events on. Should it fail with nothing shown, `next` says how long to wait and which
-/// attempt comes then.
-fn relay<F>(cancel: CancellationToken, first: ModelStream, next: F) -> ModelStream
-where
-    F: FnMut(&ModelError) -> Option<(Duration, ModelStream)> + Send + 'static,
-{
-    let relay = Relay { cancel, attempt: first, shown: false, over: false, next };
-    stream::unfold(relay, |mut relay| async move { relay.step().await.map(|item| (item, relay)) }).boxed()
+/// Passes the events of one attempt after the other on, as the plan wants it.
+fn relay(plan: impl Plan, request: ChatRequest, cancel: CancellationToken) -> ModelStream {
+    let relay = Relay { plan, request, cancel, attempt: None, shown: false, over: false };
+    stream::unfold(Box::new(relay), |mut relay| async move { relay.step().await.map(|item| (item, relay)) })
+        .boxed()
 }
 
-impl<F: FnMut(&ModelError) -> Option<(Duration, ModelStream)>> Relay<F> {
+impl<P: Plan> Relay<P> {
     async fn step(&mut self) -> Option<Result<ModelEvent, ModelError>> {
         while !self.over {
-            match self.attempt.next().await? {
+            let (plan, request, cancel) = (&self.plan, &self.request, &self.cancel);
+            let attempt =
+                self.attempt.get_or_insert_with(|| plan.model().stream(request.clone(), cancel.clone()));
+            match attempt.next().await? {
                 Ok(event) => {
                     self.shown |= is_visible(&event);
                     return Some(Ok(event));
                 }
                 Err(error) => {
                     if let Err(error) = self.recover(error).await {
+                        self.over = true;
                         return Some(Err(error));
                     }
                 }
@@ -113,25 +161,16 @@ impl<F: FnMut(&ModelError) -> Option<(Duration, ModelStream)>> Relay<F> {
     }
 
     async fn recover(&mut self, error: ModelError) -> Result<(), ModelError> {
-        let next = if self.shown { None } else { (self.next)(&error) };
-        let Some((wait, attempt)) = next else {
-            self.end();
-            return Err(error);
-        };
         // The broken attempt's connection is let go before the wait, not after it.
-        self.attempt = attempt;
+        self.attempt = None;
+        let wait = if self.shown { None } else { self.plan.after(&error) };
+        let Some(wait) = wait else { return Err(error) };
         tokio::select! {
             () = self.cancel.cancelled() => {
-                self.end();
                 Err(ModelError { kind: ModelErrorKind::Cancelled, message: "cancelled".into(), retry_after: None, ..error })
             }
             () = tokio::time::sleep(wait) => Ok(()),
         }
-    }
-
-    fn end(&mut self) {
-        self.over = true;
-        self.attempt = stream::empty().boxed();
     }
 }
 

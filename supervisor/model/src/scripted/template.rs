@@ -12,6 +12,9 @@ use crate::message::Role;
 /// Steps that one template may take; a runaway loop ends here.
 const FUEL: u64 = 1_000_000;
 
+/// What templates may name.
+const NAMES: [&str; 4] = ["user", "results", "last_result", "history"];
+
 /// A text of the script. Most are plain, and plain ones never meet the template engine.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(from = "String")]
@@ -103,7 +106,7 @@ fn scene(view: &View<'_>) -> Jinja {
     // Undefined where no tool has answered, so that a script that counts on one says so.
     context
         .extend(view.results.last().map(|last: &ResultView<'_>| ("last_result", Jinja::from(last.content))));
-    context.into_iter().collect()
+    Jinja::from_pairs(context)
 }
 
 /// What is wrong with the templates of a tree, with the path of the first.
@@ -123,13 +126,22 @@ pub(super) fn tree_fault(environment: &Environment<'_>, tree: &Value) -> Option<
     }
 }
 
+/// What is wrong with a template: its syntax, or a name that no conversation gives.
 fn check(environment: &Environment<'_>, source: &str) -> Option<String> {
-    environment.template_from_str(source).err().map(|error| describe(&error))
+    let template = match environment.template_from_str(source) {
+        Ok(template) => template,
+        Err(error) => return Some(describe(&error)),
+    };
+    let globals: Vec<&str> = environment.globals().map(|(name, _)| name).collect();
+    let mut names: Vec<String> = template.undeclared_variables(false).into_iter().collect();
+    names.sort();
+    let known = |name: &str| NAMES.contains(&name) || globals.contains(&name);
+    let unknown = names.into_iter().find(|name| !known(name))?;
+    Some(format!("{unknown:?} is not known; there are {}", NAMES.join(", ")))
 }
 
 fn describe(error: &Error) -> String {
-    let line = error.line().map_or(String::new(), |line| format!(" (line {line} of the template)"));
-    format!("{error:#}{line}").replace("<string>", "template")
+    error.to_string().replace("<string>", "template")
 }
 
 pub(super) fn environment() -> Environment<'static> {
@@ -139,6 +151,8 @@ pub(super) fn environment() -> Environment<'static> {
         environment.set_syntax(syntax);
     }
     environment.set_fuel(Some(FUEL));
+    // An error's text goes to people who asked a question, not to those who debug templates.
+    environment.set_debug(false);
     environment.add_filter("first_line", |text: &str| text.lines().next().unwrap_or_default().to_owned());
     environment.add_filter("lines", |text: &str, count: usize| {
         text.lines().take(count).collect::<Vec<_>>().join("\n")

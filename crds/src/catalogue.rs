@@ -1,0 +1,214 @@
+//! The agents that are known by name: one data file each in `crds/catalogue/`.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use kube::core::ObjectMeta;
+use serde::Deserialize;
+
+use crate::placement::{Forms, normal};
+use crate::resource::agent::Agent;
+use crate::resource::{CaipeSupervisor, CaipeSupervisorSpec};
+
+/// Name and text of each data file, in the order in which agents are listed: upstream's `SINGLE_NODE_AGENTS`, then
+/// the others.
+const FILES: [(&str, &str); 18] = [
+    ("github", include_str!("../catalogue/github.yaml")),
+    ("gitlab", include_str!("../catalogue/gitlab.yaml")),
+    ("aigateway", include_str!("../catalogue/aigateway.yaml")),
+    ("backstage", include_str!("../catalogue/backstage.yaml")),
+    ("jira", include_str!("../catalogue/jira.yaml")),
+    ("webex", include_str!("../catalogue/webex.yaml")),
+    ("argocd", include_str!("../catalogue/argocd.yaml")),
+    ("aws", include_str!("../catalogue/aws.yaml")),
+    ("pagerduty", include_str!("../catalogue/pagerduty.yaml")),
+    ("slack", include_str!("../catalogue/slack.yaml")),
+    ("splunk", include_str!("../catalogue/splunk.yaml")),
+    ("komodor", include_str!("../catalogue/komodor.yaml")),
+    ("confluence", include_str!("../catalogue/confluence.yaml")),
+    ("weather", include_str!("../catalogue/weather.yaml")),
+    ("netutils", include_str!("../catalogue/netutils.yaml")),
+    ("victorops", include_str!("../catalogue/victorops.yaml")),
+    ("petstore", include_str!("../catalogue/petstore.yaml")),
+    ("jarvis", include_str!("../catalogue/jarvis.yaml")),
+];
+
+/// An agent that is known by name.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Entry {
+    /// Its name.
+    pub name: String,
+    /// The name that people see.
+    pub title: String,
+    /// What it does.
+    pub description: String,
+    /// When the supervisor should use it.
+    pub routing_hint: String,
+    /// Its system prompt.
+    #[serde(default)]
+    pub system_prompt: String,
+    /// Whether it is there without being named (upstream's `SINGLE_NODE_AGENTS`).
+    #[serde(default)]
+    pub core: bool,
+    /// Which homes it can have.
+    #[serde(default)]
+    pub homes: Homes,
+    /// The image of a remote-only agent; none if somebody else runs it.
+    pub image: Option<String>,
+    /// The variables that it reads.
+    #[serde(default)]
+    pub env: Vec<Variable>,
+    /// Its tool servers.
+    #[serde(default)]
+    pub servers: Vec<Server>,
+    /// Allow-list of tools, for servers with more than an agent should see. Empty: all.
+    #[serde(default)]
+    pub tools: Vec<String>,
+}
+
+/// Which homes an agent can have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+pub enum Homes {
+    /// In-process and remote.
+    #[default]
+    Both,
+    /// In-process only.
+    LocalOnly,
+    /// Remote only.
+    RemoteOnly,
+}
+
+/// A variable that an agent reads.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Variable {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub description: String,
+    /// Whether the agent cannot work without it.
+    #[serde(default)]
+    pub required: bool,
+    /// Whether its value is secret.
+    #[serde(default)]
+    pub secret: bool,
+    /// The only form of the servers that reads it; both without it.
+    pub form: Option<Form>,
+}
+
+/// The forms of a built-in tool server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Form {
+    /// A child process.
+    Stdio,
+    /// A container.
+    Container,
+}
+
+/// A built-in tool server, in the forms that exist.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Server {
+    /// Its name, unique within the agent.
+    pub name: String,
+    /// As a child process.
+    pub stdio: Option<Command>,
+    /// As a container.
+    pub container: Option<Image>,
+    /// As an endpoint that the user's own installation offers.
+    pub http: Option<Endpoint>,
+}
+
+/// A tool server as a child process.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Command {
+    /// The program.
+    pub command: String,
+    /// Its arguments; templates.
+    #[serde(default)]
+    pub args: Vec<String>,
+    /// Its environment; values are templates.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+}
+
+/// A tool server as a container. It gets the agent's variables.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Image {
+    /// The image.
+    pub image: String,
+    /// Its arguments.
+    #[serde(default)]
+    pub args: Vec<String>,
+    /// Further environment; values are templates.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// Its port, unlike that of any other entry, so that all can be sidecars of one pod.
+    pub port: u16,
+    /// The path of its endpoint.
+    pub path: String,
+    /// Headers of each request to it; values are templates.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+}
+
+/// A tool server at a URL.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Endpoint {
+    /// The URL; a template.
+    pub url: String,
+    /// Headers of each request; values are templates.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+}
+
+impl Entry {
+    /// Which homes it can have, as the placement rule says it.
+    pub const fn forms(&self) -> Forms {
+        match self.homes {
+            Homes::Both => Forms::Both,
+            Homes::LocalOnly => Forms::LocalOnly,
+            Homes::RemoteOnly => Forms::RemoteOnly,
+        }
+    }
+}
+
+/// All entries. (A file that cannot be read is left out; a test holds that there is none.)
+pub fn entries() -> &'static [Entry] {
+    static ENTRIES: OnceLock<Vec<Entry>> = OnceLock::new();
+    ENTRIES.get_or_init(|| FILES.iter().filter_map(|(_, text)| serde_saphyr::from_str(text).ok()).collect())
+}
+
+/// The entry of that name; trimmed and in any case.
+pub fn find(name: &str) -> Option<&'static Entry> {
+    let name = normal(name);
+    entries().iter().find(|entry| entry.name == name)
+}
+
+/// The names of all entries.
+pub fn names() -> Vec<&'static str> {
+    entries().iter().map(|entry| entry.name.as_str()).collect()
+}
+
+/// The agents of a supervisor that lists none: the core ones.
+pub fn core_agents() -> Vec<Agent> {
+    entries().iter().filter(|entry| entry.core).map(|entry| Agent::named(&entry.name)).collect()
+}
+
+/// The resource when there is no file: the core agents, and defaults.
+pub fn default_resource() -> CaipeSupervisor {
+    CaipeSupervisor {
+        metadata: ObjectMeta { name: Some("platform-engineer".to_owned()), ..ObjectMeta::default() },
+        spec: CaipeSupervisorSpec { replicas: Some(1), ..CaipeSupervisorSpec::default() },
+        status: None,
+    }
+}
+
+#[cfg(test)]
+#[path = "catalogue_tests.rs"]
+mod tests;

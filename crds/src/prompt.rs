@@ -1,0 +1,87 @@
+//! The supervisor's system prompt: a template with three placeholders, filled from the rendered spec.
+
+use crate::rendered::{AnswerMode, RenderedSpec};
+
+/// The built-in template.
+pub const DEFAULT_TEMPLATE: &str = include_str!("../prompts/supervisor.md");
+const STRUCTURED_ANSWER: &str = include_str!("../prompts/answer_structured.md");
+const MARKER_ANSWER: &str = include_str!("../prompts/answer_marker.md");
+const RAG: &str = include_str!("../prompts/rag.md");
+const NO_RAG: &str = "No knowledge base is connected. Do not claim to have searched one.";
+
+/// The placeholders of a template.
+pub const PLACEHOLDERS: [&str; 3] =
+    ["{tool_instructions}", "{rag_instructions}", "{final_answer_instructions}"];
+
+/// The supervisor's system prompt for a spec: its own template or the built-in one, filled in.
+///
+/// `agents` are those usable right now; [`agent_lines`] has all of the spec's.
+pub fn system_prompt(spec: &RenderedSpec, agents: &[AgentLine<'_>]) -> String {
+    let template = spec.supervisor.system_prompt.as_deref().unwrap_or(DEFAULT_TEMPLATE);
+    fill(template, &tool_instructions(agents), rag_instructions(spec), answer_instructions(spec.answer_mode))
+}
+
+/// What the prompt says of one agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AgentLine<'a> {
+    /// What `task` calls it.
+    pub name: &'a str,
+    /// What plan steps call it.
+    pub title: &'a str,
+    /// When to use it.
+    pub routing_hint: &'a str,
+}
+
+/// The lines of all agents of a spec.
+pub fn agent_lines(spec: &RenderedSpec) -> Vec<AgentLine<'_>> {
+    spec.agents
+        .iter()
+        .map(|agent| AgentLine { name: &agent.name, title: &agent.title, routing_hint: &agent.routing_hint })
+        .collect()
+}
+
+/// Fills a template in one pass, so that a text that is put in is never taken for a placeholder itself.
+pub fn fill(template: &str, tools: &str, rag: &str, answer: &str) -> String {
+    let values = PLACEHOLDERS.into_iter().zip([tools, rag, answer]);
+    let values: Vec<(&str, &str)> = values.map(|(name, text)| (name, text.trim_end())).collect();
+    let mut out = String::with_capacity(template.len() + tools.len() + rag.len() + answer.len());
+    let mut rest = template;
+    let next = |rest: &str| {
+        let found = values.iter().filter_map(|(name, text)| Some((rest.find(name)?, *name, *text)));
+        found.min_by_key(|(at, ..)| *at)
+    };
+    while let Some((at, name, text)) = next(rest) {
+        let (before, after) = rest.split_at(at);
+        out.push_str(before);
+        out.push_str(text);
+        rest = after.strip_prefix(name).unwrap_or_default();
+    }
+    out.push_str(rest);
+    out
+}
+
+fn tool_instructions(agents: &[AgentLine<'_>]) -> String {
+    if agents.is_empty() {
+        return "No agent is available. Say so when a request needs one.".to_owned();
+    }
+    let line = |agent: &AgentLine<'_>| {
+        format!("- `{}` (plan prefix `[{}]`): {}", agent.name, agent.title, agent.routing_hint.trim())
+    };
+    agents.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+const fn rag_instructions(spec: &RenderedSpec) -> &'static str {
+    if spec.rag.is_some() { RAG } else { NO_RAG }
+}
+
+/// How the final answer is to be given.
+pub const fn answer_instructions(mode: AnswerMode) -> &'static str {
+    match mode {
+        AnswerMode::Structured => STRUCTURED_ANSWER,
+        AnswerMode::Marker => MARKER_ANSWER,
+    }
+}
+
+#[cfg(test)]
+#[path = "prompt_tests.rs"]
+mod tests;

@@ -1,0 +1,66 @@
+//! A resource's file, with everything that is wrong with it.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::fault::{Fault, Faults};
+use crate::resource::CaipeSupervisor;
+use crate::{manifest, schema, validate};
+
+/// Most bytes of a resource's file; etcd takes no more than about 1.5 MB either.
+pub const MAX_FILE_BYTES: usize = 1 << 20;
+
+const API_VERSION: &str = "caipe.io/v1alpha1";
+const KIND: &str = "CaipeSupervisor";
+
+/// Reads a resource from YAML (or JSON).
+///
+/// # Errors
+/// Every fault that can be found: what the CRD's schema forbids, unknown keys, and the rules of [`crate::validate`].
+pub fn read_resource(yaml: &str) -> Result<CaipeSupervisor, Faults> {
+    let value = parse(yaml)?;
+    let mut faults = check_type(&value);
+    schema::check(manifest::schema(), &body(&value), "", &mut faults);
+    match typed(value) {
+        Ok(resource) => {
+            faults.extend(validate::validate(&resource));
+            Faults::check(faults).map(|()| resource)
+        }
+        Err(fault) if faults.is_empty() => Err(fault.into()),
+        Err(_) => {
+            Faults::check(faults).and_then(|()| Err(Fault::new("", "failed to read the resource").into()))
+        }
+    }
+}
+
+fn parse(yaml: &str) -> Result<Value, Fault> {
+    if yaml.len() > MAX_FILE_BYTES {
+        return Err(Fault::new("", format!("the file is larger than {MAX_FILE_BYTES} bytes")));
+    }
+    serde_saphyr::from_str(yaml).map_err(|error| Fault::new("", format!("failed to read the YAML: {error}")))
+}
+
+/// What the schema describes: all but the type and the metadata, which are Kubernetes' own.
+fn body(value: &Value) -> Value {
+    let mut body = value.clone();
+    if let Some(object) = body.as_object_mut() {
+        object.retain(|key, _| !["apiVersion", "kind", "metadata"].contains(&key.as_str()));
+    }
+    body
+}
+
+/// The type's two words, which the schema leaves open.
+fn check_type(value: &Value) -> Vec<Fault> {
+    [("apiVersion", API_VERSION), ("kind", KIND)]
+        .into_iter()
+        .filter(|(key, expected)| value.get(key).and_then(Value::as_str) != Some(expected))
+        .map(|(key, expected)| Fault::new(key, format!("must be `{expected}`")))
+        .collect()
+}
+
+fn typed(value: Value) -> Result<CaipeSupervisor, Fault> {
+    let mut track = serde_path_to_error::Track::new();
+    let tracked = serde_path_to_error::Deserializer::new(value, &mut track);
+    CaipeSupervisor::deserialize(tracked)
+        .map_err(|error| Fault::new(track.path().to_string(), error.to_string()))
+}

@@ -1,0 +1,245 @@
+//! The enabled agents: who, where, with which tools.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::catalogue::{self, Entry};
+use crate::placement::{self, Distribution, Forms, Placement};
+use crate::rendered::{Home, ModelChoice, RenderedAgent};
+use crate::resource::agent::{Agent, Identity};
+use crate::resource::common::SecretKeyRef;
+
+use super::{Context, Surroundings, models, servers, variable_part};
+
+const AGENT_PORT: u32 = 8000;
+
+/// The enabled agents, in the order of the resource.
+pub(super) fn agents(cx: &mut Context<'_>, chain: Option<&ModelChoice>) -> Vec<RenderedAgent> {
+    let declared = declared(cx);
+    let distribution = distribution(cx);
+    warn_of_unknown(cx, &distribution, &declared);
+    declared.iter().filter_map(|agent| render(cx, agent, &distribution, chain)).collect()
+}
+
+/// The agents of the resource, or the core ones, and those of the catalogue that a variable calls in by name.
+fn declared(cx: &Context<'_>) -> Vec<Agent> {
+    let mut agents = cx.resource.spec.agents.clone().unwrap_or_else(catalogue::core_agents);
+    let listed: BTreeSet<String> = agents.iter().map(|agent| agent.name.clone()).collect();
+    let called = |name: &&str| !listed.contains(*name) && cx.vars.switch(&switch(name)) == Ok(Some(true));
+    agents.extend(catalogue::names().into_iter().filter(called).map(Agent::named));
+    agents
+}
+
+fn switch(agent: &str) -> String {
+    format!("ENABLE_{}", variable_part(agent))
+}
+
+/// Which agents were asked to be remote; each variable stands over its field of the resource.
+fn distribution(cx: &mut Context<'_>) -> Distribution {
+    let names = cx.vars.text("DISTRIBUTED_AGENTS").map_or(Vec::new(), |text| text.split(',').collect());
+    let declared = cx.resource.spec.distributed_agents.iter().map(String::as_str).collect();
+    let mode = cx.vars.switch("DISTRIBUTED_MODE");
+    let mode = cx.read(mode).or(cx.resource.spec.distributed_mode).unwrap_or(false);
+    let blank = names.iter().all(|name| name.trim().is_empty());
+    Distribution::new(if blank { declared } else { names }, mode)
+}
+
+fn warn_of_unknown(cx: &mut Context<'_>, distribution: &Distribution, agents: &[Agent]) {
+    for name in distribution.unknown(agents.iter().map(|agent| agent.name.as_str())) {
+        cx.warn(
+            "spec.distributedAgents",
+            format!("there is no agent `{name}`: correct the name, or take it out"),
+        );
+    }
+}
+
+/// What an agent is, wherever that was said.
+struct Identified<'a> {
+    title: String,
+    description: String,
+    routing_hint: String,
+    system_prompt: String,
+    entry: Option<&'a Entry>,
+}
+
+fn render(
+    cx: &mut Context<'_>,
+    agent: &Agent,
+    distribution: &Distribution,
+    chain: Option<&ModelChoice>,
+) -> Option<RenderedAgent> {
+    let entry = entry(agent);
+    let home = home(cx, agent, entry, distribution)?;
+    let remote = matches!(home, Home::Remote { .. });
+    let who = identified(cx, agent, entry);
+    let mcp = if remote { Vec::new() } else { servers::of_agent(cx, agent, entry) };
+    let required_env = if remote { Vec::new() } else { servers::required(&mcp, entry) };
+    let has_secrets = agent.secret_ref.is_some() || has_key_references(agent);
+    Some(RenderedAgent {
+        name: agent.name.clone(),
+        title: who.title,
+        description: who.description,
+        routing_hint: who.routing_hint,
+        system_prompt: if remote { String::new() } else { who.system_prompt },
+        home,
+        mcp,
+        tools: allowed(agent, who.entry),
+        require_approval: agent.require_approval.clone(),
+        required_env,
+        secrets_dir: cx.secrets_dir(&format!("agents/{}", agent.name), has_secrets),
+        model: models::of_agent(cx, agent, chain),
+    })
+}
+
+/// The catalogue's entry, unless the resource makes it another kind of agent.
+fn entry(agent: &Agent) -> Option<&'static Entry> {
+    let own = agent.identity.is_some() || agent.external.is_some() || agent.image.is_some();
+    if own { None } else { catalogue::find(&agent.name) }
+}
+
+fn allowed(agent: &Agent, entry: Option<&Entry>) -> Vec<String> {
+    // The catalogue's list is about the catalogue's servers.
+    let built_in = entry.filter(|_| agent.mcp.is_empty()).map(|entry| entry.tools.clone());
+    if agent.tools.is_empty() { built_in.unwrap_or_default() } else { agent.tools.clone() }
+}
+
+fn has_key_references(agent: &Agent) -> bool {
+    let in_env = agent.env.iter().any(|variable| variable.secret_key_ref.is_some());
+    let in_servers = agent.mcp.iter().any(|server| {
+        server.http.as_ref().is_some_and(|http| !http.headers_from.is_empty())
+            || server
+                .stdio
+                .as_ref()
+                .is_some_and(|stdio| stdio.env.iter().any(|it| it.secret_key_ref.is_some()))
+    });
+    let token = agent.external.as_ref().is_some_and(|external| external.secret_ref.is_some());
+    in_env || in_servers || token
+}
+
+/// Where the agent runs; none if it is disabled or cannot be placed.
+fn home(
+    cx: &mut Context<'_>,
+    agent: &Agent,
+    entry: Option<&Entry>,
+    distribution: &Distribution,
+) -> Option<Home> {
+    let enabled = cx.vars.switch(&switch(&agent.name));
+    let enabled = cx.read(enabled).unwrap_or(agent.enabled);
+    let foreign = agent.external.is_some() || agent.image.is_some();
+    let forms = match entry {
+        _ if foreign => Forms::RemoteOnly,
+        // Tool servers of one's own make any agent of the catalogue runnable anywhere.
+        Some(entry) if agent.mcp.is_empty() => entry.forms(),
+        _ => Forms::Both,
+    };
+    match placement::place(&agent.name, enabled, forms, distribution) {
+        Err(error) => cx.fault("spec.distributedAgents", error.to_string()),
+        Ok(Placement::Absent) => {}
+        Ok(Placement::Remote) => return remote(cx, agent),
+        Ok(Placement::InProcess) => {
+            if distribution.asks(&agent.name) {
+                let message = format!("`{}` has no remote form and stays in-process", agent.name);
+                cx.warn("spec.distributedAgents", message);
+            }
+            return Some(Home::InProcess {});
+        }
+    }
+    None
+}
+
+/// A remote agent's address: its variables, else its external URL, else its Service. Never this machine by default:
+/// that would be the supervisor itself.
+fn remote(cx: &mut Context<'_>, agent: &Agent) -> Option<Home> {
+    let part = variable_part(&agent.name);
+    let url = cx.vars.url(&format!("{part}_AGENT_URL"));
+    let port = cx.vars.number(&format!("{part}_AGENT_PORT"), 1..=65535);
+    let (url, port) = (cx.read(url), cx.read(port).unwrap_or(AGENT_PORT));
+    let host = cx.vars.text(&format!("{part}_AGENT_HOST"));
+    let url = url.map(str::to_owned).or_else(|| Some(format!("http://{}:{port}", host?)));
+    let url = url.or_else(|| Some(agent.external.as_ref()?.url.clone())).or_else(|| service(cx, &agent.name));
+    let Some(url) = url else {
+        let message = format!(
+            "agent `{}` is remote and has no address: set {part}_AGENT_URL, or {part}_AGENT_HOST and {part}_AGENT_PORT, or take it out of the distributed agents, or set ENABLE_{part}=false",
+            agent.name
+        );
+        cx.fault(format!("${part}_AGENT_URL"), message);
+        return None;
+    };
+    Some(Home::Remote { url: url.trim_end_matches('/').to_owned(), headers: token_header(agent) })
+}
+
+fn token_header(agent: &Agent) -> BTreeMap<String, String> {
+    let token = agent.external.as_ref().and_then(|external| external.secret_ref.as_ref());
+    let header = |key: SecretKeyRef| ("Authorization".to_owned(), format!("Bearer ${{{}}}", key.key));
+    token.map(SecretKeyRef::from).map(header).into_iter().collect()
+}
+
+/// The Service of a remote agent in a cluster.
+fn service(cx: &Context<'_>, agent: &str) -> Option<String> {
+    let Surroundings::Cluster { namespace, .. } = cx.surroundings else { return None };
+    Some(format!("http://{}-{agent}.{namespace}.svc:{AGENT_PORT}", cx.name()))
+}
+
+fn identified<'a>(cx: &mut Context<'_>, agent: &Agent, entry: Option<&'a Entry>) -> Identified<'a> {
+    if let Some(entry) = entry {
+        return Identified {
+            title: entry.title.clone(),
+            description: entry.description.clone(),
+            routing_hint: entry.routing_hint.clone(),
+            system_prompt: entry.system_prompt.clone(),
+            entry: Some(entry),
+        };
+    }
+    let said = agent.identity.as_ref().map(|identity| own(cx, agent, identity)).unwrap_or_default();
+    let foreign = agent.external.as_ref().and_then(|external| external.description.clone());
+    let description =
+        said.description.or(foreign).unwrap_or_else(|| format!("{}: operations and management", agent.name));
+    Identified {
+        title: said.title.unwrap_or_else(|| title(&agent.name)),
+        routing_hint: said.routing_hint.unwrap_or_else(|| description.clone()),
+        system_prompt: said.system_prompt.unwrap_or_default(),
+        description,
+        entry: None,
+    }
+}
+
+#[derive(Default)]
+struct Said {
+    title: Option<String>,
+    description: Option<String>,
+    routing_hint: Option<String>,
+    system_prompt: Option<String>,
+}
+
+fn own(cx: &mut Context<'_>, agent: &Agent, identity: &Identity) -> Said {
+    if let Some(inline) = identity.inline.clone() {
+        return Said {
+            title: inline.title,
+            description: Some(inline.description),
+            routing_hint: inline.routing_hint,
+            system_prompt: Some(inline.system_prompt),
+        };
+    }
+    let Some(reference) = &identity.config_map_ref else { return Said::default() };
+    let path = format!("spec.agents[{}].identity.configMapRef", agent.name);
+    let description = cx.config_map_key(&path, &reference.name, "description").map(str::to_owned);
+    let Surroundings::Cluster { config_maps, .. } = cx.surroundings else { return Said::default() };
+    let optional = |key| config_maps.get(&reference.name)?.get(key).cloned();
+    Said {
+        title: optional("title"),
+        description,
+        routing_hint: optional("routingHint"),
+        system_prompt: cx.config_map_key(&path, &reference.name, "systemPrompt").map(str::to_owned),
+    }
+}
+
+/// `my-agent` as `My Agent`.
+fn title(name: &str) -> String {
+    let word = |word: &str| {
+        let mut letters = word.chars();
+        letters
+            .next()
+            .map(|first| first.to_uppercase().chain(letters).collect::<String>())
+            .unwrap_or_default()
+    };
+    name.split('-').map(word).collect::<Vec<_>>().join(" ")
+}

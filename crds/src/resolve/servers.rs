@@ -1,0 +1,194 @@
+//! An agent's tool servers, and the variables that they need.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::catalogue::{Entry, Form, Server};
+use crate::placement::normal;
+use crate::rendered::{McpServer, McpTransport};
+use crate::resource::agent::Agent;
+use crate::resource::common::EnvVar;
+use crate::resource::mcp::{self, Container, ContainerPlacement};
+
+use super::{Context, Surroundings, template, variable_part};
+
+/// The agent's tool servers: its own if it names some, else those of the catalogue.
+pub(super) fn of_agent(cx: &mut Context<'_>, agent: &Agent, entry: Option<&Entry>) -> Vec<McpServer> {
+    if agent.mcp.is_empty() {
+        return entry.map(|entry| built_in(cx, agent, entry)).unwrap_or_default();
+    }
+    agent.mcp.iter().filter_map(|server| declared(cx, agent, server)).collect()
+}
+
+/// The variables without which the agent's tools cannot work.
+pub(super) fn required(servers: &[McpServer], entry: Option<&Entry>) -> Vec<String> {
+    let stdio = servers.iter().any(|server| matches!(server.transport, McpTransport::Stdio { .. }));
+    let form = if stdio { Form::Stdio } else { Form::Container };
+    let known = entry.into_iter().flat_map(|entry| &entry.env);
+    let known = known.filter(|variable| variable.required && variable.form.is_none_or(|only| only == form));
+    let mut names: BTreeSet<String> = known.map(|variable| variable.name.clone()).collect();
+    for server in servers {
+        names.extend(texts(&server.transport).flat_map(template::needed).map(str::to_owned));
+    }
+    names.into_iter().collect()
+}
+
+fn texts(transport: &McpTransport) -> Box<dyn Iterator<Item = &str> + '_> {
+    match transport {
+        McpTransport::Stdio { args, env, .. } => {
+            Box::new(args.iter().chain(env.values()).map(String::as_str))
+        }
+        McpTransport::Http { url, headers } => {
+            Box::new(std::iter::once(url.as_str()).chain(headers.values().map(String::as_str)))
+        }
+    }
+}
+
+/// The agent's variables that have a plain value, for templates.
+fn plain(agent: &Agent) -> BTreeMap<String, String> {
+    let value = |variable: &EnvVar| Some((variable.name.clone(), variable.value.clone()?));
+    agent.env.iter().filter_map(value).collect()
+}
+
+/// Variables as a child process gets them: a plain value as it is, a secret one by the name of its variable.
+fn environment(variables: &[EnvVar]) -> BTreeMap<String, String> {
+    let value = |variable: &EnvVar| {
+        let secret = || format!("${{{}}}", variable.name);
+        (variable.name.clone(), variable.value.clone().unwrap_or_else(secret))
+    };
+    variables.iter().map(value).collect()
+}
+
+fn declared(cx: &mut Context<'_>, agent: &Agent, server: &mcp::McpServer) -> Option<McpServer> {
+    let known = plain(agent);
+    let transport = if let Some(stdio) = &server.stdio {
+        let mut env = environment(&agent.env);
+        env.extend(environment(&stdio.env));
+        stdio_transport(&known, &stdio.command, &stdio.args, &env, stdio.cwd.clone())
+    } else if let Some(http) = &server.http {
+        let header = |it: &crate::resource::common::SecretHeader| {
+            (it.name.clone(), format!("{}${{{}}}", it.prefix, it.secret_key_ref.key))
+        };
+        let headers = http.headers_from.iter().map(header).collect();
+        McpTransport::Http { url: template::fill(&http.url, &known), headers }
+    } else {
+        container(cx, agent, server.container.as_ref()?, &server.name)?
+    };
+    Some(McpServer { name: server.name.clone(), transport })
+}
+
+fn stdio_transport(
+    known: &BTreeMap<String, String>,
+    command: &str,
+    args: &[String],
+    env: &BTreeMap<String, String>,
+    cwd: Option<String>,
+) -> McpTransport {
+    McpTransport::Stdio {
+        command: command.to_owned(),
+        args: args.iter().map(|text| template::fill(text, known)).collect(),
+        env: env.iter().map(|(name, text)| (name.clone(), template::fill(text, known))).collect(),
+        cwd,
+    }
+}
+
+fn container(
+    cx: &mut Context<'_>,
+    agent: &Agent,
+    container: &Container,
+    server: &str,
+) -> Option<McpTransport> {
+    let Surroundings::Cluster { namespace, .. } = cx.surroundings else {
+        let message = format!(
+            "tool server `{server}` of agent `{}` is a container, which needs a cluster: give it as stdio or http",
+            agent.name
+        );
+        cx.fault("spec.agents", message);
+        return None;
+    };
+    let host = match container.placement {
+        ContainerPlacement::Sidecar => "127.0.0.1".to_owned(),
+        ContainerPlacement::Service => format!("{}-{}-{server}.{namespace}.svc", cx.name(), agent.name),
+    };
+    let url = format!("http://{host}:{}{}", container.port, container.path);
+    Some(McpTransport::Http { url, headers: BTreeMap::new() })
+}
+
+/// How the variables say that the catalogue's servers are reached (contract 2.2).
+enum Mode {
+    Stdio,
+    Http,
+    /// Nothing said.
+    Surroundings,
+}
+
+fn built_in(cx: &mut Context<'_>, agent: &Agent, entry: &Entry) -> Vec<McpServer> {
+    match mode(cx, &variable_part(&agent.name)) {
+        Mode::Http => remote(cx, entry).into_iter().collect(),
+        Mode::Stdio => entry.servers.iter().map(|server| as_child(agent, server)).collect(),
+        Mode::Surroundings if cx.in_cluster() => {
+            entry.servers.iter().map(|server| as_sidecar(agent, server)).collect()
+        }
+        Mode::Surroundings => entry.servers.iter().map(|server| as_child(agent, server)).collect(),
+    }
+}
+
+fn mode(cx: &mut Context<'_>, part: &str) -> Mode {
+    let names = [format!("{part}_MCP_MODE"), "MCP_MODE".to_owned()];
+    let Some(name) = names.into_iter().find(|name| cx.vars.text(name).is_some()) else {
+        return Mode::Surroundings;
+    };
+    match cx.vars.text(&name).map(normal).as_deref() {
+        Some("stdio") => Mode::Stdio,
+        Some("http" | "streamable_http" | "streamable-http") => Mode::Http,
+        _ => {
+            cx.fault(format!("${name}"), "must be stdio or http");
+            Mode::Surroundings
+        }
+    }
+}
+
+/// The server at the host and port that the variables name. Never this machine by default: port 8000 there is the
+/// supervisor itself.
+fn remote(cx: &mut Context<'_>, entry: &Entry) -> Option<McpServer> {
+    let part = variable_part(&entry.name);
+    let names = [format!("{part}_MCP_HOST"), "MCP_HOST".to_owned()];
+    let Some(host) = cx.vars.first(&names) else {
+        cx.fault(format!("${part}_MCP_HOST"), format!("is not set, and the tool server of `{}` is to be reached over HTTP: set it, or {part}_MCP_MODE=stdio", entry.name));
+        return None;
+    };
+    let own = format!("{part}_MCP_PORT");
+    let name = if cx.vars.text(&own).is_some() { own.as_str() } else { "MCP_PORT" };
+    let port = cx.vars.number(name, 1..=65535);
+    let port = cx.read(port).unwrap_or(8000);
+    let container = entry.servers.iter().find_map(|server| server.container.as_ref());
+    let path = container.map_or("/mcp/", |container| container.path.as_str());
+    let headers = container.map(|container| container.headers.clone()).unwrap_or_default();
+    let url = format!("http://{host}:{port}{path}");
+    Some(McpServer { name: entry.name.clone(), transport: McpTransport::Http { url, headers } })
+}
+
+fn as_child(agent: &Agent, server: &Server) -> McpServer {
+    let known = plain(agent);
+    let transport = server.stdio.as_ref().map(|stdio| {
+        let mut env = stdio.env.clone();
+        env.extend(environment(&agent.env));
+        stdio_transport(&known, &stdio.command, &stdio.args, &env, None)
+    });
+    named(server, transport.unwrap_or_else(|| endpoint(&known, server)))
+}
+
+fn as_sidecar(agent: &Agent, server: &Server) -> McpServer {
+    let Some(container) = &server.container else { return as_child(agent, server) };
+    let url = format!("http://127.0.0.1:{}{}", container.port, container.path);
+    named(server, McpTransport::Http { url, headers: container.headers.clone() })
+}
+
+fn endpoint(known: &BTreeMap<String, String>, server: &Server) -> McpTransport {
+    let (url, headers) =
+        server.http.as_ref().map(|it| (it.url.clone(), it.headers.clone())).unwrap_or_default();
+    McpTransport::Http { url: template::fill(&url, known), headers }
+}
+
+fn named(server: &Server, transport: McpTransport) -> McpServer {
+    McpServer { name: server.name.clone(), transport }
+}

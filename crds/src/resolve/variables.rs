@@ -1,0 +1,89 @@
+//! The environment, read with types.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use crate::fault::Fault;
+use crate::placement::normal;
+
+/// The environment. A blank variable counts as unset.
+#[derive(Clone, Copy)]
+pub(super) struct Variables<'a>(pub(super) &'a BTreeMap<String, String>);
+
+/// The part of a variable's name that stands for an agent: `my-agent` in `ENABLE_MY_AGENT`.
+pub fn variable_part(agent: &str) -> String {
+    agent.to_uppercase().replace('-', "_")
+}
+
+impl<'a> Variables<'a> {
+    /// A text, trimmed.
+    pub(super) fn text(self, name: &str) -> Option<&'a str> {
+        self.0.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
+    }
+
+    /// The first of the names that is set.
+    pub(super) fn first(self, names: &[String]) -> Option<&'a str> {
+        names.iter().find_map(|name| self.text(name))
+    }
+
+    /// A switch.
+    pub(super) fn switch(self, name: &str) -> Result<Option<bool>, Fault> {
+        let Some(text) = self.text(name) else { return Ok(None) };
+        match normal(text).as_str() {
+            "true" | "1" | "yes" | "on" => Ok(Some(true)),
+            "false" | "0" | "no" | "off" => Ok(Some(false)),
+            _ => Err(Fault::variable(name, format!("must be true or false, not {}", shown(text)))),
+        }
+    }
+
+    /// A whole number within bounds.
+    pub(super) fn number(self, name: &str, bounds: RangeInclusive<u32>) -> Result<Option<u32>, Fault> {
+        let Some(text) = self.text(name) else { return Ok(None) };
+        let (least, most) = (bounds.start(), bounds.end());
+        let wrong = || {
+            Fault::variable(
+                name,
+                format!("must be a whole number from {least} to {most}, not {}", shown(text)),
+            )
+        };
+        text.parse().ok().filter(|number| bounds.contains(number)).map(Some).ok_or_else(wrong)
+    }
+
+    /// A duration in seconds, with decimals, as milliseconds.
+    pub(super) fn seconds(self, name: &str, most: u32) -> Result<Option<u64>, Fault> {
+        let Some(text) = self.text(name) else { return Ok(None) };
+        let wrong =
+            || Fault::variable(name, format!("must be seconds from 0 to {most}, not {}", shown(text)));
+        let seconds: f64 = text.parse().map_err(|_| wrong())?;
+        if !(0.0..=f64::from(most)).contains(&seconds) {
+            return Err(wrong());
+        }
+        let millis = std::time::Duration::from_secs_f64(seconds).as_millis();
+        Ok(Some(u64::try_from(millis).unwrap_or(u64::MAX)))
+    }
+
+    /// An `http` or `https` URL.
+    pub(super) fn url(self, name: &str) -> Result<Option<&'a str>, Fault> {
+        let Some(text) = self.text(name) else { return Ok(None) };
+        if is_url(text) {
+            Ok(Some(text))
+        } else {
+            Err(Fault::variable(name, "must be a URL that begins with http:// or https://"))
+        }
+    }
+}
+
+/// Whether the text is an `http` or `https` URL with a host.
+pub(super) fn is_url(text: &str) -> bool {
+    let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
+    rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/')) && !text.contains(char::is_whitespace)
+}
+
+/// A short, quoted form of a value that was not what it should be. These variables hold no secrets.
+fn shown(text: &str) -> String {
+    let mut short: String = text.chars().take(40).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    format!("{short:?}")
+}

@@ -1,0 +1,189 @@
+//! Checks a value against a schema of the CRD, as the API server would, and finds every fault.
+//!
+//! Only the keywords that occur in the generated CRD are known; `manifest_tests` holds it to that.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+};
+use serde_json::{Map, Value};
+
+use crate::fault::Fault;
+
+/// Appends what is wrong with `value`, found at `path`.
+pub(crate) fn check(schema: &JSONSchemaProps, value: &Value, path: &str, faults: &mut Vec<Fault>) {
+    if value.is_null() && schema.nullable == Some(true) {
+        return;
+    }
+    if !type_fits(schema, value) {
+        let message = format!("expected {}, found {}", expected(schema), found(value));
+        faults.push(Fault::new(path, message));
+        return;
+    }
+    check_enum(schema, value, path, faults);
+    match value {
+        Value::Object(object) => check_object(schema, object, path, faults),
+        Value::Array(items) => check_array(schema, items, path, faults),
+        Value::String(text) => check_string(schema, text, path, faults),
+        Value::Number(number) => check_number(schema, number.as_f64().unwrap_or_default(), path, faults),
+        Value::Bool(_) | Value::Null => {}
+    }
+}
+
+fn type_fits(schema: &JSONSchemaProps, value: &Value) -> bool {
+    if schema.x_kubernetes_int_or_string == Some(true) {
+        return value.is_string() || is_integer(value);
+    }
+    match schema.type_.as_deref() {
+        Some("object") => value.is_object(),
+        Some("array") => value.is_array(),
+        Some("string") => value.is_string(),
+        Some("boolean") => value.is_boolean(),
+        Some("integer") => is_integer(value),
+        Some("number") => value.is_number(),
+        _ => true,
+    }
+}
+
+fn is_integer(value: &Value) -> bool {
+    value.is_i64() || value.is_u64()
+}
+
+fn expected(schema: &JSONSchemaProps) -> &str {
+    match schema.type_.as_deref() {
+        Some("object") => "a map",
+        Some("array") => "a list",
+        Some("string") => "a text",
+        Some("boolean") => "true or false",
+        Some("integer") => "a whole number",
+        Some("number") => "a number",
+        _ => "a whole number or a text",
+    }
+}
+
+const fn found(value: &Value) -> &str {
+    match value {
+        Value::Null => "nothing",
+        Value::Bool(_) => "true or false (quote it if a text is meant)",
+        Value::Number(_) => "a number (quote it if a text is meant)",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a map",
+    }
+}
+
+fn check_enum(schema: &JSONSchemaProps, value: &Value, path: &str, faults: &mut Vec<Fault>) {
+    let Some(allowed) = &schema.enum_ else { return };
+    if !allowed.iter().any(|one| &one.0 == value) {
+        let names: Vec<_> = allowed.iter().map(|one| one.0.as_str().unwrap_or("null")).collect();
+        faults.push(Fault::new(path, format!("must be one of {}", names.join(", "))));
+    }
+}
+
+fn check_object(schema: &JSONSchemaProps, object: &Map<String, Value>, path: &str, faults: &mut Vec<Fault>) {
+    for name in schema.required.iter().flatten().filter(|name| !object.contains_key(*name)) {
+        faults.push(Fault::new(path, format!("`{name}` is missing")));
+    }
+    if let Some(most) = schema.max_properties.filter(|most| length(object.len()) > *most) {
+        faults.push(Fault::new(path, format!("has more than {most} entries")));
+    }
+    for (name, value) in object {
+        let below = join(path, name);
+        if let Some(known) = schema.properties.as_ref().and_then(|properties| properties.get(name)) {
+            // The API server drops a null where the schema does not want one.
+            if !value.is_null() {
+                check(known, value, &below, faults);
+            }
+        } else if let Some(JSONSchemaPropsOrBool::Schema(values)) = &schema.additional_properties {
+            check(values, value, &below, faults);
+        } else if !is_open(schema) {
+            faults.push(Fault::new(below, unknown(schema, name)));
+        }
+    }
+}
+
+fn is_open(schema: &JSONSchemaProps) -> bool {
+    schema.x_kubernetes_preserve_unknown_fields == Some(true)
+        || matches!(schema.additional_properties, Some(JSONSchemaPropsOrBool::Bool(true)))
+        || schema.properties.is_none()
+}
+
+fn unknown(schema: &JSONSchemaProps, name: &str) -> String {
+    let known: Vec<&str> = schema.properties.iter().flatten().map(|(name, _)| name.as_str()).collect();
+    let meant = known.iter().find(|known| similar(known, name));
+    meant.map_or_else(
+        || format!("unknown key; known here: {}", known.join(", ")),
+        |meant| format!("unknown key: did you mean `{meant}`?"),
+    )
+}
+
+/// Whether two names differ only in case, `-` and `_`, or by one character at most.
+fn similar(left: &str, right: &str) -> bool {
+    let plain = |text: &str| -> Vec<char> {
+        text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+    };
+    let (left, right) = (plain(left), plain(right));
+    let same_start = left.iter().zip(&right).take_while(|(a, b)| a == b).count();
+    let same_end = left.iter().rev().zip(right.iter().rev()).take_while(|(a, b)| a == b).count();
+    let longest = left.len().max(right.len());
+    longest.abs_diff(left.len().min(right.len())) <= 1 && same_start + same_end + 1 >= longest
+}
+
+fn check_array(schema: &JSONSchemaProps, items: &[Value], path: &str, faults: &mut Vec<Fault>) {
+    if let Some(most) = schema.max_items.filter(|most| length(items.len()) > *most) {
+        faults.push(Fault::new(path, format!("has {} entries; at most {most} are allowed", items.len())));
+    }
+    if let Some(JSONSchemaPropsOrArray::Schema(each)) = &schema.items {
+        for (at, item) in items.iter().enumerate() {
+            check(each, item, &format!("{path}[{at}]"), faults);
+        }
+    }
+    for key in schema.x_kubernetes_list_map_keys.iter().flatten() {
+        check_unique(key, items, path, faults);
+    }
+}
+
+fn check_unique(key: &str, items: &[Value], path: &str, faults: &mut Vec<Fault>) {
+    for (at, item) in items.iter().enumerate() {
+        let value = item.get(key);
+        if let Some(first) =
+            items.iter().take(at).position(|other| value.is_some() && other.get(key) == value)
+        {
+            let path = format!("{path}[{at}].{key}");
+            faults.push(Fault::new(path, format!("is taken by entry {first} already: names must differ")));
+        }
+    }
+}
+
+fn check_string(schema: &JSONSchemaProps, text: &str, path: &str, faults: &mut Vec<Fault>) {
+    let count = length(text.chars().count());
+    if let Some(least) = schema.min_length.filter(|least| count < *least) {
+        faults.push(Fault::new(path, format!("must have at least {least} character")));
+        return;
+    }
+    if let Some(most) = schema.max_length.filter(|most| count > *most) {
+        faults.push(Fault::new(path, format!("has {count} characters; at most {most} are allowed")));
+    }
+    if let Some(pattern) = &schema.pattern {
+        let fits = regex_lite::Regex::new(pattern).is_ok_and(|regex| regex.is_match(text));
+        if !fits {
+            faults.push(Fault::new(path, format!("does not match {pattern}")));
+        }
+    }
+}
+
+fn check_number(schema: &JSONSchemaProps, number: f64, path: &str, faults: &mut Vec<Fault>) {
+    if let Some(least) = schema.minimum.filter(|least| number < *least) {
+        faults.push(Fault::new(path, format!("must be at least {least}")));
+    }
+    if let Some(most) = schema.maximum.filter(|most| number > *most) {
+        faults.push(Fault::new(path, format!("must be at most {most}")));
+    }
+}
+
+fn join(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+}
+
+fn length(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}

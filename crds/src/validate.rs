@@ -1,0 +1,180 @@
+//! The rules that span fields: those of the CRD's CEL, and those that only code can know.
+
+use std::collections::BTreeMap;
+
+use crate::catalogue;
+use crate::fault::Fault;
+use crate::resource::agent::{Agent, Identity};
+use crate::resource::common::{EnvVar, TextSource};
+use crate::resource::mcp::{ContainerPlacement, McpServer};
+use crate::resource::model::{Model, Provider, Script};
+use crate::resource::settings::Store;
+use crate::resource::{CaipeSupervisor, CaipeSupervisorSpec, rules};
+
+/// The port of the agent program itself.
+const AGENT_PORT: u16 = 8000;
+
+/// Everything that is wrong with the resource, beside what its schema forbids.
+pub fn validate(resource: &CaipeSupervisor) -> Vec<Fault> {
+    let spec = &resource.spec;
+    let mut found = Found::default();
+    found.rule(
+        "metadata.name",
+        name_fits(resource.metadata.name.as_deref().unwrap_or_default()),
+        rules::RESOURCE_NAME,
+    );
+    found.rule(
+        "spec",
+        spec.replicas.is_none_or(|count| count <= 1) || is_shared(spec),
+        rules::REPLICAS_NEED_STORE,
+    );
+    if let Some(model) = &spec.model {
+        found.model("spec.model", model);
+    }
+    if let Some(store) = &spec.store {
+        found.rule("spec.store", store_count(store) <= 1, rules::STORE_KIND);
+    }
+    if let Some(text) = &spec.prompts.system_prompt {
+        found.text("spec.prompts.systemPrompt", text);
+    }
+    if let Some(auth) = &spec.auth {
+        found.rule("spec.auth", auth.shared_key.is_some() || auth.oauth2.is_some(), rules::AUTH_EMPTY);
+    }
+    for (at, agent) in spec.agents().iter().enumerate() {
+        found.agent(&format!("spec.agents[{at}]"), agent);
+    }
+    found.0
+}
+
+/// A DNS-1035 label that leaves room for an agent's name behind it.
+fn name_fits(name: &str) -> bool {
+    name.len() <= 30
+        && name.starts_with(|c: char| c.is_ascii_lowercase())
+        && !name.ends_with('-')
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+}
+
+fn is_shared(spec: &CaipeSupervisorSpec) -> bool {
+    spec.store.as_ref().is_some_and(|store| store.redis.is_some() || store.mongodb.is_some())
+}
+
+fn store_count(store: &Store) -> usize {
+    count([store.sqlite.is_some(), store.redis.is_some(), store.mongodb.is_some()])
+}
+
+fn count<const N: usize>(set: [bool; N]) -> usize {
+    set.into_iter().filter(|set| *set).count()
+}
+
+#[derive(Default)]
+struct Found(Vec<Fault>);
+
+impl Found {
+    fn rule(&mut self, path: &str, holds: bool, message: &str) {
+        if !holds {
+            self.0.push(Fault::new(path, message));
+        }
+    }
+
+    fn model(&mut self, path: &str, model: &Model) {
+        let scripted = model.provider == Provider::Scripted;
+        self.rule(path, scripted || model.name.is_some(), rules::MODEL_NAME);
+        self.rule(path, scripted == model.script.is_some(), rules::MODEL_SCRIPT);
+        if let Some(script) = &model.script {
+            self.script(&format!("{path}.script"), script);
+        }
+        for (at, fallback) in model.fallbacks.iter().enumerate() {
+            let path = format!("{path}.fallbacks[{at}]");
+            self.rule(&path, fallback.provider != Provider::Scripted, rules::SCRIPTED_FALLBACK);
+        }
+    }
+
+    fn script(&mut self, path: &str, script: &Script) {
+        self.rule(path, script.config_map_ref.is_some() != script.path.is_some(), rules::SCRIPT_SOURCE);
+    }
+
+    fn text(&mut self, path: &str, text: &TextSource) {
+        self.rule(path, text.inline.is_some() != text.config_map_ref.is_some(), rules::TEXT_SOURCE);
+    }
+
+    fn agent(&mut self, path: &str, agent: &Agent) {
+        let reserved =
+            matches!(agent.name.as_str(), "all" | "user-input" | "rag" | "supervisor" | "general-purpose");
+        self.rule(path, !reserved, rules::AGENT_RESERVED);
+        self.agent_kind(path, agent);
+        if let Some(identity) = &agent.identity {
+            self.identity(&format!("{path}.identity"), identity);
+        }
+        if let Some(model) = &agent.model {
+            let path = format!("{path}.model");
+            self.rule(&path, model.provider != Provider::Scripted, rules::SCRIPTED_AGENT);
+        }
+        self.variables(&format!("{path}.env"), &agent.env);
+        for (at, server) in agent.mcp.iter().enumerate() {
+            self.server(&format!("{path}.mcp[{at}]"), server);
+        }
+        self.sidecar_ports(path, agent);
+    }
+
+    fn agent_kind(&mut self, path: &str, agent: &Agent) {
+        let (external, image) = (agent.external.is_some(), agent.image.is_some());
+        let tools = !agent.mcp.is_empty() || !agent.tools.is_empty() || !agent.require_approval.is_empty();
+        let pod = agent.secret_ref.is_some()
+            || !agent.env.is_empty()
+            || agent.resources.is_some()
+            || agent.pod_template.is_some();
+        let kinds = count([agent.identity.is_some(), external, image]);
+        self.rule(path, kinds <= 1, rules::AGENT_KIND);
+        let foreign = external || image;
+        self.rule(path, !(foreign && (tools || agent.model.is_some())), rules::AGENT_FOREIGN_TOOLS);
+        self.rule(path, !(external && pod), rules::AGENT_EXTERNAL_POD);
+        if kinds == 0 && catalogue::find(&agent.name).is_none() {
+            let message = format!(
+                "`{}` is not in the catalogue: give it an identity, external or image, or name one of {}",
+                agent.name,
+                catalogue::names().join(", ")
+            );
+            self.0.push(Fault::new(format!("{path}.name"), message));
+        }
+    }
+
+    fn identity(&mut self, path: &str, identity: &Identity) {
+        self.rule(path, identity.inline.is_some() != identity.config_map_ref.is_some(), rules::TEXT_SOURCE);
+    }
+
+    fn variables(&mut self, path: &str, variables: &[EnvVar]) {
+        for (at, variable) in variables.iter().enumerate() {
+            let one = variable.value.is_some() != variable.secret_key_ref.is_some();
+            self.rule(&format!("{path}[{at}]"), one, rules::ENV_VALUE);
+        }
+    }
+
+    fn server(&mut self, path: &str, server: &McpServer) {
+        let kinds = count([server.stdio.is_some(), server.http.is_some(), server.container.is_some()]);
+        self.rule(path, kinds == 1, rules::MCP_KIND);
+        if let Some(stdio) = &server.stdio {
+            self.variables(&format!("{path}.stdio.env"), &stdio.env);
+        }
+        if let Some(container) = &server.container {
+            let path = format!("{path}.container");
+            let free = container.port != AGENT_PORT || container.placement == ContainerPlacement::Service;
+            self.rule(&path, free, rules::SIDECAR_PORT);
+            self.variables(&format!("{path}.env"), &container.env);
+        }
+    }
+
+    /// Sidecars of one agent share their pod's ports.
+    fn sidecar_ports(&mut self, path: &str, agent: &Agent) {
+        let mut taken: BTreeMap<u16, &str> = BTreeMap::new();
+        for (at, server) in agent.mcp.iter().enumerate() {
+            let sidecar = server.container.as_ref().filter(|it| it.placement == ContainerPlacement::Sidecar);
+            let Some(container) = sidecar else { continue };
+            if let Some(other) = taken.insert(container.port, &server.name) {
+                let path = format!("{path}.mcp[{at}].container.port");
+                let message =
+                    format!("port {} is that of `{other}` already: give one another port", container.port);
+                self.0.push(Fault::new(path, message));
+            }
+        }
+    }
+}

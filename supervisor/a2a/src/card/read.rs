@@ -1,0 +1,34 @@
+//! Reads a peer's card of either version, or merged.
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use crate::model::AgentCard;
+use crate::v03;
+
+/// Why a card cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("failed to read the agent card: {0}")]
+pub struct CardError(String);
+
+/// The member that tells the versions apart.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Probe {
+    supported_interfaces: Option<IgnoredAny>,
+}
+
+/// Reads a card. One with `supportedInterfaces` is of 1.0, whatever else it has.
+pub fn parse(json: &[u8]) -> Result<AgentCard, CardError> {
+    let probe: Probe = decode(json)?;
+    if probe.supported_interfaces.is_some() {
+        decode(json)
+    } else {
+        decode::<v03::AgentCard>(json).map(Into::into)
+    }
+}
+
+fn decode<'de, T: Deserialize<'de>>(json: &'de [u8]) -> Result<T, CardError> {
+    let mut deserializer = serde_json::Deserializer::from_slice(json);
+    serde_path_to_error::deserialize(&mut deserializer).map_err(|error| CardError(error.to_string()))
+}

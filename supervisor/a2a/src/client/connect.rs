@@ -1,0 +1,111 @@
+//! Finds out how to talk to an agent.
+
+use reqwest::StatusCode;
+use secrecy::ExposeSecret;
+use url::Url;
+
+use super::rpc::{host, read_body, status_error};
+use super::{ClientError, ClientOptions};
+use crate::card::{self, OLD_PATH, PATH};
+use crate::model::{AgentCard, AgentInterface};
+use crate::version::ProtocolVersion;
+
+/// How to talk to an agent.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Chosen {
+    pub(super) endpoint: Url,
+    pub(super) version: ProtocolVersion,
+    pub(super) tenant: Option<String>,
+}
+
+pub(super) fn base_url(text: &str) -> Result<Url, ClientError> {
+    let fault = |reason: String| ClientError::BaseUrl { url: text.to_owned(), reason };
+    let url: Url = text.parse().map_err(|error: url::ParseError| fault(error.to_string()))?;
+    match url.scheme() {
+        "http" | "https" => Ok(url),
+        other => Err(fault(format!("the scheme must be http or https, not {other}"))),
+    }
+}
+
+/// Reads the card at the path of 0.3 and 1.0, or where 0.2 had it.
+pub(super) async fn fetch_card(
+    base: &Url,
+    http: &reqwest::Client,
+    options: &ClientOptions,
+) -> Result<AgentCard, ClientError> {
+    match fetch(base, PATH, http, options).await {
+        Err(ClientError::Status { status: StatusCode::NOT_FOUND, .. }) => {
+            fetch(base, OLD_PATH, http, options).await
+        }
+        result => result,
+    }
+}
+
+async fn fetch(
+    base: &Url,
+    path: &str,
+    http: &reqwest::Client,
+    options: &ClientOptions,
+) -> Result<AgentCard, ClientError> {
+    let mut url = base.clone();
+    url.set_path(&format!("{}{path}", base.path().trim_end_matches('/')));
+    let mut request = http.get(url).timeout(options.timeout);
+    // An agent that hides its card from strangers may still show it to us.
+    if let Some(bearer) = &options.bearer {
+        request = request.bearer_auth(bearer.expose_secret());
+    }
+    let host = host(base);
+    let response =
+        request.send().await.map_err(|error| ClientError::transport(error, &host, options.timeout))?;
+    let status = response.status();
+    let body = read_body(response, &host, options.max_message, options.timeout).await?;
+    if !status.is_success() {
+        return Err(status_error(status, &host, &body));
+    }
+    Ok(card::parse(&body)?)
+}
+
+/// Chooses an interface: JSON-RPC, 1.0 before 0.3, then in the card's order.
+pub(super) fn choose(card: &AgentCard, base: &Url, options: &ClientOptions) -> Result<Chosen, ClientError> {
+    let wanted = |version| options.version.is_none_or(|only| only == version);
+    let usable = [ProtocolVersion::V1_0, ProtocolVersion::V0_3]
+        .into_iter()
+        .filter(|version| wanted(*version))
+        .find_map(|version| Some((version, interface(card, version)?)));
+    let (version, interface) = usable.ok_or_else(|| no_interface(card, options.version))?;
+    let endpoint = endpoint(interface, base, options.follow_card_url)?;
+    Ok(Chosen { endpoint, version, tenant: interface.tenant.clone() })
+}
+
+fn interface(card: &AgentCard, version: ProtocolVersion) -> Option<&AgentInterface> {
+    card.supported_interfaces.iter().find(|interface| {
+        let speaks = &*interface.protocol_version;
+        let same = !speaks.is_empty() && ProtocolVersion::parse(speaks) == Some(version);
+        same && interface.protocol_binding.eq_ignore_ascii_case("JSONRPC")
+    })
+}
+
+fn endpoint(interface: &AgentInterface, base: &Url, follow: bool) -> Result<Url, ClientError> {
+    // A relative address is one of the same origin.
+    match base.join(&interface.url) {
+        Ok(url) if follow || url.origin() == base.origin() => Ok(url),
+        Err(error) if follow => {
+            Err(ClientError::BaseUrl { url: interface.url.clone(), reason: error.to_string() })
+        }
+        Ok(_) | Err(_) => Ok(base.clone()),
+    }
+}
+
+fn no_interface(card: &AgentCard, only: Option<ProtocolVersion>) -> ClientError {
+    let offered = card.supported_interfaces.iter();
+    let offered: Vec<_> =
+        offered.map(|i| format!("{} of {}", i.protocol_binding, i.protocol_version)).collect();
+    ClientError::NoInterface {
+        offered: if offered.is_empty() { "nothing".to_owned() } else { offered.join(", ") },
+        wanted: only.map_or("1.0 or 0.3", ProtocolVersion::as_str),
+    }
+}
+
+#[cfg(test)]
+#[path = "connect_tests.rs"]
+mod tests;

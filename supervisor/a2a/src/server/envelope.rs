@@ -1,0 +1,158 @@
+//! The JSON-RPC 2.0 envelope: read without looking into the parameters, written by splicing.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
+use serde_json::error::Category;
+use serde_json::value::RawValue;
+
+use crate::error::{A2aError, Violation};
+use crate::version::ProtocolVersion;
+
+/// Longest id in bytes. It is repeated in every event of a stream.
+const MAX_ID: usize = 1024;
+
+/// A request's id, as it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Id(String);
+
+impl Id {
+    pub(super) fn null() -> Self {
+        Self("null".to_owned())
+    }
+
+    fn read(raw: Option<&RawValue>) -> Result<Self, A2aError> {
+        let Some(raw) = raw.map(RawValue::get) else { return Ok(Self::null()) };
+        if raw.len() > MAX_ID {
+            return Err(A2aError::InvalidRequest(format!("id is longer than {MAX_ID} bytes")));
+        }
+        match raw.as_bytes().first() {
+            Some(b'"' | b'-' | b'0'..=b'9') => Ok(Self(raw.to_owned())),
+            _ => Err(A2aError::InvalidRequest("id must be a string, a number or null".to_owned())),
+        }
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A request that is well formed; its parameters are not decoded yet.
+#[derive(Debug)]
+pub(super) struct Envelope<'a> {
+    pub(super) id: Id,
+    pub(super) method: String,
+    pub(super) params: Option<&'a RawValue>,
+    /// Whether it has `jsonrpc: "2.0"`; CAIPE's clients leave it out.
+    pub(super) tagged: bool,
+}
+
+/// Why there is no envelope, and whom to tell.
+#[derive(Debug)]
+pub(super) struct Refused {
+    pub(super) id: Id,
+    pub(super) error: A2aError,
+}
+
+#[derive(Deserialize)]
+struct Wire<'a> {
+    #[serde(borrow, default, deserialize_with = "present")]
+    jsonrpc: Option<&'a RawValue>,
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    method: Option<&'a RawValue>,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+}
+
+/// Unlike an `Option`, takes a `null` for a value.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+impl<'a> Envelope<'a> {
+    pub(super) fn read(body: &'a [u8]) -> Result<Self, Refused> {
+        let nobody = |error| Refused { id: Id::null(), error };
+        let wire = read_wire(body).map_err(nobody)?;
+        let id = Id::read(wire.id).map_err(nobody)?;
+        match (method(&wire), tag(&wire)) {
+            (Ok(method), Ok(tagged)) => Ok(Self { id, method, params: wire.params, tagged }),
+            (Err(error), _) | (_, Err(error)) => Err(Refused { id, error }),
+        }
+    }
+}
+
+fn read_wire(body: &[u8]) -> Result<Wire<'_>, A2aError> {
+    if body.trim_ascii_start().first() == Some(&b'{') {
+        return serde_json::from_slice(body).map_err(|error| match error.classify() {
+            Category::Data => A2aError::InvalidRequest(error.to_string()),
+            _ => A2aError::Parse(error.to_string()),
+        });
+    }
+    Err(match serde_json::from_slice::<IgnoredAny>(body) {
+        Ok(_) if body.trim_ascii_start().first() == Some(&b'[') => {
+            A2aError::InvalidRequest("batches are not supported; send one request object".to_owned())
+        }
+        Ok(_) => A2aError::InvalidRequest("a request must be an object".to_owned()),
+        Err(error) => A2aError::Parse(error.to_string()),
+    })
+}
+
+fn method(wire: &Wire<'_>) -> Result<String, A2aError> {
+    let raw = wire.method.ok_or_else(|| A2aError::InvalidRequest("method is required".to_owned()))?;
+    serde_json::from_str(raw.get())
+        .map_err(|_| A2aError::InvalidRequest("method must be a string".to_owned()))
+}
+
+fn tag(wire: &Wire<'_>) -> Result<bool, A2aError> {
+    match wire.jsonrpc.map(RawValue::get) {
+        None => Ok(false),
+        Some(r#""2.0""#) => Ok(true),
+        Some(_) => Err(A2aError::InvalidRequest(r#"jsonrpc must be "2.0""#.to_owned())),
+    }
+}
+
+/// Decodes parameters; a fault says where it is.
+pub(super) fn params<'a, T: Deserialize<'a>>(params: Option<&'a RawValue>) -> Result<T, A2aError> {
+    let json = params.map_or("{}", RawValue::get);
+    if !json.starts_with('{') {
+        return Err(A2aError::invalid("params", "must be an object"));
+    }
+    let mut deserializer = serde_json::Deserializer::from_str(json);
+    serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+        let path = error.path().to_string();
+        A2aError::InvalidParams(vec![located(&path, &error.into_inner().to_string())])
+    })
+}
+
+/// serde names the object and the missing member in two places; people want one.
+fn located(path: &str, error: &str) -> Violation {
+    let path = if path == "." { "" } else { path };
+    let what = error.rsplit_once(" at line ").map_or(error, |(what, _)| what);
+    match what.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
+        Some(member) if path.is_empty() => Violation::new(member, "is required"),
+        Some(member) => Violation::new(format!("{path}.{member}"), "is required"),
+        None => Violation::new(path, what),
+    }
+}
+
+/// A response with a result that is JSON already.
+pub(super) fn success(id: &Id, result: &[u8]) -> Bytes {
+    let mut body = BytesMut::with_capacity(result.len() + id.as_str().len() + 40);
+    body.put_slice(br#"{"jsonrpc":"2.0","id":"#);
+    body.put_slice(id.as_str().as_bytes());
+    body.put_slice(br#","result":"#);
+    body.put_slice(result);
+    body.put_slice(b"}");
+    body.freeze()
+}
+
+/// A response that tells of a failure.
+pub(super) fn failure(id: &Id, error: &A2aError, version: ProtocolVersion) -> Bytes {
+    Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":{},"error":{}}}"#, id.as_str(), error.to_json(version)))
+}
+
+#[cfg(test)]
+#[path = "envelope_tests.rs"]
+mod tests;

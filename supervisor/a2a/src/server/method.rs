@@ -1,0 +1,123 @@
+//! Which operation a method name means, and in which version.
+
+use crate::error::A2aError;
+use crate::version::ProtocolVersion::{self, V0_3, V1_0};
+
+/// What a client wants, whatever its version calls it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Operation {
+    Send,
+    Stream,
+    Get,
+    List,
+    Cancel,
+    Subscribe,
+    PushConfig,
+    ExtendedCard,
+}
+
+impl Operation {
+    pub(super) const fn is_stream(self) -> bool {
+        matches!(self, Self::Stream | Self::Subscribe)
+    }
+}
+
+/// Looks a method up. `tasks/list` is missing on purpose: 0.3 has it on REST and gRPC only.
+pub(super) fn lookup(method: &str) -> Result<(ProtocolVersion, Operation), A2aError> {
+    Ok(match method {
+        "message/send" => (V0_3, Operation::Send),
+        "message/stream" => (V0_3, Operation::Stream),
+        "tasks/get" => (V0_3, Operation::Get),
+        "tasks/cancel" => (V0_3, Operation::Cancel),
+        "tasks/resubscribe" => (V0_3, Operation::Subscribe),
+        "tasks/pushNotificationConfig/set"
+        | "tasks/pushNotificationConfig/get"
+        | "tasks/pushNotificationConfig/list"
+        | "tasks/pushNotificationConfig/delete" => (V0_3, Operation::PushConfig),
+        "agent/getAuthenticatedExtendedCard" => (V0_3, Operation::ExtendedCard),
+        "SendMessage" => (V1_0, Operation::Send),
+        "SendStreamingMessage" => (V1_0, Operation::Stream),
+        "GetTask" => (V1_0, Operation::Get),
+        "ListTasks" => (V1_0, Operation::List),
+        "CancelTask" => (V1_0, Operation::Cancel),
+        "SubscribeToTask" => (V1_0, Operation::Subscribe),
+        "CreateTaskPushNotificationConfig"
+        | "GetTaskPushNotificationConfig"
+        | "ListTaskPushNotificationConfigs"
+        | "DeleteTaskPushNotificationConfig" => (V1_0, Operation::PushConfig),
+        "GetExtendedAgentCard" => (V1_0, Operation::ExtendedCard),
+        unknown => return Err(A2aError::MethodNotFound(excerpt(unknown))),
+    })
+}
+
+/// Whether a method of `version` may be called by a client that says `asked` (`None`: says nothing, which
+/// means 0.3 unless `lenient`).
+pub(super) fn check_version(
+    version: ProtocolVersion,
+    method: &str,
+    asked: Option<&str>,
+    lenient: bool,
+) -> Result<(), A2aError> {
+    let text = asked.unwrap_or_default().trim();
+    let known = ProtocolVersion::parse(text);
+    match (version, known) {
+        (V1_0, Some(V0_3)) if text.is_empty() && lenient => Ok(()),
+        (_, None) | (V1_0, Some(V0_3)) => Err(A2aError::VersionNotSupported(excerpt(text))),
+        (V0_3, Some(V1_0)) => {
+            Err(A2aError::MethodNotFound(format!("{method} is a method of 0.3, not of {}", excerpt(text))))
+        }
+        (V0_3, Some(V0_3)) | (V1_0, Some(V1_0)) => Ok(()),
+    }
+}
+
+/// What a peer wrote, short enough to be repeated.
+fn excerpt(text: &str) -> String {
+    let mut short: String = text.chars().take(80).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_method_then_the_header_decide() {
+        const CASES: &[(&str, Option<&str>, bool, Option<i64>)] = &[
+            ("message/send", None, false, None),
+            ("message/send", Some(""), false, None),
+            ("message/stream", Some("0.3"), false, None),
+            ("tasks/get", Some("1.0"), false, Some(-32601)),
+            ("tasks/get", Some("99.0"), false, Some(-32603)),
+            ("tasks/list", None, false, Some(-32601)),
+            ("SendMessage", Some("1.0"), false, None),
+            ("SendMessage", Some(" 1.1 "), false, None),
+            ("SendMessage", None, false, Some(-32009)),
+            ("SendMessage", Some(""), false, Some(-32009)),
+            ("SendMessage", None, true, None),
+            ("SendMessage", Some("0.3"), true, Some(-32009)),
+            ("SendMessage", Some("99.0"), true, Some(-32009)),
+            ("ListTasks", Some("1.0"), false, None),
+            ("Frobnicate", Some("1.0"), false, Some(-32601)),
+            ("sendmessage", Some("1.0"), false, Some(-32601)),
+            ("", None, false, Some(-32601)),
+        ];
+        for (method, asked, lenient, code) in CASES {
+            let result = match lookup(method) {
+                Ok((version, _)) => {
+                    check_version(version, method, *asked, *lenient).map_err(|error| error.code(version))
+                }
+                Err(error) => Err(error.code(V0_3)),
+            };
+            assert_eq!(result.err(), *code, "{method} {asked:?} lenient={lenient}");
+        }
+    }
+
+    #[test]
+    fn a_long_name_is_not_repeated_whole() {
+        let error = lookup(&"x".repeat(10_000)).unwrap_err();
+        assert!(error.to_string().len() < 200, "{error}");
+    }
+}

@@ -1,0 +1,173 @@
+//! A subscription as server-sent events.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{HeaderName, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use bytes::{BufMut, Bytes, BytesMut};
+use futures::stream;
+
+use super::agent::Subscription;
+use super::cursor::Cursor;
+use super::envelope::{Id, failure};
+use super::log::LoggedEvent;
+use crate::error::A2aError;
+use crate::model::{Task, TaskState};
+use crate::version::ProtocolVersion;
+
+/// Events that are ready go out together up to this many bytes.
+const CHUNK: usize = 64 * 1024;
+
+/// The response that streams a subscription until the task ends or waits.
+pub(super) fn response(
+    subscription: Subscription,
+    id: Id,
+    version: ProtocolVersion,
+    keep_alive: Duration,
+) -> Response {
+    let writer = Writer::new(subscription, id, version, keep_alive);
+    let chunks = stream::unfold(writer, |mut writer| async {
+        let chunk = writer.next_chunk().await?;
+        Some((Ok::<_, Infallible>(chunk), writer))
+    });
+    events(Body::from_stream(chunks))
+}
+
+/// A refusal for a client that expects a stream.
+pub(super) fn refusal(id: &Id, error: &A2aError, version: ProtocolVersion) -> Response {
+    let mut frame = BytesMut::from(&b"data: "[..]);
+    frame.put_slice(&failure(id, error, version));
+    frame.put_slice(b"\n\n");
+    events(Body::from(frame.freeze()))
+}
+
+fn events(body: Body) -> Response {
+    const HEADERS: [(HeaderName, HeaderValue); 3] = [
+        (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
+        // Nginx would hold events back.
+        (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
+    ];
+    (HEADERS, body).into_response()
+}
+
+/// Writes what a cursor reads.
+struct Writer {
+    cursor: Cursor,
+    /// The task as it was where the client goes on, which the log itself does not begin with.
+    opening: Option<(u64, Box<Task>)>,
+    /// The newest state that was told, if the stream may end there.
+    state: Option<TaskState>,
+    id: Id,
+    prefix: Bytes,
+    version: ProtocolVersion,
+    keep_alive: Duration,
+    ended: bool,
+}
+
+impl Writer {
+    fn new(subscription: Subscription, id: Id, version: ProtocolVersion, keep_alive: Duration) -> Self {
+        let Subscription { log, after } = subscription;
+        let opening = (after > 0).then(|| log.snapshot_at(after));
+        let after = opening.as_ref().map_or(0, |(seq, _)| *seq);
+        let prefix = format!("data: {{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":", id.as_str());
+        Self {
+            cursor: log.cursor(after),
+            // A task that waits may go on: that is why somebody subscribes to it.
+            state: opening.as_ref().map(|(_, task)| task.status.state).filter(|state| state.is_terminal()),
+            opening: opening.map(|(seq, task)| (seq, Box::new(task))),
+            id,
+            prefix: Bytes::from(prefix),
+            version,
+            keep_alive,
+            ended: false,
+        }
+    }
+
+    /// All that is ready, or a comment if nothing was for a while.
+    async fn next_chunk(&mut self) -> Option<Bytes> {
+        if self.ended {
+            return None;
+        }
+        let mut chunk = BytesMut::new();
+        if let Some((seq, task)) = self.opening.take() {
+            self.write(&mut chunk, &LoggedEvent::new(seq, (*task).into()));
+        } else {
+            match tokio::time::timeout(self.keep_alive, self.cursor.next()).await {
+                Ok(event) => self.write(&mut chunk, &*event?),
+                Err(_) => return Some(Bytes::from_static(b": keep-alive\n\n")),
+            }
+        }
+        self.write_ready(&mut chunk);
+        Some(chunk.freeze())
+    }
+
+    fn write_ready(&mut self, chunk: &mut BytesMut) {
+        while !self.ended && chunk.len() < CHUNK {
+            let Some(event) = self.cursor.ready() else {
+                self.ended = self.state.is_some_and(TaskState::ends_stream);
+                return;
+            };
+            self.write(chunk, &event);
+        }
+    }
+
+    fn write(&mut self, chunk: &mut BytesMut, event: &LoggedEvent) {
+        match event.json(self.version) {
+            Ok(json) => {
+                chunk.reserve(self.prefix.len() + json.len() + 32);
+                write_id(chunk, event.seq());
+                chunk.put_slice(&self.prefix);
+                chunk.put_slice(json);
+                chunk.put_slice(b"}\n\n");
+            }
+            Err(error) => {
+                let error = A2aError::Internal(format!("failed to encode an event: {error}"));
+                chunk.put_slice(b"data: ");
+                chunk.put_slice(&failure(&self.id, &error, self.version));
+                chunk.put_slice(b"\n\n");
+                self.ended = true;
+            }
+        }
+        if let Some(state) = event.event().state() {
+            self.state = Some(state);
+        }
+    }
+}
+
+/// `id: 42\n`, without a formatter: this runs for every event of every reader.
+fn write_id(chunk: &mut BytesMut, seq: u64) {
+    let mut digits = [0_u8; 20];
+    let mut start = digits.len();
+    let mut rest = seq;
+    for (place, digit) in digits.iter_mut().enumerate().rev() {
+        *digit = b'0' + u8::try_from(rest % 10).unwrap_or_default();
+        start = place;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    chunk.put_slice(b"id: ");
+    chunk.put_slice(digits.get(start..).unwrap_or_default());
+    chunk.put_slice(b"\n");
+}
+
+/// Waits until the task that `subscription` follows ends or waits, and returns it as it is then.
+pub(super) async fn settled(subscription: Subscription) -> Task {
+    let Subscription { log, after } = subscription;
+    let mut cursor = log.cursor(after);
+    let mut state = None;
+    while let Some(event) = cursor.next().await {
+        state = event.event().state().or(state);
+        while let Some(event) = cursor.ready() {
+            state = event.event().state().or(state);
+        }
+        if state.is_some_and(TaskState::ends_stream) {
+            break;
+        }
+    }
+    log.snapshot()
+}

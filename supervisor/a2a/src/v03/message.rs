@@ -1,0 +1,115 @@
+//! Messages and parts.
+
+use serde::{Deserialize, Serialize};
+
+use super::MessageTag;
+use crate::model::Metadata;
+use crate::model::null_is_default;
+
+/// Who speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// The client.
+    User,
+    /// The agent.
+    Agent,
+}
+
+/// One turn of a conversation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Message {
+    /// `message`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<MessageTag>,
+    /// Who says it.
+    pub role: Role,
+    /// What is said.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub parts: Vec<Part>,
+    /// Its id; empty only where a peer left it out.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message_id: String,
+    /// The task it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<String>,
+    /// The conversation it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_id: Option<String>,
+    /// Other tasks that it speaks of.
+    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    pub reference_task_ids: Vec<String>,
+    /// The URIs of extensions that it uses.
+    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    pub extensions: Vec<String>,
+    /// What else is known of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Metadata>,
+}
+
+/// Which of a part's members counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PartKind {
+    /// `text`.
+    Text,
+    /// `file`.
+    File,
+    /// `data`.
+    Data,
+    /// None that 0.3 knows.
+    #[serde(other)]
+    Unknown,
+}
+
+/// One piece of content. Without a `kind`, the only member that is there counts.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    /// Which member counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<PartKind>,
+    /// Text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// A file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<File>,
+    /// An object.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Metadata>,
+    /// What else is known of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Metadata>,
+}
+
+impl Part {
+    /// Which member counts, told or found.
+    pub fn kind(&self) -> PartKind {
+        let found = (self.text.is_some(), self.file.is_some(), self.data.is_some());
+        self.kind.unwrap_or(match found {
+            (true, false, false) => PartKind::Text,
+            (false, true, false) => PartKind::File,
+            (false, false, true) => PartKind::Data,
+            _ => PartKind::Unknown,
+        })
+    }
+}
+
+/// A file: its content or its place.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct File {
+    /// Its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Its media type.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    /// Its content, in base64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<String>,
+    /// Its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uri: Option<String>,
+}

@@ -1,0 +1,97 @@
+//! What a client asks.
+
+use serde::{Deserialize, Serialize};
+
+use super::Message;
+use crate::error::Violation;
+use crate::model::{Metadata, null_is_default};
+
+/// Parameters of `message/send` and `message/stream`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SendParams {
+    /// The message.
+    pub message: Message,
+    /// How to answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub configuration: Option<Configuration>,
+    /// What else is known of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Metadata>,
+}
+
+impl SendParams {
+    /// What the specification demands and clients leave out: the tags.
+    pub fn strict_faults(&self) -> Vec<Violation> {
+        let missing = |field: String| Violation::new(field, "is required");
+        let message = self.message.kind.is_none().then(|| missing("message.kind".to_owned()));
+        let parts = self.message.parts.iter().enumerate().filter(|(_, part)| part.kind.is_none());
+        let parts = parts.map(|(index, _)| missing(format!("message.parts[{index}].kind")));
+        message.into_iter().chain(parts).collect()
+    }
+}
+
+/// How to answer a message.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Configuration {
+    /// Media types that the client takes; empty means any.
+    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    pub accepted_output_modes: Vec<String>,
+    /// Whether to wait until the task ends or waits; absent means yes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocking: Option<bool>,
+    /// At most this many of the newest messages as history; absent means all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub history_length: Option<u32>,
+    /// Where to push updates to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub push_notification_config: Option<PushConfig>,
+}
+
+/// Where to push updates to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PushConfig {
+    /// Its id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The address.
+    pub url: String,
+    /// A token that is sent along.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
+    /// How to authenticate there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authentication: Option<Authentication>,
+}
+
+/// How to authenticate at a push address.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Authentication {
+    /// HTTP schemes; 1.0 keeps the first.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub schemes: Vec<String>,
+    /// The credentials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credentials: Option<String>,
+}
+
+/// Parameters of `tasks/get`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TaskQueryParams {
+    /// The task.
+    pub id: String,
+    /// At most this many of the newest messages as history; absent means all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub history_length: Option<u32>,
+}
+
+/// Parameters of `tasks/cancel` and `tasks/resubscribe`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TaskIdParams {
+    /// The task.
+    pub id: String,
+    /// What else is known of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Metadata>,
+}

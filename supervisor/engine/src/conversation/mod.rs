@@ -1,0 +1,74 @@
+//! The conversation as a model gets to read it: whole, and not too long.
+
+mod repair;
+mod trim;
+
+use std::sync::Arc;
+
+use caipe_model::{Message, Part, Role};
+
+use crate::text::after_marker;
+
+pub(crate) use repair::{interrupted, repair};
+pub(crate) use trim::{TRUNCATED, shrink, trim, truncated};
+
+/// A conversation, oldest message first.
+pub(crate) type Messages = Vec<Arc<Message>>;
+
+/// How the note begins that asks for a last answer after an error.
+const RECOVERY: &str = "[Recovery after error: ";
+
+/// What the model is told when it must answer from what it has (upstream contract 3.8).
+const LAST_WORD: &str = "You have finished gathering information. Based ONLY on what was retrieved above, write your final \
+                         answer now. Do not call any more tools.";
+
+/// Most characters of an error that the model is told.
+const CAUSE_CHARS: usize = 200;
+
+/// The note that asks the model for its last answer.
+pub(crate) fn last_word(cause: Option<&str>) -> Arc<Message> {
+    let cause: String = cause.map_or_else(String::new, |cause| {
+        let cause: String = cause.chars().take(CAUSE_CHARS).collect();
+        format!("{RECOVERY}{cause}] ")
+    });
+    Arc::new(Message::text(Role::User, cause + LAST_WORD))
+}
+
+/// Takes the note back: it was meant for one turn, and would forbid tools for ever.
+pub(crate) fn withdraw_last_word(messages: &mut Messages) {
+    messages.retain(|message| !is_last_word(message));
+}
+
+fn is_last_word(message: &Message) -> bool {
+    message.role == Role::User
+        && matches!(message.parts.as_slice(), [Part::Text { text }] if text.ends_with(LAST_WORD)
+            && (text.starts_with(RECOVERY) || text == LAST_WORD))
+}
+
+/// The messages since the request that the run is about.
+fn of_run(messages: &Messages) -> impl Iterator<Item = &Arc<Message>> {
+    let from = request(messages).map_or(0, |at| at + 1);
+    messages.iter().skip(from)
+}
+
+/// Where the request stands that the run is about.
+fn request(messages: &[Arc<Message>]) -> Option<usize> {
+    messages.iter().rposition(|message| message.role == Role::User && !is_last_word(message))
+}
+
+/// Whether the run has brought any result that a model could answer from.
+pub(crate) fn has_results(messages: &Messages) -> bool {
+    let mut parts = of_run(messages).flat_map(|message| &message.parts);
+    parts.any(|part| matches!(part, Part::ToolResult(result) if !result.is_error))
+}
+
+/// What the model has said in this run besides calling tools, or what of it followed the answer's marker.
+pub(crate) fn said(messages: &Messages) -> String {
+    let spoken = of_run(messages)
+        .filter(|message| message.role == Role::Assistant)
+        .map(|message| message.plain_text());
+    let texts: Vec<String> =
+        spoken.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()).collect();
+    let all = texts.join("\n\n");
+    after_marker(&all).map_or_else(|| all.clone(), str::to_owned)
+}

@@ -1,0 +1,133 @@
+//! Keeping the conversation within the model's context.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use caipe_model::{Message, Part, Role};
+
+use super::{Messages, request};
+
+/// Characters that make about one token (upstream contract 3.8). Bytes are counted: characters beyond ASCII
+/// cost more tokens, too.
+const TOKEN_BYTES: u64 = 4;
+
+/// What a message costs besides its text.
+const MESSAGE_TOKENS: u64 = 4;
+
+/// Most characters that [`shrink`] leaves of a tool result.
+const SHRUNK_CHARS: usize = 4000;
+
+/// The end of whatever was cut.
+pub(crate) const TRUNCATED: &str = "[Output truncated]";
+
+/// Once the conversation has more than `most` tokens, drops its oldest messages until it has at most `target`, as far
+/// as that can be done without touching the newest `keep` messages or the request that the run is about, or parting a
+/// call from its results. A target well below the limit keeps the rest stable for the provider's prompt cache.
+///
+/// Returns whether anything was dropped.
+pub(crate) fn trim(messages: &mut Messages, most: u64, target: u64, keep: usize) -> bool {
+    let total: u64 = messages.iter().map(|message| tokens(message)).sum();
+    if total <= most {
+        return false;
+    }
+    let mut excess = total.saturating_sub(target);
+    let tail = messages.len().saturating_sub(keep);
+    let request = request(messages);
+    let head = drop_head(messages, request.unwrap_or(0).min(tail), &mut excess);
+    let body = drop_body(messages, request.map_or(0, |at| at + 1), tail, &mut excess);
+    let mut at = 0..;
+    messages.retain(|_| at.next().is_none_or(|at| at >= head.end && !body.contains(&at)));
+    !head.is_empty() || !body.is_empty()
+}
+
+/// What to drop of the messages before the request: whole exchanges, since providers want a user's message first.
+fn drop_head(messages: &[Arc<Message>], before: usize, excess: &mut u64) -> Range<usize> {
+    let starts =
+        (0..=before).filter(|at| messages.get(*at).is_some_and(|message| message.role == Role::User));
+    let mut end = 0;
+    for start in starts {
+        *excess = excess.saturating_sub(sum(messages, end..start));
+        end = start;
+        if *excess == 0 {
+            break;
+        }
+    }
+    0..end
+}
+
+/// What to drop of the run's own turns.
+fn drop_body(messages: &[Arc<Message>], from: usize, tail: usize, excess: &mut u64) -> Range<usize> {
+    let mut end = from;
+    for group in groups(messages).into_iter().filter(|group| group.start >= from && group.end <= tail) {
+        if *excess == 0 {
+            break;
+        }
+        end = group.end;
+        *excess = excess.saturating_sub(sum(messages, group));
+    }
+    from..end
+}
+
+fn sum(messages: &[Arc<Message>], range: Range<usize>) -> u64 {
+    messages.get(range).unwrap_or_default().iter().map(|message| tokens(message)).sum()
+}
+
+/// Does what can be done when a model has refused the conversation as too long: drops all that [`trim`] may drop but
+/// the last exchange, down to `target` tokens, and cuts long results.
+pub(crate) fn shrink(messages: &mut Messages, target: u64) -> bool {
+    let trimmed = trim(messages, target, target, 1);
+    let mut cut = false;
+    for message in messages.iter_mut().filter(|message| message.parts.iter().any(is_long)) {
+        for part in &mut Arc::make_mut(message).parts {
+            if let Part::ToolResult(result) = part {
+                result.content = truncated(&result.content, SHRUNK_CHARS);
+                cut = true;
+            }
+        }
+    }
+    trimmed || cut
+}
+
+/// A text of at most so many characters; one that was cut says so.
+pub(crate) fn truncated(text: &str, chars: usize) -> String {
+    match text.char_indices().nth(chars) {
+        Some((cut, _)) if text.len() > chars => {
+            format!("{}\n\n{TRUNCATED}", text.get(..cut).unwrap_or_default())
+        }
+        _ => text.to_owned(),
+    }
+}
+
+fn is_long(part: &Part) -> bool {
+    // The mark that a cut leaves must not make the text long again.
+    matches!(part, Part::ToolResult(result) if result.content.len() > SHRUNK_CHARS + 2 * TRUNCATED.len()
+        && result.content.chars().count() > SHRUNK_CHARS + 2 * TRUNCATED.len())
+}
+
+/// About how many tokens a message has.
+fn tokens(message: &Message) -> u64 {
+    let bytes: usize = message.parts.iter().map(part_bytes).sum();
+    MESSAGE_TOKENS + u64::try_from(bytes).unwrap_or(u64::MAX) / TOKEN_BYTES
+}
+
+fn part_bytes(part: &Part) -> usize {
+    match part {
+        Part::Text { text } => text.len(),
+        Part::Reasoning { text, signature } => text.len() + signature.as_ref().map_or(0, String::len),
+        Part::ToolCall(call) => call.name.len() + call.arguments.len(),
+        Part::ToolResult(result) => result.content.len(),
+        Part::Provider { block, .. } => block.to_string().len(),
+    }
+}
+
+/// The messages in pieces that must stay together: one message and the results that follow it.
+fn groups(messages: &[Arc<Message>]) -> Vec<Range<usize>> {
+    let mut groups: Vec<Range<usize>> = Vec::new();
+    for (at, message) in messages.iter().enumerate() {
+        match groups.last_mut() {
+            Some(group) if message.role == Role::Tool => group.end = at + 1,
+            _ => groups.push(at..at + 1),
+        }
+    }
+    groups
+}

@@ -1,0 +1,112 @@
+//! The calls that are under way, from their start until all of them have a result.
+
+use std::sync::Arc;
+
+use caipe_model::{Message, ToolResult};
+
+use crate::effects::Effects;
+use crate::event::{EventKind, Outcome};
+use crate::io::{Effect, Resume, ToolOutput};
+use crate::plan::PlanCause;
+use crate::state::{AnswerMode, CallKind, CallStatus, PendingCall, Phase, RunState};
+
+use super::endings::{ending, finish_call};
+use super::{route, turn};
+
+/// Starts what is ready; the plan is told first, so that every start finds its step.
+pub(super) fn start_ready(state: &mut RunState, out: &mut Effects) {
+    for call in state.calls.iter().filter(|call| matches!(call.status, CallStatus::Ready)) {
+        if let CallKind::Delegation { agent } = &call.kind {
+            state.plan.delegate(&call.id, agent, route::prompt(call.arguments()));
+        }
+    }
+    tell_plan(state, PlanCause::Delegation, out);
+    let mut effects = Vec::new();
+    for call in state.calls.iter_mut().filter(|call| matches!(call.status, CallStatus::Ready)) {
+        *state.counters.calls.entry(call.name.clone()).or_default() += 1;
+        call.status = CallStatus::Running;
+        let (id, tool) = (call.id.clone(), call.name.clone());
+        out.emit(match &call.kind {
+            CallKind::Delegation { agent } => EventKind::DelegationStarted { call: id, agent: agent.clone() },
+            _ => EventKind::ToolStarted { call: id, tool },
+        });
+        effects.push(perform(call, None));
+    }
+    out.extend(effects);
+}
+
+/// The effect that makes the edge work on a call.
+pub(super) fn perform(call: &PendingCall, resume: Option<Resume>) -> Effect {
+    match &call.kind {
+        CallKind::Delegation { agent } => Effect::Delegate {
+            call: call.id.clone(),
+            agent: agent.clone(),
+            prompt: route::prompt(call.arguments()).to_owned(),
+            resume,
+        },
+        _ => Effect::CallTool {
+            call: call.id.clone(),
+            tool: call.name.clone(),
+            arguments: call.arguments.clone(),
+        },
+    }
+}
+
+/// Takes the result of a tool.
+pub(super) fn tool_finished(state: &mut RunState, id: &str, output: &ToolOutput, out: &mut Effects) {
+    if state.phase != Phase::Calls {
+        return;
+    }
+    let chars = state.abilities.limits.tool_output_chars;
+    let running = |call: &&mut PendingCall| {
+        call.id == id && call.kind == CallKind::Tool && call.status == CallStatus::Running
+    };
+    let Some(call) = state.calls.iter_mut().find(running) else { return };
+    let said = if output.is_error { Err(output.content.clone()) } else { Ok(output.content.clone()) };
+    finish_call(call, ending(&said), said, chars, out);
+    settle(state, out);
+}
+
+/// Goes on once nothing is under way any more: with the model, or with the human that is waited for.
+pub(super) fn settle(state: &mut RunState, out: &mut Effects) {
+    if state.calls.iter().any(|call| call.status.is_open()) {
+        return;
+    }
+    if state.calls.iter().any(|call| matches!(call.status, CallStatus::Waiting { .. })) {
+        return suspend(state, out);
+    }
+    conclude_round(state);
+    turn::ask(state, out);
+}
+
+/// Stops the run until a human has answered all that waits.
+pub(super) fn suspend(state: &mut RunState, out: &mut Effects) {
+    state.phase = Phase::Waiting;
+    for call in &state.calls {
+        if let CallStatus::Waiting { form, .. } = &call.status {
+            out.emit(EventKind::InputRequired { form: form.clone() });
+        }
+    }
+    out.emit(EventKind::Finished { outcome: Outcome::InputRequired });
+    out.push(Effect::Finish);
+}
+
+/// Puts the results of the round into the conversation, in the order in which the model asked.
+pub(super) fn conclude_round(state: &mut RunState) {
+    let results: Vec<ToolResult> = std::mem::take(&mut state.calls)
+        .into_iter()
+        .filter_map(|call| if let CallStatus::Done { result } = call.status { Some(result) } else { None })
+        .collect();
+    if !results.is_empty() {
+        state.messages.push(Arc::new(Message::results(results)));
+    }
+}
+
+/// Tells the plan if it has changed and is this agent's to tell.
+pub(super) fn tell_plan(state: &mut RunState, cause: PlanCause, out: &mut Effects) {
+    if state.abilities.answer != AnswerMode::Plain
+        && let Some(plan) = state.plan.news(cause)
+    {
+        out.emit(plan);
+    }
+}

@@ -1,0 +1,100 @@
+//! News of a delegation.
+
+use crate::conversation::truncated;
+use crate::effects::Effects;
+use crate::event::CallEnd;
+use crate::form::Form;
+use crate::io::{DelegateUpdate, DelegationOutcome, Effect};
+use crate::plan::PlanCause;
+use crate::state::{AgentAnswer, AgentName, CallKind, CallStatus, PendingCall, Phase, RunState};
+
+use super::{calls, endings};
+
+/// Takes news of a delegation that is under way.
+pub(super) fn update(state: &mut RunState, id: &str, update: DelegateUpdate, out: &mut Effects) {
+    if !matches!(state.phase, Phase::Calls | Phase::Waiting) {
+        return;
+    }
+    let over = state.phase == Phase::Waiting;
+    let Some((call, agent)) = under_way(state, id) else { return };
+    match update {
+        // A run that waits is over for whoever watches, but where its agents stand must still be kept.
+        DelegateUpdate::Accepted { task, context } => {
+            *place(&mut call.status) = CallStatus::Remote { task, context }
+        }
+        DelegateUpdate::Checkpoint { frame } => *place(&mut call.status) = CallStatus::Nested { frame },
+        _ if over => {}
+        DelegateUpdate::Event { event } => out.push(Effect::Emit(event.within(&agent))),
+        DelegateUpdate::Asks { form } => {
+            ask(call, form);
+            calls::settle(state, out);
+        }
+        DelegateUpdate::Finished { outcome } => {
+            finish(state, id, agent, outcome, out);
+            calls::settle(state, out);
+        }
+    }
+}
+
+fn under_way<'a>(state: &'a mut RunState, id: &str) -> Option<(&'a mut PendingCall, AgentName)> {
+    let call = state.calls.iter_mut().find(|call| call.id == id && call.status.is_started())?;
+    let CallKind::Delegation { agent } = &call.kind else { return None };
+    let agent = agent.clone();
+    Some((call, agent))
+}
+
+/// Where the agent stands, whether it waits or not.
+fn place(status: &mut CallStatus) -> &mut CallStatus {
+    match status {
+        CallStatus::Waiting { then, .. } => place(then),
+        status => status,
+    }
+}
+
+/// The agent asks. If it asks several things, they become one form: one decision answers all of them.
+fn ask(call: &mut PendingCall, form: Form) {
+    match &mut call.status {
+        CallStatus::Waiting { form: known, .. } => merge(known, form),
+        status => {
+            let then = Box::new(std::mem::replace(status, CallStatus::Ready));
+            *status = CallStatus::Waiting { form, then };
+        }
+    }
+}
+
+fn merge(known: &mut Form, more: Form) {
+    if *known == more {
+        return;
+    }
+    if !more.description.is_empty() {
+        known.description = format!("{}\n\n{}", known.description, more.description);
+    }
+    for field in more.fields {
+        if known.fields.iter().all(|known| known.field_name != field.field_name) {
+            known.fields.push(field);
+        }
+    }
+}
+
+fn finish(state: &mut RunState, id: &str, agent: AgentName, outcome: DelegationOutcome, out: &mut Effects) {
+    let chars = state.abilities.limits.tool_output_chars;
+    let (end, text, said) = match outcome {
+        DelegationOutcome::Completed { text } => (CallEnd::Completed, text.clone(), Ok(text)),
+        DelegationOutcome::Failed { reason } => {
+            (CallEnd::Failed, reason.clone(), Err(format!("ERROR: {reason}")))
+        }
+        DelegationOutcome::Canceled => {
+            let reason = format!("The agent {agent} was stopped before it had an answer.");
+            (CallEnd::Canceled, reason.clone(), Err(reason))
+        }
+    };
+    if end == CallEnd::Completed && !text.trim().is_empty() {
+        state.answers.push(AgentAnswer { agent, text: truncated(&text, chars) });
+    }
+    if let Some(call) = state.calls.iter_mut().find(|call| call.id == id) {
+        endings::tell_end(call, end, &text, out);
+        endings::close(call, said, chars);
+    }
+    state.plan.end_task(id, end == CallEnd::Completed);
+    calls::tell_plan(state, PlanCause::TaskCompleted, out);
+}

@@ -1,0 +1,84 @@
+//! How calls end: each has exactly one result, and each start that was told exactly one end.
+
+use caipe_model::ToolResult;
+
+use crate::conversation::{TRUNCATED, truncated};
+use crate::effects::Effects;
+use crate::event::{CallEnd, EventKind};
+use crate::io::Effect;
+use crate::state::{CallKind, CallStatus, PendingCall, RunState};
+
+/// Most characters of a result that an event shows (`MAX_TOOL_OUTPUT_LENGTH`).
+const SHOWN_CHARS: usize = 2000;
+
+/// Ends those of the calls without a result that are meant, and stops what runs for them.
+pub(super) fn stop(
+    state: &mut RunState,
+    meant: impl Fn(&PendingCall) -> bool,
+    end: CallEnd,
+    why: impl Fn(&PendingCall) -> String,
+    out: &mut Effects,
+) {
+    let mut aborted = Vec::new();
+    for call in
+        state.calls.iter_mut().filter(|call| !matches!(call.status, CallStatus::Done { .. }) && meant(call))
+    {
+        let why = why(call);
+        if call.status.is_started() {
+            aborted.push(call.id.clone());
+            tell_end(call, end, &why, out);
+        }
+        close(call, Err(why), usize::MAX);
+    }
+    if !aborted.is_empty() {
+        out.push(Effect::Abort { calls: aborted });
+    }
+}
+
+/// Ends a call that was started: the end is told, and the result waits for its siblings.
+pub(super) fn finish_call(
+    call: &mut PendingCall,
+    end: CallEnd,
+    said: Result<String, String>,
+    chars: usize,
+    out: &mut Effects,
+) {
+    let (Ok(text) | Err(text)) = &said;
+    tell_end(call, end, text, out);
+    close(call, said, chars);
+}
+
+/// Tells how a call ended.
+pub(super) fn tell_end(call: &PendingCall, end: CallEnd, text: &str, out: &mut Effects) {
+    let id = call.id.clone();
+    out.emit(match &call.kind {
+        CallKind::Delegation { agent } => {
+            EventKind::DelegationFinished { call: id, agent: agent.clone(), end, text: text.to_owned() }
+        }
+        _ => EventKind::ToolFinished { call: id, tool: call.name.clone(), end, output: Some(shown(text)) },
+    });
+}
+
+/// What an event shows of a result.
+fn shown(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_CHARS) {
+        Some((cut, _)) => format!("{}...\n{TRUNCATED}", text.get(..cut).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+/// Gives a call its result without telling anybody.
+pub(super) fn close(call: &mut PendingCall, said: Result<String, String>, chars: usize) {
+    let is_error = said.is_err();
+    let text = match said {
+        Ok(text) if text.trim().is_empty() => "(no output)".to_owned(),
+        Ok(text) | Err(text) => truncated(&text, chars),
+    };
+    call.status =
+        CallStatus::Done { result: ToolResult { call_id: call.id.clone(), content: text, is_error } };
+}
+
+/// How a call ended that says this.
+pub(super) const fn ending(said: &Result<String, String>) -> CallEnd {
+    if said.is_ok() { CallEnd::Completed } else { CallEnd::Failed }
+}

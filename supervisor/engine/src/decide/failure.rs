@@ -1,0 +1,47 @@
+//! A model turn that failed.
+
+use caipe_model::ModelErrorKind;
+
+use crate::conversation;
+use crate::effects::Effects;
+use crate::io::ModelFailure;
+use crate::state::{Phase, RunState};
+
+use super::{finish, turn};
+
+/// Tries again where that can help, else gets an answer from what was gathered, else ends the run.
+pub(super) fn failed(state: &mut RunState, turn: u32, error: &ModelFailure, out: &mut Effects) {
+    if state.phase != (Phase::Model { turn }) {
+        return;
+    }
+    if can_try_again(state, error.kind) {
+        state.text.void(out);
+        turn::ask_again(state, out);
+    } else if error.kind == ModelErrorKind::Auth {
+        // No turn can succeed with this key, not even a last one.
+        finish::failed(state, &error.message, out);
+    } else if state.guards.last_turn {
+        finish::cut_short(state, &error.message, out);
+    } else if conversation::has_results(&state.messages) {
+        state.text.void(out);
+        turn::ask_for_last_answer(state, Some(&error.message), out);
+    } else {
+        finish::failed(state, &error.message, out);
+    }
+}
+
+/// Whether the same turn may go better, now or after making the conversation smaller; once each.
+fn can_try_again(state: &mut RunState, kind: ModelErrorKind) -> bool {
+    match kind {
+        // The model layer tries again only what has not begun to answer.
+        ModelErrorKind::Truncated | ModelErrorKind::Transport => {
+            !std::mem::replace(&mut state.guards.retried, true)
+        }
+        ModelErrorKind::ContextOverflow if !state.guards.trimmed => {
+            state.guards.trimmed = true;
+            let (most, _) = turn::budget(state);
+            conversation::shrink(&mut state.messages, most / 2)
+        }
+        _ => false,
+    }
+}

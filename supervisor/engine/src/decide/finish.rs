@@ -1,0 +1,138 @@
+//! How a run ends, and with which words (upstream contract 3.6).
+
+use std::sync::Arc;
+
+use caipe_model::{Message, ToolCall, ToolResult};
+
+use crate::conversation;
+use crate::effects::Effects;
+use crate::event::{AnswerOrigin, EventKind, Outcome, TextRole};
+use crate::io::Effect;
+use crate::state::{AnswerMode, Phase, RunState};
+use crate::text::after_marker;
+use crate::tools::response::Response;
+
+use super::{calls, route};
+
+/// The model gave its final answer by the response tool; a round of calls is under way.
+pub(super) fn responded(state: &mut RunState, response: Response, out: &mut Effects) {
+    let text = match response.content {
+        empty if empty.trim().is_empty() => gathered(state).unwrap_or_default(),
+        content => content,
+    };
+    state.text.conclude(&text, out);
+    if response.question.is_some() {
+        return calls::settle(state, out);
+    }
+    calls::conclude_round(state);
+    complete(state, text, AnswerOrigin::Structured, out);
+}
+
+/// The model's turn has text and no calls: that is the answer.
+pub(super) fn answered(state: &mut RunState, said: &str, out: &mut Effects) {
+    let marked = match state.abilities.answer {
+        AnswerMode::Marker => after_marker(said).filter(|answer| !answer.trim().is_empty()),
+        _ => None,
+    };
+    match marked {
+        Some(answer) => complete(state, answer.to_owned(), AnswerOrigin::Marked, out),
+        None => complete(state, said.to_owned(), spoken(state), out),
+    }
+}
+
+/// The last turn is over: whatever it said is the answer.
+pub(super) fn last_answer(state: &mut RunState, requests: &[ToolCall], said: &str, out: &mut Effects) {
+    refuse(state, requests);
+    let response = requests.iter().find(|call| route::responds(&state.abilities, &call.name));
+    let response = response
+        .and_then(|call| route::parse(call).ok())
+        .map(|arguments| Response::parse(&arguments).content);
+    match response.filter(|content| !content.trim().is_empty()) {
+        Some(content) => {
+            state.text.conclude(&content, out);
+            complete(state, content, AnswerOrigin::Structured, out);
+        }
+        None if said.trim().is_empty() => cut_short(state, "the model gave no answer", out),
+        None => answered(state, said, out),
+    }
+}
+
+/// The calls of a turn that was offered no tools get their results nevertheless.
+fn refuse(state: &mut RunState, requests: &[ToolCall]) {
+    let result = |call: &ToolCall| ToolResult {
+        call_id: call.id.clone(),
+        content: "Not run: the run was at its end.".to_owned(),
+        is_error: true,
+    };
+    if !requests.is_empty() {
+        state.messages.push(Arc::new(Message::results(requests.iter().map(result))));
+    }
+}
+
+/// Nothing more can be had from the model: the run ends with what there is, and says so.
+pub(super) fn cut_short(state: &mut RunState, cause: &str, out: &mut Effects) {
+    state.text.complete("", false, out);
+    let spoken = state.text.so_far();
+    let apology = format!(
+        "I ran into an issue while processing your request: {}. Please ask me to continue or try your question again.",
+        cause.trim_end_matches('.')
+    );
+    if !spoken.is_empty() {
+        let text = format!("{}\n\n{apology}", after_marker(spoken).unwrap_or(spoken));
+        out.text(TextRole::Answer, format!("\n\n{apology}"));
+        complete(state, text, AnswerOrigin::Partial, out);
+    } else if let Some(gathered) = gathered(state) {
+        let text = format!("{apology}\n\nThis is what was gathered so far:\n\n{gathered}");
+        out.text(TextRole::Answer, text.clone());
+        complete(state, text, AnswerOrigin::Partial, out);
+    } else {
+        failed(state, cause, out);
+    }
+}
+
+/// The run has nothing to show.
+pub(super) fn failed(state: &mut RunState, cause: &str, out: &mut Effects) {
+    end(state, Outcome::Failed { reason: format!("Agent execution failed: {cause}") }, out);
+}
+
+/// Ends the run; calls that are still open must have been stopped.
+pub(super) fn end(state: &mut RunState, outcome: Outcome, out: &mut Effects) {
+    calls::conclude_round(state);
+    conversation::withdraw_last_word(&mut state.messages);
+    conversation::repair(&mut state.messages);
+    state.phase = Phase::Idle;
+    out.emit(EventKind::Finished { outcome });
+    out.push(Effect::Finish);
+}
+
+fn complete(state: &mut RunState, text: String, origin: AnswerOrigin, out: &mut Effects) {
+    // What was cut short is not done, whatever the last plan said.
+    if origin != AnswerOrigin::Partial
+        && state.abilities.answer != AnswerMode::Plain
+        && let Some(plan) = state.plan.close()
+    {
+        out.emit(plan);
+    }
+    end(state, Outcome::Completed { text, origin }, out);
+}
+
+/// The origin of what the model just said.
+fn spoken(state: &RunState) -> AnswerOrigin {
+    if state.answers.len() > 1 { AnswerOrigin::Synthesis } else { AnswerOrigin::Model }
+}
+
+/// The words of the agents that were asked, or else what the model said on the way.
+fn gathered(state: &RunState) -> Option<String> {
+    let text = match state.answers.as_slice() {
+        [] => conversation::said(&state.messages),
+        [only] => after_marker(&only.text).unwrap_or(&only.text).to_owned(),
+        several => several
+            .iter()
+            .map(|answer| {
+                format!("**{}**\n\n{}", answer.agent, after_marker(&answer.text).unwrap_or(&answer.text))
+            })
+            .collect::<Vec<_>>()
+            .join("\n\n"),
+    };
+    (!text.trim().is_empty()).then_some(text)
+}

@@ -1,0 +1,53 @@
+//! A message begins a run.
+
+use std::sync::Arc;
+
+use caipe_model::Message;
+
+use crate::conversation;
+use crate::effects::Effects;
+use crate::event::CallEnd;
+use crate::plan::Plan;
+use crate::state::{Abilities, CallKind, Counters, Guards, PendingCall, Phase, RunState};
+use crate::text::AnswerText;
+
+use super::{calls, endings, turn};
+
+/// What the model reads of a form that the user did not fill in.
+const UNANSWERED: &str = "The form was not submitted: the user went on with the next message instead.";
+
+/// What the model reads of a call that was never approved.
+const UNAPPROVED: &str = "Not run: the user did not approve it and went on with the next message instead.";
+
+/// Begins a run, unless one is under way.
+pub(super) fn begin(state: &mut RunState, message: Arc<Message>, abilities: Abilities, out: &mut Effects) {
+    match state.phase {
+        Phase::Idle => {}
+        Phase::Waiting => give_up_waiting(state, out),
+        Phase::Model { .. } | Phase::Calls => return,
+    }
+    state.abilities = abilities;
+    state.plan = Plan::default();
+    state.text = AnswerText::default();
+    state.answers.clear();
+    // Turns keep their numbers, so that a late piece of an old one never fits a new one.
+    state.counters = Counters { turns: state.counters.turns, ..Counters::default() };
+    state.guards = Guards::default();
+    conversation::repair(&mut state.messages);
+    state.messages.push(message);
+    turn::ask(state, out);
+}
+
+/// Ends what waits for the user, who has something else to say.
+fn give_up_waiting(state: &mut RunState, out: &mut Effects) {
+    endings::stop(state, |_| true, CallEnd::Canceled, |call| unanswered(call).to_owned(), out);
+    calls::conclude_round(state);
+}
+
+fn unanswered(call: &PendingCall) -> &'static str {
+    match call.kind {
+        CallKind::Ask => UNANSWERED,
+        CallKind::Delegation { .. } if call.status.is_started() => UNANSWERED,
+        _ => UNAPPROVED,
+    }
+}

@@ -1,0 +1,79 @@
+//! What the model says.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use caipe_model::{Completion, FinishReason, Message, Part, ToolCall};
+
+use crate::effects::Effects;
+use crate::io::ModelDelta;
+use crate::state::{Phase, RunState};
+use crate::tools::is_response;
+
+use super::{finish, round, turn};
+
+/// Takes a piece of the turn under way.
+pub(super) fn delta(state: &mut RunState, turn: u32, delta: ModelDelta, out: &mut Effects) {
+    if state.phase != (Phase::Model { turn }) {
+        return;
+    }
+    match delta {
+        ModelDelta::Text { text } => state.text.push(text, out),
+        ModelDelta::CallStart { id, name } => state.text.begin_call(&id, is_response(&name), out),
+        ModelDelta::CallArguments { id, text } => state.text.push_arguments(&id, &text, out),
+    }
+}
+
+/// Takes the complete turn: its calls are started, or else the run ends.
+pub(super) fn finished(state: &mut RunState, turn: u32, completion: Completion, out: &mut Effects) {
+    if state.phase != (Phase::Model { turn }) {
+        return;
+    }
+    let Completion { mut message, reason, usage, .. } = completion;
+    state.counters.usage += usage;
+    // A turn went well: the next trouble is a new one. Steps bound how often that can be.
+    (state.guards.trimmed, state.guards.retried) = (false, false);
+    name_calls(state, &mut message);
+    let calls: Vec<ToolCall> = message.tool_calls().cloned().collect();
+    let said = message.plain_text();
+    state.text.complete(&said, !calls.is_empty(), out);
+    if !calls.is_empty() || !said.trim().is_empty() {
+        state.messages.push(Arc::new(message));
+    }
+    if state.guards.last_turn {
+        finish::last_answer(state, &calls, &said, out);
+    } else if !calls.is_empty() {
+        state.counters.empty_turns = 0;
+        round::begin(state, calls, reason == FinishReason::Length, out);
+    } else if said.trim().is_empty() {
+        empty_turn(state, out);
+    } else {
+        finish::answered(state, &said, out);
+    }
+}
+
+/// The model said nothing: it gets another chance, a few times.
+fn empty_turn(state: &mut RunState, out: &mut Effects) {
+    state.counters.empty_turns += 1;
+    if state.counters.empty_turns >= state.abilities.limits.empty_turns {
+        turn::ask_for_last_answer(state, Some("the model said nothing, several times"), out);
+    } else {
+        turn::ask(state, out);
+    }
+}
+
+/// Makes the ids of the calls unique in the conversation. Some models number the calls of each turn anew, or give
+/// no ids; a result could then be taken for that of another call.
+fn name_calls(state: &RunState, message: &mut Message) {
+    let mut known: HashSet<String> =
+        state.messages.iter().flat_map(|message| message.tool_calls()).map(|call| call.id.clone()).collect();
+    let mut next = 0_usize;
+    for part in &mut message.parts {
+        let Part::ToolCall(call) = part else { continue };
+        while call.id.is_empty() || known.contains(&call.id) {
+            call.id = format!("call_{}_{next}", state.counters.turns);
+            next += 1;
+        }
+        known.insert(call.id.clone());
+    }
+}

@@ -1,0 +1,140 @@
+//! What a call of the model is: who answers it, or why nobody can.
+
+use caipe_model::ToolCall;
+use serde_json::{Map, Value};
+
+use crate::form::{ASK_TOOL, Form};
+use crate::state::{Abilities, AgentName, AnswerMode, CallKind};
+use crate::tools::{
+    FILE_TOOLS, TASK_TOOL, TODO_TOOL, ask, builtin_tools, glob, is_edge_tool, is_response, offers_files,
+};
+
+/// Most names that an error lists.
+const MOST_LISTED: usize = 50;
+
+/// Most characters of a name that the model made up, in an error.
+const NAME_CHARS: usize = 80;
+
+/// What is to be done with a call.
+#[derive(Debug, PartialEq)]
+pub(super) enum Route {
+    /// It is the final answer.
+    Respond(Map<String, Value>),
+    /// It is a new to-do list.
+    Todos(Map<String, Value>),
+    /// It works on the virtual files.
+    Files(Map<String, Value>),
+    /// The edge or an agent answers it.
+    Start { kind: CallKind, arguments: Map<String, Value>, approval: Option<Form> },
+    /// A human answers it.
+    Ask { arguments: Map<String, Value>, form: Form },
+    /// Nobody can; this is what the model is told.
+    Refuse(String),
+}
+
+/// Decides what is to be done with a call.
+pub(super) fn route(abilities: &Abilities, call: &ToolCall) -> Route {
+    parse(call).and_then(|arguments| choose(abilities, &call.name, arguments)).unwrap_or_else(Route::Refuse)
+}
+
+fn choose(abilities: &Abilities, name: &str, arguments: Map<String, Value>) -> Result<Route, String> {
+    Ok(match name {
+        _ if responds(abilities, name) => Route::Respond(arguments),
+        TODO_TOOL => Route::Todos(arguments),
+        TASK_TOOL if !abilities.agents.is_empty() => {
+            let kind = CallKind::Delegation { agent: delegate(abilities, &arguments)? };
+            start(abilities, name, kind, arguments)
+        }
+        ASK_TOOL if abilities.forms => Route::Ask { form: ask::form(&arguments)?, arguments },
+        _ if abilities.tools.contains(name) || is_edge_tool(name) => {
+            start(abilities, name, CallKind::Tool, arguments)
+        }
+        _ if FILE_TOOLS.contains(&name) && offers_files(abilities) => Route::Files(arguments),
+        _ => return Err(unknown_tool(abilities, name)),
+    })
+}
+
+fn start(abilities: &Abilities, name: &str, kind: CallKind, arguments: Map<String, Value>) -> Route {
+    let approval = needs_approval(abilities, name).then(|| Form {
+        action: name.to_owned(),
+        arguments: Value::Object(arguments.clone()),
+        title: format!("Approve {name}?"),
+        description: format!("The agent wants to call {name}."),
+        fields: Vec::new(),
+    });
+    Route::Start { kind, arguments, approval }
+}
+
+/// Whether a call is the final answer.
+pub(super) fn responds(abilities: &Abilities, name: &str) -> bool {
+    abilities.answer == AnswerMode::Structured && is_response(name)
+}
+
+/// Whether a call is answered at once, from the state alone.
+pub(super) fn is_immediate(abilities: &Abilities, name: &str) -> bool {
+    responds(abilities, name)
+        || name == TODO_TOOL
+        || (FILE_TOOLS.contains(&name) && !abilities.tools.contains(name) && offers_files(abilities))
+}
+
+fn needs_approval(abilities: &Abilities, name: &str) -> bool {
+    abilities.require_approval.iter().any(|pattern| glob::name_matches(pattern, name))
+}
+
+/// The arguments as an object; a call without any has an empty one.
+pub(super) fn parse(call: &ToolCall) -> Result<Map<String, Value>, String> {
+    let text = if call.arguments.trim().is_empty() { "{}" } else { &call.arguments };
+    let problem = match serde_json::from_str(text) {
+        Ok(Value::Object(arguments)) => return Ok(arguments),
+        Ok(_) => "they are not an object".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    let name = short(&call.name);
+    Err(format!("failed to read the arguments of {name}: {problem}. Call it again with one JSON object."))
+}
+
+/// The agent that a delegation names; it must have something to do, too.
+pub(super) fn delegate(abilities: &Abilities, arguments: &Map<String, Value>) -> Result<AgentName, String> {
+    let known = || listed(abilities.agents.iter().map(AgentName::as_str));
+    let Some(name) = arguments.get("subagent_type").and_then(Value::as_str) else {
+        return Err(format!("failed to hand over the task: give \"subagent_type\", one of: {}.", known()));
+    };
+    let agent = AgentName::new(name);
+    if !abilities.agents.contains(&agent) {
+        return Err(format!(
+            "failed to hand over the task: there is no agent {}. There are: {}.",
+            short(name),
+            known()
+        ));
+    }
+    if prompt(arguments).is_empty() {
+        return Err("failed to hand over the task: give \"description\", what the agent shall do.".to_owned());
+    }
+    Ok(agent)
+}
+
+/// What an agent is asked to do.
+pub(super) fn prompt(arguments: &Map<String, Value>) -> &str {
+    ["description", "prompt"].iter().find_map(|key| arguments.get(*key)?.as_str()).unwrap_or_default().trim()
+}
+
+fn unknown_tool(abilities: &Abilities, name: &str) -> String {
+    let builtin = builtin_tools(abilities);
+    let names =
+        abilities.tools.iter().map(String::as_str).chain(builtin.iter().map(|spec| spec.name.as_str()));
+    format!("failed to call {}: there is no such tool. There are: {}.", short(name), listed(names))
+}
+
+fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = names.collect();
+    let shown = names.iter().take(MOST_LISTED).copied().collect::<Vec<_>>().join(", ");
+    match names.len() {
+        0 => "none".to_owned(),
+        count if count > MOST_LISTED => format!("{shown} and {} more", count - MOST_LISTED),
+        _ => shown,
+    }
+}
+
+fn short(name: &str) -> String {
+    format!("{:?}", name.chars().take(NAME_CHARS).collect::<String>())
+}

@@ -1,0 +1,65 @@
+//! Asking the model.
+
+use crate::conversation;
+use crate::effects::Effects;
+use crate::io::Effect;
+use crate::state::{Phase, RunState};
+
+use super::finish;
+
+/// The share of the context that the conversation may fill, and the one it is trimmed to, in percent.
+const FILL: (u64, u64) = (80, 60);
+
+/// What the description of a tool costs, and of how many tools it is reckoned (upstream contract 3.8).
+const TOOL_TOKENS: u64 = 500;
+const MOST_TOOLS: usize = 50;
+
+/// Asks the model to go on, or for its last answer where the run has no step left.
+pub(super) fn ask(state: &mut RunState, out: &mut Effects) {
+    if steps_left(state) {
+        state.counters.steps += 1;
+        call_model(state, true, out);
+    } else {
+        ask_for_last_answer(state, None, out);
+    }
+}
+
+/// Asks the model for an answer from what it has, with no tools; there is only one such turn in a run.
+pub(super) fn ask_for_last_answer(state: &mut RunState, cause: Option<&str>, out: &mut Effects) {
+    if state.guards.last_turn {
+        return finish::cut_short(state, cause.unwrap_or("the limit of steps is reached"), out);
+    }
+    state.guards.last_turn = true;
+    conversation::repair(&mut state.messages);
+    state.messages.push(conversation::last_word(cause));
+    call_model(state, false, out);
+}
+
+/// Asks the same once more, after a turn that failed or was lost; that is no new step.
+pub(super) fn ask_again(state: &mut RunState, out: &mut Effects) {
+    call_model(state, !state.guards.last_turn, out);
+}
+
+/// Whether one more step is allowed.
+pub(super) const fn steps_left(state: &RunState) -> bool {
+    state.counters.steps < state.abilities.limits.steps
+}
+
+/// Tokens that the conversation may have, at most and after trimming.
+pub(super) fn budget(state: &RunState) -> (u64, u64) {
+    let tools = u64::try_from(state.abilities.tools.len().min(MOST_TOOLS)).unwrap_or_default() * TOOL_TOKENS;
+    let share = |percent: u64| {
+        (state.abilities.limits.context_tokens.saturating_mul(percent) / 100).saturating_sub(tools)
+    };
+    (share(FILL.0), share(FILL.1))
+}
+
+fn call_model(state: &mut RunState, tools: bool, out: &mut Effects) {
+    let (most, target) = budget(state);
+    conversation::trim(&mut state.messages, most, target, state.abilities.limits.keep_messages);
+    state.counters.turns = state.counters.turns.wrapping_add(1);
+    state.text.begin_turn(state.abilities.answer, !tools);
+    let turn = state.counters.turns;
+    state.phase = Phase::Model { turn };
+    out.push(Effect::CallModel { turn, tools });
+}

@@ -1,0 +1,115 @@
+//! From to-do lists and tasks to the steps that are shown.
+
+use std::collections::HashMap;
+
+use sha2::{Digest, Sha256};
+
+use super::{Plan, PlanStep, PlanTask, StepStatus, Todo};
+
+/// Who does a step that names nobody.
+const NOBODY: &str = "Supervisor";
+
+impl Plan {
+    /// The steps of the newest to-do list, or else of the tasks (upstream contract 3.4).
+    ///
+    /// A step that was told to be completed or failed stays so. If this is the first plan and nothing is under
+    /// way in it, its first open step is.
+    pub(super) fn derive(&self) -> Vec<PlanStep> {
+        let mut steps = if self.todos.is_empty() {
+            numbered(self.tasks.iter().map(of_task))
+        } else {
+            numbered(self.todos.iter().map(of_todo))
+        };
+        for step in &mut steps {
+            let told = self.steps.iter().find(|told| told.step_id == step.step_id);
+            if let Some(told) = told.filter(|told| told.status.is_closed()) {
+                step.status = told.status;
+            }
+        }
+        let idle = steps.iter().all(|step| step.status != StepStatus::InProgress);
+        let first = steps.iter_mut().find(|step| step.status == StepStatus::Pending);
+        if let Some(first) = first.filter(|_| idle && !self.told) {
+            first.status = StepStatus::InProgress;
+        }
+        steps
+    }
+}
+
+impl StepStatus {
+    /// Whether nothing more will happen to the step.
+    pub(crate) const fn is_closed(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed)
+    }
+
+    /// The status of a step that stands for two entries of the same agent and title.
+    fn with(self, other: Self) -> Self {
+        match (self, other) {
+            _ if self == other => self,
+            (Self::Completed | Self::Failed, Self::Completed | Self::Failed) => Self::Failed,
+            _ => Self::InProgress,
+        }
+    }
+}
+
+/// Puts the steps in order and makes one of those with the same id.
+fn numbered(steps: impl Iterator<Item = PlanStep>) -> Vec<PlanStep> {
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut unique: Vec<PlanStep> = Vec::new();
+    for mut step in steps {
+        if let Some(twin) = places.get(&step.step_id).and_then(|place| unique.get_mut(*place)) {
+            twin.status = twin.status.with(step.status);
+            continue;
+        }
+        step.order = unique.len();
+        places.insert(step.step_id.clone(), step.order);
+        unique.push(step);
+    }
+    unique
+}
+
+fn of_task(task: &PlanTask) -> PlanStep {
+    step(&display_name(task.agent.as_str()), &task.title, task.status)
+}
+
+fn of_todo(todo: &Todo) -> PlanStep {
+    let (agent, title) = split_agent(&todo.content).unwrap_or((NOBODY, &todo.content));
+    step(agent, title, todo.status)
+}
+
+fn step(agent: &str, title: &str, status: StepStatus) -> PlanStep {
+    let (agent, title) = (agent.trim(), title.trim());
+    PlanStep {
+        step_id: step_id(agent, title),
+        title: title.to_owned(),
+        agent: agent.to_owned(),
+        status,
+        order: 0,
+    }
+}
+
+/// The two parts of `[Agent] title`.
+fn split_agent(content: &str) -> Option<(&str, &str)> {
+    let (agent, title) = content.trim_start().strip_prefix('[')?.split_once(']')?;
+    (!agent.trim().is_empty() && !title.trim().is_empty()).then_some((agent, title))
+}
+
+/// The id under which a step is known on the wire, the same in every version of a plan.
+pub(super) fn step_id(agent: &str, title: &str) -> String {
+    let hash = Sha256::digest(format!("{}::{}", agent.trim().to_lowercase(), title.trim()));
+    hash.iter().take(6).fold("step-".to_owned(), |id, byte| id + &format!("{byte:02x}"))
+}
+
+/// A name for display: every letter that does not follow a letter is a capital, the others are small.
+fn display_name(name: &str) -> String {
+    let mut shown = String::with_capacity(name.len());
+    let mut after_letter = false;
+    for c in name.chars() {
+        if after_letter {
+            shown.extend(c.to_lowercase());
+        } else {
+            shown.extend(c.to_uppercase());
+        }
+        after_letter = c.is_alphabetic();
+    }
+    shown
+}

@@ -1,0 +1,91 @@
+//! How a plan changes in the course of a run.
+
+use crate::event::EventKind;
+use crate::state::{AgentName, CallId};
+
+use super::{Plan, PlanCause, PlanTask, StepStatus, Todo};
+
+/// Most characters of a task's description that its step shows.
+const TITLE_CHARS: usize = 120;
+
+/// An entry of the to-do list that changed its status.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum TodoChange {
+    /// It began.
+    Started(String),
+    /// It is done.
+    Finished(String),
+}
+
+impl Plan {
+    /// Takes the model's new to-do list, sorted by numeric id, and says which entries began or ended with it.
+    pub(crate) fn write(&mut self, mut todos: Vec<Todo>) -> Vec<TodoChange> {
+        todos.sort_by_key(|todo| todo.id.parse::<u64>().unwrap_or(u64::MAX));
+        let changes = todos.iter().filter_map(|todo| self.change(todo)).collect();
+        self.todos = todos;
+        changes
+    }
+
+    /// Takes note of a task that is handed to an agent.
+    pub(crate) fn delegate(&mut self, call: &CallId, agent: &AgentName, description: &str) {
+        self.tasks.push(PlanTask {
+            call: call.clone(),
+            agent: agent.clone(),
+            title: title(description),
+            status: StepStatus::InProgress,
+        });
+    }
+
+    /// Takes note of how a task ended.
+    pub(crate) fn end_task(&mut self, call: &str, well: bool) {
+        if let Some(task) = self.tasks.iter_mut().find(|task| task.call == call) {
+            task.status = if well { StepStatus::Completed } else { StepStatus::Failed };
+        }
+    }
+
+    /// The plan as an event, if it has changed since it was last told.
+    pub(crate) fn news(&mut self, cause: PlanCause) -> Option<EventKind> {
+        let steps = self.derive();
+        if steps.is_empty() || steps == self.steps {
+            return None;
+        }
+        self.steps = steps;
+        Some(self.tell(cause))
+    }
+
+    /// Closes every open step and returns the last word on the plan, if there ever was a first.
+    pub(crate) fn close(&mut self) -> Option<EventKind> {
+        for step in &mut self.steps {
+            if !step.status.is_closed() {
+                step.status = StepStatus::Completed;
+            }
+        }
+        self.told.then(|| self.tell(PlanCause::Closing))
+    }
+
+    fn tell(&mut self, cause: PlanCause) -> EventKind {
+        let first = !std::mem::replace(&mut self.told, true);
+        EventKind::Plan { steps: self.steps.clone(), cause, first }
+    }
+
+    fn change(&self, todo: &Todo) -> Option<TodoChange> {
+        let same_text = || self.todos.iter().filter(|known| known.content == todo.content);
+        let before = same_text().find(|known| known.id == todo.id).or_else(|| same_text().next());
+        let before = before.map_or(StepStatus::Pending, |known| known.status);
+        match todo.status {
+            now if now == before => None,
+            StepStatus::InProgress => Some(TodoChange::Started(todo.content.clone())),
+            StepStatus::Completed => Some(TodoChange::Finished(todo.content.clone())),
+            _ => None,
+        }
+    }
+}
+
+/// The beginning of a description, on one line.
+fn title(description: &str) -> String {
+    let line = description.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(TITLE_CHARS) {
+        Some((cut, _)) => format!("{}...", line.get(..cut).unwrap_or_default()),
+        None => line,
+    }
+}

@@ -1,0 +1,43 @@
+//! Holding back the last partial word of a streamed answer, so that Markdown is not shown half.
+
+use serde::{Deserialize, Serialize};
+
+/// A word of more characters is told in parts.
+const LONGEST_HELD: usize = 80;
+
+/// The word that is not complete yet.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct WordHold {
+    held: String,
+}
+
+impl WordHold {
+    /// Takes the next piece and returns what may be told: all up to the last boundary, or everything once the
+    /// word grows too long.
+    pub(super) fn push(&mut self, piece: &str) -> String {
+        if let Some(at) = piece.rfind(is_boundary) {
+            let end = at + piece.get(at..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
+            let (whole, partial) = piece.split_at(end);
+            let told = std::mem::take(&mut self.held) + whole;
+            self.held.push_str(partial);
+            return told;
+        }
+        self.held.push_str(piece);
+        if self.held.len() > LONGEST_HELD && self.held.chars().count() > LONGEST_HELD {
+            self.flush()
+        } else {
+            String::new()
+        }
+    }
+
+    /// Lets go what is held back.
+    pub(super) fn flush(&mut self) -> String {
+        std::mem::take(&mut self.held)
+    }
+}
+
+/// The boundaries of upstream contract 3.6.
+fn is_boundary(c: char) -> bool {
+    c.is_whitespace() || ".,!?:;-)]}>*#/\\[({<\"'`".contains(c)
+}

@@ -1,0 +1,71 @@
+//! `CAIPEAgentResponse`: asking the user with a form (upstream contract 3.7).
+
+use serde_json::{Map, Value};
+
+use crate::form::{ASK_TOOL, Form, FormField};
+
+use super::response::{fields, plain};
+
+/// Most characters of one answer.
+const ANSWER_CHARS: usize = 20_000;
+
+/// Reads the form out of a call's arguments, or says to the model what is missing.
+pub(crate) fn form(arguments: &Map<String, Value>) -> Result<Form, String> {
+    let metadata = arguments.get("metadata").and_then(Value::as_object);
+    let fields = fields(metadata, false);
+    if fields.is_empty() {
+        return Err("ERROR: No input_fields provided. Call the tool again with metadata.input_fields, a list of objects \
+                    with field_name and field_description."
+            .to_owned());
+    }
+    let text = |key: &str| arguments.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    Ok(Form {
+        action: ASK_TOOL.to_owned(),
+        title: text("input_title"),
+        description: text("response"),
+        fields,
+        ..Form::default()
+    })
+}
+
+/// Puts what the user answered into the form and says it in the words that models were taught to look for.
+///
+/// A field that was left open holds what it held before, else its default.
+pub(crate) fn submitted(form: &Form, answers: &Map<String, Value>) -> Result<String, String> {
+    let value =
+        |field: &FormField| answer(answers.get(&field.field_name)).or_else(|| answer(field.value.as_ref()));
+    let value = |field: &FormField| value(field).or_else(|| answer(field.default_value.as_ref()));
+    let missing: Vec<&str> = form
+        .fields
+        .iter()
+        .filter(|field| field.required && value(field).is_none())
+        .map(|field| field.field_name.as_str())
+        .collect();
+    let extra = answers.iter().filter(|(name, _)| form.fields.iter().all(|field| field.field_name != **name));
+    let (required, optional): (Vec<_>, Vec<_>) = form.fields.iter().partition(|field| field.required);
+    let lines: Vec<String> = required
+        .into_iter()
+        .chain(optional)
+        .filter_map(|field| value(field).map(|value| line(&field.field_name, &value)))
+        .chain(extra.filter_map(|(name, value)| answer(Some(value)).map(|value| line(name, &value))))
+        .collect();
+    if lines.is_empty() {
+        return Err("Waiting for user input".to_owned());
+    }
+    if !missing.is_empty() {
+        let missing = missing.join(", ");
+        return Err(format!(
+            "ERROR: Missing required fields: {missing}. Keep calling {ASK_TOOL} until the user has provided them all."
+        ));
+    }
+    Ok(format!("USER_FORM_SUBMITTED\n{}", lines.join("\n")))
+}
+
+fn answer(value: Option<&Value>) -> Option<String> {
+    let text = value.filter(|value| !value.is_null()).map(plain)?;
+    (!text.trim().is_empty()).then(|| text.chars().take(ANSWER_CHARS).collect())
+}
+
+fn line(name: &str, value: &str) -> String {
+    format!("  {name}={value}")
+}

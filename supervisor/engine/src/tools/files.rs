@@ -1,0 +1,211 @@
+//! The virtual files of a conversation.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::glob::path_matches;
+
+/// The files of a conversation, by path.
+pub(crate) type Files = BTreeMap<String, String>;
+
+/// Most bytes of one file.
+const FILE_BYTES: usize = 1 << 20;
+
+/// Most bytes of all files of a conversation: they are saved with it, and stores limit what they take.
+const TOTAL_BYTES: usize = 4 << 20;
+
+/// Most bytes of a path.
+const PATH_BYTES: usize = 512;
+
+/// Lines that `read_file` returns unless told otherwise.
+const READ_LINES: u64 = 2000;
+
+/// Most characters of a line that `read_file` and `grep` show.
+const LINE_CHARS: usize = 2000;
+
+/// Most hits of `ls`, `glob` and `grep`.
+const MOST_HITS: usize = 500;
+
+/// What a tool says to the model, either way.
+pub(crate) type Said = Result<String, String>;
+
+/// The path as it is kept: absolute, with no `.` or empty segments.
+pub(crate) fn normalise(path: &str) -> Said {
+    let path = path.trim();
+    if path.is_empty() || path.len() > PATH_BYTES || path.chars().any(char::is_control) {
+        return Err(format!(
+            "failed to use the path: give a path of 1 to {PATH_BYTES} bytes without control characters."
+        ));
+    }
+    let segments: Vec<&str> = path.split('/').filter(|segment| !matches!(*segment, "" | ".")).collect();
+    if segments.contains(&"..") {
+        return Err(format!(
+            "failed to use the path {path:?}: \"..\" is not allowed, give an absolute path."
+        ));
+    }
+    Ok(format!("/{}", segments.join("/")))
+}
+
+/// `ls`.
+pub(crate) fn ls(files: &Files, arguments: &Map<String, Value>) -> Said {
+    let folder = folder(arguments)?;
+    let hits = files.iter().filter(|(path, _)| is_under(path, &folder));
+    let lines = hits.map(|(path, content)| format!("{path} ({} bytes)", content.len()));
+    Ok(listed(lines, "There are no files here."))
+}
+
+/// `glob`.
+pub(crate) fn glob(files: &Files, arguments: &Map<String, Value>) -> Said {
+    let pattern = absolute(required(arguments, &["pattern"])?);
+    let hits = files.keys().filter(|path| path_matches(&pattern, path));
+    Ok(listed(hits.cloned(), "No file matches."))
+}
+
+/// `grep`.
+pub(crate) fn grep(files: &Files, arguments: &Map<String, Value>) -> Said {
+    let wanted = required(arguments, &["pattern"])?;
+    if wanted.is_empty() {
+        return Err("failed to search: \"pattern\" is empty.".to_owned());
+    }
+    let folder = folder(arguments)?;
+    let pattern = arguments.get("glob").and_then(Value::as_str).map(absolute);
+    let hits = files
+        .iter()
+        .filter(|(path, _)| {
+            is_under(path, &folder) && pattern.as_ref().is_none_or(|pattern| path_matches(pattern, path))
+        })
+        .flat_map(|(path, content)| {
+            content.lines().enumerate().map(move |(number, line)| (path, number + 1, line))
+        })
+        .filter(|(_, _, line)| line.contains(wanted))
+        .map(|(path, number, line)| format!("{path}:{number}:{}", shortened(line)));
+    Ok(listed(hits, "No line contains it."))
+}
+
+/// `read_file`.
+pub(crate) fn read(files: &Files, arguments: &Map<String, Value>) -> Said {
+    let (path, content) = existing(files, arguments)?;
+    if content.is_empty() {
+        return Ok(format!("{path} is empty."));
+    }
+    let count = |key: &str, default| arguments.get(key).and_then(Value::as_u64).unwrap_or(default);
+    let (offset, limit) = (count("offset", 0), count("limit", READ_LINES));
+    let (skip, take) =
+        (usize::try_from(offset).unwrap_or(usize::MAX), usize::try_from(limit).unwrap_or(usize::MAX));
+    let lines: Vec<String> = content
+        .lines()
+        .enumerate()
+        .skip(skip)
+        .take(take)
+        .map(|(number, line)| format!("{:>6}\t{}", number + 1, shortened(line)))
+        .collect();
+    if lines.is_empty() {
+        return Err(format!(
+            "failed to read {path} from line {offset}: it has {} lines.",
+            content.lines().count()
+        ));
+    }
+    Ok(lines.join("\n"))
+}
+
+/// `write_file`.
+pub(crate) fn write(files: &mut Files, arguments: &Map<String, Value>, most: usize) -> Said {
+    let path = normalise(required(arguments, &["file_path", "path"])?)?;
+    let content = required(arguments, &["content"])?;
+    store(files, path, content.to_owned(), most)
+}
+
+/// `edit_file`.
+pub(crate) fn edit(files: &mut Files, arguments: &Map<String, Value>, most: usize) -> Said {
+    let (path, content) = existing(files, arguments)?;
+    let (old, new) = (required(arguments, &["old_string"])?, required(arguments, &["new_string"])?);
+    let all = arguments.get("replace_all").and_then(Value::as_bool).unwrap_or_default();
+    let found = if old.is_empty() { 0 } else { content.matches(old).count() };
+    match found {
+        0 => Err(format!("failed to edit {path}: the old text does not occur in it. Read the file first.")),
+        1 => store(files, path, content.replacen(old, new, 1), most),
+        // Checked before it is made: replacing a letter a million times could make a huge text.
+        _ if all && content.len().saturating_add(found.saturating_mul(new.len())) <= FILE_BYTES => {
+            store(files, path, content.replace(old, new), most)
+        }
+        _ if all => {
+            Err(format!("failed to edit {path}: the result would have more than {FILE_BYTES} bytes."))
+        }
+        _ => Err(format!(
+            "failed to edit {path}: the old text occurs {found} times. Give more of it, or set replace_all."
+        )),
+    }
+}
+
+/// Keeps a file, within the limits.
+pub(crate) fn store(files: &mut Files, path: String, content: String, most: usize) -> Said {
+    if path == "/" {
+        return Err("failed to write: the path names no file.".to_owned());
+    }
+    if content.len() > FILE_BYTES {
+        return Err(format!(
+            "failed to write {path}: {} bytes are more than the {FILE_BYTES} that a file may have.",
+            content.len()
+        ));
+    }
+    if !files.contains_key(&path) && files.len() >= most {
+        return Err(format!(
+            "failed to write {path}: there are {most} files already, which is the limit. Reuse one."
+        ));
+    }
+    let others: usize =
+        files.iter().filter(|(known, _)| **known != path).map(|(_, content)| content.len()).sum();
+    if others + content.len() > TOTAL_BYTES {
+        return Err(format!(
+            "failed to write {path}: all files together may have {TOTAL_BYTES} bytes. Shorten one."
+        ));
+    }
+    let said = format!("Wrote {} bytes to {path}.", content.len());
+    files.insert(path, content);
+    Ok(said)
+}
+
+/// The argument under the first of these names.
+pub(crate) fn required<'a>(arguments: &'a Map<String, Value>, names: &[&str]) -> Result<&'a str, String> {
+    let given = names.iter().find_map(|name| arguments.get(*name)?.as_str());
+    given.ok_or_else(|| {
+        format!("failed to read the arguments: give {:?} as a string.", names.first().unwrap_or(&""))
+    })
+}
+
+fn existing(files: &Files, arguments: &Map<String, Value>) -> Result<(String, String), String> {
+    let path = normalise(required(arguments, &["file_path", "path"])?)?;
+    match files.get(&path) {
+        Some(content) => Ok((path, content.clone())),
+        None => Err(format!("failed to open {path}: there is no such file. Use ls to see what there is.")),
+    }
+}
+
+fn folder(arguments: &Map<String, Value>) -> Said {
+    arguments.get("path").and_then(Value::as_str).map_or_else(|| Ok("/".to_owned()), normalise)
+}
+
+fn is_under(path: &str, folder: &str) -> bool {
+    folder == "/" || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+fn absolute(pattern: &str) -> String {
+    if pattern.starts_with('/') { pattern.to_owned() } else { format!("/{pattern}") }
+}
+
+fn shortened(line: &str) -> &str {
+    line.char_indices().nth(LINE_CHARS).map_or(line, |(cut, _)| line.get(..cut).unwrap_or(line))
+}
+
+fn listed(hits: impl Iterator<Item = String>, none: &str) -> String {
+    let mut lines: Vec<String> = hits.take(MOST_HITS + 1).collect();
+    if lines.is_empty() {
+        return none.to_owned();
+    }
+    if lines.len() > MOST_HITS {
+        lines.truncate(MOST_HITS);
+        lines.push(format!("There are more; the first {MOST_HITS} are shown."));
+    }
+    lines.join("\n")
+}

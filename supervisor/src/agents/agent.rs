@@ -1,0 +1,148 @@
+//! An agent that this process runs: its words, its model, its tools.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use caipe_crds::RenderedSpec;
+use caipe_crds::prompt::AgentLine;
+use caipe_crds::rendered;
+use caipe_engine::{Abilities, AgentName, AnswerMode, EDGE_TOOLS, Limits, RunState, builtin_tools};
+use caipe_model::{ChatModel, ChatRequest, ToolSpec};
+
+use super::home::Home;
+use super::prompt::{supervisor_prompt, worker_prompt};
+use crate::mcp::Toolbox;
+
+/// An agent that this process runs.
+pub struct Agent {
+    /// Its name.
+    pub name: AgentName,
+    /// Its name for people.
+    pub title: String,
+    /// What it is for, for people and for the model that delegates.
+    pub description: String,
+    /// A worker's own system prompt; the supervisor's comes from its [`Role`].
+    pub prompt: String,
+    /// What it is in the house.
+    pub role: Role,
+    /// Its model.
+    pub model: Arc<dyn ChatModel>,
+    /// Its MCP tools.
+    pub toolbox: Toolbox,
+    /// The limits of its runs.
+    pub limits: Limits,
+    /// Tools that a human must approve first.
+    pub require_approval: Vec<String>,
+    /// Most tokens of one model turn.
+    pub max_output_tokens: Option<u32>,
+    /// Sampling temperature.
+    pub temperature: Option<f64>,
+}
+
+/// What an agent is in the house.
+pub enum Role {
+    /// It talks to the user and delegates.
+    Supervisor {
+        /// What it is told to be.
+        spec: Arc<RenderedSpec>,
+        /// Whom it may ask, by name.
+        homes: BTreeMap<AgentName, Delegate>,
+    },
+    /// It works for the supervisor.
+    Worker,
+}
+
+/// Somebody to delegate to.
+#[derive(Debug, Clone)]
+pub struct Delegate {
+    /// Where it lives.
+    pub home: Arc<dyn Home>,
+    /// Its name in plans.
+    pub title: String,
+    /// When to ask it, for the model.
+    pub routing_hint: String,
+}
+
+impl fmt::Debug for Agent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Agent")
+            .field("name", &self.name)
+            .field("model", &self.model.name())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Agent {
+    /// What it may do right now.
+    pub fn abilities(&self) -> Abilities {
+        let view = self.toolbox.watch().borrow().clone();
+        let tools = view.tools.iter().map(|tool| tool.name.clone());
+        let edge = EDGE_TOOLS.iter().map(|tool| (*tool).to_owned());
+        Abilities {
+            tools: tools.chain(edge).collect(),
+            agents: self.homes().map(|homes| homes.keys().cloned().collect()).unwrap_or_default(),
+            require_approval: self.require_approval.clone(),
+            answer: match &self.role {
+                Role::Supervisor { spec, .. } => answer_mode(spec.answer_mode),
+                Role::Worker => AnswerMode::Plain,
+            },
+            forms: matches!(self.role, Role::Supervisor { .. }),
+            limits: self.limits.clone(),
+        }
+    }
+
+    /// Where an agent that it may delegate to lives.
+    pub fn home(&self, agent: &AgentName) -> Option<Arc<dyn Home>> {
+        self.homes()?.get(agent).map(|delegate| delegate.home.clone())
+    }
+
+    fn homes(&self) -> Option<&BTreeMap<AgentName, Delegate>> {
+        match &self.role {
+            Role::Supervisor { homes, .. } => Some(homes),
+            Role::Worker => None,
+        }
+    }
+
+    /// What its model is asked next.
+    pub fn request(&self, state: &RunState, tools: bool) -> ChatRequest {
+        let view = self.toolbox.watch().borrow().clone();
+        let system = match &self.role {
+            Role::Supervisor { spec, homes } => supervisor_prompt(spec, &agent_lines(homes), &view),
+            Role::Worker => worker_prompt(&self.prompt, &view),
+        };
+        let specs = if tools { offered(&state.abilities, &view.tools) } else { Arc::default() };
+        ChatRequest {
+            system: system.into(),
+            messages: state.messages.clone(),
+            tools: specs,
+            max_output_tokens: self.max_output_tokens,
+            temperature: self.temperature,
+        }
+    }
+}
+
+fn agent_lines(homes: &BTreeMap<AgentName, Delegate>) -> Vec<AgentLine<'_>> {
+    homes
+        .iter()
+        .map(|(name, delegate)| AgentLine {
+            name: name.as_str(),
+            title: &delegate.title,
+            routing_hint: &delegate.routing_hint,
+        })
+        .collect()
+}
+
+fn answer_mode(mode: rendered::AnswerMode) -> AnswerMode {
+    match mode {
+        rendered::AnswerMode::Structured => AnswerMode::Structured,
+        rendered::AnswerMode::Marker => AnswerMode::Marker,
+    }
+}
+
+/// The tools of the engine and of the servers, in one stable order.
+fn offered(abilities: &Abilities, served: &[ToolSpec]) -> Arc<[ToolSpec]> {
+    let mut specs = builtin_tools(abilities);
+    specs.extend(served.iter().filter(|tool| abilities.tools.contains(&tool.name)).cloned());
+    specs.into()
+}

@@ -1,0 +1,34 @@
+//! Where an agent lives, seen from whoever delegates to it.
+
+use std::fmt;
+
+use caipe_engine::{AgentName, CallId, DelegateUpdate, Resume};
+use futures::stream::BoxStream;
+use tokio_util::sync::CancellationToken;
+
+use crate::run::RunInfo;
+
+/// A task for another agent.
+#[derive(Debug, Clone)]
+pub struct Delegation {
+    /// The call that asks for it.
+    pub call: CallId,
+    /// The agent.
+    pub agent: AgentName,
+    /// What to do.
+    pub prompt: String,
+    /// Where it stood, if it does not start anew.
+    pub resume: Option<Resume>,
+    /// The run that it is part of.
+    pub run: RunInfo,
+}
+
+/// News of a delegation; ends after [`DelegateUpdate::Finished`] or [`DelegateUpdate::Asks`].
+pub type Updates = BoxStream<'static, DelegateUpdate>;
+
+/// A place where an agent runs. Every home gives the same updates for the same work.
+pub trait Home: Send + Sync + fmt::Debug {
+    /// Starts the work, or goes on with it. Cancelling the token stops it, at a peer too; the stream then
+    /// ends with [`DelegationOutcome::Canceled`](caipe_engine::DelegationOutcome::Canceled).
+    fn run(&self, delegation: Delegation, cancel: CancellationToken) -> Updates;
+}

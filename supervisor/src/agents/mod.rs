@@ -1,0 +1,13 @@
+//! Who can be asked: the supervisor itself, the agents in this process, and where each one lives.
+
+mod agent;
+mod home;
+mod in_process;
+mod models;
+mod prompt;
+mod roster;
+
+pub use agent::{Agent, Delegate, Role};
+pub use home::{Delegation, Home, Updates};
+pub use in_process::InProcess;
+pub use roster::{AgentStatus, Roster, RosterError, RosterStatus};

@@ -1,0 +1,132 @@
+//! The models of a roster: one chain for all, or an agent's own.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use caipe_crds::rendered::ModelChoice as Choice;
+use caipe_model::{
+    ChatModel, ChatRequest, ConnectError, Fallback, ModelChoice, ModelError, ModelErrorKind, ModelSettings,
+    ModelStream, Scope, SettingsError, connect,
+};
+use futures::StreamExt;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::{Environment, Settings};
+use crate::secrets::with_secrets;
+
+/// Variables that choose a provider or a model. The specification has followed them already; a fallback in it
+/// must not be turned into the first choice by them.
+const CHOOSERS: [&str; 3] = ["LLM_PROVIDER", "SUPERVISOR_LLM_PROVIDER", "SUPERVISOR_MODEL"];
+
+/// Why a model cannot be used.
+#[derive(Debug, thiserror::Error)]
+enum Unusable {
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    #[error("unknown provider \"{0}\"")]
+    Provider(String),
+}
+
+/// Connects models.
+pub(super) struct Models<'a> {
+    settings: &'a Settings,
+    http: reqwest::Client,
+}
+
+impl<'a> Models<'a> {
+    pub(super) fn new(settings: &'a Settings, http: reqwest::Client) -> Self {
+        Self { settings, http }
+    }
+
+    /// The supervisor's model with its fallbacks. One that cannot be used answers every turn with the reason,
+    /// so that the process stays up and says what is missing.
+    pub(super) fn supervisor(&self) -> Arc<dyn ChatModel> {
+        let mut chain =
+            self.settings.spec.models.iter().map(|choice| usable(self.chosen(choice, Scope::Supervisor)));
+        let Some(first) = chain.next() else { return usable(self.inferred(Scope::Supervisor)) };
+        let others: Vec<_> = chain.collect();
+        if others.is_empty() { first } else { Arc::new(Fallback::new(first, others)) }
+    }
+
+    /// An agent's own model, or `None` if it shares the supervisor's.
+    pub(super) fn worker(&self, name: &str, own: Option<&Choice>) -> Option<Arc<dyn ChatModel>> {
+        let scope = Scope::SubAgent(name);
+        match own {
+            Some(choice) => Some(usable(self.chosen(choice, scope))),
+            None if self.has_variables(name) => Some(usable(self.inferred(scope))),
+            None => None,
+        }
+    }
+
+    fn has_variables(&self, name: &str) -> bool {
+        let prefix = format!("SUBAGENT_{}_", name.to_uppercase().replace('-', "_"));
+        self.settings.env.keys().any(|key| key.starts_with(&prefix))
+    }
+
+    fn inferred(&self, scope: Scope<'_>) -> Result<Arc<dyn ChatModel>, Unusable> {
+        let settings = ModelSettings::from_env(&self.settings.env, scope)?;
+        Ok(connect(&settings, self.http.clone())?)
+    }
+
+    fn chosen(&self, choice: &Choice, scope: Scope<'_>) -> Result<Arc<dyn ChatModel>, Unusable> {
+        let env = without_choosers(&with_secrets(&self.settings.env, choice.secrets_dir.as_deref()));
+        let provider = choice.provider.as_str().to_owned();
+        let script = choice.script.as_ref().map(|path| in_base(&self.settings.base, path));
+        let choice = ModelChoice {
+            provider: Some(provider.parse().map_err(|_| Unusable::Provider(provider))?),
+            model: script.or_else(|| choice.name.clone()),
+            base_url: choice.base_url.clone(),
+            temperature: choice.temperature,
+            max_output_tokens: choice.max_output_tokens,
+        };
+        let settings = ModelSettings::resolve(&env, scope, &choice)?;
+        Ok(connect(&settings, self.http.clone())?)
+    }
+}
+
+/// A path in the specification starts from the file that names it.
+fn in_base(base: &Path, path: &str) -> String {
+    base.join(path).display().to_string()
+}
+
+fn without_choosers(env: &Environment) -> BTreeMap<String, String> {
+    env.iter()
+        .filter(|(name, _)| !CHOOSERS.contains(&name.as_str()))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
+
+fn usable(model: Result<Arc<dyn ChatModel>, Unusable>) -> Arc<dyn ChatModel> {
+    model.unwrap_or_else(|error| {
+        tracing::warn!(%error, "no model can be asked until this is mended");
+        Arc::new(Unconfigured(error.to_string()))
+    })
+}
+
+/// Stands where a model is missing, and says why.
+#[derive(Debug)]
+pub(super) struct Unconfigured(String);
+
+impl Unconfigured {
+    /// What its name is in [`ChatModel::name`].
+    pub(super) const NAME: &'static str = "unconfigured";
+}
+
+impl ChatModel for Unconfigured {
+    fn name(&self) -> &str {
+        Self::NAME
+    }
+
+    fn stream(&self, _request: ChatRequest, _cancel: CancellationToken) -> ModelStream {
+        let error = ModelError {
+            kind: ModelErrorKind::Auth,
+            model: Self::NAME.to_owned(),
+            message: self.0.clone(),
+            retry_after: None,
+        };
+        futures::stream::once(async { Err(error) }).boxed()
+    }
+}

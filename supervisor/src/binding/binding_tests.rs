@@ -1,0 +1,330 @@
+//! The wire's texts, order and ids, event by event (upstream contract 3.2-3.6).
+
+use caipe_a2a::model::{Event, TaskArtifactUpdateEvent, TaskState};
+use caipe_engine::{
+    AgentName, AnswerOrigin, CallEnd, EventKind, Form, FormField, Outcome, PlanCause, PlanStep, RunEvent,
+    StepStatus, TextRole,
+};
+use serde_json::json;
+
+use super::Binding;
+
+fn binding() -> Binding {
+    Binding::new("task-1", "context-1", "0af7651916cd43dd8448eb211c80319c")
+}
+
+fn own(kind: EventKind) -> RunEvent {
+    RunEvent::own(kind)
+}
+
+fn of(agent: &str, kind: EventKind) -> RunEvent {
+    RunEvent::own(kind).within(&AgentName::new(agent))
+}
+
+fn text(text: &str, role: TextRole) -> RunEvent {
+    own(EventKind::Text { text: text.to_owned(), role })
+}
+
+fn steps(list: &[(&str, &str, StepStatus)]) -> Vec<PlanStep> {
+    let step = |(order, (agent, title, status)): (usize, &(&str, &str, StepStatus))| PlanStep {
+        step_id: format!("step-{order}"),
+        title: (*title).to_owned(),
+        agent: (*agent).to_owned(),
+        status: *status,
+        order,
+    };
+    list.iter().enumerate().map(step).collect()
+}
+
+fn plan(list: &[(&str, &str, StepStatus)], cause: PlanCause) -> RunEvent {
+    own(EventKind::Plan { steps: steps(list), cause, first: false })
+}
+
+fn completed(text: &str, origin: AnswerOrigin) -> RunEvent {
+    own(EventKind::Finished { outcome: Outcome::Completed { text: text.to_owned(), origin } })
+}
+
+fn delegated(agent: &str, end: CallEnd, text: &str) -> [RunEvent; 2] {
+    let (call, agent) = ("c1".to_owned(), AgentName::new(agent));
+    [
+        own(EventKind::DelegationStarted { call: call.clone(), agent: agent.clone() }),
+        own(EventKind::DelegationFinished { call, agent, end, text: text.to_owned() }),
+    ]
+}
+
+fn bind(events: impl IntoIterator<Item = RunEvent>) -> Vec<Event> {
+    let mut binding = binding();
+    events.into_iter().flat_map(|event| binding.bind(&event)).collect()
+}
+
+fn artifact(event: &Event) -> &TaskArtifactUpdateEvent {
+    match event {
+        Event::ArtifactUpdate(update) => update,
+        other => panic!("not an artifact: {other:?}"),
+    }
+}
+
+/// `name|description|text|append|lastChunk` of an artifact, `state|text` of a status.
+fn line(event: &Event) -> String {
+    match event {
+        Event::ArtifactUpdate(update) => format!(
+            "{}|{}|{}|{}|{}",
+            update.artifact.name.as_deref().unwrap_or_default(),
+            update.artifact.description.as_deref().unwrap_or_default(),
+            update.artifact.text(),
+            update.append,
+            update.last_chunk
+        ),
+        Event::StatusUpdate(update) => {
+            format!(
+                "{}|{}",
+                update.status.state,
+                update.status.message.as_ref().map(caipe_a2a::model::Message::text).unwrap_or_default()
+            )
+        }
+        other => panic!("unexpected {other:?}"),
+    }
+}
+
+fn lines(events: &[Event]) -> Vec<String> {
+    events.iter().map(line).collect()
+}
+
+fn member<'a>(event: &'a Event, name: &str) -> Option<&'a serde_json::Value> {
+    artifact(event).artifact.metadata.as_ref()?.get(name)
+}
+
+#[test]
+fn a_delegation_shows_the_agent_and_never_the_tool_that_delegates() {
+    let mut events = Vec::from(delegated("jira", CallEnd::Completed, "3 tickets"));
+    let call = "c7".to_owned();
+    events.insert(1, of("jira", EventKind::ToolStarted { call: call.clone(), tool: "get_issue".to_owned() }));
+    let tool = "get_issue".to_owned();
+    events
+        .insert(2, of("jira", EventKind::ToolFinished { call, tool, end: CallEnd::Completed, output: None }));
+    let wire = bind(events);
+    assert_eq!(
+        lines(&wire),
+        [
+            "tool_notification_start|Tool call started: jira|🔧 Supervisor: Calling Agent Jira...\n|false|false",
+            "tool_notification_start|Tool call started: get_issue|🔧 Jira: Calling tool: Get_Issue\n|false|false",
+            "tool_notification_end|Tool call completed: get_issue|✅ Jira: Tool Get_Issue completed\n|false|false",
+            "complete_result|From sub-agent|3 tickets|false|true",
+            "tool_notification_end|Tool call completed: jira|✅ Supervisor: Agent task Jira completed\n|false|false",
+        ]
+    );
+    assert!(wire.iter().all(|event| member(event, "sourceAgent") == Some(&json!("jira"))));
+    let kinds: Vec<_> =
+        wire.iter().map(|event| member(event, "agentType").unwrap().as_str().unwrap()).collect();
+    assert_eq!(kinds, ["notification", "sub-agent", "sub-agent", "sub-agent", "notification"]);
+    let mut ids: Vec<_> = wire.iter().map(|event| artifact(event).artifact.artifact_id.clone()).collect();
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), wire.len(), "every notification has an id of its own");
+}
+
+#[test]
+fn a_failed_agent_says_why_in_one_line_and_gives_no_result() {
+    let wire = bind(delegated("argocd", CallEnd::Failed, "connection **refused**\nby 10.0.0.1"));
+    assert_eq!(
+        lines(&wire)[1..],
+        [
+            "tool_notification_end|Tool call failed: argocd|❌ Argocd: connection refused by 10.0.0.1\n|false|false"
+        ]
+    );
+}
+
+#[test]
+fn the_first_plan_is_an_update_and_later_ones_change_its_status_under_the_same_id() {
+    use StepStatus::{Completed, InProgress, Pending};
+    let wire = bind([
+        plan(&[("Jira", "Search", InProgress), ("Github", "List", Pending)], PlanCause::Todos),
+        plan(&[("Jira", "Search", Completed), ("Github", "List", InProgress)], PlanCause::Todos),
+        plan(&[("Jira", "Search", Completed), ("Github", "List", Completed)], PlanCause::Closing),
+    ]);
+    let summary: Vec<_> = lines(&wire);
+    assert_eq!(
+        summary,
+        [
+            "execution_plan_update|Execution plan||false|false",
+            "execution_plan_status_update|Execution plan progress update||false|false",
+            "execution_plan_status_update|All execution steps completed||true|false",
+        ]
+    );
+    let first = artifact(&wire[0]);
+    assert!(wire.iter().all(|event| artifact(event).artifact.artifact_id == first.artifact.artifact_id));
+    let data = first.artifact.parts[0].as_data().unwrap();
+    assert_eq!(
+        data["steps"][0],
+        json!({"step_id": "step-0", "title": "Search", "agent": "Jira", "status": "in_progress", "order": 0})
+    );
+}
+
+#[test]
+fn notifications_belong_to_the_agents_own_step_else_to_the_current_one() {
+    use StepStatus::{InProgress, Pending};
+    let list = [("Jira", "Search", InProgress), ("Github", "List", Pending)];
+    let mut events = vec![plan(&list, PlanCause::Todos)];
+    events.extend(delegated("github", CallEnd::Completed, "2"));
+    events.push(own(EventKind::ToolStarted { call: "c2".to_owned(), tool: "jq".to_owned() }));
+    let wire = bind(events);
+    assert_eq!(member(&wire[1], "plan_step_id"), Some(&json!("step-1")));
+    assert_eq!(member(wire.last().unwrap(), "plan_step_id"), Some(&json!("step-0")));
+}
+
+#[test]
+fn an_answer_streams_under_one_id_and_comes_whole_at_the_end() {
+    let wire = bind([
+        text("Hello ", TextRole::Answer),
+        text("world", TextRole::Answer),
+        completed("Hello world", AnswerOrigin::Structured),
+    ]);
+    assert_eq!(
+        lines(&wire),
+        [
+            "streaming_result|Streaming result|Hello |false|false",
+            "streaming_result|Streaming result|world|true|false",
+            "final_result|Complete result from Platform Engineer|Hello world|false|true",
+            "completed|",
+        ]
+    );
+    assert_eq!(member(&wire[0], "is_final_answer"), Some(&json!(true)));
+    assert_eq!(member(&wire[2], "trace_id"), Some(&json!("0af7651916cd43dd8448eb211c80319c")));
+    let Event::StatusUpdate(last) = &wire[3] else { panic!() };
+    assert_eq!(last.metadata.as_ref().unwrap()["trace_id"], "0af7651916cd43dd8448eb211c80319c");
+}
+
+#[test]
+fn an_answer_that_nobody_saw_is_cut_into_pieces_first() {
+    let answer = "word ".repeat(90);
+    let wire = bind([completed(&answer, AnswerOrigin::Structured)]);
+    let pieces: Vec<_> = wire.iter().filter(|event| line(event).starts_with("streaming_result")).collect();
+    assert!(pieces.len() > 1);
+    assert_eq!(pieces.iter().map(|event| artifact(event).artifact.text()).collect::<String>(), answer);
+    let appends: Vec<bool> = pieces.iter().map(|event| artifact(event).append).collect();
+    assert_eq!(appends, [vec![false], vec![true; pieces.len() - 1]].concat());
+}
+
+#[test]
+fn each_origin_has_its_name() {
+    let cases = [
+        (AnswerOrigin::Model, "final_result|Final result|x|false|true"),
+        (AnswerOrigin::Synthesis, "final_result|Synthesized result from multiple agents|x|false|true"),
+        (AnswerOrigin::Partial, "partial_result|Partial result (stream ended)|x|false|true"),
+    ];
+    for (origin, expected) in cases {
+        assert_eq!(lines(&bind([completed("x", origin)])), [expected, "completed|"]);
+    }
+    assert_eq!(lines(&bind([completed("", AnswerOrigin::Partial)])), ["completed|"]);
+}
+
+/// The flow chart of the data-model seed: (events before, role of the text, whether it is shown).
+#[test]
+fn an_echo_of_the_only_agent_is_not_shown_and_everything_else_is() {
+    use StepStatus::{Completed, InProgress, Pending};
+    let jira = || Vec::from(delegated("jira", CallEnd::Completed, "3"));
+    let failed = || Vec::from(delegated("jira", CallEnd::Failed, "no"));
+    let two = || [jira(), Vec::from(delegated("github", CallEnd::Completed, "2"))].concat();
+    let rag = || {
+        let (call, tool) = ("c9".to_owned(), "search".to_owned());
+        vec![own(EventKind::ToolFinished {
+            call,
+            tool,
+            end: CallEnd::Completed,
+            output: Some("secret".to_owned()),
+        })]
+    };
+    let middle = || vec![plan(&[("Jira", "a", InProgress), ("RAG", "b", Pending)], PlanCause::Todos)];
+    let last = || vec![plan(&[("Jira", "a", Completed), ("RAG", "b", InProgress)], PlanCause::Todos)];
+    let cases = [
+        ("nothing ran yet", vec![], TextRole::Plain, true),
+        ("one agent completed", jira(), TextRole::Plain, false),
+        ("narration after one agent", jira(), TextRole::Narration, false),
+        ("the answer after one agent", jira(), TextRole::Answer, true),
+        ("one agent failed", failed(), TextRole::Plain, true),
+        ("two agents completed", two(), TextRole::Plain, true),
+        ("a knowledge base tool after an agent", [jira(), rag()].concat(), TextRole::Plain, true),
+        ("an agent after a knowledge base tool", [rag(), jira()].concat(), TextRole::Plain, false),
+        ("in the middle of a plan", [middle(), jira()].concat(), TextRole::Narration, true),
+        ("in the last step", [last(), jira()].concat(), TextRole::Plain, true),
+    ];
+    for (name, before, role, shown) in cases {
+        let wire = bind([before, vec![text("said", role)]].concat());
+        let seen = wire.iter().any(|event| line(event).starts_with("streaming_result"));
+        assert_eq!(seen, shown, "{name}");
+    }
+}
+
+#[test]
+fn results_of_the_knowledge_base_are_never_shown() {
+    let call = "c1".to_owned();
+    let output = Some("the whole document".to_owned());
+    let tool = "fetch_document".to_owned();
+    let wire = bind([own(EventKind::ToolFinished { call, tool, end: CallEnd::Completed, output })]);
+    assert_eq!(
+        lines(&wire),
+        [
+            "tool_notification_end|Tool call completed: fetch_document|✅ Supervisor: Agent task Fetch_Document completed\n|false|false"
+        ]
+    );
+}
+
+#[test]
+fn a_turn_that_starts_again_replaces_what_was_shown() {
+    let wire =
+        bind([text("Hel", TextRole::Answer), own(EventKind::TextReset), text("Hello", TextRole::Answer)]);
+    assert_ne!(artifact(&wire[0]).artifact.artifact_id, artifact(&wire[1]).artifact.artifact_id);
+    assert!(!artifact(&wire[1]).append);
+}
+
+#[test]
+fn a_form_is_told_as_data_and_the_task_waits() {
+    let field = FormField { field_name: "repo".to_owned(), required: true, ..FormField::default() };
+    let form = Form {
+        action: "CAIPEAgentResponse".to_owned(),
+        title: "New repository".to_owned(),
+        description: "Which repository?".to_owned(),
+        fields: vec![field],
+        ..Form::default()
+    };
+    let wire = bind([
+        own(EventKind::InputRequired { form }),
+        own(EventKind::Finished { outcome: Outcome::InputRequired }),
+    ]);
+    assert_eq!(
+        lines(&wire),
+        [
+            "working|Which repository?",
+            "UserInputMetaData|Structured user input form definition||false|false",
+            "input-required|Which repository?",
+        ]
+    );
+    let data = artifact(&wire[1]).artifact.parts[0].as_data().unwrap();
+    assert_eq!(data["user_input"], true);
+    assert_eq!(data["input_title"], "New repository");
+    assert_eq!(data["input_fields"][0]["field_name"], "repo");
+}
+
+#[test]
+fn a_run_ends_in_one_status_whatever_happened() {
+    let ends = [
+        (Outcome::Failed { reason: "Agent execution failed: x".to_owned() }, TaskState::Failed),
+        (Outcome::Canceled, TaskState::Canceled),
+    ];
+    for (outcome, state) in ends {
+        let wire = bind([own(EventKind::Finished { outcome })]);
+        assert_eq!(wire.len(), 1);
+        assert_eq!(wire[0].state(), Some(state));
+    }
+}
+
+#[test]
+fn the_same_log_gives_the_same_events() {
+    let log = || {
+        let mut events = vec![text("I look. ", TextRole::Narration)];
+        events.extend(delegated("jira", CallEnd::Completed, "3"));
+        events.push(completed("done", AnswerOrigin::Structured));
+        events
+    };
+    assert_eq!(bind(log()), bind(log()));
+}

@@ -1,0 +1,127 @@
+//! The skeletons of wire events (upstream contract 3.1), and ids that depend on nothing but the log.
+
+use caipe_a2a::model::{
+    Artifact, Event, Message, Metadata, Part, TaskArtifactUpdateEvent, TaskState, TaskStatus,
+    TaskStatusUpdateEvent,
+};
+use serde_json::Value;
+use uuid::Uuid;
+
+/// Makes the events of one task.
+#[derive(Debug)]
+pub(super) struct Wire {
+    task: String,
+    context: String,
+    trace_id: String,
+    seed: Uuid,
+    made: u64,
+}
+
+impl Wire {
+    pub(super) fn new(task: &str, context: &str, trace_id: &str) -> Self {
+        Self {
+            task: task.to_owned(),
+            context: context.to_owned(),
+            trace_id: trace_id.to_owned(),
+            seed: Uuid::new_v5(&Uuid::NAMESPACE_OID, task.as_bytes()),
+            made: 0,
+        }
+    }
+
+    /// The next id: the same for the same place in the same task's log.
+    pub(super) fn id(&mut self) -> String {
+        self.made += 1;
+        Uuid::new_v5(&self.seed, &self.made.to_le_bytes()).to_string()
+    }
+
+    /// `{trace_id}`, by which feedback finds the run (FR-008).
+    pub(super) fn trace(&self) -> Metadata {
+        Metadata::from_iter([("trace_id".to_owned(), Value::from(self.trace_id.as_str()))])
+    }
+
+    /// One line about a call, an artifact of its own.
+    pub(super) fn notification(
+        &mut self,
+        name: &str,
+        description: &str,
+        text: String,
+        metadata: Metadata,
+    ) -> Event {
+        let id = self.id();
+        self.artifact(Chunk {
+            id,
+            name,
+            description,
+            part: Part::text(text),
+            metadata,
+            append: false,
+            last: false,
+        })
+    }
+
+    /// A whole result, an artifact of its own.
+    pub(super) fn result(&mut self, name: &str, description: &str, text: &str, metadata: Metadata) -> Event {
+        let id = self.id();
+        self.artifact(Chunk {
+            id,
+            name,
+            description,
+            part: Part::text(text),
+            metadata,
+            append: false,
+            last: true,
+        })
+    }
+
+    pub(super) fn artifact(&self, chunk: Chunk<'_>) -> Event {
+        let mut artifact = Artifact::new(chunk.id, chunk.name, vec![chunk.part]);
+        artifact.description = Some(chunk.description.to_owned());
+        artifact.metadata = (!chunk.metadata.is_empty()).then_some(chunk.metadata);
+        Event::ArtifactUpdate(TaskArtifactUpdateEvent {
+            task_id: self.task.clone(),
+            context_id: self.context.clone(),
+            artifact,
+            append: chunk.append,
+            last_chunk: chunk.last,
+            metadata: None,
+        })
+    }
+
+    /// A change of status; a final one carries the trace id.
+    pub(super) fn status(&mut self, state: TaskState, text: Option<&str>) -> Event {
+        let message = text.map(|text| {
+            let id = self.id();
+            Message::agent(id, text).within(self.task.clone(), self.context.clone())
+        });
+        let metadata = (state != TaskState::Working).then(|| self.trace());
+        Event::StatusUpdate(TaskStatusUpdateEvent {
+            task_id: self.task.clone(),
+            context_id: self.context.clone(),
+            status: TaskStatus { state, message, timestamp: None },
+            metadata,
+        })
+    }
+}
+
+/// A piece of an artifact.
+pub(super) struct Chunk<'a> {
+    pub(super) id: String,
+    pub(super) name: &'a str,
+    pub(super) description: &'a str,
+    pub(super) part: Part,
+    pub(super) metadata: Metadata,
+    pub(super) append: bool,
+    pub(super) last: bool,
+}
+
+/// Who an artifact comes from, what they are, and which step of the plan it belongs to.
+pub(super) fn source(source: &str, kind: &str, step: Option<&str>) -> Metadata {
+    let mut metadata = Metadata::from_iter([
+        ("sourceAgent".to_owned(), Value::from(source)),
+        ("agentType".to_owned(), Value::from(kind)),
+    ]);
+    if let Some(step) = step {
+        metadata.insert("plan_step_id".to_owned(), Value::from(step));
+    }
+    metadata
+}

@@ -1,0 +1,62 @@
+//! The plan on the wire (upstream contract 3.4).
+
+use caipe_a2a::model::{Event, Metadata, Part};
+use caipe_engine::{PlanCause, PlanStep, StepStatus};
+use serde_json::json;
+
+use super::parts::{Chunk, Wire};
+
+/// The plan as the client knows it.
+#[derive(Debug, Default)]
+pub(super) struct PlanView {
+    artifact: Option<String>,
+    steps: Vec<PlanStep>,
+}
+
+impl PlanView {
+    /// The plan changed: the first time a plan of its own, later changes of its status, under the same id.
+    pub(super) fn told(&mut self, wire: &mut Wire, steps: &[PlanStep], cause: PlanCause) -> Event {
+        self.steps = steps.to_vec();
+        let first = self.artifact.is_none();
+        let id = self.artifact.get_or_insert_with(|| wire.id()).clone();
+        wire.artifact(Chunk {
+            id,
+            name: if first { "execution_plan_update" } else { "execution_plan_status_update" },
+            description: description(cause, first),
+            part: Part::data(json!({ "steps": steps })),
+            metadata: Metadata::new(),
+            append: !first && cause == PlanCause::Closing,
+            last: false,
+        })
+    }
+
+    /// The step under way.
+    pub(super) fn current(&self) -> Option<&PlanStep> {
+        self.steps.iter().find(|step| step.status == StepStatus::InProgress)
+    }
+
+    /// Whether the step under way is the plan's last.
+    pub(super) fn in_last_step(&self) -> bool {
+        self.current().is_some_and(|step| step.order + 1 == self.steps.len())
+    }
+
+    /// The step that an event of `source` belongs to: its own open one, else the one under way (rule 4).
+    pub(super) fn step_of(&self, source: &str) -> Option<&str> {
+        let open = |step: &&PlanStep| {
+            matches!(step.status, StepStatus::InProgress | StepStatus::Pending)
+                && step.agent.eq_ignore_ascii_case(source)
+        };
+        let step = self.steps.iter().find(open).or_else(|| self.current())?;
+        Some(&step.step_id)
+    }
+}
+
+fn description(cause: PlanCause, first: bool) -> &'static str {
+    match cause {
+        PlanCause::Todos if first => "Execution plan",
+        PlanCause::Todos | PlanCause::Progress => "Execution plan progress update",
+        PlanCause::Delegation => "Execution plan from subagent delegation",
+        PlanCause::TaskCompleted => "Task completed",
+        PlanCause::Closing => "All execution steps completed",
+    }
+}

@@ -1,0 +1,83 @@
+//! The fixed texts of the wire (upstream contract 3.2, `DESIGN.md` section 7). Nobody else knows them.
+
+use caipe_engine::CallEnd;
+
+/// A name for display: a capital after every non-letter, the rest small, as Python's `str.title` does.
+pub(super) fn title(name: &str) -> String {
+    let mut start = true;
+    let mut out = String::with_capacity(name.len());
+    for c in name.chars() {
+        if start {
+            out.extend(c.to_uppercase());
+        } else {
+            out.extend(c.to_lowercase());
+        }
+        start = !c.is_alphabetic();
+    }
+    out
+}
+
+/// The supervisor hands a task to an agent, or calls a tool of its own.
+pub(super) fn calling(name: &str) -> String {
+    format!("🔧 Supervisor: Calling Agent {}...\n", title(name))
+}
+
+/// How such a call ended; a failed one says why.
+pub(super) fn called(name: &str, end: CallEnd, reason: &str) -> String {
+    let name = title(name);
+    match end {
+        CallEnd::Completed => format!("✅ Supervisor: Agent task {name} completed\n"),
+        CallEnd::Failed => format!("❌ {name}: {}\n", one_line(reason)),
+        CallEnd::Canceled => format!("❌ {name}: canceled\n"),
+    }
+}
+
+/// A sub-agent calls a tool.
+pub(super) fn agent_calling(agent: &str, tool: &str) -> String {
+    format!("🔧 {}: Calling tool: {}\n", title(agent), title(tool))
+}
+
+/// How a sub-agent's tool call ended.
+pub(super) fn agent_called(agent: &str, tool: &str, end: CallEnd) -> String {
+    let (agent, tool) = (title(agent), title(tool));
+    match end {
+        CallEnd::Completed => format!("✅ {agent}: Tool {tool} completed\n"),
+        CallEnd::Failed => format!("❌ {agent}: Tool {tool} failed\n"),
+        CallEnd::Canceled => format!("❌ {agent}: Tool {tool} canceled\n"),
+    }
+}
+
+/// A step of the model's to-do list begins.
+pub(super) fn todo_started(content: &str) -> String {
+    format!("🔧 Workflow: Calling {}...\n", one_line(content))
+}
+
+/// A step of the model's to-do list is done.
+pub(super) fn todo_finished(content: &str) -> String {
+    format!("✅ Workflow: {} completed\n", one_line(content))
+}
+
+/// The description of the artifact that announces a call.
+pub(super) fn started(name: &str) -> String {
+    format!("Tool call started: {name}")
+}
+
+/// The description of the artifact that ends a call.
+pub(super) fn ended(name: &str, end: CallEnd) -> String {
+    match end {
+        CallEnd::Completed => format!("Tool call completed: {name}"),
+        CallEnd::Failed => format!("Tool call failed: {name}"),
+        CallEnd::Canceled => format!("Tool call canceled: {name}"),
+    }
+}
+
+/// A notification is one line and no Markdown.
+pub(super) fn one_line(text: &str) -> String {
+    const MOST: usize = 300;
+    let flat: Vec<&str> = text.split_whitespace().collect();
+    let flat = flat.join(" ").replace("**", "");
+    match flat.char_indices().nth(MOST) {
+        Some((cut, _)) => format!("{}...", &flat[..cut]),
+        None => flat,
+    }
+}

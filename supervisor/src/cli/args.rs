@@ -1,0 +1,169 @@
+//! What can be said on the command line. Every flag has an environment variable.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::telemetry::LogFormat;
+
+/// CAIPE: one supervisor that answers people over A2A and runs its agents.
+#[derive(Debug, Parser)]
+#[command(name = "caipe-supervisor", version, propagate_version = true)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    pub(super) command: Command,
+
+    /// What to log, in the syntax of `RUST_LOG`
+    #[arg(
+        long,
+        global = true,
+        env = "RUST_LOG",
+        default_value = "warn,caipe_supervisor=info",
+        hide_default_value = true
+    )]
+    pub(super) log: String,
+
+    /// How log lines look
+    #[arg(long, global = true, env = "CAIPE_LOG_FORMAT", value_enum, default_value_t)]
+    pub(super) log_format: LogFormat,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Serve the supervisor over A2A
+    #[command(aliases = ["platform-engineer", "platform-engineer-single"])]
+    Serve(Serve),
+    /// Talk to a supervisor, or any A2A agent, in the terminal
+    Chat(Chat),
+    /// Print the agent card as JSON
+    Card(Card),
+    /// List the agents, where each one runs and what it needs
+    Agents(Agents),
+    /// Check a CaipeSupervisor file: prints every fault with its path
+    Check(Check),
+    /// Evaluate a jq program in a process of its own (used by the tool `jq`)
+    #[command(hide = true)]
+    JqEval,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Serve {
+    /// A CaipeSupervisor resource; without it the core agents run
+    #[arg(short, long, env = "CAIPE_FILE")]
+    pub(super) file: Option<PathBuf>,
+
+    /// Where to listen; port 0 takes a free one [default: 127.0.0.1:8000]
+    #[arg(long, env = "CAIPE_LISTEN")]
+    pub(super) listen: Option<SocketAddr>,
+
+    /// The host part of --listen, as upstream spells it
+    #[arg(long, env = "A2A_HOST", hide = true, conflicts_with = "listen", value_parser = host)]
+    pub(super) host: Option<IpAddr>,
+
+    /// The port part of --listen, as upstream spells it
+    #[arg(long, env = "A2A_PORT", hide = true, conflicts_with = "listen")]
+    pub(super) port: Option<u16>,
+
+    /// Where conversations are kept
+    #[arg(long, env = "CAIPE_DATA_DIR", default_value = ".caipe")]
+    pub(super) data_dir: PathBuf,
+
+    /// A file to write the address to, once it is bound
+    #[arg(long, env = "CAIPE_ADDRESS_FILE")]
+    pub(super) address_file: Option<PathBuf>,
+
+    /// Listen beyond loopback though anybody may then come in
+    #[arg(long, env = "CAIPE_ALLOW_UNAUTHENTICATED")]
+    pub(super) allow_unauthenticated: bool,
+
+    /// A web origin whose pages may call, e.g. <http://localhost:3000>; may be given more than once
+    #[arg(long = "cors-origin", env = "CAIPE_CORS_ORIGINS", value_delimiter = ',')]
+    pub(super) cors_origins: Vec<String>,
+
+    /// How long a run may take before it is told to answer from what it has, in seconds
+    #[arg(long, env = "CAIPE_RUN_TIMEOUT", default_value = "1800", value_parser = seconds)]
+    pub(super) run_timeout: Duration,
+
+    /// How long running answers get to end when the process is told to stop, in seconds
+    #[arg(long, env = "CAIPE_SHUTDOWN_GRACE", default_value = "20", value_parser = seconds)]
+    pub(super) grace: Duration,
+}
+
+impl Serve {
+    /// Where to listen.
+    pub(super) fn address(&self) -> SocketAddr {
+        let host = self.host.unwrap_or(IpAddr::from([127, 0, 0, 1]));
+        self.listen.unwrap_or_else(|| SocketAddr::new(host, self.port.unwrap_or(8000)))
+    }
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Chat {
+    /// What to ask; without it, a conversation line by line
+    pub(super) message: Vec<String>,
+
+    /// The agent's base URL
+    #[arg(long, env = "CAIPE_URL", default_value = "http://127.0.0.1:8000")]
+    pub(super) url: String,
+
+    /// The conversation to go on with
+    #[arg(long, env = "CAIPE_CONTEXT")]
+    pub(super) context: Option<String>,
+
+    /// What to print
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(super) output: Output,
+}
+
+/// What `chat` prints.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum Output {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object a line, an event each.
+    Json,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Card {
+    /// A CaipeSupervisor resource; without it the core agents
+    #[arg(short, long, env = "CAIPE_FILE")]
+    pub(super) file: Option<PathBuf>,
+
+    /// The URL that the card names
+    #[arg(long, default_value = "http://127.0.0.1:8000/")]
+    pub(super) url: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Agents {
+    /// A CaipeSupervisor resource; without it the core agents
+    #[arg(short, long, env = "CAIPE_FILE")]
+    pub(super) file: Option<PathBuf>,
+
+    /// What to print
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(super) output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Check {
+    /// The CaipeSupervisor file
+    #[arg(short, long)]
+    pub(super) file: PathBuf,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "give a number of seconds".to_owned())?;
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+}
+
+fn host(text: &str) -> Result<IpAddr, String> {
+    match text {
+        "localhost" => Ok(IpAddr::from([127, 0, 0, 1])),
+        other => other.parse().map_err(|_| "give an IP address, e.g. 0.0.0.0".to_owned()),
+    }
+}

@@ -1,0 +1,96 @@
+//! The command line.
+
+mod agents;
+mod args;
+mod card;
+mod chat;
+mod check;
+mod serve;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Args, Command};
+
+/// Names that start the server when the program is called by them (FR-011 of the unification seed).
+const SERVER_NAMES: [&str; 2] = ["platform-engineer", "platform-engineer-single"];
+
+/// What a command ends with when the user, or the file that they gave, is at fault.
+const USAGE: u8 = 2;
+
+/// Runs the program.
+pub fn main() -> ExitCode {
+    let args = Args::parse_from(with_server_name(std::env::args().collect()));
+    if let Command::JqEval = args.command {
+        return ExitCode::from(u8::try_from(crate::tools::jq_eval_main()).unwrap_or(1));
+    }
+    if let Err(message) = crate::telemetry::init(&args.log, args.log_format) {
+        eprintln!("caipe-supervisor: {message}");
+        return ExitCode::from(USAGE);
+    }
+    // First of all: whoever builds a TLS client finds one provider, not a choice.
+    drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
+    match run(args) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("caipe-supervisor: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: Args) -> anyhow::Result<ExitCode> {
+    match &args.command {
+        Command::Check(check) => return Ok(check::run(check)),
+        Command::Card(card) => return card::run(card),
+        Command::Agents(agents) => return agents::run(agents),
+        Command::Serve(_) | Command::Chat(_) | Command::JqEval => {}
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let code = runtime.block_on(async {
+        match args.command {
+            Command::Serve(serve) => serve::run(serve).await,
+            Command::Chat(chat) => chat::run(chat).await,
+            Command::Card(_) | Command::Agents(_) | Command::Check(_) | Command::JqEval => Ok(ExitCode::SUCCESS),
+        }
+    });
+    // A thread that reads a terminal cannot be ended; it must not hold the program back.
+    runtime.shutdown_background();
+    code
+}
+
+/// `platform-engineer --port 8000` means `platform-engineer serve --port 8000`.
+fn with_server_name(mut args: Vec<String>) -> Vec<String> {
+    let called = args.first().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
+    if SERVER_NAMES.contains(&called) {
+        args.insert(1, "serve".to_owned());
+        args.retain(|arg| !SERVER_NAMES.contains(&arg.as_str()));
+    }
+    args
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(line: &str) -> Vec<String> {
+        line.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn both_old_names_serve() {
+        for line in ["/bin/platform-engineer --port 9000", "platform-engineer-single --port 9000"] {
+            let given = with_server_name(args(line));
+            assert_eq!(given[1..], args("serve --port 9000"), "{line}");
+        }
+        for line in [
+            "caipe-supervisor platform-engineer",
+            "caipe-supervisor platform-engineer-single",
+            "caipe-supervisor serve",
+        ] {
+            let parsed = Args::try_parse_from(with_server_name(args(line))).unwrap();
+            assert!(matches!(parsed.command, Command::Serve(_)), "{line}");
+        }
+    }
+}

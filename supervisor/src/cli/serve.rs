@@ -1,0 +1,145 @@
+//! `serve`: everything put together, until somebody says stop.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context;
+use axum::http::HeaderValue;
+use caipe_crds::rendered::Store as StoreChoice;
+use caipe_store::{MemoryStore, SqliteStore, Store};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use super::args::Serve;
+use crate::agents::Roster;
+use crate::binding;
+use crate::config::{Settings, environment};
+use crate::http::{Facade, Guard, Site, router};
+use crate::run::Runs;
+
+/// The file of the default store, below the data directory.
+const DATABASE: &str = "caipe.sqlite3";
+
+pub(super) async fn run(args: Serve) -> anyhow::Result<ExitCode> {
+    let settings = Settings::load(args.file.as_deref(), environment())?;
+    for warning in &settings.warnings {
+        tracing::warn!("{warning}");
+    }
+    let guard = Guard::new(args.address(), settings.shared_key(), args.allow_unauthenticated)?;
+    let store = open_store(&settings.spec.store, &args.data_dir).await?;
+    let listener = TcpListener::bind(args.address())
+        .await
+        .with_context(|| format!("failed to listen on {}", args.address()))?;
+    let address = listener.local_addr()?;
+    let house = House::open(&args, &settings, store, guard, address)?;
+    if let Some(path) = &args.address_file {
+        write_address(path, address)?;
+    }
+    tracing::info!(
+        %address, agents = settings.spec.agents.len(), model = house.roster.supervisor().model.name(), "listening"
+    );
+    let recovered = house.runs.recover().await.context("failed to take over interrupted tasks")?;
+    if recovered > 0 {
+        tracing::info!(recovered, "going on with interrupted tasks");
+    }
+    house.serve(listener, &args).await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Everything that runs.
+struct House {
+    roster: Arc<Roster>,
+    runs: Arc<Runs>,
+    store: Arc<dyn Store>,
+    routes: axum::Router,
+    shutdown: CancellationToken,
+}
+
+impl House {
+    fn open(
+        args: &Serve,
+        settings: &Settings,
+        store: Arc<dyn Store>,
+        guard: Guard,
+        address: SocketAddr,
+    ) -> anyhow::Result<Self> {
+        let shutdown = CancellationToken::new();
+        let roster = Roster::start(settings, reqwest::Client::new(), &shutdown)?;
+        let runs = Runs::new(roster.supervisor(), store.clone(), args.run_timeout);
+        let identity = &settings.spec.supervisor;
+        let url = identity.external_url.clone().unwrap_or_else(|| format!("http://{address}/"));
+        let card = binding::card(identity, &url, roster.names(), guard.is_closed());
+        let agent = Arc::new(Facade::new(runs.clone(), card));
+        let origins = origins(&args.cors_origins)?;
+        let routes = router(Site { agent, roster: roster.clone(), guard, origins });
+        Ok(Self { roster, runs, store, routes, shutdown })
+    }
+
+    /// Answers until a signal comes; then takes no new connection, lets running answers end, and goes.
+    async fn serve(self, listener: TcpListener, args: &Serve) -> anyhow::Result<()> {
+        let stop = CancellationToken::new();
+        let server =
+            axum::serve(listener, self.routes).with_graceful_shutdown(stop.clone().cancelled_owned());
+        let server = tokio::spawn(async move { server.await });
+        stopped().await?;
+        tracing::info!(active = self.runs.active(), "stopping");
+        stop.cancel();
+        self.runs.drain(args.grace).await;
+        self.shutdown.cancel();
+        self.roster.shutdown().await;
+        server.abort();
+        self.store.close().await.context("failed to close the store")?;
+        Ok(())
+    }
+}
+
+/// Waits for SIGTERM or SIGINT.
+async fn stopped() -> std::io::Result<()> {
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(())
+}
+
+async fn open_store(choice: &StoreChoice, data_dir: &Path) -> anyhow::Result<Arc<dyn Store>> {
+    match choice {
+        StoreChoice::Sqlite {} => {
+            let path = data_dir.join(DATABASE);
+            let store = tokio::task::spawn_blocking(move || SqliteStore::open(&path)).await??;
+            Ok(Arc::new(store))
+        }
+        StoreChoice::Memory {} => {
+            tracing::warn!("conversations are kept in memory and are gone when the process ends");
+            Ok(Arc::new(MemoryStore::default()))
+        }
+        StoreChoice::Redis(store) | StoreChoice::Mongodb(store) if store.required => {
+            anyhow::bail!(
+                "this program has no Redis or MongoDB store yet, and the specification requires one"
+            )
+        }
+        StoreChoice::Redis(_) | StoreChoice::Mongodb(_) => {
+            tracing::warn!(
+                "this program has no Redis or MongoDB store yet: conversations are kept in memory"
+            );
+            Ok(Arc::new(MemoryStore::default()))
+        }
+    }
+}
+
+fn origins(given: &[String]) -> anyhow::Result<Vec<HeaderValue>> {
+    let origin =
+        |text: &String| HeaderValue::from_str(text).with_context(|| format!("invalid web origin \"{text}\""));
+    given.iter().filter(|text| !text.is_empty()).map(origin).collect()
+}
+
+/// Writes the address so that whoever waits for the file never reads half of it.
+fn write_address(path: &Path, address: SocketAddr) -> anyhow::Result<()> {
+    let draft = path.with_extension("tmp");
+    let written = std::fs::write(&draft, address.to_string()).and_then(|()| std::fs::rename(&draft, path));
+    written.with_context(|| format!("failed to write {}", path.display()))
+}

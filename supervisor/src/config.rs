@@ -1,0 +1,95 @@
+//! One `Settings` from a file and the environment, read once.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use caipe_crds::{Fault, Faults, RenderedSpec, default_resource, read_resource, resolve};
+use secrecy::SecretString;
+
+/// The largest specification that is read, in bytes; etcd takes no larger object either.
+const MAX_FILE: u64 = 1_500_000;
+
+/// The process environment, as it was at the start.
+pub type Environment = Arc<BTreeMap<String, String>>;
+
+/// Everything that a supervisor is told from outside.
+#[derive(Debug)]
+pub struct Settings {
+    /// What to run.
+    pub spec: RenderedSpec,
+    /// What is odd about it, though it can be run.
+    pub warnings: Vec<Fault>,
+    /// Where paths in the specification start from.
+    pub base: PathBuf,
+    /// The environment.
+    pub env: Environment,
+}
+
+/// Why there are no settings.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("failed to read {path}: {reason}")]
+    Unreadable {
+        /// The file.
+        path: String,
+        /// Why.
+        reason: String,
+    },
+    /// The file, or the environment, is wrong; one line a fault.
+    #[error("{}", located(.source_name, .faults))]
+    Faulty {
+        /// The file's name, or "the environment".
+        source_name: String,
+        /// What is wrong, and where.
+        faults: Faults,
+    },
+}
+
+/// Each fault on a line, after the name of what it is in.
+fn located(source: &str, faults: &Faults) -> String {
+    let lines: Vec<String> = faults.as_slice().iter().map(|fault| format!("{source}: {fault}")).collect();
+    lines.join("\n")
+}
+
+impl Settings {
+    /// Reads the file, or takes the core agents if there is none, and lays the environment on top.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or it or a variable is wrong; then with every fault that was found.
+    pub fn load(file: Option<&Path>, env: Environment) -> Result<Self, ConfigError> {
+        let source_name =
+            file.map_or_else(|| "the environment".to_owned(), |path| path.display().to_string());
+        let faulty = |faults| ConfigError::Faulty { source_name: source_name.clone(), faults };
+        let resource = match file {
+            Some(path) => read_resource(&read_bounded(path)?).map_err(faulty)?,
+            None => default_resource(),
+        };
+        let resolved = resolve(&resource, &env).map_err(faulty)?;
+        let base = file.and_then(Path::parent).map(Path::to_path_buf).unwrap_or_default();
+        Ok(Self { spec: resolved.spec, warnings: resolved.warnings, base, env })
+    }
+
+    /// The key that callers must bring, if there is one.
+    pub fn shared_key(&self) -> Option<SecretString> {
+        self.env.get("A2A_AUTH_SHARED_KEY").filter(|key| !key.is_empty()).map(|key| key.clone().into())
+    }
+}
+
+fn read_bounded(path: &Path) -> Result<String, ConfigError> {
+    let unreadable = |reason: String| ConfigError::Unreadable { path: path.display().to_string(), reason };
+    let size = std::fs::metadata(path).map_err(|error| unreadable(error.to_string()))?.len();
+    if size > MAX_FILE {
+        return Err(unreadable(format!("it has {size} bytes; at most {MAX_FILE} are read")));
+    }
+    std::fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))
+}
+
+/// The process environment; variables that are not UTF-8 are left out.
+pub fn environment() -> Environment {
+    let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    Arc::new(std::env::vars_os().filter_map(text).collect())
+}

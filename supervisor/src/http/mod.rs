@@ -1,0 +1,9 @@
+//! The routes: A2A, and what a platform wants to know.
+
+mod auth;
+mod facade;
+mod routes;
+
+pub use auth::{Guard, GuardError};
+pub use facade::Facade;
+pub use routes::{Site, router};

@@ -1,0 +1,74 @@
+//! Why a server and we did not come together, in words.
+
+use std::error::Error;
+
+use rmcp::service::ClientInitializeError;
+use rmcp::transport::DynamicTransportError;
+use rmcp::transport::streamable_http_client::StreamableHttpError;
+
+use super::redact::Redactor;
+
+/// The most characters of a server's error that go into a message.
+const REASON_CHARS: usize = 400;
+
+/// The reason of a failed handshake, bounded and without secrets.
+pub(super) fn explain(error: &ClientInitializeError, redactor: &Redactor) -> String {
+    let text = match error {
+        ClientInitializeError::TransportError { error, .. } => transport(error),
+        ClientInitializeError::JsonRpcError(error) => {
+            format!("it answered with error {}: {}", error.code.0, error.message)
+        }
+        ClientInitializeError::ConnectionClosed(_) => "it closed the connection".to_owned(),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => return explain(fallback, redactor),
+        ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
+            let versions: Vec<String> = server_supported.iter().map(ToString::to_string).collect();
+            format!("it speaks only {}", versions.join(", "))
+        }
+        // The others carry whole messages, which belong into no status.
+        _ => "it answered with something else than was asked".to_owned(),
+    };
+    bounded(text, redactor)
+}
+
+/// What broke the connection, bounded and without secrets.
+pub(super) fn explain_transport(error: &DynamicTransportError, redactor: &Redactor) -> String {
+    bounded(transport(error), redactor)
+}
+
+/// Whether the connection was gone, as opposed to an answer that was no use.
+pub(super) fn is_lost(error: &ClientInitializeError) -> bool {
+    match error {
+        ClientInitializeError::TransportError { .. } | ClientInitializeError::ConnectionClosed(_) => true,
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => is_lost(fallback),
+        _ => false,
+    }
+}
+
+fn transport(error: &DynamicTransportError) -> String {
+    match error.error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+        // The library hides what the HTTP client knows: that the connection was refused, say.
+        Some(StreamableHttpError::Client(error)) => chain(error),
+        Some(StreamableHttpError::AuthRequired(_)) => "HTTP 401: it wants other credentials".to_owned(),
+        Some(error) => chain(error),
+        None => chain(error.error.as_ref()),
+    }
+}
+
+/// An error and its causes, as far as they say more than it does.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    text
+}
+
+fn bounded(text: String, redactor: &Redactor) -> String {
+    redactor.redact(text).chars().take(REASON_CHARS).collect()
+}

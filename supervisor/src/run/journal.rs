@@ -1,0 +1,140 @@
+//! A task's record, its log in the store, and its log on the wire: written in that order.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use caipe_a2a::model::{Event, Message};
+use caipe_a2a::server::TaskLog;
+use caipe_engine::{EventKind, Outcome, RunEvent, RunState};
+use caipe_store::{Commit, Snapshot, Store, StoreError, TaskPhase, TaskRecord};
+use jiff::Timestamp;
+
+use super::driver::{Batch, RunInfo, Sink, SinkError};
+use crate::binding::{self, Binding};
+
+/// Events read from the store at a time.
+const PAGE: usize = 1024;
+
+/// Keeps and shows what one task's runs decide.
+#[derive(Debug)]
+pub(super) struct Journal {
+    store: Arc<dyn Store>,
+    record: TaskRecord,
+    log: Arc<TaskLog>,
+    binding: Binding,
+    next_seq: u64,
+}
+
+impl Journal {
+    /// The journal of a new task, whose record is in the store and whose log holds the task itself.
+    pub(super) fn new(store: Arc<dyn Store>, record: TaskRecord, log: Arc<TaskLog>) -> Self {
+        let binding = Binding::new(&record.id, &record.context, &record.trace_id);
+        Self { store, record, log, binding, next_seq: 1 }
+    }
+
+    /// The journal of a task that the store knows: its wire log is made again from its events.
+    pub(super) async fn reopen(store: Arc<dyn Store>, record: TaskRecord) -> Result<Self, StoreError> {
+        let request: Message = serde_json::from_value(record.request.clone()).map_err(|error| {
+            StoreError::Corrupt { what: format!("task {}", record.id), reason: error.to_string() }
+        })?;
+        let log = Arc::new(TaskLog::new(binding::opening(&record, request)));
+        let mut journal = Self::new(store, record, log);
+        loop {
+            let page = journal.store.events(&journal.record.id, journal.next_seq - 1, PAGE).await?;
+            for logged in &page {
+                journal.log.push_many(journal.binding.bind(&logged.event));
+            }
+            let Some(last) = page.last() else { return Ok(journal) };
+            journal.next_seq = last.seq + 1;
+        }
+    }
+
+    pub(super) fn task(&self) -> &str {
+        &self.record.id
+    }
+
+    pub(super) fn context(&self) -> &str {
+        &self.record.context
+    }
+
+    pub(super) fn log(&self) -> Arc<TaskLog> {
+        self.log.clone()
+    }
+
+    pub(super) fn info(&self, user: Option<String>) -> RunInfo {
+        RunInfo {
+            context: self.record.context.as_str().into(),
+            task: self.record.id.as_str().into(),
+            trace_id: self.record.trace_id.as_str().into(),
+            user: user.map(Into::into),
+        }
+    }
+
+    /// Ends the task as failed, on the wire even where the store cannot keep it.
+    pub(super) async fn fail(&mut self, reason: &str) -> Result<(), StoreError> {
+        let reason = format!("Agent execution failed: {reason}");
+        let event = RunEvent::own(EventKind::Finished { outcome: Outcome::Failed { reason } });
+        let kept = self.keep(Commit::default(), vec![event.clone()]).await;
+        if kept.is_err() {
+            self.log.push_many(self.binding.bind(&event));
+        }
+        kept
+    }
+
+    /// Writes the commit with these events, then shows them.
+    async fn keep(&mut self, commit: Commit, events: Vec<RunEvent>) -> Result<(), StoreError> {
+        let phase = events.iter().fold(self.open_phase(), |phase, event| phase_after(event).unwrap_or(phase));
+        let task = (phase != self.record.phase).then(|| {
+            self.record.phase = phase;
+            self.record.updated = Timestamp::now();
+            self.record.clone()
+        });
+        let count = events.len() as u64;
+        let wire: Vec<Event> = events.iter().flat_map(|event| self.binding.bind(event)).collect();
+        let commit = Commit {
+            context: self.record.context.clone(),
+            task,
+            events,
+            first_seq: self.next_seq,
+            events_of: self.record.id.clone(),
+            ..commit
+        };
+        self.store.commit(commit).await?;
+        self.next_seq += count;
+        if !wire.is_empty() {
+            self.log.push_many(wire);
+        }
+        Ok(())
+    }
+
+    /// Where a task stands that something happens to.
+    fn open_phase(&self) -> TaskPhase {
+        match self.record.phase {
+            TaskPhase::Submitted | TaskPhase::InputRequired => TaskPhase::Working,
+            phase => phase,
+        }
+    }
+}
+
+/// The phase that an event puts its task in, if it does.
+fn phase_after(event: &RunEvent) -> Option<TaskPhase> {
+    match &event.kind {
+        EventKind::Finished { outcome } if event.path.is_empty() => Some(match outcome {
+            Outcome::Completed { .. } => TaskPhase::Completed,
+            Outcome::Failed { .. } => TaskPhase::Failed,
+            Outcome::Canceled => TaskPhase::Canceled,
+            Outcome::InputRequired => TaskPhase::InputRequired,
+        }),
+        _ => None,
+    }
+}
+
+#[async_trait]
+impl Sink for Journal {
+    async fn commit(&mut self, state: &RunState, batch: Batch) -> Result<(), SinkError> {
+        let failed = |error: StoreError| SinkError(error.to_string());
+        let snapshot = batch.snapshot.then(|| Snapshot::of(state)).transpose().map_err(failed)?;
+        let commit = Commit { snapshot, appends: batch.appends, ..Commit::default() };
+        self.keep(commit, batch.events).await.map_err(failed)
+    }
+}

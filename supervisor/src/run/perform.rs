@@ -1,0 +1,133 @@
+//! Carries out what the engine decided: model turns, tool calls, delegations.
+
+use std::sync::Arc;
+
+use caipe_engine::{
+    AgentName, CallId, DelegateUpdate, DelegationOutcome, Effect, Input, ModelDelta, ModelFailure, Resume,
+    RunState, ToolOutput,
+};
+use caipe_model::{ChatRequest, ModelError, ModelErrorKind, ModelEvent};
+use futures::StreamExt;
+use serde_json::{Map, Value};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
+
+use super::driver::Performer;
+use crate::agents::{Agent, Delegation};
+use crate::tools;
+
+impl Performer {
+    /// Starts the effect; its results come back as inputs.
+    pub(super) fn perform(&mut self, effect: Effect, state: &RunState) {
+        match effect {
+            Effect::CallModel { turn, tools } => self.call_model(turn, self.agent.request(state, tools)),
+            Effect::CallTool { call, tool, arguments } => self.call_tool(call, tool, arguments),
+            Effect::Delegate { call, agent, prompt, resume } => self.delegate(call, &agent, prompt, resume),
+            Effect::Abort { calls } => self.abort(&calls),
+            Effect::Finish => self.scope.cancel(),
+            Effect::Emit(_) => {}
+        }
+    }
+
+    fn call_model(&self, turn: u32, request: ChatRequest) {
+        let model = self.agent.model.clone();
+        let stream = model.stream(request, self.scope.child_token());
+        let sender = self.sender.clone();
+        let span = tracing::debug_span!("model", agent = %self.agent.name, turn, model = model.name());
+        tokio::spawn(pump_model(turn, stream, sender).instrument(span));
+    }
+
+    fn call_tool(&mut self, call: CallId, tool: String, arguments: Value) {
+        let cancel = self.token_for(&call);
+        let (agent, sender) = (self.agent.clone(), self.sender.clone());
+        let span = tracing::debug_span!("tool", agent = %agent.name, tool);
+        let work = async move {
+            let output = run_tool(&agent, &tool, arguments, cancel).await;
+            let _ = sender.send(Input::ToolFinished { call, output }).await;
+        };
+        tokio::spawn(work.instrument(span));
+    }
+
+    fn delegate(&mut self, call: CallId, agent: &AgentName, prompt: String, resume: Option<Resume>) {
+        let cancel = self.token_for(&call);
+        let sender = self.sender.clone();
+        let delegation =
+            Delegation { call: call.clone(), agent: agent.clone(), prompt, resume, run: self.run.clone() };
+        let Some(home) = self.agent.home(agent) else {
+            let update = DelegateUpdate::Finished {
+                outcome: DelegationOutcome::Failed {
+                    reason: format!("agent {agent} is not available any more"),
+                },
+            };
+            tokio::spawn(async move { sender.send(Input::Delegate { call, update }).await });
+            return;
+        };
+        let span = tracing::debug_span!("delegation", agent = %agent);
+        let mut updates = home.run(delegation, cancel);
+        let work = async move {
+            while let Some(update) = updates.next().await {
+                if sender.send(Input::Delegate { call: call.clone(), update }).await.is_err() {
+                    return;
+                }
+            }
+        };
+        tokio::spawn(work.instrument(span));
+    }
+
+    fn abort(&mut self, calls: &[CallId]) {
+        for call in calls {
+            if let Some(token) = self.calls.remove(call) {
+                token.cancel();
+            }
+        }
+    }
+
+    fn token_for(&mut self, call: &CallId) -> CancellationToken {
+        let token = self.scope.child_token();
+        self.calls.insert(call.clone(), token.clone());
+        token
+    }
+}
+
+/// Hands a model turn to the driver, piece by piece.
+async fn pump_model(turn: u32, mut stream: caipe_model::ModelStream, sender: mpsc::Sender<Input>) {
+    while let Some(item) = stream.next().await {
+        let Some(input) = model_input(turn, item) else { continue };
+        let last = matches!(input, Input::ModelFinished { .. } | Input::ModelFailed { .. });
+        if sender.send(input).await.is_err() || last {
+            return;
+        }
+    }
+    let error = ModelFailure {
+        kind: ModelErrorKind::Truncated,
+        message: "the model's stream ended without an answer".to_owned(),
+    };
+    let _ = sender.send(Input::ModelFailed { turn, error }).await;
+}
+
+fn model_input(turn: u32, item: Result<ModelEvent, ModelError>) -> Option<Input> {
+    let delta = match item {
+        Ok(ModelEvent::TextDelta(text)) => ModelDelta::Text { text },
+        Ok(ModelEvent::ToolCallStart { id, name }) => ModelDelta::CallStart { id, name },
+        Ok(ModelEvent::ToolArgsDelta { id, delta }) => ModelDelta::CallArguments { id, text: delta },
+        Ok(ModelEvent::ReasoningDelta(_)) => return None,
+        Ok(ModelEvent::Finish(completion)) => return Some(Input::ModelFinished { turn, completion }),
+        Err(error) => {
+            tracing::warn!(kind = error.kind.category(), %error, "model turn failed");
+            return Some(Input::ModelFailed { turn, error: ModelFailure::from(&error) });
+        }
+    };
+    Some(Input::ModelDelta { turn, delta })
+}
+
+async fn run_tool(agent: &Arc<Agent>, tool: &str, arguments: Value, cancel: CancellationToken) -> ToolOutput {
+    let arguments: Map<String, Value> = match arguments {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    };
+    if let Some(output) = tools::call(tool, &arguments, cancel.clone()).await {
+        return output;
+    }
+    agent.toolbox.call(tool, arguments, cancel).await
+}
