@@ -100,7 +100,8 @@ enum Cursor {
     Text(usize),
     Repeat(usize),
     CallStart(usize),
-    CallArguments(usize),
+    /// Of which call, and from where.
+    CallArguments(usize, usize),
     Finish,
     Over,
 }
@@ -172,6 +173,11 @@ impl Playback {
                     Cursor::CallStart(0)
                 }
                 Cursor::CallStart(index) if index >= reply.calls.len() => Cursor::Finish,
+                Cursor::CallArguments(index, at)
+                    if reply.calls.get(index).is_none_or(|call| at >= call.arguments.len()) =>
+                {
+                    Cursor::CallStart(index + 1)
+                }
                 _ => return,
             }
         }
@@ -196,8 +202,16 @@ impl Playback {
                     self.reply.repeat.as_ref().map(|repeat| repeat.token.clone()).unwrap_or_default(),
                 )
             }
-            Cursor::CallStart(index) => self.call_event(index, Cursor::CallArguments(index)),
-            Cursor::CallArguments(index) => self.call_event(index, Cursor::CallStart(index + 1)),
+            Cursor::CallStart(index) => {
+                self.cursor = Cursor::CallArguments(index, 0);
+                let (id, name) = self.call(index, |call| (call.id.clone(), call.name.clone()));
+                ModelEvent::ToolCallStart { id, name }
+            }
+            Cursor::CallArguments(index, at) => {
+                let (id, delta) = self.call(index, |call| (call.id.clone(), word(&call.arguments, at).to_owned()));
+                self.cursor = Cursor::CallArguments(index, at + delta.len());
+                ModelEvent::ToolArgsDelta { id, delta }
+            }
             Cursor::Finish | Cursor::Over => {
                 self.cursor = Cursor::Over;
                 ModelEvent::Finish(self.completion())
@@ -205,16 +219,8 @@ impl Playback {
         }
     }
 
-    fn call_event(&mut self, index: usize, next: Cursor) -> ModelEvent {
-        let begins = matches!(self.cursor, Cursor::CallStart(_));
-        self.cursor = next;
-        match self.reply.calls.get(index) {
-            Some(call) if begins => {
-                ModelEvent::ToolCallStart { id: call.id.clone(), name: call.name.clone() }
-            }
-            Some(call) => ModelEvent::ToolArgsDelta { id: call.id.clone(), delta: call.arguments.clone() },
-            None => ModelEvent::TextDelta(String::new()),
-        }
+    fn call<T: Default>(&self, index: usize, read: impl FnOnce(&ToolCall) -> T) -> T {
+        self.reply.calls.get(index).map(read).unwrap_or_default()
     }
 
     fn completion(&mut self) -> Completion {
