@@ -21,7 +21,7 @@ pub fn read_resource(yaml: &str) -> Result<CaipeSupervisor, Faults> {
     let mut value = parse(yaml)?;
     schema::prune(manifest::schema(), &mut value);
     let mut faults = check_type(&value);
-    schema::check(manifest::schema(), &body(&value), "", &mut faults);
+    schema::check(manifest::schema(), &value, "", &mut faults);
     match typed(value) {
         Ok(resource) => {
             faults.extend(validate::validate(&resource));
@@ -39,15 +39,6 @@ fn parse(yaml: &str) -> Result<Value, Fault> {
         return Err(Fault::new("", format!("the file is larger than {MAX_FILE_BYTES} bytes")));
     }
     serde_saphyr::from_str(yaml).map_err(|error| Fault::new("", format!("failed to read the YAML: {error}")))
-}
-
-/// What the schema describes: all but the type and the metadata, which are Kubernetes' own.
-fn body(value: &Value) -> Value {
-    let mut body = value.clone();
-    if let Some(object) = body.as_object_mut() {
-        object.retain(|key, _| !["apiVersion", "kind", "metadata"].contains(&key.as_str()));
-    }
-    body
 }
 
 /// The type's two words, which the schema leaves open.
