@@ -149,19 +149,19 @@ fn home(
 /// A remote agent's address: its variables, else its external URL, else its Service. Never this machine by default:
 /// that would be the supervisor itself.
 fn remote(cx: &mut Context<'_>, agent: &Agent) -> Option<Home> {
-    let part = variable_part(&agent.name);
-    let url = cx.vars.url(&format!("{part}_AGENT_URL"));
-    let port = cx.vars.number(&format!("{part}_AGENT_PORT"), 1..=65535);
+    let prefix = variable_part(&agent.name);
+    let url = cx.vars.url(&format!("{prefix}_AGENT_URL"));
+    let port = cx.vars.number(&format!("{prefix}_AGENT_PORT"), 1..=65535);
     let (url, port) = (cx.read(url), cx.read(port).unwrap_or(AGENT_PORT));
-    let host = cx.vars.text(&format!("{part}_AGENT_HOST"));
+    let host = cx.vars.text(&format!("{prefix}_AGENT_HOST"));
     let url = url.map(str::to_owned).or_else(|| Some(format!("http://{}:{port}", host?)));
     let url = url.or_else(|| Some(agent.external.as_ref()?.url.clone())).or_else(|| service(cx, &agent.name));
     let Some(url) = url else {
         let message = format!(
-            "agent `{}` is remote and has no address: set {part}_AGENT_URL, or {part}_AGENT_HOST and {part}_AGENT_PORT, or take it out of the distributed agents, or set ENABLE_{part}=false",
+            "agent `{}` is remote and has no address: set {prefix}_AGENT_URL, or {prefix}_AGENT_HOST and {prefix}_AGENT_PORT, or take it out of the distributed agents, or set ENABLE_{prefix}=false",
             agent.name
         );
-        cx.fault(format!("${part}_AGENT_URL"), message);
+        cx.fault(format!("${prefix}_AGENT_URL"), message);
         return None;
     };
     Some(Home::Remote { url: url.trim_end_matches('/').to_owned(), headers: token_header(agent) })
