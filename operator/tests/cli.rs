@@ -1,5 +1,7 @@
 //! The built program, from outside.
 
+#![allow(clippy::unwrap_used, reason = "a test's helper outside a test function")]
+
 use assert_cmd::Command;
 
 const VALID: &str = "apiVersion: caipe.io/v1alpha1

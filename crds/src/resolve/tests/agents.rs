@@ -97,7 +97,10 @@ fn an_agent_with_a_local_form_only_is_refused_by_name_and_excused_from_all() {
 fn an_unknown_name_in_the_list_is_a_warning() {
     let resolved = resolve(&default_resource(), &env(&[("DISTRIBUTED_AGENTS", "agrocd")])).unwrap();
     let warnings: Vec<_> = resolved.warnings.iter().map(ToString::to_string).collect();
-    assert!(warnings.iter().any(|warning| warning.contains("no agent `agrocd`")), "{warnings:?}");
+    assert!(
+        warnings.iter().any(|warning| warning.starts_with("$DISTRIBUTED_AGENTS: there is no agent `agrocd`")),
+        "{warnings:?}"
+    );
 }
 
 #[test]
