@@ -284,6 +284,11 @@ fn check(sim: &Sim, before: &Phase, input: &Input, effects: &[Effect]) {
     if *before == Phase::Idle && !matches!(input, Input::Message { .. }) {
         assert_eq!(effects, [], "nothing happens between runs");
     }
+    if *before == Phase::Waiting
+        && !matches!(input, Input::Message { .. } | Input::Decided { .. } | Input::Cancel)
+    {
+        assert_eq!(effects, [], "only a human ends the waiting");
+    }
     match &sim.state.phase {
         Phase::Idle => {
             assert_whole(&sim.state);
