@@ -118,13 +118,8 @@ impl Session {
                 let program = Program { server: &target.name, command, args, env, cwd: cwd.as_deref() };
                 let (mut process, Pipes { reader, writer }) =
                     ServerProcess::spawn(program, &target.resolved.logs)?;
-                match within(
-                    target,
-                    shutdown,
-                    converse(AsyncRwTransport::new_client(reader, writer), opening, changed),
-                )
-                .await
-                {
+                let transport = Patient::new(AsyncRwTransport::new_client(reader, writer));
+                match within(target, shutdown, converse(transport, opening, changed)).await {
                     Ok((peer, tools, connection)) => {
                         Ok(Self { peer, tools, connection, process: Some(process) })
                     }
@@ -263,9 +258,7 @@ impl Opening {
     pub(super) const fn after_failure(self, error: &StartError) -> Self {
         match (error, self) {
             // It may have died of the first question, or of something else.
-            (StartError::Ended { .. } | StartError::Handshake { .. }, Self::Probe) => {
-                Self::Initialize
-            }
+            (StartError::Ended { .. } | StartError::Handshake { .. }, Self::Probe) => Self::Initialize,
             (StartError::Handshake { .. }, Self::Initialize) => Self::Discover,
             (StartError::Ended { .. } | StartError::Handshake { .. }, _) => Self::Probe,
             _ => self,
