@@ -405,7 +405,7 @@ fn pieces<'a>(text: &'a str, cuts: &[Index]) -> Vec<&'a str> {
 }
 
 fn escaped(c: char) -> String {
-    c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect()
+    c.encode_utf16(&mut [0; 2]).iter().fold(String::new(), |text, unit| text + &format!("\\u{unit:04x}"))
 }
 
 /// The text of these roles since the last reset.
