@@ -26,7 +26,7 @@ const CANCEL_DEADLINE: Duration = Duration::from_secs(10);
 const MOST_RUNS: usize = 4096;
 
 /// Ended tasks whose events stay in memory for whoever asks again; older ones are read from the store.
-const REMEMBERED: usize = 256;
+const REMEMBERED: usize = 32;
 
 /// All runs of this process.
 pub struct Runs {
