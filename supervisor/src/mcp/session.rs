@@ -8,9 +8,9 @@ use rmcp::ClientHandler;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, Implementation, ProtocolVersion, SubscriptionFilter, Tool,
 };
-use rmcp::service::ClientLifecycleMode;
 use rmcp::service::{
-    ClientInitializeError, NotificationContext, Peer, RoleClient, serve_client_with_lifecycle_and_ct,
+    ClientInitializeError, ClientLifecycleMode, NotificationContext, Peer, RoleClient,
+    serve_client_with_lifecycle_and_ct,
 };
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
@@ -31,6 +31,7 @@ use super::spec::{self, Resolved};
 const CLOSE_GRACE: Duration = Duration::from_secs(1);
 /// How long a child whose connection closed has to show its exit status.
 const EXIT_STATUS_GRACE: Duration = Duration::from_millis(500);
+
 /// How to begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Opening {
