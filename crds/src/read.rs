@@ -18,19 +18,22 @@ const KIND: &str = "CaipeSupervisor";
 /// # Errors
 /// Every fault that can be found: what the CRD's schema forbids, unknown keys, and the rules of [`crate::validate`].
 pub fn read_resource(yaml: &str) -> Result<CaipeSupervisor, Faults> {
-    let value = parse(yaml)?;
+    let mut value = parse(yaml)?;
+    schema::prune(manifest::schema(), &mut value);
     let mut faults = check_type(&value);
-    schema::check(manifest::schema(), &body(&value), "", &mut faults);
-    match typed(value) {
-        Ok(resource) => {
-            faults.extend(validate::validate(&resource));
-            Faults::check(faults).map(|()| resource)
+    schema::check(manifest::schema(), &value, "", &mut faults);
+    let resource = match typed(value) {
+        Ok(resource) => resource,
+        // The type says less well what the schema has said already.
+        Err(fault) => {
+            if faults.is_empty() {
+                faults.push(fault);
+            }
+            return Err(Faults::new(faults));
         }
-        Err(fault) if faults.is_empty() => Err(fault.into()),
-        Err(_) => {
-            Faults::check(faults).and_then(|()| Err(Fault::new("", "failed to read the resource").into()))
-        }
-    }
+    };
+    faults.extend(validate::validate(&resource));
+    Faults::check(faults).map(|()| resource)
 }
 
 fn parse(yaml: &str) -> Result<Value, Fault> {
@@ -38,15 +41,6 @@ fn parse(yaml: &str) -> Result<Value, Fault> {
         return Err(Fault::new("", format!("the file is larger than {MAX_FILE_BYTES} bytes")));
     }
     serde_saphyr::from_str(yaml).map_err(|error| Fault::new("", format!("failed to read the YAML: {error}")))
-}
-
-/// What the schema describes: all but the type and the metadata, which are Kubernetes' own.
-fn body(value: &Value) -> Value {
-    let mut body = value.clone();
-    if let Some(object) = body.as_object_mut() {
-        object.retain(|key, _| !["apiVersion", "kind", "metadata"].contains(&key.as_str()));
-    }
-    body
 }
 
 /// The type's two words, which the schema leaves open.
@@ -64,3 +58,7 @@ fn typed(value: Value) -> Result<CaipeSupervisor, Fault> {
     CaipeSupervisor::deserialize(tracked)
         .map_err(|error| Fault::new(track.path().to_string(), error.to_string()))
 }
+
+#[cfg(test)]
+#[path = "read_tests.rs"]
+mod tests;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use caipe_crds::RenderedSpec;
 use caipe_crds::prompt::AgentLine;
@@ -10,9 +11,14 @@ use caipe_crds::rendered;
 use caipe_engine::{Abilities, AgentName, AnswerMode, EDGE_TOOLS, Limits, RunState, builtin_tools};
 use caipe_model::{ChatModel, ChatRequest, ToolSpec};
 
+use tokio_util::sync::CancellationToken;
+
 use super::home::Home;
 use super::prompt::{supervisor_prompt, worker_prompt};
 use crate::mcp::Toolbox;
+
+/// How long a task waits for the agent's tool servers to start.
+const SETTLE_DEADLINE: Duration = Duration::from_secs(15);
 
 /// An agent that this process runs.
 pub struct Agent {
@@ -30,14 +36,13 @@ pub struct Agent {
     pub model: Arc<dyn ChatModel>,
     /// Its MCP tools.
     pub toolbox: Toolbox,
+    /// Whether its words are told while the model says them, or when it has said them all
+    /// (`ENABLE_STREAMING`).
+    pub streaming: bool,
     /// The limits of its runs.
     pub limits: Limits,
     /// Tools that a human must approve first.
     pub require_approval: Vec<String>,
-    /// Most tokens of one model turn.
-    pub max_output_tokens: Option<u32>,
-    /// Sampling temperature.
-    pub temperature: Option<f64>,
 }
 
 /// What an agent is in the house.
@@ -92,6 +97,17 @@ impl Agent {
         }
     }
 
+    /// Waits until its tool servers are ready or have failed once, but not for long: an agent without tools can
+    /// still say so.
+    pub async fn settled(&self, cancel: &CancellationToken) {
+        let mut tools = self.toolbox.watch();
+        let settled = tools.wait_for(|view| view.settled);
+        tokio::select! {
+            _ = tokio::time::timeout(SETTLE_DEADLINE, settled) => {}
+            () = cancel.cancelled() => {}
+        }
+    }
+
     /// Where an agent that it may delegate to lives.
     pub fn home(&self, agent: &AgentName) -> Option<Arc<dyn Home>> {
         self.homes()?.get(agent).map(|delegate| delegate.home.clone())
@@ -109,15 +125,15 @@ impl Agent {
         let view = self.toolbox.watch().borrow().clone();
         let system = match &self.role {
             Role::Supervisor { spec, homes } => supervisor_prompt(spec, &agent_lines(homes), &view),
-            Role::Worker => worker_prompt(&self.prompt, &view),
+            Role::Worker => worker_prompt(self.name.as_str(), &self.prompt, &view),
         };
         let specs = if tools { offered(&state.abilities, &view.tools) } else { Arc::default() };
         ChatRequest {
             system: system.into(),
             messages: state.messages.clone(),
             tools: specs,
-            max_output_tokens: self.max_output_tokens,
-            temperature: self.temperature,
+            max_output_tokens: None,
+            temperature: None,
         }
     }
 }

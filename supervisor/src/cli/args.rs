@@ -83,6 +83,10 @@ pub(super) struct Serve {
     #[arg(long = "cors-origin", env = "CAIPE_CORS_ORIGINS", value_delimiter = ',')]
     pub(super) cors_origins: Vec<String>,
 
+    /// Forget ended tasks and untouched conversations after so many days; 0 keeps them
+    #[arg(long, env = "CAIPE_KEEP_DAYS", default_value = "0")]
+    pub(super) keep_days: u32,
+
     /// How long a run may take before it is told to answer from what it has, in seconds
     #[arg(long, env = "CAIPE_RUN_TIMEOUT", default_value = "1800", value_parser = seconds)]
     pub(super) run_timeout: Duration,

@@ -4,11 +4,13 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use axum::http::HeaderValue;
 use caipe_crds::rendered::Store as StoreChoice;
-use caipe_store::{MemoryStore, SqliteStore, Store};
+use caipe_store::{MemoryStore, Pruned, Retention, SqliteStore, Store};
+use jiff::{SignedDuration, Timestamp};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -22,6 +24,9 @@ use crate::run::Runs;
 
 /// The file of the default store, below the data directory.
 const DATABASE: &str = "caipe.sqlite3";
+
+/// How often old conversations are looked for.
+const PRUNE_INTERVAL: Duration = Duration::from_hours(1);
 
 pub(super) async fn run(args: Serve) -> anyhow::Result<ExitCode> {
     let settings = Settings::load(args.file.as_deref(), environment())?;
@@ -74,13 +79,14 @@ impl House {
         let card = binding::card(identity, &url, roster.names(), guard.is_closed());
         let agent = Arc::new(Facade::new(runs.clone(), card));
         let origins = origins(&args.cors_origins)?;
-        let routes = router(Site { agent, roster: roster.clone(), guard, origins });
+        let routes = router(Site { agent, roster: roster.clone(), store: store.clone(), guard, origins });
         Ok(Self { roster, runs, store, routes, shutdown })
     }
 
     /// Answers until a signal comes; then takes no new connection, lets running answers end, and goes.
     async fn serve(self, listener: TcpListener, args: &Serve) -> anyhow::Result<()> {
         let stop = CancellationToken::new();
+        tokio::spawn(forget_old(self.store.clone(), args.keep_days, self.shutdown.clone()));
         let server =
             axum::serve(listener, self.routes).with_graceful_shutdown(stop.clone().cancelled_owned());
         let server = tokio::spawn(async move { server.await });
@@ -93,6 +99,31 @@ impl House {
         server.abort();
         self.store.close().await.context("failed to close the store")?;
         Ok(())
+    }
+}
+
+/// Removes ended tasks and untouched conversations once they are old enough.
+async fn forget_old(store: Arc<dyn Store>, days: u32, shutdown: CancellationToken) {
+    if days == 0 {
+        return;
+    }
+    let mut rounds = tokio::time::interval(PRUNE_INTERVAL);
+    loop {
+        tokio::select! {
+            () = shutdown.cancelled() => return,
+            _ = rounds.tick() => {}
+        }
+        let before = Timestamp::now() - SignedDuration::from_hours(24 * i64::from(days));
+        let retention = Retention { tasks_before: Some(before), conversations_before: Some(before) };
+        match store.prune(retention).await {
+            Ok(pruned) if pruned == Pruned::default() => {}
+            Ok(pruned) => tracing::info!(
+                tasks = pruned.tasks,
+                conversations = pruned.conversations,
+                "removed what is old"
+            ),
+            Err(error) => tracing::warn!(%error, "failed to remove what is old"),
+        }
     }
 }
 

@@ -11,7 +11,8 @@ use tokio_util::sync::CancellationToken;
 use super::backoff;
 use super::catalog::{self, ServerPhase, ServerState, ToolsView};
 use super::error::StartError;
-use super::session::{Opening, Session, Target, list_tools};
+use super::list::list_tools;
+use super::session::{Opening, Session, Target};
 use super::spec::{ServerSpec, Transport};
 
 /// How often a server at a URL is asked for its tools again: nothing else would tell that it is gone.
@@ -108,7 +109,7 @@ impl Keeper {
     /// Serves until the session ends, and cleans up after it.
     async fn serve(&mut self, mut session: Session, memory: &mut Memory) {
         let since = Instant::now();
-        self.report_ready(&session, memory);
+        self.report_ready(&mut session, memory);
         self.peer.send_replace(Some(session.peer.clone()));
         let end = self.watch(&mut session).await;
         self.peer.send_replace(None);
@@ -160,9 +161,9 @@ impl Keeper {
         }
     }
 
-    fn report_ready(&self, session: &Session, memory: &mut Memory) {
+    fn report_ready(&self, session: &mut Session, memory: &mut Memory) {
         let version = session.protocol_version();
-        let offers = catalog::offers(&self.spec, session.tools.clone());
+        let offers = catalog::offers(&self.spec, std::mem::take(&mut session.tools));
         let (server, tools) = (&self.spec.name, offers.len());
         tracing::info!(
             server,
@@ -171,10 +172,7 @@ impl Keeper {
             "tool server ready"
         );
         memory.warned = false;
-        memory.opening = match &version {
-            Some(version) if version.has_initialize() => Opening::Initialize,
-            _ => Opening::Probe,
-        };
+        memory.opening = Opening::after(version.as_ref());
         self.board.update(self.index, |state| {
             state.phase = ServerPhase::Ready;
             state.offers = offers;
@@ -186,12 +184,13 @@ impl Keeper {
 
     fn report_failure(&self, error: &StartError, memory: &mut Memory) {
         memory.failures += 1;
-        memory.opening = match (error, memory.opening) {
-            // Perhaps it cannot bear the first question; perhaps it is of the new era since its restart.
-            (StartError::Handshake { .. } | StartError::Ended { .. }, Opening::Probe) => Opening::Initialize,
-            _ => Opening::Probe,
+        memory.opening = memory.opening.after_failure(error);
+        let hidden = match error {
+            // A server's own words may quote anything that it was started with.
+            StartError::List(_) => &self.target.resolved.logs,
+            _ => &self.target.resolved.results,
         };
-        let message = error.to_string();
+        let message = hidden.redact(error.to_string());
         self.warn(memory, &message, error.category());
         self.board.update(self.index, |state| {
             state.phase = ServerPhase::Failed;

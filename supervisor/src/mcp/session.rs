@@ -6,35 +6,31 @@ use std::time::Duration;
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::ClientHandler;
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, ClientRequest, ErrorCode, Implementation, ListToolsRequest,
-    PaginatedRequestParams, ProtocolVersion, ServerResult, SubscriptionFilter, Tool,
+    ClientCapabilities, ClientConfig, Implementation, ProtocolVersion, SubscriptionFilter, Tool,
 };
-use rmcp::service::ClientLifecycleMode;
 use rmcp::service::{
-    ClientInitializeError, NotificationContext, Peer, PeerRequestOptions, RoleClient, ServiceError,
+    ClientInitializeError, ClientLifecycleMode, NotificationContext, Peer, RoleClient,
     serve_client_with_lifecycle_and_ct,
 };
-use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::transport::{StreamableHttpClientTransport, Transport};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::environment::child_environment;
 use super::error::{ListError, StartError};
 use super::handshake;
+use super::list::list_tools;
+use super::patient::Patient;
 use super::process::{Pipes, Program, ServerProcess};
-use super::spec::{Resolved, Transport};
+use super::spec::{self, Resolved};
 
-/// The most pages of a list of tools.
-const MAX_PAGES: usize = 64;
 /// How long closing the connection may take, before the child is stopped regardless.
 const CLOSE_GRACE: Duration = Duration::from_secs(1);
 /// How long a child whose connection closed has to show its exit status.
 const EXIT_STATUS_GRACE: Duration = Duration::from_millis(500);
-/// The most characters of a server's refusal to list its tools that go into a message.
-const REASON_CHARS: usize = 400;
 
 /// How to begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +39,8 @@ pub(super) enum Opening {
     Probe,
     /// Begin the old way (`initialize`): for servers known to be of that era, or that cannot bear the question.
     Initialize,
+    /// Ask, and wait for the answer as long as the deadline allows: for servers known to be of the new era.
+    Discover,
 }
 
 /// What a session is opened with.
@@ -52,8 +50,6 @@ pub(super) struct Target {
     pub(super) name: String,
     /// How to reach it.
     pub(super) resolved: Resolved,
-    /// Our environment.
-    pub(super) env: BTreeMap<String, String>,
     /// How long opening, or listing the tools later, may take.
     pub(super) deadline: Duration,
 }
@@ -63,7 +59,7 @@ pub(super) struct Target {
 pub(super) struct Session {
     /// By which it is asked.
     pub(super) peer: Peer<RoleClient>,
-    /// The tools it listed first.
+    /// The tools it listed first, to be taken from here.
     pub(super) tools: Vec<Tool>,
     connection: Connection,
     process: Option<ServerProcess>,
@@ -113,19 +109,19 @@ impl Session {
         shutdown: &CancellationToken,
     ) -> Result<Self, StartError> {
         match &target.resolved.transport {
-            Transport::Stdio { command, args, env, cwd } => {
-                let env = child_environment(&target.env, env);
-                let program = Program { server: &target.name, command, args, env: &env, cwd: cwd.as_deref() };
+            spec::Transport::Stdio { command, args, env, cwd } => {
+                let program = Program { server: &target.name, command, args, env, cwd: cwd.as_deref() };
                 let (mut process, Pipes { reader, writer }) =
                     ServerProcess::spawn(program, &target.resolved.logs)?;
-                match within(target, shutdown, converse((reader, writer), opening, changed)).await {
+                let transport = Patient::new(AsyncRwTransport::new_client(reader, writer));
+                match within(target, shutdown, converse(transport, opening, changed)).await {
                     Ok((peer, tools, connection)) => {
                         Ok(Self { peer, tools, connection, process: Some(process) })
                     }
                     Err(refusal) => Err(post_mortem(target, refusal, &mut process).await),
                 }
             }
-            Transport::Http { url, headers } => {
+            spec::Transport::Http { url, headers } => {
                 let transport = StreamableHttpClientTransport::from_config(http_config(url, headers)?);
                 match within(target, shutdown, converse(transport, opening, changed)).await {
                     Ok((peer, tools, connection)) => Ok(Self { peer, tools, connection, process: None }),
@@ -220,15 +216,11 @@ async fn post_mortem(target: &Target, refusal: Refusal, process: &mut ServerProc
     }
 }
 
-async fn converse<T, E, A>(
-    transport: T,
-    opening: Opening,
-    changed: mpsc::Sender<()>,
-) -> Result<Opened, Refusal>
+async fn converse<T>(transport: T, opening: Opening, changed: mpsc::Sender<()>) -> Result<Opened, Refusal>
 where
-    T: rmcp::transport::IntoTransport<RoleClient, E, A>,
-    E: std::error::Error + Send + Sync + 'static,
+    T: Transport<RoleClient> + 'static,
 {
+    let transport = Patient::new(transport);
     let stop = CancellationToken::new();
     // Whatever becomes of this attempt, its connection does not outlive it.
     let guard = stop.clone().drop_guard();
@@ -248,63 +240,37 @@ where
 }
 
 impl Opening {
+    /// How to begin with a server that spoke this version before.
+    pub(super) fn after(version: Option<&ProtocolVersion>) -> Self {
+        match version {
+            Some(version) if version.has_initialize() => Self::Initialize,
+            Some(_) => Self::Discover,
+            None => Self::Probe,
+        }
+    }
+
+    /// How to begin after this way led to nothing.
+    pub(super) const fn after_failure(self, error: &StartError) -> Self {
+        match (error, self) {
+            // It may have died of the first question, or of something else.
+            (StartError::Ended { .. } | StartError::Handshake { .. }, Self::Probe) => Self::Initialize,
+            (StartError::Handshake { .. }, Self::Initialize) => Self::Discover,
+            (StartError::Ended { .. } | StartError::Handshake { .. }, _) => Self::Probe,
+            _ => self,
+        }
+    }
+
     fn lifecycle(self) -> ClientLifecycleMode {
+        let preferred_versions = vec![ProtocolVersion::LATEST];
         match self {
-            Self::Probe => ClientLifecycleMode::Auto {
-                preferred_versions: vec![ProtocolVersion::LATEST],
-                legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
-            },
-            Self::Initialize => ClientLifecycleMode::Initialize,
-        }
-    }
-}
-
-/// All tools of the server, page by page. Asks the server itself: the library's cache would hide that it is gone.
-pub(super) async fn list_tools(
-    peer: &Peer<RoleClient>,
-    limit: Option<Duration>,
-) -> Result<Vec<Tool>, ListError> {
-    let mut tools = Vec::new();
-    let mut cursor: Option<String> = None;
-    for _ in 0..MAX_PAGES {
-        let (page, next) = match list_page(peer, cursor.clone(), limit).await {
-            Ok(page) => page,
-            Err(error) if lacks_tools(peer, &error) => return Ok(tools),
-            Err(ServiceError::TransportClosed) => return Err(ListError::Lost),
-            Err(error) => {
-                return Err(ListError::Refused(error.to_string().chars().take(REASON_CHARS).collect()));
+            Self::Probe => {
+                let legacy_version = Some(ProtocolVersion::LATEST_WITH_INITIALIZE);
+                ClientLifecycleMode::Auto { preferred_versions, legacy_version }
             }
-        };
-        tools.extend(page);
-        if next.is_none() {
-            return Ok(tools);
+            Self::Initialize => ClientLifecycleMode::Initialize,
+            Self::Discover => ClientLifecycleMode::Discover { preferred_versions },
         }
-        if next == cursor {
-            break;
-        }
-        cursor = next;
     }
-    Err(ListError::Endless(MAX_PAGES))
-}
-
-async fn list_page(
-    peer: &Peer<RoleClient>,
-    cursor: Option<String>,
-    limit: Option<Duration>,
-) -> Result<(Vec<Tool>, Option<String>), ServiceError> {
-    let request = ListToolsRequest::with_param(PaginatedRequestParams::default().with_cursor(cursor));
-    let options = limit.map(PeerRequestOptions::with_timeout).unwrap_or_default();
-    let handle = peer.send_cancellable_request(ClientRequest::ListToolsRequest(request), options).await?;
-    match handle.await_response().await? {
-        ServerResult::ListToolsResult(page) => Ok((page.tools, page.next_cursor)),
-        _ => Err(ServiceError::UnexpectedResponse),
-    }
-}
-
-/// A server that never said it had tools need not answer the question for them.
-fn lacks_tools(peer: &Peer<RoleClient>, error: &ServiceError) -> bool {
-    let refused = matches!(error, ServiceError::McpError(error) if error.code == ErrorCode::METHOD_NOT_FOUND);
-    refused && peer.peer_info().is_some_and(|info| info.capabilities.tools.is_none())
 }
 
 /// Asks to be told of changed lists. Servers of the old era tell unasked; those of the new one only a subscriber.
@@ -346,3 +312,7 @@ fn http_config(
     let headers = headers.iter().map(header).collect::<Result<HashMap<_, _>, StartError>>()?;
     Ok(StreamableHttpClientTransportConfig::with_uri(url).custom_headers(headers))
 }
+
+#[cfg(test)]
+#[path = "session_tests.rs"]
+mod tests;

@@ -208,7 +208,8 @@ impl Playback {
                 ModelEvent::ToolCallStart { id, name }
             }
             Cursor::CallArguments(index, at) => {
-                let (id, delta) = self.call(index, |call| (call.id.clone(), word(&call.arguments, at).to_owned()));
+                let (id, delta) =
+                    self.call(index, |call| (call.id.clone(), word(&call.arguments, at).to_owned()));
                 self.cursor = Cursor::CallArguments(index, at + delta.len());
                 ModelEvent::ToolArgsDelta { id, delta }
             }
