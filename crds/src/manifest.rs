@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    CustomResourceDefinition, JSON, JSONSchemaProps,
+    CustomResourceDefinition, JSON, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
 use kube::CustomResourceExt;
 use serde_json::json;
@@ -20,13 +20,29 @@ pub fn crd() -> CustomResourceDefinition {
     let mut crd = CaipeSupervisor::crd();
     for version in &mut crd.spec.versions {
         let schema = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut());
-        let status = schema.and_then(|schema| schema.properties.as_mut()?.get_mut("status"));
-        if let Some(status) = status {
+        let Some(schema) = schema else { continue };
+        tidy(schema);
+        if let Some(status) = schema.properties.as_mut().and_then(|properties| properties.get_mut("status")) {
             status.default = Some(JSON(json!({ "observedGeneration": -1 })));
-            status.nullable = None;
         }
     }
     crd
+}
+
+/// Takes out what the derived schema has too much: `nullable`, so that the API server drops a null and puts the
+/// default in its place, and Rust's number formats, of which it would warn.
+fn tidy(schema: &mut JSONSchemaProps) {
+    schema.nullable = None;
+    if matches!(schema.type_.as_deref(), Some("integer" | "number")) {
+        schema.format = None;
+    }
+    schema.properties.iter_mut().flat_map(|properties| properties.values_mut()).for_each(tidy);
+    if let Some(JSONSchemaPropsOrArray::Schema(items)) = &mut schema.items {
+        tidy(items);
+    }
+    if let Some(JSONSchemaPropsOrBool::Schema(values)) = &mut schema.additional_properties {
+        tidy(values);
+    }
 }
 
 /// The custom resource definition as a YAML file.
@@ -37,11 +53,23 @@ pub fn yaml() -> Result<String, serde_saphyr::SerializeError> {
     Ok(format!("{HEADER}{}", serde_saphyr::to_string(&crd())?))
 }
 
-/// The schema of the whole resource.
+/// The schema of the whole resource, with the fields that every Kubernetes object has.
 pub(crate) fn schema() -> &'static JSONSchemaProps {
     static SCHEMA: OnceLock<JSONSchemaProps> = OnceLock::new();
     SCHEMA.get_or_init(|| {
         let version = crd().spec.versions.into_iter().next();
-        version.and_then(|version| version.schema?.open_api_v3_schema).unwrap_or_default()
+        let mut schema = version.and_then(|version| version.schema?.open_api_v3_schema).unwrap_or_default();
+        let common = [("apiVersion", "string"), ("kind", "string"), ("metadata", "object")];
+        let typed = |(name, kind): (&str, &str)| {
+            let schema = JSONSchemaProps { type_: Some(kind.to_owned()), ..JSONSchemaProps::default() };
+            (name.to_owned(), schema)
+        };
+        schema.properties.get_or_insert_default().extend(common.map(typed));
+        schema.required.get_or_insert_default().push("metadata".to_owned());
+        schema
     })
 }
+
+#[cfg(test)]
+#[path = "manifest_tests.rs"]
+mod tests;

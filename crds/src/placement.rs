@@ -117,3 +117,7 @@ pub fn place(
         (Forms::Both, _) => Ok(Placement::InProcess),
     }
 }
+
+#[cfg(test)]
+#[path = "placement_tests.rs"]
+mod tests;

@@ -18,9 +18,10 @@ const KIND: &str = "CaipeSupervisor";
 /// # Errors
 /// Every fault that can be found: what the CRD's schema forbids, unknown keys, and the rules of [`crate::validate`].
 pub fn read_resource(yaml: &str) -> Result<CaipeSupervisor, Faults> {
-    let value = parse(yaml)?;
+    let mut value = parse(yaml)?;
+    schema::prune(manifest::schema(), &mut value);
     let mut faults = check_type(&value);
-    schema::check(manifest::schema(), &body(&value), "", &mut faults);
+    schema::check(manifest::schema(), &value, "", &mut faults);
     match typed(value) {
         Ok(resource) => {
             faults.extend(validate::validate(&resource));
@@ -40,15 +41,6 @@ fn parse(yaml: &str) -> Result<Value, Fault> {
     serde_saphyr::from_str(yaml).map_err(|error| Fault::new("", format!("failed to read the YAML: {error}")))
 }
 
-/// What the schema describes: all but the type and the metadata, which are Kubernetes' own.
-fn body(value: &Value) -> Value {
-    let mut body = value.clone();
-    if let Some(object) = body.as_object_mut() {
-        object.retain(|key, _| !["apiVersion", "kind", "metadata"].contains(&key.as_str()));
-    }
-    body
-}
-
 /// The type's two words, which the schema leaves open.
 fn check_type(value: &Value) -> Vec<Fault> {
     [("apiVersion", API_VERSION), ("kind", KIND)]
@@ -64,3 +56,7 @@ fn typed(value: Value) -> Result<CaipeSupervisor, Fault> {
     CaipeSupervisor::deserialize(tracked)
         .map_err(|error| Fault::new(track.path().to_string(), error.to_string()))
 }
+
+#[cfg(test)]
+#[path = "read_tests.rs"]
+mod tests;

@@ -11,9 +11,6 @@ use crate::fault::Fault;
 
 /// Appends what is wrong with `value`, found at `path`.
 pub(crate) fn check(schema: &JSONSchemaProps, value: &Value, path: &str, faults: &mut Vec<Fault>) {
-    if value.is_null() && schema.nullable == Some(true) {
-        return;
-    }
     if !type_fits(schema, value) {
         let message = format!("expected {}, found {}", expected(schema), found(value));
         faults.push(Fault::new(path, message));
@@ -26,6 +23,27 @@ pub(crate) fn check(schema: &JSONSchemaProps, value: &Value, path: &str, faults:
         Value::String(text) => check_string(schema, text, path, faults),
         Value::Number(number) => check_number(schema, number.as_f64().unwrap_or_default(), path, faults),
         Value::Bool(_) | Value::Null => {}
+    }
+}
+
+/// Takes out nulls of known fields, so that their defaults count, as the API server does.
+pub(crate) fn prune(schema: &JSONSchemaProps, value: &mut Value) {
+    match value {
+        Value::Object(object) => {
+            let Some(properties) = &schema.properties else { return };
+            object.retain(|name, value| !(value.is_null() && properties.contains_key(name)));
+            for (name, value) in object {
+                if let Some(known) = properties.get(name) {
+                    prune(known, value);
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(JSONSchemaPropsOrArray::Schema(each)) = &schema.items {
+                items.iter_mut().for_each(|item| prune(each, item));
+            }
+        }
+        _ => {}
     }
 }
 
@@ -89,10 +107,7 @@ fn check_object(schema: &JSONSchemaProps, object: &Map<String, Value>, path: &st
     for (name, value) in object {
         let below = join(path, name);
         if let Some(known) = schema.properties.as_ref().and_then(|properties| properties.get(name)) {
-            // The API server drops a null where the schema does not want one.
-            if !value.is_null() {
-                check(known, value, &below, faults);
-            }
+            check(known, value, &below, faults);
         } else if let Some(JSONSchemaPropsOrBool::Schema(values)) = &schema.additional_properties {
             check(values, value, &below, faults);
         } else if !is_open(schema) {
@@ -116,7 +131,7 @@ fn unknown(schema: &JSONSchemaProps, name: &str) -> String {
     )
 }
 
-/// Whether two names differ only in case, `-` and `_`, or by one character at most.
+/// Whether two names differ only in case, `-` and `_`, or by one character or two swapped ones at most.
 fn similar(left: &str, right: &str) -> bool {
     let plain = |text: &str| -> Vec<char> {
         text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
@@ -124,8 +139,14 @@ fn similar(left: &str, right: &str) -> bool {
     let (left, right) = (plain(left), plain(right));
     let same_start = left.iter().zip(&right).take_while(|(a, b)| a == b).count();
     let same_end = left.iter().rev().zip(right.iter().rev()).take_while(|(a, b)| a == b).count();
-    let longest = left.len().max(right.len());
-    longest.abs_diff(left.len().min(right.len())) <= 1 && same_start + same_end + 1 >= longest
+    let different = left.len().max(right.len()).saturating_sub(same_start + same_end);
+    let sorted = |letters: &[char]| {
+        let mut letters = letters.to_vec();
+        letters.sort_unstable();
+        letters
+    };
+    let one = left.len().abs_diff(right.len()) <= 1 && different <= 1;
+    one || (different == 2 && sorted(&left) == sorted(&right))
 }
 
 fn check_array(schema: &JSONSchemaProps, items: &[Value], path: &str, faults: &mut Vec<Fault>) {

@@ -40,3 +40,7 @@ pub(super) fn needed(template: &str) -> Vec<&str> {
     }
     names
 }
+
+#[cfg(test)]
+#[path = "template_tests.rs"]
+mod tests;

@@ -1,10 +1,9 @@
 //! `spec.agents`: an agent of the catalogue, one's own, or somebody else's.
 
-use k8s_openapi::api::core::v1::ResourceRequirements;
 use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
 
-use super::common::{ConfigMapRef, EnvVar, PodTemplate, SecretKeyRef, SecretRef, list_map};
+use super::common::{ConfigMapRef, EnvVar, PodTemplate, Resources, SecretKeyRef, SecretRef, list_map};
 use super::mcp::McpServer;
 use super::model::ModelOverride;
 use super::rules;
@@ -61,7 +60,7 @@ pub struct Agent {
     pub model: Option<ModelOverride>,
     /// Compute resources of its container while it runs remotely.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub resources: Option<ResourceRequirements>,
+    pub resources: Option<Resources>,
     /// Anything else of its pod while it runs remotely: a partial pod template, applied over the generated one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod_template: Option<PodTemplate>,

@@ -1,5 +1,8 @@
 //! Small types that several parts of the resource share.
 
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::KubeSchema;
 use kube::core::ListMerge;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -110,4 +113,17 @@ pub struct ConfigMapRef {
     /// Its name.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
+}
+
+/// Compute resources of a container.
+#[derive(KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resources {
+    /// What it may use at most, as in `memory: 256Mi`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = 16))]
+    pub limits: BTreeMap<String, IntOrString>,
+    /// What it is sure to get.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = 16))]
+    pub requests: BTreeMap<String, IntOrString>,
 }

@@ -1,11 +1,10 @@
 //! Tool servers: a child process, an endpoint, or a container.
 
-use k8s_openapi::api::core::v1::ResourceRequirements;
 use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::common::{EnvVar, SecretHeader, list_map};
+use super::common::{EnvVar, Resources, SecretHeader, list_map};
 use super::rules;
 
 /// One MCP server.
@@ -96,7 +95,7 @@ pub struct Container {
     pub placement: ContainerPlacement,
     /// Its compute resources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub resources: Option<ResourceRequirements>,
+    pub resources: Option<Resources>,
 }
 
 /// Where a tool server's container runs.

@@ -18,7 +18,7 @@ use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 
 use agent::Agent;
-use common::{PodTemplate, list_map};
+use common::{PodTemplate, Resources, list_map};
 use model::Model;
 use settings::{Auth, Card, Connectivity, Limits, Prompts, Rag, Service, Store};
 
@@ -96,7 +96,7 @@ pub struct CaipeSupervisorSpec {
     pub image: Option<String>,
     /// Compute resources of the supervisor's container.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub resources: Option<k8s_openapi::api::core::v1::ResourceRequirements>,
+    pub resources: Option<Resources>,
     /// Anything else of the supervisor's pod: a partial pod template, applied over the generated one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod_template: Option<PodTemplate>,

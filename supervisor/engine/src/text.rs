@@ -104,21 +104,26 @@ impl AnswerText {
         self.tell(TextRole::Answer, told, out);
     }
 
-    /// Takes the whole text of the finished turn, tells what of it was not told yet, and lets go what was held back.
+    /// Takes the whole text of the finished turn and tells what of it was not told yet. The answer in a response call
+    /// is left to [`AnswerText::conclude`].
     pub(crate) fn complete(&mut self, said: &str, with_calls: bool, out: &mut Effects) {
         self.calling |= with_calls;
-        let rest = said.strip_prefix(self.turn.as_str()).unwrap_or_default();
-        self.push(rest.to_owned(), out);
-        self.flush_marker(out);
-        if let Some(mut response) = self.response.take() {
-            let held = response.words.flush();
-            self.tell(TextRole::Answer, held, out);
+        if let Some(rest) = said.strip_prefix(self.turn.as_str()) {
+            self.push(rest.to_owned(), out);
+        } else if !self.turn.starts_with(said) {
+            // What was streamed is not what was said.
+            self.void(out);
+            *self = self.unsaid();
+            self.push(said.to_owned(), out);
         }
+        self.flush_marker(out);
     }
 
     /// Tells the answer so that it has been told whole, exactly once; for after [`AnswerText::complete`].
     pub(crate) fn conclude(&mut self, answer: &str, out: &mut Effects) {
         self.compose(out);
+        let held = self.response.take().map_or(0, |mut response| response.words.flush().len());
+        self.answer.truncate(self.answer.len().saturating_sub(held));
         if let Some(rest) = answer.strip_prefix(self.answer.as_str()) {
             self.tell(TextRole::Answer, rest.to_owned(), out);
         } else {
@@ -126,6 +131,15 @@ impl AnswerText {
             self.tell(TextRole::Answer, answer.to_owned(), out);
         }
         answer.clone_into(&mut self.answer);
+    }
+
+    /// Lets go what is held back of a turn that will not be complete.
+    pub(crate) fn release(&mut self, out: &mut Effects) {
+        self.flush_marker(out);
+        if let Some(mut response) = self.response.take() {
+            let held = response.words.flush();
+            self.tell(TextRole::Answer, held, out);
+        }
     }
 
     /// Takes back what the turn has told, if it told anything.
@@ -148,6 +162,12 @@ impl AnswerText {
     pub(crate) fn so_far(&self) -> &str {
         let spoken = if self.answer.trim().is_empty() { &self.turn } else { &self.answer };
         spoken.trim()
+    }
+
+    /// The same turn with nothing said in it.
+    fn unsaid(&self) -> Self {
+        let Self { mode, last, calling, composing, .. } = *self;
+        Self { mode, last, calling, composing, ..Self::default() }
     }
 
     fn compose(&mut self, out: &mut Effects) {

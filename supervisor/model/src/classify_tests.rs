@@ -20,13 +20,17 @@ fn classified(status: u16, body: &str) -> ModelError {
     classify(&failure, &subject(), now())
 }
 
+/// A status of 0 stands for an error event inside a stream.
+fn assert_kinds(table: &[(u16, &str, ModelErrorKind)]) {
+    for (status, body, kind) in table {
+        assert_eq!(classified(*status, body).kind, *kind, "{status} {body}");
+    }
+}
+
 #[test]
 fn kinds() {
-    use ModelErrorKind::{
-        Auth, ContentFilter, ContextOverflow, InvalidRequest, Overloaded, Protocol, RateLimited, Transport,
-    };
-    // A status of 0 stands for an error event inside a stream.
-    let table = [
+    use ModelErrorKind::{Auth, ContentFilter, InvalidRequest, Overloaded, Protocol, RateLimited, Transport};
+    assert_kinds(&[
         (401, "", Auth),
         (403, "<html>forbidden</html>", Auth),
         (402, "", Auth),
@@ -55,6 +59,24 @@ fn kinds() {
         (0, "", Overloaded),
         (0, r#"{"error":{"type":"authentication_error","message":"no"}}"#, Auth),
         (0, r#"{"error":"message CRC mismatch: 1 != 2"}"#, Protocol),
+        (400, r#"{"error":{"code":"content_filter","message":"filtered"}}"#, ContentFilter),
+        (
+            400,
+            r#"{"error":{"code":"x","message":"no","innererror":{"code":"ResponsibleAIPolicyViolation"}}}"#,
+            ContentFilter,
+        ),
+        (400, r#"{"error":{"message":"unknown parameter"}}"#, InvalidRequest),
+        (404, r#"{"error":{"message":"no such model"}}"#, InvalidRequest),
+        (422, "", InvalidRequest),
+        (408, "", Transport),
+        (302, "", Protocol),
+    ]);
+}
+
+#[test]
+fn a_conversation_that_is_too_long_is_known_by_code_or_words() {
+    use ModelErrorKind::{ContextOverflow, InvalidRequest};
+    assert_kinds(&[
         (
             400,
             r#"{"error":{"code":"context_length_exceeded","message":"This model's maximum context length is 8192 tokens"}}"#,
@@ -79,21 +101,7 @@ fn kinds() {
             r#"{"error":{"message":"max_tokens: 99999 > 64000, which is the maximum allowed number of output tokens"}}"#,
             InvalidRequest,
         ),
-        (400, r#"{"error":{"code":"content_filter","message":"filtered"}}"#, ContentFilter),
-        (
-            400,
-            r#"{"error":{"code":"x","message":"no","innererror":{"code":"ResponsibleAIPolicyViolation"}}}"#,
-            ContentFilter,
-        ),
-        (400, r#"{"error":{"message":"unknown parameter"}}"#, InvalidRequest),
-        (404, r#"{"error":{"message":"no such model"}}"#, InvalidRequest),
-        (422, "", InvalidRequest),
-        (408, "", Transport),
-        (302, "", Protocol),
-    ];
-    for (status, body, kind) in table {
-        assert_eq!(classified(status, body).kind, kind, "{status} {body}");
-    }
+    ]);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use caipe_crds::RenderedSpec;
 use caipe_crds::prompt::AgentLine;
@@ -10,9 +11,14 @@ use caipe_crds::rendered;
 use caipe_engine::{Abilities, AgentName, AnswerMode, EDGE_TOOLS, Limits, RunState, builtin_tools};
 use caipe_model::{ChatModel, ChatRequest, ToolSpec};
 
+use tokio_util::sync::CancellationToken;
+
 use super::home::Home;
 use super::prompt::{supervisor_prompt, worker_prompt};
 use crate::mcp::Toolbox;
+
+/// How long a task waits for the agent's tool servers to start.
+const SETTLE_DEADLINE: Duration = Duration::from_secs(15);
 
 /// An agent that this process runs.
 pub struct Agent {
@@ -89,6 +95,17 @@ impl Agent {
             },
             forms: matches!(self.role, Role::Supervisor { .. }),
             limits: self.limits.clone(),
+        }
+    }
+
+    /// Waits until its tool servers are ready or have failed once, but not for long: an agent without tools can
+    /// still say so.
+    pub async fn settled(&self, cancel: &CancellationToken) {
+        let mut tools = self.toolbox.watch();
+        let settled = tools.wait_for(|view| view.settled);
+        tokio::select! {
+            _ = tokio::time::timeout(SETTLE_DEADLINE, settled) => {}
+            () = cancel.cancelled() => {}
         }
     }
 

@@ -42,6 +42,7 @@ async fn run_nested(
     sender: mpsc::Sender<DelegateUpdate>,
     cancel: CancellationToken,
 ) {
+    agent.settled(&cancel).await;
     let (state, first) = opening(&agent, delegation.prompt, delegation.resume);
     let sink = Upward { sender: sender.clone(), form: None, outcome: None };
     let driver = Driver::new(agent, delegation.run, state, sink, cancel, None);

@@ -127,7 +127,7 @@ fn told(error: RunError) -> A2aError {
             Some((field, reason)) => A2aError::invalid(field, reason),
             None => A2aError::invalid("message", reason),
         },
-        RunError::Store(error) => A2aError::Internal(error.to_string()),
+        RunError::Busy | RunError::Store(_) => A2aError::Internal(error.to_string()),
     }
 }
 

@@ -17,7 +17,7 @@ use super::redact::Redactor;
 
 /// How long a call waits for a server that is being restarted. Longer than the first restart of a healthy server takes,
 /// shorter than a person's patience.
-const RESTART_WAIT: Duration = Duration::from_secs(3);
+const RESTART_WAIT: Duration = Duration::from_secs(5);
 /// The most characters of a server's refusal that a model gets to read.
 const REFUSAL_CHARS: usize = 2_000;
 

@@ -17,9 +17,9 @@ const DESCRIPTION_CHARS: usize = 8_000;
 /// The largest schema taken, in bytes of JSON.
 const SCHEMA_BYTES: usize = 64 * 1024;
 
-/// Names that mean something else to an agent: the tools of the engine and of the edge, and the ways to answer.
-/// A server's tool of such a name goes by its server's name as well.
-const RESERVED: [&str; 16] = [
+/// Names that mean something else to an agent, in any case: the tools of the engine and of the edge, and the ways to answer.
+/// A server's tool of such a name has its server's name before its own.
+const RESERVED: [&str; 15] = [
     "write_todos",
     "task",
     "ls",
@@ -32,9 +32,8 @@ const RESERVED: [&str; 16] = [
     "wait",
     "jq",
     "tool_result_to_file",
-    "search",
-    "fetch_document",
     "ResponseFormat",
+    "PlatformEngineerResponse",
     caipe_engine::ASK_TOOL,
 ];
 
@@ -212,30 +211,34 @@ fn offer(tool: Tool) -> Option<Offer> {
 
 /// One name per tool that models accept and that no other tool has, from pairs of server and tool.
 fn unique_names<'a>(tools: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> Vec<String> {
-    let mut wanted: HashMap<String, usize> = RESERVED.iter().map(|name| ((*name).to_owned(), 1)).collect();
+    let mut wanted: HashMap<String, usize> = HashMap::new();
     for (_, tool) in tools.clone() {
         *wanted.entry(model_name(tool)).or_default() += 1;
     }
-    // Names that no other tool wants are kept for their tools, wherever these stand in the list.
-    let mut taken: HashSet<String> =
-        wanted.iter().filter(|(_, count)| **count == 1).map(|(name, _)| name.clone()).collect();
-    tools
-        .map(|(server, tool)| {
-            let plain = model_name(tool);
-            if wanted.get(&plain) == Some(&1) {
-                plain
-            } else {
-                first_free(&model_name(&format!("{server}_{tool}")), &mut taken)
-            }
-        })
-        .collect()
+    wanted.retain(|name, count| *count == 1 && !is_reserved(name));
+    let own = wanted;
+    // What a tool has for itself is kept for it, wherever it stands in the list.
+    let mut taken: HashSet<String> = own.keys().cloned().collect();
+    let name = |(server, tool): (&str, &str)| {
+        let plain = model_name(tool);
+        if own.contains_key(&plain) {
+            plain
+        } else {
+            first_free(&model_name(&format!("{server}_{tool}")), &mut taken)
+        }
+    };
+    tools.map(name).collect()
+}
+
+fn is_reserved(name: &str) -> bool {
+    RESERVED.iter().any(|reserved| reserved.eq_ignore_ascii_case(name))
 }
 
 /// The name itself, or with the first number behind it that makes it free.
 fn first_free(name: &str, taken: &mut HashSet<String>) -> String {
     let mut candidate = name.to_owned();
     let mut number = 2_usize;
-    while !taken.insert(candidate.clone()) {
+    while is_reserved(&candidate) || !taken.insert(candidate.clone()) {
         let suffix = format!("_{number}");
         let kept: String = name.chars().take(NAME_CHARS - suffix.len()).collect();
         candidate = kept + &suffix;

@@ -35,6 +35,10 @@ fn names_tools_by_themselves_where_that_is_enough() {
         (vec![("a.b", "x.y"), ("c", "x y")], vec!["a_b_x_y", "c_x_y"]),
         // A made-up name does not take another tool's own.
         (vec![("a", "x"), ("b", "x"), ("c", "a_x")], vec!["a_x_2", "b_x", "a_x"]),
+        (
+            vec![("write", "file"), ("b", "file"), ("c", "RESPONSEFORMAT")],
+            vec!["write_file_2", "b_file", "c_RESPONSEFORMAT"],
+        ),
         // Servers of the same name.
         (vec![("a", "x"), ("a", "x")], vec!["a_x", "a_x_2"]),
     ] {
@@ -45,7 +49,7 @@ fn names_tools_by_themselves_where_that_is_enough() {
 proptest! {
     #[test]
     fn names_are_unique_and_acceptable(
-        tools in prop::collection::vec(("[ab.]{0,40}", "([xy_.-]{1,3}|[xyü]{60,80}|task)"), 0..40),
+        tools in prop::collection::vec(("([ab.]{0,40}|write)", "([xy_.-]{1,3}|[xyü]{60,80}|task|file)"), 0..40),
     ) {
         let pairs = tools.iter().map(|(server, tool)| (server.as_str(), tool.as_str()));
         let names = unique_names(pairs.clone());
@@ -54,7 +58,7 @@ proptest! {
         for name in &names {
             let acceptable = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
             prop_assert!(!name.is_empty() && name.len() <= NAME_CHARS && name.chars().all(acceptable), "{}", name);
-            prop_assert!(name != "task");
+            prop_assert!(!super::is_reserved(name));
         }
         prop_assert_eq!(unique_names(pairs), names);
     }

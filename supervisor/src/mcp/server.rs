@@ -108,7 +108,7 @@ impl Keeper {
     /// Serves until the session ends, and cleans up after it.
     async fn serve(&mut self, mut session: Session, memory: &mut Memory) {
         let since = Instant::now();
-        self.report_ready(&session, memory);
+        self.report_ready(&mut session, memory);
         self.peer.send_replace(Some(session.peer.clone()));
         let end = self.watch(&mut session).await;
         self.peer.send_replace(None);
@@ -160,9 +160,9 @@ impl Keeper {
         }
     }
 
-    fn report_ready(&self, session: &Session, memory: &mut Memory) {
+    fn report_ready(&self, session: &mut Session, memory: &mut Memory) {
         let version = session.protocol_version();
-        let offers = catalog::offers(&self.spec, session.tools.clone());
+        let offers = catalog::offers(&self.spec, std::mem::take(&mut session.tools));
         let (server, tools) = (&self.spec.name, offers.len());
         tracing::info!(
             server,
@@ -191,7 +191,12 @@ impl Keeper {
             (StartError::Handshake { .. } | StartError::Ended { .. }, Opening::Probe) => Opening::Initialize,
             _ => Opening::Probe,
         };
-        let message = error.to_string();
+        let hidden = match error {
+            // A server's own words may quote anything that it was started with.
+            StartError::List(_) => &self.target.resolved.logs,
+            _ => &self.target.resolved.results,
+        };
+        let message = hidden.redact(error.to_string());
         self.warn(memory, &message, error.category());
         self.board.update(self.index, |state| {
             state.phase = ServerPhase::Failed;

@@ -21,7 +21,6 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::environment::child_environment;
 use super::error::{ListError, StartError};
 use super::handshake;
 use super::process::{Pipes, Program, ServerProcess};
@@ -52,8 +51,6 @@ pub(super) struct Target {
     pub(super) name: String,
     /// How to reach it.
     pub(super) resolved: Resolved,
-    /// Our environment.
-    pub(super) env: BTreeMap<String, String>,
     /// How long opening, or listing the tools later, may take.
     pub(super) deadline: Duration,
 }
@@ -63,7 +60,7 @@ pub(super) struct Target {
 pub(super) struct Session {
     /// By which it is asked.
     pub(super) peer: Peer<RoleClient>,
-    /// The tools it listed first.
+    /// The tools it listed first, to be taken from here.
     pub(super) tools: Vec<Tool>,
     connection: Connection,
     process: Option<ServerProcess>,
@@ -114,8 +111,7 @@ impl Session {
     ) -> Result<Self, StartError> {
         match &target.resolved.transport {
             Transport::Stdio { command, args, env, cwd } => {
-                let env = child_environment(&target.env, env);
-                let program = Program { server: &target.name, command, args, env: &env, cwd: cwd.as_deref() };
+                let program = Program { server: &target.name, command, args, env, cwd: cwd.as_deref() };
                 let (mut process, Pipes { reader, writer }) =
                     ServerProcess::spawn(program, &target.resolved.logs)?;
                 match within(target, shutdown, converse((reader, writer), opening, changed)).await {

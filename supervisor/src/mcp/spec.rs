@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use url::Url;
+
+use super::environment::child_environment;
 use super::error::SpecError;
 use super::glob::Glob;
 use super::redact::{Redactor, sounds_secret};
@@ -95,20 +98,22 @@ impl Transport {
         Self::Http { url: url.into(), headers: BTreeMap::new() }
     }
 
-    /// The transport with every template filled in, and what must be kept out of sight from now on.
+    /// The transport with every template filled in and a child's environment whole, and what must be kept out of sight
+    /// from now on.
     pub(super) fn resolve(&self, env: &BTreeMap<String, String>) -> Result<Resolved, SpecError> {
         let mut hidden = Hidden::default();
         let transport = match self {
             Self::Stdio { command, args, env: own, cwd } => Self::Stdio {
                 command: hidden.expand("command", command, env)?,
                 args: args.iter().map(|arg| hidden.expand("args", arg, env)).collect::<Result<_, _>>()?,
-                env: hidden.expand_map("env", own, env)?,
+                env: child_environment(env, &hidden.expand_map("env", own, env)?),
                 cwd: cwd.as_ref().map(|cwd| hidden.expand("cwd", cwd, env)).transpose()?,
             },
-            Self::Http { url, headers } => Self::Http {
-                url: hidden.expand("url", url, env)?,
-                headers: hidden.expand_map("headers", headers, env)?,
-            },
+            Self::Http { url, headers } => {
+                let url = hidden.expand("url", url, env)?;
+                hidden.note_url(&url);
+                Self::Http { url, headers: hidden.expand_map("headers", headers, env)? }
+            }
         };
         Ok(Resolved {
             transport,
@@ -138,9 +143,9 @@ impl fmt::Debug for Transport {
 /// A transport that can be used as it stands.
 #[derive(Debug)]
 pub(super) struct Resolved {
-    /// The transport, without templates.
+    /// The transport, without templates; the environment of a child is all that it gets.
     pub(super) transport: Transport,
-    /// Hides whatever came out of a variable, and every secret: for what people read.
+    /// Hides whatever came out of a variable, plain URLs apart, and every secret: for what people read.
     pub(super) logs: Redactor,
     /// Hides secrets only, since a tool may well have to name, say, the site that a variable holds: for what the model reads.
     pub(super) results: Redactor,
@@ -163,10 +168,25 @@ impl Hidden {
         let Expansion { text, used } =
             expand(text, env).map_err(|reason| SpecError { field: field.to_owned(), reason })?;
         for (variable, value) in used {
-            let list = if sounds_secret(&variable) { &mut self.secret } else { &mut self.substituted };
-            list.push(value);
+            if sounds_secret(&variable) {
+                self.secret.push(value);
+            } else if !is_plain_url(&value) {
+                self.substituted.push(value);
+            }
         }
         Ok(text)
+    }
+
+    /// An HTTP client's errors quote the URL whole.
+    fn note_url(&mut self, url: &str) {
+        let Ok(url) = Url::parse(url) else {
+            return;
+        };
+        self.secret.extend(url.password().map(ToOwned::to_owned));
+        for (key, value) in url.query_pairs() {
+            let list = if sounds_secret(&key) { &mut self.secret } else { &mut self.substituted };
+            list.push(value.into_owned());
+        }
     }
 
     fn expand_map(
@@ -184,6 +204,16 @@ impl Hidden {
         };
         map.iter().map(entry).collect()
     }
+}
+
+/// Whether a value is a URL that says nothing but where something is. Whoever looks for a fault has to see that.
+fn is_plain_url(value: &str) -> bool {
+    Url::parse(value).is_ok_and(|url| {
+        matches!(url.scheme(), "http" | "https")
+            && url.username().is_empty()
+            && url.password().is_none()
+            && url.query().is_none()
+    })
 }
 
 #[cfg(test)]

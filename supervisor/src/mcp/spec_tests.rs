@@ -46,15 +46,30 @@ fn names_the_member_that_cannot_be_filled_in() {
 }
 
 #[test]
-fn hides_secrets_from_results_and_all_values_from_logs() {
-    let env = map(&[("DIR", "/srv/data"), ("LOGIN", "hunter2hunter2"), ("SITE", "https://example.com")]);
-    let resolved =
-        stdio(&[], &[("JIRA_TOKEN", "${LOGIN}"), ("PASSWORD", "literal-secret"), ("URL", "${SITE}")])
-            .resolve(&env)
-            .unwrap();
-    let text = "hunter2hunter2 literal-secret https://example.com".to_owned();
-    assert_eq!(resolved.results.redact(text.clone()), "[redacted] [redacted] https://example.com");
-    assert_eq!(resolved.logs.redact(text), "[redacted] [redacted] [redacted]");
+fn hides_secrets_from_results_and_all_but_plain_urls_from_logs() {
+    let env = map(&[
+        ("DIR", "/srv/data"),
+        ("LOGIN", "hunter2hunter2"),
+        ("SITE", "https://example.com"),
+        ("DSN", "https://me:mypassword@example.com"),
+    ]);
+    let own = [("JIRA_TOKEN", "${LOGIN}"), ("PASSWORD", "literal-secret"), ("A", "${SITE}"), ("B", "${DSN}")];
+    let resolved = stdio(&[], &own).resolve(&env).unwrap();
+    let text =
+        "hunter2hunter2 literal-secret https://example.com https://me:mypassword@example.com".to_owned();
+    let for_model = "[redacted] [redacted] https://example.com https://me:mypassword@example.com";
+    assert_eq!(resolved.results.redact(text.clone()), for_model);
+    assert_eq!(resolved.logs.redact(text), "[redacted] [redacted] https://example.com [redacted]");
+}
+
+#[test]
+fn hides_what_a_url_holds() {
+    let url = "https://me:mypassword@example.com/mcp?api_key=abcdefgh&tenant=tenant-1";
+    let resolved = Transport::http(url).resolve(&map(&[])).unwrap();
+    assert_eq!(
+        resolved.logs.redact(format!("error sending request for url ({url})")),
+        "error sending request for url (https://me:[redacted]@example.com/mcp?api_key=[redacted]&tenant=[redacted])"
+    );
 }
 
 #[test]

@@ -13,6 +13,9 @@ use super::stderr::Tail;
 /// The largest message taken; the client library's own limit.
 const MESSAGE_BYTES: usize = 16 * 1024 * 1024;
 
+/// Bytes read at once.
+const READ_BYTES: usize = 16 * 1024;
+
 /// Copies the messages of `from` to `to` until either ends.
 pub(super) async fn filter(
     server: String,
@@ -21,7 +24,7 @@ pub(super) async fn filter(
     redactor: Redactor,
     noise: Tail,
 ) {
-    let mut reader = BufReader::with_capacity(64 * 1024, from);
+    let mut reader = BufReader::with_capacity(READ_BYTES, from);
     let mut buffer = Vec::new();
     while let Some(line) = next_line(&mut reader, &mut buffer, MESSAGE_BYTES).await {
         if line == Line::Cut {
@@ -43,6 +46,9 @@ pub(super) async fn filter(
         if written.await.is_err() {
             return;
         }
+        // One large answer shall not cost its memory for ever.
+        buffer.clear();
+        buffer.shrink_to(READ_BYTES);
     }
 }
 

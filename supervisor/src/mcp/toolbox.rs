@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
+use tracing::Instrument as _;
 
 use super::call::Link;
 use super::catalog::{ServerPhase, ServerState, ToolsView};
@@ -15,7 +16,7 @@ use super::error::SpecError;
 use super::redact::Redactor;
 use super::server::{Board, Keeper};
 use super::session::Target;
-use super::spec::{Resolved, ServerSpec};
+use super::spec::ServerSpec;
 
 /// All tool servers of one agent, each kept going by a task of its own.
 ///
@@ -65,7 +66,7 @@ impl Toolbox {
     /// Calls a tool by its name in the [`ToolsView`].
     ///
     /// Failures are told to the model: the output's `is_error` is set and its text names server and tool and says what
-    /// to do. A call of a server that is being restarted waits up to three seconds for it. Cancelling `cancel`, dropping the
+    /// to do. A call of a server that is being restarted waits up to five seconds for it. Cancelling `cancel`, dropping the
     /// future, and the server's call timeout all cancel the call at the server; an answer that comes later is ignored.
     pub async fn call(
         &self,
@@ -120,14 +121,12 @@ impl Place<'_> {
             }
         };
         let link = link(resolved.results.clone());
-        let target = self.target(&spec, resolved);
+        let target = Target { name: spec.name.clone(), resolved, deadline: spec.start_deadline };
         let (board, shutdown) = (Arc::clone(self.board), self.stop.clone());
-        self.tasks.spawn(Keeper { index, spec, target, board, peer, changed, shutdown }.run());
+        let keeper = Keeper { index, spec, target, board, peer, changed, shutdown };
+        // What it logs belongs to the agent whose toolbox this is.
+        self.tasks.spawn(keeper.run().in_current_span());
         link
-    }
-
-    fn target(&self, spec: &ServerSpec, resolved: Resolved) -> Target {
-        Target { name: spec.name.clone(), resolved, env: self.env.clone(), deadline: spec.start_deadline }
     }
 
     fn refuse(&self, index: usize, spec: &ServerSpec, error: &SpecError) {

@@ -70,10 +70,14 @@ impl Journal {
         }
     }
 
-    /// Ends the task as failed, on the wire even where the store cannot keep it.
+    /// Ends the task as failed.
     pub(super) async fn fail(&mut self, reason: &str) -> Result<(), StoreError> {
-        let reason = format!("Agent execution failed: {reason}");
-        let event = RunEvent::own(EventKind::Finished { outcome: Outcome::Failed { reason } });
+        self.end(Outcome::Failed { reason: format!("Agent execution failed: {reason}") }).await
+    }
+
+    /// Ends the task without a run, on the wire even where the store cannot keep it.
+    pub(super) async fn end(&mut self, outcome: Outcome) -> Result<(), StoreError> {
+        let event = RunEvent::own(EventKind::Finished { outcome });
         let kept = self.keep(Commit::default(), vec![event.clone()]).await;
         if kept.is_err() {
             self.log.push_many(self.binding.bind(&event));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use caipe_a2a::model::{Message, Task};
 use caipe_a2a::server::TaskLog;
-use caipe_engine::{Input, Phase, RunState};
+use caipe_engine::{Input, Outcome, Phase, RunState};
 use caipe_store::{Commit, Store, StoreError, TaskFilter, TaskPhase, TaskRecord};
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
@@ -21,6 +21,9 @@ use crate::binding::{self, Reply, Request};
 
 /// How long a cancelled task may take to say so.
 const CANCEL_DEADLINE: Duration = Duration::from_secs(10);
+
+/// Runs that may be under way at once; a queue in front of a model that is slower than its callers only grows.
+const MOST_RUNS: usize = 4096;
 
 /// Ended tasks whose events stay in memory for whoever asks again; older ones are read from the store.
 const REMEMBERED: usize = 256;
@@ -79,6 +82,9 @@ pub enum RunError {
         /// The task.
         task: String,
     },
+    /// Too much is under way.
+    #[error("{MOST_RUNS} runs are under way already; try again later")]
+    Busy,
     /// The message says nothing.
     #[error("{0}")]
     Invalid(String),
@@ -110,6 +116,9 @@ impl Runs {
         mut message: Message,
         request: Request,
     ) -> Result<Arc<TaskLog>, RunError> {
+        if self.tracker.len() >= MOST_RUNS {
+            return Err(RunError::Busy);
+        }
         let id = Uuid::now_v7().to_string();
         let context = message.context_id.get_or_insert_with(|| Uuid::now_v7().to_string()).clone();
         message.task_id = Some(id.clone());
@@ -252,7 +261,10 @@ impl Runs {
         begin: Begin,
     ) -> Result<(), StoreError> {
         let context = journal.context().to_owned();
-        let _turn = self.conversations.turn(&context).await;
+        let _turn = tokio::select! {
+            turn = self.conversations.turn(&context) => turn,
+            () = stop.cancelled() => return journal.end(Outcome::Canceled).await,
+        };
         let state = match self.conversations.load(&context, &self.agent.name).await {
             Ok(state) => state,
             Err(error) => return journal.fail(&error.to_string()).await,

@@ -32,7 +32,8 @@ pub(super) struct Request {
 /// Runs one jq program: the request as JSON on stdin, each output as a line of JSON on stdout. Returns the exit code:
 /// 0, or 3 with the reason on stderr.
 ///
-/// The process limits its own memory and time; a program that exceeds them ends the process.
+/// The process limits its own memory and time; a program that exceeds them ends the process. To be called first in `main`, before
+/// any thread or runtime is started.
 pub fn jq_eval_main() -> i32 {
     limit(Resource::As, MAX_MEMORY);
     limit(Resource::Cpu, MAX_CPU_SECONDS);
@@ -72,11 +73,13 @@ fn evaluate(program: &str, input: Val, mut out: impl Write) -> Result<(), String
         .compile(modules)
         .map_err(|errors| compile_error(&errors))?;
     let context = Ctx::<data::JustLut<Val>>::new(&filter.lut, Vars::new([]));
-    let mut written = 0;
+    // One byte more than is shown, so that the reader sees that there was more.
+    let mut room = MAX_OUTPUT_BYTES + 1;
     for value in filter.id.run((context, input)).map(unwrap_valr) {
-        let line = value.map_err(|error| error.to_string())?.to_string();
-        written += line.len() + 1;
-        if writeln!(out, "{line}").is_err() || written > MAX_OUTPUT_BYTES {
+        let line = value.map_err(|error| error.to_string())?.to_string() + "\n";
+        let kept = line.as_bytes().get(..room).unwrap_or(line.as_bytes());
+        room -= kept.len();
+        if out.write_all(kept).is_err() || room == 0 {
             break;
         }
     }

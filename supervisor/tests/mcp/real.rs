@@ -6,12 +6,17 @@
 use std::path::{Path, PathBuf};
 
 use caipe_supervisor::mcp::{ServerSpec, Transport};
-use serde_json::json;
+use serde_json::{Map, json};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio_util::sync::CancellationToken;
 
 use crate::harness::tests;
-use crate::support::{Bench, message, names, status};
+use crate::support::{Bench, eventually, message, names, notes, state_file, status};
 
-tests![time, git, everything, filesystem];
+tests![time, git, everything, filesystem, stateless_over_stdio, stateless_over_http];
+
+/// A server on the official Python SDK.
+const MODERN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mcp/modern.py");
 
 fn peer(path: &str) -> Option<String> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.cache/peers");
@@ -84,4 +89,42 @@ async fn filesystem() {
     assert!(names(&bench.toolbox.view()).contains(&"files_write_file"));
     assert!(bench.refusal("read_text_file", json!({"path": "/etc/hostname"})).await.contains("denied"));
     bench.finish().await;
+}
+
+async fn stateless_over_stdio() {
+    let Some(python) = peer("py/bin/python") else { return };
+    let (_directory, path, state) = state_file();
+    let bench = start("modern", python, &[MODERN, "stdio", &state]).await;
+    speaks_the_stateless_protocol(&bench, &path).await;
+    bench.finish().await;
+}
+
+async fn stateless_over_http() {
+    let Some(python) = peer("py/bin/python") else { return };
+    let (_directory, path, state) = state_file();
+    let mut command = tokio::process::Command::new(python);
+    command.args([MODERN, "http", &state]).stdout(std::process::Stdio::piped()).kill_on_drop(true);
+    let mut server = command.spawn().unwrap();
+    let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
+    let url = lines.next_line().await.unwrap().unwrap();
+    let bench = Bench::settled([ServerSpec::new("modern", Transport::http(url))]).await;
+    speaks_the_stateless_protocol(&bench, &path).await;
+    bench.finish().await;
+    server.kill().await.unwrap();
+}
+
+async fn speaks_the_stateless_protocol(bench: &Bench, path: &PathBuf) {
+    let view = bench.toolbox.view();
+    let status = status(&view, "modern");
+    assert_eq!(status.protocol_version.as_deref(), Some("2026-07-28"), "{:?}", status.message);
+    assert_eq!(names(&view), ["echo", "grow", "hang"]);
+    assert_eq!(bench.ask("echo", json!({"text": "hi"})).await, "hi");
+    tokio::select! {
+        output = bench.toolbox.call("hang", Map::new(), CancellationToken::new()) => panic!("{}", output.content),
+        () = eventually(|| notes(path).contains("called")) => {}
+    }
+    eventually(|| notes(path).contains("cancelled")).await;
+    bench.ask("grow", json!({})).await;
+    bench.until(|view| names(view).contains(&"grown")).await;
+    assert_eq!(bench.ask("grown", json!({"text": "grown"})).await, "grown");
 }

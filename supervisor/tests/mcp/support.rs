@@ -62,10 +62,10 @@ impl Bench {
     pub(crate) async fn until(&self, holds: impl Fn(&ToolsView) -> bool) -> Arc<ToolsView> {
         let mut views = self.toolbox.watch();
         let waited = tokio::time::timeout(PATIENCE, views.wait_for(|view| holds(view))).await;
-        match waited {
-            Ok(view) => Arc::clone(&view.unwrap()),
-            Err(_) => panic!("the view stays {:#?}", self.toolbox.view().servers),
-        }
+        let Ok(view) = waited else {
+            panic!("the view stays {:#?}", self.toolbox.view().servers);
+        };
+        Arc::clone(&view.unwrap())
     }
 
     pub(crate) async fn until_phase(&self, server: &str, phase: ServerPhase) -> Arc<ToolsView> {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::model::{Event, Task, TaskArtifactUpdateEvent};
+use crate::model::{Event, Task, TaskArtifactUpdateEvent, TaskState, TaskStatus};
 
 /// A task and where each of its artifacts is.
 #[derive(Debug, Clone)]
@@ -38,8 +38,12 @@ impl Projection {
         }
     }
 
-    /// A chunk for an artifact that nobody began begins it: peers do that.
+    /// A chunk for an artifact that nobody began begins it: peers do that. Whoever makes an artifact is at
+    /// work, even where no status said so.
     fn apply_artifact(&mut self, update: &TaskArtifactUpdateEvent) {
+        if self.task.status.state == TaskState::Submitted {
+            self.task.status = TaskStatus::new(TaskState::Working);
+        }
         let id = &update.artifact.artifact_id;
         let known = self.places.get(id).and_then(|place| self.task.artifacts.get_mut(*place));
         match known {

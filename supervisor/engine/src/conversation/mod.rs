@@ -45,6 +45,19 @@ fn is_last_word(message: &Message) -> bool {
             && (text.starts_with(RECOVERY) || text == LAST_WORD))
 }
 
+/// Puts a human's arguments in place of the model's, so that it reads what was really run.
+pub(crate) fn edit_calls(messages: &mut Messages, edited: Vec<(String, String)>) {
+    for (id, arguments) in edited {
+        let asking = messages.iter_mut().rev().find(|message| message.tool_calls().any(|call| call.id == id));
+        for part in asking.into_iter().flat_map(|message| &mut Arc::make_mut(message).parts) {
+            match part {
+                Part::ToolCall(call) if call.id == id => call.arguments.clone_from(&arguments),
+                _ => {}
+            }
+        }
+    }
+}
+
 /// The messages since the request that the run is about.
 fn of_run(messages: &Messages) -> impl Iterator<Item = &Arc<Message>> {
     let from = request(messages).map_or(0, |at| at + 1);

@@ -6,6 +6,7 @@ use crate::conversation;
 use crate::effects::Effects;
 use crate::io::ModelFailure;
 use crate::state::{Phase, RunState};
+use crate::tools::TODO_TOOL;
 
 use super::{finish, turn};
 
@@ -22,12 +23,17 @@ pub(super) fn failed(state: &mut RunState, turn: u32, error: &ModelFailure, out:
         finish::failed(state, &error.message, out);
     } else if state.guards.last_turn {
         finish::cut_short(state, &error.message, out);
-    } else if conversation::has_results(&state.messages) {
+    } else if has_results(state) {
         state.text.void(out);
         turn::ask_for_last_answer(state, Some(&error.message), out);
     } else {
         finish::failed(state, &error.message, out);
     }
+}
+
+/// Whether the run has brought anything that an answer could be made of.
+fn has_results(state: &RunState) -> bool {
+    state.counters.calls.keys().any(|tool| tool != TODO_TOOL) && conversation::has_results(&state.messages)
 }
 
 /// Whether the same turn may go better, now or after making the conversation smaller; once each.

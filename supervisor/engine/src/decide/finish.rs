@@ -71,19 +71,20 @@ fn refuse(state: &mut RunState, requests: &[ToolCall]) {
 
 /// Nothing more can be had from the model: the run ends with what there is, and says so.
 pub(super) fn cut_short(state: &mut RunState, cause: &str, out: &mut Effects) {
-    state.text.complete("", false, out);
+    state.text.release(out);
     let spoken = state.text.so_far();
+    let role = if state.abilities.answer == AnswerMode::Plain { TextRole::Plain } else { TextRole::Answer };
     let apology = format!(
         "I ran into an issue while processing your request: {}. Please ask me to continue or try your question again.",
         cause.trim_end_matches('.')
     );
     if !spoken.is_empty() {
         let text = format!("{}\n\n{apology}", after_marker(spoken).unwrap_or(spoken));
-        out.text(TextRole::Answer, format!("\n\n{apology}"));
+        out.text(role, format!("\n\n{apology}"));
         complete(state, text, AnswerOrigin::Partial, out);
     } else if let Some(gathered) = gathered(state) {
         let text = format!("{apology}\n\nThis is what was gathered so far:\n\n{gathered}");
-        out.text(TextRole::Answer, text.clone());
+        out.text(role, text.clone());
         complete(state, text, AnswerOrigin::Partial, out);
     } else {
         failed(state, cause, out);

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::conversation;
 use crate::effects::Effects;
 use crate::form::{Decision, Form};
 use crate::io::{Effect, Resume, ResumePoint};
@@ -20,12 +21,17 @@ pub(super) fn decided(state: &mut RunState, decisions: &[Decision], out: &mut Ef
     }
     state.phase = Phase::Calls;
     let mut resumed = Vec::new();
+    let mut edited = Vec::new();
     let waiting = state.calls.iter_mut().filter(|call| matches!(call.status, CallStatus::Waiting { .. }));
     for (index, call) in waiting.enumerate() {
         if let Some(decision) = decisions.get(index).or(decisions.last()) {
             resumed.extend(apply(&state.abilities, call, decision));
+            if call.status == CallStatus::Ready && matches!(decision, Decision::Submit { .. }) {
+                edited.push((call.id.clone(), call.arguments.to_string()));
+            }
         }
     }
+    conversation::edit_calls(&mut state.messages, edited);
     calls::start_ready(state, out);
     out.extend(resumed);
     calls::settle(state, out);

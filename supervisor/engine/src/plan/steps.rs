@@ -12,8 +12,8 @@ const NOBODY: &str = "Supervisor";
 impl Plan {
     /// The steps of the newest to-do list, or else of the tasks (upstream contract 3.4).
     ///
-    /// A step that was told to be completed or failed stays so. If this is the first plan and nothing is under
-    /// way in it, its first open step is.
+    /// A step that was told to be completed or failed stays so. If nothing is under way in the first plan, its first
+    /// open step is, until the model says otherwise.
     pub(super) fn derive(&self) -> Vec<PlanStep> {
         let mut steps = if self.todos.is_empty() {
             numbered(self.tasks.iter().map(of_task))
@@ -27,11 +27,17 @@ impl Plan {
             }
         }
         let idle = steps.iter().all(|step| step.status != StepStatus::InProgress);
-        let first = steps.iter_mut().find(|step| step.status == StepStatus::Pending);
-        if let Some(first) = first.filter(|_| idle && !self.told) {
+        let open = |step: &&mut PlanStep| {
+            step.status == StepStatus::Pending && (!self.told || self.was_under_way(&step.step_id))
+        };
+        if let Some(first) = steps.iter_mut().find(open).filter(|_| idle) {
             first.status = StepStatus::InProgress;
         }
         steps
+    }
+
+    fn was_under_way(&self, id: &str) -> bool {
+        self.steps.iter().any(|step| step.step_id == id && step.status == StepStatus::InProgress)
     }
 }
 

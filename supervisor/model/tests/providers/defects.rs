@@ -168,7 +168,7 @@ async fn events_lost_between_cr_and_lf_do_not_pass_for_an_answer() {
             assert_eq!(completion.message.plain_text(), "Hello");
         }
         (_, Err(error)) => {
-            assert!(matches!(error.kind, ModelErrorKind::Truncated | ModelErrorKind::Protocol), "{error}")
+            assert!(matches!(error.kind, ModelErrorKind::Truncated | ModelErrorKind::Protocol), "{error}");
         }
     }
 }
@@ -318,7 +318,7 @@ async fn geminis_calls_have_ids_of_their_own_through_the_conversation() {
 
 #[tokio::test]
 async fn ollama_is_sent_every_result() {
-    let line = json!({ "message": { "content": "ok" }, "done": true, "done_reason": "stop" });
+    let line = json!({ "message": { "content": "ok" }, "done": true, "done_reason": "stop", "prompt_eval_count": 21, "eval_count": 8 });
     let server = server(Act::stream([raw(format!("{line}\n"))])).await;
     let ollama = model(&env(&[
         ("LLM_PROVIDER", "ollama"),
@@ -332,7 +332,8 @@ async fn ollama_is_sent_every_result() {
         is_error: id == "two",
     });
     request.messages.push(Arc::new(Message::results(results)));
-    run(&*ollama, request).await.1.unwrap();
+    let completion = run(&*ollama, request).await.1.unwrap();
+    assert_eq!(completion.usage, Usage { input_tokens: 21, output_tokens: 8, ..Usage::default() });
     let sent = &server.received()[0].body["messages"];
     let contents: Vec<_> = sent
         .as_array()

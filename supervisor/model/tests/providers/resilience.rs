@@ -1,5 +1,6 @@
 //! Retries, fallbacks, deadlines and cancellation, seen from the server.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use caipe_fixtures::openai::{
@@ -177,8 +178,9 @@ async fn a_finished_turn_leaves_the_connection_for_the_next() {
     let server =
         ModelServer::start([Act::stream([text_event("a"), stop_event("stop"), done_event()])]).await.unwrap();
     let model = openai(&server);
-    for _ in 0..3 {
+    for _ in 0..10 {
         run(&*model, ask("hi")).await.1.unwrap();
     }
-    assert_eq!(server.received().len(), 3);
+    let peers: BTreeSet<_> = server.received().iter().map(|received| received.peer).collect();
+    assert!(peers.len() < 10, "a handshake for each turn: {peers:?}");
 }

@@ -1,0 +1,233 @@
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::resource::rules;
+
+fn file(spec: &str) -> String {
+    let spec: String = spec.lines().map(|line| format!("  {line}\n")).collect();
+    format!(
+        "apiVersion: {API_VERSION}\nkind: {KIND}\nmetadata: {{ name: platform }}\nspec:\n  replicas: 1\n{spec}"
+    )
+}
+
+fn faults(yaml: &str) -> Vec<String> {
+    read_resource(yaml)
+        .map(|_| Vec::new())
+        .unwrap_or_else(|faults| faults.into_iter().map(|it| it.to_string()).collect())
+}
+
+const EXAMPLE: &str = r#"
+model: { provider: openai, name: gpt-5, secretRef: { name: llm } }
+distributedAgents: [argocd]
+agents:
+  - name: argocd
+    secretRef: { name: argocd-token }
+    resources: { requests: { memory: 64Mi } }
+  - name: jira
+    requireApproval: ["create_*", "delete_*"]
+  - name: runbooks
+    identity: { configMapRef: { name: runbooks-identity } }
+    mcp:
+      - name: search
+        http: { url: http://rag:9446/mcp }
+  - name: pipelines
+    external: { url: https://agents.example.com/pipelines, secretRef: { name: pipelines-token } }
+rag: { url: http://rag:9446, searchMaxCalls: 5, fetchDocumentMaxCalls: 10 }
+limits: { recursion: 500 }
+store: { redis: { secretRef: { name: redis } } }
+"#;
+
+#[test]
+fn the_example_is_read_and_survives_a_round_trip() {
+    let resource = read_resource(&file(EXAMPLE)).unwrap_or_else(|faults| panic!("{faults}"));
+    assert_eq!(resource.spec.agents().len(), 4);
+    assert_eq!(resource.spec.limits, crate::resource::settings::Limits::default());
+    let again = serde_saphyr::to_string(&resource).unwrap();
+    let back = read_resource(&again).unwrap_or_else(|faults| panic!("{faults}\n{again}"));
+    assert_eq!(back, resource);
+}
+
+#[test]
+fn defaults_are_those_of_the_schema() {
+    let resource =
+        read_resource("apiVersion: caipe.io/v1alpha1\nkind: CaipeSupervisor\nmetadata: {name: a}\nspec: {}")
+            .unwrap();
+    assert_eq!(resource.spec, crate::default_resource().spec);
+}
+
+/// One case per rule: what breaks it, and where.
+#[test]
+fn every_rule_is_broken_by_its_case_and_only_it() {
+    let mut seen = BTreeSet::new();
+    let cases = [
+        ("spec", "store: {}\nreplicas: 2", rules::REPLICAS_NEED_STORE),
+        ("spec.model", "model: { provider: openai }", rules::MODEL_NAME),
+        ("spec.model", "model: { provider: scripted }", rules::MODEL_SCRIPT),
+        ("spec.model", "model: { provider: openai, name: x, script: { path: turns } }", rules::MODEL_SCRIPT),
+        ("spec.model.script", "model: { provider: scripted, script: {} }", rules::SCRIPT_SOURCE),
+        (
+            "spec.model.fallbacks[0]",
+            "model: { provider: openai, name: x, fallbacks: [{ provider: scripted, name: z }] }",
+            rules::SCRIPTED_FALLBACK,
+        ),
+        (
+            "spec.agents[0].model",
+            "agents: [{ name: jira, model: { provider: scripted, name: x } }]",
+            rules::SCRIPTED_AGENT,
+        ),
+        ("spec.agents[0]", "agents: [{ name: all, image: x }]", rules::AGENT_RESERVED),
+        (
+            "spec.agents[0]",
+            "agents: [{ name: x, image: i, external: { url: 'http://z' } }]",
+            rules::AGENT_KIND,
+        ),
+        ("spec.agents[0]", "agents: [{ name: x, image: i, tools: [z] }]", rules::AGENT_FOREIGN_TOOLS),
+        (
+            "spec.agents[0]",
+            "agents: [{ name: x, external: { url: 'http://z' }, secretRef: { name: s } }]",
+            rules::AGENT_EXTERNAL_POD,
+        ),
+        ("spec.agents[0].identity", "agents: [{ name: x, identity: {} }]", rules::TEXT_SOURCE),
+        ("spec.prompts.systemPrompt", "prompts: { systemPrompt: {} }", rules::TEXT_SOURCE),
+        ("spec.agents[0].env[0]", "agents: [{ name: jira, env: [{ name: A }] }]", rules::ENV_VALUE),
+        ("spec.agents[0].mcp[0]", "agents: [{ name: jira, mcp: [{ name: a }] }]", rules::MCP_KIND),
+        (
+            "spec.agents[0].mcp[0].stdio.env[0]",
+            "agents: [{ name: jira, mcp: [{ name: a, stdio: { command: b, env: [{ name: A }] } }] }]",
+            rules::ENV_VALUE,
+        ),
+        (
+            "spec.agents[0].mcp[0].container",
+            "agents: [{ name: jira, mcp: [{ name: a, container: { image: b, port: 8000 } }] }]",
+            rules::SIDECAR_PORT,
+        ),
+        ("spec.store", "store: { sqlite: {}, redis: { secretRef: { name: a } } }", rules::STORE_KIND),
+        ("spec.auth", "auth: {}", rules::AUTH_EMPTY),
+    ];
+    for (path, spec, message) in cases {
+        let yaml = file(spec).replace("  replicas: 1\n  store", "  store");
+        assert_eq!(faults(&yaml), [format!("{path}: {message}")], "{yaml}");
+        seen.insert(message);
+    }
+    let unnamed = file("").replace("name: platform", "name: Platform_1");
+    assert_eq!(faults(&unnamed), [format!("metadata.name: {}", rules::RESOURCE_NAME)]);
+    seen.insert(rules::RESOURCE_NAME);
+    assert_eq!(seen, rules::ALL.into_iter().collect());
+}
+
+#[test]
+fn what_the_schema_forbids_is_told_with_its_path() {
+    let cases = [
+        ("agnets: []", "spec.agnets: unknown key: did you mean `agents`?"),
+        ("distributed_agents: []", "spec.distributed_agents: unknown key: did you mean `distributedAgents`?"),
+        ("limits: { recursion: lots }", "spec.limits.recursion: expected a whole number, found a text"),
+        ("limits: { recursion: 0 }", "spec.limits.recursion: must be at least 1"),
+        (
+            "limits: { recursion: 1.5 }",
+            "spec.limits.recursion: expected a whole number, found a number (quote it if a text is meant)",
+        ),
+        ("agents: {}", "spec.agents: expected a list, found a map"),
+        (
+            "agents: [{ name: yes }]",
+            "spec.agents[0].name: expected a text, found true or false (quote it if a text is meant)",
+        ),
+        ("agents: [{}]", "spec.agents[0]: `name` is missing"),
+        (
+            "agents: [{ name: jira }, { name: jira }]",
+            "spec.agents[1].name: is taken by entry 0 already: names must differ",
+        ),
+        ("rag: { url: rag:9446 }", "spec.rag.url: does not match ^https?://[^/]"),
+        (
+            "model: { provider: openia, name: x }",
+            "spec.model.provider: must be one of openai, azure-openai, anthropic-claude, google-gemini, gcp-vertexai, aws-bedrock, ollama, groq, scripted",
+        ),
+        ("podTemplate: []", "spec.podTemplate: expected a map, found a list"),
+        ("image: ''", "spec.image: must have at least 1 character"),
+    ];
+    for (spec, expected) in cases {
+        assert_eq!(faults(&file(spec)), [expected], "{spec}");
+    }
+}
+
+#[test]
+fn a_null_is_as_good_as_nothing() {
+    let spec = "agents:\nlimits:\nmodel: ~\nrag: { url: 'http://rag:1', searchMaxCalls: null }";
+    let resource = read_resource(&file(spec)).unwrap_or_else(|faults| panic!("{faults}"));
+    assert_eq!((resource.spec.agents, resource.spec.rag.map(|rag| rag.search_max_calls)), (None, Some(5)));
+    assert_eq!(faults(&file("agents: [~]")), ["spec.agents[0]: expected a map, found nothing"]);
+}
+
+#[test]
+fn an_agent_that_nobody_knows_is_told_with_those_that_are_known() {
+    let found = faults(&file("agents: [{ name: agrocd }]"));
+    assert_eq!(found.len(), 1);
+    assert!(found[0].starts_with("spec.agents[0].name: `agrocd` is not in the catalogue"), "{found:?}");
+    assert!(found[0].contains("argocd"), "{found:?}");
+}
+
+#[test]
+fn sidecars_of_one_agent_have_different_ports() {
+    let spec = "agents: [{ name: jira, mcp: [{ name: a, container: { image: x, port: 9000 } }, { name: b, container: { image: x, port: 9000 } }] }]";
+    let found = faults(&file(spec));
+    assert_eq!(
+        found,
+        ["spec.agents[0].mcp[1].container.port: port 9000 is that of `a` already: give one another port"]
+    );
+}
+
+#[test]
+fn all_faults_are_told_at_once() {
+    let found = faults(
+        "apiVersion: v1\nkind: Pod\nmetadata: { name: a }\nspec: { rpelicas: 1, limits: { recursion: 0 }, store: { sqlite: {}, redis: { secretRef: { name: x } } } }",
+    );
+    assert_eq!(found.len(), 5, "{found:#?}");
+}
+
+#[test]
+fn a_file_that_is_no_resource() {
+    let cases = [
+        ("", "expected a map"),
+        ("[]", "expected a map"),
+        ("a: b: c", "failed to read the YAML"),
+        ("spec: {}\nspec: {}", "failed to read the YAML"),
+        ("apiVersion: caipe.io/v1alpha1\nkind: CaipeSupervisor\nspec: {}", "`metadata` is missing"),
+        (
+            "apiVersion: caipe.io/v1alpha1\nkind: CaipeSupervisor\nmetadata: { name: [a] }\nspec: {}",
+            "metadata.name",
+        ),
+    ];
+    for (yaml, expected) in cases {
+        let found = faults(yaml).join("\n");
+        assert!(found.contains(expected), "{yaml:?}: {found}");
+    }
+    let large = format!("# {}", "x".repeat(MAX_FILE_BYTES));
+    assert!(faults(&large)[0].contains("larger than"));
+}
+
+#[test]
+fn an_escape_hatch_takes_anything() {
+    let spec = "podTemplate: { spec: { tolerations: [{ key: a }], hostAliases: [] } }";
+    let resource = read_resource(&file(spec)).unwrap();
+    let template = resource.spec.pod_template.unwrap();
+    assert_eq!(template.0["spec"]["tolerations"][0]["key"], "a");
+}
+
+proptest! {
+    #[test]
+    fn an_agents_name_is_a_label_or_a_fault(name in "[a-zA-Z0-9_.-]{0,40}") {
+        let label = name.len() <= 32
+            && name.starts_with(|c: char| c.is_ascii_lowercase())
+            && name.ends_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())
+            && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+        let reserved = ["all", "rag", "supervisor"].contains(&name.as_str());
+        let yaml = file(&format!("agents: [{{ name: '{name}', image: x }}]"));
+        prop_assert_eq!(faults(&yaml).is_empty(), label && !reserved, "{}", name);
+    }
+
+    #[test]
+    fn no_text_breaks_the_reader(text in "[\\PC\n]{0,200}") {
+        let _ = read_resource(&text);
+    }
+}

@@ -1,0 +1,12 @@
+//! The crate from outside: an agent on a loopback port, our client and raw HTTP against it.
+
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod agent;
+mod bad_input;
+mod cards;
+mod client;
+mod golden;
+mod properties;
+mod server;
+mod streams;

@@ -1,0 +1,238 @@
+//! Forms and approvals.
+
+use caipe_engine::{
+    AnswerMode, Decision, DelegateUpdate, Effect, EventKind, Form, FormField, Input, Phase, Resume,
+    ResumePoint,
+};
+use serde_json::{Value, json};
+
+use crate::sim::{Sim, abilities, events, reloaded, story, task};
+
+const FORM: &str = r#"{"response":"Where to?","metadata":{"input_fields":[
+    {"field_name":"branch","field_description":"Branch","default_value":"main"},
+    {"field_name":"repo","field_description":"Repository","required":true},
+    {"field_name":"size","field_description":"Size","field_values":["s","m"]}]}}"#;
+
+fn asked() -> Sim {
+    let mut sim = Sim::new(abilities(AnswerMode::Structured));
+    sim.say("create a repository");
+    sim
+}
+
+fn decide(sim: &mut Sim, decisions: Vec<Decision>) -> Vec<Effect> {
+    sim.feed(Input::Decided { decisions })
+}
+
+fn submit(values: Value) -> Decision {
+    let Value::Object(values) = values else { panic!() };
+    Decision::Submit { values }
+}
+
+fn reject(message: &str) -> Decision {
+    Decision::Reject { message: message.to_owned() }
+}
+
+#[test]
+fn a_form_stops_the_run_and_its_answers_start_it_again() {
+    let mut sim = asked();
+    let effects = sim.model("", &[("f", "CAIPEAgentResponse", FORM)]);
+    assert_eq!(story(&effects), ["asks CAIPEAgentResponse", "input required", "finish"]);
+    let EventKind::InputRequired { form } = &events(&effects)[0].kind else { panic!() };
+    assert_eq!(
+        (form.description.as_str(), form.fields.len(), form.fields[1].required),
+        ("Where to?", 3, true)
+    );
+    assert_eq!(sim.state.phase, Phase::Waiting);
+    sim.state = reloaded(&sim.state);
+    assert!(sim.feed(Input::Recovered).is_empty(), "a waiting run stays waiting");
+    assert!(sim.feed(Input::Deadline).is_empty());
+    assert_eq!(
+        story(&decide(&mut sim, vec![submit(json!({ "repo": "x", "size": 3, "more": "y" }))])),
+        ["ask"]
+    );
+    assert_eq!(sim.result("f"), "USER_FORM_SUBMITTED\n  repo=x\n  branch=main\n  size=3\n  more=y");
+}
+
+#[test]
+fn what_the_model_reads_of_a_form() {
+    for (decision, told) in [
+        (Decision::Approve, "ERROR: Missing required fields: repo. Keep calling CAIPEAgentResponse"),
+        (submit(json!({ "repo": " " })), "ERROR: Missing required fields: repo."),
+        (reject("not now"), "not now"),
+        (reject(""), "User rejected the request"),
+    ] {
+        let mut sim = asked();
+        sim.model("", &[("f", "CAIPEAgentResponse", FORM)]);
+        assert_eq!(story(&decide(&mut sim, vec![decision])), ["ask"]);
+        assert!(sim.result("f").starts_with(told), "{}", sim.result("f"));
+    }
+    let mut sim = asked();
+    let plain =
+        r#"{"response":"?","metadata":{"input_fields":[{"field_name":"a","field_description":"b"}]}}"#;
+    sim.model("", &[("f", "CAIPEAgentResponse", plain)]);
+    decide(&mut sim, vec![Decision::Approve]);
+    assert_eq!(sim.result("f"), "Waiting for user input");
+}
+
+#[test]
+fn forms_are_only_there_where_they_are_allowed() {
+    let mut abilities = abilities(AnswerMode::Plain);
+    abilities.forms = false;
+    let mut sim = Sim::new(abilities);
+    sim.say("go");
+    assert_eq!(story(&sim.model("", &[("f", "CAIPEAgentResponse", FORM)])), ["ask"]);
+    assert!(sim.result("f").contains("no such tool"));
+}
+
+fn guarded() -> Sim {
+    let mut abilities = abilities(AnswerMode::Structured);
+    abilities.require_approval = vec!["delete_*".to_owned(), "task".to_owned()];
+    let mut sim = Sim::new(abilities);
+    sim.say("clean up");
+    sim
+}
+
+#[test]
+fn siblings_of_a_waiting_call_are_run_once() {
+    let mut sim = guarded();
+    let effects = sim.model("", &[("d", "delete_app", r#"{"name":"x"}"#), ("s", "search", "{}")]);
+    assert_eq!(story(&effects), ["search starts", "run search s"], "the run goes on while something runs");
+    assert!(decide(&mut sim, vec![Decision::Approve]).is_empty(), "nobody was asked yet");
+    assert_eq!(
+        story(&sim.tool("s", "found")),
+        ["search Completed", "asks delete_app", "input required", "finish"]
+    );
+    let effects = decide(&mut sim, vec![Decision::Approve]);
+    assert_eq!(story(&effects), ["delete_app starts", "run delete_app d"]);
+    let Effect::CallTool { arguments, .. } = &effects[1] else { panic!() };
+    assert_eq!(*arguments, json!({ "name": "x" }));
+    assert_eq!(story(&sim.tool("d", "gone")), ["delete_app Completed", "ask"]);
+    assert_eq!(sim.result("s"), "found");
+}
+
+#[test]
+fn decisions_go_to_waiting_calls_in_order_and_the_last_to_all_others() {
+    let mut sim = guarded();
+    sim.model("", &[("a", "delete_app", "{}"), ("b", "delete_app", "{}"), ("c", "delete_app", "{}")]);
+    let effects = decide(&mut sim, vec![submit(json!({ "name": "b" })), reject("no")]);
+    assert_eq!(story(&effects), ["delete_app starts", "run delete_app a"]);
+    let asked = sim.state.messages.iter().flat_map(|message| message.tool_calls()).next().unwrap();
+    assert_eq!(asked.arguments, r#"{"name":"b"}"#, "the model reads what was run");
+    sim.tool("a", "gone");
+    let results: Vec<(String, bool)> =
+        sim.results().into_iter().map(|result| (result.content, result.is_error)).collect();
+    assert_eq!(results, [("gone".to_owned(), false), ("no".to_owned(), true), ("no".to_owned(), true)]);
+}
+
+#[test]
+fn without_a_decision_the_question_is_asked_again() {
+    let mut sim = guarded();
+    sim.model("", &[("a", "delete_app", "{}")]);
+    assert_eq!(story(&decide(&mut sim, Vec::new())), ["asks delete_app", "input required", "finish"]);
+}
+
+#[test]
+fn an_approved_delegation_becomes_a_step_when_it_starts() {
+    let mut sim = guarded();
+    assert_eq!(
+        story(&sim.model("", &[("t", "task", &task("jira", "x"))])),
+        ["asks task", "input required", "finish"]
+    );
+    let effects = decide(&mut sim, vec![submit(json!({ "subagent_type": "GitHub", "description": "y" }))]);
+    assert_eq!(
+        story(&effects),
+        ["plan Delegation first: [Github] y InProgress", "github starts", "delegate github t"]
+    );
+    let mut sim = guarded();
+    sim.model("", &[("t", "task", &task("jira", "x"))]);
+    assert_eq!(story(&decide(&mut sim, vec![submit(json!({ "subagent_type": "nobody" }))])), ["ask"]);
+    assert!(sim.result("t").contains("There are: github, jira"));
+}
+
+#[test]
+fn a_new_message_takes_the_place_of_an_answer() {
+    let mut sim = guarded();
+    sim.model("", &[("d", "delete_app", "{}"), ("f", "CAIPEAgentResponse", FORM)]);
+    assert_eq!(story(&sim.say("leave it")), ["ask"]);
+    assert!(sim.result("d").starts_with("Not run: the user did not approve it"));
+    assert!(sim.result("f").starts_with("The form was not submitted"));
+    assert_eq!(sim.state.messages.last().unwrap().plain_text(), "leave it");
+    assert!(decide(&mut sim, vec![Decision::Approve]).is_empty());
+}
+
+fn question(name: &str) -> Form {
+    let field = FormField { field_name: name.to_owned(), ..FormField::default() };
+    Form {
+        action: "CAIPEAgentResponse".to_owned(),
+        description: name.to_owned(),
+        fields: vec![field],
+        ..Form::default()
+    }
+}
+
+#[test]
+fn an_agent_that_asks_is_resumed_where_it_stood() {
+    let mut sim = asked();
+    sim.model("", &[("a", "task", &task("jira", "x")), ("b", "task", &task("github", "y"))]);
+    let (task, context) = ("t1".to_owned(), "c1".to_owned());
+    sim.delegate("a", DelegateUpdate::Accepted { task: task.clone(), context: context.clone() });
+    assert!(
+        sim.delegate("a", DelegateUpdate::Asks { form: question("p") }).is_empty(),
+        "the other one still works"
+    );
+    sim.delegate("a", DelegateUpdate::Asks { form: question("q") });
+    let stopped = sim.agent_answers("b", "two");
+    assert_eq!(story(&stopped)[2..], ["asks CAIPEAgentResponse", "input required", "finish"]);
+    let EventKind::InputRequired { form } = &events(&stopped)[2].kind else { panic!() };
+    assert_eq!(
+        (form.description.as_str(), form.fields.len()),
+        ("p\n\nq", 2),
+        "several questions are one form"
+    );
+    let decision = submit(json!({ "p": 1, "q": 2 }));
+    let effects = decide(&mut sim, vec![decision.clone()]);
+    let resume = Resume { from: Some(ResumePoint::Remote { task, context }), decision: Some(decision) };
+    let [Effect::Delegate { resume: told, prompt, .. }] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!((told.as_ref(), prompt.as_str()), (Some(&resume), "x"));
+    assert_eq!(story(&sim.agent_answers("a", "one")).last().unwrap(), "ask");
+}
+
+#[test]
+fn a_checkpoint_that_follows_the_question_is_kept() {
+    let mut sim = asked();
+    sim.model("", &[("a", "task", &task("jira", "x"))]);
+    sim.delegate("a", DelegateUpdate::Asks { form: question("p") });
+    let frame = Box::new(sim.state.clone());
+    assert!(sim.delegate("a", DelegateUpdate::Checkpoint { frame: frame.clone() }).is_empty());
+    let outcome = caipe_engine::DelegationOutcome::Completed { text: "late".to_owned() };
+    assert!(sim.delegate("a", DelegateUpdate::Finished { outcome }).is_empty(), "the run is over");
+    let effects = decide(&mut sim, vec![reject("no")]);
+    let resume = Resume { from: Some(ResumePoint::Nested(frame)), decision: Some(reject("no")) };
+    assert!(matches!(&effects[..], [Effect::Delegate { resume: Some(told), .. }] if *told == resume));
+}
+
+#[test]
+fn cancelling_a_waiting_run_ends_what_was_started() {
+    let mut sim = asked();
+    sim.model("", &[("a", "task", &task("jira", "x"))]);
+    sim.delegate("a", DelegateUpdate::Asks { form: question("p") });
+    assert_eq!(story(&sim.feed(Input::Cancel)), ["jira Canceled", "abort a", "canceled", "finish"]);
+}
+
+#[test]
+fn patterns_for_approval() {
+    for (pattern, tool, waits) in [
+        ("search", "search", true),
+        ("sea*", "search", true),
+        ("*", "search", true),
+        ("*app", "search", false),
+        ("*", "ls", false),
+    ] {
+        let mut abilities = abilities(AnswerMode::Structured);
+        abilities.require_approval = vec![pattern.to_owned()];
+        let mut sim = Sim::new(abilities);
+        sim.say("go");
+        sim.model("", &[("x", tool, "{}")]);
+        assert_eq!(sim.state.phase == Phase::Waiting, waits, "{pattern} {tool}");
+    }
+}

@@ -1,0 +1,12 @@
+//! Runs as their driver sees them: inputs in, effects out.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod answer;
+mod calls;
+mod failure;
+mod human;
+mod plan;
+mod properties;
+mod recover;
+mod sim;
+mod tools;
