@@ -111,10 +111,9 @@ pub fn place(
         (Forms::LocalOnly, Distribution::Only(_)) if distribution.asks(name) => {
             Err(LocalOnlyError { name: normal(name) })
         }
-        (Forms::LocalOnly, _) => Ok(Placement::InProcess),
         (Forms::RemoteOnly, _) => Ok(Placement::Remote),
         (Forms::Both, _) if distribution.asks(name) => Ok(Placement::Remote),
-        (Forms::Both, _) => Ok(Placement::InProcess),
+        (Forms::Both | Forms::LocalOnly, _) => Ok(Placement::InProcess),
     }
 }
 

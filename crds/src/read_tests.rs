@@ -6,16 +6,14 @@ use super::*;
 use crate::resource::rules;
 
 fn file(spec: &str) -> String {
-    let spec: String = spec.lines().map(|line| format!("  {line}\n")).collect();
+    let spec = spec.replace('\n', "\n  ");
     format!(
-        "apiVersion: {API_VERSION}\nkind: {KIND}\nmetadata: {{ name: platform }}\nspec:\n  replicas: 1\n{spec}"
+        "apiVersion: {API_VERSION}\nkind: {KIND}\nmetadata: {{ name: platform }}\nspec:\n  replicas: 1\n  {spec}\n"
     )
 }
 
 fn faults(yaml: &str) -> Vec<String> {
-    read_resource(yaml)
-        .map(|_| Vec::new())
-        .unwrap_or_else(|faults| faults.into_iter().map(|it| it.to_string()).collect())
+    read_resource(yaml).err().into_iter().flatten().map(|fault| fault.to_string()).collect()
 }
 
 const EXAMPLE: &str = r#"

@@ -271,7 +271,7 @@ impl RenderedSpec {
         }
         value.sort_all_objects();
         let digest = Sha256::digest(value.to_string().as_bytes());
-        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+        format!("{digest:x}")
     }
 
     /// The same with its hash filled in.

@@ -40,7 +40,9 @@ pub(crate) fn prune(schema: &JSONSchemaProps, value: &mut Value) {
         }
         Value::Array(items) => {
             if let Some(JSONSchemaPropsOrArray::Schema(each)) = &schema.items {
-                items.iter_mut().for_each(|item| prune(each, item));
+                for item in items {
+                    prune(each, item);
+                }
             }
         }
         _ => {}

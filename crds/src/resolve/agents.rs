@@ -35,20 +35,30 @@ fn switch(agent: &str) -> String {
 
 /// Which agents were asked to be remote; each variable stands over its field of the resource.
 fn distribution(cx: &mut Context<'_>) -> Distribution {
-    let names = cx.vars.text("DISTRIBUTED_AGENTS").map_or(Vec::new(), |text| text.split(',').collect());
-    let declared = cx.resource.spec.distributed_agents.iter().map(String::as_str).collect();
+    let (names, declared) = (listed(cx), &cx.resource.spec.distributed_agents);
     let mode = cx.vars.switch("DISTRIBUTED_MODE");
     let mode = cx.read(mode).or(cx.resource.spec.distributed_mode).unwrap_or(false);
-    let blank = names.iter().all(|name| name.trim().is_empty());
-    Distribution::new(if blank { declared } else { names }, mode)
+    if names.is_empty() {
+        return Distribution::new(declared.iter().map(String::as_str), mode);
+    }
+    Distribution::new(names, mode)
+}
+
+/// Whose list of distributed agents counts, for messages.
+fn listed_at(cx: &Context<'_>) -> &'static str {
+    if listed(cx).is_empty() { "spec.distributedAgents" } else { "$DISTRIBUTED_AGENTS" }
+}
+
+/// The names of the variable's list, blank ones left out.
+fn listed<'a>(cx: &Context<'a>) -> Vec<&'a str> {
+    let names = cx.vars.text("DISTRIBUTED_AGENTS").unwrap_or_default().split(',');
+    names.map(str::trim).filter(|name| !name.is_empty()).collect()
 }
 
 fn warn_of_unknown(cx: &mut Context<'_>, distribution: &Distribution, agents: &[Agent]) {
     for name in distribution.unknown(agents.iter().map(|agent| agent.name.as_str())) {
-        cx.warn(
-            "spec.distributedAgents",
-            format!("there is no agent `{name}`: correct the name, or take it out"),
-        );
+        let path = listed_at(cx);
+        cx.warn(path, format!("there is no agent `{name}`: correct the name, or take it out"));
     }
 }
 
@@ -132,13 +142,17 @@ fn home(
         _ => Forms::Both,
     };
     match placement::place(&agent.name, enabled, forms, distribution) {
-        Err(error) => cx.fault("spec.distributedAgents", error.to_string()),
+        Err(error) => {
+            let path = listed_at(cx);
+            cx.fault(path, error.to_string());
+        }
         Ok(Placement::Absent) => {}
         Ok(Placement::Remote) => return remote(cx, agent),
         Ok(Placement::InProcess) => {
             if distribution.asks(&agent.name) {
                 let message = format!("`{}` has no remote form and stays in-process", agent.name);
-                cx.warn("spec.distributedAgents", message);
+                let path = listed_at(cx);
+                cx.warn(path, message);
             }
             return Some(Home::InProcess {});
         }
@@ -149,19 +163,19 @@ fn home(
 /// A remote agent's address: its variables, else its external URL, else its Service. Never this machine by default:
 /// that would be the supervisor itself.
 fn remote(cx: &mut Context<'_>, agent: &Agent) -> Option<Home> {
-    let part = variable_part(&agent.name);
-    let url = cx.vars.url(&format!("{part}_AGENT_URL"));
-    let port = cx.vars.number(&format!("{part}_AGENT_PORT"), 1..=65535);
+    let prefix = variable_part(&agent.name);
+    let url = cx.vars.url(&format!("{prefix}_AGENT_URL"));
+    let port = cx.vars.number(&format!("{prefix}_AGENT_PORT"), 1..=65535);
     let (url, port) = (cx.read(url), cx.read(port).unwrap_or(AGENT_PORT));
-    let host = cx.vars.text(&format!("{part}_AGENT_HOST"));
+    let host = cx.vars.text(&format!("{prefix}_AGENT_HOST"));
     let url = url.map(str::to_owned).or_else(|| Some(format!("http://{}:{port}", host?)));
     let url = url.or_else(|| Some(agent.external.as_ref()?.url.clone())).or_else(|| service(cx, &agent.name));
     let Some(url) = url else {
         let message = format!(
-            "agent `{}` is remote and has no address: set {part}_AGENT_URL, or {part}_AGENT_HOST and {part}_AGENT_PORT, or take it out of the distributed agents, or set ENABLE_{part}=false",
+            "agent `{}` is remote and has no address: set {prefix}_AGENT_URL, or {prefix}_AGENT_HOST and {prefix}_AGENT_PORT, or take it out of the distributed agents, or set ENABLE_{prefix}=false",
             agent.name
         );
-        cx.fault(format!("${part}_AGENT_URL"), message);
+        cx.fault(format!("${prefix}_AGENT_URL"), message);
         return None;
     };
     Some(Home::Remote { url: url.trim_end_matches('/').to_owned(), headers: token_header(agent) })

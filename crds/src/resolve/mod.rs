@@ -156,5 +156,4 @@ impl<'a> Context<'a> {
 }
 
 #[cfg(test)]
-#[path = "resolve_tests.rs"]
 mod tests;

@@ -150,13 +150,13 @@ fn mode(cx: &mut Context<'_>, part: &str) -> Mode {
 /// The server at the host and port that the variables name. Never this machine by default: port 8000 there is the
 /// supervisor itself.
 fn remote(cx: &mut Context<'_>, entry: &Entry) -> Option<McpServer> {
-    let part = variable_part(&entry.name);
-    let names = [format!("{part}_MCP_HOST"), "MCP_HOST".to_owned()];
+    let prefix = variable_part(&entry.name);
+    let names = [format!("{prefix}_MCP_HOST"), "MCP_HOST".to_owned()];
     let Some(host) = cx.vars.first(&names) else {
-        cx.fault(format!("${part}_MCP_HOST"), format!("is not set, and the tool server of `{}` is to be reached over HTTP: set it, or {part}_MCP_MODE=stdio", entry.name));
+        cx.fault(format!("${prefix}_MCP_HOST"), format!("is not set, and the tool server of `{}` is to be reached over HTTP: set it, or {prefix}_MCP_MODE=stdio", entry.name));
         return None;
     };
-    let own = format!("{part}_MCP_PORT");
+    let own = format!("{prefix}_MCP_PORT");
     let name = if cx.vars.text(&own).is_some() { own.as_str() } else { "MCP_PORT" };
     let port = cx.vars.number(name, 1..=65535);
     let port = cx.read(port).unwrap_or(8000);

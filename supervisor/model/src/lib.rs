@@ -3,6 +3,9 @@
 //! [`ModelSettings`] say which model, [`connect`] makes it. What comes back answers in a stream of
 //! [`ModelEvent`]s, tries again and turns to the next model while nothing was shown yet, keeps its deadlines, and
 //! fails with a [`ModelError`] whose kind says who can act on it. [`Scripted`] is a model that needs no provider.
+//!
+//! No message of this crate holds a key. The client library underneath logs what providers answer, word for word,
+//! so whoever sets up logging switches its target off: `genai=off`.
 
 mod chat;
 mod classify;

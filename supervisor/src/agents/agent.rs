@@ -40,10 +40,6 @@ pub struct Agent {
     pub limits: Limits,
     /// Tools that a human must approve first.
     pub require_approval: Vec<String>,
-    /// Most tokens of one model turn.
-    pub max_output_tokens: Option<u32>,
-    /// Sampling temperature.
-    pub temperature: Option<f64>,
 }
 
 /// What an agent is in the house.
@@ -133,8 +129,8 @@ impl Agent {
             system: system.into(),
             messages: state.messages.clone(),
             tools: specs,
-            max_output_tokens: self.max_output_tokens,
-            temperature: self.temperature,
+            max_output_tokens: None,
+            temperature: None,
         }
     }
 }

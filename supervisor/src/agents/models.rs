@@ -123,7 +123,7 @@ impl ChatModel for Unconfigured {
     fn stream(&self, _request: ChatRequest, _cancel: CancellationToken) -> ModelStream {
         let error = ModelError {
             kind: ModelErrorKind::Auth,
-            model: Self::NAME.to_owned(),
+            model: "model".to_owned(),
             message: self.0.clone(),
             retry_after: None,
         };

@@ -139,6 +139,8 @@ fn worker(
     }
     let env = with_secrets(&settings.env, agent.secrets_dir.as_deref());
     let specs = agent.mcp.iter().map(|server| server_spec(settings, agent, server)).collect();
+    let toolbox = tracing::info_span!("agent", name = agent.name)
+        .in_scope(|| Toolbox::start(specs, &env, shutdown.child_token()));
     Ok(Agent {
         name: AgentName::new(&agent.name),
         title: agent.title.clone(),
@@ -146,11 +148,9 @@ fn worker(
         prompt: agent.system_prompt.clone(),
         role: Role::Worker,
         model: models.worker(&agent.name, agent.model.as_ref()).unwrap_or_else(|| shared.clone()),
-        toolbox: Toolbox::start(specs, &env, shutdown.child_token()),
+        toolbox,
         limits: limits(&settings.spec.limits),
         require_approval: agent.require_approval.clone(),
-        max_output_tokens: None,
-        temperature: None,
     })
 }
 
@@ -173,8 +173,6 @@ fn supervisor(
         toolbox: Toolbox::start(Vec::new(), &settings.env, shutdown.child_token()),
         limits: limits(&spec.limits),
         require_approval: Vec::new(),
-        max_output_tokens: None,
-        temperature: None,
     }
 }
 

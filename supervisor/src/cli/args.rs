@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use secrecy::SecretString;
 
 use crate::telemetry::LogFormat;
 
@@ -112,9 +113,21 @@ pub(super) struct Chat {
     #[arg(long, env = "CAIPE_CONTEXT")]
     pub(super) context: Option<String>,
 
+    /// The bearer token that the agent asks for
+    #[arg(long, env = "A2A_AUTH_SHARED_KEY", hide_env_values = true)]
+    pub(super) token: Option<SecretString>,
+
     /// What to print
     #[arg(short, long, value_enum, default_value_t)]
     pub(super) output: Output,
+
+    /// Say by which trace id the run can be found
+    #[arg(long)]
+    pub(super) trace: bool,
+
+    /// No color, as with the variable `NO_COLOR`
+    #[arg(long)]
+    pub(super) no_color: bool,
 }
 
 /// What `chat` prints.

@@ -23,6 +23,7 @@ mod glob;
 mod handshake;
 mod lines;
 mod output;
+mod patient;
 mod process;
 mod redact;
 mod server;

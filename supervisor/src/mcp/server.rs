@@ -171,10 +171,7 @@ impl Keeper {
             "tool server ready"
         );
         memory.warned = false;
-        memory.opening = match &version {
-            Some(version) if version.has_initialize() => Opening::Initialize,
-            _ => Opening::Probe,
-        };
+        memory.opening = Opening::after(version.as_ref());
         self.board.update(self.index, |state| {
             state.phase = ServerPhase::Ready;
             state.offers = offers;
@@ -186,11 +183,7 @@ impl Keeper {
 
     fn report_failure(&self, error: &StartError, memory: &mut Memory) {
         memory.failures += 1;
-        memory.opening = match (error, memory.opening) {
-            // Perhaps it cannot bear the first question; perhaps it is of the new era since its restart.
-            (StartError::Handshake { .. } | StartError::Ended { .. }, Opening::Probe) => Opening::Initialize,
-            _ => Opening::Probe,
-        };
+        memory.opening = memory.opening.after_failure(error);
         let hidden = match error {
             // A server's own words may quote anything that it was started with.
             StartError::List(_) => &self.target.resolved.logs,

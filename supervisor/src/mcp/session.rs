@@ -14,8 +14,9 @@ use rmcp::service::{
     ClientInitializeError, NotificationContext, Peer, PeerRequestOptions, RoleClient, ServiceError,
     serve_client_with_lifecycle_and_ct,
 };
-use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::transport::{StreamableHttpClientTransport, Transport};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -23,8 +24,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::error::{ListError, StartError};
 use super::handshake;
+use super::patient::Patient;
 use super::process::{Pipes, Program, ServerProcess};
-use super::spec::{Resolved, Transport};
+use super::spec::{self, Resolved};
 
 /// The most pages of a list of tools.
 const MAX_PAGES: usize = 64;
@@ -42,6 +44,8 @@ pub(super) enum Opening {
     Probe,
     /// Begin the old way (`initialize`): for servers known to be of that era, or that cannot bear the question.
     Initialize,
+    /// Ask, and wait for the answer as long as the deadline allows: for servers known to be of the new era.
+    Discover,
 }
 
 /// What a session is opened with.
@@ -110,18 +114,24 @@ impl Session {
         shutdown: &CancellationToken,
     ) -> Result<Self, StartError> {
         match &target.resolved.transport {
-            Transport::Stdio { command, args, env, cwd } => {
+            spec::Transport::Stdio { command, args, env, cwd } => {
                 let program = Program { server: &target.name, command, args, env, cwd: cwd.as_deref() };
                 let (mut process, Pipes { reader, writer }) =
                     ServerProcess::spawn(program, &target.resolved.logs)?;
-                match within(target, shutdown, converse((reader, writer), opening, changed)).await {
+                match within(
+                    target,
+                    shutdown,
+                    converse(AsyncRwTransport::new_client(reader, writer), opening, changed),
+                )
+                .await
+                {
                     Ok((peer, tools, connection)) => {
                         Ok(Self { peer, tools, connection, process: Some(process) })
                     }
                     Err(refusal) => Err(post_mortem(target, refusal, &mut process).await),
                 }
             }
-            Transport::Http { url, headers } => {
+            spec::Transport::Http { url, headers } => {
                 let transport = StreamableHttpClientTransport::from_config(http_config(url, headers)?);
                 match within(target, shutdown, converse(transport, opening, changed)).await {
                     Ok((peer, tools, connection)) => Ok(Self { peer, tools, connection, process: None }),
@@ -216,15 +226,11 @@ async fn post_mortem(target: &Target, refusal: Refusal, process: &mut ServerProc
     }
 }
 
-async fn converse<T, E, A>(
-    transport: T,
-    opening: Opening,
-    changed: mpsc::Sender<()>,
-) -> Result<Opened, Refusal>
+async fn converse<T>(transport: T, opening: Opening, changed: mpsc::Sender<()>) -> Result<Opened, Refusal>
 where
-    T: rmcp::transport::IntoTransport<RoleClient, E, A>,
-    E: std::error::Error + Send + Sync + 'static,
+    T: Transport<RoleClient> + 'static,
 {
+    let transport = Patient::new(transport);
     let stop = CancellationToken::new();
     // Whatever becomes of this attempt, its connection does not outlive it.
     let guard = stop.clone().drop_guard();
@@ -244,13 +250,37 @@ where
 }
 
 impl Opening {
+    /// How to begin with a server that spoke this version before.
+    pub(super) fn after(version: Option<&ProtocolVersion>) -> Self {
+        match version {
+            Some(version) if version.has_initialize() => Self::Initialize,
+            Some(_) => Self::Discover,
+            None => Self::Probe,
+        }
+    }
+
+    /// How to begin after this way led to nothing.
+    pub(super) const fn after_failure(self, error: &StartError) -> Self {
+        match (error, self) {
+            // It may have died of the first question, or of something else.
+            (StartError::Ended { .. } | StartError::Handshake { .. }, Self::Probe) => {
+                Self::Initialize
+            }
+            (StartError::Handshake { .. }, Self::Initialize) => Self::Discover,
+            (StartError::Ended { .. } | StartError::Handshake { .. }, _) => Self::Probe,
+            _ => self,
+        }
+    }
+
     fn lifecycle(self) -> ClientLifecycleMode {
+        let preferred_versions = vec![ProtocolVersion::LATEST];
         match self {
-            Self::Probe => ClientLifecycleMode::Auto {
-                preferred_versions: vec![ProtocolVersion::LATEST],
-                legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
-            },
+            Self::Probe => {
+                let legacy_version = Some(ProtocolVersion::LATEST_WITH_INITIALIZE);
+                ClientLifecycleMode::Auto { preferred_versions, legacy_version }
+            }
             Self::Initialize => ClientLifecycleMode::Initialize,
+            Self::Discover => ClientLifecycleMode::Discover { preferred_versions },
         }
     }
 }
@@ -342,3 +372,7 @@ fn http_config(
     let headers = headers.iter().map(header).collect::<Result<HashMap<_, _>, StartError>>()?;
     Ok(StreamableHttpClientTransportConfig::with_uri(url).custom_headers(headers))
 }
+
+#[cfg(test)]
+#[path = "session_tests.rs"]
+mod tests;

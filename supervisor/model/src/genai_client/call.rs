@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use futures::StreamExt;
-use genai::adapter::AdapterKind;
 use genai::chat::{ChatOptions, ChatStream};
 use jiff::Timestamp;
 use tokio::time::{Instant, timeout_at};
@@ -12,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::meter::{MOST_BYTES, Meter};
 use super::turn::{Turn, TurnFault};
-use super::{Inner, convert, fault};
+use super::{Inner, convert, dialect, fault};
 use crate::chat::{ChatRequest, ModelError, ModelErrorKind, ModelEvent};
 
 pub(super) struct Call {
@@ -57,10 +56,9 @@ impl Call {
 
     async fn advance(&mut self) -> Result<(), ModelError> {
         let cancel = self.cancel.clone();
-        let cancelled = self.model.connection.subject.error(ModelErrorKind::Cancelled, "cancelled");
         tokio::select! {
             biased;
-            () = cancel.cancelled() => Err(cancelled),
+            () = cancel.cancelled() => Err(self.error(ModelErrorKind::Cancelled, "cancelled".to_owned())),
             done = self.step() => done,
         }
     }
@@ -75,7 +73,7 @@ impl Call {
 
     async fn open(&mut self, request: &ChatRequest) -> Result<(), ModelError> {
         let Inner { connection, client, options } = self.model.as_ref();
-        let kind = connection.target.model.adapter_kind;
+        let kind = dialect::of(&connection.target.model);
         let deadline = Instant::now() + connection.timeouts.total;
         let asked = convert::request(request, kind);
         let options = with_request(options.clone(), request, self.meter.clone());
@@ -146,9 +144,4 @@ fn with_request(mut options: ChatOptions, request: &ChatRequest, meter: Meter) -
     options.max_tokens = request.max_output_tokens.or(options.max_tokens);
     options.raw_frame_sink = Some(Arc::new(meter));
     options
-}
-
-/// Whether the provider sends a tool call whole, in one event, or piece by piece.
-pub(super) const fn sends_whole_calls(kind: AdapterKind) -> bool {
-    matches!(kind, AdapterKind::Gemini | AdapterKind::Ollama | AdapterKind::OllamaCloud)
 }

@@ -2,13 +2,13 @@
 
 use genai::adapter::AdapterKind;
 use genai::chat::{
-    ChatMessage, ChatRequest as Asked, ContentPart, CustomPart, MessageContent, Tool, ToolCall as GenaiCall,
-    ToolName, ToolResponse,
+    ChatMessage, ChatRequest as Asked, ChatRole, ContentPart, CustomPart, MessageContent, Tool,
+    ToolCall as GenaiCall, ToolName, ToolResponse,
 };
 use genai::{ModelIden, ModelName};
 use serde_json::{Map, Value, json};
 
-use super::call::sends_whole_calls;
+use super::dialect::{sends_whole_calls, signs_thoughts};
 use crate::chat::{ChatRequest, ToolSpec};
 use crate::message::{Message, Part, Role, ToolCall, ToolResult};
 
@@ -23,10 +23,29 @@ pub(super) fn request(request: &ChatRequest, kind: AdapterKind) -> Asked {
             earlier.iter().rev().flat_map(|message| message.tool_calls()).find(|call| call.id == call_id)
         })
     });
-    let mut asked = Asked::from_messages(messages.collect());
+    // What is left empty, such as an answer of another provider's thoughts only, is refused by most.
+    let messages = messages.filter(|message| !message.content.is_empty());
+    let messages = if kind == AdapterKind::BedrockApi { alternating(messages) } else { messages.collect() };
+    let mut asked = Asked::from_messages(messages);
     asked.system = (!request.system.is_empty()).then(|| request.system.to_string());
     asked.tools = (!request.tools.is_empty()).then(|| tools(&request.tools));
     asked
+}
+
+/// Neighbours of one side joined, a tool's results and the user being one side: Bedrock wants the sides to alternate.
+fn alternating(messages: impl Iterator<Item = ChatMessage>) -> Vec<ChatMessage> {
+    let mut joined: Vec<ChatMessage> = Vec::new();
+    for message in messages {
+        let is_assistant = message.role == ChatRole::Assistant;
+        match joined.last_mut().filter(|last| (last.role == ChatRole::Assistant) == is_assistant) {
+            Some(last) => {
+                last.role = if is_assistant { ChatRole::Assistant } else { ChatRole::User };
+                last.content = std::mem::take(&mut last.content).extended(message.content);
+            }
+            None => joined.push(message),
+        }
+    }
+    joined
 }
 
 /// Tool calls in the conversation so far.
@@ -73,7 +92,7 @@ fn message_of<'a>(
 
 /// Anthropic and Bedrock want all results of a turn in one message; Ollama's messages hold one each.
 fn tool_messages(responses: Vec<ToolResponse>, kind: AdapterKind) -> Vec<ChatMessage> {
-    if matches!(kind, AdapterKind::Ollama | AdapterKind::OllamaCloud) {
+    if kind == AdapterKind::Ollama {
         return responses
             .into_iter()
             .map(|response| ChatMessage::tool(MessageContent::from_tool_responses(vec![response])))
@@ -105,6 +124,8 @@ fn assistant(message: &Message, kind: AdapterKind) -> Vec<ContentPart> {
     let mut of_next_call: Vec<String> = Vec::new();
     for (index, part) in message.parts.iter().enumerate() {
         match part {
+            // Anthropic and Bedrock refuse a blank text.
+            Part::Text { text } if text.trim().is_empty() => {}
             Part::Text { text } => parts.push(ContentPart::Text(text.clone())),
             Part::Reasoning { text, signature: Some(signature) } if ours => {
                 let next = message.parts.get(index + 1);
@@ -115,7 +136,7 @@ fn assistant(message: &Message, kind: AdapterKind) -> Vec<ContentPart> {
                 }
             }
             // Only the providers without signatures take a bare thought back.
-            Part::Reasoning { text, signature: None } if ours && !has_signatures(kind) => {
+            Part::Reasoning { text, signature: None } if ours && !signs_thoughts(kind) => {
                 parts.push(ContentPart::ReasoningContent(text.clone()));
             }
             Part::Reasoning { .. } | Part::ToolResult(_) => {}
@@ -128,13 +149,6 @@ fn assistant(message: &Message, kind: AdapterKind) -> Vec<ContentPart> {
         }
     }
     parts
-}
-
-const fn has_signatures(kind: AdapterKind) -> bool {
-    matches!(
-        kind,
-        AdapterKind::Anthropic | AdapterKind::BedrockApi | AdapterKind::Gemini | AdapterKind::Vertex
-    )
 }
 
 /// The signature before its thought, as the client pairs them. Anthropic pairs an empty thought too; to Bedrock a

@@ -9,11 +9,13 @@
 //! | tool arguments that are not JSON become `{}` (Bedrock) | `turn` keeps the text of the last chunk |
 //! | Gemini's stand-in ids repeat within a turn and between turns | `turn` numbers calls through the conversation |
 //! | Ollama keeps only the last result of a tool message | `convert` makes one message of each |
+//! | Bedrock is sent two user messages in a row, which it refuses, after a tool's result | `convert` joins them |
 //! | a model name's `-high`, `-max`, … is taken off and sent as an effort | [`GenaiModel::new`] sends the name as it is |
 //! | no limit on what a server may send | [`call`] counts bytes and keeps deadlines |
 
 mod call;
 mod convert;
+mod dialect;
 mod fault;
 mod meter;
 mod turn;

@@ -6,8 +6,8 @@ use genai::adapter::AdapterKind;
 use genai::chat::{ChatStreamEvent, ContentPart, StopReason, StreamEnd, ToolCall as Chunk};
 use serde_json::Value;
 
-use super::call::sends_whole_calls;
 use super::convert;
+use super::dialect::sends_whole_calls;
 use crate::chat::{Completion, FinishReason, ModelEvent, Usage};
 use crate::message::{Message, Part, Role, ToolCall};
 

@@ -17,8 +17,12 @@ fn fault(pairs: &[(&str, &str)]) -> String {
 
 #[test]
 fn what_is_missing_is_named() {
-    let table: [(&[(&str, &str)], &str); 9] = [
+    let table: [(&[(&str, &str)], &str); 10] = [
         (&[("LLM_PROVIDER", "openai")], "failed to connect to openai: set OPENAI_API_KEY"),
+        (
+            &[("LLM_PROVIDER", "openai"), ("OPENAI_ENDPOINT", "https://api.openai.com/v1")],
+            "failed to connect to openai: set OPENAI_API_KEY",
+        ),
         (&[("LLM_PROVIDER", "anthropic")], "failed to connect to anthropic-claude: set ANTHROPIC_API_KEY"),
         (
             &[("LLM_PROVIDER", "azure"), ("AZURE_OPENAI_DEPLOYMENT", "d")],
@@ -61,6 +65,12 @@ fn a_bad_address_is_shown_with_its_variable() {
         let message = fault(&[("OPENAI_API_KEY", "k"), ("OPENAI_ENDPOINT", url)]);
         assert!(message.contains(url) && message.ends_with("check OPENAI_ENDPOINT"), "{message}");
     }
+}
+
+#[test]
+fn a_bad_address_is_shown_without_its_password() {
+    let message = fault(&[("OPENAI_API_KEY", "k"), ("OPENAI_ENDPOINT", "ftp://me:hunter2@host/x")]);
+    assert!(message.contains("ftp://…@host/x") && !message.contains("hunter2"), "{message}");
 }
 
 #[test]

@@ -57,8 +57,8 @@ fn target(settings: &ModelSettings) -> Result<ServiceTarget, ConnectError> {
 }
 
 fn openai(settings: &ModelSettings) -> Result<ServiceTarget, ConnectError> {
-    let own = settings.base_url.is_none();
     let url = base_url(settings, "https://api.openai.com/v1/", "v1/")?;
+    let own = url.host_str() == Some("api.openai.com");
     // A server of one's own, such as vLLM or LM Studio, may do without a key.
     let auth =
         if own { key(settings)? } else { key(settings).unwrap_or_else(|_| AuthData::from_single(NO_KEY)) };
@@ -161,7 +161,7 @@ fn parse(settings: &ModelSettings, text: &str) -> Result<Url, ConnectError> {
     let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     url.ok_or_else(|| ConnectError::BaseUrl {
         provider: settings.provider,
-        url: text.to_owned(),
+        url: without_credentials(text),
         variable: settings.provider.variables().base_url.first().copied().unwrap_or_default(),
     })
 }
@@ -179,4 +179,15 @@ fn secret(settings: &ModelSettings) -> Result<String, ConnectError> {
 
 fn missing(settings: &ModelSettings, variable: &'static str) -> ConnectError {
     ConnectError::Missing { provider: settings.provider, variable }
+}
+
+/// The URL as it may be shown.
+fn without_credentials(url: &str) -> String {
+    match url.split_once('@') {
+        Some((credentials, rest)) => {
+            let scheme = credentials.split_once("://").map_or("", |(scheme, _)| scheme);
+            format!("{scheme}://…@{rest}")
+        }
+        None => url.to_owned(),
+    }
 }

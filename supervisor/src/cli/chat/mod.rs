@@ -1,6 +1,235 @@
-//! wip
-use super::args::Chat;
+//! `chat`: talks to a supervisor, or to any other A2A agent, in the terminal.
+//!
+//! ```text
+//! session (prompt, forms) -> turn (Ctrl-C, ticks) -> follow (reconnects) -> caipe_a2a::client
+//!                              |
+//!                              v
+//!                  view (pure: events -> what to show) -> render (terminal | pipe | JSON)
+//! ```
+
+mod ask;
+mod command;
+mod error;
+mod follow;
+mod interrupts;
+mod lines;
+mod render;
+mod session;
+mod turn;
+mod view;
+
+use std::io::{self, IsTerminal, Read};
+use std::path::PathBuf;
 use std::process::ExitCode;
-pub(super) async fn run(_args: Chat) -> anyhow::Result<ExitCode> {
+use std::time::Duration;
+
+use anyhow::Context;
+use caipe_a2a::client::{A2aClient, ClientError, ClientOptions};
+use secrecy::ExposeSecret;
+
+use super::args::{Chat, Output};
+use crate::binding::ACTIVITY_EXTENSION;
+use interrupts::Interrupts;
+use lines::{Lines, history_path};
+use render::{Json, Paint, Plain, Screen, Terminal};
+use session::Session;
+use turn::{Left, TurnError};
+use view::{End, clean, one_line};
+
+/// The task failed.
+const FAILED: u8 = 1;
+/// The command line is wrong, or the agent cannot be talked to.
+const UNUSABLE: u8 = 2;
+/// The agent waits for an answer.
+const INPUT_REQUIRED: u8 = 3;
+/// The task was canceled: what a shell makes of Ctrl-C.
+const CANCELED: u8 = 130;
+/// Nobody reads the output any more: what a shell makes of a broken pipe.
+const UNREAD: u8 = 141;
+
+/// The largest message that is read from standard input, in bytes.
+const MOST_INPUT: u64 = 1024 * 1024;
+/// How long a connection may take to be made.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Runs the command. Failures to talk to the agent are told in one line and by the exit code; an error is
+/// something that only this machine can have.
+pub(super) async fn run(args: Chat) -> anyhow::Result<ExitCode> {
+    let terminal = Terminals::of_process();
+    let message = match message(&args, &terminal) {
+        Ok(message) => message,
+        Err(reason) => {
+            eprintln!("caipe-supervisor: {reason}");
+            return Ok(ExitCode::from(UNUSABLE));
+        }
+    };
+    let client = match connect(&args).await {
+        Ok(client) => client,
+        Err(error) => {
+            eprintln!("caipe-supervisor: {}", error::explain(&error, &args.url));
+            return Ok(ExitCode::from(UNUSABLE));
+        }
+    };
+    let mut session = session(&args, &terminal, client)?;
+    match message {
+        Some(message) => Ok(once(&mut session, &args, &message).await),
+        None => converse(&mut session).await,
+    }
+}
+
+/// Which of the standard streams are terminals that can be drawn on.
+struct Terminals {
+    input: bool,
+    output: bool,
+    error: bool,
+}
+
+impl Terminals {
+    fn of_process() -> Self {
+        let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+        Self {
+            input: io::stdin().is_terminal(),
+            output: io::stdout().is_terminal() && !dumb,
+            error: io::stderr().is_terminal() && !dumb,
+        }
+    }
+}
+
+/// The message to send, from the command line or else from a pipe; `None` for a conversation.
+fn message(args: &Chat, terminal: &Terminals) -> Result<Option<String>, String> {
+    let given = args.message.join(" ");
+    if !given.trim().is_empty() {
+        return Ok(Some(given));
+    }
+    if terminal.input && terminal.output && args.output == Output::Text {
+        return Ok(None);
+    }
+    let usage = "nothing to ask: give a message, e.g. caipe-supervisor chat \"what changed last?\"";
+    if terminal.input {
+        return Err(usage.to_owned());
+    }
+    let mut text = String::new();
+    let read = io::stdin().take(MOST_INPUT + 1).read_to_string(&mut text);
+    match read {
+        Err(error) => Err(format!("failed to read the message from standard input: {error}")),
+        Ok(_) if text.trim().is_empty() => Err(usage.to_owned()),
+        Ok(size) if size as u64 > MOST_INPUT => {
+            Err(format!("the message on standard input is larger than {MOST_INPUT} bytes"))
+        }
+        Ok(_) => Ok(Some(text)),
+    }
+}
+
+async fn connect(args: &Chat) -> Result<A2aClient, ClientError> {
+    let http = reqwest::Client::builder().connect_timeout(CONNECT_TIMEOUT).build();
+    let http =
+        http.map_err(|error| ClientError::Protocol(format!("the HTTP client cannot be built: {error}")))?;
+    let bearer = args.token.clone().filter(|token| !token.expose_secret().trim().is_empty());
+    let extensions = vec![ACTIVITY_EXTENSION.to_owned()];
+    A2aClient::connect(&args.url, http, ClientOptions { bearer, extensions, ..ClientOptions::default() })
+        .await
+}
+
+fn session(args: &Chat, terminal: &Terminals, client: A2aClient) -> anyhow::Result<Session> {
+    let no_color = args.no_color || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let paint = Paint::new(!no_color);
+    let screen: Box<dyn Screen> = match args.output {
+        Output::Json => Box::new(Json::new(io::stdout())),
+        Output::Text if terminal.output => Box::new(Terminal::new(io::stdout(), size, paint)),
+        Output::Text => Box::new(Plain::new(io::stdout())),
+    };
+    let somebody_is_there = terminal.input && terminal.output && args.output == Output::Text;
+    let lines = somebody_is_there.then(|| Lines::open(history_path(variable))).transpose();
+    Ok(Session {
+        client,
+        url: args.url.clone(),
+        context: args.context.clone().filter(|context| !context.is_empty()),
+        screen,
+        interrupts: Interrupts::of_process().context("failed to take over Ctrl-C")?,
+        lines: lines.context("failed to use the terminal")?,
+        paint: terminal.error.then_some(paint),
+        trace: None,
+    })
+}
+
+fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+/// Columns and rows of the terminal, or those of old where it does not tell.
+fn size() -> (usize, usize) {
+    match termimad::crossterm::terminal::size() {
+        Ok((columns, rows)) if columns > 0 && rows > 0 => (columns.into(), rows.into()),
+        _ => (80, 24),
+    }
+}
+
+/// One message and its answer.
+async fn once(session: &mut Session, args: &Chat, message: &str) -> ExitCode {
+    let left = match session.say(message).await {
+        Ok(left) => left,
+        Err(error) => return failed(&error, &args.url),
+    };
+    let is_failure = matches!(left, Left::Ended(End::Failed(_)));
+    if args.trace || is_failure {
+        session.note_trace();
+    }
+    let (code, note) = match left {
+        Left::Ended(End::Completed) => (0, go_on(session)),
+        Left::Ended(End::Failed(_)) => (FAILED, None),
+        Left::Ended(End::InputRequired) => (INPUT_REQUIRED, answer_later(session)),
+        Left::Ended(End::Canceled) => (CANCELED, None),
+        Left::Abandoned => (CANCELED, Some("left; nobody confirmed that the task was canceled".to_owned())),
+    };
+    if let Some(note) = note.filter(|_| args.output == Output::Text) {
+        session.note(&note);
+    }
+    ExitCode::from(code)
+}
+
+fn failed(error: &TurnError, url: &str) -> ExitCode {
+    let code = match error {
+        TurnError::Write(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+            return ExitCode::from(UNREAD);
+        }
+        TurnError::Follow(follow::FollowError::Client(ClientError::Remote(_))) => FAILED,
+        TurnError::Follow(_) => UNUSABLE,
+        TurnError::Write(_) => FAILED,
+    };
+    match error {
+        TurnError::Follow(error) => eprintln!("caipe-supervisor: {}", error::explain_follow(error, url)),
+        TurnError::Write(error) => eprintln!("caipe-supervisor: {error}"),
+    }
+    ExitCode::from(code)
+}
+
+/// How to go on with a conversation. Only where somebody reads along: a pipe wants the answer alone.
+fn go_on(session: &Session) -> Option<String> {
+    let context = session.context.as_ref().filter(|_| session.paint.is_some())?;
+    Some(format!("go on with: caipe-supervisor chat --context {}", one_line(context)))
+}
+
+fn answer_later(session: &Session) -> Option<String> {
+    let context = one_line(session.context.as_ref()?);
+    Some(format!("the agent waits for an answer: caipe-supervisor chat --context {context} \"name: value\""))
+}
+
+/// Message after message, until the user leaves.
+async fn converse(session: &mut Session) -> anyhow::Result<ExitCode> {
+    let name = clean(&session.client.card().name);
+    session.note(&format!(
+        "{} at {} · A2A {} · /help",
+        one_line(&name),
+        session.url,
+        session.client.version()
+    ));
+    session.converse().await.context("failed to use the terminal")?;
+    if let Some(note) = go_on(session) {
+        session.note(&note);
+    }
     Ok(ExitCode::SUCCESS)
 }
+
+#[cfg(test)]
+#[path = "chat_tests.rs"]
+mod tests;

@@ -1,0 +1,116 @@
+use super::*;
+use crate::rendered::Home;
+
+#[test]
+fn placement_by_variables_and_by_the_resource_is_one_rule() {
+    let here = "agents: [{ name: argocd }, { name: jira }]";
+    let addresses =
+        [("ARGOCD_AGENT_HOST", "argocd.example"), ("JIRA_AGENT_URL", "https://jira.example/a2a/")];
+    let cases: &[(&str, Vars<'_>, &[&str])] = &[
+        ("", &[], &[]),
+        ("distributedAgents: [ArgoCD]", &[], &["argocd"]),
+        ("distributedAgents: [all]", &[], &["argocd", "jira"]),
+        ("distributedMode: true", &[], &["argocd", "jira"]),
+        ("distributedAgents: [argocd]\ndistributedMode: true", &[], &["argocd"]),
+        ("", &[("DISTRIBUTED_AGENTS", "argocd")], &["argocd"]),
+        ("distributedAgents: [argocd]", &[("DISTRIBUTED_AGENTS", "jira")], &["jira"]),
+        ("distributedAgents: [argocd]", &[("DISTRIBUTED_AGENTS", " , ")], &["argocd"]),
+        ("distributedMode: true", &[("DISTRIBUTED_MODE", "false")], &[]),
+        ("", &[("DISTRIBUTED_MODE", "yes")], &["argocd", "jira"]),
+        ("distributedAgents: [all]", &[("ENABLE_ARGOCD", "false")], &["jira"]),
+    ];
+    for (spec, variables, expected) in cases {
+        let mut all = variables.to_vec();
+        all.extend(addresses);
+        let spec = resolve(&resource(&format!("{here}\n{spec}")), &env(&all)).unwrap().spec;
+        let remote = spec.agents.iter().filter(|agent| matches!(agent.home, Home::Remote { .. }));
+        assert_eq!(&remote.map(|agent| agent.name.as_str()).collect::<Vec<_>>(), expected, "{variables:?}");
+    }
+}
+
+#[test]
+fn enable_takes_out_and_calls_in() {
+    let cases: &[(&str, Vars<'_>, &[&str])] = &[
+        ("agents: [{ name: jira }, { name: slack, enabled: false }]", &[], &["jira"]),
+        ("agents: [{ name: jira }]", &[("ENABLE_JIRA", "False")], &[]),
+        ("agents: [{ name: jira, enabled: false }]", &[("ENABLE_JIRA", "1")], &["jira"]),
+        (
+            "agents: [{ name: jira }]",
+            &[("ENABLE_ARGOCD", "true"), ("ENABLE_TRACING", "true")],
+            &["jira", "argocd"],
+        ),
+        ("agents: [{ name: jira }]", &[("ENABLE_JIRA", " ")], &["jira"]),
+        ("agents: []", &[], &[]),
+    ];
+    for (spec, variables, expected) in cases {
+        let spec = resolve(&resource(spec), &env(variables)).unwrap().spec;
+        assert_eq!(&spec.agents.iter().map(|agent| agent.name.as_str()).collect::<Vec<_>>(), expected);
+    }
+}
+
+#[test]
+fn a_remote_agent_is_where_the_variables_say_and_never_here_by_default() {
+    let jira = resource("agents: [{ name: jira }]\ndistributedAgents: [jira]");
+    let cases = [
+        (vec![("JIRA_AGENT_HOST", "jira")], "http://jira:8000"),
+        (vec![("JIRA_AGENT_HOST", "jira"), ("JIRA_AGENT_PORT", "8004")], "http://jira:8004"),
+        (vec![("JIRA_AGENT_URL", "https://x/y/"), ("JIRA_AGENT_HOST", "jira")], "https://x/y"),
+    ];
+    for (variables, expected) in cases {
+        let spec = resolve(&jira, &env(&variables)).unwrap().spec;
+        assert_eq!(spec.agents[0].home, Home::Remote { url: expected.to_owned(), headers: BTreeMap::new() });
+    }
+    for variables in [vec![], vec![("JIRA_AGENT_PORT", "8004")], vec![("JIRA_AGENT_URL", " ")]] {
+        let faults = faults(&jira, &variables);
+        assert_eq!(faults.len(), 1, "{faults:?}");
+        assert!(
+            faults[0].starts_with("$JIRA_AGENT_URL: agent `jira` is remote and has no address"),
+            "{faults:?}"
+        );
+    }
+    let in_cluster = resolve_in(&jira, &BTreeMap::new(), &cluster(&[])).unwrap().spec;
+    let service =
+        Home::Remote { url: "http://platform-jira.ns.svc:8000".to_owned(), headers: BTreeMap::new() };
+    assert_eq!(in_cluster.agents[0].home, service);
+}
+
+#[test]
+fn each_remote_agent_without_an_address_is_named() {
+    let faults = faults(&default_resource(), &[("DISTRIBUTED_AGENTS", "all"), ("ENABLE_SLACK", "no")]);
+    assert_eq!(faults.len(), 12, "14 without slack and aigateway: {faults:#?}");
+    assert!(faults.iter().all(|fault| !fault.contains("slack") && !fault.contains("aigateway")));
+}
+
+#[test]
+fn an_agent_with_a_local_form_only_is_refused_by_name_and_excused_from_all() {
+    let gateway = resource("agents: [{ name: aigateway }]");
+    let refused = faults(&gateway, &[("DISTRIBUTED_AGENTS", "aigateway")]);
+    assert!(refused[0].contains("`aigateway` can only run in-process"), "{refused:?}");
+    let resolved = resolve(&gateway, &env(&[("DISTRIBUTED_AGENTS", "all")])).unwrap();
+    assert_eq!(resolved.spec.agents[0].home, Home::InProcess {});
+    assert!(
+        resolved.warnings.iter().any(|warning| warning.message.contains("`aigateway` has no remote form"))
+    );
+}
+
+#[test]
+fn an_unknown_name_in_the_list_is_a_warning() {
+    let resolved = resolve(&default_resource(), &env(&[("DISTRIBUTED_AGENTS", "agrocd")])).unwrap();
+    let warnings: Vec<_> = resolved.warnings.iter().map(ToString::to_string).collect();
+    assert!(
+        warnings.iter().any(|warning| warning.starts_with("$DISTRIBUTED_AGENTS: there is no agent `agrocd`")),
+        "{warnings:?}"
+    );
+}
+
+#[test]
+fn an_external_agent_is_remote_with_its_token_as_a_template() {
+    let external = resource(
+        "agents: [{ name: pipelines, external: { url: 'https://agents.example.com/pipelines', secretRef: { name: t, key: PIPELINES_TOKEN } } }]",
+    );
+    let agent = resolve(&external, &BTreeMap::new()).unwrap().spec.agents.remove(0);
+    let headers = env(&[("Authorization", "Bearer ${PIPELINES_TOKEN}")]);
+    assert_eq!(agent.home, Home::Remote { url: "https://agents.example.com/pipelines".to_owned(), headers });
+    assert_eq!(agent.description, "pipelines: operations and management");
+    assert!(agent.mcp.is_empty() && agent.system_prompt.is_empty());
+}

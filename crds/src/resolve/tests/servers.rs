@@ -1,0 +1,97 @@
+use super::*;
+use crate::rendered::McpTransport;
+
+#[test]
+fn tool_servers_of_the_catalogue_follow_the_mode() {
+    let argocd = resource("agents: [{ name: argocd }]");
+    let url = |variables: &[(&str, &str)]| match &resolve(&argocd, &env(variables)).unwrap().spec.agents[0]
+        .mcp[0]
+        .transport
+    {
+        McpTransport::Http { url, .. } => url.clone(),
+        McpTransport::Stdio { command, .. } => command.clone(),
+    };
+    let cases: &[(&[(&str, &str)], &str)] = &[
+        (&[], "npx"),
+        (&[("MCP_MODE", "STDIO")], "npx"),
+        (&[("MCP_MODE", "http"), ("ARGOCD_MCP_MODE", "stdio")], "npx"),
+        (&[("MCP_MODE", "http"), ("MCP_HOST", "mcp")], "http://mcp:8000/mcp/"),
+        (
+            &[
+                ("MCP_MODE", "stdio"),
+                ("ARGOCD_MCP_MODE", "streamable_http"),
+                ("ARGOCD_MCP_HOST", "a"),
+                ("ARGOCD_MCP_PORT", "1"),
+                ("MCP_HOST", "b"),
+                ("MCP_PORT", "2"),
+            ],
+            "http://a:1/mcp/",
+        ),
+    ];
+    for (variables, expected) in cases {
+        assert_eq!(&url(variables), expected, "{variables:?}");
+    }
+    let lost = faults(&argocd, &[("MCP_MODE", "http")]);
+    assert!(lost[0].starts_with("$ARGOCD_MCP_HOST: is not set"), "{lost:?}");
+}
+
+#[test]
+fn an_agent_of_ones_own_with_every_form_of_tool_server() {
+    let own = resource(
+        "agents:
+- name: run-books
+  identity: { inline: { description: Reads runbooks, systemPrompt: You read runbooks. } }
+  secretRef: { name: keys }
+  env: [{ name: REGION, value: eu }, { name: KEY, secretKeyRef: { name: s, key: k } }]
+  mcp:
+  - name: child
+    stdio: { command: serve, args: ['--region', '${REGION}', '${OTHER:-x}'], env: [{ name: TOKEN, value: '${TOKEN}' }], cwd: /srv }
+  - name: endpoint
+    http: { url: 'https://${REGION}.example/mcp', headersFrom: [{ name: Authorization, prefix: 'Bearer ', secretKeyRef: { name: s, key: API_KEY } }] }
+  requireApproval: ['delete_*']
+  tools: ['get_*', 'delete_*']",
+    );
+    let agent = resolve(&own, &BTreeMap::new()).unwrap().spec.agents.remove(0);
+    assert_eq!((agent.title.as_str(), agent.routing_hint.as_str()), ("Run Books", "Reads runbooks"));
+    assert_eq!(agent.required_env, ["API_KEY", "KEY", "TOKEN"]);
+    assert_eq!(agent.secrets_dir, None);
+    let expected = McpTransport::Stdio {
+        command: "serve".to_owned(),
+        args: ["--region", "eu", "${OTHER:-x}"].map(str::to_owned).to_vec(),
+        env: env(&[("REGION", "eu"), ("KEY", "${KEY}"), ("TOKEN", "${TOKEN}")]),
+        cwd: Some("/srv".to_owned()),
+    };
+    assert_eq!(agent.mcp[0].transport, expected);
+    let headers = env(&[("Authorization", "Bearer ${API_KEY}")]);
+    assert_eq!(
+        agent.mcp[1].transport,
+        McpTransport::Http { url: "https://eu.example/mcp".to_owned(), headers }
+    );
+    let there = resolve_in(&own, &BTreeMap::new(), &cluster(&[])).unwrap().spec;
+    assert_eq!(there.agents[0].secrets_dir.as_deref(), Some("/var/run/caipe/secrets/agents/run-books"));
+}
+
+#[test]
+fn containers_and_config_maps_need_a_cluster() {
+    let spec = "agents:
+- name: own
+  identity: { configMapRef: { name: id } }
+  mcp: [{ name: side, container: { image: i, port: 9000 } }, { name: shared, container: { image: i, port: 8000, path: /x, placement: Service } }]
+prompts: { systemPrompt: { configMapRef: { name: id, key: supervisor } } }";
+    let resource = resource(spec);
+    let here = faults(&resource, &[]);
+    assert_eq!(here.len(), 4, "{here:#?}");
+    let maps = cluster(&[(
+        "id",
+        &[("description", "d"), ("systemPrompt", "s"), ("supervisor", "p"), ("title", "T")],
+    )]);
+    let spec = resolve_in(&resource, &BTreeMap::new(), &maps).unwrap().spec;
+    assert_eq!(spec.supervisor.system_prompt.as_deref(), Some("p"));
+    let agent = &spec.agents[0];
+    assert_eq!((agent.title.as_str(), agent.system_prompt.as_str()), ("T", "s"));
+    let urls: Vec<_> = agent.mcp.iter().map(|server| server.transport.clone()).collect();
+    let http = |url: &str| McpTransport::Http { url: url.to_owned(), headers: BTreeMap::new() };
+    assert_eq!(urls, [http("http://127.0.0.1:9000/mcp"), http("http://platform-own-shared.ns.svc:8000/x")]);
+    let lost = resolve_in(&resource, &BTreeMap::new(), &cluster(&[])).unwrap_err().to_string();
+    assert!(lost.contains("there is no key `supervisor` in ConfigMap `id`"), "{lost}");
+}

@@ -1,0 +1,147 @@
+use super::*;
+use crate::rendered::{AnswerMode, Home, Store};
+
+#[test]
+fn without_a_file_and_without_variables_the_core_agents_run_here() {
+    let spec = default_spec(&[]);
+    assert_eq!(spec.agents.len(), 14);
+    assert!(spec.agents.iter().all(|agent| agent.home == Home::InProcess {} && !agent.mcp.is_empty()));
+    assert_eq!(spec.answer_mode, AnswerMode::Structured);
+    assert_eq!(
+        (spec.limits.recursion, spec.limits.max_context_tokens, spec.limits.min_messages_to_keep),
+        (500, 100_000, 4)
+    );
+    assert_eq!((spec.rag, spec.store, spec.epoch), (None, Store::Sqlite {}, 0));
+}
+
+#[test]
+fn bad_values_are_faults_that_name_the_variable_all_at_once() {
+    let variables = [
+        ("LANGGRAPH_RECURSION_LIMIT", "many"),
+        ("MAX_CONTEXT_TOKENS", "-1"),
+        ("MIN_MESSAGES_TO_KEEP", "4.5"),
+        ("USE_STRUCTURED_RESPONSE", "maybe"),
+        ("ENABLE_STREAMING", "2"),
+        ("ENABLE_JIRA", "enabled"),
+        ("DISTRIBUTED_MODE", "some"),
+        ("AGENT_CONNECTIVITY_TIMEOUT", "5s"),
+        ("AGENT_CONNECTIVITY_RETRY_DELAY", "NaN"),
+        ("A2A_TIMEOUT", "-1"),
+        ("EXTERNAL_URL", "localhost:8000"),
+        ("LANGGRAPH_CHECKPOINT_TYPE", "postgres"),
+        ("LLM_PROVIDER", "skynet"),
+        ("ARGOCD_MCP_MODE", "carrier-pigeon"),
+        ("ENABLE_RAG", "perhaps"),
+    ];
+    let faults = faults(&default_resource(), &variables);
+    for (name, _) in variables {
+        assert!(faults.iter().any(|fault| fault.starts_with(&format!("${name}: "))), "{name}: {faults:#?}");
+    }
+    assert_eq!(faults.len(), variables.len(), "{faults:#?}");
+}
+
+#[test]
+fn numbers_and_switches_of_the_environment_win() {
+    let spec = default_spec(&[
+        ("LANGGRAPH_RECURSION_LIMIT", " 50 "),
+        ("MAX_CONTEXT_TOKENS", "2000"),
+        ("MIN_MESSAGES_TO_KEEP", "7"),
+        ("USE_STRUCTURED_RESPONSE", "FALSE"),
+        ("ENABLE_STREAMING", "0"),
+        ("EXTERNAL_URL", "https://caipe.example"),
+        ("A2A_TIMEOUT", "1.5"),
+        ("AGENT_CONNECTIVITY_MAX_RETRIES", "0"),
+        ("AGENT_CONNECTIVITY_REFRESH_INTERVAL", "60"),
+        ("SKIP_AGENT_CONNECTIVITY_CHECK", "true"),
+        ("AGENT_CONNECTIVITY_ENABLE_BACKGROUND", "false"),
+    ]);
+    assert_eq!(
+        (spec.limits.recursion, spec.limits.max_context_tokens, spec.limits.min_messages_to_keep),
+        (50, 2000, 7)
+    );
+    assert_eq!(
+        (spec.answer_mode, spec.streaming, spec.limits.agent_timeout_ms),
+        (AnswerMode::Marker, false, 1500)
+    );
+    assert_eq!(spec.supervisor.external_url.as_deref(), Some("https://caipe.example"));
+    let probing = &spec.connectivity;
+    assert_eq!((probing.check, probing.background, probing.max_retries), (false, false, 0));
+    assert_eq!(probing.refresh_interval_ms, 60_000);
+}
+
+#[test]
+fn the_knowledge_base() {
+    let with = resource("rag: { url: 'http://rag:9446/', searchMaxCalls: 7 }");
+    let cases = [
+        (default_resource(), vec![], None),
+        (default_resource(), vec![("RAG_SERVER_URL", "http://x:1")], None),
+        (default_resource(), vec![("ENABLE_RAG", "true")], Some(("http://localhost:9446", 5))),
+        (
+            default_resource(),
+            vec![("ENABLE_RAG", "true"), ("RAG_SERVER_URL", "http://x:1")],
+            Some(("http://x:1", 5)),
+        ),
+        (with.clone(), vec![], Some(("http://rag:9446", 7))),
+        (with.clone(), vec![("SEARCH_MAX_CALLS", "2")], Some(("http://rag:9446", 2))),
+        (with, vec![("ENABLE_RAG", "false")], None),
+    ];
+    for (resource, variables, expected) in cases {
+        let rag = resolve(&resource, &env(&variables)).unwrap().spec.rag;
+        let found = rag.as_ref().map(|rag| (rag.url.as_str(), rag.search_max_calls));
+        assert_eq!(found, expected, "{variables:?}");
+    }
+}
+
+#[test]
+fn the_store() {
+    let redis = |spec: RenderedSpec| match spec.store {
+        Store::Redis(store) => (store.url, store.required, store.secrets_dir),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(default_spec(&[("LANGGRAPH_CHECKPOINT_TYPE", "memory")]).store, Store::Memory {});
+    let by_variables =
+        [("LANGGRAPH_CHECKPOINT_TYPE", "Redis"), ("LANGGRAPH_CHECKPOINT_REDIS_URL", "redis://:secret@r")];
+    assert_eq!(
+        redis(default_spec(&by_variables)),
+        ("${LANGGRAPH_CHECKPOINT_REDIS_URL}".to_owned(), false, None)
+    );
+    let declared = resource("store: { redis: { secretRef: { name: r }, required: true } }");
+    let here = resolve(&declared, &env(&[("REDIS_URL", "redis://r")])).unwrap().spec;
+    assert_eq!(redis(here), ("${REDIS_URL}".to_owned(), true, None));
+    let there = resolve_in(&declared, &BTreeMap::new(), &cluster(&[])).unwrap().spec;
+    assert_eq!(redis(there).2.as_deref(), Some("/var/run/caipe/secrets/store"));
+    let missing = faults(&default_resource(), &[("LANGGRAPH_CHECKPOINT_TYPE", "mongodb")]);
+    assert!(missing[0].contains("MONGODB_URI"), "{missing:?}");
+    assert!(faults(&declared, &[])[0].starts_with("$REDIS_URL: is not set"));
+}
+
+#[test]
+fn no_value_of_a_variable_that_could_be_secret_is_rendered() {
+    let mut variables = BTreeMap::new();
+    for entry in crate::catalogue::entries() {
+        variables.extend(entry.env.iter().map(|it| (it.name.clone(), "hunter2".to_owned())));
+    }
+    variables.extend(env(&[
+        ("OPENAI_API_KEY", "hunter2"),
+        ("LANGGRAPH_CHECKPOINT_TYPE", "redis"),
+        ("REDIS_URL", "redis://hunter2"),
+    ]));
+    let spec = resolve(&default_resource(), &variables).unwrap().spec;
+    assert!(!serde_json::to_string(&spec).unwrap().contains("hunter2"));
+}
+
+#[test]
+fn the_hash_is_that_of_the_content_alone() {
+    let spec = default_spec(&[]);
+    assert_eq!(spec.hash, spec.content_hash());
+    assert_eq!(spec.hash.len(), 64);
+    assert_eq!(default_spec(&[]).hash, spec.hash);
+    let moved = RenderedSpec { epoch: 7, hash: String::new(), ..spec.clone() };
+    assert_eq!(moved.content_hash(), spec.hash);
+    assert_ne!(default_spec(&[("MAX_CONTEXT_TOKENS", "2000")]).hash, spec.hash);
+    let text = serde_json::to_string_pretty(&spec).unwrap();
+    let back: RenderedSpec = serde_json::from_str(&text).unwrap();
+    assert_eq!((back.content_hash(), &back), (spec.hash.clone(), &spec));
+    let back: RenderedSpec = serde_saphyr::from_str(&serde_saphyr::to_string(&spec).unwrap()).unwrap();
+    assert_eq!(back, spec);
+}

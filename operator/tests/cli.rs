@@ -1,0 +1,74 @@
+//! The built program, from outside.
+
+#![allow(clippy::unwrap_used, reason = "a test's helper outside a test function")]
+
+use assert_cmd::Command;
+
+const VALID: &str = "apiVersion: caipe.io/v1alpha1
+kind: CaipeSupervisor
+metadata: { name: platform }
+spec:
+  model: { provider: openai, name: gpt-5, secretRef: { name: llm } }
+  agents: [{ name: jira, secretRef: { name: jira } }]
+";
+
+fn operator(arguments: &[&str], input: &str) -> (i32, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_caipe-operator"));
+    let output = command.args(arguments).env_clear().write_stdin(input).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn crd_prints_the_generated_file() {
+    let (code, stdout, stderr) = operator(&["crd"], "");
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    assert_eq!(stdout, include_str!("../../crds/caipe.io_caipesupervisors.yaml"));
+}
+
+#[test]
+fn check_is_content_with_a_good_file() {
+    let (code, stdout, stderr) = operator(&["check", "-f", "-"], VALID);
+    assert_eq!((code, stdout.as_str(), stderr.as_str()), (0, "", "-: no fault\n"));
+}
+
+#[test]
+fn check_prints_every_fault_with_its_path_and_exits_with_1() {
+    let input = VALID.replace("jira", "jria").replace("gpt-5", "''").replace("provider", "povider");
+    let (code, _, stderr) = operator(&["check", "-f", "-"], &input);
+    assert_eq!(code, 1);
+    for expected in [
+        "spec.model.povider: unknown key: did you mean `provider`?",
+        "spec.model: `provider` is missing",
+        "spec.model.name: must have at least 1 character",
+    ] {
+        assert!(stderr.contains(&format!("-: error: {expected}\n")), "{stderr}");
+    }
+}
+
+#[test]
+fn render_prints_a_spec_without_secrets_and_with_its_hash() {
+    let (code, stdout, stderr) = operator(&["render", "--file", "-"], VALID);
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    let spec: caipe_crds::RenderedSpec = serde_saphyr::from_str(&stdout).unwrap();
+    assert_eq!(spec.hash, spec.content_hash());
+    assert_eq!(
+        spec.agent("Jira").unwrap().secrets_dir.as_deref(),
+        Some("/var/run/caipe/secrets/agents/jira")
+    );
+    assert_eq!(spec.models[0].secrets_dir.as_deref(), Some("/var/run/caipe/secrets/model"));
+}
+
+#[test]
+fn a_file_that_is_not_there_is_an_error() {
+    let (code, _, stderr) = operator(&["check", "-f", "/nowhere/a.yaml"], "");
+    assert_eq!(code, 1);
+    assert!(stderr.starts_with("error: failed to read /nowhere/a.yaml: "), "{stderr}");
+}
+
+#[test]
+fn usage_errors_exit_with_2() {
+    for arguments in [&[][..], &["check"], &["render", "-f"], &["dance"]] {
+        assert_eq!(operator(arguments, "").0, 2, "{arguments:?}");
+    }
+}

@@ -1,0 +1,46 @@
+//! Which provider's habits a model has, whoever serves it.
+
+use genai::ModelIden;
+use genai::adapter::AdapterKind;
+
+/// The adapter whose messages and events the model's are: Vertex AI serves Gemini and Claude in their own forms.
+pub(super) fn of(model: &ModelIden) -> AdapterKind {
+    match model.adapter_kind {
+        AdapterKind::Vertex if model.model_name.namespace_and_name().1.starts_with("claude") => {
+            AdapterKind::Anthropic
+        }
+        AdapterKind::Vertex => AdapterKind::Gemini,
+        AdapterKind::OllamaCloud => AdapterKind::Ollama,
+        #[cfg(feature = "bedrock-sigv4")]
+        AdapterKind::BedrockSigv4 => AdapterKind::BedrockApi,
+        kind => kind,
+    }
+}
+
+/// Whether a tool call comes whole, in one event, and not piece by piece.
+pub(super) const fn sends_whole_calls(kind: AdapterKind) -> bool {
+    matches!(kind, AdapterKind::Gemini | AdapterKind::Ollama)
+}
+
+/// Whether thoughts are signed, so that a bare one is not taken back.
+pub(super) const fn signs_thoughts(kind: AdapterKind) -> bool {
+    matches!(kind, AdapterKind::Anthropic | AdapterKind::BedrockApi | AdapterKind::Gemini)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn habits_follow_the_model() {
+        let table = [
+            (AdapterKind::Vertex, "claude-sonnet-4-5", AdapterKind::Anthropic),
+            (AdapterKind::Vertex, "gemini-2.5-pro", AdapterKind::Gemini),
+            (AdapterKind::OllamaCloud, "qwen3", AdapterKind::Ollama),
+            (AdapterKind::OpenAI, "claude-behind-a-proxy", AdapterKind::OpenAI),
+        ];
+        for (kind, name, expected) in table {
+            assert_eq!(of(&ModelIden::new(kind, name)), expected, "{kind} {name}");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! What a line at the prompt means.
+
+/// A line at the prompt.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Command<'a> {
+    /// Nothing but blanks.
+    Nothing,
+    /// A message for the agent.
+    Say(&'a str),
+    /// A new conversation.
+    New,
+    /// What there is to type.
+    Help,
+    /// The trace of the last answer.
+    Trace,
+    /// Leave.
+    Quit,
+    /// No command of ours.
+    Unknown(&'a str),
+}
+
+/// What [`Command::Help`] prints.
+pub(super) const HELP: &str = "\
+/new     begin a new conversation
+/trace   show the trace id of the last answer
+/help    show this
+/quit    leave (Ctrl-D)
+Ctrl-C   while an answer is made: cancel it; at the prompt: clear the line
+A line that begins with // is sent with one of them.";
+
+impl<'a> Command<'a> {
+    /// Reads a line.
+    pub(super) fn read(line: &'a str) -> Self {
+        let line = line.trim();
+        match line {
+            "" => Self::Nothing,
+            "/new" => Self::New,
+            "/help" | "/?" => Self::Help,
+            "/trace" => Self::Trace,
+            "/quit" | "/exit" | "/q" => Self::Quit,
+            _ if line.starts_with("//") => Self::Say(line.get(1..).unwrap_or_default()),
+            // A path is no command.
+            _ if line.starts_with('/') && !line.get(1..).is_some_and(|rest| rest.contains('/')) => {
+                Self::Unknown(line)
+            }
+            _ => Self::Say(line),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_a_command_or_a_message() {
+        for (line, expected) in [
+            ("  ", Command::Nothing),
+            ("what changed?", Command::Say("what changed?")),
+            (" /new ", Command::New),
+            ("/help", Command::Help),
+            ("/trace", Command::Trace),
+            ("/exit", Command::Quit),
+            ("/nwe", Command::Unknown("/nwe")),
+            ("//help is a word", Command::Say("/help is a word")),
+            ("/etc/hosts has what in it?", Command::Say("/etc/hosts has what in it?")),
+        ] {
+            assert_eq!(Command::read(line), expected, "{line:?}");
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Ctrl-C and its relatives.
+
+use std::io;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+
+/// What the user, or the system, wants to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Interrupt {
+    /// Stop what is being done.
+    Cancel,
+    /// Leave.
+    Leave,
+}
+
+/// The interrupts of this process, in order.
+#[derive(Debug)]
+pub(super) struct Interrupts {
+    queue: mpsc::Receiver<Interrupt>,
+}
+
+impl Interrupts {
+    /// Takes over Ctrl-C, and what ends a terminal session, from now on.
+    ///
+    /// # Errors
+    /// When the system refuses a signal handler.
+    pub(super) fn of_process() -> io::Result<Self> {
+        let (sender, queue) = mpsc::channel(4);
+        let wanted = [
+            (SignalKind::interrupt(), Interrupt::Cancel),
+            (SignalKind::terminate(), Interrupt::Leave),
+            (SignalKind::hangup(), Interrupt::Leave),
+        ];
+        for (kind, interrupt) in wanted {
+            let (mut signals, sender) = (signal(kind)?, sender.clone());
+            tokio::spawn(async move {
+                while signals.recv().await.is_some() && sender.send(interrupt).await.is_ok() {}
+            });
+        }
+        Ok(Self { queue })
+    }
+
+    /// Interrupts from a queue.
+    #[cfg(test)]
+    pub(super) const fn from_queue(queue: mpsc::Receiver<Interrupt>) -> Self {
+        Self { queue }
+    }
+
+    /// The next one; waits for ever if none can come.
+    pub(super) async fn next(&mut self) -> Interrupt {
+        match self.queue.recv().await {
+            Some(interrupt) => interrupt,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Forgets those that came while nothing was being done.
+    pub(super) fn forget(&mut self) {
+        while self.queue.try_recv().is_ok() {}
+    }
+}

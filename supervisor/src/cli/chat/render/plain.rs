@@ -1,0 +1,143 @@
+//! For a pipe, a file or a log: text only, every line written once.
+
+use std::io::{self, Write};
+
+use super::spacing::{Kind, Spacing};
+use super::{Screen, Waiting};
+use crate::cli::chat::view::{End, Field, Form, FormKind, Notice, Plan, Show, Voice, plain as plain_value};
+
+/// Writes one line per event, and text as it streams.
+#[derive(Debug)]
+pub(crate) struct Plain<W> {
+    out: W,
+    spacing: Spacing,
+    /// Whose text is being written.
+    voice: Option<Voice>,
+    /// Whether the text has a visible character yet.
+    begun: bool,
+    /// Blanks at the end of the text so far; written only if more follows.
+    blanks: String,
+}
+
+impl<W: Write> Plain<W> {
+    /// Writes to `out`.
+    pub(crate) fn new(out: W) -> Self {
+        Self { out, spacing: Spacing::default(), voice: None, begun: false, blanks: String::new() }
+    }
+
+    fn line(&mut self, depth: usize, line: &str) -> io::Result<()> {
+        self.end_text()?;
+        if self.spacing.before(Kind::Activity) {
+            writeln!(self.out)?;
+        }
+        writeln!(self.out, "{:indent$}{line}", "", indent = depth * 3)?;
+        self.out.flush()
+    }
+
+    fn text(&mut self, voice: Voice, text: &str, fresh: bool) -> io::Result<()> {
+        if fresh || self.voice != Some(voice) {
+            self.end_text()?;
+        }
+        self.voice = Some(voice);
+        let text = if self.begun { text } else { text.trim_start() };
+        let visible = text.trim_end();
+        if !visible.is_empty() {
+            self.begin_text()?;
+            write!(self.out, "{}{visible}", self.blanks)?;
+            self.blanks.clear();
+        }
+        if self.begun {
+            self.blanks.push_str(text.get(visible.len()..).unwrap_or_default());
+        }
+        self.out.flush()
+    }
+
+    fn begin_text(&mut self) -> io::Result<()> {
+        if !self.begun && self.spacing.before(Kind::Text) {
+            writeln!(self.out)?;
+        }
+        self.begun = true;
+        Ok(())
+    }
+
+    fn end_text(&mut self) -> io::Result<()> {
+        if self.begun {
+            writeln!(self.out)?;
+        }
+        self.begun = false;
+        self.voice = None;
+        self.blanks.clear();
+        Ok(())
+    }
+
+    fn plan(&mut self, plan: &Plan, changed: &[usize]) -> io::Result<()> {
+        for step in changed.iter().filter_map(|place| plan.steps().get(*place)) {
+            self.line(0, &step.line())?;
+        }
+        Ok(())
+    }
+
+    fn form(&mut self, form: &Form) -> io::Result<()> {
+        for text in [&form.title, &form.description].into_iter().filter(|text| !text.is_empty()) {
+            self.text(Voice::Answer, text, true)?;
+        }
+        match &form.kind {
+            FormKind::Fields(fields) => fields.iter().try_for_each(|field| self.line(0, &field_line(field))),
+            FormKind::Approval { call } => self.line(0, &format!("❓ {call}")),
+            FormKind::Words => Ok(()),
+        }
+    }
+}
+
+/// `❓ priority: How urgent (low, high; default low; required)`.
+fn field_line(field: &Field) -> String {
+    let mut notes = Vec::new();
+    if !field.choices.is_empty() {
+        notes.push(field.choices.iter().map(plain_value).collect::<Vec<_>>().join(", "));
+    }
+    notes.extend(field.default.as_ref().map(|value| format!("default {}", plain_value(value))));
+    notes.extend(field.required.then(|| "required".to_owned()));
+    let description =
+        if field.description.is_empty() { String::new() } else { format!(": {}", field.description) };
+    let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) };
+    format!("❓ {}{description}{notes}", crate::cli::chat::view::one_line(&field.name))
+}
+
+impl<W: Write> Screen for Plain<W> {
+    fn begin(&mut self) -> io::Result<()> {
+        self.spacing = Spacing::default();
+        Ok(())
+    }
+
+    fn show(&mut self, show: &Show) -> io::Result<()> {
+        match show {
+            Show::Plan { plan, changed } => self.plan(plan, changed),
+            Show::Notice(Notice { depth, text, .. }) => self.line(*depth, text),
+            Show::Text { voice, text, fresh } => self.text(*voice, text, *fresh),
+            // It becomes a line of its own once the agent has moved on.
+            Show::Doing(_) => Ok(()),
+            Show::Form(form) => self.form(form),
+            Show::End(End::Failed(reason)) => self.text(Voice::Answer, &format!("❌ Failed: {reason}"), true),
+            Show::End(End::Canceled) => self.line(0, "Canceled."),
+            Show::End(End::Completed | End::InputRequired) => Ok(()),
+        }
+    }
+
+    fn wait(&mut self, waiting: Waiting) -> io::Result<()> {
+        match waiting {
+            Waiting::Connection { attempt, of } => {
+                self.line(0, &format!("… connection lost, taking it up again ({attempt} of {of})"))
+            }
+            Waiting::Agent | Waiting::Cancel => Ok(()),
+        }
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        self.end_text()?;
+        self.out.flush()
+    }
+}
+
+#[cfg(test)]
+#[path = "plain_tests.rs"]
+mod tests;

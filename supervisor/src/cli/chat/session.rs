@@ -1,0 +1,150 @@
+//! A conversation with one agent.
+
+use std::io;
+
+use caipe_a2a::client::A2aClient;
+use caipe_a2a::model::{Message, Part, Role, SendMessageRequest};
+use uuid::Uuid;
+
+use super::ask::Questionnaire;
+use super::command::{Command, HELP};
+use super::error::explain_follow;
+use super::interrupts::Interrupts;
+use super::lines::{Lines, Typed};
+use super::render::{Paint, Screen};
+use super::turn::{Left, Turn, TurnError};
+use super::view::{End, Form, FormAnswer, View, one_line};
+
+/// A conversation with one agent.
+pub(super) struct Session {
+    pub(super) client: A2aClient,
+    /// The address, as the user gave it.
+    pub(super) url: String,
+    /// The conversation, once there is one.
+    pub(super) context: Option<String>,
+    pub(super) screen: Box<dyn Screen>,
+    pub(super) interrupts: Interrupts,
+    /// Where the user types; `None` if nobody is there to ask.
+    pub(super) lines: Option<Lines>,
+    /// For what is said beside the conversation, on standard error.
+    pub(super) paint: Option<Paint>,
+    /// The trace of the last answer.
+    pub(super) trace: Option<String>,
+}
+
+impl Session {
+    /// Sends a message and shows the answer; asks what the agent wants to know, if somebody can be asked.
+    pub(super) async fn say(&mut self, text: &str) -> Result<Left, TurnError> {
+        let mut view = View::default();
+        let mut message = self.message(vec![Part::text(text)], None);
+        loop {
+            let turn = Turn {
+                client: &self.client,
+                screen: &mut *self.screen,
+                interrupts: &mut self.interrupts,
+                view: &mut view,
+            };
+            let left = turn.run(SendMessageRequest::new(message)).await;
+            self.remember(&view);
+            let left = left?;
+            let waits = left == Left::Ended(End::InputRequired);
+            let Some(form) = view.form().filter(|_| waits).cloned() else { return Ok(left) };
+            let Some(answer) = self.ask(&form).await? else { return Ok(left) };
+            message = self.message(form.parts(&answer), view.task());
+            if let Some(show) = view.go_on() {
+                self.screen.show(&show)?;
+            }
+        }
+    }
+
+    fn remember(&mut self, view: &View) {
+        if let Some(context) = view.context() {
+            self.context = Some(context.to_owned());
+        }
+        self.trace = view.trace().map(one_line);
+    }
+
+    /// A message of this conversation, and of a task that waits for it.
+    fn message(&self, parts: Vec<Part>, task: Option<&str>) -> Message {
+        let mut message = Message::new(Role::User, Uuid::new_v4().to_string(), parts);
+        message.context_id.clone_from(&self.context);
+        message.task_id = task.map(str::to_owned);
+        message
+    }
+
+    /// Asks the user what the form asks; `None` if nobody is there or they do not want to answer now.
+    async fn ask(&mut self, form: &Form) -> io::Result<Option<FormAnswer>> {
+        let Some(lines) = &mut self.lines else { return Ok(None) };
+        let mut questionnaire = Questionnaire::new(form);
+        let mut told = false;
+        while let Some(question) = questionnaire.question() {
+            if !told {
+                question.lines.iter().for_each(|line| println!("{line}"));
+            }
+            let Typed::Line(line) = lines.read(question.prompt, false).await? else { return Ok(None) };
+            let complaint = questionnaire.answer(&line).err();
+            told = complaint.is_some();
+            if let Some(complaint) = complaint {
+                println!("{complaint}");
+            }
+        }
+        Ok(Some(questionnaire.finish()))
+    }
+
+    /// Talks until the user leaves.
+    pub(super) async fn converse(&mut self) -> io::Result<()> {
+        loop {
+            let Some(lines) = &mut self.lines else { return Ok(()) };
+            let line = match lines.read("> ".to_owned(), true).await? {
+                Typed::Line(line) => line,
+                Typed::Interrupted => continue,
+                Typed::Closed => return Ok(()),
+            };
+            match Command::read(&line) {
+                Command::Nothing => {}
+                Command::Quit => return Ok(()),
+                Command::Help => println!("{HELP}"),
+                Command::New => {
+                    self.context = None;
+                    println!("A new conversation.");
+                }
+                Command::Trace => {
+                    println!("{}", self.trace.as_deref().unwrap_or("No answer has a trace yet."))
+                }
+                Command::Unknown(command) => println!("There is no {command}; /help shows what there is."),
+                Command::Say(text) => self.answer(text).await?,
+            }
+        }
+    }
+
+    /// One answer of many: a failure is told, and the conversation goes on.
+    async fn answer(&mut self, text: &str) -> io::Result<()> {
+        match self.say(text).await {
+            Ok(Left::Ended(End::InputRequired)) => {
+                self.note("The agent waits for an answer; the next message is one.")
+            }
+            Ok(Left::Ended(End::Failed(_))) => self.note_trace(),
+            Ok(Left::Ended(End::Completed | End::Canceled)) => {}
+            Ok(Left::Abandoned) => self.note("Nobody confirmed that the task was canceled."),
+            Err(TurnError::Follow(error)) => self.note(&explain_follow(&error, &self.url)),
+            Err(TurnError::Write(error)) => return Err(error),
+        }
+        println!();
+        Ok(())
+    }
+
+    /// Says by which id the run can be found, if the agent told.
+    pub(super) fn note_trace(&self) {
+        if let Some(trace) = &self.trace {
+            self.note(&format!("trace id {trace}"));
+        }
+    }
+
+    /// Something beside the conversation. It goes to standard error, so that a pipe holds the answer only.
+    pub(super) fn note(&self, text: &str) {
+        match self.paint {
+            Some(paint) => eprintln!("{}", paint.dim(text)),
+            None => eprintln!("{text}"),
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! One message and what comes of it, shown as it happens.
+
+use std::io;
+use std::time::Duration;
+
+use caipe_a2a::client::{A2aClient, ClientError, StreamEvent};
+use caipe_a2a::model::{Event, SendMessageRequest, Task};
+use futures::StreamExt;
+use futures::future::{BoxFuture, FutureExt, OptionFuture};
+use tokio::time::{Instant, MissedTickBehavior};
+
+use super::follow::{FollowError, Followed, follow};
+use super::interrupts::{Interrupt, Interrupts};
+use super::render::{Screen, Waiting};
+use super::view::{End, View};
+
+/// How often a terminal is drawn anew.
+const TICK: Duration = Duration::from_millis(50);
+/// How long the end of a canceled task is waited for.
+const CANCEL_DEADLINE: Duration = Duration::from_secs(5);
+
+/// How a turn was left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Left {
+    /// The task came to an end, or to a question.
+    Ended(End),
+    /// The user left, or nobody confirmed that the task was canceled.
+    Abandoned,
+}
+
+/// Why a turn failed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum TurnError {
+    /// The agent cannot be followed.
+    #[error(transparent)]
+    Follow(#[from] FollowError),
+    /// Nothing can be shown.
+    #[error("failed to write the answer: {0}")]
+    Write(#[from] io::Error),
+}
+
+/// Everything that a turn needs.
+pub(super) struct Turn<'a> {
+    /// The agent.
+    pub(super) client: &'a A2aClient,
+    /// Where it is shown.
+    pub(super) screen: &'a mut dyn Screen,
+    /// What stops it.
+    pub(super) interrupts: &'a mut Interrupts,
+    /// What is known of the task so far.
+    pub(super) view: &'a mut View,
+}
+
+/// A cancellation under way.
+struct Canceling {
+    deadline: Instant,
+    /// The agent's answer; `None` before the task is known, and after it.
+    answer: Option<BoxFuture<'static, Result<Task, ClientError>>>,
+    asked: bool,
+}
+
+impl Turn<'_> {
+    /// Sends the message and shows what comes.
+    pub(super) async fn run(mut self, request: SendMessageRequest) -> Result<Left, TurnError> {
+        self.interrupts.forget();
+        self.screen.begin()?;
+        let result = self.follow(request).await;
+        self.screen.end()?;
+        result
+    }
+
+    async fn follow(&mut self, request: SendMessageRequest) -> Result<Left, TurnError> {
+        let mut events = follow(self.client.clone(), request);
+        let mut canceling: Option<Canceling> = None;
+        let started = Instant::now();
+        let mut ticks = tokio::time::interval(TICK);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        loop {
+            self.cancel_once_known(&mut canceling);
+            let deadline = canceling.as_ref().map(|canceling| canceling.deadline);
+            let answer =
+                OptionFuture::from(canceling.as_mut().and_then(|canceling| canceling.answer.as_mut()));
+            tokio::select! {
+                biased;
+                interrupt = self.interrupts.next() => {
+                    if interrupt == Interrupt::Leave || canceling.is_some() {
+                        return Ok(Left::Abandoned);
+                    }
+                    self.screen.wait(Waiting::Cancel)?;
+                    let deadline = Instant::now() + CANCEL_DEADLINE;
+                    canceling = Some(Canceling { deadline, answer: None, asked: false });
+                }
+                Some(answer) = answer => {
+                    if let Some(canceling) = &mut canceling {
+                        canceling.answer = None;
+                    }
+                    self.canceled(answer)?;
+                }
+                followed = events.next() => match followed {
+                    Some(followed) => self.take(followed?, canceling.is_some())?,
+                    None if self.view.end().is_none() => return Err(FollowError::Client(ClientError::Cut).into()),
+                    None => {}
+                },
+                () = tokio::time::sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => {
+                    return Ok(Left::Abandoned);
+                }
+                _ = ticks.tick() => self.screen.tick(started.elapsed())?,
+            }
+            if let Some(end) = self.view.end() {
+                self.screen.tick(started.elapsed())?;
+                return Ok(Left::Ended(end.clone()));
+            }
+        }
+    }
+
+    /// A task can be canceled once the agent has said which one it is.
+    fn cancel_once_known(&self, canceling: &mut Option<Canceling>) {
+        if let (Some(canceling), Some(task)) = (canceling.as_mut().filter(|c| !c.asked), self.view.task()) {
+            let (client, task) = (self.client.clone(), task.to_owned());
+            canceling.asked = true;
+            canceling.answer = Some(async move { client.cancel(&task).await }.boxed());
+        }
+    }
+
+    /// The agent's answer to a cancellation. A refusal means that the task has ended by itself, and the stream
+    /// says how.
+    fn canceled(&mut self, answer: Result<Task, ClientError>) -> io::Result<()> {
+        match answer {
+            Ok(task) if task.status.state.is_terminal() => {
+                self.show(&StreamEvent { seq: None, event: Event::Task(Box::new(task)) })
+            }
+            Ok(_) => Ok(()),
+            Err(error) => {
+                tracing::debug!(%error, "the cancellation was refused");
+                Ok(())
+            }
+        }
+    }
+
+    fn take(&mut self, followed: Followed, canceling: bool) -> io::Result<()> {
+        match followed {
+            Followed::Event(event) => self.show(&event),
+            Followed::Lost { attempt, of } => self.screen.wait(Waiting::Connection { attempt, of }),
+            Followed::Back => self.screen.wait(if canceling { Waiting::Cancel } else { Waiting::Agent }),
+        }
+    }
+
+    fn show(&mut self, event: &StreamEvent) -> io::Result<()> {
+        self.screen.event(event)?;
+        self.view.apply(&event.event).iter().try_for_each(|show| self.screen.show(show))
+    }
+}

@@ -1,0 +1,85 @@
+//! What an artifact is to the user, by its name and metadata (upstream contract 3.2).
+
+use caipe_a2a::model::{Artifact, Content, Metadata, Part};
+
+use super::{Voice, notice};
+
+/// What an artifact is to the user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// One line about a call; `ends` if it is named as an end.
+    Notification { ends: bool },
+    /// The plan: whole, or what changed of it.
+    Plan { whole: bool },
+    /// A question with fields.
+    Form,
+    /// Text, shown as it comes.
+    Stream(Voice),
+    /// The answer as a whole, which may repeat what was streamed.
+    Result,
+    /// The answer of an agent that the supervisor called: the supervisor's own will say it.
+    Reserve,
+    /// What went wrong.
+    Error,
+    /// Nothing to show.
+    Marker,
+}
+
+impl Role {
+    pub(super) fn of(artifact: &Artifact) -> Self {
+        let metadata = artifact.metadata.as_ref();
+        match artifact.name.as_deref().unwrap_or_default() {
+            "tool_notification_start" => Self::Notification { ends: false },
+            "tool_notification_end" => Self::Notification { ends: true },
+            "execution_plan_update" => Self::Plan { whole: true },
+            "execution_plan_status_update" => Self::Plan { whole: false },
+            "UserInputMetaData" => Self::Form,
+            "streaming_result" => Self::Stream(voice(metadata)),
+            "final_result" | "partial_result" => Self::Result,
+            "complete_result" if notice::is_sub_agent(metadata) => Self::Reserve,
+            "complete_result" => Self::Result,
+            "error_result" => Self::Error,
+            "current_result" if artifact.text().trim().is_empty() => Self::Marker,
+            _ => Self::Stream(Voice::Answer),
+        }
+    }
+}
+
+fn voice(metadata: Option<&Metadata>) -> Voice {
+    let flag = |name| metadata.and_then(|metadata| metadata.get(name)).is_some_and(|value| value == true);
+    if flag("is_narration") && !flag("is_final_answer") { Voice::Narration } else { Voice::Answer }
+}
+
+/// The content of an artifact as Markdown. Text chunks are put together as they are; other parts are set off.
+pub(super) fn text(artifact: &Artifact) -> String {
+    let mut text = String::new();
+    for part in &artifact.parts {
+        match (&part.content, readable(part)) {
+            (Content::Text(piece), _) => text.push_str(piece),
+            (_, Some(piece)) => {
+                if !text.is_empty() {
+                    text.push_str("\n\n");
+                }
+                text.push_str(&piece);
+            }
+            _ => {}
+        }
+    }
+    text
+}
+
+/// A part as Markdown; `None` if there is nothing to read.
+pub(super) fn readable(part: &Part) -> Option<String> {
+    let named = || part.filename.as_deref().or(part.media_type.as_deref()).unwrap_or("file").to_owned();
+    match &part.content {
+        Content::Text(text) => Some(text.clone()),
+        Content::Data(data) => {
+            let json = serde_json::to_string_pretty(data).ok()?;
+            Some(format!("```json\n{json}\n```\n"))
+        }
+        Content::Url(url) => Some(format!("📎 {}: {url}", named())),
+        // Base64 has four characters for three bytes.
+        Content::Raw(base64) => Some(format!("📎 {} ({} bytes)", named(), base64.len() / 4 * 3)),
+        Content::Unknown => None,
+    }
+}

@@ -1,0 +1,206 @@
+//! A question to the user, and the answer as it goes back (upstream contract 3.7).
+
+use caipe_a2a::model::Part;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::clean::{clean, one_line};
+
+/// The action of a form whose peer names none: the tool by which upstream's model asks.
+const ASK_ACTION: &str = "CAIPEAgentResponse";
+
+/// More fields than this are not asked for.
+const MOST_FIELDS: usize = 100;
+
+/// A question to the user.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Form {
+    /// A heading; may be empty.
+    pub(crate) title: String,
+    /// What is asked, and why; may be empty.
+    pub(crate) description: String,
+    /// What kind of answer is wanted.
+    pub(crate) kind: FormKind,
+    action: String,
+}
+
+/// What kind of answer a question wants.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum FormKind {
+    /// Values for these fields.
+    Fields(Vec<Field>),
+    /// Yes or no to a call.
+    Approval {
+        /// The call's name and arguments, for people.
+        call: String,
+    },
+    /// Any text.
+    Words,
+}
+
+/// Something to fill in.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Field {
+    /// The key of the answer.
+    pub(crate) name: String,
+    /// What is asked; may be empty.
+    pub(crate) description: String,
+    /// The only answers there are; empty means any.
+    pub(crate) choices: Vec<Value>,
+    /// What holds if nothing is said.
+    pub(crate) default: Option<Value>,
+    /// Whether it must be answered.
+    pub(crate) required: bool,
+    /// The field as it came: it goes back with its value.
+    wire: Map<String, Value>,
+}
+
+/// What the user answered.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum FormAnswer {
+    /// Values by field name, in the form's order.
+    Values(Map<String, Value>),
+    /// The call may go on.
+    Approve,
+    /// It may not, and why.
+    Reject(String),
+    /// Text.
+    Words(String),
+}
+
+#[derive(Deserialize)]
+struct WireForm {
+    #[serde(default)]
+    input_title: Option<String>,
+    #[serde(default)]
+    input_description: Option<String>,
+    #[serde(default)]
+    input_fields: Option<Vec<Map<String, Value>>>,
+    #[serde(default)]
+    response: Option<String>,
+    #[serde(default)]
+    action_name: Option<String>,
+    #[serde(default)]
+    arguments: Option<Value>,
+}
+
+impl Form {
+    /// Reads the data part of a form artifact; `None` if it is no form.
+    pub(super) fn read(data: &Value) -> Option<Self> {
+        if data.get("user_input")? != &Value::Bool(true) {
+            return None;
+        }
+        let wire = WireForm::deserialize(data).ok()?;
+        let text = |text: Option<String>| text.map(|text| clean(text.trim())).filter(|text| !text.is_empty());
+        let title = one_line(&wire.input_title.unwrap_or_default());
+        let description = text(wire.input_description).or_else(|| text(wire.response)).unwrap_or_default();
+        let action =
+            wire.action_name.filter(|name| !name.is_empty()).unwrap_or_else(|| ASK_ACTION.to_owned());
+        let fields = wire.input_fields.unwrap_or_default();
+        let fields: Vec<Field> = fields.into_iter().take(MOST_FIELDS).filter_map(Field::read).collect();
+        let kind = match wire.arguments {
+            _ if !fields.is_empty() => FormKind::Fields(fields),
+            _ if action != ASK_ACTION => FormKind::Approval { call: call(&action, wire.arguments.as_ref()) },
+            _ => FormKind::Words,
+        };
+        Some(Self { title, description, kind, action })
+    }
+
+    /// A question in words only.
+    pub(super) fn words(question: &str) -> Self {
+        Self {
+            title: String::new(),
+            description: clean(question.trim()),
+            kind: FormKind::Words,
+            action: ASK_ACTION.to_owned(),
+        }
+    }
+
+    /// The parts of the message that answers: words for people and for clients without forms, and the decision
+    /// as data, in the shape that upstream's web client sends.
+    pub(crate) fn parts(&self, answer: &FormAnswer) -> Vec<Part> {
+        let action = &self.action;
+        match answer {
+            FormAnswer::Words(text) => vec![Part::text(text.as_str())],
+            FormAnswer::Approve => {
+                vec![Part::text("approve"), resume(json!({"type": "approve", "action_name": action}))]
+            }
+            FormAnswer::Reject(message) => vec![
+                Part::text(message.as_str()),
+                resume(json!({"type": "reject", "action_name": action, "message": message})),
+            ],
+            FormAnswer::Values(values) => {
+                let inputs = json!({
+                    "metadata": {"input_fields": self.filled(values)},
+                    "user_inputs": values,
+                });
+                let decision = json!({"type": "edit", "action_name": action, "args": {"args": inputs}});
+                vec![Part::text(as_lines(values)), resume(decision)]
+            }
+        }
+    }
+
+    fn filled(&self, values: &Map<String, Value>) -> Vec<Map<String, Value>> {
+        let FormKind::Fields(fields) = &self.kind else { return Vec::new() };
+        let fill = |field: &Field| {
+            let mut wire = field.wire.clone();
+            wire.insert("value".to_owned(), values.get(&field.name).cloned().unwrap_or(Value::Null));
+            wire
+        };
+        fields.iter().map(fill).collect()
+    }
+}
+
+impl Field {
+    fn read(wire: Map<String, Value>) -> Option<Self> {
+        let text = |key: &str| wire.get(key).and_then(Value::as_str).unwrap_or_default();
+        let name = text("field_name").to_owned();
+        if name.is_empty() {
+            return None;
+        }
+        let given = |key: &str| wire.get(key).filter(|value| !value.is_null()).cloned();
+        Some(Self {
+            description: one_line(text("field_description")),
+            choices: wire.get("field_values").and_then(Value::as_array).cloned().unwrap_or_default(),
+            default: given("value").or_else(|| given("default_value")),
+            required: wire.get("required").and_then(Value::as_bool).unwrap_or(false),
+            name,
+            wire,
+        })
+    }
+}
+
+/// A JSON value as a person would write it.
+pub(crate) fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => one_line(text),
+        Value::Bool(true) => "yes".to_owned(),
+        Value::Bool(false) => "no".to_owned(),
+        other => one_line(&other.to_string()),
+    }
+}
+
+/// `delete_issue {"key":"CAIPE-1"}`.
+fn call(action: &str, arguments: Option<&Value>) -> String {
+    match arguments.filter(|arguments| !arguments.is_null()) {
+        Some(arguments) => one_line(&format!("{action} {arguments}")),
+        None => one_line(action),
+    }
+}
+
+fn as_lines(values: &Map<String, Value>) -> String {
+    let line = |(name, value): (&String, &Value)| match value {
+        Value::String(text) => format!("{name}: {text}"),
+        other => format!("{name}: {other}"),
+    };
+    let lines: Vec<String> = values.iter().map(line).collect();
+    if lines.is_empty() { "Form submitted".to_owned() } else { lines.join("\n") }
+}
+
+fn resume(decision: Value) -> Part {
+    Part::data(json!({"resume": {"decisions": [decision]}}))
+}
+
+#[cfg(test)]
+#[path = "form_tests.rs"]
+mod tests;

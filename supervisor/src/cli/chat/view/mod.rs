@@ -1,0 +1,395 @@
+//! What a terminal shows of a task: a pure fold over A2A events, whichever agent sends them.
+//!
+//! It understands what CAIPE's supervisors and agents send (upstream contract 3, `subagent-streaming.md`) and
+//! what any other A2A agent may: plain artifacts, status messages, a bare message. Everything in a [`Show`] is
+//! safe for a terminal, and nothing is said twice.
+
+mod artifact;
+mod clean;
+mod form;
+mod notice;
+mod plan;
+mod spoken;
+
+use std::collections::{HashMap, HashSet};
+
+use caipe_a2a::model::{
+    Artifact, Event, Message, Metadata, Task, TaskArtifactUpdateEvent, TaskState, TaskStatus,
+    TaskStatusUpdateEvent,
+};
+
+pub(super) use clean::{clean, one_line};
+pub(super) use form::{Field, Form, FormAnswer, FormKind, plain};
+pub(super) use notice::{Notice, Sign};
+pub(super) use plan::{Plan, Progress, Step};
+
+use artifact::Role;
+use clean::Cleaner;
+use spoken::{Addition, Ledger, Spoken, Unsaid};
+
+/// Something to show.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Show {
+    /// The plan came or changed.
+    Plan {
+        /// The plan as it is now.
+        plan: Plan,
+        /// The places of the steps that are new or differ.
+        changed: Vec<usize>,
+    },
+    /// One line about a call.
+    Notice(Notice),
+    /// A piece of text, to be put right behind the one before.
+    Text {
+        /// Whose text it is.
+        voice: Voice,
+        /// The piece; may be empty if it only begins a paragraph.
+        text: String,
+        /// Whether it begins a paragraph of its own.
+        fresh: bool,
+    },
+    /// What the agent says it is doing, until it says something else.
+    Doing(String),
+    /// The agent asks something.
+    Form(Form),
+    /// It is over.
+    End(End),
+}
+
+/// Whose text it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Voice {
+    /// The answer.
+    Answer,
+    /// What the agent thinks aloud on the way.
+    Narration,
+}
+
+/// How a turn ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum End {
+    /// Well.
+    Completed,
+    /// Badly, and why.
+    Failed(String),
+    /// At somebody's request.
+    Canceled,
+    /// With a question.
+    InputRequired,
+}
+
+/// The fold of one turn's events.
+#[derive(Debug, Default)]
+pub(super) struct View {
+    task: Option<String>,
+    context: Option<String>,
+    trace: Option<String>,
+    plan: Plan,
+    ledgers: HashMap<String, (Ledger, Cleaner)>,
+    /// One-line artifacts that were shown; a snapshot tells them again.
+    noticed: HashSet<String>,
+    spoken: Spoken,
+    /// The artifact that speaks now.
+    speaker: Option<String>,
+    /// Answers of agents that the supervisor called: shown only if no answer of its own follows.
+    reserves: Vec<(String, String)>,
+    /// The newest status text, not yet known to be a mere note or the answer.
+    doing: Option<String>,
+    form: Option<Form>,
+    /// The question that ended the turn, and the one that was answered: a snapshot tells it again.
+    asked: Option<TaskStatus>,
+    answered: Option<(TaskStatus, Form)>,
+    /// What an agent that reports errors as an artifact said.
+    error: Option<String>,
+    end: Option<End>,
+}
+
+impl View {
+    /// The task, once it is known.
+    pub(super) fn task(&self) -> Option<&str> {
+        self.task.as_deref()
+    }
+
+    /// The conversation, once it is known.
+    pub(super) fn context(&self) -> Option<&str> {
+        self.context.as_deref()
+    }
+
+    /// The trace by which the run can be found.
+    pub(super) fn trace(&self) -> Option<&str> {
+        self.trace.as_deref()
+    }
+
+    /// The question that waits, once one was asked.
+    pub(super) fn form(&self) -> Option<&Form> {
+        self.form.as_ref()
+    }
+
+    /// How the turn ended, once it has.
+    pub(super) fn end(&self) -> Option<&End> {
+        self.end.as_ref()
+    }
+
+    /// The question was answered, and the same task goes on. Returns what is still valid and to be shown again.
+    pub(super) fn go_on(&mut self) -> Option<Show> {
+        self.end = None;
+        self.answered = self.asked.take().zip(self.form.take());
+        self.speaker = None;
+        let plan = self.plan.clone();
+        (!plan.steps().is_empty()).then_some(Show::Plan { plan, changed: Vec::new() })
+    }
+
+    /// What an event adds to what is shown. After the end, nothing does.
+    pub(super) fn apply(&mut self, event: &Event) -> Vec<Show> {
+        let mut shows = Vec::new();
+        if self.end.is_some() {
+            return shows;
+        }
+        match event {
+            Event::Task(task) => self.snapshot(task, &mut shows),
+            Event::Message(message) => self.message(message, &mut shows),
+            Event::StatusUpdate(update) => self.status_update(update, &mut shows),
+            Event::ArtifactUpdate(update) => self.artifact_update(update, &mut shows),
+        }
+        shows
+    }
+
+    /// The whole task: at the start, after a broken connection, or as the only answer.
+    fn snapshot(&mut self, task: &Task, shows: &mut Vec<Show>) {
+        self.belongs(Some(&task.id), Some(&task.context_id), task.metadata.as_ref());
+        for artifact in &task.artifacts {
+            self.artifact(artifact, false, shows);
+        }
+        if !self.answered.as_ref().is_some_and(|(answered, _)| is_same(answered, &task.status)) {
+            self.status(&task.status, shows);
+        }
+    }
+
+    /// A bare message is the whole answer.
+    fn message(&mut self, message: &Message, shows: &mut Vec<Show>) {
+        self.belongs(message.task_id.as_deref(), message.context_id.as_deref(), message.metadata.as_ref());
+        let text: Vec<String> = message.parts.iter().filter_map(artifact::readable).collect();
+        self.say_whole(&clean(&text.join("\n\n")), shows);
+        self.finish(End::Completed, shows);
+    }
+
+    fn status_update(&mut self, update: &TaskStatusUpdateEvent, shows: &mut Vec<Show>) {
+        self.belongs(Some(&update.task_id), Some(&update.context_id), update.metadata.as_ref());
+        self.status(&update.status, shows);
+    }
+
+    fn artifact_update(&mut self, update: &TaskArtifactUpdateEvent, shows: &mut Vec<Show>) {
+        self.belongs(Some(&update.task_id), Some(&update.context_id), update.artifact.metadata.as_ref());
+        self.artifact(&update.artifact, update.append, shows);
+    }
+
+    fn belongs(&mut self, task: Option<&str>, context: Option<&str>, metadata: Option<&Metadata>) {
+        let trace = metadata.and_then(|metadata| metadata.get("trace_id")).and_then(|trace| trace.as_str());
+        for (known, told) in [(&mut self.task, task), (&mut self.context, context), (&mut self.trace, trace)]
+        {
+            if let Some(told) = told.filter(|told| !told.is_empty()) {
+                *known = Some(told.to_owned());
+            }
+        }
+    }
+
+    fn status(&mut self, status: &TaskStatus, shows: &mut Vec<Show>) {
+        let text = status.message.as_ref().map(|message| clean(&message.text())).unwrap_or_default();
+        let text = text.trim();
+        match status.state {
+            TaskState::Submitted | TaskState::Working | TaskState::Unspecified => self.progress(text, shows),
+            TaskState::Completed => {
+                self.say_whole(text, shows);
+                let end = self.error.take().map_or(End::Completed, End::Failed);
+                self.finish(end, shows);
+            }
+            TaskState::Failed | TaskState::Rejected => {
+                let reason =
+                    Some(text.to_owned()).filter(|text| !text.is_empty()).or_else(|| self.error.take());
+                let reason = reason
+                    .unwrap_or_else(|| format!("the agent says \"{}\" and gives no reason", status.state));
+                self.finish(End::Failed(reason), shows);
+            }
+            TaskState::Canceled => self.finish(End::Canceled, shows),
+            TaskState::InputRequired | TaskState::AuthRequired => {
+                self.asked = Some(status.clone());
+                self.question(text, shows);
+            }
+        }
+    }
+
+    /// A status text on the way. It becomes a note once something else comes; if nothing does, it is the answer.
+    fn progress(&mut self, text: &str, shows: &mut Vec<Show>) {
+        if text.is_empty() || self.doing.as_deref() == Some(text) {
+            return;
+        }
+        self.note_what_was_done(shows);
+        match Notice::of_status(text) {
+            Some(notice) => shows.push(Show::Notice(notice)),
+            None => {
+                self.doing = Some(text.to_owned());
+                shows.push(Show::Doing(one_line(text)));
+            }
+        }
+    }
+
+    fn note_what_was_done(&mut self, shows: &mut Vec<Show>) {
+        if let Some(text) = self.doing.take() {
+            self.say(&text, true, Voice::Narration, shows);
+            self.speaker = None;
+        }
+    }
+
+    /// The task waits for the user. The question is often told twice: with the form, and with the status.
+    fn question(&mut self, text: &str, shows: &mut Vec<Show>) {
+        let mut form = self.form.take().unwrap_or_else(|| Form::words(text));
+        if self.doing.as_deref().is_some_and(|doing| doing == text || doing == form.description) {
+            self.doing = None;
+        }
+        self.note_what_was_done(shows);
+        if form.description.is_empty() {
+            text.clone_into(&mut form.description);
+        }
+        if self.spoken.unsaid(&form.description) == Unsaid::Nothing {
+            form.description.clear();
+        }
+        self.form = Some(form.clone());
+        shows.push(Show::Form(form));
+        self.finish(End::InputRequired, shows);
+    }
+
+    fn artifact(&mut self, artifact: &Artifact, append: bool, shows: &mut Vec<Show>) {
+        match Role::of(artifact) {
+            Role::Notification { ends } => self.notice(artifact, ends, shows),
+            Role::Plan { whole } => self.plan(artifact, whole, shows),
+            Role::Form => self.ask(artifact),
+            Role::Stream(voice) => self.stream(artifact, append, voice, shows),
+            Role::Result => self.result(artifact, append, shows),
+            Role::Reserve => self.reserve(artifact, append),
+            Role::Error => self.error = Some(clean(artifact.text().trim())).filter(|text| !text.is_empty()),
+            Role::Marker => {}
+        }
+    }
+
+    fn ask(&mut self, artifact: &Artifact) {
+        let form = artifact.parts.iter().find_map(|part| Form::read(part.as_data()?));
+        let answered = self.answered.as_ref().map(|(_, form)| form);
+        self.form = form.filter(|form| Some(form) != answered).or_else(|| self.form.take());
+    }
+
+    fn notice(&mut self, artifact: &Artifact, ends: bool, shows: &mut Vec<Show>) {
+        if !self.noticed.insert(artifact.artifact_id.clone()) {
+            return;
+        }
+        if let Some(notice) = Notice::of_artifact(&artifact.text(), ends, artifact.metadata.as_ref()) {
+            self.note_what_was_done(shows);
+            self.speaker = None;
+            shows.push(Show::Notice(notice));
+        }
+    }
+
+    fn plan(&mut self, artifact: &Artifact, whole: bool, shows: &mut Vec<Show>) {
+        for data in artifact.parts.iter().filter_map(|part| part.as_data()) {
+            if let Some(changed) = self.plan.take(data, whole).filter(|changed| !changed.is_empty()) {
+                self.note_what_was_done(shows);
+                shows.push(Show::Plan { plan: self.plan.clone(), changed });
+            }
+        }
+    }
+
+    /// Text as it is made, or an artifact of an agent that knows none of our names.
+    fn stream(&mut self, artifact: &Artifact, append: bool, voice: Voice, shows: &mut Vec<Show>) {
+        let id = &artifact.artifact_id;
+        let (ledger, cleaner) = self.ledgers.entry(id.clone()).or_default();
+        let (text, instead) = match ledger.take(&artifact::text(artifact), append) {
+            Addition::More(text) => (text, false),
+            Addition::Instead(text) => (text, true),
+        };
+        let text = cleaner.push(&text);
+        if text.is_empty() {
+            return;
+        }
+        self.note_what_was_done(shows);
+        let fresh = instead || self.speaker.as_ref() != Some(id);
+        // A chunk of blanks tells nothing of who has the word.
+        if voice == Voice::Answer && !text.trim().is_empty() {
+            self.drop_reserves();
+        }
+        self.say(&text, fresh, voice, shows);
+        self.speaker = Some(id.clone());
+    }
+
+    /// The authoritative answer: shown as far as it was not streamed.
+    fn result(&mut self, artifact: &Artifact, append: bool, shows: &mut Vec<Show>) {
+        let (ledger, cleaner) = self.ledgers.entry(artifact.artifact_id.clone()).or_default();
+        let (Addition::More(text) | Addition::Instead(text)) = ledger.take(&artifact::text(artifact), append);
+        let text = cleaner.push(&text);
+        self.drop_reserves();
+        self.say_whole(&text, shows);
+    }
+
+    /// The supervisor speaks for itself; what its agents said is in that.
+    fn drop_reserves(&mut self) {
+        self.noticed.extend(self.reserves.drain(..).map(|(id, _)| id));
+    }
+
+    fn reserve(&mut self, artifact: &Artifact, append: bool) {
+        if self.noticed.contains(&artifact.artifact_id) {
+            return;
+        }
+        let text = artifact::text(artifact);
+        match self.reserves.iter_mut().find(|(id, _)| *id == artifact.artifact_id) {
+            Some((_, known)) if append => known.push_str(&text),
+            Some((_, known)) => *known = text,
+            None => self.reserves.push((artifact.artifact_id.clone(), text)),
+        }
+    }
+
+    /// A whole text that may have been said already, or in part.
+    fn say_whole(&mut self, text: &str, shows: &mut Vec<Show>) {
+        if text.trim().is_empty() {
+            return;
+        }
+        if self.doing.as_deref().is_some_and(|doing| one_line(doing) == one_line(text)) {
+            self.doing = None;
+        }
+        self.note_what_was_done(shows);
+        match self.spoken.unsaid(text) {
+            Unsaid::Nothing => {}
+            Unsaid::Tail(tail) => self.say(tail, false, Voice::Answer, shows),
+            Unsaid::All => self.say(text, true, Voice::Answer, shows),
+        }
+        self.speaker = None;
+    }
+
+    fn say(&mut self, text: &str, fresh: bool, voice: Voice, shows: &mut Vec<Show>) {
+        self.spoken.say(text, fresh, voice == Voice::Answer);
+        shows.push(Show::Text { voice, text: text.to_owned(), fresh });
+    }
+
+    fn finish(&mut self, end: End, shows: &mut Vec<Show>) {
+        if end == End::Completed {
+            for (_, text) in std::mem::take(&mut self.reserves) {
+                self.say_whole(&clean(&text), shows);
+            }
+            if let Some(text) = self.doing.take() {
+                self.say_whole(&text, shows);
+            }
+        }
+        self.doing = None;
+        self.end = Some(end.clone());
+        shows.push(Show::End(end));
+    }
+}
+
+/// Whether two statuses tell the same, whatever their times.
+fn is_same(one: &TaskStatus, other: &TaskStatus) -> bool {
+    let said = |status: &TaskStatus| {
+        status.message.as_ref().map(|message| (message.message_id.clone(), message.text()))
+    };
+    one.state == other.state && said(one) == said(other)
+}
+
+#[cfg(test)]
+#[path = "view_tests.rs"]
+mod tests;

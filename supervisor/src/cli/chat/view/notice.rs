@@ -1,0 +1,136 @@
+//! One line about a call: that it began, how it ended, what came out.
+
+use caipe_a2a::model::Metadata;
+use serde::Deserialize;
+
+use super::clean::{clean, one_line};
+use crate::binding::ACTIVITY_EXTENSION;
+
+/// The longest line that is shown of a tool's output, in characters.
+const OUTPUT_LINE: usize = 120;
+
+/// What a notification tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sign {
+    /// Something began.
+    Started,
+    /// Something ended well.
+    Succeeded,
+    /// Something failed or was stopped.
+    Failed,
+    /// What a tool said.
+    Output,
+}
+
+/// One line about a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Notice {
+    /// 0 for the supervisor's own calls, 1 for those of an agent that it called.
+    pub(crate) depth: usize,
+    /// What it tells.
+    pub(crate) sign: Sign,
+    /// The line, its sign included.
+    pub(crate) text: String,
+}
+
+/// The facts of a notification as data (`subagent-streaming.md` 7): no text has to be read.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Activity {
+    event: String,
+    agent: Option<String>,
+    tool: Option<String>,
+    status: String,
+}
+
+impl Notice {
+    /// A notification artifact: by its metadata where it has ours, by its text otherwise. `ends` says that its
+    /// name is that of an end. `None` if there is nothing to show.
+    pub(super) fn of_artifact(text: &str, ends: bool, metadata: Option<&Metadata>) -> Option<Self> {
+        let activity = metadata
+            .and_then(|metadata| metadata.get(ACTIVITY_EXTENSION))
+            .and_then(|facts| Activity::deserialize(facts).ok());
+        let depth =
+            usize::from(is_sub_agent(metadata) || activity.as_ref().is_some_and(Activity::is_of_an_agent));
+        let said = signed(text);
+        let tells_output = activity.as_ref().is_some_and(|activity| activity.event == "tool_output");
+        if tells_output || (ends && said.is_none()) {
+            return output(text, depth);
+        }
+        let sign = activity.as_ref().map(Activity::sign).or(said).unwrap_or(Sign::Started);
+        let text = Some(one_line(text)).filter(|text| !text.is_empty()).or_else(|| activity?.line())?;
+        Some(Self { depth, sign, text })
+    }
+
+    /// A status text that begins with a sign, as older agents send them.
+    pub(super) fn of_status(text: &str) -> Option<Self> {
+        if text.trim_start().starts_with('📄') {
+            return output(text.trim_start().trim_start_matches('📄'), 0);
+        }
+        let sign = signed(text)?;
+        Some(Self { depth: 0, sign, text: one_line(text) })
+    }
+}
+
+/// What the sign at the beginning of a text says.
+fn signed(text: &str) -> Option<Sign> {
+    match text.trim_start().chars().next()? {
+        '🔧' | '🔍' | '✍' => Some(Sign::Started),
+        '✅' => Some(Sign::Succeeded),
+        '❌' => Some(Sign::Failed),
+        _ => None,
+    }
+}
+
+/// The first line of what a tool said, and how much more there was.
+fn output(text: &str, depth: usize) -> Option<Notice> {
+    let text = clean(text);
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next()?;
+    let more = lines.count();
+    let mut line = match first.char_indices().nth(OUTPUT_LINE) {
+        Some((cut, _)) => format!("📄 {}…", first.get(..cut).unwrap_or(first)),
+        None => format!("📄 {first}"),
+    };
+    if more > 0 {
+        line.push_str(&format!(" (+{more} more line{})", if more == 1 { "" } else { "s" }));
+    }
+    Some(Notice { depth, sign: Sign::Output, text: line })
+}
+
+/// Whether an artifact comes from an agent that the supervisor called.
+pub(super) fn is_sub_agent(metadata: Option<&Metadata>) -> bool {
+    metadata.and_then(|metadata| metadata.get("agentType")).is_some_and(|kind| kind == "sub-agent")
+}
+
+impl Activity {
+    fn is_of_an_agent(&self) -> bool {
+        self.event.starts_with("tool_") && self.agent.is_some()
+    }
+
+    fn sign(&self) -> Sign {
+        match (self.event.as_str(), self.status.as_str()) {
+            ("tool_output", _) => Sign::Output,
+            (_, "failed" | "canceled") => Sign::Failed,
+            (_, "completed") => Sign::Succeeded,
+            _ => Sign::Started,
+        }
+    }
+
+    /// The line for a peer that sends facts and no words.
+    fn line(&self) -> Option<String> {
+        let mark = match self.sign() {
+            Sign::Started => "🔧",
+            Sign::Succeeded => "✅",
+            Sign::Failed => "❌",
+            Sign::Output => return None,
+        };
+        let who: Vec<String> =
+            [&self.agent, &self.tool].into_iter().flatten().map(|name| one_line(name)).collect();
+        (!who.is_empty()).then(|| format!("{mark} {}: {}", who.join(": "), one_line(&self.status)))
+    }
+}
+
+#[cfg(test)]
+#[path = "notice_tests.rs"]
+mod tests;

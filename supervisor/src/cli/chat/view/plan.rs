@@ -1,0 +1,145 @@
+//! The plan as the user sees it (upstream contract 3.4).
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::clean::one_line;
+
+/// More steps than this are not kept: no plan for people has so many.
+const MOST_STEPS: usize = 500;
+
+/// How far a step is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Progress {
+    /// Under way.
+    InProgress,
+    /// Done.
+    Completed,
+    /// Given up.
+    Failed,
+    /// Not begun, or a status that this version does not know.
+    #[default]
+    #[serde(other)]
+    Pending,
+}
+
+impl Progress {
+    /// The sign before a step.
+    pub(crate) const fn mark(self) -> &'static str {
+        match self {
+            Self::Pending => "⏳",
+            Self::InProgress => "🔄",
+            Self::Completed => "✅",
+            Self::Failed => "❌",
+        }
+    }
+
+    /// Whether it stays as it is (rule 1: completed and failed are sticky).
+    const fn is_settled(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed)
+    }
+}
+
+/// One step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Step {
+    id: String,
+    /// Who does it, for display; empty for the supervisor itself.
+    pub(crate) agent: String,
+    /// What is done.
+    pub(crate) title: String,
+    /// How far it is.
+    pub(crate) progress: Progress,
+    order: usize,
+}
+
+impl Step {
+    /// `🔄 [Jira] Search for tickets`.
+    pub(crate) fn line(&self) -> String {
+        let mark = self.progress.mark();
+        match self.agent.as_str() {
+            "" => format!("{mark} {}", self.title),
+            agent => format!("{mark} [{agent}] {}", self.title),
+        }
+    }
+}
+
+/// The steps in their order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Plan {
+    steps: Vec<Step>,
+}
+
+/// A plan as it is on the wire.
+#[derive(Deserialize)]
+struct WirePlan {
+    #[serde(default)]
+    steps: Vec<WireStep>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireStep {
+    step_id: String,
+    title: String,
+    agent: String,
+    status: Progress,
+    order: usize,
+}
+
+impl Plan {
+    /// The steps.
+    pub(crate) fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// How many steps are done, and how many were given up.
+    pub(crate) fn tally(&self) -> (usize, usize) {
+        let count = |progress| self.steps.iter().filter(|step| step.progress == progress).count();
+        (count(Progress::Completed), count(Progress::Failed))
+    }
+
+    /// Takes a plan of the wire in; `whole` says that it replaces what is known, otherwise it tells of changes
+    /// by id, and a settled status stays. Returns the places of the steps that differ now, or `None` if the
+    /// value is no plan.
+    pub(super) fn take(&mut self, value: &Value, whole: bool) -> Option<Vec<usize>> {
+        let wire: WirePlan = serde_json::from_value(value.clone()).ok()?;
+        let before = self.steps.clone();
+        if whole || wire.steps.len() >= self.steps.len() {
+            // A status update that names every step is how a plan that was rewritten on the way is told.
+            self.steps.clear();
+        }
+        for step in wire.steps.into_iter().take(MOST_STEPS) {
+            self.merge(step.into(), if whole { &[] } else { &before });
+        }
+        self.steps.sort_by_key(|step| step.order);
+        let changed = |(_, step): &(usize, &Step)| !before.contains(step);
+        Some(self.steps.iter().enumerate().filter(changed).map(|(place, _)| place).collect())
+    }
+
+    fn merge(&mut self, mut step: Step, before: &[Step]) {
+        if let Some(old) = before.iter().find(|old| old.id == step.id && old.progress.is_settled()) {
+            step.progress = old.progress;
+        }
+        match self.steps.iter_mut().find(|known| known.id == step.id) {
+            Some(known) => *known = step,
+            None => self.steps.push(step),
+        }
+    }
+}
+
+impl From<WireStep> for Step {
+    fn from(wire: WireStep) -> Self {
+        let agent = one_line(&wire.agent);
+        let title = one_line(&wire.title);
+        let id = if wire.step_id.is_empty() { format!("{agent}::{title}") } else { wire.step_id };
+        // A step of nobody's is the supervisor's own; saying so on every line tells nothing.
+        let agent = if agent.eq_ignore_ascii_case("supervisor") { String::new() } else { agent };
+        Self { id, agent, title, progress: wire.status, order: wire.order }
+    }
+}
+
+#[cfg(test)]
+#[path = "plan_tests.rs"]
+mod tests;
