@@ -14,8 +14,8 @@ const FAULTS: [(&str, &str, &str); 8] = [
         "name",
     ),
     ("  agents: [{name: jira, mcp: [{name: a}]}]", "spec.agents[0].mcp[0]", "exactly one"),
-    ("  agents: [{name: jira}, {name: jira}]", "spec.agents[1]", "jira"),
-    ("  limits: {recursion: lots}", "spec.limits.recursion", "lots"),
+    ("  agents: [{name: jira}, {name: jira}]", "spec.agents[1]", "taken"),
+    ("  limits: {recursion: lots}", "spec.limits.recursion", "whole number"),
     ("  limits: {recursion: 0}", "spec.limits.recursion", "1"),
 ];
 
