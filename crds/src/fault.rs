@@ -38,9 +38,14 @@ impl fmt::Display for Fault {
 pub struct Faults(Vec<Fault>);
 
 impl Faults {
+    /// All of them, of which there must be one.
+    pub(crate) const fn new(faults: Vec<Fault>) -> Self {
+        Self(faults)
+    }
+
     /// `Err` with all of them unless there are none.
     pub fn check(faults: Vec<Fault>) -> Result<(), Self> {
-        if faults.is_empty() { Ok(()) } else { Err(Self(faults)) }
+        if faults.is_empty() { Ok(()) } else { Err(Self::new(faults)) }
     }
 
     /// The faults, in the order found.

@@ -22,16 +22,18 @@ pub fn read_resource(yaml: &str) -> Result<CaipeSupervisor, Faults> {
     schema::prune(manifest::schema(), &mut value);
     let mut faults = check_type(&value);
     schema::check(manifest::schema(), &value, "", &mut faults);
-    match typed(value) {
-        Ok(resource) => {
-            faults.extend(validate::validate(&resource));
-            Faults::check(faults).map(|()| resource)
+    let resource = match typed(value) {
+        Ok(resource) => resource,
+        // The type says less well what the schema has said already.
+        Err(fault) => {
+            if faults.is_empty() {
+                faults.push(fault);
+            }
+            return Err(Faults::new(faults));
         }
-        Err(fault) if faults.is_empty() => Err(fault.into()),
-        Err(_) => {
-            Faults::check(faults).and_then(|()| Err(Fault::new("", "failed to read the resource").into()))
-        }
-    }
+    };
+    faults.extend(validate::validate(&resource));
+    Faults::check(faults).map(|()| resource)
 }
 
 fn parse(yaml: &str) -> Result<Value, Fault> {

@@ -3,7 +3,8 @@
 //! The operator writes it into a `ConfigMap` that is mounted in the pod; `caipe-supervisor serve` makes the same
 //! from a file and the environment. Every choice is resolved. No secret is in it: a text marked as a *template*
 //! may name variables as `${VAR}`, which the supervisor looks up first as a file `VAR` in the owner's
-//! `secretsDir`, then in its environment, when it starts the thing that needs it.
+//! `secretsDir`, then in its environment, when it starts the thing that needs it. `${VAR:-default}` has a default for
+//! a variable that is unset or empty, and `$${` is a literal `${`.
 
 use std::collections::BTreeMap;
 
@@ -243,8 +244,7 @@ pub enum McpTransport {
         /// Its arguments; templates.
         #[serde(default)]
         args: Vec<String>,
-        /// Its environment beside `PATH`, `HOME` and the like; values are templates. A value that names an unset
-        /// optional variable alone is left out.
+        /// Its environment beside `PATH`, `HOME` and the like; values are templates.
         #[serde(default)]
         env: BTreeMap<String, String>,
         /// Its working directory.

@@ -1,6 +1,6 @@
 //! The built program, from outside.
 
-#![allow(clippy::unwrap_used, reason = "a test's helper outside a test function")]
+#![allow(clippy::unwrap_used, reason = "the tests' own function, which clippy does not know for a test")]
 
 use assert_cmd::Command;
 

@@ -66,7 +66,11 @@ impl Settings {
             Some(path) => read_resource(&read_bounded(path)?).map_err(faulty)?,
             None => default_resource(),
         };
-        let resolved = resolve(&resource, &env).map_err(faulty)?;
+        let mut resolved = resolve(&resource, &env).map_err(faulty)?;
+        if resolved.spec.rag.take().is_some() {
+            let message = "this version connects no knowledge base yet; the agents work without it";
+            resolved.warnings.push(Fault::new("spec.rag", message));
+        }
         let base = file.and_then(Path::parent).map(Path::to_path_buf).unwrap_or_default();
         Ok(Self { spec: resolved.spec, warnings: resolved.warnings, base, env })
     }

@@ -15,13 +15,17 @@ pub enum LogFormat {
     Json,
 }
 
+/// The model client logs what providers answer, word for word: prompts and secrets with it.
+const MODEL_CLIENT: &str = "genai=off";
+
 /// Starts logging to standard error. `filter` has the syntax of `RUST_LOG`, e.g. `info,caipe_supervisor=debug`.
 ///
 /// # Errors
 /// When the filter cannot be parsed.
 pub fn init(filter: &str, format: LogFormat) -> Result<(), String> {
+    let filter = format!("{filter},{MODEL_CLIENT}");
     let filter =
-        EnvFilter::try_new(filter).map_err(|error| format!("invalid log filter \"{filter}\": {error}"))?;
+        EnvFilter::try_new(&filter).map_err(|error| format!("invalid log filter \"{filter}\": {error}"))?;
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_span_events(FmtSpan::NONE)

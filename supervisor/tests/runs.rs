@@ -36,7 +36,7 @@ turns:
   - { reply: { text: "you said {{ user }}" } }
 "#;
 
-fn supervisor() -> Arc<Agent> {
+fn supervisor(streaming: bool) -> Arc<Agent> {
     let model = Arc::new(Scripted::from_yaml("test", SCRIPT).unwrap());
     let agent = |name: &str, prompt: &str, role| Agent {
         name: AgentName::new(name),
@@ -46,6 +46,7 @@ fn supervisor() -> Arc<Agent> {
         role,
         model: model.clone(),
         toolbox: Toolbox::start(Vec::new(), &BTreeMap::new(), CancellationToken::new()),
+        streaming,
         limits: Limits::default(),
         require_approval: Vec::new(),
     };
@@ -61,7 +62,7 @@ fn supervisor() -> Arc<Agent> {
 }
 
 fn runs(store: Arc<dyn Store>) -> Arc<Runs> {
-    Runs::new(supervisor(), store, Duration::from_secs(600))
+    Runs::new(supervisor(true), store, Duration::from_secs(600))
 }
 
 fn message(text: &str, context: Option<&str>) -> Message {
@@ -220,6 +221,25 @@ async fn what_a_dead_process_left_is_taken_over() {
     let next = tokio::time::timeout(Duration::from_secs(10), cursor.next()).await.unwrap();
     assert!(next.is_some_and(|logged| logged.seq() == seen + 1), "the log goes on where it stopped");
     assert_eq!(second.cancel(&id).await.unwrap().status.state, TaskState::Canceled);
+}
+
+#[tokio::test]
+async fn without_streaming_the_answer_comes_in_one_piece() {
+    let texts = async |streaming| {
+        let runs =
+            Runs::new(supervisor(streaming), Arc::new(MemoryStore::default()), Duration::from_secs(600));
+        let (log, _) = runs.send(message("hello world", None)).await.unwrap();
+        let events = read(&log).await;
+        let text = |event: &Event| match event {
+            Event::ArtifactUpdate(update) if update.artifact.name.as_deref() == Some("streaming_result") => {
+                Some(update.artifact.text())
+            }
+            _ => None,
+        };
+        events.iter().filter_map(text).collect::<Vec<_>>()
+    };
+    assert_eq!(texts(true).await.concat(), "you said hello world");
+    assert_eq!(texts(false).await, ["you said hello world"]);
 }
 
 /// A store whose disk fills up.

@@ -97,7 +97,8 @@ pub enum EventKind {
         /// The step's text.
         content: String,
     },
-    /// The plan, whole, after a change.
+    /// The plan, whole, after a change. Steps may come and go between two of these, when the model rewrites its list
+    /// or hands over another task; a step keeps its id.
     Plan {
         /// All steps, in order.
         steps: Vec<PlanStep>,

@@ -122,8 +122,10 @@ impl AnswerText {
     /// Tells the answer so that it has been told whole, exactly once; for after [`AnswerText::complete`].
     pub(crate) fn conclude(&mut self, answer: &str, out: &mut Effects) {
         self.compose(out);
-        let held = self.response.take().map_or(0, |mut response| response.words.flush().len());
-        self.answer.truncate(self.answer.len().saturating_sub(held));
+        let held = self.response.take().map(|mut response| response.words.flush()).unwrap_or_default();
+        if let Some(told) = self.answer.strip_suffix(&held) {
+            self.answer.truncate(told.len());
+        }
         if let Some(rest) = answer.strip_prefix(self.answer.as_str()) {
             self.tell(TextRole::Answer, rest.to_owned(), out);
         } else {

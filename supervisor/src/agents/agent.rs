@@ -36,6 +36,9 @@ pub struct Agent {
     pub model: Arc<dyn ChatModel>,
     /// Its MCP tools.
     pub toolbox: Toolbox,
+    /// Whether its words are told while the model says them, or when it has said them all
+    /// (`ENABLE_STREAMING`).
+    pub streaming: bool,
     /// The limits of its runs.
     pub limits: Limits,
     /// Tools that a human must approve first.
@@ -122,7 +125,7 @@ impl Agent {
         let view = self.toolbox.watch().borrow().clone();
         let system = match &self.role {
             Role::Supervisor { spec, homes } => supervisor_prompt(spec, &agent_lines(homes), &view),
-            Role::Worker => worker_prompt(&self.prompt, &view),
+            Role::Worker => worker_prompt(self.name.as_str(), &self.prompt, &view),
         };
         let specs = if tools { offered(&state.abilities, &view.tools) } else { Arc::default() };
         ChatRequest {

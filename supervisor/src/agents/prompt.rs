@@ -9,16 +9,21 @@ use crate::mcp::{ServerPhase, ToolsView};
 
 /// The supervisor's prompt, with the agents that it can ask right now.
 pub(super) fn supervisor_prompt(spec: &RenderedSpec, agents: &[AgentLine<'_>], tools: &ToolsView) -> String {
-    let mut prompt = caipe_crds::prompt::system_prompt(spec, agents);
+    let mut prompt = headed("supervisor", &caipe_crds::prompt::system_prompt(spec, agents));
     push_tool_faults(&mut prompt, tools);
     prompt
 }
 
 /// An in-process agent's prompt.
-pub(super) fn worker_prompt(own: &str, tools: &ToolsView) -> String {
-    let mut prompt = own.trim_end().to_owned();
+pub(super) fn worker_prompt(name: &str, own: &str, tools: &ToolsView) -> String {
+    let mut prompt = headed(name, own.trim_end());
     push_tool_faults(&mut prompt, tools);
     prompt
+}
+
+/// A prompt that says first whose it is; scripted models tell agents apart by this line.
+fn headed(name: &str, prompt: &str) -> String {
+    format!("Agent: {name}\n\n{prompt}")
 }
 
 /// Tells the model which of its tools are missing, so that it says so instead of guessing (edge case of the

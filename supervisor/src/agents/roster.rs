@@ -149,6 +149,7 @@ fn worker(
         role: Role::Worker,
         model: models.worker(&agent.name, agent.model.as_ref()).unwrap_or_else(|| shared.clone()),
         toolbox,
+        streaming: settings.spec.streaming,
         limits: limits(&settings.spec.limits),
         require_approval: agent.require_approval.clone(),
     })
@@ -171,6 +172,7 @@ fn supervisor(
         role: Role::Supervisor { spec: spec.clone().into(), homes },
         model,
         toolbox: Toolbox::start(Vec::new(), &settings.env, shutdown.child_token()),
+        streaming: spec.streaming,
         limits: limits(&spec.limits),
         require_approval: Vec::new(),
     }

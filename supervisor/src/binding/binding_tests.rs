@@ -161,6 +161,23 @@ fn the_first_plan_is_an_update_and_later_ones_change_its_status_under_the_same_i
 }
 
 #[test]
+fn other_steps_than_the_client_knows_make_a_plan_again() {
+    use StepStatus::{InProgress, Pending};
+    let wire = bind([
+        plan(&[("Jira", "Search", InProgress)], PlanCause::Todos),
+        plan(&[("Jira", "Search", InProgress), ("Github", "List", Pending)], PlanCause::Todos),
+    ]);
+    assert_eq!(
+        lines(&wire),
+        [
+            "execution_plan_update|Execution plan||false|false",
+            "execution_plan_update|Execution plan progress update||false|false",
+        ]
+    );
+    assert_eq!(artifact(&wire[0]).artifact.artifact_id, artifact(&wire[1]).artifact.artifact_id);
+}
+
+#[test]
 fn notifications_belong_to_the_agents_own_step_else_to_the_current_one() {
     use StepStatus::{InProgress, Pending};
     let list = [("Jira", "Search", InProgress), ("Github", "List", Pending)];

@@ -14,18 +14,21 @@ pub(super) struct PlanView {
 }
 
 impl PlanView {
-    /// The plan changed: the first time a plan of its own, later changes of its status, under the same id.
+    /// The plan changed. A status update can neither add nor remove steps (rule 1), so other steps than those
+    /// that the client knows make it a plan again; all under the same id.
     pub(super) fn told(&mut self, wire: &mut Wire, steps: &[PlanStep], cause: PlanCause) -> Event {
-        self.steps = steps.to_vec();
         let first = self.artifact.is_none();
+        let same = |(old, new): (&PlanStep, &PlanStep)| old.step_id == new.step_id;
+        let known = !first && self.steps.len() == steps.len() && self.steps.iter().zip(steps).all(same);
+        self.steps = steps.to_vec();
         let id = self.artifact.get_or_insert_with(|| wire.id()).clone();
         wire.artifact(Chunk {
             id,
-            name: if first { "execution_plan_update" } else { "execution_plan_status_update" },
+            name: if known { "execution_plan_status_update" } else { "execution_plan_update" },
             description: description(cause, first),
             part: Part::data(json!({ "steps": steps })),
             metadata: Metadata::new(),
-            append: !first && cause == PlanCause::Closing,
+            append: known && cause == PlanCause::Closing,
             last: false,
         })
     }

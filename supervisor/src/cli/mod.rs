@@ -52,7 +52,9 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
         match args.command {
             Command::Serve(serve) => serve::run(serve).await,
             Command::Chat(chat) => chat::run(chat).await,
-            Command::Card(_) | Command::Agents(_) | Command::Check(_) | Command::JqEval => Ok(ExitCode::SUCCESS),
+            Command::Card(_) | Command::Agents(_) | Command::Check(_) | Command::JqEval => {
+                Ok(ExitCode::SUCCESS)
+            }
         }
     });
     // A thread that reads a terminal cannot be ended; it must not hold the program back.

@@ -5,7 +5,8 @@
 //! What is on offer is published as a [`ToolsView`]; a call never fails at the caller: whatever goes wrong is told to
 //! the model in words.
 //!
-//! Pure: [`spec`] and its templates, [`backoff`], [`catalog`], [`glob`], [`output`]. Edge: [`process`], [`session`], [`server`].
+//! Decisions are pure functions (templates, names, back-off, results in words); what touches processes and sockets is thin
+//! (`process`, `session`, `server`).
 //!
 //! # What becomes of the children
 //!
@@ -22,6 +23,7 @@ mod error;
 mod glob;
 mod handshake;
 mod lines;
+mod list;
 mod output;
 mod patient;
 mod process;
@@ -38,4 +40,5 @@ pub use catalog::{ServerPhase, ServerStatus, ToolsView};
 pub use error::SpecError;
 pub use glob::Glob;
 pub use spec::{ServerSpec, Transport};
+pub use template::TemplateError;
 pub use toolbox::Toolbox;

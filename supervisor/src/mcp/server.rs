@@ -11,7 +11,8 @@ use tokio_util::sync::CancellationToken;
 use super::backoff;
 use super::catalog::{self, ServerPhase, ServerState, ToolsView};
 use super::error::StartError;
-use super::session::{Opening, Session, Target, list_tools};
+use super::list::list_tools;
+use super::session::{Opening, Session, Target};
 use super::spec::{ServerSpec, Transport};
 
 /// How often a server at a URL is asked for its tools again: nothing else would tell that it is gone.

@@ -6,13 +6,11 @@ use std::time::Duration;
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::ClientHandler;
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, ClientRequest, ErrorCode, Implementation, ListToolsRequest,
-    PaginatedRequestParams, ProtocolVersion, ServerResult, SubscriptionFilter, Tool,
+    ClientCapabilities, ClientConfig, Implementation, ProtocolVersion, SubscriptionFilter, Tool,
 };
 use rmcp::service::ClientLifecycleMode;
 use rmcp::service::{
-    ClientInitializeError, NotificationContext, Peer, PeerRequestOptions, RoleClient, ServiceError,
-    serve_client_with_lifecycle_and_ct,
+    ClientInitializeError, NotificationContext, Peer, RoleClient, serve_client_with_lifecycle_and_ct,
 };
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
@@ -24,19 +22,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::error::{ListError, StartError};
 use super::handshake;
+use super::list::list_tools;
 use super::patient::Patient;
 use super::process::{Pipes, Program, ServerProcess};
 use super::spec::{self, Resolved};
 
-/// The most pages of a list of tools.
-const MAX_PAGES: usize = 64;
 /// How long closing the connection may take, before the child is stopped regardless.
 const CLOSE_GRACE: Duration = Duration::from_secs(1);
 /// How long a child whose connection closed has to show its exit status.
 const EXIT_STATUS_GRACE: Duration = Duration::from_millis(500);
-/// The most characters of a server's refusal to list its tools that go into a message.
-const REASON_CHARS: usize = 400;
-
 /// How to begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Opening {
@@ -118,13 +112,8 @@ impl Session {
                 let program = Program { server: &target.name, command, args, env, cwd: cwd.as_deref() };
                 let (mut process, Pipes { reader, writer }) =
                     ServerProcess::spawn(program, &target.resolved.logs)?;
-                match within(
-                    target,
-                    shutdown,
-                    converse(AsyncRwTransport::new_client(reader, writer), opening, changed),
-                )
-                .await
-                {
+                let transport = Patient::new(AsyncRwTransport::new_client(reader, writer));
+                match within(target, shutdown, converse(transport, opening, changed)).await {
                     Ok((peer, tools, connection)) => {
                         Ok(Self { peer, tools, connection, process: Some(process) })
                     }
@@ -263,9 +252,7 @@ impl Opening {
     pub(super) const fn after_failure(self, error: &StartError) -> Self {
         match (error, self) {
             // It may have died of the first question, or of something else.
-            (StartError::Ended { .. } | StartError::Handshake { .. }, Self::Probe) => {
-                Self::Initialize
-            }
+            (StartError::Ended { .. } | StartError::Handshake { .. }, Self::Probe) => Self::Initialize,
             (StartError::Handshake { .. }, Self::Initialize) => Self::Discover,
             (StartError::Ended { .. } | StartError::Handshake { .. }, _) => Self::Probe,
             _ => self,
@@ -283,54 +270,6 @@ impl Opening {
             Self::Discover => ClientLifecycleMode::Discover { preferred_versions },
         }
     }
-}
-
-/// All tools of the server, page by page. Asks the server itself: the library's cache would hide that it is gone.
-pub(super) async fn list_tools(
-    peer: &Peer<RoleClient>,
-    limit: Option<Duration>,
-) -> Result<Vec<Tool>, ListError> {
-    let mut tools = Vec::new();
-    let mut cursor: Option<String> = None;
-    for _ in 0..MAX_PAGES {
-        let (page, next) = match list_page(peer, cursor.clone(), limit).await {
-            Ok(page) => page,
-            Err(error) if lacks_tools(peer, &error) => return Ok(tools),
-            Err(ServiceError::TransportClosed) => return Err(ListError::Lost),
-            Err(error) => {
-                return Err(ListError::Refused(error.to_string().chars().take(REASON_CHARS).collect()));
-            }
-        };
-        tools.extend(page);
-        if next.is_none() {
-            return Ok(tools);
-        }
-        if next == cursor {
-            break;
-        }
-        cursor = next;
-    }
-    Err(ListError::Endless(MAX_PAGES))
-}
-
-async fn list_page(
-    peer: &Peer<RoleClient>,
-    cursor: Option<String>,
-    limit: Option<Duration>,
-) -> Result<(Vec<Tool>, Option<String>), ServiceError> {
-    let request = ListToolsRequest::with_param(PaginatedRequestParams::default().with_cursor(cursor));
-    let options = limit.map(PeerRequestOptions::with_timeout).unwrap_or_default();
-    let handle = peer.send_cancellable_request(ClientRequest::ListToolsRequest(request), options).await?;
-    match handle.await_response().await? {
-        ServerResult::ListToolsResult(page) => Ok((page.tools, page.next_cursor)),
-        _ => Err(ServiceError::UnexpectedResponse),
-    }
-}
-
-/// A server that never said it had tools need not answer the question for them.
-fn lacks_tools(peer: &Peer<RoleClient>, error: &ServiceError) -> bool {
-    let refused = matches!(error, ServiceError::McpError(error) if error.code == ErrorCode::METHOD_NOT_FOUND);
-    refused && peer.peer_info().is_some_and(|info| info.capabilities.tools.is_none())
 }
 
 /// Asks to be told of changed lists. Servers of the old era tell unasked; those of the new one only a subscriber.

@@ -3,11 +3,12 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStrea
 
 use super::{Opening, converse};
 use crate::mcp::error::StartError;
+use crate::mcp::patient::Patient;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::sync::mpsc;
 
-/// A server that is asleep until it has been asked twice, and then answers in order.
-async fn sleepy(stream: DuplexStream, first_answer: Value) {
+/// A server that is asleep until it has been asked twice, and then answers in order. Returns what it was told after that.
+async fn sleepy(stream: DuplexStream, answers: [Value; 2]) -> Vec<Value> {
     let (reader, mut writer) = split(stream);
     let mut lines = BufReader::new(reader).lines();
     let mut questions = Vec::new();
@@ -18,19 +19,19 @@ async fn sleepy(stream: DuplexStream, first_answer: Value) {
         (&questions[0]["method"], &questions[1]["method"]),
         (&json!("server/discover"), &json!("initialize"))
     );
-    let info = json!({"result": {
-        "protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "sleepy", "version": "1"},
-    }});
-    let tools = json!({"result": {"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}});
-    for (question, answer) in questions.iter().zip([first_answer, info]) {
+    for (question, answer) in questions.iter().zip(answers) {
         reply(&mut writer, question, answer).await;
     }
+    let tools = json!({"result": {"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}});
+    let mut told = Vec::new();
     while let Some(line) = lines.next_line().await.unwrap() {
-        let question: Value = serde_json::from_str(&line).unwrap();
-        if question["method"] == "tools/list" {
-            reply(&mut writer, &question, tools.clone()).await;
+        let message: Value = serde_json::from_str(&line).unwrap();
+        if message["method"] == "tools/list" {
+            reply(&mut writer, &message, tools.clone()).await;
         }
+        told.push(message);
     }
+    told
 }
 
 async fn reply(writer: &mut (impl tokio::io::AsyncWrite + Unpin), question: &Value, mut answer: Value) {
@@ -39,27 +40,45 @@ async fn reply(writer: &mut (impl tokio::io::AsyncWrite + Unpin), question: &Val
     writer.write_all(format!("{answer}\n").as_bytes()).await.unwrap();
 }
 
-/// On a paused clock, so that the ten seconds after which the old way is tried cost nothing.
+/// Begins with such a server. Returns the protocol version agreed on, and what the server was told then.
+async fn begin(answers: [Value; 2]) -> (String, Vec<Value>) {
+    let (ours, theirs) = tokio::io::duplex(4096);
+    let server = tokio::spawn(sleepy(theirs, answers));
+    let (reader, writer) = split(ours);
+    let (changed, _noted) = mpsc::channel(1);
+    let opened =
+        converse(Patient::new(AsyncRwTransport::new_client(reader, writer)), Opening::Probe, changed).await;
+    let (peer, tools, connection) = opened.unwrap();
+    assert_eq!(tools.len(), 1);
+    let version = peer.peer_info().unwrap().protocol_version.to_string();
+    connection.stop.cancel();
+    drop(peer);
+    (version, server.await.unwrap())
+}
+
+fn refusal(code: i32) -> Value {
+    json!({"error": {"code": code, "message": "not like this"}})
+}
+
+/// On a paused clock, as the next: the ten seconds after which the old way is tried cost nothing.
 #[tokio::test(start_paused = true)]
-async fn bears_a_server_that_answers_the_first_question_late() {
+async fn bears_a_late_refusal_of_the_first_question() {
+    let info = json!({"result": {
+        "protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "sleepy", "version": "1"},
+    }});
+    let (version, told) = begin([refusal(-32601), info]).await;
+    assert_eq!((version.as_str(), &told[0]["method"]), ("2025-11-25", &json!("notifications/initialized")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn goes_by_a_late_answer_to_the_first_question() {
     let discovered = json!({"result": {
         "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
         "serverInfo": {"name": "sleepy", "version": "1"}, "ttlMs": 0, "cacheScope": "private",
     }});
-    let refused = json!({"error": {"code": -32601, "message": "no such method"}});
-    for first_answer in [discovered, refused] {
-        let (ours, theirs) = tokio::io::duplex(4096);
-        let server = tokio::spawn(sleepy(theirs, first_answer));
-        let (reader, writer) = split(ours);
-        let (changed, _noted) = mpsc::channel(1);
-        let opened = converse(AsyncRwTransport::new_client(reader, writer), Opening::Probe, changed).await;
-        let (peer, tools, connection) = opened.unwrap();
-        assert_eq!(peer.peer_info().unwrap().protocol_version.to_string(), "2025-11-25");
-        assert_eq!(tools.len(), 1);
-        connection.stop.cancel();
-        drop(peer);
-        server.await.unwrap();
-    }
+    let (version, told) = begin([discovered, refusal(-32022)]).await;
+    assert_eq!((version.as_str(), &told[0]["method"]), ("2026-07-28", &json!("tools/list")));
+    assert_eq!(told[0]["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
 }
 
 #[test]

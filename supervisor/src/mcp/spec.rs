@@ -75,6 +75,11 @@ impl ServerSpec {
         }
     }
 
+    /// Whether every template can be filled in from this environment. Starts nothing.
+    pub fn check(&self, env: &BTreeMap<String, String>) -> Result<(), SpecError> {
+        self.transport.resolve(env).map(drop)
+    }
+
     /// Whether a tool of this name is on offer.
     pub fn offers(&self, tool: &str) -> bool {
         let covered = |globs: &[Glob]| globs.iter().any(|glob| glob.matches(tool));

@@ -6,7 +6,7 @@ use caipe_engine::{
     AgentName, CallId, DelegateUpdate, DelegationOutcome, Effect, Input, ModelDelta, ModelFailure, Resume,
     RunState, ToolOutput,
 };
-use caipe_model::{ChatRequest, ModelError, ModelErrorKind, ModelEvent};
+use caipe_model::{ChatRequest, ModelError, ModelErrorKind, ModelEvent, ModelStream};
 use futures::StreamExt;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
@@ -35,7 +35,7 @@ impl Performer {
         let stream = model.stream(request, self.scope.child_token());
         let sender = self.sender.clone();
         let span = tracing::debug_span!("model", agent = %self.agent.name, turn, model = model.name());
-        tokio::spawn(pump_model(turn, stream, sender).instrument(span));
+        tokio::spawn(pump_model(turn, stream, sender, self.agent.streaming).instrument(span));
     }
 
     fn call_tool(&mut self, call: CallId, tool: String, arguments: Value) {
@@ -91,9 +91,12 @@ impl Performer {
 }
 
 /// Hands a model turn to the driver, piece by piece.
-async fn pump_model(turn: u32, mut stream: caipe_model::ModelStream, sender: mpsc::Sender<Input>) {
+async fn pump_model(turn: u32, mut stream: ModelStream, sender: mpsc::Sender<Input>, live: bool) {
     while let Some(item) = stream.next().await {
         let Some(input) = model_input(turn, item) else { continue };
+        if !live && matches!(input, Input::ModelDelta { .. }) {
+            continue;
+        }
         let last = matches!(input, Input::ModelFinished { .. } | Input::ModelFailed { .. });
         if sender.send(input).await.is_err() || last {
             return;

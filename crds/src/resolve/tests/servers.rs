@@ -36,6 +36,21 @@ fn tool_servers_of_the_catalogue_follow_the_mode() {
 }
 
 #[test]
+fn the_catalogues_allow_list_goes_with_its_servers() {
+    let built_in = crate::catalogue::find("gitlab").unwrap().tools.clone();
+    let cases = [
+        ("agents: [{ name: gitlab }]", built_in),
+        ("agents: [{ name: gitlab, tools: ['get_*'] }]", vec!["get_*".to_owned()]),
+        ("agents: [{ name: gitlab, mcp: [{ name: own, stdio: { command: serve } }] }]", vec![]),
+        ("agents: [{ name: jira }]", vec![]),
+    ];
+    for (spec, expected) in cases {
+        let spec = resolve(&resource(spec), &BTreeMap::new()).unwrap().spec;
+        assert_eq!(spec.agents[0].tools, expected);
+    }
+}
+
+#[test]
 fn an_agent_of_ones_own_with_every_form_of_tool_server() {
     let own = resource(
         "agents:

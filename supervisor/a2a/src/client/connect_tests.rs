@@ -17,15 +17,31 @@ fn the_first_json_rpc_interface_of_the_newest_version_is_chosen() {
     let options = ClientOptions::default();
     for (interfaces, base, expected) in [
         (&[("http://a/", "JSONRPC", "1.0")][..], "http://a/", Some(("http://a/", V1_0))),
-        (&[("http://a/3", "JSONRPC", "0.3"), ("http://a/1", "JSONRPC", "1.0")], "http://a/", Some(("http://a/1", V1_0))),
-        (&[("http://a/1", "JSONRPC", "1.0"), ("http://a/2", "JSONRPC", "1.1")], "http://a/", Some(("http://a/1", V1_0))),
-        (&[("http://a/g", "GRPC", "1.0"), ("http://a/3", "jsonrpc", "0.3.0")], "http://a/", Some(("http://a/3", V0_3))),
+        (
+            &[("http://a/3", "JSONRPC", "0.3"), ("http://a/1", "JSONRPC", "1.0")],
+            "http://a/",
+            Some(("http://a/1", V1_0)),
+        ),
+        (
+            &[("http://a/1", "JSONRPC", "1.0"), ("http://a/2", "JSONRPC", "1.1")],
+            "http://a/",
+            Some(("http://a/1", V1_0)),
+        ),
+        (
+            &[("http://a/g", "GRPC", "1.0"), ("http://a/3", "jsonrpc", "0.3.0")],
+            "http://a/",
+            Some(("http://a/3", V0_3)),
+        ),
         (&[("http://a/x", "JSONRPC", "2.0")], "http://a/", None),
         (&[("http://a/x", "JSONRPC", "")], "http://a/", None),
         (&[("http://a/x", "HTTP+JSON", "1.0")], "http://a/", None),
         (&[], "http://a/", None),
         // Another origin than the one asked for gives way to it; the same one may name a path.
-        (&[("http://0.0.0.0:8000/", "JSONRPC", "0.3")], "http://a:8000/sub", Some(("http://a:8000/sub", V0_3))),
+        (
+            &[("http://0.0.0.0:8000/", "JSONRPC", "0.3")],
+            "http://a:8000/sub",
+            Some(("http://a:8000/sub", V0_3)),
+        ),
         (&[("https://a/", "JSONRPC", "1.0")], "http://a/", Some(("http://a/", V1_0))),
         (&[("/rpc", "JSONRPC", "1.0")], "http://a/sub", Some(("http://a/rpc", V1_0))),
         (&[("http://[broken", "JSONRPC", "1.0")], "http://a/", Some(("http://a/", V1_0))),

@@ -154,9 +154,10 @@ fn chain(error: &(dyn StdError + 'static)) -> String {
     causes.last().map_or_else(|| error.to_string(), ToString::to_string)
 }
 
+/// An I/O error does not count what it wraps among its causes.
 fn is_tls(error: &(dyn StdError + 'static)) -> bool {
-    std::iter::successors(Some(error), |cause| (*cause).source()).any(|cause| {
-        let inner = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-        cause.is::<rustls::Error>() || inner.is_some_and(<dyn StdError + Send + Sync>::is::<rustls::Error>)
-    })
+    let wrapped = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+    error.is::<rustls::Error>()
+        || wrapped.is_some_and(|wrapped| is_tls(wrapped))
+        || error.source().is_some_and(is_tls)
 }

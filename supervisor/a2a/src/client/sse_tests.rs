@@ -21,10 +21,16 @@ const STREAM: &str = concat!(
 
 #[test]
 fn any_cut_of_the_bytes_gives_the_same_events() {
-    let whole: Vec<_> = read_all(STREAM.as_bytes(), usize::MAX, ProtocolVersion::V0_3).into_iter().map(Result::unwrap).collect();
+    let whole: Vec<_> = read_all(STREAM.as_bytes(), usize::MAX, ProtocolVersion::V0_3)
+        .into_iter()
+        .map(Result::unwrap)
+        .collect();
     assert_eq!(whole.iter().map(|event| event.seq).collect::<Vec<_>>(), [Some(1), Some(2), None]);
     for size in 1..80 {
-        let cut: Vec<_> = read_all(STREAM.as_bytes(), size, ProtocolVersion::V0_3).into_iter().map(Result::unwrap).collect();
+        let cut: Vec<_> = read_all(STREAM.as_bytes(), size, ProtocolVersion::V0_3)
+            .into_iter()
+            .map(Result::unwrap)
+            .collect();
         assert_eq!(cut, whole, "chunks of {size}");
     }
 }

@@ -1,13 +1,14 @@
 //! One piece of content.
 
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use super::Metadata;
 
 /// One piece of content of a message or an artifact.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "WirePart", into = "WirePart")]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(try_from = "WirePart")]
 pub struct Part {
     /// The content.
     pub content: Content,
@@ -76,24 +77,18 @@ impl From<Content> for Part {
     }
 }
 
-/// The JSON form: `oneof` members side by side.
-#[derive(Serialize, Deserialize)]
+/// The JSON form, read: `oneof` members side by side.
+#[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct WirePart {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     text: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     raw: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     url: Option<String>,
     // A `null` here is data, not absence.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present")]
     data: Option<Value>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     filename: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     media_type: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     metadata: Option<Metadata>,
 }
 
@@ -122,17 +117,26 @@ impl TryFrom<WirePart> for Part {
     }
 }
 
-impl From<Part> for WirePart {
-    fn from(part: Part) -> Self {
-        let Part { content, filename, media_type, metadata } = part;
-        let mut wire = Self { text: None, raw: None, url: None, data: None, filename, media_type, metadata };
-        match content {
-            Content::Text(text) => wire.text = Some(text),
-            Content::Raw(raw) => wire.raw = Some(raw),
-            Content::Url(url) => wire.url = Some(url),
-            Content::Data(data) => wire.data = Some(data),
+/// By hand, for a copy of every streamed text would cost more than writing it.
+impl Serialize for Part {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut part = serializer.serialize_struct("Part", 4)?;
+        match &self.content {
+            Content::Text(text) => part.serialize_field("text", text)?,
+            Content::Raw(raw) => part.serialize_field("raw", raw)?,
+            Content::Url(url) => part.serialize_field("url", url)?,
+            Content::Data(data) => part.serialize_field("data", data)?,
             Content::Unknown => {}
         }
-        wire
+        if let Some(filename) = &self.filename {
+            part.serialize_field("filename", filename)?;
+        }
+        if let Some(media_type) = &self.media_type {
+            part.serialize_field("mediaType", media_type)?;
+        }
+        if let Some(metadata) = &self.metadata {
+            part.serialize_field("metadata", metadata)?;
+        }
+        part.end()
     }
 }

@@ -241,3 +241,7 @@ fn encode(event: &Event, version: ProtocolVersion) -> Result<Vec<u8>, serde_json
         ProtocolVersion::V1_0 => serde_json::to_vec(event),
     }
 }
+
+#[cfg(test)]
+#[path = "log_tests.rs"]
+mod tests;

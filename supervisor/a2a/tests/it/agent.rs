@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use caipe_a2a::A2aError;
 use caipe_a2a::card::CardBuilder;
 use caipe_a2a::model::{
     AgentCard, AgentSkill, Artifact, ListTasksRequest, ListTasksResponse, Message, Part, SendMessageRequest,
     Task, TaskArtifactUpdateEvent, TaskState, TaskStatus, TaskStatusUpdateEvent,
 };
 use caipe_a2a::server::{Agent, CallContext, ServerOptions, Subscription, TaskLog, router};
-use caipe_a2a::A2aError;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 

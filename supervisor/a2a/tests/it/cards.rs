@@ -126,7 +126,10 @@ fn a_card_of_0_3_is_read() {
         protocol_version: "0.3".to_owned(),
         tenant: None,
     };
-    assert_eq!(card.supported_interfaces, [interface("http://old/", "JSONRPC"), interface("http://old/v1", "HTTP+JSON")]);
+    assert_eq!(
+        card.supported_interfaces,
+        [interface("http://old/", "JSONRPC"), interface("http://old/v1", "HTTP+JSON")]
+    );
     let capabilities = AgentCapabilities { streaming: true, extended_agent_card: true, ..Default::default() };
     assert_eq!(card.capabilities, capabilities);
     assert!(card.security_schemes.is_empty(), "an unknown scheme does not make the card unreadable");

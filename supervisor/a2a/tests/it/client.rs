@@ -89,15 +89,20 @@ async fn a_stream_that_is_dropped_hangs_up_and_the_task_goes_on() {
 }
 
 /// A peer that serves a card and answers every call with `answer`.
-async fn peer(card: serde_json::Value, answer: impl Fn(HeaderMap) -> (StatusCode, &'static str, Body) + Clone + Send + Sync + 'static) -> String {
+async fn peer(
+    card: serde_json::Value,
+    answer: impl Fn(HeaderMap) -> (StatusCode, &'static str, Body) + Clone + Send + Sync + 'static,
+) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let app = Router::new()
-        .route("/.well-known/agent.json", get(move || async move { card.to_string() }))
-        .route("/", post(move |headers: HeaderMap| {
-            let (status, content_type, body) = answer(headers);
-            async move { (status, [("content-type", content_type)], body) }
-        }));
+    let app =
+        Router::new().route("/.well-known/agent.json", get(move || async move { card.to_string() })).route(
+            "/",
+            post(move |headers: HeaderMap| {
+                let (status, content_type, body) = answer(headers);
+                async move { (status, [("content-type", content_type)], body) }
+            }),
+        );
     tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
     url
 }
@@ -178,14 +183,27 @@ async fn each_way_not_to_answer_has_its_name() {
     let cases: [(Answer, &str, &str); 6] = [
         ((StatusCode::BAD_GATEWAY, "text/html", "<h1>upstream is\ngone"), "status", "502"),
         ((StatusCode::UNAUTHORIZED, "text/plain", "who are you"), "status", "who are you"),
-        ((StatusCode::PAYLOAD_TOO_LARGE, "application/json", r#"{"error":{"code":-32600,"message":"big"}}"#), "remote", "big (-32600)"),
+        (
+            (
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "application/json",
+                r#"{"error":{"code":-32600,"message":"big"}}"#,
+            ),
+            "remote",
+            "big (-32600)",
+        ),
         ((StatusCode::OK, "application/json", "not json"), "protocol", "not json"),
         ((StatusCode::OK, "application/json", r#"{"jsonrpc":"2.0","id":1}"#), "protocol", "without result"),
-        ((StatusCode::OK, "application/json", r#"{"result":{"kind":"task","status":{}}}"#), "protocol", "id"),
+        (
+            (StatusCode::OK, "application/json", r#"{"result":{"kind":"task","status":{}}}"#),
+            "protocol",
+            "state",
+        ),
     ];
     for ((status, content_type, body), category, says) in cases {
         let url = peer(old_card(), move |_| (status, content_type, Body::from(body))).await;
-        let client = A2aClient::connect(&url, reqwest::Client::new(), ClientOptions::default()).await.unwrap();
+        let client =
+            A2aClient::connect(&url, reqwest::Client::new(), ClientOptions::default()).await.unwrap();
         let sent = client.send(ask("x")).await.unwrap_err();
         let streamed = client.stream(ask("x")).await.err().unwrap();
         for error in [sent, streamed] {
@@ -201,7 +219,9 @@ async fn a_stream_answered_with_plain_json_is_one_event() {
     let url = peer(old_card(), move |_| (StatusCode::OK, "application/json", Body::from(body))).await;
     let client = A2aClient::connect(&url, reqwest::Client::new(), ClientOptions::default()).await.unwrap();
     let events = all(client.stream(ask("x")).await.unwrap()).await;
-    assert!(matches!(&events[..], [StreamEvent { event: Event::Message(message), .. }] if message.text() == "hi"));
+    assert!(
+        matches!(&events[..], [StreamEvent { event: Event::Message(message), .. }] if message.text() == "hi")
+    );
     let Reply::Message(message) = client.send(ask("x")).await.unwrap() else { panic!() };
     assert_eq!(message.text(), "hi");
 }
@@ -226,7 +246,8 @@ async fn an_agent_that_is_not_there_is_a_failed_connection() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
-    let connect = |url: String| A2aClient::connect(url.leak(), reqwest::Client::new(), ClientOptions::default());
+    let connect =
+        |url: String| A2aClient::connect(url.leak(), reqwest::Client::new(), ClientOptions::default());
     let error = connect(format!("http://user:hidden@{address}/")).await.unwrap_err();
     assert_eq!(error.category(), "connect", "{error:?}");
     assert!(error.to_string().contains(&address.to_string()), "{error}");

@@ -138,7 +138,9 @@ fn a_wrong_kind_is_never_taken() {
     let unknown = r#"{"kind": "surprise", "id": "x"}"#;
     assert!(serde_json::from_str::<v03::Event>(unknown).unwrap_err().to_string().contains("surprise"));
     // A part whose kind and content differ says nothing; the server refuses it.
-    for part in [json!({"kind": "text", "data": {}}), json!({"kind": "video"}), json!({"text": "", "data": {}})] {
+    for part in
+        [json!({"kind": "text", "data": {}}), json!({"kind": "video"}), json!({"text": "", "data": {}})]
+    {
         let part: v03::Part = serde_json::from_value(part).unwrap();
         assert_eq!(Part::from(part).content, Content::Unknown);
     }
@@ -179,7 +181,8 @@ fn data_that_is_no_object_survives_0_3() {
 #[test]
 fn blocking_and_return_immediately_are_opposites() {
     for (blocking, at_once) in [(json!(null), false), (json!(true), false), (json!(false), true)] {
-        let params = json!({"message": {"role": "user", "parts": []}, "configuration": {"blocking": blocking}});
+        let params =
+            json!({"message": {"role": "user", "parts": []}, "configuration": {"blocking": blocking}});
         let request = SendMessageRequest::from(serde_json::from_value::<v03::SendParams>(params).unwrap());
         assert_eq!(request.returns_immediately(), at_once, "{blocking}");
         assert_eq!(v03::SendParams::from(request).configuration.unwrap().blocking, Some(!at_once));

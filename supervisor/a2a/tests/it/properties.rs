@@ -49,7 +49,8 @@ fn part() -> impl Strategy<Value = Part> {
     });
     let data =
         object().prop_map(|data| Part { kind: Some(PartKind::Data), data: Some(data), ..Part::default() });
-    (prop_oneof![text, file, data], option::of(object())).prop_map(|(part, metadata)| Part { metadata, ..part })
+    (prop_oneof![text, file, data], option::of(object()))
+        .prop_map(|(part, metadata)| Part { metadata, ..part })
 }
 
 fn message() -> impl Strategy<Value = Message> {
@@ -63,19 +64,21 @@ fn message() -> impl Strategy<Value = Message> {
         vec("[a-z:/]{0,8}", 0..3),
         option::of(object()),
     )
-        .prop_map(|(user, parts, message_id, task_id, context_id, reference_task_ids, extensions, metadata)| {
-            Message {
-                kind: Some(v03::MessageTag::Tag),
-                role: if user { Role::User } else { Role::Agent },
-                parts,
-                message_id,
-                task_id,
-                context_id,
-                reference_task_ids,
-                extensions,
-                metadata,
-            }
-        })
+        .prop_map(
+            |(user, parts, message_id, task_id, context_id, reference_task_ids, extensions, metadata)| {
+                Message {
+                    kind: Some(v03::MessageTag::Tag),
+                    role: if user { Role::User } else { Role::Agent },
+                    parts,
+                    message_id,
+                    task_id,
+                    context_id,
+                    reference_task_ids,
+                    extensions,
+                    metadata,
+                }
+            },
+        )
 }
 
 fn state() -> impl Strategy<Value = TaskState> {
@@ -83,7 +86,15 @@ fn state() -> impl Strategy<Value = TaskState> {
         AuthRequired, Canceled, Completed, Failed, InputRequired, Rejected, Submitted, Unknown, Working,
     };
     prop::sample::select(vec![
-        AuthRequired, Canceled, Completed, Failed, InputRequired, Rejected, Submitted, Unknown, Working,
+        AuthRequired,
+        Canceled,
+        Completed,
+        Failed,
+        InputRequired,
+        Rejected,
+        Submitted,
+        Unknown,
+        Working,
     ])
 }
 
@@ -98,7 +109,13 @@ fn status() -> impl Strategy<Value = TaskStatus> {
 }
 
 fn artifact() -> impl Strategy<Value = Artifact> {
-    ("[a-z0-9]{1,4}", option::of("[a-z_]{0,8}"), option::of(".{0,8}"), vec(part(), 0..3), option::of(object()))
+    (
+        "[a-z0-9]{1,4}",
+        option::of("[a-z_]{0,8}"),
+        option::of(".{0,8}"),
+        vec(part(), 0..3),
+        option::of(object()),
+    )
         .prop_map(|(artifact_id, name, description, parts, metadata)| Artifact {
             artifact_id,
             name,

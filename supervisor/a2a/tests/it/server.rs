@@ -69,7 +69,8 @@ impl Dialect {
 async fn a_blocking_call_returns_the_finished_task() {
     let server = start().await;
     for dialect in [OLD, NEW] {
-        let answer = dialect.call(&server, dialect.send, json!({"message": dialect.message("count 3")})).await;
+        let answer =
+            dialect.call(&server, dialect.send, json!({"message": dialect.message("count 3")})).await;
         let task = dialect.task(&answer);
         assert_eq!(task["status"]["state"], dialect.completed, "{answer}");
         assert_eq!(task["artifacts"][0]["parts"][0]["text"], "0 1 2 ");
@@ -115,7 +116,8 @@ async fn who_does_not_wait_gets_the_task_at_once_and_can_cancel_it() {
 async fn a_finished_task_cannot_be_canceled_or_continued() {
     let server = start().await;
     for dialect in [OLD, NEW] {
-        let answer = dialect.call(&server, dialect.send, json!({"message": dialect.message("count 0")})).await;
+        let answer =
+            dialect.call(&server, dialect.send, json!({"message": dialect.message("count 0")})).await;
         let id = dialect.task(&answer)["id"].clone();
         let answer = dialect.call(&server, dialect.cancel, json!({"id": id})).await;
         assert_eq!(answer["error"]["code"], -32002, "{answer}");

@@ -73,7 +73,8 @@ async fn the_seeds_request_streams_the_task_its_chunks_and_one_final_status() {
 async fn the_same_stream_in_1_0() {
     let server = start().await;
     let message = json!({"role": "ROLE_USER", "messageId": "m", "parts": [{"text": "count 1"}]});
-    let body = json!({"jsonrpc": "2.0", "id": 9, "method": "SendStreamingMessage", "params": {"message": message}});
+    let body =
+        json!({"jsonrpc": "2.0", "id": 9, "method": "SendStreamingMessage", "params": {"message": message}});
     let text = open(&server, Some("1.0"), &body, None).await.text().await.unwrap();
     let results: Vec<_> = events(&text).into_iter().map(|(_, answer)| answer["result"].clone()).collect();
     assert_eq!(results[0]["task"]["status"]["state"], "TASK_STATE_SUBMITTED");
@@ -87,12 +88,16 @@ async fn a_stream_ends_where_the_task_waits_and_goes_on_with_the_task() {
     let server = start().await;
     let text = open(&server, None, &seed_request("ask"), None).await.text().await.unwrap();
     let (_, last) = events(&text).pop().unwrap();
-    assert_eq!((&last["result"]["status"]["state"], &last["result"]["final"]), (&json!("input-required"), &json!(true)));
+    assert_eq!(
+        (&last["result"]["status"]["state"], &last["result"]["final"]),
+        (&json!("input-required"), &json!(true))
+    );
     let mut body = seed_request("this one");
     body["params"]["message"]["taskId"] = json!("t1");
     let text = open(&server, None, &body, None).await.text().await.unwrap();
     let events = events(&text);
-    let kinds: Vec<_> = events.iter().map(|(id, answer)| (id.unwrap(), answer["result"]["kind"].as_str().unwrap())).collect();
+    let kinds: Vec<_> =
+        events.iter().map(|(id, answer)| (id.unwrap(), answer["result"]["kind"].as_str().unwrap())).collect();
     assert_eq!(kinds, [(2, "task"), (3, "status-update"), (4, "status-update")], "{text}");
     assert_eq!(events[0].1["result"]["status"]["state"], "input-required");
     assert_eq!(events[2].1["result"]["status"]["state"], "completed");
@@ -114,10 +119,14 @@ async fn who_was_cut_off_goes_on_without_gap_or_repeat() {
         assert_eq!(got[0].1["result"]["kind"], "task");
         assert_eq!(got[0].0, Some(after), "the task is as it was where the client goes on");
         let chunks = after.saturating_sub(1).min(40);
-        let seen: String = (0..chunks).map(|index| format!("{index} ")).collect();
+        let seen = (0..chunks).map(|index| format!("{index} ")).collect::<Vec<_>>().concat();
         let held = &got[0].1["result"]["artifacts"][0]["parts"][0]["text"];
         assert_eq!(held.as_str().unwrap_or_default(), seen, "after {after}");
-        let rest: Vec<_> = whole.iter().filter(|(id, _)| id.unwrap() > after).map(|(id, answer)| (id, &answer["result"])).collect();
+        let rest: Vec<_> = whole
+            .iter()
+            .filter(|(id, _)| id.unwrap() > after)
+            .map(|(id, answer)| (id, &answer["result"]))
+            .collect();
         let got: Vec<_> = got[1..].iter().map(|(id, answer)| (id, &answer["result"])).collect();
         assert_eq!(got, rest, "after {after}");
     }
@@ -185,8 +194,14 @@ async fn a_refused_stream_is_an_event_for_who_reads_events_and_plain_json_for_ot
     let response = open(&server, None, &resubscribe("nope"), None).await;
     assert_eq!(response.headers()["content-type"], "text/event-stream");
     let text = response.text().await.unwrap();
-    assert_eq!(events(&text), [(None, json!({"jsonrpc": "2.0", "id": 2,
-        "error": {"code": -32001, "message": "task not found: nope"}}))]);
+    assert_eq!(
+        events(&text),
+        [(
+            None,
+            json!({"jsonrpc": "2.0", "id": 2,
+        "error": {"code": -32001, "message": "task not found: nope"}})
+        )]
+    );
     let request = reqwest::Client::new().post(&server.url).header("content-type", "application/json");
     let response = request.body(resubscribe("nope").to_string()).send().await.unwrap();
     assert_eq!(response.headers()["content-type"], "application/json");

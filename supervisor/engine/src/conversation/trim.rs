@@ -131,3 +131,7 @@ fn groups(messages: &[Arc<Message>]) -> Vec<Range<usize>> {
     }
     groups
 }
+
+#[cfg(test)]
+#[path = "trim_tests.rs"]
+mod tests;

@@ -284,6 +284,11 @@ fn check(sim: &Sim, before: &Phase, input: &Input, effects: &[Effect]) {
     if *before == Phase::Idle && !matches!(input, Input::Message { .. }) {
         assert_eq!(effects, [], "nothing happens between runs");
     }
+    if *before == Phase::Waiting
+        && !matches!(input, Input::Message { .. } | Input::Decided { .. } | Input::Cancel)
+    {
+        assert_eq!(effects, [], "only a human ends the waiting");
+    }
     match &sim.state.phase {
         Phase::Idle => {
             assert_whole(&sim.state);
@@ -400,7 +405,7 @@ fn pieces<'a>(text: &'a str, cuts: &[Index]) -> Vec<&'a str> {
 }
 
 fn escaped(c: char) -> String {
-    c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect()
+    c.encode_utf16(&mut [0; 2]).iter().fold(String::new(), |text, unit| text + &format!("\\u{unit:04x}"))
 }
 
 /// The text of these roles since the last reset.

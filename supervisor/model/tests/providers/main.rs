@@ -5,3 +5,4 @@ mod aimock;
 mod defects;
 mod resilience;
 mod support;
+mod tools;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use caipe_fixtures::openai::ModelServer;
+use caipe_fixtures::openai::{Act, ModelServer};
 use caipe_model::{
     ChatModel, ChatRequest, Completion, Message, ModelError, ModelEvent, ModelSettings, Part, Role, Scope,
     ToolCall, ToolSpec, connect,
@@ -24,6 +24,11 @@ pub(crate) fn env(pairs: &[(&str, &str)]) -> Env {
 pub(crate) fn model(env: &Env) -> Arc<dyn ChatModel> {
     let settings = ModelSettings::from_env(env, Scope::Global).unwrap();
     connect(&settings, reqwest::Client::new()).unwrap()
+}
+
+/// A server that does this with every request.
+pub(crate) async fn server(act: Act) -> ModelServer {
+    ModelServer::start([act]).await.unwrap()
 }
 
 /// An OpenAI model at the server, without retries.
