@@ -122,6 +122,7 @@ impl Runs {
             return Err(RunError::Busy);
         }
         let id = Uuid::now_v7().to_string();
+        let fresh = message.context_id.is_none();
         let context = message.context_id.get_or_insert_with(|| Uuid::now_v7().to_string()).clone();
         message.task_id = Some(id.clone());
         let now = Timestamp::now();
@@ -140,7 +141,8 @@ impl Runs {
         self.store.commit(Commit { context, task: Some(record.clone()), ..Commit::default() }).await?;
         let log = Arc::new(TaskLog::new(binding::opening(&record, message)));
         let live = self.remember(&record.id, log.clone());
-        self.spawn(Journal::new(self.store.clone(), record, log.clone()), live.stop, Begin::Request(request));
+        let begin = if fresh { Begin::First(request) } else { Begin::Request(request) };
+        self.spawn(Journal::new(self.store.clone(), record, log.clone()), live.stop, begin);
         Ok(log)
     }
 
@@ -267,7 +269,11 @@ impl Runs {
             turn = self.conversations.turn(&context) => turn,
             () = stop.cancelled() => return journal.end(Outcome::Canceled).await,
         };
-        let state = match self.conversations.load(&context, &self.agent.name).await {
+        let state = match begin {
+            Begin::First(_) => Ok(RunState::new(self.agent.name.clone())),
+            _ => self.conversations.load(&context, &self.agent.name).await,
+        };
+        let state = match state {
             Ok(state) => state,
             Err(error) => return journal.fail(&error.to_string()).await,
         };
@@ -281,7 +287,7 @@ impl Runs {
 
     fn first_input(&self, state: &RunState, journal: &Journal, begin: Begin) -> (Input, RunInfo) {
         let (user, input) = match begin {
-            Begin::Request(request) => {
+            Begin::First(request) | Begin::Request(request) => {
                 let user = request.user.clone();
                 let waiting = state.phase == Phase::Waiting;
                 let input = match request.reply(waiting) {
@@ -347,6 +353,8 @@ async fn drained(log: &Arc<TaskLog>) {
 
 /// What a run begins with.
 enum Begin {
+    /// The first message of a conversation that nobody can have saved yet.
+    First(Request),
     Request(Request),
     Recover,
     Cancel,
