@@ -13,7 +13,7 @@ use futures::StreamExt;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::follow::{FollowError, Followed, follow};
+use super::follow::{Followed, follow};
 use super::interrupts::Interrupt;
 use super::lines::Typed;
 use super::*;
@@ -68,7 +68,7 @@ impl Talk {
             screen: Box::new(Plain::new(output.clone())),
             interrupts: Interrupts::from_queue(queue),
             lines: None,
-            paint: None,
+            aside: false,
             waiting: None,
             trace: None,
         };

@@ -26,8 +26,8 @@ pub(super) struct Session {
     pub(super) interrupts: Interrupts,
     /// Where the user types; `None` if nobody is there to ask.
     pub(super) lines: Option<Box<dyn Prompt>>,
-    /// For what is said beside the conversation, on standard error.
-    pub(super) paint: Option<Paint>,
+    /// Whether somebody reads what is said beside the conversation, on standard error.
+    pub(super) aside: bool,
     /// The task that waits for the next message, if the user did not answer its form.
     pub(super) waiting: Option<View>,
     /// The trace of the last answer.
@@ -113,7 +113,7 @@ impl Session {
                     println!("A new conversation.");
                 }
                 Command::Trace => {
-                    println!("{}", self.trace.as_deref().unwrap_or("No answer has a trace yet."))
+                    println!("{}", self.trace.as_deref().unwrap_or("No answer has a trace yet."));
                 }
                 Command::Unknown(command) => println!("There is no {command}; /help shows what there is."),
                 Command::Say(text) => self.answer(text).await?,
@@ -125,7 +125,7 @@ impl Session {
     async fn answer(&mut self, text: &str) -> io::Result<()> {
         match self.say(text).await {
             Ok(Left::Ended(End::InputRequired)) => {
-                self.note("The agent waits for an answer; the next message is one.")
+                self.note("The agent waits for an answer; the next message is one.");
             }
             Ok(Left::Ended(End::Failed(_))) => self.note_trace(),
             Ok(Left::Ended(End::Completed | End::Canceled)) => {}
@@ -146,9 +146,10 @@ impl Session {
 
     /// Something beside the conversation. It goes to standard error, so that a pipe holds the answer only.
     pub(super) fn note(&self, text: &str) {
-        match self.paint {
-            Some(paint) => eprintln!("{}", paint.dim(text)),
-            None => eprintln!("{text}"),
+        if self.aside {
+            eprintln!("{}", Paint::dim(text));
+        } else {
+            eprintln!("{text}");
         }
     }
 }

@@ -128,12 +128,11 @@ impl<W: Write> Screen for Plain<W> {
             Show::Plan { plan, changed } => self.plan(plan, changed),
             Show::Notice(Notice { depth, text, .. }) => self.line(*depth, text),
             Show::Text { voice, text, fresh } => self.text(*voice, text, *fresh),
-            // It becomes a line of its own once the agent has moved on.
-            Show::Doing(_) => Ok(()),
             Show::Form(form) => self.form(form),
             Show::End(End::Failed(reason)) => self.text(Voice::Answer, &format!("❌ Failed: {reason}"), true),
             Show::End(End::Canceled) => self.line(0, "Canceled."),
-            Show::End(End::Completed | End::InputRequired) => Ok(()),
+            // What an agent is doing becomes a line of its own once it has moved on.
+            Show::Doing(_) | Show::End(End::Completed | End::InputRequired) => Ok(()),
         }
     }
 
