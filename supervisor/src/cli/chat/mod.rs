@@ -33,7 +33,7 @@ use follow::FollowError;
 use interrupts::Interrupts;
 use lines::{Lines, Prompt, history_path};
 use render::{Json, Paint, Plain, Screen, Terminal};
-use session::Session;
+use session::{Session, UNCONFIRMED};
 use turn::{Left, TurnError};
 use view::{End, clean, one_line};
 
@@ -182,7 +182,7 @@ async fn once(session: &mut Session, args: &Chat, message: &str) -> ExitCode {
         Left::Ended(End::Failed(_)) => (FAILED, None),
         Left::Ended(End::InputRequired) => (INPUT_REQUIRED, answer_later(session)),
         Left::Ended(End::Canceled) => (CANCELED, None),
-        Left::Abandoned => (CANCELED, Some("left; nobody confirmed that the task was canceled".to_owned())),
+        Left::Unconfirmed | Left::Gone => (CANCELED, Some(UNCONFIRMED.to_owned())),
     };
     if let Some(note) = note.filter(|_| args.output == Output::Text) {
         session.note(&note);

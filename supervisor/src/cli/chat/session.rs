@@ -15,6 +15,9 @@ use super::render::{Paint, Screen};
 use super::turn::{Left, Turn, TurnError};
 use super::view::{End, Form, FormAnswer, View, one_line};
 
+/// What is said when a task may still be running.
+pub(super) const UNCONFIRMED: &str = "Nobody confirmed that the task was canceled.";
+
 /// A conversation with one agent.
 pub(super) struct Session {
     pub(super) client: A2aClient,
@@ -78,14 +81,16 @@ impl Session {
 
     /// Asks the user what the form asks; `None` if nobody is there or they do not want to answer now.
     async fn ask(&mut self, form: &Form) -> io::Result<Option<FormAnswer>> {
-        let Some(lines) = &mut self.lines else { return Ok(None) };
+        if self.lines.is_none() {
+            return Ok(None);
+        }
         let mut questionnaire = Questionnaire::new(form);
         let mut told = false;
         while let Some(question) = questionnaire.question() {
             if !told {
                 question.lines.iter().for_each(|line| println!("{line}"));
             }
-            let Typed::Line(line) = lines.read(question.prompt, false).await? else { return Ok(None) };
+            let Typed::Line(line) = self.read(question.prompt, false).await? else { return Ok(None) };
             let complaint = questionnaire.answer(&line).err();
             told = complaint.is_some();
             if let Some(complaint) = complaint {
@@ -95,11 +100,22 @@ impl Session {
         Ok(Some(questionnaire.finish()))
     }
 
+    /// The next line, unless the user leaves: then nothing is asked any more.
+    async fn read(&mut self, prompt: String, remembered: bool) -> io::Result<Typed> {
+        let Some(lines) = &mut self.lines else { return Ok(Typed::Closed) };
+        tokio::select! {
+            typed = lines.read(prompt, remembered) => typed,
+            () = self.interrupts.leave() => {
+                self.lines = None;
+                Ok(Typed::Closed)
+            }
+        }
+    }
+
     /// Talks until the user leaves.
     pub(super) async fn converse(&mut self) -> io::Result<()> {
         loop {
-            let Some(lines) = &mut self.lines else { return Ok(()) };
-            let line = match lines.read("> ".to_owned(), true).await? {
+            let line = match self.read("> ".to_owned(), true).await? {
                 Typed::Line(line) => line,
                 Typed::Interrupted => continue,
                 Typed::Closed => return Ok(()),
@@ -129,7 +145,11 @@ impl Session {
             }
             Ok(Left::Ended(End::Failed(_))) => self.note_trace(),
             Ok(Left::Ended(End::Completed | End::Canceled)) => {}
-            Ok(Left::Abandoned) => self.note("Nobody confirmed that the task was canceled."),
+            Ok(Left::Unconfirmed) => self.note(UNCONFIRMED),
+            Ok(Left::Gone) => {
+                self.note(UNCONFIRMED);
+                self.lines = None;
+            }
             Err(TurnError::Follow(error)) => self.note(&explain_follow(&error, &self.url)),
             Err(TurnError::Write(error)) => return Err(error),
         }

@@ -15,7 +15,7 @@ pub(crate) struct Plain<W> {
     voice: Option<Voice>,
     /// Whether the text has a visible character yet.
     begun: bool,
-    /// Whether the answer has begun: a plan that is closed behind it tells nothing.
+    /// Whether an answer was the last thing: a plan that is closed behind it tells nothing.
     answering: bool,
     /// Blanks at the end of the text so far; written only if more follows.
     blanks: String,
@@ -36,6 +36,7 @@ impl<W: Write> Plain<W> {
 
     fn line(&mut self, depth: usize, line: &str) -> io::Result<()> {
         self.end_text()?;
+        self.answering = false;
         if self.spacing.before(Kind::Activity) {
             writeln!(self.out)?;
         }
