@@ -106,6 +106,7 @@ impl Session {
         tokio::select! {
             typed = lines.read(prompt, remembered) => typed,
             () = self.interrupts.leave() => {
+                println!();
                 self.lines = None;
                 Ok(Typed::Closed)
             }
