@@ -1,6 +1,6 @@
 //! All runs of this process: begins them, finds them, stops them, takes them over after a crash.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -25,8 +25,8 @@ const CANCEL_DEADLINE: Duration = Duration::from_secs(10);
 /// Runs that may be under way at once; a queue in front of a model that is slower than its callers only grows.
 const MOST_RUNS: usize = 4096;
 
-/// Ended tasks whose events stay in memory for whoever asks again; older ones are read from the store.
-const REMEMBERED: usize = 32;
+/// Events of ended tasks that stay in memory for whoever asks again; older tasks are read from the store.
+const REMEMBERED: u64 = 20_000;
 
 /// All runs of this process.
 pub struct Runs {
@@ -42,8 +42,10 @@ pub struct Runs {
 #[derive(Default)]
 struct Live {
     tasks: HashMap<String, LiveTask>,
-    /// Ended ones, oldest first.
-    ended: std::collections::VecDeque<String>,
+    /// Ended ones with the number of their events, oldest first.
+    ended: VecDeque<(String, u64)>,
+    /// The sum of these numbers.
+    remembered: u64,
 }
 
 #[derive(Clone)]
@@ -249,7 +251,7 @@ impl Runs {
                 tracing::error!(task, %error, "a run ended because it could not be saved");
             }
             log.close();
-            runs.retire(task);
+            runs.retire(task, log.last_seq());
         });
     }
 
@@ -317,14 +319,18 @@ impl Runs {
         task
     }
 
-    fn retire(&self, id: String) {
+    /// Keeps an ended task in memory for a while, at the cost of older ones.
+    fn retire(&self, id: String, events: u64) {
         let mut live = self.locked();
-        live.ended.push_back(id);
-        if live.ended.len() > REMEMBERED
-            && let Some(oldest) = live.ended.pop_front()
-            && live.tasks.get(&oldest).is_some_and(|task| task.log.is_closed())
+        live.ended.push_back((id, events));
+        live.remembered += events;
+        while live.remembered > REMEMBERED
+            && let Some((oldest, events)) = live.ended.pop_front()
         {
-            live.tasks.remove(&oldest);
+            live.remembered -= events;
+            if live.tasks.get(&oldest).is_some_and(|task| task.log.is_closed()) {
+                live.tasks.remove(&oldest);
+            }
         }
     }
 
