@@ -1,6 +1,6 @@
 //! All runs of this process: begins them, finds them, stops them, takes them over after a crash.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -25,8 +25,8 @@ const CANCEL_DEADLINE: Duration = Duration::from_secs(10);
 /// Runs that may be under way at once; a queue in front of a model that is slower than its callers only grows.
 const MOST_RUNS: usize = 4096;
 
-/// Ended tasks whose events stay in memory for whoever asks again; older ones are read from the store.
-const REMEMBERED: usize = 32;
+/// Events of ended tasks that stay in memory for whoever asks again; older tasks are read from the store.
+const REMEMBERED: u64 = 20_000;
 
 /// All runs of this process.
 pub struct Runs {
@@ -42,8 +42,10 @@ pub struct Runs {
 #[derive(Default)]
 struct Live {
     tasks: HashMap<String, LiveTask>,
-    /// Ended ones, oldest first.
-    ended: std::collections::VecDeque<String>,
+    /// Ended ones with the number of their events, oldest first.
+    ended: VecDeque<(String, u64)>,
+    /// The sum of these numbers.
+    remembered: u64,
 }
 
 #[derive(Clone)]
@@ -120,6 +122,7 @@ impl Runs {
             return Err(RunError::Busy);
         }
         let id = Uuid::now_v7().to_string();
+        let fresh = message.context_id.is_none();
         let context = message.context_id.get_or_insert_with(|| Uuid::now_v7().to_string()).clone();
         message.task_id = Some(id.clone());
         let now = Timestamp::now();
@@ -138,7 +141,8 @@ impl Runs {
         self.store.commit(Commit { context, task: Some(record.clone()), ..Commit::default() }).await?;
         let log = Arc::new(TaskLog::new(binding::opening(&record, message)));
         let live = self.remember(&record.id, log.clone());
-        self.spawn(Journal::new(self.store.clone(), record, log.clone()), live.stop, Begin::Request(request));
+        let begin = if fresh { Begin::First(request) } else { Begin::Request(request) };
+        self.spawn(Journal::new(self.store.clone(), record, log.clone()), live.stop, begin);
         Ok(log)
     }
 
@@ -249,7 +253,7 @@ impl Runs {
                 tracing::error!(task, %error, "a run ended because it could not be saved");
             }
             log.close();
-            runs.retire(task);
+            runs.retire(task, log.last_seq());
         });
     }
 
@@ -265,7 +269,11 @@ impl Runs {
             turn = self.conversations.turn(&context) => turn,
             () = stop.cancelled() => return journal.end(Outcome::Canceled).await,
         };
-        let state = match self.conversations.load(&context, &self.agent.name).await {
+        let state = match begin {
+            Begin::First(_) => Ok(RunState::new(self.agent.name.clone())),
+            _ => self.conversations.load(&context, &self.agent.name).await,
+        };
+        let state = match state {
             Ok(state) => state,
             Err(error) => return journal.fail(&error.to_string()).await,
         };
@@ -279,7 +287,7 @@ impl Runs {
 
     fn first_input(&self, state: &RunState, journal: &Journal, begin: Begin) -> (Input, RunInfo) {
         let (user, input) = match begin {
-            Begin::Request(request) => {
+            Begin::First(request) | Begin::Request(request) => {
                 let user = request.user.clone();
                 let waiting = state.phase == Phase::Waiting;
                 let input = match request.reply(waiting) {
@@ -317,14 +325,18 @@ impl Runs {
         task
     }
 
-    fn retire(&self, id: String) {
+    /// Keeps an ended task in memory for a while, at the cost of older ones.
+    fn retire(&self, id: String, events: u64) {
         let mut live = self.locked();
-        live.ended.push_back(id);
-        if live.ended.len() > REMEMBERED
-            && let Some(oldest) = live.ended.pop_front()
-            && live.tasks.get(&oldest).is_some_and(|task| task.log.is_closed())
+        live.ended.push_back((id, events));
+        live.remembered += events;
+        while live.remembered > REMEMBERED
+            && let Some((oldest, events)) = live.ended.pop_front()
         {
-            live.tasks.remove(&oldest);
+            live.remembered -= events;
+            if live.tasks.get(&oldest).is_some_and(|task| task.log.is_closed()) {
+                live.tasks.remove(&oldest);
+            }
         }
     }
 
@@ -341,6 +353,8 @@ async fn drained(log: &Arc<TaskLog>) {
 
 /// What a run begins with.
 enum Begin {
+    /// The first message of a conversation that nobody can have saved yet.
+    First(Request),
     Request(Request),
     Recover,
     Cancel,
