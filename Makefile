@@ -43,9 +43,9 @@ lint: ## Lint; a warning is an error.
 doc: ## Build the API documentation; a broken link is an error.
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps --document-private-items
 
-bench: peers ## Measure the supervisor beside a plain server that emits the same events.
+bench: ## Measure the supervisor beside a plain server that emits the same events.
 	$(CARGO) build --release --locked -p caipe-supervisor -p caipe-fixtures --bins
-	$(CARGO) bench --locked -p caipe-tests
+	"$(TARGET)/release/caipe-bench"
 
 deny: $(TOOLS)/bin/cargo-deny-$(CARGO_DENY_VERSION) ## Check licences, sources, banned and vulnerable dependencies.
 	scripts/deny "$<"

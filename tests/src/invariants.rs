@@ -143,7 +143,8 @@ fn ended(text: &str) -> Option<(String, String)> {
     (who != "Workflow").then(|| (who.to_owned(), rest.to_owned()))
 }
 
-/// Steps keep their place and their derived id, an ended one stays as it ended, and none is left open.
+/// Steps have their derived id, an ended one stays as it ended, and an answer leaves none open. What was stopped, or
+/// failed, leaves open what was not done.
 fn plan(answer: &Answer, faults: &mut Vec<String>) {
     let mut ended: BTreeMap<String, String> = BTreeMap::new();
     let mut known: BTreeSet<String> = BTreeSet::new();
@@ -167,9 +168,9 @@ fn plan(answer: &Answer, faults: &mut Vec<String>) {
         }
         last = steps_of(event);
     }
-    let waits = answer.state() == "input-required";
+    let answered = answer.artifacts("final_result").next().is_some() && answer.state() == "completed";
     let open = last.iter().filter(|step| !matches!(step["status"].as_str(), Some("completed" | "failed")));
-    faults.extend(open.filter(|_| !waits).map(|step| format!("the plan is left open at {step}")));
+    faults.extend(open.filter(|_| answered).map(|step| format!("the plan is left open at {step}")));
 }
 
 /// `step-` and the first 12 hex digits of the SHA-256 of agent and title.

@@ -7,6 +7,7 @@
 mod activity;
 mod answer;
 mod card;
+mod open;
 mod opening;
 mod parts;
 mod plan;
@@ -23,6 +24,7 @@ pub use opening::opening;
 pub use request::{Reply, Request};
 
 use activity::{Activity, ActivityKind};
+use open::OpenCalls;
 use parts::Wire;
 use plan::PlanView;
 use stream::TextStream;
@@ -37,6 +39,7 @@ pub struct Binding {
     wire: Wire,
     plan: PlanView,
     stream: TextStream,
+    open: OpenCalls,
     /// What the user is asked, once a form was told.
     question: Option<String>,
 }
@@ -48,6 +51,7 @@ impl Binding {
             wire: Wire::new(task, context, trace_id),
             plan: PlanView::default(),
             stream: TextStream::default(),
+            open: OpenCalls::default(),
             question: None,
         }
     }
@@ -56,7 +60,10 @@ impl Binding {
     pub fn bind(&mut self, event: &RunEvent) -> Vec<Event> {
         match event.agent() {
             None => self.own(&event.kind),
-            Some(agent) => self.agents(agent.as_str(), &event.kind).into_iter().collect(),
+            Some(agent) => {
+                self.open.follow(agent.as_str(), &event.kind);
+                self.agents(agent.as_str(), &event.kind).into_iter().collect()
+            }
         }
     }
 
@@ -83,6 +90,7 @@ impl Binding {
                 self.own_tool_finished(call, tool, *end, output.as_deref())
             }
             EventKind::DelegationStarted { call, agent } => {
+                self.open.task_started(agent.as_str());
                 let activity = Activity::agent(ActivityKind::AgentStart, agent.as_str(), call);
                 vec![self.notify(agent.as_str(), texts::calling(agent.as_str()), Some(activity))]
             }
@@ -133,7 +141,7 @@ impl Binding {
     }
 
     fn delegated(&mut self, call: &str, agent: &str, end: CallEnd, text: &str) -> Vec<Event> {
-        let mut events = Vec::new();
+        let mut events = self.left_open(agent);
         if end == CallEnd::Completed {
             self.stream.agent_completed();
             let metadata = self.source(agent, "sub-agent");
@@ -142,6 +150,18 @@ impl Binding {
         let activity = Activity::agent(ActivityKind::AgentEnd, agent, call).ended(end);
         events.push(self.ended(agent, end, texts::called(agent, end, text), Some(activity)));
         events
+    }
+
+    /// The ends of the calls that an agent began and can no longer end.
+    fn left_open(&mut self, agent: &str) -> Vec<Event> {
+        let left = self.open.task_ended(agent).into_iter();
+        let ended = left.map(|open| EventKind::ToolFinished {
+            call: open.call,
+            tool: open.tool,
+            end: CallEnd::Canceled,
+            output: None,
+        });
+        ended.filter_map(|kind| self.agents(agent, &kind)).collect()
     }
 
     /// An event of another agent: its calls, under its name, whichever home it has.

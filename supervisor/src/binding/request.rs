@@ -139,7 +139,8 @@ fn decision(value: &Value) -> Option<Decision> {
 fn submitted(value: &Value) -> Option<Map<String, Value>> {
     let args = value.pointer("/edited_action/args").or_else(|| value.pointer("/args/args"))?.as_object()?;
     let action = value.pointer("/edited_action/name").or_else(|| value.get("action_name"));
-    if action.and_then(Value::as_str).is_some_and(|name| name != ASK_TOOL) {
+    let is_form = action.and_then(Value::as_str).is_none_or(|name| name == ASK_TOOL);
+    if !is_form && !args.contains_key("user_inputs") {
         return Some(args.clone());
     }
     let inner = args.get("args").and_then(Value::as_object).unwrap_or(args);

@@ -47,7 +47,7 @@ fn who_leaves_the_queue_holds_nobody_back_and_leaves_nothing_behind() {
 #[test]
 fn a_run_that_was_lost_does_not_keep_the_next_message_out() {
     let mut state = RunState::new(AgentName::new("supervisor"));
-    let mut say = |state: &mut RunState, text: &str| {
+    let say = |state: &mut RunState, text: &str| {
         let message = Message::text(Role::User, text).into();
         decide(state, Input::Message { message, abilities: Abilities::default() })
     };

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use caipe_a2a::server::TaskLog;
 use tokio_util::sync::CancellationToken;
 
-/// Ended tasks whose events stay in memory for whoever asks again; older ones are read from the store.
-const REMEMBERED: usize = 32;
+/// Events of ended tasks that stay in memory for whoever asks again; older tasks are read from the store.
+const REMEMBERED: u64 = 20_000;
 
 /// The tasks in memory.
 #[derive(Debug, Clone, Default)]
@@ -17,8 +17,10 @@ pub(super) struct Live(Arc<Mutex<Tasks>>);
 struct Tasks {
     logs: HashMap<String, Arc<TaskLog>>,
     under_way: HashMap<String, Handle>,
-    /// Ended ones, oldest first.
-    ended: VecDeque<String>,
+    /// Ended ones with the number of their events, oldest first.
+    ended: VecDeque<(String, u64)>,
+    /// The sum of these numbers.
+    remembered: u64,
 }
 
 /// A hold on a task that is under way.
@@ -60,16 +62,19 @@ impl Live {
         self.lock().logs.insert(task.to_owned(), log);
     }
 
-    /// Lets go of the log that ended longest ago, if there are many.
+    /// Keeps the log of an ended task in memory for a while, at the cost of older ones.
     pub(super) fn retire(&self, task: &str) {
         let mut tasks = self.lock();
-        tasks.ended.retain(|ended| ended != task);
-        tasks.ended.push_back(task.to_owned());
-        if tasks.ended.len() > REMEMBERED
-            && let Some(oldest) = tasks.ended.pop_front()
-            && tasks.logs.get(&oldest).is_some_and(|log| log.is_closed())
+        let events = tasks.logs.get(task).map_or(0, |log| log.last_seq());
+        tasks.ended.push_back((task.to_owned(), events));
+        tasks.remembered += events;
+        while tasks.remembered > REMEMBERED
+            && let Some((oldest, events)) = tasks.ended.pop_front()
         {
-            tasks.logs.remove(&oldest);
+            tasks.remembered -= events;
+            if tasks.logs.get(&oldest).is_some_and(|log| log.is_closed()) {
+                tasks.logs.remove(&oldest);
+            }
         }
     }
 

@@ -108,6 +108,7 @@ impl Runs {
         if self.tracker.len() >= MOST_RUNS {
             return Err(RunError::Busy);
         }
+        let fresh = message.context_id.is_none();
         let context = message.context_id.get_or_insert_with(|| Uuid::now_v7().to_string()).clone();
         if context.len() > MAX_ID_BYTES {
             let bytes = context.len();
@@ -123,7 +124,7 @@ impl Runs {
         let log = Arc::new(TaskLog::new(binding::opening(&record, message)));
         let place = self.conversations.queue(&record.context);
         let journal = Journal::new(self.store.clone(), record, log.clone(), claim);
-        self.spawn(journal, place, Begin::Request(request));
+        self.spawn(journal, place, if fresh { Begin::First(request) } else { Begin::Request(request) });
         Ok(log)
     }
 
@@ -316,7 +317,10 @@ impl Runs {
 
     /// Where the conversation stands, and what the task is to it.
     async fn prepare(&self, journal: &Journal, begin: Begin) -> Result<(RunState, Start), StoreError> {
-        let mut state = self.conversations.load(journal.context(), &self.agent.name).await?;
+        let mut state = match begin {
+            Begin::First(_) => RunState::new(self.agent.name.clone()),
+            _ => self.conversations.load(journal.context(), &self.agent.name).await?,
+        };
         if !matches!(begin, Begin::Recover) {
             end_lost_run(&mut state);
         }

@@ -9,6 +9,8 @@ use crate::binding::{Reply, Request};
 /// Why a task is carried on.
 #[derive(Debug)]
 pub(super) enum Begin {
+    /// The first message of a conversation that nobody can have saved yet.
+    First(Request),
     /// A message of its own began it.
     Request(Request),
     /// A message came for it while it waited.
@@ -32,7 +34,7 @@ impl Begin {
     /// Who asks, where that is known.
     pub(super) fn user(&self) -> Option<String> {
         match self {
-            Self::Request(request) | Self::Answer(request) => request.user.clone(),
+            Self::First(request) | Self::Request(request) | Self::Answer(request) => request.user.clone(),
             Self::Recover | Self::Cancel => None,
         }
     }
@@ -50,7 +52,7 @@ impl Begin {
             }
         };
         match (self, &state.phase) {
-            (Self::Request(request), _) => message(request, false),
+            (Self::First(request) | Self::Request(request), _) => message(request, false),
             (Self::Answer(request), Phase::Waiting) => message(request, true),
             // Somebody else has answered, or gone on without an answer.
             (Self::Answer(_), _) | (Self::Cancel, Phase::Idle) => Start::End(Outcome::Canceled),

@@ -60,6 +60,7 @@ fn outcome(begin: Begin, phase: Phase) -> &'static str {
 fn each_reason_fits_the_phase_or_ends_the_task() {
     let model = || Phase::Model { turn: 1 };
     let cases = [
+        (Begin::First(text()), Phase::Idle, "message"),
         (Begin::Request(text()), Phase::Idle, "message"),
         (Begin::Request(text()), Phase::Waiting, "message"),
         (Begin::Request(decision()), Phase::Waiting, "decided"),

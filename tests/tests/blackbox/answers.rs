@@ -132,17 +132,15 @@ async fn a_request_without_jsonrpc_and_kind_streams_in_the_order_of_the_contract
             "tool_notification_end  ✅ Argocd: Tool Echo completed",
             "tool_notification_end  ✅ Supervisor: Agent task Argocd completed",
             "tool_notification_start  ✍️ Composing answer...",
-            "streaming_result answer argocd says: ",
+            "streaming_result answer argocd",
             "execution_plan_status_update",
             "final_result",
             "\"status-update\" \"completed\"",
         ],
     )?;
     assert_eq!(answer.events[0]["history"][0]["parts"][0]["text"], "show argocd version");
-    assert_eq!(
-        answer.streamed(|event| event["artifact"]["metadata"]["is_narration"] == true),
-        "I'll ask them."
-    );
+    let narration = answer.streamed(|event| event["artifact"]["metadata"]["is_final_answer"] != true);
+    assert_eq!(narration, "I'll ask them.");
     Ok(())
 }
 

@@ -10,6 +10,7 @@ use super::view::clean;
 pub(super) fn explain(error: &ClientError, url: &str) -> String {
     let url = shown(url);
     let explained = match error {
+        ClientError::BaseUrl { .. } => format!("{error}; check --url"),
         ClientError::Connect { reason, .. } => format!(
             "failed to reach {url}: {reason}; is a supervisor running there? start one with \"caipe-supervisor serve\", or name another with --url"
         ),

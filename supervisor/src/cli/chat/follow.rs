@@ -9,8 +9,6 @@ use futures::stream::{self, BoxStream};
 
 /// How often a lost connection is taken up again without anything new coming.
 const ATTEMPTS: u32 = 5;
-/// The first wait before that; each further one is twice as long.
-const FIRST_WAIT: Duration = Duration::from_millis(250);
 /// How often a task is asked for where it cannot be followed.
 const POLL: Duration = Duration::from_secs(1);
 
@@ -49,10 +47,12 @@ pub(super) enum FollowError {
     },
 }
 
-/// Sends a message and follows what comes of it.
+/// Sends a message and follows what comes of it. A lost connection is taken up again after `first_wait`, then
+/// after twice as long, and so on.
 pub(super) fn follow(
     client: A2aClient,
     request: SendMessageRequest,
+    first_wait: Duration,
 ) -> BoxStream<'static, Result<Followed, FollowError>> {
     let follower = Follower {
         client,
@@ -60,6 +60,7 @@ pub(super) fn follow(
         task: None,
         last: None,
         attempt: 0,
+        first_wait,
         ended: false,
     };
     stream::unfold(Some(follower), |follower| async {
@@ -81,6 +82,7 @@ struct Follower {
     last: Option<u64>,
     /// Tries since something new came.
     attempt: u32,
+    first_wait: Duration,
     /// Whether the task needs no following any more.
     ended: bool,
 }
@@ -108,10 +110,10 @@ impl Follower {
 
     async fn send(&mut self, request: SendMessageRequest) -> Result<Followed, FollowError> {
         if self.client.card().capabilities.streaming {
-            self.source = Source::Stream(self.client.stream(request).await?);
+            self.source = Source::Stream(self.client.stream(request).await.map_err(unsent)?);
             return Ok(Followed::Back);
         }
-        let event = match self.client.send(request).await? {
+        let event = match self.client.send(request).await.map_err(unsent)? {
             Reply::Task(task) => Event::Task(task),
             Reply::Message(message) => Event::Message(message),
         };
@@ -167,7 +169,7 @@ impl Follower {
 
     async fn take_up_again(&mut self, error: ClientError) -> Result<Followed, FollowError> {
         let Some(task) = self.task.clone() else { return Err(FollowError::Unknown(error)) };
-        tokio::time::sleep(FIRST_WAIT * 2_u32.saturating_pow(self.attempt.saturating_sub(1))).await;
+        tokio::time::sleep(self.first_wait * 2_u32.saturating_pow(self.attempt.saturating_sub(1))).await;
         match self.client.subscribe(&task, self.last).await {
             Ok(events) => {
                 self.source = Source::Stream(events);
@@ -191,6 +193,17 @@ impl Follower {
             }
             Err(error) => self.lost(error),
         }
+    }
+}
+
+/// A message that got no answer: unless there was no connection at all, it may have arrived.
+fn unsent(error: ClientError) -> FollowError {
+    match error {
+        ClientError::Timeout { .. }
+        | ClientError::Idle(_)
+        | ClientError::Broken { .. }
+        | ClientError::Cut => FollowError::Unknown(error),
+        error => error.into(),
     }
 }
 

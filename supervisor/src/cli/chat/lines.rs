@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use async_trait::async_trait;
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 use rustyline::{Config, Editor};
@@ -21,6 +22,13 @@ pub(super) enum Typed {
     Interrupted,
     /// Ctrl-D, or the end of the input.
     Closed,
+}
+
+/// Where lines come from.
+#[async_trait]
+pub(super) trait Prompt: Send {
+    /// The next line. `remembered` ones go into the history; answers to forms do not belong there.
+    async fn read(&mut self, prompt: String, remembered: bool) -> io::Result<Typed>;
 }
 
 /// Reads lines from the terminal.
@@ -44,9 +52,11 @@ impl Lines {
         });
         Ok(Self { editor: Some(editor), history })
     }
+}
 
-    /// The next line. `remembered` ones go into the history; answers to forms do not belong there.
-    pub(super) async fn read(&mut self, prompt: String, remembered: bool) -> io::Result<Typed> {
+#[async_trait]
+impl Prompt for Lines {
+    async fn read(&mut self, prompt: String, remembered: bool) -> io::Result<Typed> {
         let Some(mut editor) = self.editor.take() else { return Ok(Typed::Closed) };
         let history = self.history.clone().filter(|_| remembered);
         // A thread that waits for the terminal cannot be called off; the editor comes back with its line.

@@ -30,7 +30,7 @@ use secrecy::ExposeSecret;
 use super::args::{Chat, Output};
 use crate::binding::ACTIVITY_EXTENSION;
 use interrupts::Interrupts;
-use lines::{Lines, history_path};
+use lines::{Lines, Prompt, history_path};
 use render::{Json, Paint, Plain, Screen, Terminal};
 use session::Session;
 use turn::{Left, TurnError};
@@ -140,14 +140,16 @@ fn session(args: &Chat, terminal: &Terminals, client: A2aClient) -> anyhow::Resu
     };
     let somebody_is_there = terminal.input && terminal.output && args.output == Output::Text;
     let lines = somebody_is_there.then(|| Lines::open(history_path(variable))).transpose();
+    let lines = lines.context("failed to use the terminal")?;
     Ok(Session {
         client,
         url: args.url.clone(),
         context: args.context.clone().filter(|context| !context.is_empty()),
         screen,
         interrupts: Interrupts::of_process().context("failed to take over Ctrl-C")?,
-        lines: lines.context("failed to use the terminal")?,
+        lines: lines.map(|lines| Box::new(lines) as Box<dyn Prompt>),
         paint: terminal.error.then_some(paint),
+        waiting: None,
         trace: None,
     })
 }

@@ -10,7 +10,7 @@ use super::ask::Questionnaire;
 use super::command::{Command, HELP};
 use super::error::explain_follow;
 use super::interrupts::Interrupts;
-use super::lines::{Lines, Typed};
+use super::lines::{Prompt, Typed};
 use super::render::{Paint, Screen};
 use super::turn::{Left, Turn, TurnError};
 use super::view::{End, Form, FormAnswer, View, one_line};
@@ -25,9 +25,11 @@ pub(super) struct Session {
     pub(super) screen: Box<dyn Screen>,
     pub(super) interrupts: Interrupts,
     /// Where the user types; `None` if nobody is there to ask.
-    pub(super) lines: Option<Lines>,
+    pub(super) lines: Option<Box<dyn Prompt>>,
     /// For what is said beside the conversation, on standard error.
     pub(super) paint: Option<Paint>,
+    /// The task that waits for the next message, if the user did not answer its form.
+    pub(super) waiting: Option<View>,
     /// The trace of the last answer.
     pub(super) trace: Option<String>,
 }
@@ -35,25 +37,27 @@ pub(super) struct Session {
 impl Session {
     /// Sends a message and shows the answer; asks what the agent wants to know, if somebody can be asked.
     pub(super) async fn say(&mut self, text: &str) -> Result<Left, TurnError> {
-        let mut view = View::default();
-        let mut message = self.message(vec![Part::text(text)], None);
+        let mut view = self.waiting.take().unwrap_or_default();
+        let mut message = self.message(vec![Part::text(text)], view.task());
         loop {
+            let known = view.go_on();
             let turn = Turn {
                 client: &self.client,
                 screen: &mut *self.screen,
                 interrupts: &mut self.interrupts,
                 view: &mut view,
+                known,
             };
             let left = turn.run(SendMessageRequest::new(message)).await;
             self.remember(&view);
             let left = left?;
             let waits = left == Left::Ended(End::InputRequired);
             let Some(form) = view.form().filter(|_| waits).cloned() else { return Ok(left) };
-            let Some(answer) = self.ask(&form).await? else { return Ok(left) };
+            let Some(answer) = self.ask(&form).await? else {
+                self.waiting = Some(view);
+                return Ok(left);
+            };
             message = self.message(form.parts(&answer), view.task());
-            if let Some(show) = view.go_on() {
-                self.screen.show(&show)?;
-            }
         }
     }
 
@@ -105,7 +109,7 @@ impl Session {
                 Command::Quit => return Ok(()),
                 Command::Help => println!("{HELP}"),
                 Command::New => {
-                    self.context = None;
+                    (self.context, self.waiting) = (None, None);
                     println!("A new conversation.");
                 }
                 Command::Trace => {

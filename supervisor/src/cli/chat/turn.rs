@@ -12,10 +12,12 @@ use tokio::time::{Instant, MissedTickBehavior};
 use super::follow::{FollowError, Followed, follow};
 use super::interrupts::{Interrupt, Interrupts};
 use super::render::{Screen, Waiting};
-use super::view::{End, View};
+use super::view::{End, Show, View};
 
 /// How often a terminal is drawn anew.
 const TICK: Duration = Duration::from_millis(50);
+/// The first wait before a lost connection is taken up again.
+const FIRST_WAIT: Duration = Duration::from_millis(250);
 /// How long the end of a canceled task is waited for.
 const CANCEL_DEADLINE: Duration = Duration::from_secs(5);
 
@@ -49,6 +51,8 @@ pub(super) struct Turn<'a> {
     pub(super) interrupts: &'a mut Interrupts,
     /// What is known of the task so far.
     pub(super) view: &'a mut View,
+    /// What is known from before and to be shown again.
+    pub(super) known: Option<Show>,
 }
 
 /// A cancellation under way.
@@ -64,13 +68,16 @@ impl Turn<'_> {
     pub(super) async fn run(mut self, request: SendMessageRequest) -> Result<Left, TurnError> {
         self.interrupts.forget();
         self.screen.begin()?;
+        if let Some(known) = self.known.take() {
+            self.screen.show(&known)?;
+        }
         let result = self.follow(request).await;
         self.screen.end()?;
         result
     }
 
     async fn follow(&mut self, request: SendMessageRequest) -> Result<Left, TurnError> {
-        let mut events = follow(self.client.clone(), request);
+        let mut events = follow(self.client.clone(), request, FIRST_WAIT);
         let mut canceling: Option<Canceling> = None;
         let started = Instant::now();
         let mut ticks = tokio::time::interval(TICK);

@@ -42,20 +42,30 @@ async fn a_model_that_misbehaves_fails_the_run_in_words_and_nothing_else() -> Re
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_missing_key_is_told_by_its_name() -> Result<()> {
-    let scenario = Scenario::new().set("model", json!({"provider": "openai", "name": "gpt-4o"}));
-    let setup = scenario.setup()?;
-    let serve = ["serve", "-f", "supervisor.yaml", "--listen", "127.0.0.1:0", "--data-dir", "data"];
-    let running = setup.start_unready().await;
-    // Either it refuses to start, or it runs and says so wherever one looks.
-    let words = match running {
-        Ok(supervisor) => {
-            let (code, body) = supervisor.get("/ready").await?;
-            ensure!(code == 503, "it claims to be ready: {body}");
-            body
-        }
-        Err(_) => String::from_utf8_lossy(&setup.run(&serve).await?.stderr).into_owned(),
-    };
-    ensure!(words.contains("OPENAI_API_KEY"), "{words}");
+async fn a_model_that_cannot_be_used_leaves_it_alive_but_not_ready() -> Result<()> {
+    let scripted = json!({"provider": "scripted", "script": {"path": "other.yaml"}});
+    let table = [
+        ("no key", json!({"provider": "openai", "name": "gpt-4o"}), None, "OPENAI_API_KEY"),
+        ("no script", scripted.clone(), None, "other.yaml"),
+        ("a script without turns", scripted.clone(), Some("turns: []"), "other.yaml: turns"),
+        ("a script with an unknown key", scripted, Some("turns:\n  - replly: {text: hi}"), "replly"),
+    ];
+    for (what, model, script, names) in table {
+        let setup = Scenario::new().set("model", model).setup()?;
+        let setup =
+            script.map_or_else(|| Ok(setup.clone()), |text| setup.clone().file("other.yaml", text))?;
+        let supervisor = setup.start_unready().await?;
+        let (code, body) = supervisor.get("/ready").await?;
+        ensure!(code == 503 && body.contains("model"), "{what}: {code} {body}");
+        let told = supervisor.log().lines().any(|line| line.contains("WARN") && line.contains(names));
+        ensure!(told, "{what}: no warning names {names:?}:\n{}", supervisor.log());
+        let answer = supervisor.ask("hi").await?;
+        assert_eq!(answer.state(), "failed", "{what}");
+        ensure!(
+            answer.status_text().contains(names),
+            "{what}: {:?} does not name {names:?}",
+            answer.status_text()
+        );
+    }
     Ok(())
 }

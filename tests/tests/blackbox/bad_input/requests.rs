@@ -23,7 +23,6 @@ fn table() -> Vec<Bad> {
     vec![
         ("not JSON", "{oops".into(), -32700, ""),
         ("nothing", String::new(), -32700, ""),
-        ("not UTF-8 text but JSON-like", "{\"a\": \"\\ud800\"}".into(), -32700, ""),
         ("a number", "7".into(), -32600, ""),
         ("an empty batch", "[]".into(), -32600, ""),
         ("no method", json!({"jsonrpc": "2.0", "id": 7}).to_string(), -32600, "method"),
@@ -51,6 +50,12 @@ fn table() -> Vec<Bad> {
         ("a role that is none", say(&json!({"role": "boss"})), -32602, "message.role"),
         ("no message id", say(&json!({"messageId": null})), -32602, "messageId"),
         ("no parts", say(&json!({"parts": []})), -32602, "message.parts"),
+        (
+            "half a character",
+            say(&json!({"parts": [{"kind": "text", "text": "HALF"}]})).replace("HALF", "\\ud800"),
+            -32602,
+            "message.parts",
+        ),
         ("no words", say(&json!({"parts": [{"kind": "text", "text": " "}]})), -32602, "message"),
         ("a message to an unknown task", say(&json!({"taskId": "no-such-task"})), -32001, "no-such-task"),
         ("an unknown task", call("tasks/get", &json!({"id": "no-such-task"})), -32001, "no-such-task"),

@@ -15,6 +15,8 @@ pub(crate) struct Plain<W> {
     voice: Option<Voice>,
     /// Whether the text has a visible character yet.
     begun: bool,
+    /// Whether the answer has begun: a plan that is closed behind it tells nothing.
+    answering: bool,
     /// Blanks at the end of the text so far; written only if more follows.
     blanks: String,
 }
@@ -22,7 +24,14 @@ pub(crate) struct Plain<W> {
 impl<W: Write> Plain<W> {
     /// Writes to `out`.
     pub(crate) fn new(out: W) -> Self {
-        Self { out, spacing: Spacing::default(), voice: None, begun: false, blanks: String::new() }
+        Self {
+            out,
+            spacing: Spacing::default(),
+            voice: None,
+            begun: false,
+            answering: false,
+            blanks: String::new(),
+        }
     }
 
     fn line(&mut self, depth: usize, line: &str) -> io::Result<()> {
@@ -57,6 +66,7 @@ impl<W: Write> Plain<W> {
             writeln!(self.out)?;
         }
         self.begun = true;
+        self.answering = self.voice == Some(Voice::Answer);
         Ok(())
     }
 
@@ -71,6 +81,9 @@ impl<W: Write> Plain<W> {
     }
 
     fn plan(&mut self, plan: &Plan, changed: &[usize]) -> io::Result<()> {
+        if self.answering && plan.tally().0 == plan.steps().len() {
+            return Ok(());
+        }
         for step in changed.iter().filter_map(|place| plan.steps().get(*place)) {
             self.line(0, &step.line())?;
         }
@@ -106,6 +119,7 @@ fn field_line(field: &Field) -> String {
 impl<W: Write> Screen for Plain<W> {
     fn begin(&mut self) -> io::Result<()> {
         self.spacing = Spacing::default();
+        self.answering = false;
         Ok(())
     }
 

@@ -1,1 +1,101 @@
+use super::*;
+use crate::cli::chat::view::{Sign, View};
 
+fn shown(shows: &[Show]) -> String {
+    let mut out = Vec::new();
+    let mut screen = Plain::new(&mut out);
+    screen.begin().unwrap();
+    for show in shows {
+        screen.show(show).unwrap();
+    }
+    screen.end().unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+fn notice(depth: usize, text: &str) -> Show {
+    Show::Notice(Notice { depth, sign: Sign::Started, text: text.to_owned() })
+}
+
+fn text(voice: Voice, text: &str, fresh: bool) -> Show {
+    Show::Text { voice, text: text.to_owned(), fresh }
+}
+
+#[test]
+fn paragraphs_are_set_off_and_lines_are_not() {
+    let transcript = shown(&[
+        text(Voice::Narration, "\n\nI look", true),
+        text(Voice::Narration, " into it.\n\n", false),
+        notice(0, "🔧 a"),
+        notice(1, "🔧 b"),
+        Show::Doing("never shown".to_owned()),
+        text(Voice::Answer, "First\n", true),
+        text(Voice::Answer, "\n- item\n\n", false),
+        text(Voice::Answer, "Another.", true),
+        Show::End(End::Completed),
+    ]);
+    insta::assert_snapshot!(transcript, @r#"
+I look into it.
+
+🔧 a
+   🔧 b
+
+First
+
+- item
+
+Another.
+"#);
+}
+
+#[test]
+fn an_end_that_is_no_answer_is_told() {
+    for (end, expected) in [
+        (End::Failed("no model".to_owned()), "🔧 a\n\n❌ Failed: no model\n"),
+        (End::Canceled, "🔧 a\nCanceled.\n"),
+        (End::Completed, "🔧 a\n"),
+    ] {
+        assert_eq!(shown(&[notice(0, "🔧 a"), Show::End(end)]), expected);
+    }
+}
+
+#[test]
+fn a_form_is_listed() {
+    let form = serde_json::json!({
+        "user_input": true, "input_title": "Ticket", "response": "What shall I create?",
+        "input_fields": [
+            {"field_name": "project", "field_description": "Which?", "field_values": ["A", "B"], "required": true},
+            {"field_name": "notify", "default_value": true},
+        ],
+    });
+    let form = Form::read(&form).unwrap();
+    insta::assert_snapshot!(shown(&[Show::Form(form), Show::End(End::InputRequired)]), @r#"
+Ticket
+
+What shall I create?
+
+❓ project: Which? (A, B; required)
+❓ notify (default yes)
+"#);
+}
+
+/// A plan that is closed behind the answer would only push it away from the end.
+#[test]
+fn a_plan_is_told_by_its_changes() {
+    let plan = |statuses: [&str; 2]| {
+        let steps: Vec<_> = statuses
+            .iter()
+            .enumerate()
+            .map(|(order, status)| serde_json::json!({"step_id": order.to_string(), "title": order.to_string(), "agent": "Jira", "status": status, "order": order}))
+            .collect();
+        serde_json::from_value(serde_json::json!({"artifactUpdate": {"taskId": "t", "artifact": {
+            "artifactId": "p", "name": "execution_plan_update", "parts": [{"data": {"steps": steps}}],
+        }}}))
+        .unwrap()
+    };
+    let mut view = View::default();
+    let mut shows = view.apply(&plan(["in_progress", "pending"]));
+    shows.extend(view.apply(&plan(["completed", "in_progress"])));
+    shows.push(text(Voice::Answer, "Done.", true));
+    shows.extend(view.apply(&plan(["completed", "completed"])));
+    assert_eq!(shown(&shows), "🔄 [Jira] 0\n⏳ [Jira] 1\n✅ [Jira] 0\n🔄 [Jira] 1\n\nDone.\n");
+}

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::live::Live;
 use super::markdown::{Block, Piece, Stream, Theme};
-use super::paint::{Paint, cut};
+use super::paint::{Paint, cut, width};
 use super::spacing::{Kind, Spacing};
 use super::{Screen, Waiting};
 use crate::cli::chat::view::{End, Form, FormKind, Notice, Plan, Progress, Show, Sign, Voice};
@@ -248,12 +248,13 @@ impl<W: Write> Terminal<W> {
             (Waiting::Agent, None) => "Working".to_owned(),
         };
         let hint = if self.waiting == Waiting::Cancel { "Ctrl-C leaves" } else { "Ctrl-C cancels" };
-        let rest = format!(" · {}s · {hint}", self.elapsed.as_secs());
-        let label = cut(&label, columns.saturating_sub(rest.chars().count() + 2).max(1));
+        let seconds = format!(" · {}s", self.elapsed.as_secs());
+        let room = columns.saturating_sub(width(&seconds) + 2);
+        let label = cut(&label, room.max(1));
+        let hint = format!(" · {hint}");
+        let hint = if width(&label) + width(&hint) <= room { hint } else { String::new() };
         let glyph = SPINNER.get(frame).copied().unwrap_or_default();
-        let shown = cut(&format!("{label}{rest}"), columns.saturating_sub(2));
-        let (label, rest) = shown.split_at_checked(label.len()).unwrap_or((&shown, ""));
-        format!("{} {label}{}", self.paint.cyan(glyph), self.paint.dim(rest))
+        format!("{} {label}{}", self.paint.cyan(glyph), self.paint.dim(&format!("{seconds}{hint}")))
     }
 }
 

@@ -86,7 +86,7 @@ struct WireForm {
 
 impl Form {
     /// Reads the data part of a form artifact; `None` if it is no form.
-    pub(super) fn read(data: &Value) -> Option<Self> {
+    pub(crate) fn read(data: &Value) -> Option<Self> {
         if data.get("user_input")? != &Value::Bool(true) {
             return None;
         }

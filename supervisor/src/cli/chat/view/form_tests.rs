@@ -1,1 +1,86 @@
+use super::*;
 
+fn ticket() -> Value {
+    json!({
+        "user_input": true,
+        "input_title": "Ticket",
+        "input_description": null,
+        "input_fields": [
+            {"field_name": "project", "field_description": "Which?", "field_values": ["A", "B"], "required": true},
+            {"field_name": "notify", "field_description": "", "field_values": null, "default_value": true, "value": null},
+            {"field_description": "has no name"},
+        ],
+        "response": "What shall I create?",
+    })
+}
+
+fn fields(form: &Form) -> &[Field] {
+    match &form.kind {
+        FormKind::Fields(fields) => fields,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_form_is_read_with_its_fields() {
+    let form = Form::read(&ticket()).unwrap();
+    assert_eq!((form.title.as_str(), form.description.as_str()), ("Ticket", "What shall I create?"));
+    let fields = fields(&form);
+    assert_eq!(fields.iter().map(|field| field.name.as_str()).collect::<Vec<_>>(), ["project", "notify"]);
+    assert_eq!(fields[0].choices, [json!("A"), json!("B")]);
+    assert!(fields[0].required && !fields[1].required);
+    assert_eq!(fields[1].default, Some(json!(true)));
+}
+
+#[test]
+fn what_is_no_form_is_none() {
+    for data in [
+        json!({}),
+        json!({"user_input": false}),
+        json!("user_input"),
+        json!({"user_input": true, "input_fields": 3}),
+    ] {
+        assert_eq!(Form::read(&data), None, "{data}");
+    }
+}
+
+#[test]
+fn an_action_without_fields_wants_approval() {
+    let data = json!({"user_input": true, "action_name": "delete_issue", "arguments": {"key": "A-1"}, "input_fields": []});
+    let form = Form::read(&data).unwrap();
+    assert_eq!(form.kind, FormKind::Approval { call: "delete_issue {\"key\":\"A-1\"}".to_owned() });
+    let parts = form.parts(&FormAnswer::Approve);
+    let decision = json!({"resume": {"decisions": [{"type": "approve", "action_name": "delete_issue"}]}});
+    assert_eq!(parts[1].as_data(), Some(&decision));
+    let parts = form.parts(&FormAnswer::Reject("not now".to_owned()));
+    let decision = json!({"resume": {"decisions": [{"type": "reject", "action_name": "delete_issue", "message": "not now"}]}});
+    assert_eq!((parts[0].as_text(), parts[1].as_data()), (Some("not now"), Some(&decision)));
+}
+
+#[test]
+fn an_asking_tool_without_fields_wants_words() {
+    let form = Form::read(&json!({"user_input": true, "response": "Which one?"})).unwrap();
+    assert_eq!(form.kind, FormKind::Words);
+    let parts = form.parts(&FormAnswer::Words("the first".to_owned()));
+    assert_eq!(parts, [Part::text("the first")]);
+}
+
+/// The server side of the same protocol reads what is sent here.
+#[test]
+fn the_server_reads_the_answer() {
+    let form = Form::read(&ticket()).unwrap();
+    let values = Map::from_iter([("project".to_owned(), json!("B")), ("notify".to_owned(), json!(false))]);
+    let parts = form.parts(&FormAnswer::Values(values.clone()));
+    assert_eq!(parts[0].as_text(), Some("project: B\nnotify: false"));
+    let field = parts[1]
+        .as_data()
+        .and_then(|data| data.pointer("/resume/decisions/0/args/args/metadata/input_fields/0"));
+    assert_eq!(
+        field.map(|field| (&field["field_name"], &field["value"], &field["required"])),
+        Some((&json!("project"), &json!("B"), &json!(true)))
+    );
+    let message = caipe_a2a::model::Message::new(caipe_a2a::model::Role::User, "m", parts);
+    let asked = caipe_engine::Form { action: caipe_engine::ASK_TOOL.to_owned(), ..Default::default() };
+    let reply = crate::binding::Request::read(&message).unwrap().reply(&[&asked], true);
+    assert_eq!(reply, crate::binding::Reply::Decisions(vec![caipe_engine::Decision::Submit { values }]));
+}

@@ -52,17 +52,19 @@ impl Notice {
             .and_then(|facts| Activity::deserialize(facts).ok());
         let depth =
             usize::from(is_sub_agent(metadata) || activity.as_ref().is_some_and(Activity::is_of_an_agent));
-        let said = signed(text);
-        let tells_output = activity.as_ref().is_some_and(|activity| activity.event == "tool_output");
-        if tells_output || (ends && said.is_none()) {
-            return output(text, depth);
+        let text = clean(text);
+        let (said, facts) = (signed(&text), activity.as_ref().map(Activity::sign));
+        // Upstream sends what a tool said under the name of its end, without a sign.
+        let is_output = facts.map_or(ends && said.is_none(), |facts| facts == Sign::Output);
+        if is_output {
+            return output(&text, depth);
         }
-        let sign = activity.as_ref().map(Activity::sign).or(said).unwrap_or(Sign::Started);
-        let text = Some(one_line(text)).filter(|text| !text.is_empty()).or_else(|| activity?.line())?;
+        let sign = facts.or(said).unwrap_or(Sign::Started);
+        let text = Some(one_line(&text)).filter(|text| !text.is_empty()).or_else(|| activity?.line())?;
         Some(Self { depth, sign, text })
     }
 
-    /// A status text that begins with a sign, as older agents send them.
+    /// A status text that begins with a sign, as older agents send them. It is clean already.
     pub(super) fn of_status(text: &str) -> Option<Self> {
         if text.trim_start().starts_with('📄') {
             return output(text.trim_start().trim_start_matches('📄'), 0);
@@ -84,7 +86,6 @@ fn signed(text: &str) -> Option<Sign> {
 
 /// The first line of what a tool said, and how much more there was.
 fn output(text: &str, depth: usize) -> Option<Notice> {
-    let text = clean(text);
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next()?;
     let more = lines.count();

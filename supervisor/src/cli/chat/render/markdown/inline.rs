@@ -33,10 +33,20 @@ pub(super) fn spans(line: &str, open: bool) -> Vec<Span> {
         reader.put(line, Style::default());
         return reader.spans;
     }
-    let held = if open { chars.iter().rev().take_while(|c| is_mark(**c)).count() } else { 0 };
-    let certain = chars.get(..chars.len() - held).unwrap_or(&chars);
+    let certain = if open { certain(&chars) } else { &chars };
     reader.read(certain, Style::default(), 0);
     reader.spans
+}
+
+/// What comes before marks at the very end, and before a bracket that may become a link.
+fn certain(chars: &[char]) -> &[char] {
+    let bracket = chars.iter().rposition(|c| *c == '[').filter(|at| {
+        let behind = chars.get(at + 1..).unwrap_or_default();
+        behind.iter().position(|c| *c == ']').is_none_or(|close| close + 1 == behind.len())
+    });
+    let chars = bracket.and_then(|at| chars.get(..at)).unwrap_or(chars);
+    let held = chars.iter().rev().take_while(|c| is_mark(**c)).count();
+    chars.get(..chars.len() - held).unwrap_or(chars)
 }
 
 const fn is_mark(c: char) -> bool {
@@ -140,7 +150,7 @@ impl Reader {
             (_, _) => Style { bold: true, ..style },
         };
         let start = at + wide;
-        if !opens(chars, at, start, mark) {
+        if !opens(chars, at, mark) {
             return None;
         }
         match closer(chars, start, mark, wide) {
@@ -181,11 +191,11 @@ fn run(chars: &[char], at: usize) -> usize {
     rest.iter().take_while(|c| Some(*c) == rest.first()).count()
 }
 
-/// Whether a mark before `start` can begin a style: text follows at once, and `_` is not within a word.
-fn opens(chars: &[char], at: usize, start: usize, mark: char) -> bool {
+/// Whether marks can begin a style: text follows at once, and `_` is not within a word.
+fn opens(chars: &[char], at: usize, mark: char) -> bool {
     let before = at.checked_sub(1).and_then(|before| chars.get(before));
     let within_word = mark == '_' && before.is_some_and(|c| c.is_alphanumeric());
-    chars.get(start).is_some_and(|c| !c.is_whitespace() && *c != mark) && !within_word
+    chars.get(at + run(chars, at)).is_some_and(|c| !c.is_whitespace()) && !within_word
 }
 
 /// Where a style ends: a mark right behind text, `_` not within a word, none within code.

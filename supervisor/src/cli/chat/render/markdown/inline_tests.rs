@@ -55,6 +55,9 @@ fn an_open_line_shows_no_half_mark() {
         ("and `co", "and c(co)"),
         ("and ``", "and "),
         ("see [docs](https://a", "see docs"),
+        ("see [do", "see "),
+        ("see [docs]", "see "),
+        ("[Jira] does", "[Jira] does"),
         ("**bold** then *it", "b(bold) then i(it)"),
         ("2 * 3", "2 * 3"),
     ] {
@@ -68,7 +71,7 @@ proptest! {
     fn letters_survive(line in "[ab*_~`\\[\\]()!\\\\ ]{0,60}", open in any::<bool>()) {
         let letters = |text: &str| text.chars().filter(|c| c.is_alphabetic()).collect::<String>();
         let shown: String = spans(&line, open).iter().map(|span| span.text.as_str()).collect();
-        if open && line.contains("](") {
+        if open && line.contains('[') {
             prop_assert!(letters(&shown).len() <= letters(&line).len());
         } else if !line.contains("](") {
             prop_assert_eq!(letters(&shown), letters(&line));

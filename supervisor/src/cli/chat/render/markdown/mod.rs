@@ -121,7 +121,15 @@ fn compounds(spans: &[Span]) -> Vec<Compound<'_>> {
 }
 
 fn row_spans(row: &str, open: bool) -> Vec<Vec<Span>> {
-    cells(row).iter().map(|cell| spans(cell.trim(), open)).collect()
+    cells(row).iter().map(|cell| padded(spans(cell.trim(), open))).collect()
+}
+
+/// A cell with some air to its borders; the layout drops plain blanks.
+fn padded(mut spans: Vec<Span>) -> Vec<Span> {
+    const AIR: &str = "\u{a0}";
+    spans.insert(0, Span { text: AIR.to_owned(), ..Span::default() });
+    spans.push(Span { text: AIR.to_owned(), ..Span::default() });
+    spans
 }
 
 /// The cells of a row, split at bars that are neither escaped nor within code.

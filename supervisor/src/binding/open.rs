@@ -1,0 +1,106 @@
+//! Calls of agents that were shown to begin and not yet to end.
+
+use std::collections::BTreeMap;
+
+use caipe_engine::EventKind;
+
+/// What each agent has under way, as far as the client knows.
+///
+/// An agent that is stopped, or lost, tells no ends; the client gets them all the same when its task ends.
+#[derive(Debug, Clone, Default)]
+pub(super) struct OpenCalls {
+    /// Tasks that each agent works on. Events do not say to which of them they belong.
+    tasks: BTreeMap<String, u32>,
+    calls: Vec<OpenCall>,
+}
+
+/// A call that was shown to begin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct OpenCall {
+    agent: String,
+    pub(super) call: String,
+    pub(super) tool: String,
+}
+
+impl OpenCalls {
+    /// The agent got a task.
+    pub(super) fn task_started(&mut self, agent: &str) {
+        *self.tasks.entry(agent.to_owned()).or_default() += 1;
+    }
+
+    /// A task of the agent ended: what it leaves open, once it works on no other.
+    pub(super) fn task_ended(&mut self, agent: &str) -> Vec<OpenCall> {
+        let left = self.tasks.get_mut(agent).map_or(0, |tasks| {
+            *tasks = tasks.saturating_sub(1);
+            *tasks
+        });
+        if left > 0 {
+            return Vec::new();
+        }
+        self.calls.extract_if(.., |open| open.agent == agent).collect()
+    }
+
+    /// Something that the agent did.
+    pub(super) fn follow(&mut self, agent: &str, kind: &EventKind) {
+        match kind {
+            EventKind::ToolStarted { call, tool } => {
+                self.calls.push(OpenCall { agent: agent.to_owned(), call: call.clone(), tool: tool.clone() })
+            }
+            EventKind::ToolFinished { call, tool, .. } => {
+                let is_it = |open: &OpenCall| open.agent == agent && open.call == *call && open.tool == *tool;
+                if let Some(at) = self.calls.iter().position(is_it) {
+                    self.calls.remove(at);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use caipe_engine::CallEnd;
+
+    use super::*;
+
+    fn started(call: &str) -> EventKind {
+        EventKind::ToolStarted { call: call.into(), tool: "get".into() }
+    }
+
+    fn finished(call: &str) -> EventKind {
+        EventKind::ToolFinished {
+            call: call.into(),
+            tool: "get".into(),
+            end: CallEnd::Completed,
+            output: None,
+        }
+    }
+
+    fn left(calls: &[OpenCall]) -> Vec<&str> {
+        calls.iter().map(|open| open.call.as_str()).collect()
+    }
+
+    #[test]
+    fn what_an_agent_leaves_open_is_known_when_its_task_ends() {
+        let mut open = OpenCalls::default();
+        open.task_started("jira");
+        open.task_started("github");
+        for (agent, kind) in [("jira", started("a")), ("jira", started("b")), ("github", started("a"))] {
+            open.follow(agent, &kind);
+        }
+        open.follow("jira", &finished("a"));
+        assert_eq!(left(&open.task_ended("jira")), ["b"]);
+        assert_eq!(left(&open.task_ended("jira")), [""; 0]);
+        assert_eq!(left(&open.task_ended("github")), ["a"]);
+    }
+
+    #[test]
+    fn a_second_task_of_the_same_agent_keeps_its_calls() {
+        let mut open = OpenCalls::default();
+        open.task_started("jira");
+        open.task_started("jira");
+        open.follow("jira", &started("a"));
+        assert_eq!(left(&open.task_ended("jira")), [""; 0]);
+        assert_eq!(left(&open.task_ended("jira")), ["a"]);
+    }
+}
