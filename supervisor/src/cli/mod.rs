@@ -63,15 +63,14 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 /// `platform-engineer --port 8000` means `platform-engineer serve --port 8000`.
-fn with_server_name(args: Vec<String>) -> Vec<String> {
-    let mut rest = args.into_iter();
-    let Some(program) = rest.next() else { return Vec::new() };
-    let called = program.rsplit('/').next().unwrap_or_default();
-    if !SERVER_NAMES.contains(&called) {
-        return std::iter::once(program).chain(rest).collect();
+fn with_server_name(mut args: Vec<String>) -> Vec<String> {
+    let called = args.first().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
+    if SERVER_NAMES.contains(&called) {
+        let said = args.split_off(1);
+        args.push("serve".to_owned());
+        args.extend(said.into_iter().filter(|arg| !SERVER_NAMES.contains(&arg.as_str())));
     }
-    let flags = rest.filter(|arg| !SERVER_NAMES.contains(&arg.as_str()));
-    [program, "serve".to_owned()].into_iter().chain(flags).collect()
+    args
 }
 
 #[cfg(test)]
