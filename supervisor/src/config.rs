@@ -14,7 +14,6 @@ const MAX_FILE: u64 = 1_500_000;
 pub type Environment = Arc<BTreeMap<String, String>>;
 
 /// Everything that a supervisor is told from outside.
-#[derive(Debug)]
 pub struct Settings {
     /// What to run.
     pub spec: RenderedSpec,
@@ -53,6 +52,18 @@ fn located(source: &str, faults: &Faults) -> String {
     lines.join("\n")
 }
 
+/// Names what the environment holds and keeps its values to itself: secrets are among them.
+impl std::fmt::Debug for Settings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Settings")
+            .field("spec", &self.spec)
+            .field("warnings", &self.warnings)
+            .field("base", &self.base)
+            .field("env", &self.env.keys())
+            .finish()
+    }
+}
+
 impl Settings {
     /// Reads the file, or takes the core agents if there is none, and lays the environment on top.
     ///
@@ -75,9 +86,11 @@ impl Settings {
         Ok(Self { spec: resolved.spec, warnings: resolved.warnings, base, env })
     }
 
-    /// The key that callers must bring, if there is one.
+    /// The key that callers must bring, if there is one. White space around it, as files end in, is not part of
+    /// it: no header could carry that.
     pub fn shared_key(&self) -> Option<SecretString> {
-        self.env.get("A2A_AUTH_SHARED_KEY").filter(|key| !key.is_empty()).map(|key| key.clone().into())
+        let key = self.env.get("A2A_AUTH_SHARED_KEY")?.trim();
+        (!key.is_empty()).then(|| key.to_owned().into())
     }
 }
 

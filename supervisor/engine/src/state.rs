@@ -94,6 +94,19 @@ impl RunState {
             guards: Guards::default(),
         }
     }
+
+    /// The questions that a human must answer before the run goes on, in call order; none unless it waits.
+    pub fn questions(&self) -> Vec<&Form> {
+        if self.phase != Phase::Waiting {
+            return Vec::new();
+        }
+        let waiting = self.calls.iter().map(|call| &call.status);
+        waiting
+            .filter_map(
+                |status| if let CallStatus::Waiting { form, .. } = status { Some(form) } else { None },
+            )
+            .collect()
+    }
 }
 
 /// The answer of an agent that a task was handed to.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use caipe_crds::RenderedSpec;
 use caipe_crds::prompt::AgentLine;
 use caipe_crds::rendered;
-use caipe_engine::{Abilities, AgentName, AnswerMode, EDGE_TOOLS, Limits, RunState, builtin_tools};
+use caipe_engine::{Abilities, AgentName, AnswerMode, Limits, RunState, builtin_tools};
 use caipe_model::{ChatModel, ChatRequest, ToolSpec};
 
 use tokio_util::sync::CancellationToken;
@@ -82,10 +82,9 @@ impl Agent {
     /// What it may do right now.
     pub fn abilities(&self) -> Abilities {
         let view = self.toolbox.watch().borrow().clone();
-        let tools = view.tools.iter().map(|tool| tool.name.clone());
-        let edge = EDGE_TOOLS.iter().map(|tool| (*tool).to_owned());
         Abilities {
-            tools: tools.chain(edge).collect(),
+            // Of its servers only: a name in here takes the place of a built-in tool.
+            tools: view.tools.iter().map(|tool| tool.name.clone()).collect(),
             agents: self.homes().map(|homes| homes.keys().cloned().collect()).unwrap_or_default(),
             require_approval: self.require_approval.clone(),
             answer: match &self.role {

@@ -4,6 +4,7 @@ use std::fmt;
 
 use caipe_engine::{AgentName, CallId, DelegateUpdate, Resume};
 use futures::stream::BoxStream;
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::run::RunInfo;
@@ -23,8 +24,36 @@ pub struct Delegation {
     pub run: RunInfo,
 }
 
+/// A piece of news of a delegation.
+#[derive(Debug)]
+pub struct Update {
+    /// What there is to tell.
+    pub news: DelegateUpdate,
+    /// Told once the delegating run has kept the news; dropped if it never will.
+    pub kept: Option<oneshot::Sender<()>>,
+}
+
+impl Update {
+    /// A piece of news, and how to learn that it was kept.
+    pub fn awaited(news: DelegateUpdate) -> (Self, oneshot::Receiver<()>) {
+        let (kept, told) = oneshot::channel();
+        (Self { news, kept: Some(kept) }, told)
+    }
+
+    /// Whether nothing comes after it.
+    pub fn is_last(&self) -> bool {
+        matches!(self.news, DelegateUpdate::Finished { .. } | DelegateUpdate::Asks { .. })
+    }
+}
+
+impl From<DelegateUpdate> for Update {
+    fn from(news: DelegateUpdate) -> Self {
+        Self { news, kept: None }
+    }
+}
+
 /// News of a delegation; ends after [`DelegateUpdate::Finished`] or [`DelegateUpdate::Asks`].
-pub type Updates = BoxStream<'static, DelegateUpdate>;
+pub type Updates = BoxStream<'static, Update>;
 
 /// A place where an agent runs. Every home gives the same updates for the same work.
 pub trait Home: Send + Sync + fmt::Debug {

@@ -4,21 +4,26 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use caipe_engine::{
-    DelegateUpdate, DelegationOutcome, EventKind, Form, Input, Outcome, Resume, ResumePoint, RunEvent,
-    RunState,
+    Decision, DelegateUpdate, DelegationOutcome, EventKind, Form, Input, Outcome, Phase, Resume, ResumePoint,
+    RunEvent, RunState,
 };
 use caipe_model::{Message, Role};
 use futures::StreamExt;
+use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::agent::Agent;
-use super::home::{Delegation, Home, Updates};
+use super::home::{Delegation, Home, Update, Updates};
 use crate::run::{Batch, Driver, Sink, SinkError};
 
 /// Updates that may wait for the delegating run.
 const UPDATE_QUEUE: usize = 64;
+
+/// Why changed arguments are not taken where several calls wait for one decision.
+const AMBIGUOUS: &str = "Not run: several calls waited for approval at once, and the changed arguments name none of \
+                         them. Call the tools one at a time.";
 
 /// An agent in this process.
 #[derive(Debug, Clone)]
@@ -39,54 +44,126 @@ impl Home for InProcess {
 async fn run_nested(
     agent: Arc<Agent>,
     delegation: Delegation,
-    sender: mpsc::Sender<DelegateUpdate>,
+    sender: mpsc::Sender<Update>,
     cancel: CancellationToken,
 ) {
     agent.settled(&cancel).await;
-    let (state, first) = opening(&agent, delegation.prompt, delegation.resume);
-    let sink = Upward { sender: sender.clone(), form: None, outcome: None };
-    let driver = Driver::new(agent, delegation.run, state, sink, cancel, None);
-    let last = match driver.run(first).await {
-        Ok((_, sink)) => sink.last(),
-        Err((SinkError(reason), _)) => {
-            DelegateUpdate::Finished { outcome: DelegationOutcome::Failed { reason } }
+    let last = match opening(&agent, delegation.prompt, delegation.resume) {
+        Opening::Asks(form) => DelegateUpdate::Asks { form },
+        Opening::Run(state, first) => {
+            let sink = Upward::new(agent.name.as_str(), sender.clone());
+            match Driver::new(agent, delegation.run, *state, sink, cancel, None).run(first).await {
+                Ok((_, sink)) => sink.last(),
+                Err((SinkError(reason), _)) => {
+                    DelegateUpdate::Finished { outcome: DelegationOutcome::Failed { reason } }
+                }
+            }
         }
     };
-    let _ = sender.send(last).await;
+    let _ = sender.send(last.into()).await;
 }
 
-/// The state and the input that a delegation begins with.
-fn opening(agent: &Agent, prompt: String, resume: Option<Resume>) -> (RunState, Input) {
-    let begin = || {
+/// What a delegation begins with.
+#[derive(Debug)]
+enum Opening {
+    /// A run.
+    Run(Box<RunState>, Input),
+    /// The question that it stopped at, which nobody has answered yet.
+    Asks(Form),
+}
+
+fn opening(agent: &Agent, prompt: String, resume: Option<Resume>) -> Opening {
+    let Some(Resume { from: Some(ResumePoint::Nested(frame)), decision }) = resume else {
         let message = Arc::new(Message::text(Role::User, prompt));
-        (RunState::new(agent.name.clone()), Input::Message { message, abilities: agent.abilities() })
+        let state = Box::new(RunState::new(agent.name.clone()));
+        return Opening::Run(state, Input::Message { message, abilities: agent.abilities() });
     };
-    match resume {
-        Some(Resume { from: Some(ResumePoint::Nested(frame)), decision: Some(decision) }) => {
-            (*frame, Input::Decided { decisions: vec![decision] })
+    let open: Vec<Form> = frame.questions().into_iter().cloned().collect();
+    match decision {
+        Some(decision) => {
+            let decisions = vec![for_all(decision, &open)];
+            Opening::Run(frame, Input::Decided { decisions })
         }
-        Some(Resume { from: Some(ResumePoint::Nested(frame)), decision: None }) => (*frame, Input::Recovered),
-        _ => begin(),
+        // The process died after the question was saved and before it was told.
+        None if frame.phase == Phase::Waiting => Opening::Asks(one_form(agent.name.as_str(), open)),
+        None => Opening::Run(frame, Input::Recovered),
+    }
+}
+
+/// The user sees one form and decides once; the decision holds for every question that the form puts.
+fn for_all(decision: Decision, questions: &[Form]) -> Decision {
+    let approvals = questions.iter().filter(|form| form.fields.is_empty()).count();
+    match decision {
+        Decision::Submit { .. } if questions.len() > 1 && approvals > 0 => {
+            Decision::Reject { message: AMBIGUOUS.to_owned() }
+        }
+        decision => decision,
+    }
+}
+
+/// All questions of an agent as one form, which leaves none of them out: what is not shown must not be approved.
+fn one_form(agent: &str, questions: Vec<Form>) -> Form {
+    let mut questions = questions.into_iter().map(|form| signed(agent, form));
+    let Some(first) = questions.next() else { return Form::default() };
+    let rest: Vec<Form> = questions.collect();
+    if rest.is_empty() {
+        return first;
+    }
+    let all: Vec<Form> = std::iter::once(first).chain(rest).collect();
+    let joined = |text: fn(&Form) -> String, between: &str| {
+        let texts: Vec<String> = all.iter().map(text).filter(|text| !text.is_empty()).collect();
+        texts.join(between)
+    };
+    let calls = all.iter().map(|form| json!({ "name": form.action, "arguments": form.arguments }));
+    Form {
+        action: joined(|form| form.action.clone(), ", "),
+        arguments: json!({ "calls": calls.collect::<Vec<_>>() }),
+        title: joined(|form| form.title.clone(), " "),
+        description: joined(with_arguments, "\n\n"),
+        fields: all.iter().flat_map(|form| form.fields.clone()).collect(),
+    }
+}
+
+/// The question with the name of who asks: the user talks to the supervisor and knows of no other agent.
+fn signed(agent: &str, form: Form) -> Form {
+    let description = match form.description.strip_prefix("The agent wants") {
+        Some(rest) => format!("The agent {agent} wants{rest}"),
+        None => form.description,
+    };
+    Form { description, ..form }
+}
+
+fn with_arguments(form: &Form) -> String {
+    match &form.arguments {
+        serde_json::Value::Null => form.description.clone(),
+        arguments => format!("{}\n{arguments}", form.description),
     }
 }
 
 /// Passes what a nested run decides up to the run that asked for it, which keeps and shows it.
 struct Upward {
-    sender: mpsc::Sender<DelegateUpdate>,
-    form: Option<Form>,
+    agent: String,
+    sender: mpsc::Sender<Update>,
+    questions: Vec<Form>,
     outcome: Option<Outcome>,
 }
 
 impl Upward {
+    fn new(agent: &str, sender: mpsc::Sender<Update>) -> Self {
+        Self { agent: agent.to_owned(), sender, questions: Vec::new(), outcome: None }
+    }
+
     /// The update that ends the delegation.
     fn last(self) -> DelegateUpdate {
         let failed = |reason: &str| DelegationOutcome::Failed { reason: reason.to_owned() };
-        let outcome = match (self.outcome, self.form) {
-            (Some(Outcome::Completed { text, .. }), _) => DelegationOutcome::Completed { text },
-            (Some(Outcome::Failed { reason }), _) => DelegationOutcome::Failed { reason },
-            (Some(Outcome::Canceled), _) => DelegationOutcome::Canceled,
-            (Some(Outcome::InputRequired), Some(form)) => return DelegateUpdate::Asks { form },
-            _ => failed("the agent stopped without an answer"),
+        let outcome = match self.outcome {
+            Some(Outcome::Completed { text, .. }) => DelegationOutcome::Completed { text },
+            Some(Outcome::Failed { reason }) => DelegationOutcome::Failed { reason },
+            Some(Outcome::Canceled) => DelegationOutcome::Canceled,
+            Some(Outcome::InputRequired) => {
+                return DelegateUpdate::Asks { form: one_form(&self.agent, self.questions) };
+            }
+            None => failed("the agent stopped without an answer"),
         };
         DelegateUpdate::Finished { outcome }
     }
@@ -101,27 +178,42 @@ impl Upward {
             | EventKind::ToolFinished { .. }
             | EventKind::DelegationStarted { .. }
             | EventKind::DelegationFinished { .. } => return Some(event),
-            EventKind::InputRequired { form } => self.form = Some(form),
+            EventKind::InputRequired { form } => self.questions.push(form),
             EventKind::Finished { outcome } => self.outcome = Some(outcome),
             _ => {}
         }
         None
     }
+
+    /// Hands the state up and returns once it is kept: until then the run must not act on what it decided, or a
+    /// crash would make it act twice.
+    async fn keep(&self, state: &RunState) -> Result<(), SinkError> {
+        let (update, kept) = Update::awaited(DelegateUpdate::Checkpoint { frame: Box::new(state.clone()) });
+        self.sender.send(update).await.map_err(|_| gone())?;
+        kept.await.map_err(|_| gone())
+    }
+}
+
+fn gone() -> SinkError {
+    SinkError("the run that asked for this is gone".to_owned())
 }
 
 #[async_trait]
 impl Sink for Upward {
     async fn commit(&mut self, state: &RunState, batch: Batch) -> Result<(), SinkError> {
-        let closed = |_| SinkError("the run that asked for this is gone".to_owned());
-        if batch.snapshot || !batch.appends.is_empty() {
-            let update = DelegateUpdate::Checkpoint { frame: Box::new(state.clone()) };
-            self.sender.send(update).await.map_err(closed)?;
+        // A run that is over has nothing to go on with; its outcome is what counts.
+        if (batch.snapshot || !batch.appends.is_empty()) && state.phase != Phase::Idle {
+            self.keep(state).await?;
         }
         for event in batch.events {
             if let Some(event) = self.forward(event) {
-                self.sender.send(DelegateUpdate::Event { event }).await.map_err(closed)?;
+                self.sender.send(DelegateUpdate::Event { event }.into()).await.map_err(|_| gone())?;
             }
         }
         Ok(())
     }
 }
+
+#[cfg(test)]
+#[path = "in_process_tests.rs"]
+mod tests;

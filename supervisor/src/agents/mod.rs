@@ -8,6 +8,6 @@ mod prompt;
 mod roster;
 
 pub use agent::{Agent, Delegate, Role};
-pub use home::{Delegation, Home, Updates};
+pub use home::{Delegation, Home, Update, Updates};
 pub use in_process::InProcess;
 pub use roster::{AgentStatus, Roster, RosterError, RosterStatus};

@@ -34,7 +34,7 @@ const RAG_TOOLS: [&str; 5] =
     ["search", "fetch_document", "list_datasources", "list_datasources_and_entity_types", "fetch_url"];
 
 /// The fold of one task's events.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Binding {
     wire: Wire,
     plan: PlanView,

@@ -7,7 +7,7 @@ use caipe_engine::EventKind;
 /// What each agent has under way, as far as the client knows.
 ///
 /// An agent that is stopped, or lost, tells no ends; the client gets them all the same when its task ends.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct OpenCalls {
     /// Tasks that each agent works on. Events do not say to which of them they belong.
     tasks: BTreeMap<String, u32>,

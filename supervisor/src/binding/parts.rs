@@ -1,5 +1,7 @@
 //! The skeletons of wire events (upstream contract 3.1), and ids that depend on nothing but the log.
 
+use std::sync::Arc;
+
 use caipe_a2a::model::{
     Artifact, Event, Message, Metadata, Part, TaskArtifactUpdateEvent, TaskState, TaskStatus,
     TaskStatusUpdateEvent,
@@ -8,11 +10,11 @@ use serde_json::Value;
 use uuid::Uuid;
 
 /// Makes the events of one task.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Wire {
-    task: String,
-    context: String,
-    trace_id: String,
+    task: Arc<str>,
+    context: Arc<str>,
+    trace_id: Arc<str>,
     seed: Uuid,
     made: u64,
 }
@@ -20,9 +22,9 @@ pub(super) struct Wire {
 impl Wire {
     pub(super) fn new(task: &str, context: &str, trace_id: &str) -> Self {
         Self {
-            task: task.to_owned(),
-            context: context.to_owned(),
-            trace_id: trace_id.to_owned(),
+            task: task.into(),
+            context: context.into(),
+            trace_id: trace_id.into(),
             seed: Uuid::new_v5(&Uuid::NAMESPACE_OID, task.as_bytes()),
             made: 0,
         }
@@ -36,7 +38,7 @@ impl Wire {
 
     /// `{trace_id}`, by which feedback finds the run (FR-008).
     pub(super) fn trace(&self) -> Metadata {
-        Metadata::from_iter([("trace_id".to_owned(), Value::from(self.trace_id.as_str()))])
+        Metadata::from_iter([("trace_id".to_owned(), Value::from(&*self.trace_id))])
     }
 
     /// One line about a call, an artifact of its own.
@@ -78,8 +80,8 @@ impl Wire {
         artifact.description = Some(chunk.description.to_owned());
         artifact.metadata = (!chunk.metadata.is_empty()).then_some(chunk.metadata);
         Event::ArtifactUpdate(TaskArtifactUpdateEvent {
-            task_id: self.task.clone(),
-            context_id: self.context.clone(),
+            task_id: self.task.to_string(),
+            context_id: self.context.to_string(),
             artifact,
             append: chunk.append,
             last_chunk: chunk.last,
@@ -91,12 +93,12 @@ impl Wire {
     pub(super) fn status(&mut self, state: TaskState, text: Option<&str>) -> Event {
         let message = text.map(|text| {
             let id = self.id();
-            Message::agent(id, text).within(self.task.clone(), self.context.clone())
+            Message::agent(id, text).within(&*self.task, &*self.context)
         });
         let metadata = (state != TaskState::Working).then(|| self.trace());
         Event::StatusUpdate(TaskStatusUpdateEvent {
-            task_id: self.task.clone(),
-            context_id: self.context.clone(),
+            task_id: self.task.to_string(),
+            context_id: self.context.to_string(),
             status: TaskStatus { state, message, timestamp: None },
             metadata,
         })

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::parts::{Chunk, Wire};
 
 /// The plan as the client knows it.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct PlanView {
     artifact: Option<String>,
     steps: Vec<PlanStep>,

@@ -1,7 +1,7 @@
 //! What a client's message asks for: a new question, or the answer to one of ours (upstream contract 3.7).
 
 use caipe_a2a::model::{Content, Message as A2aMessage, Metadata};
-use caipe_engine::Decision;
+use caipe_engine::{ASK_TOOL, Decision, Form};
 use caipe_model::{Message, Role};
 use caipe_store::TaskRecord;
 use serde_json::{Map, Value};
@@ -32,7 +32,7 @@ impl Request {
     /// # Errors
     /// A located message when it says nothing that can be read.
     pub fn read(message: &A2aMessage) -> Result<Self, String> {
-        let decisions = decisions(message);
+        let decisions = decisions(message)?;
         let texts: Vec<String> = message.parts.iter().filter_map(|part| readable(&part.content)).collect();
         let text = texts.join("\n");
         if text.trim().is_empty() && decisions.is_empty() {
@@ -57,15 +57,19 @@ impl Request {
         Self::read(&message)
     }
 
-    /// What it is to a run that waits for an answer, or does not.
-    pub fn reply(self, waiting: bool) -> Reply {
-        if waiting && !self.decisions.is_empty() {
+    /// What it is to a run that waits for answers to `questions`, or for nothing; `addressed` if it names the task
+    /// that waits.
+    pub fn reply(self, questions: &[&Form], addressed: bool) -> Reply {
+        if questions.is_empty() {
+            return Reply::Message(Message::text(Role::User, self.text));
+        }
+        if !self.decisions.is_empty() {
             return Reply::Decisions(self.decisions);
         }
-        if waiting && let Some(values) = key_values(&self.text) {
-            return Reply::Decisions(vec![Decision::Submit { values }]);
+        match spoken(&self.text, questions, addressed) {
+            Some(decision) => Reply::Decisions(vec![decision]),
+            None => Reply::Message(Message::text(Role::User, self.text)),
         }
-        Reply::Message(Message::text(Role::User, self.text))
     }
 }
 
@@ -94,24 +98,34 @@ fn is_trace_id(id: &str) -> bool {
     id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// The decisions in `message.metadata.resume` or in a data part's `resume`.
-fn decisions(message: &A2aMessage) -> Vec<Decision> {
+/// The decisions in `message.metadata.resume` or in a data part's `resume`. One that cannot be read is a fault: if
+/// it were left out, the next one would be taken for it, and an approval given to another call than was meant.
+fn decisions(message: &A2aMessage) -> Result<Vec<Decision>, String> {
     let in_metadata = message.metadata.as_ref().and_then(|metadata| metadata.get("resume"));
     let in_parts = message.parts.iter().find_map(|part| match &part.content {
         Content::Data(data) => data.get("resume"),
         _ => None,
     });
-    let list = in_metadata.or(in_parts).and_then(|resume| resume.get("decisions")).and_then(Value::as_array);
-    list.map(|list| list.iter().filter_map(decision).collect()).unwrap_or_default()
+    let Some(resume) = in_metadata.or(in_parts) else { return Ok(Vec::new()) };
+    let list = resume.get("decisions").and_then(Value::as_array);
+    let list = list.ok_or("message.parts: resume.decisions: give a list of decisions")?;
+    let located = |(index, value)| {
+        let types = "give a type: approve, accept, edit, reject or response";
+        decision(value).ok_or_else(|| format!("message.parts: resume.decisions[{index}]: {types}"))
+    };
+    list.iter().enumerate().map(located).collect()
 }
 
 fn decision(value: &Value) -> Option<Decision> {
     let message = || value.get("message").or_else(|| value.get("args")).and_then(Value::as_str);
+    // A form without fields is sent as an edit of nothing; a call that is to be approved must not lose its arguments
+    // by that.
+    let submit = || match submitted(value).filter(|values| !values.is_empty()) {
+        Some(values) => Decision::Submit { values },
+        None => Decision::Approve,
+    };
     match value.get("type")?.as_str()? {
-        "approve" | "accept" => {
-            Some(submitted(value).map_or(Decision::Approve, |values| Decision::Submit { values }))
-        }
-        "edit" => Some(Decision::Submit { values: submitted(value).unwrap_or_default() }),
+        "approve" | "accept" | "edit" => Some(submit()),
         "reject" | "response" => {
             Some(Decision::Reject { message: message().unwrap_or("User rejected the request").to_owned() })
         }
@@ -120,9 +134,15 @@ fn decision(value: &Value) -> Option<Decision> {
 }
 
 /// The values of an edit: `edited_action.args` (new form) or `args.args` (old form), there in `user_inputs`,
-/// in the fields' values, or as plain arguments.
+/// in the fields' values, or as plain arguments. Those of another action than a form are its arguments as they
+/// stand, whatever they are called.
 fn submitted(value: &Value) -> Option<Map<String, Value>> {
     let args = value.pointer("/edited_action/args").or_else(|| value.pointer("/args/args"))?.as_object()?;
+    let action = value.pointer("/edited_action/name").or_else(|| value.get("action_name"));
+    let is_form = action.and_then(Value::as_str).is_none_or(|name| name == ASK_TOOL);
+    if !is_form && !args.contains_key("user_inputs") {
+        return Some(args.clone());
+    }
     let inner = args.get("args").and_then(Value::as_object).unwrap_or(args);
     let mut values = field_values(inner);
     if let Some(inputs) = inner.get("user_inputs").and_then(Value::as_object) {
@@ -144,15 +164,43 @@ fn field_values(args: &Map<String, Value>) -> Map<String, Value> {
     fields.map(|fields| fields.iter().filter_map(pair).collect()).unwrap_or_default()
 }
 
-/// `key: value` lines, as a client without forms sends them.
+/// A decision in words, as a client without forms sends it: `key: value` lines for a form, a plain yes or no for an
+/// approval. Lines of a message that names no task count only if they name a field of the form: they may as well be
+/// the next question.
+fn spoken(text: &str, questions: &[&Form], addressed: bool) -> Option<Decision> {
+    if questions.iter().all(|form| form.action != ASK_TOOL && form.fields.is_empty()) {
+        return verdict(text);
+    }
+    let is_field =
+        |key: &String| questions.iter().flat_map(|form| &form.fields).any(|f| f.field_name == *key);
+    let values = key_values(text)?;
+    (addressed || values.keys().any(is_field)).then_some(Decision::Submit { values })
+}
+
+/// A message that is nothing but a yes or a no.
+fn verdict(text: &str) -> Option<Decision> {
+    let word = body(text).trim().trim_end_matches(['.', '!']).to_lowercase();
+    match word.as_str() {
+        "yes" | "y" | "ok" | "okay" | "approve" | "approved" | "accept" => Some(Decision::Approve),
+        "no" | "n" | "reject" | "rejected" | "deny" | "denied" => {
+            Some(Decision::Reject { message: "User rejected the request".to_owned() })
+        }
+        _ => None,
+    }
+}
+
+/// The text without the line that says who wrote it.
+fn body(text: &str) -> &str {
+    text.strip_prefix("by user:").and_then(|rest| rest.split_once("\n\n")).map_or(text, |(_, body)| body)
+}
+
+/// `key: value` lines.
 fn key_values(text: &str) -> Option<Map<String, Value>> {
-    let body =
-        text.strip_prefix("by user:").and_then(|rest| rest.split_once("\n\n")).map_or(text, |(_, body)| body);
     let pair = |line: &str| {
         let (key, value) = line.split_once(": ")?;
         Some((key.trim().trim_start_matches("- ").to_owned(), Value::from(value.trim())))
     };
-    let values: Map<String, Value> = body.lines().filter_map(pair).collect();
+    let values: Map<String, Value> = body(text).lines().filter_map(pair).collect();
     (!values.is_empty()).then_some(values)
 }
 

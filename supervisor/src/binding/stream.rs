@@ -8,7 +8,7 @@ use super::parts::{Chunk, Wire};
 use super::plan::PlanView;
 
 /// The streaming artifact and the echo rule (data-model seed, `STREAMING_RESULT` event processing).
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct TextStream {
     /// Its id, once something was shown.
     artifact: Option<String>,

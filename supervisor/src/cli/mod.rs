@@ -66,8 +66,9 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
 fn with_server_name(mut args: Vec<String>) -> Vec<String> {
     let called = args.first().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
     if SERVER_NAMES.contains(&called) {
-        args.insert(1, "serve".to_owned());
-        args.retain(|arg| !SERVER_NAMES.contains(&arg.as_str()));
+        let said = args.split_off(1);
+        args.push("serve".to_owned());
+        args.extend(said.into_iter().filter(|arg| !SERVER_NAMES.contains(&arg.as_str())));
     }
     args
 }

@@ -63,6 +63,11 @@ impl Toolbox {
         self.board.view().borrow().clone()
     }
 
+    /// Whether a tool of this name is on offer now.
+    pub fn has(&self, tool: &str) -> bool {
+        self.board.view().borrow().route(tool).is_some()
+    }
+
     /// Calls a tool by its name in the [`ToolsView`].
     ///
     /// Failures are told to the model: the output's `is_error` is set and its text names server and tool and says what

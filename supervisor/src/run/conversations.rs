@@ -1,10 +1,14 @@
 //! One run at a time per conversation, and its state as last saved.
 
 use std::collections::HashMap;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use caipe_engine::{AgentName, RunState, decide};
+use caipe_engine::{AgentName, Input, Phase, RunState, decide};
 use caipe_store::{Store, StoreError};
+use futures::FutureExt;
 use tokio::sync::OwnedMutexGuard;
 
 /// The conversations of this process.
@@ -14,10 +18,10 @@ pub(super) struct Conversations {
     turns: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
 }
 
-/// The right to run in a conversation; others wait in the order they came.
-#[derive(Debug)]
-pub(super) struct Turn {
+/// A place in a conversation's queue; whoever is called may run there until it is dropped.
+pub(super) struct Place {
     guard: Option<OwnedMutexGuard<()>>,
+    waiting: Option<Pin<Box<dyn Future<Output = OwnedMutexGuard<()>> + Send>>>,
     context: String,
     owner: Arc<Conversations>,
 }
@@ -28,13 +32,15 @@ impl Conversations {
         Arc::new(Self { store, turns: Mutex::default() })
     }
 
-    /// Waits until no other run of this process is under way in the conversation.
-    pub(super) async fn turn(self: &Arc<Self>, context: &str) -> Turn {
-        let lock = {
-            let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
-            turns.entry(context.to_owned()).or_default().clone()
-        };
-        Turn { guard: Some(lock.lock_owned().await), context: context.to_owned(), owner: self.clone() }
+    /// Takes a place in the queue, at once: places are called in the order in which they were taken.
+    pub(super) fn queue(self: &Arc<Self>, context: &str) -> Place {
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = turns.entry(context.to_owned()).or_default().clone();
+        let mut waiting: Pin<Box<dyn Future<Output = _> + Send>> = Box::pin(lock.lock_owned());
+        // The lock is fair from the first time that it is asked for.
+        let guard = waiting.as_mut().now_or_never();
+        let waiting = guard.is_none().then_some(waiting);
+        Place { guard, waiting, context: context.to_owned(), owner: self.clone() }
     }
 
     /// The conversation as last saved, or a new one of `agent`.
@@ -51,9 +57,27 @@ impl Conversations {
     }
 }
 
-impl Drop for Turn {
+/// Ends what a run left under way whose task has ended: it could not be saved any further. Nobody else will, and
+/// no message would be taken before.
+pub(super) fn end_lost_run(state: &mut RunState) {
+    if matches!(state.phase, Phase::Model { .. } | Phase::Calls) {
+        drop(decide(state, Input::Cancel));
+    }
+}
+
+impl Place {
+    /// Waits until it is this place's turn; returns at once if it is already.
+    pub(super) async fn called(&mut self) {
+        if let Some(waiting) = &mut self.waiting {
+            self.guard = Some(waiting.await);
+            self.waiting = None;
+        }
+    }
+}
+
+impl Drop for Place {
     fn drop(&mut self) {
-        drop(self.guard.take());
+        drop((self.guard.take(), self.waiting.take()));
         let mut turns = self.owner.turns.lock().unwrap_or_else(PoisonError::into_inner);
         // Whoever waits holds another reference.
         if turns.get(&self.context).is_some_and(|lock| Arc::strong_count(lock) == 1) {
@@ -61,3 +85,13 @@ impl Drop for Turn {
         }
     }
 }
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Place").field("context", &self.context).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[path = "conversations_tests.rs"]
+mod tests;

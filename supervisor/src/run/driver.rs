@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use caipe_engine::{CallId, Durability, Effect, Input, RunEvent, RunState, decide};
-use tokio::sync::{mpsc, watch};
+use caipe_engine::{CallId, Durability, Effect, Input, Phase, RunEvent, RunState, decide};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::agents::Agent;
 use crate::mcp::ToolsView;
@@ -18,6 +18,13 @@ const INPUT_QUEUE: usize = 256;
 
 /// How long a driver without a deadline sleeps at most; it then looks again.
 const FAR: Duration = Duration::from_hours(24);
+
+/// How long the last answer may take once the time is up; then the run ends with what there is.
+const LAST_ANSWER: Duration = Duration::from_mins(2);
+
+/// Inputs that are appended to a saved state before it is saved whole again: what an agent in this process has
+/// done so far comes whole with each of its steps.
+const MOST_APPENDS: usize = 32;
 
 /// Where the decisions of a run go.
 #[async_trait]
@@ -62,12 +69,14 @@ pub struct Driver<S> {
     agent: Arc<Agent>,
     state: RunState,
     sink: S,
-    inputs: mpsc::Receiver<Input>,
+    inputs: mpsc::Receiver<Incoming>,
     performer: Performer,
     stop: CancellationToken,
     /// Whether `stop` has been heard.
     stopping: bool,
     deadline: Option<Instant>,
+    /// Inputs appended since the state was last saved whole.
+    appended: usize,
     tools: watch::Receiver<Arc<ToolsView>>,
     tools_watched: bool,
 }
@@ -76,11 +85,25 @@ pub struct Driver<S> {
 pub(super) struct Performer {
     pub(super) agent: Arc<Agent>,
     pub(super) run: RunInfo,
-    pub(super) sender: mpsc::Sender<Input>,
+    pub(super) sender: mpsc::Sender<Incoming>,
     /// Ends everything that the run has started.
     pub(super) scope: CancellationToken,
+    /// However the run is left, what it has started ends with it.
+    _ends: DropGuard,
     /// Ends the work of one call.
     pub(super) calls: HashMap<CallId, CancellationToken>,
+}
+
+/// An input, and who waits for it to be kept.
+pub(super) struct Incoming {
+    pub(super) input: Input,
+    pub(super) kept: Option<oneshot::Sender<()>>,
+}
+
+impl From<Input> for Incoming {
+    fn from(input: Input) -> Self {
+        Self { input, kept: None }
+    }
 }
 
 /// What every part of a run may want to know about it.
@@ -108,11 +131,13 @@ impl<S: Sink> Driver<S> {
         time_limit: Option<Duration>,
     ) -> Self {
         let (sender, inputs) = mpsc::channel(INPUT_QUEUE);
+        let scope = CancellationToken::new();
         let performer = Performer {
             agent: agent.clone(),
             run,
             sender,
-            scope: CancellationToken::new(),
+            _ends: scope.clone().drop_guard(),
+            scope,
             calls: HashMap::new(),
         };
         let deadline = time_limit.map(|limit| Instant::now() + limit);
@@ -127,17 +152,20 @@ impl<S: Sink> Driver<S> {
             stop,
             stopping: false,
             deadline,
+            appended: 0,
             tools,
             tools_watched: true,
         }
     }
 
-    /// Runs until the engine says that it is over, and returns the state and the sink as they are then.
+    /// Runs until the engine says that it is over, and returns the state and the sink as they are then. An input
+    /// that starts nothing ends it at once, without an event.
     ///
     /// # Errors
     /// When a decision cannot be kept; whatever the run had started is stopped, and the sink comes back.
     pub async fn run(mut self, first: Input) -> Result<(RunState, S), (SinkError, S)> {
-        let mut queue = VecDeque::from([first]);
+        let mut queue = VecDeque::from([first.into()]);
+        self.refresh_abilities(&mut queue);
         let result = loop {
             match self.step(&mut queue).await {
                 Ok(true) => break Ok(()),
@@ -153,10 +181,11 @@ impl<S: Sink> Driver<S> {
     }
 
     /// Decides everything that is queued, commits it once, then acts. Returns whether the run is over.
-    async fn step(&mut self, queue: &mut VecDeque<Input>) -> Result<bool, SinkError> {
+    async fn step(&mut self, queue: &mut VecDeque<Incoming>) -> Result<bool, SinkError> {
         let mut batch = Batch::default();
-        let mut effects = Vec::new();
-        while let Some(input) = queue.pop_front() {
+        let (mut effects, mut waiting) = (Vec::new(), Vec::new());
+        while let Some(Incoming { input, kept }) = queue.pop_front() {
+            waiting.extend(kept);
             batch.note(&input);
             for effect in decide(&mut self.state, input) {
                 match effect {
@@ -166,18 +195,39 @@ impl<S: Sink> Driver<S> {
             }
         }
         if batch.snapshot || !batch.appends.is_empty() || !batch.events.is_empty() {
+            self.bound_appends(&mut batch);
             self.sink.commit(&self.state, batch).await?;
         }
-        let mut over = false;
+        for kept in waiting {
+            let _ = kept.send(());
+        }
         for effect in effects {
-            over |= matches!(effect, Effect::Finish);
             self.performer.perform(effect, &self.state);
         }
-        Ok(over)
+        Ok(matches!(self.state.phase, Phase::Idle | Phase::Waiting))
+    }
+
+    /// Saves the state whole once much was appended to it.
+    fn bound_appends(&mut self, batch: &mut Batch) {
+        self.appended += batch.appends.len();
+        if batch.snapshot || self.appended > MOST_APPENDS {
+            batch.snapshot = true;
+            batch.appends.clear();
+            self.appended = 0;
+        }
+    }
+
+    /// What the agent may do can have changed while nobody ran; a message brings it along.
+    fn refresh_abilities(&self, queue: &mut VecDeque<Incoming>) {
+        let brought = matches!(queue.front(), Some(Incoming { input: Input::Message { .. }, .. }));
+        let abilities = self.agent.abilities();
+        if !brought && abilities != self.state.abilities {
+            queue.push_front(Input::Abilities { abilities }.into());
+        }
     }
 
     /// Waits for the next input and takes along what else is there.
-    async fn wait(&mut self, queue: &mut VecDeque<Input>) {
+    async fn wait(&mut self, queue: &mut VecDeque<Incoming>) {
         if !self.urgent(queue) {
             let far = Instant::now() + FAR;
             // Inputs come first: while they flow, no timer is touched. `urgent` sees to the rest.
@@ -197,24 +247,25 @@ impl<S: Sink> Driver<S> {
         }
     }
 
-    /// Queues what must not wait behind the run's own inputs. Returns whether there was any.
-    fn urgent(&mut self, queue: &mut VecDeque<Input>) -> bool {
+    /// Queues what must not wait behind the run's own inputs, in front of them: a run that came to its end in the
+    /// same moment must not be stopped once more. Returns whether there was any.
+    fn urgent(&mut self, queue: &mut VecDeque<Incoming>) -> bool {
         let before = queue.len();
-        if !self.stopping && self.stop.is_cancelled() {
-            self.stopping = true;
-            self.performer.scope.cancel();
-            queue.push_back(Input::Cancel);
-        }
-        if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
-            self.deadline = None;
-            queue.push_back(Input::Deadline);
-        }
         if self.tools_watched && self.tools.has_changed().unwrap_or(false) {
             self.tools.mark_unchanged();
             let abilities = self.agent.abilities();
             if abilities != self.state.abilities {
-                queue.push_back(Input::Abilities { abilities });
+                queue.push_front(Input::Abilities { abilities }.into());
             }
+        }
+        if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+            self.deadline = Some(Instant::now() + LAST_ANSWER);
+            queue.push_front(Input::Deadline.into());
+        }
+        if !self.stopping && self.stop.is_cancelled() {
+            self.stopping = true;
+            self.performer.scope.cancel();
+            queue.push_front(Input::Cancel.into());
         }
         queue.len() > before
     }

@@ -8,8 +8,10 @@ use caipe_a2a::server::TaskLog;
 use caipe_engine::{EventKind, Outcome, RunEvent, RunState};
 use caipe_store::{Commit, Snapshot, Store, StoreError, TaskPhase, TaskRecord};
 use jiff::Timestamp;
+use tokio_util::sync::CancellationToken;
 
 use super::driver::{Batch, RunInfo, Sink, SinkError};
+use super::live::Claim;
 use crate::binding::{self, Binding};
 
 /// Events read from the store at a time.
@@ -23,22 +25,33 @@ pub(super) struct Journal {
     log: Arc<TaskLog>,
     binding: Binding,
     next_seq: u64,
+    /// Whose task this is, as long as it is under way; nobody's where it is only read.
+    claim: Option<Claim>,
 }
 
 impl Journal {
     /// The journal of a new task, whose record is in the store and whose log holds the task itself.
-    pub(super) fn new(store: Arc<dyn Store>, record: TaskRecord, log: Arc<TaskLog>) -> Self {
+    pub(super) fn new(
+        store: Arc<dyn Store>,
+        record: TaskRecord,
+        log: Arc<TaskLog>,
+        claim: Option<Claim>,
+    ) -> Self {
         let binding = Binding::new(&record.id, &record.context, &record.trace_id);
-        Self { store, record, log, binding, next_seq: 1 }
+        Self { store, record, log, binding, next_seq: 1, claim }
     }
 
     /// The journal of a task that the store knows: its wire log is made again from its events.
-    pub(super) async fn reopen(store: Arc<dyn Store>, record: TaskRecord) -> Result<Self, StoreError> {
+    pub(super) async fn reopen(
+        store: Arc<dyn Store>,
+        record: TaskRecord,
+        claim: Option<Claim>,
+    ) -> Result<Self, StoreError> {
         let request: Message = serde_json::from_value(record.request.clone()).map_err(|error| {
             StoreError::Corrupt { what: format!("task {}", record.id), reason: error.to_string() }
         })?;
         let log = Arc::new(TaskLog::new(binding::opening(&record, request)));
-        let mut journal = Self::new(store, record, log);
+        let mut journal = Self::new(store, record, log, claim);
         loop {
             let page = journal.store.events(&journal.record.id, journal.next_seq - 1, PAGE).await?;
             for logged in &page {
@@ -55,6 +68,15 @@ impl Journal {
 
     pub(super) fn context(&self) -> &str {
         &self.record.context
+    }
+
+    pub(super) fn phase(&self) -> TaskPhase {
+        self.record.phase
+    }
+
+    /// Cancelled when the task shall stop.
+    pub(super) fn stop(&self) -> CancellationToken {
+        self.claim.as_ref().map(Claim::stop).unwrap_or_default()
     }
 
     pub(super) fn log(&self) -> Arc<TaskLog> {
@@ -80,6 +102,7 @@ impl Journal {
         let event = RunEvent::own(EventKind::Finished { outcome });
         let kept = self.keep(Commit::default(), vec![event.clone()]).await;
         if kept.is_err() {
+            self.claim = None;
             self.log.push_many(self.binding.bind(&event));
         }
         kept
@@ -88,16 +111,18 @@ impl Journal {
     /// Writes the commit with these events, then shows them.
     async fn keep(&mut self, commit: Commit, events: Vec<RunEvent>) -> Result<(), StoreError> {
         let phase = events.iter().fold(self.open_phase(), |phase, event| phase_after(event).unwrap_or(phase));
-        let task = (phase != self.record.phase).then(|| {
-            self.record.phase = phase;
-            self.record.updated = Timestamp::now();
-            self.record.clone()
+        let task = (phase != self.record.phase).then(|| TaskRecord {
+            phase,
+            updated: Timestamp::now(),
+            ..self.record.clone()
         });
         let count = events.len() as u64;
-        let wire: Vec<Event> = events.iter().flat_map(|event| self.binding.bind(event)).collect();
+        // What cannot be kept has not happened: not to the ids, either.
+        let mut binding = self.binding.clone();
+        let wire: Vec<Event> = events.iter().flat_map(|event| binding.bind(event)).collect();
         let commit = Commit {
             context: self.record.context.clone(),
-            task,
+            task: task.clone(),
             events,
             first_seq: self.next_seq,
             events_of: self.record.id.clone(),
@@ -105,6 +130,14 @@ impl Journal {
         };
         self.store.commit(commit).await?;
         self.next_seq += count;
+        self.binding = binding;
+        if let Some(task) = task {
+            self.record = task;
+        }
+        if !self.record.phase.is_under_way() {
+            // Before it is shown: whoever sees the question may answer it.
+            self.claim = None;
+        }
         if !wire.is_empty() {
             self.log.push_many(wire);
         }

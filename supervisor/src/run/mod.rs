@@ -3,8 +3,10 @@
 mod conversations;
 mod driver;
 mod journal;
+mod live;
 mod perform;
 mod service;
+mod start;
 
 pub use driver::{Batch, Driver, RunInfo, Sink, SinkError};
 pub use service::{RunError, Runs};

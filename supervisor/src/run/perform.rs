@@ -1,5 +1,6 @@
 //! Carries out what the engine decided: model turns, tool calls, delegations.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use caipe_engine::{
@@ -7,14 +8,14 @@ use caipe_engine::{
     RunState, ToolOutput,
 };
 use caipe_model::{ChatRequest, ModelError, ModelErrorKind, ModelEvent, ModelStream};
-use futures::StreamExt;
+use futures::{FutureExt, StreamExt};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use super::driver::Performer;
-use crate::agents::{Agent, Delegation};
+use super::driver::{Incoming, Performer};
+use crate::agents::{Agent, Delegation, Update, Updates};
 use crate::tools;
 
 impl Performer {
@@ -43,8 +44,9 @@ impl Performer {
         let (agent, sender) = (self.agent.clone(), self.sender.clone());
         let span = tracing::debug_span!("tool", agent = %agent.name, tool);
         let work = async move {
-            let output = run_tool(&agent, &tool, arguments, cancel).await;
-            let _ = sender.send(Input::ToolFinished { call, output }).await;
+            let ran = AssertUnwindSafe(run_tool(&agent, &tool, arguments, cancel)).catch_unwind().await;
+            let output = ran.unwrap_or_else(|_| broken(&tool));
+            let _ = sender.send(Input::ToolFinished { call, output }.into()).await;
         };
         tokio::spawn(work.instrument(span));
     }
@@ -60,19 +62,12 @@ impl Performer {
                     reason: format!("agent {agent} is not available any more"),
                 },
             };
-            tokio::spawn(async move { sender.send(Input::Delegate { call, update }).await });
+            tokio::spawn(async move { sender.send(Input::Delegate { call, update }.into()).await });
             return;
         };
         let span = tracing::debug_span!("delegation", agent = %agent);
-        let mut updates = home.run(delegation, cancel);
-        let work = async move {
-            while let Some(update) = updates.next().await {
-                if sender.send(Input::Delegate { call: call.clone(), update }).await.is_err() {
-                    return;
-                }
-            }
-        };
-        tokio::spawn(work.instrument(span));
+        let updates = home.run(delegation, cancel);
+        tokio::spawn(pump_updates(call, updates, sender).instrument(span));
     }
 
     fn abort(&mut self, calls: &[CallId]) {
@@ -90,15 +85,38 @@ impl Performer {
     }
 }
 
+/// Hands news of a delegation to the driver. One whose home falls silent has failed: nobody waits for it for ever.
+async fn pump_updates(call: CallId, mut updates: Updates, sender: mpsc::Sender<Incoming>) {
+    let incoming = |Update { news: update, kept }| {
+        let input = Input::Delegate { call: call.clone(), update };
+        Incoming { input, kept }
+    };
+    while let Some(update) = updates.next().await {
+        let last = update.is_last();
+        if sender.send(incoming(update)).await.is_err() || last {
+            return;
+        }
+    }
+    let reason = "the agent stopped without an answer".to_owned();
+    let silent = DelegateUpdate::Finished { outcome: DelegationOutcome::Failed { reason } };
+    let _ = sender.send(incoming(silent.into())).await;
+}
+
+/// What the model reads of a tool that broke down in our own code.
+fn broken(tool: &str) -> ToolOutput {
+    tracing::error!(tool, "a tool panicked");
+    ToolOutput { content: format!("The tool `{tool}` broke down. Go on without it."), is_error: true }
+}
+
 /// Hands a model turn to the driver, piece by piece.
-async fn pump_model(turn: u32, mut stream: ModelStream, sender: mpsc::Sender<Input>, live: bool) {
+async fn pump_model(turn: u32, mut stream: ModelStream, sender: mpsc::Sender<Incoming>, live: bool) {
     while let Some(item) = stream.next().await {
         let Some(input) = model_input(turn, item) else { continue };
         if !live && matches!(input, Input::ModelDelta { .. }) {
             continue;
         }
         let last = matches!(input, Input::ModelFinished { .. } | Input::ModelFailed { .. });
-        if sender.send(input).await.is_err() || last {
+        if sender.send(input.into()).await.is_err() || last {
             return;
         }
     }
@@ -106,7 +124,7 @@ async fn pump_model(turn: u32, mut stream: ModelStream, sender: mpsc::Sender<Inp
         kind: ModelErrorKind::Truncated,
         message: "the model's stream ended without an answer".to_owned(),
     };
-    let _ = sender.send(Input::ModelFailed { turn, error }).await;
+    let _ = sender.send(Input::ModelFailed { turn, error }.into()).await;
 }
 
 fn model_input(turn: u32, item: Result<ModelEvent, ModelError>) -> Option<Input> {
@@ -116,6 +134,9 @@ fn model_input(turn: u32, item: Result<ModelEvent, ModelError>) -> Option<Input>
         Ok(ModelEvent::ToolArgsDelta { id, delta }) => ModelDelta::CallArguments { id, text: delta },
         Ok(ModelEvent::ReasoningDelta(_)) => return None,
         Ok(ModelEvent::Finish(completion)) => return Some(Input::ModelFinished { turn, completion }),
+        Err(error) if error.kind == ModelErrorKind::Cancelled => {
+            return Some(Input::ModelFailed { turn, error: ModelFailure::from(&error) });
+        }
         Err(error) => {
             tracing::warn!(kind = error.kind.category(), %error, "model turn failed");
             return Some(Input::ModelFailed { turn, error: ModelFailure::from(&error) });
@@ -129,7 +150,10 @@ async fn run_tool(agent: &Arc<Agent>, tool: &str, arguments: Value, cancel: Canc
         Value::Object(map) => map,
         _ => Map::new(),
     };
-    if let Some(output) = tools::call(tool, &arguments, cancel.clone()).await {
+    // A server's tool takes the place of a built-in one of the same name.
+    if !agent.toolbox.has(tool)
+        && let Some(output) = tools::call(tool, &arguments, cancel.clone()).await
+    {
         return output;
     }
     agent.toolbox.call(tool, arguments, cancel).await

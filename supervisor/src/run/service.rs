@@ -1,23 +1,24 @@
 //! All runs of this process: begins them, finds them, stops them, takes them over after a crash.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use caipe_a2a::model::{Message, Task};
+use caipe_a2a::model::{Message, Task, TaskState};
 use caipe_a2a::server::TaskLog;
-use caipe_engine::{Input, Outcome, Phase, RunState};
-use caipe_store::{Commit, Store, StoreError, TaskFilter, TaskPhase, TaskRecord};
+use caipe_engine::{Outcome, Phase, RunState};
+use caipe_store::{Commit, MAX_ID_BYTES, Store, StoreError, TaskFilter, TaskPhase, TaskRecord};
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use super::conversations::Conversations;
-use super::driver::{Driver, RunInfo};
+use super::conversations::{Conversations, Place, end_lost_run};
+use super::driver::Driver;
 use super::journal::Journal;
+use super::live::{Claim, Live};
+use super::start::{Begin, Start};
 use crate::agents::Agent;
-use crate::binding::{self, Reply, Request};
+use crate::binding::{self, Request};
 
 /// How long a cancelled task may take to say so.
 const CANCEL_DEADLINE: Duration = Duration::from_secs(10);
@@ -25,33 +26,19 @@ const CANCEL_DEADLINE: Duration = Duration::from_secs(10);
 /// Runs that may be under way at once; a queue in front of a model that is slower than its callers only grows.
 const MOST_RUNS: usize = 4096;
 
-/// Events of ended tasks that stay in memory for whoever asks again; older tasks are read from the store.
-const REMEMBERED: u64 = 20_000;
+/// How long a message to a waiting task may wait until no other task of its conversation runs.
+const TURN_DEADLINE: Duration = Duration::from_secs(10);
 
 /// All runs of this process.
 pub struct Runs {
     agent: Arc<Agent>,
     store: Arc<dyn Store>,
     conversations: Arc<Conversations>,
-    live: Mutex<Live>,
+    live: Live,
     tracker: TaskTracker,
+    /// Cancelled when runs shall be left as they are, for the next process.
+    halt: CancellationToken,
     time_limit: Duration,
-}
-
-/// The tasks in memory.
-#[derive(Default)]
-struct Live {
-    tasks: HashMap<String, LiveTask>,
-    /// Ended ones with the number of their events, oldest first.
-    ended: VecDeque<(String, u64)>,
-    /// The sum of these numbers.
-    remembered: u64,
-}
-
-#[derive(Clone)]
-struct LiveTask {
-    log: Arc<TaskLog>,
-    stop: CancellationToken,
 }
 
 /// Why a request about a run was not met.
@@ -99,8 +86,8 @@ impl Runs {
     /// Runs of `agent`, kept in `store`. None may take longer than `time_limit`.
     pub fn new(agent: Arc<Agent>, store: Arc<dyn Store>, time_limit: Duration) -> Arc<Self> {
         let conversations = Conversations::new(store.clone());
-        let (live, tracker) = (Mutex::default(), TaskTracker::new());
-        Arc::new(Self { agent, store, conversations, live, tracker, time_limit })
+        let (live, tracker, halt) = (Live::default(), TaskTracker::new(), CancellationToken::new());
+        Arc::new(Self { agent, store, conversations, live, tracker, halt, time_limit })
     }
 
     /// Takes a message: a new task, or the answer that an open one waits for. Returns the task's log and how
@@ -121,28 +108,23 @@ impl Runs {
         if self.tracker.len() >= MOST_RUNS {
             return Err(RunError::Busy);
         }
-        let id = Uuid::now_v7().to_string();
         let fresh = message.context_id.is_none();
         let context = message.context_id.get_or_insert_with(|| Uuid::now_v7().to_string()).clone();
-        message.task_id = Some(id.clone());
-        let now = Timestamp::now();
-        let trace_id = request.trace_id.clone().unwrap_or_else(|| Uuid::new_v4().simple().to_string());
-        let body = serde_json::to_value(&message).map_err(|error| RunError::Invalid(error.to_string()))?;
-        let record = TaskRecord {
-            id,
-            context: context.clone(),
-            phase: TaskPhase::Submitted,
-            created: now,
-            updated: now,
-            owner: None,
-            trace_id,
-            request: body,
-        };
-        self.store.commit(Commit { context, task: Some(record.clone()), ..Commit::default() }).await?;
+        if context.len() > MAX_ID_BYTES {
+            let bytes = context.len();
+            return Err(RunError::Invalid(format!(
+                "message.contextId: it has {bytes} bytes; at most {MAX_ID_BYTES} are taken"
+            )));
+        }
+        let record = new_task(&mut message, &request, context)?;
+        let claim = self.live.claim(&record.id).ok();
+        let commit =
+            Commit { context: record.context.clone(), task: Some(record.clone()), ..Commit::default() };
+        self.store.commit(commit).await?;
         let log = Arc::new(TaskLog::new(binding::opening(&record, message)));
-        let live = self.remember(&record.id, log.clone());
-        let begin = if fresh { Begin::First(request) } else { Begin::Request(request) };
-        self.spawn(Journal::new(self.store.clone(), record, log.clone()), live.stop, begin);
+        let place = self.conversations.queue(&record.context);
+        let journal = Journal::new(self.store.clone(), record, log.clone(), claim);
+        self.spawn(journal, place, if fresh { Begin::First(request) } else { Begin::Request(request) });
         Ok(log)
     }
 
@@ -157,23 +139,41 @@ impl Runs {
         if message.context_id.is_some_and(|context| context != record.context) {
             return Err(RunError::ContextMismatch { task: id.to_owned() });
         }
+        let not_open = |phase| RunError::NotOpen { task: id.to_owned(), phase };
         if record.phase != TaskPhase::InputRequired {
-            return Err(RunError::NotOpen { task: id.to_owned(), phase: record.phase });
+            return Err(not_open(record.phase));
         }
-        let (journal, log) = self.reopen(record).await?;
+        // Another message has come first.
+        let claim = self.live.claim(id).map_err(|_| not_open(TaskPhase::Working))?;
+        let (journal, place) = self.take_over(id, &record.context, claim).await?;
+        if journal.phase() != TaskPhase::InputRequired {
+            return Err(not_open(journal.phase()));
+        }
+        let log = journal.log();
         let seen = log.last_seq();
-        let live = self.remember(id, log.clone());
-        self.spawn(journal, live.stop, Begin::Request(request));
+        self.spawn(journal, place, Begin::Answer(request));
         Ok((log, seen))
+    }
+
+    /// A task as it is once nobody else runs in its conversation.
+    async fn take_over(&self, id: &str, context: &str, claim: Claim) -> Result<(Journal, Place), RunError> {
+        let mut place = self.conversations.queue(context);
+        let busy = |_| RunError::NotOpen { task: id.to_owned(), phase: TaskPhase::Working };
+        tokio::time::timeout(TURN_DEADLINE, place.called()).await.map_err(busy)?;
+        let record = self.record(id).await?;
+        Ok((Journal::reopen(self.store.clone(), record, Some(claim)).await?, place))
     }
 
     /// The log of a task, read from the store if it is not in memory.
     pub async fn log(&self, id: &str) -> Result<Arc<TaskLog>, RunError> {
-        if let Some(task) = self.live(id) {
-            return Ok(task.log);
+        if let Some(log) = self.live.log(id) {
+            return Ok(log);
         }
-        let record = self.record(id).await?;
-        let log = self.reopen(record).await?.1;
+        let log = Journal::reopen(self.store.clone(), self.record(id).await?, None).await?.log();
+        // Somebody may have gone on with it meanwhile.
+        if let Some(log) = self.live.log(id) {
+            return Ok(log);
+        }
         log.close();
         Ok(log)
     }
@@ -185,20 +185,32 @@ impl Runs {
 
     /// Stops a task, and returns it as it is then.
     pub async fn cancel(self: &Arc<Self>, id: &str) -> Result<Task, RunError> {
+        let mut task = self.cancel_once(id).await?;
+        if phase_of(task.status.state) == TaskPhase::InputRequired {
+            // It came to its question in the same moment.
+            task = self.cancel_once(id).await?;
+        }
+        match phase_of(task.status.state) {
+            phase @ (TaskPhase::Completed | TaskPhase::Failed) => {
+                Err(RunError::NotCancelable { task: id.to_owned(), phase })
+            }
+            _ => Ok(task),
+        }
+    }
+
+    async fn cancel_once(self: &Arc<Self>, id: &str) -> Result<Task, RunError> {
         let record = self.record(id).await?;
-        match record.phase {
-            TaskPhase::Canceled => return Ok(self.log(id).await?.snapshot()),
-            TaskPhase::Completed | TaskPhase::Failed => {
-                return Err(RunError::NotCancelable { task: id.to_owned(), phase: record.phase });
-            }
-            TaskPhase::InputRequired => {
-                let (journal, log) = self.reopen(record).await?;
-                let live = self.remember(id, log);
-                self.spawn(journal, live.stop, Begin::Cancel);
-            }
-            TaskPhase::Submitted | TaskPhase::Working => {
-                if let Some(task) = self.live(id) {
-                    task.stop.cancel();
+        if !record.phase.is_terminal() {
+            match self.live.claim(id) {
+                Err(handle) => {
+                    handle.stop.cancel();
+                    drop(tokio::time::timeout(CANCEL_DEADLINE, handle.over.cancelled()).await);
+                }
+                Ok(claim) => {
+                    let (journal, place) = self.take_over(id, &record.context, claim).await?;
+                    if !journal.phase().is_terminal() {
+                        self.spawn(journal, place, Begin::Cancel);
+                    }
                 }
             }
         }
@@ -207,29 +219,44 @@ impl Runs {
         Ok(log.snapshot())
     }
 
-    /// Takes over what a former process left unfinished, each conversation in the order of its tasks.
+    /// Takes over what a former process left unfinished, each conversation in the order of its tasks. One that
+    /// cannot be read is given up, and holds back no other.
     pub async fn recover(self: &Arc<Self>) -> Result<usize, RunError> {
         let phases = vec![TaskPhase::Submitted, TaskPhase::Working];
         let mut records = self.store.tasks(&TaskFilter { phases, ..TaskFilter::default() }).await?;
-        records.sort_by_key(|record| record.created);
-        let count = records.len();
+        records.sort_by(|a, b| (a.created, &a.id).cmp(&(b.created, &b.id)));
+        let mut recovered = 0;
         for record in records {
             tracing::info!(task = record.id, "going on with a task that was interrupted");
-            let (journal, log) = self.reopen(record.clone()).await?;
-            let live = self.remember(&record.id, log);
-            let begin = match record.phase {
-                TaskPhase::Submitted => {
-                    Begin::Request(Request::of_record(&record).map_err(RunError::Invalid)?)
-                }
-                _ => Begin::Recover,
-            };
-            self.spawn(journal, live.stop, begin);
+            match self.recover_task(record.clone()).await {
+                Ok(()) => recovered += 1,
+                Err(error) => self.give_up(record, &error).await?,
+            }
         }
-        Ok(count)
+        Ok(recovered)
     }
 
-    /// Waits for the runs that are under way, at most `grace`. What then still runs is taken over by the next
-    /// process.
+    async fn recover_task(self: &Arc<Self>, record: TaskRecord) -> Result<(), RunError> {
+        let begin = match record.phase {
+            TaskPhase::Submitted => Begin::Request(Request::of_record(&record).map_err(RunError::Invalid)?),
+            _ => Begin::Recover,
+        };
+        let claim = self.live.claim(&record.id).ok();
+        let place = self.conversations.queue(&record.context);
+        let journal = Journal::reopen(self.store.clone(), record, claim).await?;
+        self.spawn(journal, place, begin);
+        Ok(())
+    }
+
+    async fn give_up(&self, record: TaskRecord, error: &RunError) -> Result<(), RunError> {
+        tracing::error!(task = record.id, %error, "giving up a task that was interrupted");
+        let record = TaskRecord { phase: TaskPhase::Failed, updated: Timestamp::now(), ..record };
+        let context = record.context.clone();
+        Ok(self.store.commit(Commit { context, task: Some(record), ..Commit::default() }).await?)
+    }
+
+    /// Waits for the runs that are under way, at most `grace`. What then still runs is left as it was last saved,
+    /// and taken over by the next process.
     pub async fn drain(&self, grace: Duration) {
         self.tracker.close();
         if tokio::time::timeout(grace, self.tracker.wait()).await.is_err() {
@@ -237,6 +264,8 @@ impl Runs {
                 runs = self.tracker.len(),
                 "stopping in the middle of runs; the next start goes on with them"
             );
+            self.halt.cancel();
+            self.tracker.wait().await;
         }
     }
 
@@ -245,39 +274,40 @@ impl Runs {
         self.tracker.len()
     }
 
-    fn spawn(self: &Arc<Self>, journal: Journal, stop: CancellationToken, begin: Begin) {
-        let runs = self.clone();
+    fn spawn(self: &Arc<Self>, journal: Journal, place: Place, begin: Begin) {
+        let (runs, log) = (self.clone(), journal.log());
+        let task = journal.task().to_owned();
+        self.live.remember(&task, log.clone());
         self.tracker.spawn(async move {
-            let (task, log) = (journal.task().to_owned(), journal.log());
-            if let Err(error) = runs.carry(journal, stop, begin).await {
+            let carried = tokio::select! {
+                carried = runs.carry(journal, place, begin) => carried,
+                () = runs.halt.cancelled() => Ok(()),
+            };
+            if let Err(error) = carried {
                 tracing::error!(task, %error, "a run ended because it could not be saved");
             }
             log.close();
-            runs.retire(task, log.last_seq());
+            runs.live.retire(&task);
         });
     }
 
     /// One run from its first input to its end.
-    async fn carry(
-        &self,
-        mut journal: Journal,
-        stop: CancellationToken,
-        begin: Begin,
-    ) -> Result<(), StoreError> {
-        let context = journal.context().to_owned();
-        let _turn = tokio::select! {
-            turn = self.conversations.turn(&context) => turn,
+    async fn carry(&self, mut journal: Journal, mut place: Place, begin: Begin) -> Result<(), StoreError> {
+        let stop = journal.stop();
+        tokio::select! {
+            () = place.called() => {}
             () = stop.cancelled() => return journal.end(Outcome::Canceled).await,
-        };
-        let state = match begin {
-            Begin::First(_) => Ok(RunState::new(self.agent.name.clone())),
-            _ => self.conversations.load(&context, &self.agent.name).await,
-        };
-        let state = match state {
-            Ok(state) => state,
+        }
+        let user = begin.user();
+        let (state, start) = match self.prepare(&journal, begin).await {
+            Ok(prepared) => prepared,
             Err(error) => return journal.fail(&error.to_string()).await,
         };
-        let (input, run) = self.first_input(&state, &journal, begin);
+        let input = match start {
+            Start::Run(input) => input,
+            Start::End(outcome) => return journal.end(outcome).await,
+        };
+        let run = journal.info(user);
         let driver = Driver::new(self.agent.clone(), run, state, journal, stop, Some(self.time_limit));
         match driver.run(input).await {
             Ok(_) => Ok(()),
@@ -285,64 +315,60 @@ impl Runs {
         }
     }
 
-    fn first_input(&self, state: &RunState, journal: &Journal, begin: Begin) -> (Input, RunInfo) {
-        let (user, input) = match begin {
-            Begin::First(request) | Begin::Request(request) => {
-                let user = request.user.clone();
-                let waiting = state.phase == Phase::Waiting;
-                let input = match request.reply(waiting) {
-                    Reply::Decisions(decisions) => Input::Decided { decisions },
-                    Reply::Message(message) => {
-                        Input::Message { message: Arc::new(message), abilities: self.agent.abilities() }
-                    }
-                };
-                (user, input)
-            }
-            Begin::Recover => (None, Input::Recovered),
-            Begin::Cancel => (None, Input::Cancel),
+    /// Where the conversation stands, and what the task is to it.
+    async fn prepare(&self, journal: &Journal, begin: Begin) -> Result<(RunState, Start), StoreError> {
+        let mut state = match begin {
+            Begin::First(_) => RunState::new(self.agent.name.clone()),
+            _ => self.conversations.load(journal.context(), &self.agent.name).await?,
         };
-        (input, journal.info(user))
+        if !matches!(begin, Begin::Recover) {
+            end_lost_run(&mut state);
+        }
+        let start = begin.start(&state, || self.agent.abilities());
+        if state.phase == Phase::Waiting && matches!(start, Start::Run(_)) {
+            self.close_questions(journal).await?;
+        }
+        Ok((state, start))
+    }
+
+    /// Ends every other task that waits in the conversation: this one takes the question over, with an answer or
+    /// without, and nobody can answer the same question twice.
+    async fn close_questions(&self, journal: &Journal) -> Result<(), StoreError> {
+        let (context, phases) = (Some(journal.context().to_owned()), vec![TaskPhase::InputRequired]);
+        for record in self.store.tasks(&TaskFilter { context, phases, ..TaskFilter::default() }).await? {
+            if record.id != journal.task() {
+                let mut asked = Journal::reopen(self.store.clone(), record, None).await?;
+                asked.end(Outcome::Canceled).await?;
+                asked.log().close();
+                self.live.remember(asked.task(), asked.log());
+                self.live.retire(asked.task());
+            }
+        }
+        Ok(())
     }
 
     async fn record(&self, id: &str) -> Result<TaskRecord, RunError> {
         self.store.task(id).await?.ok_or_else(|| RunError::UnknownTask(id.to_owned()))
     }
+}
 
-    /// A task's journal and log as the store has them.
-    async fn reopen(&self, record: TaskRecord) -> Result<(Journal, Arc<TaskLog>), RunError> {
-        let journal = Journal::reopen(self.store.clone(), record).await?;
-        let log = journal.log();
-        Ok((journal, log))
-    }
-
-    fn live(&self, id: &str) -> Option<LiveTask> {
-        self.locked().tasks.get(id).cloned()
-    }
-
-    fn remember(&self, id: &str, log: Arc<TaskLog>) -> LiveTask {
-        let task = LiveTask { log, stop: CancellationToken::new() };
-        self.locked().tasks.insert(id.to_owned(), task.clone());
-        task
-    }
-
-    /// Keeps an ended task in memory for a while, at the cost of older ones.
-    fn retire(&self, id: String, events: u64) {
-        let mut live = self.locked();
-        live.ended.push_back((id, events));
-        live.remembered += events;
-        while live.remembered > REMEMBERED
-            && let Some((oldest, events)) = live.ended.pop_front()
-        {
-            live.remembered -= events;
-            if live.tasks.get(&oldest).is_some_and(|task| task.log.is_closed()) {
-                live.tasks.remove(&oldest);
-            }
-        }
-    }
-
-    fn locked(&self) -> std::sync::MutexGuard<'_, Live> {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// The record of a task that a message begins; the message is told which one that is.
+fn new_task(message: &mut Message, request: &Request, context: String) -> Result<TaskRecord, RunError> {
+    let id = Uuid::now_v7().to_string();
+    message.task_id = Some(id.clone());
+    let now = Timestamp::now();
+    let trace_id = request.trace_id.clone().unwrap_or_else(|| Uuid::new_v4().simple().to_string());
+    let body = serde_json::to_value(&*message).map_err(|error| RunError::Invalid(error.to_string()))?;
+    Ok(TaskRecord {
+        id,
+        context,
+        phase: TaskPhase::Submitted,
+        created: now,
+        updated: now,
+        owner: None,
+        trace_id,
+        request: body,
+    })
 }
 
 /// Waits until nothing more comes.
@@ -351,13 +377,16 @@ async fn drained(log: &Arc<TaskLog>) {
     while cursor.next().await.is_some() {}
 }
 
-/// What a run begins with.
-enum Begin {
-    /// The first message of a conversation that nobody can have saved yet.
-    First(Request),
-    Request(Request),
-    Recover,
-    Cancel,
+/// Where a task stands that is in this state on the wire.
+fn phase_of(state: TaskState) -> TaskPhase {
+    match state {
+        TaskState::Submitted => TaskPhase::Submitted,
+        TaskState::InputRequired => TaskPhase::InputRequired,
+        TaskState::Completed => TaskPhase::Completed,
+        TaskState::Failed => TaskPhase::Failed,
+        TaskState::Canceled => TaskPhase::Canceled,
+        _ => TaskPhase::Working,
+    }
 }
 
 /// The protocol's name of a phase.

@@ -80,6 +80,7 @@ fn the_server_reads_the_answer() {
         Some((&json!("project"), &json!("B"), &json!(true)))
     );
     let message = caipe_a2a::model::Message::new(caipe_a2a::model::Role::User, "m", parts);
-    let reply = crate::binding::Request::read(&message).unwrap().reply(true);
+    let asked = caipe_engine::Form { action: caipe_engine::ASK_TOOL.to_owned(), ..Default::default() };
+    let reply = crate::binding::Request::read(&message).unwrap().reply(&[&asked], true);
     assert_eq!(reply, crate::binding::Reply::Decisions(vec![caipe_engine::Decision::Submit { values }]));
 }

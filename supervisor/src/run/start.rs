@@ -1,0 +1,72 @@
+//! What a run begins with, decided from where its conversation stands. Pure.
+
+use std::sync::Arc;
+
+use caipe_engine::{Abilities, Input, Outcome, Phase, RunState};
+
+use crate::binding::{Reply, Request};
+
+/// Why a task is carried on.
+#[derive(Debug)]
+pub(super) enum Begin {
+    /// The first message of a conversation that nobody can have saved yet.
+    First(Request),
+    /// A message of its own began it.
+    Request(Request),
+    /// A message came for it while it waited.
+    Answer(Request),
+    /// The process that carried it on before has died.
+    Recover,
+    /// It shall stop.
+    Cancel,
+}
+
+/// How.
+#[derive(Debug, PartialEq)]
+pub(super) enum Start {
+    /// With a run that begins with this.
+    Run(Input),
+    /// Not at all: there is nothing to run.
+    End(Outcome),
+}
+
+impl Begin {
+    /// Who asks, where that is known.
+    pub(super) fn user(&self) -> Option<String> {
+        match self {
+            Self::First(request) | Self::Request(request) | Self::Answer(request) => request.user.clone(),
+            Self::Recover | Self::Cancel => None,
+        }
+    }
+
+    /// What there is to do in a conversation that stands like this. The engine takes no input that does not fit its
+    /// phase; a run that began with one would never end.
+    pub(super) fn start(self, state: &RunState, abilities: impl FnOnce() -> Abilities) -> Start {
+        let message = |request: Request, addressed| match request.reply(&state.questions(), addressed) {
+            Reply::Decisions(decisions) => Start::Run(Input::Decided { decisions }),
+            Reply::Message(message) if message.plain_text().trim().is_empty() => {
+                failed("there is no open question in this conversation; say in a text part what you want")
+            }
+            Reply::Message(message) => {
+                Start::Run(Input::Message { message: Arc::new(message), abilities: abilities() })
+            }
+        };
+        match (self, &state.phase) {
+            (Self::First(request) | Self::Request(request), _) => message(request, false),
+            (Self::Answer(request), Phase::Waiting) => message(request, true),
+            // Somebody else has answered, or gone on without an answer.
+            (Self::Answer(_), _) | (Self::Cancel, Phase::Idle) => Start::End(Outcome::Canceled),
+            (Self::Recover, Phase::Model { .. } | Phase::Calls) => Start::Run(Input::Recovered),
+            (Self::Recover, Phase::Idle | Phase::Waiting) => failed("its state was lost; ask again"),
+            (Self::Cancel, _) => Start::Run(Input::Cancel),
+        }
+    }
+}
+
+fn failed(reason: &str) -> Start {
+    Start::End(Outcome::Failed { reason: format!("Agent execution failed: {reason}") })
+}
+
+#[cfg(test)]
+#[path = "start_tests.rs"]
+mod tests;

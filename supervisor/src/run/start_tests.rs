@@ -1,0 +1,83 @@
+//! Every reason to carry a task on, in every phase of its conversation: none may begin a run that never ends.
+
+use caipe_a2a::model::{Message as A2aMessage, Part, Role};
+use caipe_engine::{
+    ASK_TOOL, Abilities, AgentName, CallKind, CallStatus, Decision, Form, Input, Outcome, PendingCall, Phase,
+    RunState, decide,
+};
+use caipe_model::Message;
+use serde_json::{Value, json};
+
+use super::{Begin, Start};
+use crate::binding::Request;
+
+fn request(parts: Vec<Part>) -> Request {
+    Request::read(&A2aMessage::new(Role::User, "m1", parts)).unwrap()
+}
+
+fn text() -> Request {
+    request(vec![Part::text("hello")])
+}
+
+fn decision() -> Request {
+    request(vec![Part::data(json!({"resume": {"decisions": [{"type": "approve"}]}}))])
+}
+
+fn state(phase: Phase) -> RunState {
+    let mut state = RunState::new(AgentName::new("supervisor"));
+    if phase != Phase::Idle {
+        let message = Message::text(caipe_model::Role::User, "before").into();
+        drop(decide(&mut state, Input::Message { message, abilities: Abilities::default() }));
+    }
+    if phase == Phase::Waiting {
+        let form = Form { action: ASK_TOOL.to_owned(), ..Form::default() };
+        state.calls.push(PendingCall {
+            id: "f".to_owned(),
+            name: ASK_TOOL.to_owned(),
+            arguments: Value::Null,
+            kind: CallKind::Ask,
+            status: CallStatus::Waiting { form, then: Box::new(CallStatus::Ready) },
+        });
+        state.phase = Phase::Waiting;
+    }
+    state
+}
+
+/// What comes of it, in a word.
+fn outcome(begin: Begin, phase: Phase) -> &'static str {
+    match begin.start(&state(phase), Abilities::default) {
+        Start::Run(Input::Message { .. }) => "message",
+        Start::Run(Input::Decided { decisions }) if decisions == [Decision::Approve] => "decided",
+        Start::Run(Input::Recovered) => "recovered",
+        Start::Run(Input::Cancel) => "cancel",
+        Start::End(Outcome::Canceled) => "end canceled",
+        Start::End(Outcome::Failed { .. }) => "end failed",
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn each_reason_fits_the_phase_or_ends_the_task() {
+    let model = || Phase::Model { turn: 1 };
+    let cases = [
+        (Begin::First(text()), Phase::Idle, "message"),
+        (Begin::Request(text()), Phase::Idle, "message"),
+        (Begin::Request(text()), Phase::Waiting, "message"),
+        (Begin::Request(decision()), Phase::Waiting, "decided"),
+        (Begin::Request(decision()), Phase::Idle, "end failed"),
+        (Begin::Answer(decision()), Phase::Waiting, "decided"),
+        (Begin::Answer(text()), Phase::Waiting, "message"),
+        (Begin::Answer(decision()), Phase::Idle, "end canceled"),
+        (Begin::Answer(text()), Phase::Idle, "end canceled"),
+        (Begin::Recover, model(), "recovered"),
+        (Begin::Recover, Phase::Idle, "end failed"),
+        (Begin::Recover, Phase::Waiting, "end failed"),
+        (Begin::Cancel, model(), "cancel"),
+        (Begin::Cancel, Phase::Waiting, "cancel"),
+        (Begin::Cancel, Phase::Idle, "end canceled"),
+    ];
+    for (begin, phase, expected) in cases {
+        let name = format!("{begin:?} in {phase:?}");
+        assert_eq!(outcome(begin, phase), expected, "{name}");
+    }
+}

@@ -1,0 +1,146 @@
+//! A worker's tools that a human must approve: asked through the supervisor, run once, beside siblings that are not
+//! run again.
+
+use std::sync::Arc;
+
+use caipe_a2a::model::{Event, Part, TaskState};
+use caipe_a2a::server::TaskLog;
+use caipe_store::{MemoryStore, Store};
+use caipe_supervisor::run::Runs;
+use serde_json::{Value, json};
+
+use crate::support::{House, Tools, decisions, forms, last_state, message, read, read_after, texts, to_task};
+
+/// The worker calls a tool that is free and one that is not, or two that are not.
+const SCRIPT: &str = r#"
+turns:
+  - when: { agent: helper, user: both, turn: 0 }
+    reply: { calls: [{ name: echo, arguments: { text: first } }, { name: echo, arguments: { text: second } }] }
+  - when: { agent: helper, turn: 0 }
+    reply: { calls: [{ name: add, arguments: { a: 1, b: 2 } }, { name: echo, arguments: { text: danger } }] }
+  - { when: { agent: helper }, reply: { text: "{% for result in results %}{{ result.content }};{% endfor %}" } }
+  - { when: { turn: 0 }, reply: { calls: [{ name: task, arguments: { subagent_type: helper, description: "{{ user }}" } }] } }
+  - { reply: { text: "helper said {{ last_result }}" } }
+"#;
+
+struct Asked {
+    runs: Arc<Runs>,
+    tools: Tools,
+    log: Arc<TaskLog>,
+    events: Vec<Event>,
+}
+
+/// A task that waits for the approval of `echo`.
+async fn asked(text: &str, store: Arc<dyn Store>) -> Asked {
+    let tools = Tools::start().await;
+    let runs = house(&tools).runs(store);
+    let (log, _) = runs.send(message(text, None)).await.unwrap();
+    let events = read(&log).await;
+    assert_eq!(last_state(&events), TaskState::InputRequired, "{events:?}");
+    Asked { runs, tools, log, events }
+}
+
+fn house(tools: &Tools) -> House {
+    let (servers, require_approval) = (vec![tools.spec()], vec!["ec*".to_owned()]);
+    House { script: SCRIPT, servers, require_approval, ..House::default() }
+}
+
+impl Asked {
+    /// Answers on the same task, and returns what then happens.
+    async fn answer(&self, parts: Vec<Part>) -> Vec<Event> {
+        let task = self.log.snapshot();
+        let (log, seen) = self.runs.send(to_task(Some(&task.id), &task.context_id, parts)).await.unwrap();
+        read_after(&log, seen).await
+    }
+}
+
+fn memory() -> Arc<dyn Store> {
+    Arc::new(MemoryStore::default())
+}
+
+const ADDED: &str = r#"{"a":1,"b":2}"#;
+
+fn called(tools: &Tools) -> Vec<String> {
+    tools.calls().iter().map(Value::to_string).collect()
+}
+
+#[tokio::test]
+async fn an_approved_call_is_run_and_its_sibling_is_not_run_again() {
+    let asked = asked("go", memory()).await;
+    let form = &forms(&asked.events)[0];
+    assert_eq!(
+        (form["action_name"].as_str(), &form["arguments"]),
+        (Some("echo"), &json!({"text": "danger"}))
+    );
+    assert!(form["response"].as_str().unwrap().contains("helper"), "{form}");
+    assert_eq!(called(&asked.tools), [ADDED], "what is free has been run, what is not has not");
+
+    let events = asked.answer(vec![decisions(&json!([{"type": "approve", "action_name": "echo"}]))]).await;
+    assert_eq!(last_state(&events), TaskState::Completed);
+    assert_eq!(called(&asked.tools), [ADDED, r#"{"text":"danger"}"#]);
+    assert_eq!(texts(&events, "final_result"), ["helper said 3;danger;"]);
+    assert_eq!(
+        texts(&events, "tool_notification_start"),
+        ["🔧 Helper: Calling tool: Echo\n"],
+        "nothing that was told before the question is told again"
+    );
+}
+
+#[tokio::test]
+async fn changed_arguments_are_those_that_are_run() {
+    let asked = asked("go", memory()).await;
+    let edit = json!([{"type": "edit", "edited_action": {"name": "echo", "args": {"text": "harmless"}}}]);
+    let events = asked.answer(vec![decisions(&edit)]).await;
+    assert_eq!(called(&asked.tools), [ADDED, r#"{"text":"harmless"}"#]);
+    assert_eq!(texts(&events, "final_result"), ["helper said 3;harmless;"]);
+}
+
+#[tokio::test]
+async fn a_rejected_call_is_not_run_and_the_agent_reads_why() {
+    for answer in [decisions(&json!([{"type": "reject", "message": "never on Friday"}])), Part::text("no")] {
+        let asked = asked("go", memory()).await;
+        let events = asked.answer(vec![answer]).await;
+        assert_eq!(last_state(&events), TaskState::Completed);
+        assert_eq!(called(&asked.tools), [ADDED]);
+        let answer = texts(&events, "final_result").concat();
+        assert!(answer.contains("never on Friday") || answer.contains("User rejected"), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn every_call_that_one_approval_lets_run_is_shown_before() {
+    let asked = asked("both", memory()).await;
+    let shown = forms(&asked.events);
+    assert_eq!(shown.len(), 1);
+    let response = shown[0]["response"].as_str().unwrap();
+    assert!(
+        response.contains(r#"{"text":"first"}"#) && response.contains(r#"{"text":"second"}"#),
+        "{response}"
+    );
+    let events = asked.answer(vec![Part::text("yes")]).await;
+    assert_eq!(called(&asked.tools).len(), 2);
+    assert_eq!(texts(&events, "final_result"), ["helper said first;second;"]);
+}
+
+#[tokio::test]
+async fn changed_arguments_for_two_calls_at_once_run_neither() {
+    let asked = asked("both", memory()).await;
+    let edit = json!([{"type": "edit", "edited_action": {"name": "echo", "args": {"text": "x"}}}]);
+    let events = asked.answer(vec![decisions(&edit)]).await;
+    assert_eq!(called(&asked.tools), Vec::<String>::new());
+    assert!(texts(&events, "final_result").concat().contains("one at a time"));
+}
+
+#[tokio::test]
+async fn an_approval_outlives_the_process_that_asked() {
+    let store = memory();
+    let asked = asked("go", store.clone()).await;
+    let task = asked.log.snapshot();
+    let runs = house(&asked.tools).runs(store);
+    assert_eq!(runs.recover().await.unwrap(), 0, "a task that waits is not under way");
+    let approve = vec![decisions(&json!([{"type": "approve"}]))];
+    let (log, seen) = runs.send(to_task(Some(&task.id), &task.context_id, approve)).await.unwrap();
+    let events = read_after(&log, seen).await;
+    assert_eq!(texts(&events, "final_result"), ["helper said 3;danger;"]);
+    assert_eq!(called(&asked.tools), [ADDED, r#"{"text":"danger"}"#]);
+}

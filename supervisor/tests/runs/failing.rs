@@ -1,0 +1,265 @@
+//! What happens when a store fails, or a process dies.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use caipe_a2a::model::TaskState;
+use caipe_engine::{AgentName, DelegateUpdate, Input, Phase};
+use caipe_store::{
+    Commit, LoggedEvent, MemoryStore, Saved, Store, StoreError, TaskFilter, TaskPhase, TaskRecord,
+};
+
+use crate::support::{House, Tools, decisions, last_state, message, read, read_after, runs, to_task};
+
+#[tokio::test]
+async fn what_a_dead_process_left_is_taken_over() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let (id, seen) = {
+        let first = runs(store.clone());
+        let (log, _) = first.send(message("slow", None)).await.unwrap();
+        let mut cursor = log.cursor(1);
+        tokio::time::timeout(Duration::from_secs(10), cursor.next()).await.unwrap().expect("the first word");
+        (log.snapshot().id, log.last_seq())
+    };
+    // The first process is still there and waits for its next word; nothing that it does later counts.
+    let second = runs(store.clone());
+    assert_eq!(second.recover().await.unwrap(), 1);
+    let log = second.log(&id).await.unwrap();
+    let mut cursor = log.cursor(seen);
+    let next = tokio::time::timeout(Duration::from_secs(10), cursor.next()).await.unwrap();
+    assert!(next.is_some_and(|logged| logged.seq() == seen + 1), "the log goes on where it stopped");
+    assert_eq!(second.cancel(&id).await.unwrap().status.state, TaskState::Canceled);
+}
+
+/// A store whose disk fills up.
+#[derive(Debug)]
+struct Full {
+    inner: Arc<MemoryStore>,
+    full: AtomicBool,
+    /// Commits until then.
+    left: AtomicUsize,
+}
+
+impl Full {
+    fn after(commits: usize) -> Arc<Self> {
+        let (inner, full) = (Arc::default(), AtomicBool::new(false));
+        Arc::new(Self { inner, full, left: AtomicUsize::new(commits) })
+    }
+}
+
+#[async_trait]
+impl Store for Full {
+    fn backend(&self) -> &'static str {
+        "full"
+    }
+
+    async fn commit(&self, commit: Commit) -> Result<(), StoreError> {
+        let spent = |left: usize| left.checked_sub(1);
+        let none_left = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, spent).is_err();
+        if none_left || self.full.load(Ordering::SeqCst) {
+            let reason = "no space left on device".to_owned();
+            return Err(StoreError::Failed { backend: "full", action: "write", reason });
+        }
+        self.inner.commit(commit).await
+    }
+
+    async fn conversation(&self, context: &str) -> Result<Option<Saved>, StoreError> {
+        self.inner.conversation(context).await
+    }
+
+    async fn task(&self, id: &str) -> Result<Option<TaskRecord>, StoreError> {
+        self.inner.task(id).await
+    }
+
+    async fn tasks(&self, filter: &TaskFilter) -> Result<Vec<TaskRecord>, StoreError> {
+        self.inner.tasks(filter).await
+    }
+
+    async fn events(&self, task: &str, after: u64, limit: usize) -> Result<Vec<LoggedEvent>, StoreError> {
+        self.inner.events(task, after, limit).await
+    }
+
+    async fn healthy(&self) -> Result<(), StoreError> {
+        self.inner.healthy().await
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_cannot_be_saved_fails_aloud_and_the_next_ones_work_again() {
+    let store = Full::after(usize::MAX);
+    let runs = runs(store.clone());
+    let (log, _) = runs.send(message("slow", None)).await.unwrap();
+    let mut cursor = log.cursor(1);
+    cursor.next().await.expect("the first word");
+    store.full.store(true, Ordering::SeqCst);
+    let refused = runs.send(message("hello", None)).await.unwrap_err();
+    assert!(refused.to_string().contains("no space left"), "{refused}");
+    drop(runs.cancel(&log.snapshot().id).await);
+    let events = read(&log).await;
+    assert_eq!(last_state(&events), TaskState::Failed);
+    assert!(format!("{events:?}").contains("no space left"));
+    store.full.store(false, Ordering::SeqCst);
+    for context in [None, Some(log.snapshot().context_id)] {
+        let (log, _) = runs.send(message("hello", context.as_deref())).await.unwrap();
+        assert_eq!(last_state(&read(&log).await), TaskState::Completed);
+    }
+}
+
+/// A worker that calls a tool, then one that must be approved.
+const SCRIPT: &str = r#"
+turns:
+  - { when: { agent: helper, turn: 0 }, reply: { calls: [{ name: add, arguments: { a: 1, b: 2 } }] } }
+  - { when: { agent: helper, turn: 1 }, reply: { calls: [{ name: echo, arguments: { text: danger } }] } }
+  - { when: { agent: helper }, reply: { text: "done with {{ last_result }}" } }
+  - { when: { turn: 0 }, reply: { calls: [{ name: task, arguments: { subagent_type: helper, description: "{{ user }}" } }] } }
+  - { reply: { text: "helper said {{ last_result }}" } }
+"#;
+
+fn house(tools: &Tools) -> House {
+    let (servers, require_approval) = (vec![tools.spec()], vec!["echo".to_owned()]);
+    House { script: SCRIPT, servers, require_approval, ..House::default() }
+}
+
+/// Wherever the process dies, the next one comes to the question, and no call is made twice.
+#[tokio::test]
+async fn a_crash_between_any_two_writes_repeats_no_call_of_a_worker() {
+    let mut survived = 0;
+    for commits in 1.. {
+        let tools = Tools::start().await;
+        let store = Full::after(commits);
+        let (log, _) = house(&tools).runs(store.clone()).send(message("go", None)).await.unwrap();
+        let events = read(&log).await;
+        let task = log.snapshot();
+
+        let next = house(&tools).runs(store.inner.clone());
+        next.recover().await.unwrap();
+        let again = next.log(&task.id).await.unwrap();
+        assert_eq!(last_state(&read(&again).await), TaskState::InputRequired, "after {commits} commits");
+        let approve = vec![decisions(&serde_json::json!([{"type": "approve"}]))];
+        let answer = to_task(Some(&task.id), &task.context_id, approve);
+        let (answered, seen) = next.send(answer).await.unwrap();
+        let state = last_state(&read_after(&answered, seen).await);
+        assert_eq!(state, TaskState::Completed, "after {commits} commits");
+        let calls: Vec<String> = tools.calls().iter().map(ToString::to_string).collect();
+        let most = |call: &str| calls.iter().filter(|made| made.contains(call)).count();
+        assert!(most("danger") == 1 && most("\"a\"") <= 1, "after {commits} commits: {calls:?}");
+        survived = commits;
+        if last_state(&events) == TaskState::InputRequired {
+            break;
+        }
+    }
+    assert!(survived > 5, "only {survived} places to die at");
+}
+
+/// A store whose disk stalls at the write that says which calls a worker is about to make.
+#[derive(Debug, Default)]
+struct Stalling {
+    inner: MemoryStore,
+    stalled: tokio::sync::Notify,
+    go: tokio::sync::Notify,
+}
+
+fn announces_calls(commit: &Commit) -> bool {
+    let helper = AgentName::new("helper");
+    commit.appends.iter().any(|input| match input {
+        Input::Delegate { update: DelegateUpdate::Checkpoint { frame }, .. } => {
+            frame.agent == helper && frame.phase == Phase::Calls
+        }
+        _ => false,
+    })
+}
+
+#[async_trait]
+impl Store for Stalling {
+    fn backend(&self) -> &'static str {
+        "stalling"
+    }
+
+    async fn commit(&self, commit: Commit) -> Result<(), StoreError> {
+        if announces_calls(&commit) {
+            self.stalled.notify_one();
+            self.go.notified().await;
+        }
+        self.inner.commit(commit).await
+    }
+
+    async fn conversation(&self, context: &str) -> Result<Option<Saved>, StoreError> {
+        self.inner.conversation(context).await
+    }
+
+    async fn task(&self, id: &str) -> Result<Option<TaskRecord>, StoreError> {
+        self.inner.task(id).await
+    }
+
+    async fn tasks(&self, filter: &TaskFilter) -> Result<Vec<TaskRecord>, StoreError> {
+        self.inner.tasks(filter).await
+    }
+
+    async fn events(&self, task: &str, after: u64, limit: usize) -> Result<Vec<LoggedEvent>, StoreError> {
+        self.inner.events(task, after, limit).await
+    }
+
+    async fn healthy(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn a_worker_calls_nothing_before_that_is_saved() {
+    let tools = Tools::start().await;
+    let store = Arc::new(Stalling::default());
+    let (log, _) = house(&tools).runs(store.clone()).send(message("go", None)).await.unwrap();
+    store.stalled.notified().await;
+    // A worker that did not wait would need no more than this to make its call.
+    for _ in 0..1000 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(tools.calls().len(), 0);
+    store.go.notify_one();
+    assert_eq!(last_state(&read(&log).await), TaskState::InputRequired);
+    assert_eq!(tools.calls().len(), 1);
+}
+
+#[tokio::test]
+async fn what_outlives_the_grace_period_is_left_for_the_next_process() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let first = runs(store.clone());
+    let (log, _) = first.send(message("slow", None)).await.unwrap();
+    let mut cursor = log.cursor(1);
+    cursor.next().await.expect("the first word");
+    first.drain(Duration::ZERO).await;
+    let events = read(&log).await;
+    assert!(events.iter().all(|event| !event.state().is_some_and(TaskState::is_terminal)), "{events:?}");
+    let id = log.snapshot().id;
+    assert_eq!(store.task(&id).await.unwrap().unwrap().phase, TaskPhase::Working);
+    let second = runs(store);
+    assert_eq!(second.recover().await.unwrap(), 1);
+    assert_eq!(second.cancel(&id).await.unwrap().status.state, TaskState::Canceled);
+}
+
+#[tokio::test]
+async fn one_task_that_cannot_be_read_holds_back_no_other() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let now = jiff::Timestamp::now();
+    let message = serde_json::to_value(message("hello", Some("c"))).unwrap();
+    for (id, request) in [("bad", serde_json::json!(7)), ("good", message)] {
+        let task = TaskRecord {
+            id: id.to_owned(),
+            context: "c".to_owned(),
+            phase: TaskPhase::Submitted,
+            created: now,
+            updated: now,
+            owner: None,
+            trace_id: "0af7651916cd43dd8448eb211c80319c".to_owned(),
+            request,
+        };
+        let commit = Commit { context: "c".to_owned(), task: Some(task), ..Commit::default() };
+        store.commit(commit).await.unwrap();
+    }
+    let runs = runs(store.clone());
+    assert_eq!(runs.recover().await.unwrap(), 1);
+    assert_eq!(last_state(&read(&runs.log("good").await.unwrap()).await), TaskState::Completed);
+    assert_eq!(store.task("bad").await.unwrap().unwrap().phase, TaskPhase::Failed);
+}

@@ -1,0 +1,9 @@
+//! Runs over a store, without the wire.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod approval;
+mod failing;
+mod support;
+mod tasks;
+mod waiting;

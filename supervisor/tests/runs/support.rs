@@ -1,0 +1,216 @@
+//! What the tests share: a supervisor with one worker, both scripted, and ways to read what they did.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use caipe_a2a::model::{Event, Message, Part, Role as A2aRole, TaskState};
+use caipe_a2a::server::TaskLog;
+use caipe_crds::default_resource;
+use caipe_engine::{AgentName, Limits};
+use caipe_fixtures::mcp;
+use caipe_model::Scripted;
+use caipe_store::Store;
+use caipe_supervisor::agents::{Agent, Delegate, InProcess, Role};
+use caipe_supervisor::mcp::{ServerSpec, Toolbox, Transport};
+use caipe_supervisor::run::Runs;
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+/// How long anything may take that should happen.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A conversation that plans, delegates, and answers; `slow` never ends by itself.
+pub(crate) const SCRIPT: &str = r#"
+turns:
+  - { when: { system: You are the helper, user: broken }, reply: { error: { status: 500, message: boom } } }
+  - { when: { system: You are the helper }, reply: { text: "helped with {{ user }}" } }
+  - { when: { user: slow }, reply: { delay_ms: 60000, text: "one two three" } }
+  - when: { user: plan, turn: 0 }
+    reply:
+      text: I plan.
+      calls:
+        - { name: write_todos, arguments: { todos: [{ content: "[Helper] help {{ user }}", status: in_progress }] } }
+        - { name: task, arguments: { subagent_type: helper, description: "{{ user }}" } }
+  - { when: { user: plan }, reply: { calls: [{ name: PlatformEngineerResponse, arguments: { content: "{{ last_result }} für 世界" } }] } }
+  - { reply: { text: "you said {{ user }}" } }
+"#;
+
+/// A supervisor with one worker, `helper`.
+pub(crate) struct House {
+    pub(crate) script: &'static str,
+    pub(crate) streaming: bool,
+    pub(crate) servers: Vec<ServerSpec>,
+    pub(crate) require_approval: Vec<String>,
+}
+
+impl Default for House {
+    fn default() -> Self {
+        Self { script: SCRIPT, streaming: true, servers: Vec::new(), require_approval: Vec::new() }
+    }
+}
+
+impl House {
+    pub(crate) fn supervisor(self) -> Arc<Agent> {
+        let model = Arc::new(Scripted::from_yaml("test", self.script).unwrap());
+        let streaming = self.streaming;
+        let agent = |name: &str, prompt: &str, role, servers, require_approval| Agent {
+            name: AgentName::new(name),
+            title: name.to_owned(),
+            description: String::new(),
+            prompt: prompt.to_owned(),
+            role,
+            model: model.clone(),
+            toolbox: Toolbox::start(servers, &BTreeMap::new(), CancellationToken::new()),
+            streaming,
+            limits: Limits::default(),
+            require_approval,
+        };
+        let prompt = "You are the helper.";
+        let helper = Arc::new(agent("helper", prompt, Role::Worker, self.servers, self.require_approval));
+        let delegate = Delegate {
+            home: Arc::new(InProcess(helper)),
+            title: "Helper".to_owned(),
+            routing_hint: "helps".to_owned(),
+        };
+        let spec = caipe_crds::resolve(&default_resource(), &BTreeMap::new()).unwrap().spec;
+        let homes = BTreeMap::from([(AgentName::new("helper"), delegate)]);
+        let role = Role::Supervisor { spec: Arc::new(spec), homes };
+        Arc::new(agent("supervisor", "", role, Vec::new(), Vec::new()))
+    }
+
+    pub(crate) fn runs(self, store: Arc<dyn Store>) -> Arc<Runs> {
+        Runs::new(self.supervisor(), store, Duration::from_secs(600))
+    }
+}
+
+pub(crate) fn supervisor(streaming: bool) -> Arc<Agent> {
+    House { streaming, ..House::default() }.supervisor()
+}
+
+pub(crate) fn runs(store: Arc<dyn Store>) -> Arc<Runs> {
+    House::default().runs(store)
+}
+
+pub(crate) fn message(text: &str, context: Option<&str>) -> Message {
+    let mut message = Message::user("m1", text);
+    message.context_id = context.map(str::to_owned);
+    message
+}
+
+/// A message to a task, with words and data.
+pub(crate) fn to_task(task: Option<&str>, context: &str, parts: Vec<Part>) -> Message {
+    let mut message = Message::new(A2aRole::User, "m2", parts);
+    message.task_id = task.map(str::to_owned);
+    message.context_id = Some(context.to_owned());
+    message
+}
+
+/// Decisions as clients send them.
+pub(crate) fn decisions(list: &Value) -> Part {
+    Part::data(serde_json::json!({"resume": {"decisions": list}}))
+}
+
+/// Everything that the log says from a number on, once nothing more comes.
+pub(crate) async fn read_after(log: &Arc<TaskLog>, after: u64) -> Vec<Event> {
+    let mut cursor = log.cursor(after);
+    let mut events = Vec::new();
+    let all = async {
+        while let Some(logged) = cursor.next().await {
+            events.push(logged.event().clone());
+        }
+    };
+    tokio::time::timeout(PATIENCE, all).await.expect("the log ends");
+    events
+}
+
+/// Everything that the log says, once nothing more comes.
+pub(crate) async fn read(log: &Arc<TaskLog>) -> Vec<Event> {
+    read_after(log, 0).await
+}
+
+pub(crate) fn last_state(events: &[Event]) -> TaskState {
+    events.last().and_then(Event::state).expect("a status comes last")
+}
+
+/// The texts of the artifacts of this name.
+pub(crate) fn texts(events: &[Event], name: &str) -> Vec<String> {
+    let text = |event: &Event| match event {
+        Event::ArtifactUpdate(update) if update.artifact.name.as_deref() == Some(name) => {
+            Some(update.artifact.text())
+        }
+        _ => None,
+    };
+    events.iter().filter_map(text).collect()
+}
+
+/// The forms that were told.
+pub(crate) fn forms(events: &[Event]) -> Vec<Value> {
+    let form = |event: &Event| match event {
+        Event::ArtifactUpdate(update) if update.artifact.name.as_deref() == Some("UserInputMetaData") => {
+            update.artifact.parts[0].as_data().cloned()
+        }
+        _ => None,
+    };
+    events.iter().filter_map(form).collect()
+}
+
+/// A tool server that keeps count of its calls.
+pub(crate) struct Tools {
+    url: String,
+    calls: Arc<Mutex<Vec<Value>>>,
+}
+
+#[derive(Clone)]
+struct Counter {
+    inner: String,
+    http: reqwest::Client,
+    calls: Arc<Mutex<Vec<Value>>>,
+}
+
+impl Tools {
+    /// The stand-in server behind a door that notes each call.
+    pub(crate) async fn start() -> Self {
+        drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
+        let (inner, inner_url) = listener().await;
+        tokio::spawn(mcp::serve(inner, mcp::Options::default()));
+        let (outer, url) = listener().await;
+        let calls = Arc::<Mutex<Vec<Value>>>::default();
+        let counter = Counter { inner: inner_url, http: reqwest::Client::new(), calls: calls.clone() };
+        let routes = axum::Router::new().route("/mcp", post(pass)).with_state(counter);
+        tokio::spawn(async move { axum::serve(outer, routes).await });
+        Self { url, calls }
+    }
+
+    pub(crate) fn spec(&self) -> ServerSpec {
+        ServerSpec::new("stand-in", Transport::http(&self.url))
+    }
+
+    /// The arguments of the calls so far.
+    pub(crate) fn calls(&self) -> Vec<Value> {
+        self.calls.lock().unwrap().clone()
+    }
+}
+
+async fn listener() -> (TcpListener, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    (listener, url)
+}
+
+async fn pass(State(counter): State<Counter>, body: String) -> Response {
+    let message: Value = serde_json::from_str(&body).unwrap();
+    if message["method"] == "tools/call" {
+        counter.calls.lock().unwrap().push(message["params"]["arguments"].clone());
+    }
+    let answer = counter.http.post(&counter.inner).header("content-type", "application/json").body(body);
+    let answer = answer.send().await.unwrap();
+    let status = StatusCode::from_u16(answer.status().as_u16()).unwrap();
+    let session = [(header::CONTENT_TYPE.as_str(), "application/json"), ("mcp-session-id", "one")];
+    (status, session, answer.text().await.unwrap()).into_response()
+}

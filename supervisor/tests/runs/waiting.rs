@@ -1,0 +1,149 @@
+//! Tasks that wait for the user: who may answer, once, and what becomes of a question that nobody answers.
+
+use std::sync::Arc;
+
+use caipe_a2a::model::{Part, TaskState};
+use caipe_a2a::server::TaskLog;
+use caipe_store::{MemoryStore, TaskPhase};
+use caipe_supervisor::run::{RunError, Runs};
+use serde_json::json;
+
+use crate::support::{House, decisions, forms, last_state, message, read, read_after, texts, to_task};
+
+/// Asks with a form, and says what came of it. `twice` is asked for another form.
+const SCRIPT: &str = r#"
+turns:
+  - when: { user: create, turn: 0 }
+    reply:
+      calls: [{ name: CAIPEAgentResponse, arguments: { response: "Which repository?", metadata: { input_fields: [
+        { field_name: repo, field_description: Repository, required: true },
+        { field_name: team, field_description: Team, default_value: sre }] } } }]
+  - when: { user: twice, turn: 1 }
+    reply: { calls: [{ name: CAIPEAgentResponse, arguments: { response: "Sure?", metadata: { input_fields: [{ field_name: sure }] } } }] }
+  - { when: { user: slow }, reply: { delay_ms: 60000, text: "one two three" } }
+  - { when: { has_result: true }, reply: { text: "got {{ last_result }}" } }
+  - { reply: { text: "you said {{ user }}" } }
+"#;
+
+fn house() -> Arc<Runs> {
+    House { script: SCRIPT, ..House::default() }.runs(Arc::new(MemoryStore::default()))
+}
+
+/// A task that waits: its log, its id, its context.
+async fn asked(runs: &Arc<Runs>, text: &str) -> (Arc<TaskLog>, String, String) {
+    let (log, _) = runs.send(message(text, None)).await.unwrap();
+    let events = read(&log).await;
+    assert_eq!(last_state(&events), TaskState::InputRequired);
+    assert_eq!(forms(&events)[0]["input_fields"][0]["field_name"], "repo");
+    let task = log.snapshot();
+    (log, task.id, task.context_id)
+}
+
+#[tokio::test]
+async fn lines_of_keys_on_the_same_task_fill_the_form_in() {
+    let runs = house();
+    let (_, task, context) = asked(&runs, "create one").await;
+    let answer = to_task(Some(&task), &context, vec![Part::text("by user: a@b.c\n\nrepo: r1")]);
+    let (log, seen) = runs.send(answer).await.unwrap();
+    let events = read_after(&log, seen).await;
+    assert_eq!(last_state(&events), TaskState::Completed);
+    assert_eq!(texts(&events, "final_result"), ["got USER_FORM_SUBMITTED\n  repo=r1\n  team=sre"]);
+}
+
+#[tokio::test]
+async fn the_web_uis_answer_is_a_new_task_that_goes_on_and_ends_the_old_one() {
+    let runs = house();
+    let (_, task, context) = asked(&runs, "create one").await;
+    let args = json!({"args": {"metadata": {"input_fields": [{"field_name": "repo", "value": "r2"}]}, "user_inputs": {"repo": "r2"}}});
+    let decision = json!([{"type": "edit", "action_name": "CAIPEAgentResponse", "args": args}]);
+    let answer = to_task(None, &context, vec![Part::text("repo: r2"), decisions(&decision)]);
+    let (log, seen) = runs.send(answer).await.unwrap();
+    assert_eq!(seen, 0, "a task of its own");
+    let events = read(&log).await;
+    assert_eq!(last_state(&events), TaskState::Completed);
+    assert_eq!(texts(&events, "final_result"), ["got USER_FORM_SUBMITTED\n  repo=r2\n  team=sre"]);
+
+    assert_eq!(runs.log(&task).await.unwrap().state(), TaskState::Canceled);
+    let late = to_task(Some(&task), &context, vec![Part::text("repo: r3")]);
+    let refused = runs.send(late).await.unwrap_err();
+    assert!(matches!(refused, RunError::NotOpen { phase: TaskPhase::Canceled, .. }), "{refused}");
+}
+
+#[tokio::test]
+async fn another_message_gives_the_question_up() {
+    let runs = house();
+    let (_, task, context) = asked(&runs, "create one").await;
+    let (log, _) = runs.send(message("note: something else", Some(&context))).await.unwrap();
+    let events = read(&log).await;
+    assert_eq!(texts(&events, "final_result"), ["you said note: something else"]);
+    let canceled = runs.cancel(&task).await.unwrap();
+    assert_eq!(canceled.status.state, TaskState::Canceled, "it is over already, and says so");
+}
+
+#[tokio::test]
+async fn a_decision_where_nothing_waits_says_so() {
+    let runs = house();
+    let (log, _) = runs.send(message("hello", None)).await.unwrap();
+    read(&log).await;
+    let context = log.snapshot().context_id;
+    let answer = to_task(None, &context, vec![decisions(&json!([{"type": "approve"}]))]);
+    let events = read(&runs.send(answer).await.unwrap().0).await;
+    assert_eq!(last_state(&events), TaskState::Failed);
+    assert!(format!("{events:?}").contains("no open question"), "{events:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_two_answers_at_once_one_is_taken_and_nothing_is_lost() {
+    for _ in 0..20 {
+        let runs = house();
+        let (_, task, context) = asked(&runs, "create twice").await;
+        let answer = |repo: &str| {
+            let parts = vec![Part::text(format!("repo: {repo}"))];
+            let (runs, message) = (runs.clone(), to_task(Some(&task), &context, parts));
+            tokio::spawn(async move { runs.send(message).await })
+        };
+        let (one, two) = (answer("r1"), answer("r2"));
+        let (one, two) = (one.await.unwrap(), two.await.unwrap());
+        let taken: Vec<_> = [one, two].into_iter().filter_map(Result::ok).collect();
+        assert!(!taken.is_empty());
+        for (log, seen) in &taken {
+            // Both only where the second one came after the first had asked again.
+            assert_ne!(last_state(&read_after(log, *seen).await), TaskState::Failed);
+        }
+        let log = runs.log(&task).await.unwrap();
+        assert_ne!(last_state(&read(&log).await), TaskState::Failed);
+    }
+}
+
+#[tokio::test]
+async fn a_question_can_be_answered_the_moment_it_is_shown() {
+    let runs = house();
+    for _ in 0..50 {
+        let (log, _) = runs.send(message("create one", None)).await.unwrap();
+        let mut cursor = log.cursor(0);
+        while let Some(logged) = cursor.next().await {
+            if logged.event().state() == Some(TaskState::InputRequired) {
+                break;
+            }
+        }
+        let task = log.snapshot();
+        let answer = to_task(Some(&task.id), &task.context_id, vec![Part::text("repo: r1")]);
+        let (log, seen) = runs.send(answer).await.expect("the question was shown");
+        assert_eq!(last_state(&read_after(&log, seen).await), TaskState::Completed);
+    }
+}
+
+#[tokio::test]
+async fn a_waiting_task_can_be_cancelled_and_the_conversation_goes_on() {
+    let runs = house();
+    let (_, task, context) = asked(&runs, "create one").await;
+    assert_eq!(runs.cancel(&task).await.unwrap().status.state, TaskState::Canceled);
+    let (log, _) = runs.send(message("hello", Some(&context))).await.unwrap();
+    assert_eq!(texts(&read(&log).await, "final_result"), ["you said hello"]);
+}
+
+#[tokio::test]
+async fn a_context_id_that_no_store_takes_is_refused_by_name() {
+    let refused = house().send(message("hello", Some(&"x".repeat(2000)))).await.unwrap_err();
+    assert!(refused.to_string().starts_with("message.contextId: "), "{refused}");
+}
