@@ -223,3 +223,6 @@ impl Binding {
 #[cfg(test)]
 #[path = "binding_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+mod properties;
