@@ -8,7 +8,7 @@ use futures::FutureExt;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
-use super::super::agent::tests::worker;
+use super::super::agent::{Agent, tests::worker};
 use super::{Opening, Update, Upward, opening};
 use crate::run::{Batch, Sink};
 
@@ -45,8 +45,9 @@ fn waiting(forms: Vec<Form>) -> RunState {
     frame
 }
 
-fn resume(frame: RunState, decision: Option<Decision>) -> Option<Resume> {
-    Some(Resume { from: Some(ResumePoint::Nested(Box::new(frame))), decision })
+fn resumed(agent: &Agent, frame: RunState, decision: Option<Decision>) -> Opening {
+    let resume = Resume { from: Some(ResumePoint::Nested(Box::new(frame))), decision };
+    opening(agent, String::new(), Some(resume))
 }
 
 fn tool_started() -> EventKind {
@@ -130,19 +131,14 @@ async fn a_saved_frame_goes_on_and_a_question_without_an_answer_is_asked_again()
     assert_eq!((state.phase, message.plain_text().as_str()), (Phase::Idle, "go"));
 
     let frame = waiting(vec![approval("delete", &json!({}))]);
-    let Opening::Asks(form) = opening(&agent, String::new(), resume(frame.clone(), None)) else { panic!() };
+    let Opening::Asks(form) = resumed(&agent, frame.clone(), None) else { panic!() };
     assert_eq!(form.action, "delete");
-    let Opening::Run(_, first) = opening(&agent, String::new(), resume(frame, Some(Decision::Approve)))
-    else {
-        panic!()
-    };
+    let Opening::Run(_, first) = resumed(&agent, frame, Some(Decision::Approve)) else { panic!() };
     assert_eq!(first, Input::Decided { decisions: vec![Decision::Approve] });
 
     let mut frame = RunState::new(AgentName::new("helper"));
     frame.phase = Phase::Model { turn: 3 };
-    let Opening::Run(state, Input::Recovered) = opening(&agent, String::new(), resume(frame, None)) else {
-        panic!()
-    };
+    let Opening::Run(state, Input::Recovered) = resumed(&agent, frame, None) else { panic!() };
     assert_eq!(state.phase, Phase::Model { turn: 3 });
 }
 
@@ -151,7 +147,7 @@ async fn changed_arguments_for_one_of_several_calls_are_given_to_none() {
     let values = Map::from_iter([("id".to_owned(), json!(9))]);
     let submit = || Some(Decision::Submit { values: values.clone() });
     let forms = || vec![approval("delete", &json!({})), approval("close", &json!({}))];
-    let decided = |frame| match opening(&worker(), String::new(), resume(frame, submit())) {
+    let decided = |frame| match resumed(&worker(), frame, submit()) {
         Opening::Run(_, Input::Decided { decisions }) => decisions,
         other => panic!("{other:?}"),
     };

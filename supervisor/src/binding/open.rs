@@ -44,7 +44,7 @@ impl OpenCalls {
     pub(super) fn follow(&mut self, agent: &str, kind: &EventKind) {
         match kind {
             EventKind::ToolStarted { call, tool } => {
-                self.calls.push(OpenCall { agent: agent.to_owned(), call: call.clone(), tool: tool.clone() })
+                self.calls.push(OpenCall { agent: agent.to_owned(), call: call.clone(), tool: tool.clone() });
             }
             EventKind::ToolFinished { call, tool, .. } => {
                 let is_it = |open: &OpenCall| open.agent == agent && open.call == *call && open.tool == *tool;
