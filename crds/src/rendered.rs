@@ -271,7 +271,7 @@ impl RenderedSpec {
         }
         value.sort_all_objects();
         let digest = Sha256::digest(value.to_string().as_bytes());
-        format!("{digest:x}")
+        digest.iter().fold(String::with_capacity(64), |hex, byte| hex + &format!("{byte:02x}"))
     }
 
     /// The same with its hash filled in.

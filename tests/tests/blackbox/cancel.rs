@@ -1,10 +1,14 @@
 //! Stopping a run, and that whoever works for it learns of it.
 
+use std::process::Stdio;
+
 use anyhow::{Context, Result, ensure};
 use caipe_tests::programs;
 use caipe_tests::scenario::Scenario;
-use caipe_tests::stream::{Answer, text_of};
-use serde_json::json;
+use caipe_tests::stream::{Answer, PATIENCE, text_of};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::Command;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cancelled_task_ends_at_the_tool_server_too() -> Result<()> {
@@ -55,4 +59,31 @@ async fn a_client_that_leaves_does_not_stop_the_task() -> Result<()> {
     let reply = supervisor.call("tasks/get", task.clone()).await?;
     ensure!(reply.to_string().contains("one two three four five six"), "{reply}");
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ctrl_c_in_the_terminal_client_cancels_the_task() -> Result<()> {
+    let endless = json!({"repeat": {"token": "tick ", "times": 1_000_000}, "delay_ms": 5});
+    let scenario = Scenario::new().turn(json!({}), endless).set("prompts", json!({"answerMode": "Marker"}));
+    let supervisor = scenario.setup()?.start().await?;
+    let mut chat = supervisor.setup().command(&["chat", "--url", supervisor.url(), "-o", "json", "count"])?;
+    let mut chat = chat.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let mut lines = BufReader::new(chat.stdout.take().context("no output")?).lines();
+    let first = lines.next_line().await?.context("chat printed nothing")?;
+    let task: Value = serde_json::from_str(&first)?;
+    let task = json!({"id": task["task"]["id"].as_str().context("the first line is no task")?});
+    lines.next_line().await?.context("chat printed no answer")?;
+
+    let pid = chat.id().context("chat has ended")?.to_string();
+    ensure!(Command::new("kill").args(["-INT", &pid]).status().await?.success());
+    let ended = tokio::time::timeout(PATIENCE, async {
+        while lines.next_line().await?.is_some() {}
+        chat.wait().await
+    });
+    let code = ended.await.context("chat did not end")??.code();
+    ensure!(code.is_some_and(|code| code != 0), "chat ended with {code:?}");
+    let canceled = async || {
+        Ok(supervisor.call("tasks/get", task.clone()).await?["result"]["status"]["state"] == "canceled")
+    };
+    supervisor.until("the task is canceled", canceled).await
 }

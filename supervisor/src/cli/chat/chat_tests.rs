@@ -13,7 +13,7 @@ use futures::StreamExt;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::follow::{FollowError, Followed, follow};
+use super::follow::{Followed, follow};
 use super::interrupts::Interrupt;
 use super::lines::Typed;
 use super::*;
@@ -68,7 +68,7 @@ impl Talk {
             screen: Box::new(Plain::new(output.clone())),
             interrupts: Interrupts::from_queue(queue),
             lines: None,
-            paint: None,
+            aside: false,
             waiting: None,
             trace: None,
         };
@@ -224,7 +224,7 @@ async fn a_second_ctrl_c_leaves() {
     let mut talk = Talk::with(&peer).await;
     let press = press(talk.output.clone(), talk.interrupts.clone(), 2);
     let (left, ()) = tokio::join!(talk.session.say("work"), press);
-    assert_eq!(left.unwrap(), Left::Abandoned);
+    assert_eq!(left.unwrap(), Left::Gone);
 }
 
 fn asked() -> Vec<Step> {
@@ -298,4 +298,24 @@ async fn a_server_that_wants_a_key_says_which_variable() {
     let Err(TurnError::Follow(error)) = talk.session.say("hello").await else { panic!("it is refused") };
     let line = error::explain_follow(&error, &peer.url);
     assert!(line.contains("A2A_AUTH_SHARED_KEY") && line.contains(&peer.url), "{line}");
+}
+
+#[tokio::test]
+async fn whoever_is_told_to_leave_leaves_the_prompt() {
+    /// A user who never types.
+    struct Silent;
+
+    #[async_trait]
+    impl Prompt for Silent {
+        async fn read(&mut self, _prompt: String, _remembered: bool) -> io::Result<Typed> {
+            std::future::pending().await
+        }
+    }
+
+    let peer = Peer::start(Wire::V1_0, Vec::new()).await;
+    let mut talk = Talk::with(&peer).await;
+    talk.session.lines = Some(Box::new(Silent));
+    talk.interrupts.send(Interrupt::Cancel).await.unwrap();
+    talk.interrupts.send(Interrupt::Leave).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(10), talk.session.converse()).await.unwrap().unwrap();
 }

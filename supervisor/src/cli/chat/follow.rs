@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use caipe_a2a::client::{A2aClient, ClientError, EventStream, StreamEvent};
-use caipe_a2a::model::{Event, Reply, SendMessageRequest};
+use caipe_a2a::model::{Event, Reply, SendMessageRequest, TaskState};
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 
@@ -16,7 +16,7 @@ const POLL: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) enum Followed {
     /// The next event.
-    Event(StreamEvent),
+    Event(Box<StreamEvent>),
     /// The connection is lost and will be taken up again.
     Lost {
         /// Which try this will be, from 1.
@@ -43,7 +43,7 @@ pub(super) enum FollowError {
         /// The task.
         task: String,
         /// The last failure.
-        source: ClientError,
+        source: Box<ClientError>,
     },
 }
 
@@ -66,7 +66,7 @@ pub(super) fn follow(
     stream::unfold(Some(follower), |follower| async {
         let mut follower = follower?;
         match follower.next().await {
-            Ok(Some(followed)) => Some((Ok(followed), Some(follower))),
+            Ok(Some(next)) => Some((Ok(next), Some(follower))),
             Ok(None) => None,
             Err(error) => Some((Err(error), None)),
         }
@@ -140,13 +140,13 @@ impl Follower {
         self.ended = match &event.event {
             Event::Message(_) => true,
             // A task that waited says so first when it is gone on with; what follows decides.
-            other => other.state().map_or(self.ended, |state| state.ends_stream()),
+            other => other.state().map_or(self.ended, TaskState::ends_stream),
         };
         // A snapshot alone is no progress: an agent that breaks off behind it each time is given up on.
         if !matches!(event.event, Event::Task(_)) {
             self.attempt = 0;
         }
-        Followed::Event(event)
+        Followed::Event(Box::new(event))
     }
 
     fn lost(&mut self, error: ClientError) -> Result<Followed, FollowError> {
@@ -160,7 +160,7 @@ impl Follower {
         }
         let Some(task) = &self.task else { return Err(FollowError::Unknown(error)) };
         if self.attempt == ATTEMPTS {
-            return Err(FollowError::Lost { task: task.clone(), source: error });
+            return Err(FollowError::Lost { task: task.clone(), source: Box::new(error) });
         }
         self.attempt += 1;
         self.source = Source::Lost(error);

@@ -55,6 +55,11 @@ impl Interrupts {
         }
     }
 
+    /// Completes when the user, or the system, wants to leave. Anything else is forgotten.
+    pub(super) async fn leave(&mut self) {
+        while self.next().await != Interrupt::Leave {}
+    }
+
     /// Forgets those that came while nothing was being done.
     pub(super) fn forget(&mut self) {
         while self.queue.try_recv().is_ok() {}

@@ -6,6 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 use rustyline::{Config, Editor};
@@ -32,9 +33,22 @@ pub(super) trait Prompt: Send {
 }
 
 /// Reads lines from the terminal.
+///
+/// Dropping it gives the terminal back as it was: whoever leaves while a line is typed leaves the thread that
+/// reads it behind, and with it the modes in which it reads.
 pub(super) struct Lines {
     editor: Option<Editor<(), FileHistory>>,
     history: Option<PathBuf>,
+    modes: Option<Termios>,
+}
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        if let Some(modes) = &self.modes {
+            // Nothing is left to try if that fails.
+            let _ = tcsetattr(io::stdin(), OptionalActions::Now, modes);
+        }
+    }
 }
 
 impl Lines {
@@ -50,7 +64,7 @@ impl Lines {
                 false
             }
         });
-        Ok(Self { editor: Some(editor), history })
+        Ok(Self { editor: Some(editor), history, modes: tcgetattr(io::stdin()).ok() })
     }
 }
 

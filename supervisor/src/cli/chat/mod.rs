@@ -29,10 +29,11 @@ use secrecy::ExposeSecret;
 
 use super::args::{Chat, Output};
 use crate::binding::ACTIVITY_EXTENSION;
+use follow::FollowError;
 use interrupts::Interrupts;
 use lines::{Lines, Prompt, history_path};
 use render::{Json, Paint, Plain, Screen, Terminal};
-use session::Session;
+use session::{Session, UNCONFIRMED};
 use turn::{Left, TurnError};
 use view::{End, clean, one_line};
 
@@ -148,7 +149,7 @@ fn session(args: &Chat, terminal: &Terminals, client: A2aClient) -> anyhow::Resu
         screen,
         interrupts: Interrupts::of_process().context("failed to take over Ctrl-C")?,
         lines: lines.map(|lines| Box::new(lines) as Box<dyn Prompt>),
-        paint: terminal.error.then_some(paint),
+        aside: terminal.error,
         waiting: None,
         trace: None,
     })
@@ -181,7 +182,7 @@ async fn once(session: &mut Session, args: &Chat, message: &str) -> ExitCode {
         Left::Ended(End::Failed(_)) => (FAILED, None),
         Left::Ended(End::InputRequired) => (INPUT_REQUIRED, answer_later(session)),
         Left::Ended(End::Canceled) => (CANCELED, None),
-        Left::Abandoned => (CANCELED, Some("left; nobody confirmed that the task was canceled".to_owned())),
+        Left::Unconfirmed | Left::Gone => (CANCELED, Some(UNCONFIRMED.to_owned())),
     };
     if let Some(note) = note.filter(|_| args.output == Output::Text) {
         session.note(&note);
@@ -194,9 +195,8 @@ fn failed(error: &TurnError, url: &str) -> ExitCode {
         TurnError::Write(error) if error.kind() == io::ErrorKind::BrokenPipe => {
             return ExitCode::from(UNREAD);
         }
-        TurnError::Follow(follow::FollowError::Client(ClientError::Remote(_))) => FAILED,
+        TurnError::Follow(FollowError::Client(ClientError::Remote(_))) | TurnError::Write(_) => FAILED,
         TurnError::Follow(_) => UNUSABLE,
-        TurnError::Write(_) => FAILED,
     };
     match error {
         TurnError::Follow(error) => eprintln!("caipe-supervisor: {}", error::explain_follow(error, url)),
@@ -207,7 +207,7 @@ fn failed(error: &TurnError, url: &str) -> ExitCode {
 
 /// How to go on with a conversation. Only where somebody reads along: a pipe wants the answer alone.
 fn go_on(session: &Session) -> Option<String> {
-    let context = session.context.as_ref().filter(|_| session.paint.is_some())?;
+    let context = session.context.as_ref().filter(|_| session.aside)?;
     Some(format!("go on with: caipe-supervisor chat --context {}", one_line(context)))
 }
 

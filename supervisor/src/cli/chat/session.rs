@@ -15,6 +15,9 @@ use super::render::{Paint, Screen};
 use super::turn::{Left, Turn, TurnError};
 use super::view::{End, Form, FormAnswer, View, one_line};
 
+/// What is said when a task may still be running.
+pub(super) const UNCONFIRMED: &str = "Nobody confirmed that the task was canceled.";
+
 /// A conversation with one agent.
 pub(super) struct Session {
     pub(super) client: A2aClient,
@@ -26,8 +29,8 @@ pub(super) struct Session {
     pub(super) interrupts: Interrupts,
     /// Where the user types; `None` if nobody is there to ask.
     pub(super) lines: Option<Box<dyn Prompt>>,
-    /// For what is said beside the conversation, on standard error.
-    pub(super) paint: Option<Paint>,
+    /// Whether somebody reads what is said beside the conversation, on standard error.
+    pub(super) aside: bool,
     /// The task that waits for the next message, if the user did not answer its form.
     pub(super) waiting: Option<View>,
     /// The trace of the last answer.
@@ -78,14 +81,16 @@ impl Session {
 
     /// Asks the user what the form asks; `None` if nobody is there or they do not want to answer now.
     async fn ask(&mut self, form: &Form) -> io::Result<Option<FormAnswer>> {
-        let Some(lines) = &mut self.lines else { return Ok(None) };
+        if self.lines.is_none() {
+            return Ok(None);
+        }
         let mut questionnaire = Questionnaire::new(form);
         let mut told = false;
         while let Some(question) = questionnaire.question() {
             if !told {
                 question.lines.iter().for_each(|line| println!("{line}"));
             }
-            let Typed::Line(line) = lines.read(question.prompt, false).await? else { return Ok(None) };
+            let Typed::Line(line) = self.read(question.prompt, false).await? else { return Ok(None) };
             let complaint = questionnaire.answer(&line).err();
             told = complaint.is_some();
             if let Some(complaint) = complaint {
@@ -95,11 +100,23 @@ impl Session {
         Ok(Some(questionnaire.finish()))
     }
 
+    /// The next line, unless the user leaves: then nothing is asked any more.
+    async fn read(&mut self, prompt: String, remembered: bool) -> io::Result<Typed> {
+        let Some(lines) = &mut self.lines else { return Ok(Typed::Closed) };
+        tokio::select! {
+            typed = lines.read(prompt, remembered) => typed,
+            () = self.interrupts.leave() => {
+                println!();
+                self.lines = None;
+                Ok(Typed::Closed)
+            }
+        }
+    }
+
     /// Talks until the user leaves.
     pub(super) async fn converse(&mut self) -> io::Result<()> {
         loop {
-            let Some(lines) = &mut self.lines else { return Ok(()) };
-            let line = match lines.read("> ".to_owned(), true).await? {
+            let line = match self.read("> ".to_owned(), true).await? {
                 Typed::Line(line) => line,
                 Typed::Interrupted => continue,
                 Typed::Closed => return Ok(()),
@@ -113,7 +130,7 @@ impl Session {
                     println!("A new conversation.");
                 }
                 Command::Trace => {
-                    println!("{}", self.trace.as_deref().unwrap_or("No answer has a trace yet."))
+                    println!("{}", self.trace.as_deref().unwrap_or("No answer has a trace yet."));
                 }
                 Command::Unknown(command) => println!("There is no {command}; /help shows what there is."),
                 Command::Say(text) => self.answer(text).await?,
@@ -125,11 +142,15 @@ impl Session {
     async fn answer(&mut self, text: &str) -> io::Result<()> {
         match self.say(text).await {
             Ok(Left::Ended(End::InputRequired)) => {
-                self.note("The agent waits for an answer; the next message is one.")
+                self.note("The agent waits for an answer; the next message is one.");
             }
             Ok(Left::Ended(End::Failed(_))) => self.note_trace(),
             Ok(Left::Ended(End::Completed | End::Canceled)) => {}
-            Ok(Left::Abandoned) => self.note("Nobody confirmed that the task was canceled."),
+            Ok(Left::Unconfirmed) => self.note(UNCONFIRMED),
+            Ok(Left::Gone) => {
+                self.note(UNCONFIRMED);
+                self.lines = None;
+            }
             Err(TurnError::Follow(error)) => self.note(&explain_follow(&error, &self.url)),
             Err(TurnError::Write(error)) => return Err(error),
         }
@@ -146,9 +167,10 @@ impl Session {
 
     /// Something beside the conversation. It goes to standard error, so that a pipe holds the answer only.
     pub(super) fn note(&self, text: &str) {
-        match self.paint {
-            Some(paint) => eprintln!("{}", paint.dim(text)),
-            None => eprintln!("{text}"),
+        if self.aside {
+            eprintln!("{}", Paint::dim(text));
+        } else {
+            eprintln!("{text}");
         }
     }
 }

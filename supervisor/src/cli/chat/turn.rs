@@ -26,8 +26,10 @@ const CANCEL_DEADLINE: Duration = Duration::from_secs(5);
 pub(super) enum Left {
     /// The task came to an end, or to a question.
     Ended(End),
-    /// The user left, or nobody confirmed that the task was canceled.
-    Abandoned,
+    /// The task was to be canceled, and nobody said in time that it was.
+    Unconfirmed,
+    /// The user left while it was under way.
+    Gone,
 }
 
 /// Why a turn failed.
@@ -91,7 +93,7 @@ impl Turn<'_> {
                 biased;
                 interrupt = self.interrupts.next() => {
                     if interrupt == Interrupt::Leave || canceling.is_some() {
-                        return Ok(Left::Abandoned);
+                        return Ok(Left::Gone);
                     }
                     self.screen.wait(Waiting::Cancel)?;
                     let deadline = Instant::now() + CANCEL_DEADLINE;
@@ -109,7 +111,7 @@ impl Turn<'_> {
                     None => {}
                 },
                 () = tokio::time::sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => {
-                    return Ok(Left::Abandoned);
+                    return Ok(Left::Unconfirmed);
                 }
                 _ = ticks.tick() => self.screen.tick(started.elapsed())?,
             }

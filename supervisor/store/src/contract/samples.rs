@@ -1,12 +1,8 @@
 //! Small values to store.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use caipe_engine::{
-    Abilities, AgentName, AnswerText, Counters, EventKind, Guards, Input, Phase, Plan, RunEvent, RunState,
-    TextRole, ToolOutput,
-};
+use caipe_engine::{AgentName, EventKind, Input, RunEvent, RunState, TextRole, ToolOutput};
 use caipe_model::{Message, Role};
 use jiff::Timestamp;
 use serde_json::json;
@@ -15,18 +11,9 @@ use crate::{Commit, Snapshot, TaskPhase, TaskRecord};
 
 /// A conversation that has one message.
 pub fn state(text: &str) -> RunState {
-    RunState {
-        agent: AgentName::new("supervisor"),
-        abilities: Abilities::default(),
-        messages: vec![Arc::new(Message::text(Role::User, text))],
-        files: BTreeMap::new(),
-        plan: Plan::default(),
-        phase: Phase::Idle,
-        calls: Vec::new(),
-        text: AnswerText::default(),
-        counters: Counters::default(),
-        guards: Guards::default(),
-    }
+    let mut state = RunState::new(AgentName::new("supervisor"));
+    state.messages.push(Arc::new(Message::text(Role::User, text)));
+    state
 }
 
 /// A commit of the whole state of a conversation.

@@ -53,7 +53,7 @@ fn escaped(json: &str) -> String {
     let mut line = String::with_capacity(json.len());
     for c in json.chars() {
         if c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') {
-            line.push_str(&format!("\\u{:04x}", u32::from(c)));
+            line.extend(format!("\\u{:04x}", u32::from(c)).chars());
         } else {
             line.push(c);
         }

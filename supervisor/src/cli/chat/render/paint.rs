@@ -19,16 +19,6 @@ impl Paint {
         self.color
     }
 
-    /// For what is beside the point.
-    pub(crate) fn dim(self, text: &str) -> String {
-        format!("\u{1b}[2m{text}\u{1b}[0m")
-    }
-
-    /// For what stands out.
-    pub(crate) fn bold(self, text: &str) -> String {
-        format!("\u{1b}[1m{text}\u{1b}[0m")
-    }
-
     /// For what went wrong.
     pub(crate) fn red(self, text: &str) -> String {
         self.colored("31", text)
@@ -44,6 +34,16 @@ impl Paint {
         self.colored("36", text)
     }
 
+    /// For what is beside the point.
+    pub(crate) fn dim(text: &str) -> String {
+        format!("\u{1b}[2m{text}\u{1b}[0m")
+    }
+
+    /// For what stands out.
+    pub(crate) fn bold(text: &str) -> String {
+        format!("\u{1b}[1m{text}\u{1b}[0m")
+    }
+
     fn colored(self, code: &str, text: &str) -> String {
         if self.color { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
     }
@@ -51,7 +51,7 @@ impl Paint {
 
 /// How many columns a line takes, its escape sequences apart.
 pub(super) fn width(line: &str) -> usize {
-    visible(line).map(|text| text.width()).sum()
+    visible(line).map(UnicodeWidthStr::width).sum()
 }
 
 /// Plain text, cut to a number of columns.
@@ -87,7 +87,7 @@ mod tests {
         for (line, expected) in [
             ("plain".to_owned(), 5),
             (paint.red("mmm"), 3),
-            (format!("a{}b", paint.dim("✅")), 4),
+            (format!("a{}b", Paint::dim("✅")), 4),
             (String::new(), 0),
         ] {
             assert_eq!(width(&line), expected, "{line:?}");

@@ -15,7 +15,7 @@ pub(crate) struct Plain<W> {
     voice: Option<Voice>,
     /// Whether the text has a visible character yet.
     begun: bool,
-    /// Whether the answer has begun: a plan that is closed behind it tells nothing.
+    /// Whether an answer was the last thing: a plan that is closed behind it tells nothing.
     answering: bool,
     /// Blanks at the end of the text so far; written only if more follows.
     blanks: String,
@@ -36,6 +36,7 @@ impl<W: Write> Plain<W> {
 
     fn line(&mut self, depth: usize, line: &str) -> io::Result<()> {
         self.end_text()?;
+        self.answering = false;
         if self.spacing.before(Kind::Activity) {
             writeln!(self.out)?;
         }
@@ -128,12 +129,11 @@ impl<W: Write> Screen for Plain<W> {
             Show::Plan { plan, changed } => self.plan(plan, changed),
             Show::Notice(Notice { depth, text, .. }) => self.line(*depth, text),
             Show::Text { voice, text, fresh } => self.text(*voice, text, *fresh),
-            // It becomes a line of its own once the agent has moved on.
-            Show::Doing(_) => Ok(()),
             Show::Form(form) => self.form(form),
             Show::End(End::Failed(reason)) => self.text(Voice::Answer, &format!("❌ Failed: {reason}"), true),
             Show::End(End::Canceled) => self.line(0, "Canceled."),
-            Show::End(End::Completed | End::InputRequired) => Ok(()),
+            // What an agent is doing becomes a line of its own once it has moved on.
+            Show::Doing(_) | Show::End(End::Completed | End::InputRequired) => Ok(()),
         }
     }
 

@@ -93,9 +93,10 @@ fn a_plan_is_told_by_its_changes() {
         .unwrap()
     };
     let mut view = View::default();
-    let mut shows = view.apply(&plan(["in_progress", "pending"]));
+    let mut shows = vec![text(Voice::Answer, "I look.", true)];
+    shows.extend(view.apply(&plan(["in_progress", "pending"])));
     shows.extend(view.apply(&plan(["completed", "in_progress"])));
     shows.push(text(Voice::Answer, "Done.", true));
     shows.extend(view.apply(&plan(["completed", "completed"])));
-    assert_eq!(shown(&shows), "🔄 [Jira] 0\n⏳ [Jira] 1\n✅ [Jira] 0\n🔄 [Jira] 1\n\nDone.\n");
+    assert_eq!(shown(&shows), "I look.\n\n🔄 [Jira] 0\n⏳ [Jira] 1\n✅ [Jira] 0\n🔄 [Jira] 1\n\nDone.\n");
 }

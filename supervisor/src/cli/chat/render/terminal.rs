@@ -8,7 +8,7 @@ use super::markdown::{Block, Piece, Stream, Theme};
 use super::paint::{Paint, cut, width};
 use super::spacing::{Kind, Spacing};
 use super::{Screen, Waiting};
-use crate::cli::chat::view::{End, Form, FormKind, Notice, Plan, Progress, Show, Sign, Voice};
+use crate::cli::chat::view::{End, Form, FormKind, Notice, Plan, Show, Sign, StepStatus, Voice};
 
 /// The spinner, a frame each [`FRAME`].
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -83,7 +83,7 @@ impl<W: Write> Terminal<W> {
         let text = format!("{:indent$}{}", "", notice.text, indent = notice.depth * 3);
         let line = match notice.sign {
             Sign::Failed => self.paint.red(&text),
-            Sign::Output => self.paint.dim(&text),
+            Sign::Output => Paint::dim(&text),
             Sign::Started | Sign::Succeeded => text,
         };
         self.activity(line);
@@ -128,7 +128,7 @@ impl<W: Write> Terminal<W> {
     fn laid_out(&self, piece: &Piece) -> Vec<String> {
         let columns = self.columns();
         if self.voice == Some(Voice::Narration) {
-            return self.narration.lines(piece, columns).iter().map(|line| self.paint.dim(line)).collect();
+            return self.narration.lines(piece, columns).iter().map(|line| Paint::dim(line)).collect();
         }
         self.answer.lines(piece, columns)
     }
@@ -149,7 +149,7 @@ impl<W: Write> Terminal<W> {
     fn finished(&mut self, end: &End) {
         match end {
             End::Completed => {
-                let line = self.paint.dim(&format!("✓ {}", self.summary()));
+                let line = Paint::dim(&format!("✓ {}", self.summary()));
                 self.activity(line);
             }
             End::Failed(reason) => {
@@ -217,21 +217,21 @@ impl<W: Write> Terminal<W> {
     /// The steps; of a long plan, those around the one under way.
     fn plan_lines(&self, columns: usize, room: usize) -> Vec<String> {
         let steps = self.plan.steps();
-        let current = steps.iter().position(|step| step.progress == Progress::InProgress).unwrap_or(0);
+        let current = steps.iter().position(|step| step.status == StepStatus::InProgress).unwrap_or(0);
         let start = current.saturating_sub(1).min(steps.len().saturating_sub(room));
         let line = |step: &crate::cli::chat::view::Step| {
             let line = cut(&step.line(), columns);
-            match step.progress {
-                Progress::InProgress => self.paint.bold(&line),
-                Progress::Failed => self.paint.red(&line),
-                Progress::Completed => self.paint.dim(&line),
-                Progress::Pending => line,
+            match step.status {
+                StepStatus::InProgress => Paint::bold(&line),
+                StepStatus::Failed => self.paint.red(&line),
+                StepStatus::Completed => Paint::dim(&line),
+                StepStatus::Pending => line,
             }
         };
         let mut lines: Vec<String> = steps.iter().skip(start).take(room).map(line).collect();
         let hidden = steps.len() - lines.len();
         if hidden > 0 {
-            lines.push(self.paint.dim(&cut(&format!("   … {hidden} more steps"), columns)));
+            lines.push(Paint::dim(&cut(&format!("   … {hidden} more steps"), columns)));
         }
         lines
     }
@@ -254,7 +254,7 @@ impl<W: Write> Terminal<W> {
         let hint = format!(" · {hint}");
         let hint = if width(&label) + width(&hint) <= room { hint } else { String::new() };
         let glyph = SPINNER.get(frame).copied().unwrap_or_default();
-        format!("{} {label}{}", self.paint.cyan(glyph), self.paint.dim(&format!("{seconds}{hint}")))
+        format!("{} {label}{}", self.paint.cyan(glyph), Paint::dim(&format!("{seconds}{hint}")))
     }
 }
 

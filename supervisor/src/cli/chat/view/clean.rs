@@ -37,24 +37,48 @@ impl Cleaner {
             self.state = State::Text;
             return true;
         }
-        let (next, shown) = match (self.state, c) {
-            (State::Text, _) => (opened_by(c), is_harmless(c)),
-            (State::Escape, '[') => (State::Control, false),
-            (State::Escape, ']' | 'P' | 'X' | '^' | '_') => (State::Command, false),
-            // Intermediate bytes, as in `ESC ( B`.
-            (State::Escape, ' '..='/') => (State::Escape, false),
-            (State::Control, '\u{40}'..='\u{7e}') => (State::Text, false),
-            (State::Control, '\u{20}'..='\u{3f}') => (State::Control, false),
-            (State::Command, '\u{1b}') => (State::CommandEscape, false),
-            (State::Command, '\u{7}' | '\u{9c}') => (State::Text, false),
-            (State::Command, _) => (State::Command, false),
-            (State::CommandEscape, '\\') | (State::Escape, '\u{30}'..='\u{7e}') => (State::Text, false),
-            (State::CommandEscape, _) => (State::Command, false),
-            // Not a sequence after all: what follows is text again.
-            (State::Escape | State::Control, _) => (opened_by(c), is_harmless(c)),
-        };
+        let (next, shown) = self.state.after(c);
         self.state = next;
         shown
+    }
+}
+
+impl State {
+    /// The state after a character, and whether the character is shown.
+    const fn after(self, c: char) -> (Self, bool) {
+        match self {
+            Self::Text => Self::text(c),
+            Self::Escape => match c {
+                '[' => (Self::Control, false),
+                ']' | 'P' | 'X' | '^' | '_' => (Self::Command, false),
+                // Intermediate bytes, as in `ESC ( B`.
+                ' '..='/' => (Self::Escape, false),
+                '0'..='~' => (Self::Text, false),
+                _ => Self::text(c),
+            },
+            Self::Control => match c {
+                '@'..='~' => (Self::Text, false),
+                ' '..='?' => (Self::Control, false),
+                _ => Self::text(c),
+            },
+            Self::Command => match c {
+                '\u{1b}' => (Self::CommandEscape, false),
+                '\u{7}' | '\u{9c}' => (Self::Text, false),
+                _ => (Self::Command, false),
+            },
+            Self::CommandEscape => (if c == '\\' { Self::Text } else { Self::Command }, false),
+        }
+    }
+
+    /// Outside of any sequence, or where one turned out to be none.
+    const fn text(c: char) -> (Self, bool) {
+        let next = match c {
+            '\u{1b}' => Self::Escape,
+            '\u{9b}' => Self::Control,
+            '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => Self::Command,
+            _ => Self::Text,
+        };
+        (next, is_harmless(c))
     }
 }
 
@@ -69,21 +93,17 @@ pub(crate) fn one_line(text: &str) -> String {
     words.join(" ").replace("**", "")
 }
 
-const fn opened_by(c: char) -> State {
-    match c {
-        '\u{1b}' => State::Escape,
-        '\u{9b}' => State::Control,
-        '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => State::Command,
-        _ => State::Text,
-    }
-}
-
 /// Whether a terminal only shows it.
-pub(crate) fn is_harmless(c: char) -> bool {
+pub(crate) const fn is_harmless(c: char) -> bool {
     let turns_text_around = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     // The line and paragraph separators and the byte order mark only confuse widths.
     let confuses = matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}');
-    (!c.is_control() || c == '\t' || c == '\n') && !turns_text_around && !confuses
+    (!is_control(c) || c == '\t' || c == '\n') && !turns_text_around && !confuses
+}
+
+/// The general category Cc, which [`char::is_control`] is not `const` for.
+const fn is_control(c: char) -> bool {
+    matches!(c, '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}')
 }
 
 #[cfg(test)]

@@ -123,11 +123,11 @@ impl Form {
         match answer {
             FormAnswer::Words(text) => vec![Part::text(text.as_str())],
             FormAnswer::Approve => {
-                vec![Part::text("approve"), resume(json!({"type": "approve", "action_name": action}))]
+                vec![Part::text("approve"), resume(&json!({"type": "approve", "action_name": action}))]
             }
             FormAnswer::Reject(message) => vec![
                 Part::text(message.as_str()),
-                resume(json!({"type": "reject", "action_name": action, "message": message})),
+                resume(&json!({"type": "reject", "action_name": action, "message": message})),
             ],
             FormAnswer::Values(values) => {
                 let inputs = json!({
@@ -135,7 +135,7 @@ impl Form {
                     "user_inputs": values,
                 });
                 let decision = json!({"type": "edit", "action_name": action, "args": {"args": inputs}});
-                vec![Part::text(as_lines(values)), resume(decision)]
+                vec![Part::text(as_lines(values)), resume(&decision)]
             }
         }
     }
@@ -197,7 +197,7 @@ fn as_lines(values: &Map<String, Value>) -> String {
     if lines.is_empty() { "Form submitted".to_owned() } else { lines.join("\n") }
 }
 
-fn resume(decision: Value) -> Part {
+fn resume(decision: &Value) -> Part {
     Part::data(json!({"resume": {"decisions": [decision]}}))
 }
 

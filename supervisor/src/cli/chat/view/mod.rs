@@ -21,7 +21,7 @@ use caipe_a2a::model::{
 pub(super) use clean::{clean, one_line};
 pub(super) use form::{Field, Form, FormAnswer, FormKind, plain};
 pub(super) use notice::{Notice, Sign};
-pub(super) use plan::{Plan, Progress, Step};
+pub(super) use plan::{Plan, Step, StepStatus};
 
 use artifact::Role;
 use clean::Cleaner;
@@ -224,13 +224,11 @@ impl View {
             return;
         }
         self.note_what_was_done(shows);
-        match Notice::of_status(text) {
-            Some(notice) => shows.push(Show::Notice(notice)),
-            None => {
-                self.doing = Some(text.to_owned());
-                shows.push(Show::Doing(one_line(text)));
-            }
+        let show = Notice::of_status(text).map_or_else(|| Show::Doing(one_line(text)), Show::Notice);
+        if matches!(show, Show::Doing(_)) {
+            self.doing = Some(text.to_owned());
         }
+        shows.push(show);
     }
 
     fn note_what_was_done(&mut self, shows: &mut Vec<Show>) {

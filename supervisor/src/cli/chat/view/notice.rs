@@ -88,14 +88,16 @@ fn signed(text: &str) -> Option<Sign> {
 fn output(text: &str, depth: usize) -> Option<Notice> {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next()?;
-    let more = lines.count();
-    let mut line = match first.char_indices().nth(OUTPUT_LINE) {
-        Some((cut, _)) => format!("📄 {}…", first.get(..cut).unwrap_or(first)),
-        None => format!("📄 {first}"),
+    let more = match lines.count() {
+        0 => String::new(),
+        1 => " (+1 more line)".to_owned(),
+        more => format!(" (+{more} more lines)"),
     };
-    if more > 0 {
-        line.push_str(&format!(" (+{more} more line{})", if more == 1 { "" } else { "s" }));
-    }
+    let (first, cut) = match first.char_indices().nth(OUTPUT_LINE) {
+        Some((end, _)) => (first.get(..end).unwrap_or(first), "…"),
+        None => (first, ""),
+    };
+    let line = format!("📄 {first}{cut}{more}");
     Some(Notice { depth, sign: Sign::Output, text: line })
 }
 

@@ -11,7 +11,7 @@ const MOST_STEPS: usize = 500;
 /// How far a step is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Progress {
+pub(crate) enum StepStatus {
     /// Under way.
     InProgress,
     /// Done.
@@ -24,7 +24,7 @@ pub(crate) enum Progress {
     Pending,
 }
 
-impl Progress {
+impl StepStatus {
     /// The sign before a step.
     pub(crate) const fn mark(self) -> &'static str {
         match self {
@@ -50,14 +50,14 @@ pub(crate) struct Step {
     /// What is done.
     pub(crate) title: String,
     /// How far it is.
-    pub(crate) progress: Progress,
+    pub(crate) status: StepStatus,
     order: usize,
 }
 
 impl Step {
     /// `🔄 [Jira] Search for tickets`.
     pub(crate) fn line(&self) -> String {
-        let mark = self.progress.mark();
+        let mark = self.status.mark();
         match self.agent.as_str() {
             "" => format!("{mark} {}", self.title),
             agent => format!("{mark} [{agent}] {}", self.title),
@@ -84,7 +84,7 @@ struct WireStep {
     step_id: String,
     title: String,
     agent: String,
-    status: Progress,
+    status: StepStatus,
     order: usize,
 }
 
@@ -96,8 +96,8 @@ impl Plan {
 
     /// How many steps are done, and how many were given up.
     pub(crate) fn tally(&self) -> (usize, usize) {
-        let count = |progress| self.steps.iter().filter(|step| step.progress == progress).count();
-        (count(Progress::Completed), count(Progress::Failed))
+        let count = |status| self.steps.iter().filter(|step| step.status == status).count();
+        (count(StepStatus::Completed), count(StepStatus::Failed))
     }
 
     /// Takes a plan of the wire in; `whole` says that it replaces what is known, otherwise it tells of changes
@@ -119,8 +119,8 @@ impl Plan {
     }
 
     fn merge(&mut self, mut step: Step, before: &[Step]) {
-        if let Some(old) = before.iter().find(|old| old.id == step.id && old.progress.is_settled()) {
-            step.progress = old.progress;
+        if let Some(old) = before.iter().find(|old| old.id == step.id && old.status.is_settled()) {
+            step.status = old.status;
         }
         match self.steps.iter_mut().find(|known| known.id == step.id) {
             Some(known) => *known = step,
@@ -136,7 +136,7 @@ impl From<WireStep> for Step {
         let id = if wire.step_id.is_empty() { format!("{agent}::{title}") } else { wire.step_id };
         // A step of nobody's is the supervisor's own; saying so on every line tells nothing.
         let agent = if agent.eq_ignore_ascii_case("supervisor") { String::new() } else { agent };
-        Self { id, agent, title, progress: wire.status, order: wire.order }
+        Self { id, agent, title, status: wire.status, order: wire.order }
     }
 }
 

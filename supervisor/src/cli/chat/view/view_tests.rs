@@ -1,3 +1,5 @@
+#![expect(clippy::needless_pass_by_value, reason = "`json!` makes values")]
+
 use caipe_a2a::model::Part;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -127,6 +129,7 @@ fn a_supervisor_is_shown_from_plan_to_answer() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn the_answer_is_said_once() {
     let done = || status(COMPLETED, "");
     for (case, events, expected) in [

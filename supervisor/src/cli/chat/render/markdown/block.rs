@@ -59,7 +59,8 @@ impl Stream {
     pub(crate) fn push(&mut self, text: &str) -> Vec<Piece> {
         let mut blocks = Vec::new();
         for piece in text.split_inclusive('\n') {
-            self.line.push_str(piece);
+            // How wide a tab is depends on the terminal; what is laid out must not.
+            self.line.push_str(&piece.replace('\t', "    "));
             if self.line.ends_with('\n') {
                 let line = std::mem::take(&mut self.line);
                 self.whole_line(line.trim_end(), &mut blocks);
@@ -142,7 +143,7 @@ impl Stream {
     fn unindented(&self, line: &str) -> String {
         let indent = self.fence.map_or(0, |fence| fence.indent);
         let blanks = line.chars().take(indent).take_while(|c| *c == ' ').count();
-        line.get(blanks..).unwrap_or_default().replace('\t', "    ")
+        line.get(blanks..).unwrap_or_default().to_owned()
     }
 }
 
@@ -189,7 +190,7 @@ fn block(line: &str) -> Block {
     if let Some(rest) = text.strip_prefix('>') {
         return Block::Quote(rest.trim_start().to_owned());
     }
-    item(text, indent).unwrap_or_else(|| Block::Paragraph(line.replace('\t', "    ")))
+    item(text, indent).unwrap_or_else(|| Block::Paragraph(line.to_owned()))
 }
 
 fn is_rule(text: &str) -> bool {

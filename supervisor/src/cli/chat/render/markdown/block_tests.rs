@@ -36,6 +36,7 @@ fn lines_are_what_they_begin_with() {
         ("---", Block::Rule),
         ("* * *", Block::Rule),
         ("-5 degrees", paragraph("-5 degrees")),
+        ("- a\tb", item(0, None, "a    b")),
     ] {
         assert_eq!(blocks(&format!("{line}\n")), [expected], "{line:?}");
     }

@@ -17,6 +17,7 @@ pub(super) struct Span {
 
 /// How text looks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "styles are independent of each other")]
 pub(super) struct Style {
     pub(super) bold: bool,
     pub(super) italic: bool,
