@@ -23,13 +23,13 @@ fn decision() -> Request {
     request(vec![Part::data(json!({"resume": {"decisions": [{"type": "approve"}]}}))])
 }
 
-fn state(phase: Phase) -> RunState {
+fn state(phase: &Phase) -> RunState {
     let mut state = RunState::new(AgentName::new("supervisor"));
-    if phase != Phase::Idle {
+    if *phase != Phase::Idle {
         let message = Message::text(caipe_model::Role::User, "before").into();
         drop(decide(&mut state, Input::Message { message, abilities: Abilities::default() }));
     }
-    if phase == Phase::Waiting {
+    if *phase == Phase::Waiting {
         let form = Form { action: ASK_TOOL.to_owned(), ..Form::default() };
         state.calls.push(PendingCall {
             id: "f".to_owned(),
@@ -45,7 +45,7 @@ fn state(phase: Phase) -> RunState {
 
 /// What comes of it, in a word.
 fn outcome(begin: Begin, phase: Phase) -> &'static str {
-    match begin.start(&state(phase), Abilities::default) {
+    match begin.start(&state(&phase), Abilities::default) {
         Start::Run(Input::Message { .. }) => "message",
         Start::Run(Input::Decided { decisions }) if decisions == [Decision::Approve] => "decided",
         Start::Run(Input::Recovered) => "recovered",
