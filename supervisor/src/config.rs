@@ -110,3 +110,7 @@ pub fn environment() -> Environment {
     };
     Arc::new(std::env::vars_os().filter_map(text).collect())
 }
+
+#[cfg(test)]
+#[path = "config_tests.rs"]
+mod tests;

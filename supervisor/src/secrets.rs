@@ -28,3 +28,7 @@ fn read(path: &Path) -> Option<(String, String)> {
     let value = std::fs::read_to_string(path).ok()?;
     Some((name.to_owned(), value.trim_end_matches(['\r', '\n']).to_owned()))
 }
+
+#[cfg(test)]
+#[path = "secrets_tests.rs"]
+mod tests;

@@ -123,8 +123,8 @@ impl Agent {
     pub fn request(&self, state: &RunState, tools: bool) -> ChatRequest {
         let view = self.toolbox.watch().borrow().clone();
         let system = match &self.role {
-            Role::Supervisor { spec, homes } => supervisor_prompt(spec, &agent_lines(homes), &view),
-            Role::Worker => worker_prompt(self.name.as_str(), &self.prompt, &view),
+            Role::Supervisor { spec, homes } => supervisor_prompt(spec, &agent_lines(homes), &view.servers),
+            Role::Worker => worker_prompt(self.name.as_str(), &self.prompt, &view.servers),
         };
         let specs = if tools { offered(&state.abilities, &view.tools) } else { Arc::default() };
         ChatRequest {
@@ -161,3 +161,7 @@ fn offered(abilities: &Abilities, served: &[ToolSpec]) -> Arc<[ToolSpec]> {
     specs.extend(served.iter().filter(|tool| abilities.tools.contains(&tool.name)).cloned());
     specs.into()
 }
+
+#[cfg(test)]
+#[path = "agent_tests.rs"]
+pub(super) mod tests;

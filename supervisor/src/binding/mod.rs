@@ -40,7 +40,7 @@ pub struct Binding {
     plan: PlanView,
     stream: TextStream,
     open: OpenCalls,
-    /// What the user is asked, once a form was told.
+    /// What the user is asked, once a form was told; of several forms, all of it.
     question: Option<String>,
 }
 
@@ -106,7 +106,10 @@ impl Binding {
             EventKind::Plan { steps, cause, .. } => vec![self.plan.told(&mut self.wire, steps, *cause)],
             EventKind::InputRequired { form } => {
                 let (question, events) = answer::question(&mut self.wire, form);
-                self.question = Some(question);
+                self.question = Some(match self.question.take() {
+                    Some(before) => format!("{before}\n\n{question}"),
+                    None => question,
+                });
                 events
             }
             EventKind::Finished { outcome } => {
@@ -220,3 +223,6 @@ impl Binding {
 #[cfg(test)]
 #[path = "binding_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+mod properties;

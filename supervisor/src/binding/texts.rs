@@ -2,19 +2,47 @@
 
 use caipe_engine::CallEnd;
 
-/// A name for display: a capital after every non-letter, the rest small, as Python's `str.title` does.
+/// A name for display: a capital after everything that has no case, the rest small, as Python's `str.title` does.
 pub(super) fn title(name: &str) -> String {
-    let mut start = true;
+    let mut inside = false;
     let mut out = String::with_capacity(name.len());
     for c in name.chars() {
-        if start {
-            out.extend(c.to_uppercase());
-        } else {
+        if inside {
             out.extend(c.to_lowercase());
+        } else {
+            push_title(&mut out, c);
         }
-        start = !c.is_alphabetic();
+        inside = has_case(c);
     }
     out
+}
+
+fn has_case(c: char) -> bool {
+    c.is_lowercase() || c.is_uppercase() || c.to_lowercase().next() != Some(c)
+}
+
+/// The letter that a word begins with: of one that becomes several only the first is a capital.
+fn push_title(out: &mut String, c: char) {
+    match c {
+        // Letters that look like two have a form for the beginning of a word.
+        '\u{1c4}'..='\u{1c6}' => out.push('\u{1c5}'),
+        '\u{1c7}'..='\u{1c9}' => out.push('\u{1c8}'),
+        '\u{1ca}'..='\u{1cc}' => out.push('\u{1cb}'),
+        '\u{1f1}'..='\u{1f3}' => out.push('\u{1f2}'),
+        // Georgian capitals are for whole words only.
+        '\u{10d0}'..='\u{10ff}' => out.push(c),
+        _ => {
+            let mut begun = false;
+            for capital in c.to_uppercase() {
+                if begun {
+                    out.extend(capital.to_lowercase());
+                } else {
+                    out.push(capital);
+                }
+                begun |= has_case(capital);
+            }
+        }
+    }
 }
 
 /// The supervisor hands a task to an agent, or calls a tool of its own.
@@ -81,3 +109,7 @@ pub(super) fn one_line(text: &str) -> String {
         None => flat,
     }
 }
+
+#[cfg(test)]
+#[path = "texts_tests.rs"]
+mod tests;

@@ -59,12 +59,13 @@ pub(super) struct Serve {
     #[arg(long, env = "CAIPE_LISTEN")]
     pub(super) listen: Option<SocketAddr>,
 
-    /// The host part of --listen, as upstream spells it
-    #[arg(long, env = "A2A_HOST", hide = true, conflicts_with = "listen", value_parser = host)]
+    /// The host part of --listen, as upstream spells it; --listen beats it
+    // No conflict: an image may set the variable, and a flag must still work there.
+    #[arg(long, env = "A2A_HOST", hide = true, value_parser = host)]
     pub(super) host: Option<IpAddr>,
 
-    /// The port part of --listen, as upstream spells it
-    #[arg(long, env = "A2A_PORT", hide = true, conflicts_with = "listen")]
+    /// The port part of --listen, as upstream spells it; --listen beats it
+    #[arg(long, env = "A2A_PORT", hide = true)]
     pub(super) port: Option<u16>,
 
     /// Where conversations are kept
@@ -76,7 +77,7 @@ pub(super) struct Serve {
     pub(super) address_file: Option<PathBuf>,
 
     /// Listen beyond loopback though anybody may then come in
-    #[arg(long, env = "CAIPE_ALLOW_UNAUTHENTICATED")]
+    #[arg(long, env = "CAIPE_ALLOW_UNAUTHENTICATED", value_parser = clap::builder::BoolishValueParser::new())]
     pub(super) allow_unauthenticated: bool,
 
     /// A web origin whose pages may call, e.g. <http://localhost:3000>; may be given more than once

@@ -82,6 +82,20 @@ mod tests {
     }
 
     #[test]
+    fn listen_beats_host_and_port() {
+        let address = |line: &str| match Args::try_parse_from(args(line)).unwrap().command {
+            Command::Serve(serve) => serve.address().to_string(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(address("caipe-supervisor serve"), "127.0.0.1:8000");
+        assert_eq!(address("caipe-supervisor serve --host localhost --port 9000"), "127.0.0.1:9000");
+        assert_eq!(
+            address("caipe-supervisor serve --listen 0.0.0.0:8001 --host 10.0.0.1 --port 9"),
+            "0.0.0.0:8001"
+        );
+    }
+
+    #[test]
     fn both_old_names_serve() {
         for line in ["/bin/platform-engineer --port 9000", "platform-engineer-single --port 9000"] {
             let given = with_server_name(args(line));

@@ -84,7 +84,8 @@ impl House {
         Ok(Self { roster, runs, store, routes, shutdown })
     }
 
-    /// Answers until a signal comes; then takes no new connection, lets running answers end, and goes.
+    /// Answers until a signal comes; then takes no new connection, lets running answers end, and goes. A second
+    /// signal cuts that short.
     async fn serve(self, listener: TcpListener, args: &Serve) -> anyhow::Result<()> {
         let stop = CancellationToken::new();
         tokio::spawn(forget_old(self.store.clone(), args.keep_days, self.shutdown.clone()));
@@ -96,7 +97,11 @@ impl House {
         stopped().await?;
         tracing::info!(active = self.runs.active(), "stopping");
         stop.cancel();
-        self.runs.drain(args.grace).await;
+        tokio::select! {
+            () = self.runs.drain(args.grace) => {}
+            // Whoever says it twice does not want to wait.
+            _ = stopped() => self.runs.drain(Duration::ZERO).await,
+        }
         self.shutdown.cancel();
         self.roster.shutdown().await;
         server.abort();

@@ -1,0 +1,49 @@
+//! What models are told of the tools that are missing.
+
+use std::collections::BTreeMap;
+
+use caipe_crds::default_resource;
+use caipe_crds::prompt::AgentLine;
+
+use super::{supervisor_prompt, worker_prompt};
+use crate::mcp::{ServerPhase, ServerStatus};
+
+fn server(name: &str, phase: ServerPhase, tools: usize, message: Option<&str>) -> ServerStatus {
+    let (name, message) = (name.to_owned(), message.map(str::to_owned));
+    ServerStatus { name, phase, tools, message, protocol_version: None }
+}
+
+#[test]
+fn a_worker_with_all_its_tools_is_told_its_name_and_its_prompt() {
+    let ready = server("github", ServerPhase::Ready, 3, None);
+    assert_eq!(worker_prompt("github", "Mind the gap.\n\n", &[ready]), "Agent: github\n\nMind the gap.");
+}
+
+#[test]
+fn a_missing_server_is_named_with_its_reason_and_nothing_may_be_made_up() {
+    let cases = [
+        (
+            ServerPhase::Failed,
+            0,
+            Some("no such program."),
+            "are not available right now: no such program. If",
+        ),
+        (ServerPhase::Starting, 0, None, "are not available right now. If"),
+        (ServerPhase::Restarting, 4, Some("it ended"), "may be out of date right now: it ended. If"),
+    ];
+    for (phase, tools, message, expected) in cases {
+        let prompt = worker_prompt("jira", "Be kind.", &[server("jira", phase, tools, message)]);
+        assert!(prompt.contains(&format!("The tools of the server \"jira\" {expected}")), "{prompt}");
+        assert!(prompt.ends_with("never make up their results."), "{prompt}");
+    }
+}
+
+#[test]
+fn the_supervisor_is_told_of_the_agents_that_are_there() {
+    let spec = caipe_crds::resolve(&default_resource(), &BTreeMap::new()).unwrap().spec;
+    let jira = AgentLine { name: "jira", title: "Jira", routing_hint: "tickets and sprints" };
+    let prompt = supervisor_prompt(&spec, &[jira], &[]);
+    assert!(prompt.starts_with("Agent: supervisor\n\n"), "{prompt}");
+    assert!(prompt.contains("tickets and sprints"), "{prompt}");
+    assert!(!supervisor_prompt(&spec, &[], &[]).contains("tickets and sprints"));
+}

@@ -1,0 +1,178 @@
+//! Whatever a run tells, in whatever order: what holds of the stream that a client sees.
+
+use std::collections::BTreeSet;
+
+use caipe_a2a::model::{Event, TaskArtifactUpdateEvent, TaskState};
+use caipe_engine::{
+    AgentName, AnswerOrigin, CallEnd, EventKind, Form, Outcome, PlanCause, PlanStep, RunEvent, StepStatus,
+    TextRole,
+};
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::Binding;
+
+fn ends() -> impl Strategy<Value = CallEnd> {
+    select(vec![CallEnd::Completed, CallEnd::Failed, CallEnd::Canceled])
+}
+
+fn call() -> impl Strategy<Value = String> {
+    select(vec!["c1", "c2", "c3"]).prop_map(str::to_owned)
+}
+
+fn agent() -> impl Strategy<Value = AgentName> {
+    select(vec!["jira", "github"]).prop_map(AgentName::new)
+}
+
+fn tool() -> impl Strategy<Value = String> {
+    select(vec!["search", "get_issue", "jq"]).prop_map(str::to_owned)
+}
+
+fn calls() -> impl Strategy<Value = EventKind> {
+    prop_oneof![
+        (call(), tool()).prop_map(|(call, tool)| EventKind::ToolStarted { call, tool }),
+        (call(), tool(), ends(), proptest::option::of("[a-z ]{0,8}"))
+            .prop_map(|(call, tool, end, output)| EventKind::ToolFinished { call, tool, end, output }),
+        (call(), agent()).prop_map(|(call, agent)| EventKind::DelegationStarted { call, agent }),
+        (call(), agent(), ends(), "[a-z ]{0,8}")
+            .prop_map(|(call, agent, end, text)| EventKind::DelegationFinished { call, agent, end, text }),
+    ]
+}
+
+fn words() -> impl Strategy<Value = EventKind> {
+    let roles = select(vec![TextRole::Answer, TextRole::Narration, TextRole::Plain]);
+    prop_oneof![
+        4 => ("[a-zü ]{1,6}", roles).prop_map(|(text, role)| EventKind::Text { text, role }),
+        1 => Just(EventKind::TextReset),
+        1 => Just(EventKind::Composing),
+        1 => "[a-z]{1,6}".prop_map(|content| EventKind::TodoStarted { content }),
+        1 => "[a-z]{1,6}".prop_map(|content| EventKind::TodoFinished { content }),
+    ]
+}
+
+fn plan() -> impl Strategy<Value = EventKind> {
+    let status = select(vec![StepStatus::Pending, StepStatus::InProgress, StepStatus::Completed]);
+    let step = (select(vec!["Jira", "Github"]), select(vec!["a", "b"]), status);
+    let causes = vec![PlanCause::Todos, PlanCause::Delegation, PlanCause::Progress, PlanCause::Closing];
+    (proptest::collection::vec(step, 1..4), select(causes)).prop_map(|(steps, cause)| {
+        let step = |(order, (agent, title, status)): (usize, (&str, &str, StepStatus))| PlanStep {
+            step_id: format!("step-{agent}-{title}"),
+            title: title.to_owned(),
+            agent: agent.to_owned(),
+            status,
+            order,
+        };
+        EventKind::Plan { steps: steps.into_iter().enumerate().map(step).collect(), cause, first: false }
+    })
+}
+
+fn forms() -> impl Strategy<Value = EventKind> {
+    "[a-z]{0,4}"
+        .prop_map(|description| EventKind::InputRequired { form: Form { description, ..Form::default() } })
+}
+
+fn event() -> impl Strategy<Value = RunEvent> {
+    let kind = prop_oneof![4 => calls(), 4 => words(), 1 => plan(), 1 => forms()];
+    (kind, proptest::option::of(agent())).prop_map(|(kind, agent)| {
+        let event = RunEvent::own(kind);
+        match agent {
+            Some(agent) => event.within(&agent),
+            None => event,
+        }
+    })
+}
+
+fn finished() -> impl Strategy<Value = RunEvent> {
+    let origins = vec![
+        AnswerOrigin::Structured,
+        AnswerOrigin::Marked,
+        AnswerOrigin::Model,
+        AnswerOrigin::Synthesis,
+        AnswerOrigin::Partial,
+    ];
+    let outcome = prop_oneof![
+        ("[a-z ]{0,300}", select(origins)).prop_map(|(text, origin)| Outcome::Completed { text, origin }),
+        Just(Outcome::Failed { reason: "no".to_owned() }),
+        Just(Outcome::Canceled),
+        Just(Outcome::InputRequired),
+    ];
+    outcome.prop_map(|outcome| RunEvent::own(EventKind::Finished { outcome }))
+}
+
+/// A run, or several of one task that waited in between.
+fn log() -> impl Strategy<Value = Vec<RunEvent>> {
+    let run = || proptest::collection::vec(event(), 0..25);
+    let waits = RunEvent::own(EventKind::Finished { outcome: Outcome::InputRequired });
+    (proptest::collection::vec(run(), 0..3), run(), finished()).prop_map(move |(before, last, end)| {
+        let earlier = before.into_iter().flat_map(|run| run.into_iter().chain([waits.clone()]));
+        earlier.chain(last).chain([end]).collect()
+    })
+}
+
+fn artifacts(wire: &[Event]) -> impl Iterator<Item = &TaskArtifactUpdateEvent> {
+    wire.iter().filter_map(|event| match event {
+        Event::ArtifactUpdate(update) => Some(update),
+        _ => None,
+    })
+}
+
+fn ends_run(event: &Event) -> bool {
+    event.state().is_some_and(TaskState::ends_stream)
+}
+
+proptest! {
+    #[test]
+    fn a_stream_is_well_formed(log in log()) {
+        let mut binding = Binding::new("t", "c", "0af7651916cd43dd8448eb211c80319c");
+        let wire: Vec<Event> = log.iter().flat_map(|event| binding.bind(event)).collect();
+
+        let mut known = BTreeSet::new();
+        for update in artifacts(&wire) {
+            let artifact = &update.artifact;
+            let name = artifact.name.clone().unwrap_or_default();
+            let fresh = known.insert(artifact.artifact_id.clone());
+            prop_assert!(!(update.append && fresh), "appended to nothing: {update:?}");
+            if name.starts_with("execution_plan") {
+                prop_assert_eq!(name == "execution_plan_update" || !fresh, true, "a change of no plan: {:?}", update);
+            } else {
+                prop_assert_eq!(fresh, !update.append, "an id was used twice: {:?}", update);
+            }
+            if name == "streaming_result" {
+                prop_assert!(!update.last_chunk);
+            }
+            if matches!(name.as_str(), "final_result" | "partial_result") {
+                prop_assert!(update.last_chunk);
+                prop_assert!(artifact.metadata.as_ref().is_some_and(|data| data.contains_key("trace_id")));
+            }
+            if name.starts_with("tool_notification") {
+                let metadata = artifact.metadata.as_ref().unwrap();
+                prop_assert!(metadata.contains_key("sourceAgent") && metadata.contains_key("agentType"));
+                prop_assert!(!artifact.text().contains("**") && artifact.text().ends_with('\n'));
+            }
+        }
+
+        let runs = log.iter().filter(|event| matches!(event.kind, EventKind::Finished { .. })).count();
+        prop_assert_eq!(wire.iter().filter(|event| ends_run(event)).count(), runs, "one final status a run");
+        prop_assert!(wire.last().is_some_and(ends_run), "and it comes last");
+        for event in wire.iter().filter(|event| ends_run(event)) {
+            let Event::StatusUpdate(status) = event else { panic!("{event:?}") };
+            prop_assert!(status.metadata.as_ref().is_some_and(|data| data.contains_key("trace_id")));
+        }
+    }
+
+    #[test]
+    fn a_stream_that_is_made_again_in_pieces_is_the_same(log in log(), cut in any::<prop::sample::Index>()) {
+        let whole = |log: &[RunEvent]| {
+            let mut binding = Binding::new("t", "c", "0");
+            log.iter().flat_map(|event| binding.bind(event)).collect::<Vec<Event>>()
+        };
+        // What a commit that failed has bound is forgotten with the copy that bound it.
+        let mut binding = Binding::new("t", "c", "0");
+        let at = cut.index(log.len());
+        let mut wire: Vec<Event> = log[..at].iter().flat_map(|event| binding.bind(event)).collect();
+        let mut lost = binding.clone();
+        log[at..].iter().for_each(|event| drop(lost.bind(event)));
+        wire.extend(log[at..].iter().flat_map(|event| binding.bind(event)));
+        prop_assert_eq!(wire, whole(&log));
+    }
+}

@@ -1,0 +1,89 @@
+//! File and environment, and what each is told of the other's faults.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::Path;
+
+use secrecy::ExposeSecret as _;
+
+use super::{ConfigError, Environment, MAX_FILE, Settings};
+
+fn env(pairs: &[(&str, &str)]) -> Environment {
+    let pairs = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    pairs.collect::<BTreeMap<_, _>>().into()
+}
+
+fn file(yaml: &str) -> tempfile::NamedTempFile {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(yaml.as_bytes()).unwrap();
+    file
+}
+
+fn names(settings: &Settings) -> Vec<&str> {
+    settings.spec.agents.iter().map(|agent| agent.name.as_str()).collect()
+}
+
+const ONE: &str = "
+apiVersion: caipe.io/v1alpha1
+kind: CaipeSupervisor
+metadata: { name: here }
+spec:
+  model: { provider: openai, name: gpt-5 }
+  agents: [{ name: github }, { name: jira }]
+";
+
+#[test]
+fn without_a_file_the_core_agents_run_and_the_environment_says_which() {
+    let all = Settings::load(None, env(&[])).unwrap();
+    assert!(names(&all).contains(&"jira"), "{:?}", names(&all));
+    let fewer = Settings::load(None, env(&[("ENABLE_JIRA", "false")])).unwrap();
+    assert!(!names(&fewer).contains(&"jira"));
+    assert_eq!(names(&fewer).len() + 1, names(&all).len());
+}
+
+#[test]
+fn the_environment_lies_on_top_of_the_file_whose_folder_paths_start_from() {
+    let file = file(ONE);
+    let settings = Settings::load(Some(file.path()), env(&[("ENABLE_JIRA", "false")])).unwrap();
+    assert_eq!(names(&settings), ["github"]);
+    assert_eq!(settings.base, file.path().parent().unwrap());
+}
+
+#[test]
+fn every_fault_is_told_with_the_file_and_its_place() {
+    let faulty = ONE.replace("name: github", "name: github, colour: red").replace("openai", "oracle");
+    let file = file(&faulty);
+    let error = Settings::load(Some(file.path()), env(&[])).unwrap_err().to_string();
+    let path = file.path().display().to_string();
+    assert!(error.lines().count() >= 1 && error.lines().all(|line| line.starts_with(&path)), "{error}");
+    assert!(error.contains("spec."), "{error}");
+}
+
+#[test]
+fn a_file_that_is_missing_or_endless_is_named() {
+    let missing = Settings::load(Some(Path::new("/nowhere/caipe.yaml")), env(&[])).unwrap_err();
+    assert!(matches!(missing, ConfigError::Unreadable { .. }));
+    assert!(missing.to_string().contains("/nowhere/caipe.yaml"), "{missing}");
+    let large = tempfile::NamedTempFile::new().unwrap();
+    large.as_file().set_len(MAX_FILE + 1).unwrap();
+    let refused = Settings::load(Some(large.path()), env(&[])).unwrap_err().to_string();
+    assert!(refused.contains("at most 1500000"), "{refused}");
+}
+
+#[test]
+fn the_shared_key_is_what_a_header_can_carry() {
+    let key = |value| {
+        let settings = Settings::load(None, env(&[("A2A_AUTH_SHARED_KEY", value)])).unwrap();
+        settings.shared_key().map(|key| key.expose_secret().to_owned())
+    };
+    assert_eq!(key("s3cret\n").as_deref(), Some("s3cret"));
+    assert_eq!(key(" "), None);
+    assert_eq!(Settings::load(None, env(&[])).unwrap().shared_key().map(|_| ()), None);
+}
+
+#[test]
+fn what_is_printed_of_the_settings_holds_names_and_no_values() {
+    let settings = Settings::load(None, env(&[("OPENAI_API_KEY", "sk-very-secret")])).unwrap();
+    let printed = format!("{settings:?}");
+    assert!(printed.contains("OPENAI_API_KEY") && !printed.contains("sk-very-secret"));
+}
