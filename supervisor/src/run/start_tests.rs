@@ -44,8 +44,8 @@ fn state(phase: &Phase) -> RunState {
 }
 
 /// What comes of it, in a word.
-fn outcome(begin: Begin, phase: Phase) -> &'static str {
-    match begin.start(&state(&phase), Abilities::default) {
+fn outcome(begin: Begin, phase: &Phase) -> &'static str {
+    match begin.start(&state(phase), Abilities::default) {
         Start::Run(Input::Message { .. }) => "message",
         Start::Run(Input::Decided { decisions }) if decisions == [Decision::Approve] => "decided",
         Start::Run(Input::Recovered) => "recovered",
@@ -78,6 +78,6 @@ fn each_reason_fits_the_phase_or_ends_the_task() {
     ];
     for (begin, phase, expected) in cases {
         let name = format!("{begin:?} in {phase:?}");
-        assert_eq!(outcome(begin, phase), expected, "{name}");
+        assert_eq!(outcome(begin, &phase), expected, "{name}");
     }
 }

@@ -85,7 +85,7 @@ impl House {
     }
 
     pub(crate) fn runs(self, store: Arc<dyn Store>) -> Arc<Runs> {
-        Runs::new(self.supervisor(), store, Duration::from_secs(600))
+        Runs::new(self.supervisor(), store, Duration::from_mins(10))
     }
 }
 

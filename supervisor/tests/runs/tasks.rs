@@ -131,7 +131,7 @@ async fn messages_to_tasks_that_take_none_are_refused() {
 async fn without_streaming_the_answer_comes_in_one_piece() {
     let texts = async |streaming| {
         let runs =
-            Runs::new(supervisor(streaming), Arc::new(MemoryStore::default()), Duration::from_secs(600));
+            Runs::new(supervisor(streaming), Arc::new(MemoryStore::default()), Duration::from_mins(10));
         let (log, _) = runs.send(message("hello world", None)).await.unwrap();
         let events = read(&log).await;
         let text = |event: &Event| match event {
