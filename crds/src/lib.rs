@@ -2,10 +2,10 @@
 //! pure rules between the two.
 //!
 //! * [`resource`]: the custom resource, spec and status;
-//! * [`read_resource`] and [`validate`]: every fault of a file, each with its path;
+//! * [`read_resource`] and [`validate()`]: every fault of a file, each with its path;
 //! * [`placement`]: which agent runs in-process and which remotely;
 //! * [`catalogue`]: the agents that are known by name;
-//! * [`resolve`]: resource and environment into a [`rendered::RenderedSpec`], the contract between operator
+//! * [`resolve()`]: resource and environment into a [`rendered::RenderedSpec`], the contract between operator
 //!   and supervisor;
 //! * [`prompt`]: the supervisor's system prompt;
 //! * [`manifest`]: the CRD as YAML.

@@ -16,7 +16,7 @@ const KIND: &str = "CaipeSupervisor";
 /// Reads a resource from YAML (or JSON).
 ///
 /// # Errors
-/// Every fault that can be found: what the CRD's schema forbids, unknown keys, and the rules of [`crate::validate`].
+/// Every fault that can be found: what the CRD's schema forbids, unknown keys, and the rules of [`crate::validate()`].
 pub fn read_resource(yaml: &str) -> Result<CaipeSupervisor, Faults> {
     let mut value = parse(yaml)?;
     schema::prune(manifest::schema(), &mut value);

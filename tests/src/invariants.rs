@@ -9,11 +9,19 @@ use crate::stream::{Answer, steps_of, text_of};
 
 /// Every rule that `answer` breaks, in words; none if all is well.
 pub fn faults(answer: &Answer) -> Vec<String> {
-    let rules: [fn(&Answer, &mut Vec<String>); 7] =
-        [envelope, identity, artifacts, traces, calls, plan, answer_text];
+    faults_after(&Answer::default(), answer)
+}
+
+/// The same for an answer that goes on where `before`, which asked the user, stopped: calls and steps that began
+/// there end here.
+pub fn faults_after(before: &Answer, answer: &Answer) -> Vec<String> {
     let mut faults = Vec::new();
-    for rule in rules {
+    for rule in [envelope, identity, artifacts, traces, answer_text] {
         rule(answer, &mut faults);
+    }
+    let whole = Answer::new([before.events.as_slice(), &answer.events].concat());
+    for rule in [calls, plan] {
+        rule(&whole, &mut faults);
     }
     faults
 }
@@ -126,7 +134,10 @@ fn calls(answer: &Answer, faults: &mut Vec<String>) {
             faults.push(format!("a delegation is named after the tool, not after the agent: {text:?}"));
         }
     }
-    faults.extend(open.iter().map(|(who, what)| format!("{who}'s call of {what} never ended")));
+    let waits = answer.state() == "input-required";
+    faults.extend(
+        open.iter().filter(|_| !waits).map(|(who, what)| format!("{who}'s call of {what} never ended")),
+    );
 }
 
 /// Who calls what: `🔧 Jira: Calling tool: Get_Issue` is `Jira`, `Get_Issue`. Steps of the model's own list

@@ -44,6 +44,13 @@ impl Scenario {
         self
     }
 
+    /// Sets a member of an agent.
+    pub fn change_agent(&mut self, name: &str, key: &str, value: Value) {
+        for agent in self.agents.iter_mut().filter(|agent| agent["name"] == name) {
+            agent[key] = value.clone();
+        }
+    }
+
     /// Sets a member of the resource's `spec`.
     #[must_use]
     pub fn set(mut self, key: &str, value: Value) -> Self {

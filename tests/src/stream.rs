@@ -105,7 +105,7 @@ fn result_of(mut message: Value) -> Result<Value> {
 }
 
 /// All events of one answer, with the questions that tests ask about them.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Answer {
     /// The events (A2A 0.3), in the order in which they came.
     pub events: Vec<Value>,

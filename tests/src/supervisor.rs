@@ -195,7 +195,12 @@ impl Supervisor {
 
     /// `answer`, if it satisfies all invariants.
     pub fn checked(&self, answer: Answer) -> Result<Answer> {
-        let faults = invariants::faults(&answer);
+        self.checked_after(&Answer::default(), answer)
+    }
+
+    /// `answer`, which goes on where `before` stopped to ask, if it satisfies all invariants.
+    pub fn checked_after(&self, before: &Answer, answer: Answer) -> Result<Answer> {
+        let faults = invariants::faults_after(before, &answer);
         let log = || self.log();
         ensure!(faults.is_empty(), "broken rules: {faults:#?}\nevents:{}\nlog:\n{}", answer.outline(), log());
         Ok(answer)

@@ -1,7 +1,7 @@
 //! The custom resource `CaipeSupervisor`, `caipe.io/v1alpha1`.
 //!
 //! Unions are structs of options of which a rule allows exactly one: that keeps the schema structural. Each rule
-//! stands twice, as CEL here (the API server's check) and as Rust in [`crate::validate`] (the check of files and
+//! stands twice, as CEL here (the API server's check) and as Rust in [`crate::validate()`] (the check of files and
 //! of the operator), under one message.
 
 #![allow(unreachable_pub, reason = "`KubeSchema` repeats each type inside a function")]

@@ -1,4 +1,4 @@
-//! The messages of the rules, each said by the API server and by [`crate::validate`] alike.
+//! The messages of the rules, each said by the API server and by [`crate::validate()`] alike.
 
 /// Names of objects made for a supervisor must stay within 63 characters.
 pub const RESOURCE_NAME: &str = "metadata.name must be at most 30 characters of a-z, 0-9 and `-`, begin with a letter and not end in `-`: choose a shorter or simpler name";

@@ -15,7 +15,7 @@ use caipe_engine::{AgentName, Limits};
 use caipe_fixtures::mcp;
 use caipe_model::Scripted;
 use caipe_store::Store;
-use caipe_supervisor::agents::{Agent, Delegate, Home, InProcess, Role};
+use caipe_supervisor::agents::{Agent, Briefings, Delegate, Home, InProcess, Role};
 use caipe_supervisor::mcp::{ServerSpec, Toolbox, Transport};
 use caipe_supervisor::run::Runs;
 use serde_json::Value;
@@ -78,6 +78,7 @@ impl House {
             streaming,
             limits: Limits::default(),
             require_approval,
+            briefings: Briefings::default(),
         };
         let prompt = "You are the helper.";
         let helper = Arc::new(agent("helper", prompt, Role::Worker, self.servers, self.require_approval));

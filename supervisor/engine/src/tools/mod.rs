@@ -13,7 +13,7 @@ pub(crate) use own::run_file_tool;
 pub use specs::builtin_tools;
 pub(crate) use specs::{is_edge_tool, offers_files};
 
-/// The tool by which a model gives its final answer; [`is_response`] knows its other name too.
+/// The tool by which a model gives its final answer; `ResponseFormat` is its other name.
 pub const RESPONSE_TOOL: &str = "PlatformEngineerResponse";
 
 /// The built-in tools that the edge runs, because they need a clock or a process.

@@ -1,4 +1,4 @@
-//! Which model to talk to, and how to reach it: [`ModelSettings`] from a map of variables, [`connect`] from settings.
+//! Which model to talk to, and how to reach it: [`ModelSettings`] from a map of variables, [`connect()`] from settings.
 //!
 //! | `LLM_PROVIDER` | key | model | address |
 //! | --- | --- | --- | --- |

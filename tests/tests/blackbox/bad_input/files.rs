@@ -1,6 +1,7 @@
 use std::process::Output;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
+use caipe_tests::programs::workspace;
 use caipe_tests::supervisor::Setup;
 
 /// A fault of a file, in a whole resource: what is written, and the path and word that the message must have.
@@ -61,6 +62,19 @@ async fn a_good_file_is_told_to_be_good() -> Result<()> {
     let setup = Setup::new()?.file("good.yaml", &resource("  agents: [{name: jira}]"))?;
     let output = setup.run(&["check", "-f", "good.yaml"]).await?;
     ensure!(output.status.success(), "{}", words(&output));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_examples_of_readme_and_quick_start_are_good() -> Result<()> {
+    let readme = std::fs::read_to_string(workspace().join("README.md"))?;
+    let example = readme.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next());
+    let setup = Setup::new()?.file("readme.yaml", example.context("README.md shows no resource")?)?;
+    let quickstart = workspace().join("fixtures/quickstart.yaml").to_string_lossy().into_owned();
+    for file in ["readme.yaml", &quickstart] {
+        let output = setup.run(&["check", "-f", file]).await?;
+        ensure!(output.status.success(), "{}", words(&output));
+    }
     Ok(())
 }
 

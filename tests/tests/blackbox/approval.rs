@@ -1,0 +1,55 @@
+//! A human in the loop: a tool that must be allowed first.
+
+use anyhow::{Context, Result, ensure};
+use caipe_tests::scenario::Scenario;
+use caipe_tests::stream::{Answer, SseReader};
+use caipe_tests::supervisor::{Supervisor, unique};
+use serde_json::{Value, json};
+
+use crate::echo;
+
+/// Jira's tool `echo` needs approval.
+fn careful() -> Result<Scenario> {
+    let mut scenario = echo(&["jira"])?.asks("write", &["jira"]);
+    scenario.change_agent("jira", "requireApproval", json!(["ec*"]));
+    Ok(scenario)
+}
+
+/// The user's decision, as CAIPE's web client sends it: a new message in the same conversation.
+async fn decide(supervisor: &Supervisor, asked: &Answer, decision: Value) -> Result<Answer> {
+    let parts = json!([{"kind": "text", "text": "Form submitted"}, {"kind": "data", "data": {"resume": {"decisions": [decision]}}}]);
+    let message = json!({"role": "user", "kind": "message", "messageId": unique("message"), "contextId": asked.context(), "parts": parts});
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "message/stream", "params": {"message": message}});
+    supervisor.checked_after(
+        asked,
+        Answer::new(SseReader::new(supervisor.post(body.to_string()).await?)?.rest().await?),
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_waits_for_its_approval_across_a_restart() -> Result<()> {
+    let setup = careful()?.setup()?;
+    let supervisor = setup.start().await?;
+    let asked = supervisor.ask("write it").await?;
+    assert_eq!(asked.state(), "input-required", "{}", asked.outline());
+    let form = asked.artifacts("UserInputMetaData").next().context("no form was shown")?.to_string();
+    ensure!(form.contains("echo"), "the form does not say what is to be allowed: {form}");
+    supervisor.kill().await?;
+
+    let supervisor = setup.start().await?;
+    let allowed = decide(&supervisor, &asked, json!({"type": "approve"})).await?;
+    assert_eq!(allowed.state(), "completed", "{}", allowed.outline());
+    assert_eq!(allowed.result()?, "jira says: jira: write it");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rejected_tool_does_not_run() -> Result<()> {
+    let supervisor = careful()?.setup()?.start().await?;
+    let asked = supervisor.ask("write it").await?;
+    let rejected = decide(&supervisor, &asked, json!({"type": "reject", "message": "not today"})).await?;
+    assert_eq!(rejected.state(), "completed", "{}", rejected.outline());
+    let result = rejected.result()?;
+    ensure!(result.contains("not today") && !result.contains("jira: write it"), "{result}");
+    Ok(())
+}
