@@ -29,7 +29,7 @@ impl OpenCalls {
     pub(super) fn follow_own(&mut self, kind: &EventKind) {
         match kind {
             EventKind::ToolStarted { .. } | EventKind::DelegationStarted { .. } => {
-                self.own.push(kind.clone())
+                self.own.push(kind.clone());
             }
             EventKind::ToolFinished { call, .. } | EventKind::DelegationFinished { call, .. } => {
                 self.own.retain(|open| !is_start_of(open, call));

@@ -40,15 +40,15 @@ async fn what_a_dead_process_left_is_taken_over() {
 #[derive(Debug)]
 struct Full {
     inner: Arc<MemoryStore>,
-    no_room: AtomicBool,
+    disk_is_gone: AtomicBool,
     /// Commits until then.
     left: AtomicUsize,
 }
 
 impl Full {
     fn after(commits: usize) -> Arc<Self> {
-        let (inner, no_room) = (Arc::default(), AtomicBool::new(false));
-        Arc::new(Self { inner, no_room, left: AtomicUsize::new(commits) })
+        let (inner, disk_is_gone) = (Arc::default(), AtomicBool::new(false));
+        Arc::new(Self { inner, disk_is_gone, left: AtomicUsize::new(commits) })
     }
 }
 
@@ -61,7 +61,7 @@ impl Store for Full {
     async fn commit(&self, commit: Commit) -> Result<(), StoreError> {
         let spent = |left: usize| left.checked_sub(1);
         let none_left = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, spent).is_err();
-        if none_left || self.no_room.load(Ordering::SeqCst) {
+        if none_left || self.disk_is_gone.load(Ordering::SeqCst) {
             let reason = "no space left on device".to_owned();
             return Err(StoreError::Failed { backend: "full", action: "write", reason });
         }
@@ -96,14 +96,14 @@ async fn a_run_that_cannot_be_saved_fails_aloud_and_the_next_ones_work_again() {
     let (log, _) = runs.send(message("slow", None)).await.unwrap();
     let mut cursor = log.cursor(1);
     cursor.next().await.expect("the first word");
-    store.no_room.store(true, Ordering::SeqCst);
+    store.disk_is_gone.store(true, Ordering::SeqCst);
     let refused = runs.send(message("hello", None)).await.unwrap_err();
     assert!(refused.to_string().contains("no space left"), "{refused}");
     drop(runs.cancel(&log.snapshot().id).await);
     let events = read(&log).await;
     assert_eq!(last_state(&events), TaskState::Failed);
     assert!(format!("{events:?}").contains("no space left"));
-    store.no_room.store(false, Ordering::SeqCst);
+    store.disk_is_gone.store(false, Ordering::SeqCst);
     for context in [None, Some(log.snapshot().context_id)] {
         let (log, _) = runs.send(message("hello", context.as_deref())).await.unwrap();
         assert_eq!(last_state(&read(&log).await), TaskState::Completed);
