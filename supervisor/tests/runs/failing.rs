@@ -10,8 +10,11 @@ use caipe_engine::{AgentName, DelegateUpdate, Input, Phase};
 use caipe_store::{
     Commit, LoggedEvent, MemoryStore, Saved, Store, StoreError, TaskFilter, TaskPhase, TaskRecord,
 };
+use caipe_supervisor::agents::{Delegation, Home, Updates};
+use futures::StreamExt as _;
+use tokio_util::sync::CancellationToken;
 
-use crate::support::{House, Tools, decisions, last_state, message, read, read_after, runs, to_task};
+use crate::support::{House, Tools, decisions, last_state, message, read, read_after, runs, texts, to_task};
 
 #[tokio::test]
 async fn what_a_dead_process_left_is_taken_over() {
@@ -262,4 +265,25 @@ async fn one_task_that_cannot_be_read_holds_back_no_other() {
     assert_eq!(runs.recover().await.unwrap(), 1);
     assert_eq!(last_state(&read(&runs.log("good").await.unwrap()).await), TaskState::Completed);
     assert_eq!(store.task("bad").await.unwrap().unwrap().phase, TaskPhase::Failed);
+}
+
+/// A home that loses what it is given.
+#[derive(Debug)]
+struct Silent;
+
+impl Home for Silent {
+    fn run(&self, _delegation: Delegation, _cancel: CancellationToken) -> Updates {
+        futures::stream::empty().boxed()
+    }
+}
+
+#[tokio::test]
+async fn an_agent_that_falls_silent_has_failed_and_the_run_goes_on() {
+    let house = House { home: Some(Arc::new(Silent)), ..House::default() };
+    let runs = house.runs(Arc::new(MemoryStore::default()));
+    let (log, _) = runs.send(message("plan this", None)).await.unwrap();
+    let events = read(&log).await;
+    assert_eq!(last_state(&events), TaskState::Completed);
+    let ends = texts(&events, "tool_notification_end").concat();
+    assert!(ends.contains("❌ Helper: the agent stopped without an answer"), "{ends}");
 }
