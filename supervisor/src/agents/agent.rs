@@ -13,9 +13,10 @@ use caipe_model::{ChatModel, ChatRequest, ToolSpec};
 
 use tokio_util::sync::CancellationToken;
 
+use super::briefing::{Briefing, Briefings};
 use super::home::Home;
 use super::prompt::{supervisor_prompt, worker_prompt};
-use crate::mcp::Toolbox;
+use crate::mcp::{Toolbox, ToolsView};
 
 /// How long a task waits for the agent's tool servers to start.
 const SETTLE_DEADLINE: Duration = Duration::from_secs(15);
@@ -43,6 +44,8 @@ pub struct Agent {
     pub limits: Limits,
     /// Tools that a human must approve first.
     pub require_approval: Vec<String>,
+    /// What its model was told last.
+    pub briefings: Briefings,
 }
 
 /// What an agent is in the house.
@@ -121,19 +124,23 @@ impl Agent {
 
     /// What its model is asked next.
     pub fn request(&self, state: &RunState, tools: bool) -> ChatRequest {
-        let view = self.toolbox.watch().borrow().clone();
+        let view = self.toolbox.view();
+        let briefing = self.briefings.get(&view, &state.abilities, || self.brief(&state.abilities, &view));
+        ChatRequest {
+            system: briefing.system,
+            messages: state.messages.clone(),
+            tools: if tools { briefing.tools } else { Arc::default() },
+            max_output_tokens: None,
+            temperature: None,
+        }
+    }
+
+    fn brief(&self, abilities: &Abilities, view: &ToolsView) -> Briefing {
         let system = match &self.role {
             Role::Supervisor { spec, homes } => supervisor_prompt(spec, &agent_lines(homes), &view.servers),
             Role::Worker => worker_prompt(self.name.as_str(), &self.prompt, &view.servers),
         };
-        let specs = if tools { offered(&state.abilities, &view.tools) } else { Arc::default() };
-        ChatRequest {
-            system: system.into(),
-            messages: state.messages.clone(),
-            tools: specs,
-            max_output_tokens: None,
-            temperature: None,
-        }
+        Briefing { system: system.into(), tools: offered(abilities, &view.tools) }
     }
 }
 

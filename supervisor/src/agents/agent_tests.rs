@@ -9,6 +9,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{Agent, Role, offered};
+use crate::agents::Briefings;
 use crate::mcp::Toolbox;
 
 pub(in crate::agents) fn worker() -> Agent {
@@ -24,6 +25,7 @@ pub(in crate::agents) fn worker() -> Agent {
         streaming: true,
         limits: Limits::default(),
         require_approval: vec!["delete_*".to_owned()],
+        briefings: Briefings::default(),
     }
 }
 

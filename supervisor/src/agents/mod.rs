@@ -1,6 +1,7 @@
 //! Who can be asked: the supervisor itself, the agents in this process, and where each one lives.
 
 mod agent;
+mod briefing;
 mod home;
 mod in_process;
 mod models;
@@ -8,6 +9,7 @@ mod prompt;
 mod roster;
 
 pub use agent::{Agent, Delegate, Role};
+pub use briefing::Briefings;
 pub use home::{Delegation, Home, Update, Updates};
 pub use in_process::InProcess;
 pub use roster::{AgentStatus, Roster, RosterError, RosterStatus};

@@ -41,13 +41,16 @@ impl<'a> Models<'a> {
         Self { settings, http }
     }
 
-    /// The supervisor's model with its fallbacks. One that cannot be used answers every turn with the reason,
-    /// so that the process stays up and says what is missing.
+    /// The supervisor's model with its fallbacks, as far as they can be used. Where none can, every turn is answered
+    /// with the reason, so that the process stays up and says what is missing.
     pub(super) fn supervisor(&self) -> Arc<dyn ChatModel> {
-        let mut chain =
-            self.settings.spec.models.iter().map(|choice| usable(self.chosen(choice, Scope::Supervisor)));
-        let Some(first) = chain.next() else { return usable(self.inferred(Scope::Supervisor)) };
-        let others: Vec<_> = chain.collect();
+        let choices = self.settings.spec.models.iter();
+        let chain: Vec<_> = choices.map(|choice| usable(self.chosen(choice, Scope::Supervisor))).collect();
+        let mut able = chain.iter().filter(|model| model.name() != Unconfigured::NAME).cloned();
+        let Some(first) = able.next().or_else(|| chain.first().cloned()) else {
+            return usable(self.inferred(Scope::Supervisor));
+        };
+        let others: Vec<_> = able.collect();
         if others.is_empty() { first } else { Arc::new(Fallback::new(first, others)) }
     }
 
@@ -130,3 +133,7 @@ impl ChatModel for Unconfigured {
         futures::stream::once(async { Err(error) }).boxed()
     }
 }
+
+#[cfg(test)]
+#[path = "models_tests.rs"]
+mod tests;

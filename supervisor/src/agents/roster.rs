@@ -10,6 +10,7 @@ use caipe_model::ChatModel;
 use tokio_util::sync::CancellationToken;
 
 use super::agent::{Agent, Delegate, Role};
+use super::briefing::Briefings;
 use super::in_process::InProcess;
 use super::models::{Models, Unconfigured};
 use crate::config::Settings;
@@ -152,6 +153,7 @@ fn worker(
         streaming: settings.spec.streaming,
         limits: limits(&settings.spec.limits),
         require_approval: agent.require_approval.clone(),
+        briefings: Briefings::default(),
     })
 }
 
@@ -175,6 +177,7 @@ fn supervisor(
         streaming: spec.streaming,
         limits: limits(&spec.limits),
         require_approval: Vec::new(),
+        briefings: Briefings::default(),
     }
 }
 

@@ -336,6 +336,22 @@ fn a_run_ends_in_one_status_whatever_happened() {
 }
 
 #[test]
+fn a_run_that_is_cut_off_ends_every_call_that_it_began() {
+    let [start, _] = delegated("jira", CallEnd::Completed, "");
+    let tool =
+        |call: &str, tool: &str| EventKind::ToolStarted { call: call.to_owned(), tool: tool.to_owned() };
+    let begun = || vec![start.clone(), of("jira", tool("c2", "get_issue")), own(tool("c3", "jq"))];
+    for outcome in [Outcome::Canceled, Outcome::Failed { reason: "no".to_owned() }] {
+        let wire = bind([begun(), vec![own(EventKind::Finished { outcome })]].concat());
+        let texts: Vec<_> = wire[3..6].iter().map(|event| artifact(event).artifact.text()).collect();
+        assert_eq!(texts, ["❌ Jira: Tool Get_Issue canceled\n", "❌ Jira: canceled\n", "❌ Jq: canceled\n"]);
+        assert_eq!(wire.len(), 7, "and then the final status");
+    }
+    let waits = own(EventKind::Finished { outcome: Outcome::InputRequired });
+    assert_eq!(bind([begun(), vec![waits]].concat()).len(), 4, "what waits goes on");
+}
+
+#[test]
 fn the_same_log_gives_the_same_events() {
     let log = || {
         let mut events = vec![text("I look. ", TextRole::Narration)];

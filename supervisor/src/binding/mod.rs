@@ -16,7 +16,7 @@ mod stream;
 mod texts;
 
 use caipe_a2a::model::Event;
-use caipe_engine::{CallEnd, EventKind, RunEvent};
+use caipe_engine::{CallEnd, EventKind, Outcome, RunEvent};
 
 pub use activity::EXTENSION as ACTIVITY_EXTENSION;
 pub use card::card;
@@ -59,7 +59,10 @@ impl Binding {
     /// What the event is on the wire, in order; often one, sometimes none.
     pub fn bind(&mut self, event: &RunEvent) -> Vec<Event> {
         match event.agent() {
-            None => self.own(&event.kind),
+            None => {
+                self.open.follow_own(&event.kind);
+                self.own(&event.kind)
+            }
             Some(agent) => {
                 self.open.follow(agent.as_str(), &event.kind);
                 self.agents(agent.as_str(), &event.kind).into_iter().collect()
@@ -114,7 +117,9 @@ impl Binding {
             }
             EventKind::Finished { outcome } => {
                 let question = self.question.take();
-                answer::finished(&mut self.wire, &mut self.stream, outcome, question)
+                let mut events = self.cut_off(outcome);
+                events.extend(answer::finished(&mut self.wire, &mut self.stream, outcome, question));
+                events
             }
         }
     }
@@ -153,6 +158,15 @@ impl Binding {
         let activity = Activity::agent(ActivityKind::AgentEnd, agent, call).ended(end);
         events.push(self.ended(agent, end, texts::called(agent, end, text), Some(activity)));
         events
+    }
+
+    /// The ends of what a run that ends without an answer leaves open: one that could not be saved, or whose question
+    /// another task has taken over, tells none itself.
+    fn cut_off(&mut self, outcome: &Outcome) -> Vec<Event> {
+        if !matches!(outcome, Outcome::Failed { .. } | Outcome::Canceled) {
+            return Vec::new();
+        }
+        self.open.own_ends().iter().flat_map(|kind| self.own(kind)).collect()
     }
 
     /// The ends of the calls that an agent began and can no longer end.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use caipe_engine::EventKind;
+use caipe_engine::{CallEnd, EventKind};
 
 /// What each agent has under way, as far as the client knows.
 ///
@@ -12,6 +12,8 @@ pub(super) struct OpenCalls {
     /// Tasks that each agent works on. Events do not say to which of them they belong.
     tasks: BTreeMap<String, u32>,
     calls: Vec<OpenCall>,
+    /// The starts of the supervisor's own calls.
+    own: Vec<EventKind>,
 }
 
 /// A call that was shown to begin.
@@ -23,6 +25,34 @@ pub(super) struct OpenCall {
 }
 
 impl OpenCalls {
+    /// Something that the supervisor did.
+    pub(super) fn follow_own(&mut self, kind: &EventKind) {
+        match kind {
+            EventKind::ToolStarted { .. } | EventKind::DelegationStarted { .. } => {
+                self.own.push(kind.clone());
+            }
+            EventKind::ToolFinished { call, .. } | EventKind::DelegationFinished { call, .. } => {
+                self.own.retain(|open| !is_start_of(open, call));
+            }
+            _ => {}
+        }
+    }
+
+    /// The ends of the supervisor's calls that a run without an answer leaves open.
+    pub(super) fn own_ends(&mut self) -> Vec<EventKind> {
+        let end = CallEnd::Canceled;
+        let ended = |start| match start {
+            EventKind::ToolStarted { call, tool } => {
+                Some(EventKind::ToolFinished { call, tool, end, output: None })
+            }
+            EventKind::DelegationStarted { call, agent } => {
+                Some(EventKind::DelegationFinished { call, agent, end, text: String::new() })
+            }
+            _ => None,
+        };
+        std::mem::take(&mut self.own).into_iter().filter_map(ended).collect()
+    }
+
     /// The agent got a task.
     pub(super) fn task_started(&mut self, agent: &str) {
         *self.tasks.entry(agent.to_owned()).or_default() += 1;
@@ -57,10 +87,12 @@ impl OpenCalls {
     }
 }
 
+fn is_start_of(kind: &EventKind, id: &str) -> bool {
+    matches!(kind, EventKind::ToolStarted { call, .. } | EventKind::DelegationStarted { call, .. } if call == id)
+}
+
 #[cfg(test)]
 mod tests {
-    use caipe_engine::CallEnd;
-
     use super::*;
 
     fn started(call: &str) -> EventKind {

@@ -75,7 +75,12 @@ impl Agent for Facade {
         let page = matching.iter().skip(offset).take(size as usize);
         let mut tasks = Vec::new();
         for record in page {
-            let mut task = self.runs.log(&record.id).await.map_err(told)?.snapshot();
+            let mut task = match self.runs.log(&record.id).await {
+                Ok(log) => log.snapshot(),
+                // Removed for its age since the list was read.
+                Err(RunError::UnknownTask(_)) => continue,
+                Err(error) => return Err(told(error)),
+            };
             task.status.timestamp = Some(record.updated);
             task.trim_history(request.history_length);
             if !request.include_artifacts {
@@ -83,7 +88,7 @@ impl Agent for Facade {
             }
             tasks.push(task);
         }
-        let next = offset + tasks.len();
+        let next = offset.saturating_add(size as usize).min(matching.len());
         let next_page_token = if next < matching.len() { next.to_string() } else { String::new() };
         Ok(ListTasksResponse { tasks, next_page_token, page_size: size, total_size: matching.len() as u64 })
     }

@@ -2,6 +2,7 @@
 
 mod conversations;
 mod driver;
+mod error;
 mod journal;
 mod live;
 mod perform;
@@ -9,4 +10,5 @@ mod service;
 mod start;
 
 pub use driver::{Batch, Driver, RunInfo, Sink, SinkError};
-pub use service::{RunError, Runs};
+pub use error::RunError;
+pub use service::Runs;

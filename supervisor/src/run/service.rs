@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use super::conversations::{Conversations, Place, end_lost_run};
 use super::driver::Driver;
+use super::error::{MOST_RUNS, RunError};
 use super::journal::Journal;
 use super::live::{Claim, Live};
 use super::start::{Begin, Start};
@@ -22,9 +23,6 @@ use crate::binding::{self, Request};
 
 /// How long a cancelled task may take to say so.
 const CANCEL_DEADLINE: Duration = Duration::from_secs(10);
-
-/// Runs that may be under way at once; a queue in front of a model that is slower than its callers only grows.
-const MOST_RUNS: usize = 4096;
 
 /// How long a message to a waiting task may wait until no other task of its conversation runs.
 const TURN_DEADLINE: Duration = Duration::from_secs(10);
@@ -39,47 +37,6 @@ pub struct Runs {
     /// Cancelled when runs shall be left as they are, for the next process.
     halt: CancellationToken,
     time_limit: Duration,
-}
-
-/// Why a request about a run was not met.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// No such task.
-    #[error("task {0} not found")]
-    UnknownTask(String),
-    /// The task has ended, or is under way, and takes no message.
-    #[error(
-        "task {task} is {} and takes no message; send it without taskId to go on in its context", phase_name(*.phase)
-    )]
-    NotOpen {
-        /// The task.
-        task: String,
-        /// Where it stands.
-        phase: TaskPhase,
-    },
-    /// The task has ended.
-    #[error("task {task} is {} and cannot be canceled", phase_name(*.phase))]
-    NotCancelable {
-        /// The task.
-        task: String,
-        /// Where it stands.
-        phase: TaskPhase,
-    },
-    /// The message names a task of another conversation.
-    #[error("message.contextId: task {task} belongs to another context")]
-    ContextMismatch {
-        /// The task.
-        task: String,
-    },
-    /// Too much is under way.
-    #[error("{MOST_RUNS} runs are under way already; try again later")]
-    Busy,
-    /// The message says nothing.
-    #[error("{0}")]
-    Invalid(String),
-    /// The store failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
 }
 
 impl Runs {
@@ -386,17 +343,5 @@ fn phase_of(state: TaskState) -> TaskPhase {
         TaskState::Failed => TaskPhase::Failed,
         TaskState::Canceled => TaskPhase::Canceled,
         _ => TaskPhase::Working,
-    }
-}
-
-/// The protocol's name of a phase.
-fn phase_name(phase: TaskPhase) -> &'static str {
-    match phase {
-        TaskPhase::Submitted => "submitted",
-        TaskPhase::Working => "working",
-        TaskPhase::InputRequired => "input-required",
-        TaskPhase::Completed => "completed",
-        TaskPhase::Failed => "failed",
-        TaskPhase::Canceled => "canceled",
     }
 }

@@ -10,8 +10,11 @@ use caipe_engine::{AgentName, DelegateUpdate, Input, Phase};
 use caipe_store::{
     Commit, LoggedEvent, MemoryStore, Saved, Store, StoreError, TaskFilter, TaskPhase, TaskRecord,
 };
+use caipe_supervisor::agents::{Delegation, Home, Updates};
+use futures::StreamExt as _;
+use tokio_util::sync::CancellationToken;
 
-use crate::support::{House, Tools, decisions, last_state, message, read, read_after, runs, to_task};
+use crate::support::{House, Tools, decisions, last_state, message, read, read_after, runs, texts, to_task};
 
 #[tokio::test]
 async fn what_a_dead_process_left_is_taken_over() {
@@ -37,15 +40,15 @@ async fn what_a_dead_process_left_is_taken_over() {
 #[derive(Debug)]
 struct Full {
     inner: Arc<MemoryStore>,
-    no_room: AtomicBool,
+    disk_is_gone: AtomicBool,
     /// Commits until then.
     left: AtomicUsize,
 }
 
 impl Full {
     fn after(commits: usize) -> Arc<Self> {
-        let (inner, no_room) = (Arc::default(), AtomicBool::new(false));
-        Arc::new(Self { inner, no_room, left: AtomicUsize::new(commits) })
+        let (inner, disk_is_gone) = (Arc::default(), AtomicBool::new(false));
+        Arc::new(Self { inner, disk_is_gone, left: AtomicUsize::new(commits) })
     }
 }
 
@@ -58,7 +61,7 @@ impl Store for Full {
     async fn commit(&self, commit: Commit) -> Result<(), StoreError> {
         let spent = |left: usize| left.checked_sub(1);
         let none_left = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, spent).is_err();
-        if none_left || self.no_room.load(Ordering::SeqCst) {
+        if none_left || self.disk_is_gone.load(Ordering::SeqCst) {
             let reason = "no space left on device".to_owned();
             return Err(StoreError::Failed { backend: "full", action: "write", reason });
         }
@@ -93,14 +96,14 @@ async fn a_run_that_cannot_be_saved_fails_aloud_and_the_next_ones_work_again() {
     let (log, _) = runs.send(message("slow", None)).await.unwrap();
     let mut cursor = log.cursor(1);
     cursor.next().await.expect("the first word");
-    store.no_room.store(true, Ordering::SeqCst);
+    store.disk_is_gone.store(true, Ordering::SeqCst);
     let refused = runs.send(message("hello", None)).await.unwrap_err();
     assert!(refused.to_string().contains("no space left"), "{refused}");
     drop(runs.cancel(&log.snapshot().id).await);
     let events = read(&log).await;
     assert_eq!(last_state(&events), TaskState::Failed);
     assert!(format!("{events:?}").contains("no space left"));
-    store.no_room.store(false, Ordering::SeqCst);
+    store.disk_is_gone.store(false, Ordering::SeqCst);
     for context in [None, Some(log.snapshot().context_id)] {
         let (log, _) = runs.send(message("hello", context.as_deref())).await.unwrap();
         assert_eq!(last_state(&read(&log).await), TaskState::Completed);
@@ -262,4 +265,25 @@ async fn one_task_that_cannot_be_read_holds_back_no_other() {
     assert_eq!(runs.recover().await.unwrap(), 1);
     assert_eq!(last_state(&read(&runs.log("good").await.unwrap()).await), TaskState::Completed);
     assert_eq!(store.task("bad").await.unwrap().unwrap().phase, TaskPhase::Failed);
+}
+
+/// A home that loses what it is given.
+#[derive(Debug)]
+struct Silent;
+
+impl Home for Silent {
+    fn run(&self, _delegation: Delegation, _cancel: CancellationToken) -> Updates {
+        futures::stream::empty().boxed()
+    }
+}
+
+#[tokio::test]
+async fn an_agent_that_falls_silent_has_failed_and_the_run_goes_on() {
+    let house = House { home: Some(Arc::new(Silent)), ..House::default() };
+    let runs = house.runs(Arc::new(MemoryStore::default()));
+    let (log, _) = runs.send(message("plan this", None)).await.unwrap();
+    let events = read(&log).await;
+    assert_eq!(last_state(&events), TaskState::Completed);
+    let ends = texts(&events, "tool_notification_end").concat();
+    assert!(ends.contains("❌ Helper: the agent stopped without an answer"), "{ends}");
 }

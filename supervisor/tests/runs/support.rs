@@ -15,7 +15,7 @@ use caipe_engine::{AgentName, Limits};
 use caipe_fixtures::mcp;
 use caipe_model::Scripted;
 use caipe_store::Store;
-use caipe_supervisor::agents::{Agent, Delegate, InProcess, Role};
+use caipe_supervisor::agents::{Agent, Briefings, Delegate, Home, InProcess, Role};
 use caipe_supervisor::mcp::{ServerSpec, Toolbox, Transport};
 use caipe_supervisor::run::Runs;
 use serde_json::Value;
@@ -47,11 +47,19 @@ pub(crate) struct House {
     pub(crate) streaming: bool,
     pub(crate) servers: Vec<ServerSpec>,
     pub(crate) require_approval: Vec<String>,
+    /// Where the worker lives, if not in this process.
+    pub(crate) home: Option<Arc<dyn Home>>,
 }
 
 impl Default for House {
     fn default() -> Self {
-        Self { script: SCRIPT, streaming: true, servers: Vec::new(), require_approval: Vec::new() }
+        Self {
+            script: SCRIPT,
+            streaming: true,
+            servers: Vec::new(),
+            require_approval: Vec::new(),
+            home: None,
+        }
     }
 }
 
@@ -70,11 +78,12 @@ impl House {
             streaming,
             limits: Limits::default(),
             require_approval,
+            briefings: Briefings::default(),
         };
         let prompt = "You are the helper.";
         let helper = Arc::new(agent("helper", prompt, Role::Worker, self.servers, self.require_approval));
         let delegate = Delegate {
-            home: Arc::new(InProcess(helper)),
+            home: self.home.unwrap_or_else(|| Arc::new(InProcess(helper))),
             title: "Helper".to_owned(),
             routing_hint: "helps".to_owned(),
         };

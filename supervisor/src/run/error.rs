@@ -1,0 +1,59 @@
+//! Why a request about a run was not met.
+
+use caipe_store::{StoreError, TaskPhase};
+
+/// Runs that may be under way at once; a queue in front of a model that is slower than its callers only grows.
+pub(super) const MOST_RUNS: usize = 4096;
+
+/// Why a request about a run was not met.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// No such task.
+    #[error("task {0} not found")]
+    UnknownTask(String),
+    /// The task has ended, or is under way, and takes no message.
+    #[error(
+        "task {task} is {} and takes no message; send it without taskId to go on in its context", phase_name(*.phase)
+    )]
+    NotOpen {
+        /// The task.
+        task: String,
+        /// Where it stands.
+        phase: TaskPhase,
+    },
+    /// The task has ended.
+    #[error("task {task} is {} and cannot be canceled", phase_name(*.phase))]
+    NotCancelable {
+        /// The task.
+        task: String,
+        /// Where it stands.
+        phase: TaskPhase,
+    },
+    /// The message names a task of another conversation.
+    #[error("message.contextId: task {task} belongs to another context")]
+    ContextMismatch {
+        /// The task.
+        task: String,
+    },
+    /// Too much is under way.
+    #[error("{MOST_RUNS} runs are under way already; try again later")]
+    Busy,
+    /// The message says nothing.
+    #[error("{0}")]
+    Invalid(String),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The protocol's name of a phase.
+fn phase_name(phase: TaskPhase) -> &'static str {
+    match phase {
+        TaskPhase::Submitted => "submitted",
+        TaskPhase::Working => "working",
+        TaskPhase::InputRequired => "input-required",
+        TaskPhase::Completed => "completed",
+        TaskPhase::Failed => "failed",
+        TaskPhase::Canceled => "canceled",
+    }
+}
