@@ -7,9 +7,11 @@ mod in_process;
 mod models;
 mod prompt;
 mod roster;
+mod servers;
 
 pub use agent::{Agent, Delegate, Role};
 pub use briefing::Briefings;
 pub use home::{Delegation, Home, Update, Updates};
 pub use in_process::InProcess;
 pub use roster::{AgentStatus, Roster, RosterError, RosterStatus};
+pub use servers::missing_variables;

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
-use caipe_crds::rendered::{self, McpTransport, RenderedAgent};
+use caipe_crds::rendered::{self, RenderedAgent};
 use caipe_engine::{AgentName, Limits};
 use caipe_model::ChatModel;
 use tokio_util::sync::CancellationToken;
@@ -13,8 +12,9 @@ use super::agent::{Agent, Delegate, Role};
 use super::briefing::Briefings;
 use super::in_process::InProcess;
 use super::models::{Models, Unconfigured};
+use super::servers::server_specs;
 use crate::config::Settings;
-use crate::mcp::{Glob, ServerPhase, ServerSpec, Toolbox, ToolsView, Transport};
+use crate::mcp::{ServerPhase, Toolbox, ToolsView};
 use crate::secrets::with_secrets;
 
 /// The name of the agent that the user talks to, in logs and stored states.
@@ -139,7 +139,7 @@ fn worker(
         return Err(RosterError::Remote { agent: agent.name.clone(), url: url.clone() });
     }
     let env = with_secrets(&settings.env, agent.secrets_dir.as_deref());
-    let specs = agent.mcp.iter().map(|server| server_spec(settings, agent, server)).collect();
+    let specs = server_specs(&settings.spec, agent);
     let toolbox = tracing::info_span!("agent", name = agent.name)
         .in_scope(|| Toolbox::start(specs, &env, shutdown.child_token()));
     Ok(Agent {
@@ -186,24 +186,6 @@ fn delegate(worker: &Arc<Agent>) -> Delegate {
         home: Arc::new(InProcess(worker.clone())),
         title: worker.title.clone(),
         routing_hint: worker.description.clone(),
-    }
-}
-
-fn server_spec(settings: &Settings, agent: &RenderedAgent, server: &rendered::McpServer) -> ServerSpec {
-    let transport = match &server.transport {
-        McpTransport::Stdio { command, args, env, cwd } => Transport::Stdio {
-            command: command.clone(),
-            args: args.clone(),
-            env: env.clone(),
-            cwd: cwd.clone(),
-        },
-        McpTransport::Http { url, headers } => Transport::Http { url: url.clone(), headers: headers.clone() },
-    };
-    ServerSpec {
-        allow: agent.tools.iter().map(Glob::new).collect(),
-        start_deadline: Duration::from_millis(settings.spec.limits.mcp_start_timeout_ms),
-        call_timeout: Duration::from_millis(settings.spec.limits.tool_timeout_ms),
-        ..ServerSpec::new(server.name.clone(), transport)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use super::args::Check;
+use crate::agents::missing_variables;
 use crate::config::{Settings, environment};
 
 pub(super) fn run(check: &Check) -> ExitCode {
@@ -11,6 +12,9 @@ pub(super) fn run(check: &Check) -> ExitCode {
         Ok(settings) => {
             for warning in &settings.warnings {
                 println!("{file}: warning: {warning}");
+            }
+            for missing in missing_variables(&settings) {
+                println!("{file}: warning: {missing}");
             }
             println!("{file}: ok, {} agents", settings.spec.agents.len());
             ExitCode::SUCCESS
