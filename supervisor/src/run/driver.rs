@@ -90,8 +90,18 @@ pub(super) struct Performer {
     pub(super) scope: CancellationToken,
     /// However the run is left, what it has started ends with it.
     _ends: DropGuard,
+    /// Ends the model's turn.
+    pub(super) turn: Option<DropGuard>,
     /// Ends the work of one call.
     pub(super) calls: HashMap<CallId, CancellationToken>,
+}
+
+impl Performer {
+    pub(super) fn new(agent: Arc<Agent>, run: RunInfo, sender: mpsc::Sender<Incoming>) -> Self {
+        let scope = CancellationToken::new();
+        let calls = HashMap::new();
+        Self { agent, run, sender, _ends: scope.clone().drop_guard(), scope, turn: None, calls }
+    }
 }
 
 /// An input, and who waits for it to be kept.
@@ -131,15 +141,7 @@ impl<S: Sink> Driver<S> {
         time_limit: Option<Duration>,
     ) -> Self {
         let (sender, inputs) = mpsc::channel(INPUT_QUEUE);
-        let scope = CancellationToken::new();
-        let performer = Performer {
-            agent: agent.clone(),
-            run,
-            sender,
-            _ends: scope.clone().drop_guard(),
-            scope,
-            calls: HashMap::new(),
-        };
+        let performer = Performer::new(agent.clone(), run, sender);
         let deadline = time_limit.map(|limit| Instant::now() + limit);
         let mut tools = agent.toolbox.watch();
         tools.mark_unchanged();

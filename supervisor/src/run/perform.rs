@@ -31,9 +31,12 @@ impl Performer {
         }
     }
 
-    fn call_model(&self, turn: u32, request: ChatRequest) {
+    /// A new turn takes the place of the one under way, which ends: nobody pays for what nobody reads.
+    fn call_model(&mut self, turn: u32, request: ChatRequest) {
         let model = self.agent.model.clone();
-        let stream = model.stream(request, self.scope.child_token());
+        let cancel = self.scope.child_token();
+        self.turn = Some(cancel.clone().drop_guard());
+        let stream = model.stream(request, cancel);
         let sender = self.sender.clone();
         let span = tracing::debug_span!("model", agent = %self.agent.name, turn, model = model.name());
         tokio::spawn(pump_model(turn, stream, sender, self.agent.streaming).instrument(span));
@@ -158,3 +161,7 @@ async fn run_tool(agent: &Arc<Agent>, tool: &str, arguments: Value, cancel: Canc
     }
     agent.toolbox.call(tool, arguments, cancel).await
 }
+
+#[cfg(test)]
+#[path = "perform_tests.rs"]
+mod tests;
