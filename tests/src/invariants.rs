@@ -155,7 +155,7 @@ fn ended(text: &str) -> Option<(String, String)> {
 }
 
 /// Steps have their derived id, an ended one stays as it ended, and an answer leaves none open. What was stopped, or
-/// failed, leaves open what was not done.
+/// failed, leaves none under way.
 fn plan(answer: &Answer, faults: &mut Vec<String>) {
     let mut ended: BTreeMap<String, String> = BTreeMap::new();
     let mut known: BTreeSet<String> = BTreeSet::new();
@@ -182,6 +182,9 @@ fn plan(answer: &Answer, faults: &mut Vec<String>) {
     let answered = answer.artifacts("final_result").next().is_some() && answer.state() == "completed";
     let open = last.iter().filter(|step| !matches!(step["status"].as_str(), Some("completed" | "failed")));
     faults.extend(open.filter(|_| answered).map(|step| format!("the plan is left open at {step}")));
+    let cut_off = matches!(answer.state(), "failed" | "canceled");
+    let under_way = last.iter().filter(|step| step["status"] == "in_progress");
+    faults.extend(under_way.filter(|_| cut_off).map(|step| format!("the plan goes on for ever at {step}")));
 }
 
 /// `step-` and the first 12 hex digits of the SHA-256 of agent and title.

@@ -61,5 +61,6 @@ fn description(cause: PlanCause, first: bool) -> &'static str {
         PlanCause::Delegation => "Execution plan from subagent delegation",
         PlanCause::TaskCompleted => "Task completed",
         PlanCause::Closing => "All execution steps completed",
+        PlanCause::GivenUp => "Execution stopped",
     }
 }

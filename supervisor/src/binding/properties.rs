@@ -53,7 +53,13 @@ fn words() -> impl Strategy<Value = EventKind> {
 fn plan() -> impl Strategy<Value = EventKind> {
     let status = select(vec![StepStatus::Pending, StepStatus::InProgress, StepStatus::Completed]);
     let step = (select(vec!["Jira", "Github"]), select(vec!["a", "b"]), status);
-    let causes = vec![PlanCause::Todos, PlanCause::Delegation, PlanCause::Progress, PlanCause::Closing];
+    let causes = vec![
+        PlanCause::Todos,
+        PlanCause::Delegation,
+        PlanCause::Progress,
+        PlanCause::Closing,
+        PlanCause::GivenUp,
+    ];
     (proptest::collection::vec(step, 1..4), select(causes)).prop_map(|(steps, cause)| {
         let step = |(order, (agent, title, status)): (usize, (&str, &str, StepStatus))| PlanStep {
             step_id: format!("step-{agent}-{title}"),

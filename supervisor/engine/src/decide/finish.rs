@@ -102,8 +102,21 @@ pub(super) fn end(state: &mut RunState, outcome: Outcome, out: &mut Effects) {
     conversation::withdraw_last_word(&mut state.messages);
     conversation::repair(&mut state.messages);
     state.phase = Phase::Idle;
+    if cut_off(&outcome)
+        && let Some(plan) = state.plan.give_up()
+    {
+        out.emit(plan);
+    }
     out.emit(EventKind::Finished { outcome });
     out.push(Effect::Finish);
+}
+
+/// Whether the run ended before its plan was carried out.
+const fn cut_off(outcome: &Outcome) -> bool {
+    matches!(
+        outcome,
+        Outcome::Failed { .. } | Outcome::Canceled | Outcome::Completed { origin: AnswerOrigin::Partial, .. }
+    )
 }
 
 fn complete(state: &mut RunState, text: String, origin: AnswerOrigin, out: &mut Effects) {

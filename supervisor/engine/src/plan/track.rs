@@ -3,7 +3,7 @@
 use crate::event::EventKind;
 use crate::state::{AgentName, CallId};
 
-use super::{Plan, PlanCause, PlanTask, StepStatus, Todo};
+use super::{Plan, PlanCause, PlanStep, PlanTask, StepStatus, Todo};
 
 /// Most characters of a task's description that its step shows.
 const TITLE_CHARS: usize = 120;
@@ -61,6 +61,18 @@ impl Plan {
             }
         }
         self.told.then(|| self.tell(PlanCause::Closing))
+    }
+
+    /// Marks what is under way as failed, and returns the last word on the plan, if that changed anything that
+    /// was told. What never began stays so.
+    pub(crate) fn give_up(&mut self) -> Option<EventKind> {
+        let under_way = |step: &&mut PlanStep| step.status == StepStatus::InProgress;
+        let mut changed = false;
+        for step in self.steps.iter_mut().filter(under_way) {
+            step.status = StepStatus::Failed;
+            changed = true;
+        }
+        (self.told && changed).then(|| self.tell(PlanCause::GivenUp))
     }
 
     fn tell(&mut self, cause: PlanCause) -> EventKind {

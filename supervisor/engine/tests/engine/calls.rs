@@ -273,7 +273,11 @@ fn cancel_ends_every_call() {
     sim.model("", &[("a", "search", "{}"), ("b", "task", &task("jira", "x")), ("c", "search", "{}")]);
     sim.tool("c", "done");
     let effects = sim.feed(Input::Cancel);
-    assert_eq!(story(&effects), ["search Canceled", "jira Canceled", "abort a b", "canceled", "finish"]);
+    let plan = "plan GivenUp: [Jira] x Failed";
+    assert_eq!(
+        story(&effects),
+        ["search Canceled", "jira Canceled", "abort a b", plan, "canceled", "finish"]
+    );
     assert_eq!(sim.result("a"), "Tool 'search' did not complete (session was interrupted).");
     assert_eq!(sim.result("c"), "done");
     assert!(sim.feed(Input::Cancel).is_empty());

@@ -86,10 +86,9 @@ fn without_results_or_key_the_run_fails() {
     );
     let mut sim = begun();
     sim.model("", &[("t", "write_todos", r#"{"todos":[{"content":"x","status":"pending"}]}"#)]);
-    assert!(
-        story(&sim.model_fails(ModelErrorKind::Overloaded, "503"))[0].starts_with("failed"),
-        "a plan is no result"
-    );
+    let end = story(&sim.model_fails(ModelErrorKind::Overloaded, "503"));
+    assert_eq!(end[0], "plan GivenUp: [Supervisor] x Failed");
+    assert!(end[1].starts_with("failed"), "a plan is no result: {end:?}");
 }
 
 #[test]

@@ -216,7 +216,8 @@ fn cancelling_a_waiting_run_ends_what_was_started() {
     let mut sim = asked();
     sim.model("", &[("a", "task", &task("jira", "x"))]);
     sim.delegate("a", DelegateUpdate::Asks { form: question("p") });
-    assert_eq!(story(&sim.feed(Input::Cancel)), ["jira Canceled", "abort a", "canceled", "finish"]);
+    let plan = "plan GivenUp: [Jira] x Failed";
+    assert_eq!(story(&sim.feed(Input::Cancel)), ["jira Canceled", "abort a", plan, "canceled", "finish"]);
 }
 
 #[test]

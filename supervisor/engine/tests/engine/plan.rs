@@ -127,10 +127,12 @@ fn an_answer_closes_the_plan_before_the_result() {
 }
 
 #[test]
-fn a_run_that_did_not_succeed_leaves_its_plan_open() {
+fn a_run_that_did_not_succeed_says_which_step_it_broke_off() {
     let mut sim = begun(AnswerMode::Structured);
-    write(&mut sim, &[("[Jira] a", "in_progress")]);
-    assert_eq!(story(&sim.feed(caipe_engine::Input::Cancel)), ["canceled", "finish"]);
+    write(&mut sim, &[("[Jira] a", "completed"), ("[Jira] b", "in_progress"), ("[Github] c", "pending")]);
+    let end = story(&sim.feed(caipe_engine::Input::Cancel));
+    let plan = "plan GivenUp: [Jira] a Completed, [Jira] b Failed, [Github] c Pending";
+    assert_eq!(end, [plan, "canceled", "finish"]);
     assert_eq!(story(&sim.say("again")), ["ask"]);
     assert!(
         write(&mut sim, &[("[Jira] a", "pending")])[0].starts_with("plan Todos first"),
