@@ -49,30 +49,14 @@ impl Wire {
         text: String,
         metadata: Metadata,
     ) -> Event {
-        let id = self.id();
-        self.artifact(Chunk {
-            id,
-            name,
-            description,
-            part: Part::text(text),
-            metadata,
-            append: false,
-            last: false,
-        })
+        let (id, part) = (self.id(), Part::text(text));
+        self.artifact(Chunk { id, name, description, part, metadata, append: false, last: false })
     }
 
     /// A whole result, an artifact of its own.
     pub(super) fn result(&mut self, name: &str, description: &str, text: &str, metadata: Metadata) -> Event {
-        let id = self.id();
-        self.artifact(Chunk {
-            id,
-            name,
-            description,
-            part: Part::text(text),
-            metadata,
-            append: false,
-            last: true,
-        })
+        let (id, part) = (self.id(), Part::text(text));
+        self.artifact(Chunk { id, name, description, part, metadata, append: false, last: true })
     }
 
     pub(super) fn artifact(&self, chunk: Chunk<'_>) -> Event {

@@ -71,10 +71,14 @@ async fn ready(State(about): State<About>) -> Response {
     (code, Json(json!({"ready": reasons.is_empty(), "reasons": reasons}))).into_response()
 }
 
-/// The tools by agent (upstream contract 1.1).
+/// The tools by agent (upstream contract 1.1), and why those are missing that are.
 async fn tools(State(about): State<About>) -> Json<Value> {
-    let agents = about.roster.status().agents;
-    let by_agent: Map<String, Value> =
-        agents.into_iter().map(|agent| (agent.name, agent.tools.into())).collect();
-    Json(json!({ "tools": by_agent }))
+    let (mut tools, mut faults) = (Map::new(), Map::new());
+    for agent in about.roster.status().agents {
+        if !agent.faults.is_empty() {
+            faults.insert(agent.name.clone(), agent.faults.into());
+        }
+        tools.insert(agent.name, agent.tools.into());
+    }
+    Json(json!({ "tools": tools, "faults": faults }))
 }

@@ -10,6 +10,7 @@ use caipe_store::{Commit, MAX_ID_BYTES, Store, StoreError, TaskFilter, TaskPhase
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tracing::Instrument as _;
 use uuid::Uuid;
 
 use super::conversations::{Conversations, Place, end_lost_run};
@@ -265,8 +266,10 @@ impl Runs {
             Start::End(outcome) => return journal.end(outcome).await,
         };
         let run = journal.info(user);
+        let span =
+            tracing::info_span!("run", task = %run.task, context = %run.context, trace_id = %run.trace_id);
         let driver = Driver::new(self.agent.clone(), run, state, journal, stop, Some(self.time_limit));
-        match driver.run(input).await {
+        match driver.run(input).instrument(span).await {
             Ok(_) => Ok(()),
             Err((error, mut journal)) => journal.fail(&error.to_string()).await,
         }

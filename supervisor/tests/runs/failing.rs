@@ -36,35 +36,27 @@ async fn what_a_dead_process_left_is_taken_over() {
     assert_eq!(second.cancel(&id).await.unwrap().status.state, TaskState::Canceled);
 }
 
-/// A store whose disk fills up.
-#[derive(Debug)]
-struct Full {
-    inner: Arc<MemoryStore>,
-    disk_is_gone: AtomicBool,
-    /// Commits until then.
-    left: AtomicUsize,
+/// Stands before every write, and may hold it up or refuse it.
+#[async_trait]
+trait Gate: std::fmt::Debug + Send + Sync {
+    async fn pass(&self, commit: &Commit) -> Result<(), StoreError>;
 }
 
-impl Full {
-    fn after(commits: usize) -> Arc<Self> {
-        let (inner, disk_is_gone) = (Arc::default(), AtomicBool::new(false));
-        Arc::new(Self { inner, disk_is_gone, left: AtomicUsize::new(commits) })
-    }
+/// A store with a gate.
+#[derive(Debug, Default)]
+struct Gated<G> {
+    inner: Arc<MemoryStore>,
+    gate: G,
 }
 
 #[async_trait]
-impl Store for Full {
+impl<G: Gate> Store for Gated<G> {
     fn backend(&self) -> &'static str {
-        "full"
+        "gated"
     }
 
     async fn commit(&self, commit: Commit) -> Result<(), StoreError> {
-        let spent = |left: usize| left.checked_sub(1);
-        let none_left = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, spent).is_err();
-        if none_left || self.disk_is_gone.load(Ordering::SeqCst) {
-            let reason = "no space left on device".to_owned();
-            return Err(StoreError::Failed { backend: "full", action: "write", reason });
-        }
+        self.gate.pass(&commit).await?;
         self.inner.commit(commit).await
     }
 
@@ -89,6 +81,34 @@ impl Store for Full {
     }
 }
 
+/// A disk that fills up.
+#[derive(Debug)]
+struct Full {
+    disk_is_gone: AtomicBool,
+    /// Commits until then.
+    left: AtomicUsize,
+}
+
+impl Full {
+    fn after(commits: usize) -> Arc<Gated<Self>> {
+        let gate = Self { disk_is_gone: AtomicBool::new(false), left: AtomicUsize::new(commits) };
+        Arc::new(Gated { inner: Arc::default(), gate })
+    }
+}
+
+#[async_trait]
+impl Gate for Full {
+    async fn pass(&self, _commit: &Commit) -> Result<(), StoreError> {
+        let spent = |left: usize| left.checked_sub(1);
+        let none_left = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, spent).is_err();
+        if none_left || self.disk_is_gone.load(Ordering::SeqCst) {
+            let reason = "no space left on device".to_owned();
+            return Err(StoreError::Failed { backend: "gated", action: "write", reason });
+        }
+        Ok(())
+    }
+}
+
 #[tokio::test]
 async fn a_run_that_cannot_be_saved_fails_aloud_and_the_next_ones_work_again() {
     let store = Full::after(usize::MAX);
@@ -96,14 +116,14 @@ async fn a_run_that_cannot_be_saved_fails_aloud_and_the_next_ones_work_again() {
     let (log, _) = runs.send(message("slow", None)).await.unwrap();
     let mut cursor = log.cursor(1);
     cursor.next().await.expect("the first word");
-    store.disk_is_gone.store(true, Ordering::SeqCst);
+    store.gate.disk_is_gone.store(true, Ordering::SeqCst);
     let refused = runs.send(message("hello", None)).await.unwrap_err();
     assert!(refused.to_string().contains("no space left"), "{refused}");
     drop(runs.cancel(&log.snapshot().id).await);
     let events = read(&log).await;
     assert_eq!(last_state(&events), TaskState::Failed);
     assert!(format!("{events:?}").contains("no space left"));
-    store.disk_is_gone.store(false, Ordering::SeqCst);
+    store.gate.disk_is_gone.store(false, Ordering::SeqCst);
     for context in [None, Some(log.snapshot().context_id)] {
         let (log, _) = runs.send(message("hello", context.as_deref())).await.unwrap();
         assert_eq!(last_state(&read(&log).await), TaskState::Completed);
@@ -156,10 +176,9 @@ async fn a_crash_between_any_two_writes_repeats_no_call_of_a_worker() {
     assert!(survived > 5, "only {survived} places to die at");
 }
 
-/// A store whose disk stalls at the write that says which calls a worker is about to make.
+/// A disk that stalls at the write that says which calls a worker is about to make.
 #[derive(Debug, Default)]
 struct Stalling {
-    inner: MemoryStore,
     stalled: tokio::sync::Notify,
     go: tokio::sync::Notify,
 }
@@ -175,36 +194,12 @@ fn announces_calls(commit: &Commit) -> bool {
 }
 
 #[async_trait]
-impl Store for Stalling {
-    fn backend(&self) -> &'static str {
-        "stalling"
-    }
-
-    async fn commit(&self, commit: Commit) -> Result<(), StoreError> {
-        if announces_calls(&commit) {
+impl Gate for Stalling {
+    async fn pass(&self, commit: &Commit) -> Result<(), StoreError> {
+        if announces_calls(commit) {
             self.stalled.notify_one();
             self.go.notified().await;
         }
-        self.inner.commit(commit).await
-    }
-
-    async fn conversation(&self, context: &str) -> Result<Option<Saved>, StoreError> {
-        self.inner.conversation(context).await
-    }
-
-    async fn task(&self, id: &str) -> Result<Option<TaskRecord>, StoreError> {
-        self.inner.task(id).await
-    }
-
-    async fn tasks(&self, filter: &TaskFilter) -> Result<Vec<TaskRecord>, StoreError> {
-        self.inner.tasks(filter).await
-    }
-
-    async fn events(&self, task: &str, after: u64, limit: usize) -> Result<Vec<LoggedEvent>, StoreError> {
-        self.inner.events(task, after, limit).await
-    }
-
-    async fn healthy(&self) -> Result<(), StoreError> {
         Ok(())
     }
 }
@@ -212,15 +207,15 @@ impl Store for Stalling {
 #[tokio::test]
 async fn a_worker_calls_nothing_before_that_is_saved() {
     let tools = Tools::start().await;
-    let store = Arc::new(Stalling::default());
+    let store = Arc::new(Gated::<Stalling>::default());
     let (log, _) = house(&tools).runs(store.clone()).send(message("go", None)).await.unwrap();
-    store.stalled.notified().await;
+    store.gate.stalled.notified().await;
     // A worker that did not wait would need no more than this to make its call.
     for _ in 0..1000 {
         tokio::task::yield_now().await;
     }
     assert_eq!(tools.calls().len(), 0);
-    store.go.notify_one();
+    store.gate.go.notify_one();
     assert_eq!(last_state(&read(&log).await), TaskState::InputRequired);
     assert_eq!(tools.calls().len(), 1);
 }

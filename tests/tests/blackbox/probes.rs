@@ -36,6 +36,8 @@ async fn tools_are_listed_by_agent() -> Result<()> {
     let of = |agent: &str| tools["tools"][agent].as_array().cloned().unwrap_or_default();
     ensure!(of("jira").contains(&json!("echo")), "{body}");
     assert_eq!(of("broken"), Vec::<Value>::new(), "{body}");
+    let why = tools["faults"]["broken"][0].as_str().unwrap_or_default();
+    ensure!(why.contains("caipe-no-such-program") && tools["faults"]["jira"].is_null(), "{body}");
     Ok(())
 }
 
