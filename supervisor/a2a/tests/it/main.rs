@@ -9,4 +9,6 @@ mod client;
 mod golden;
 mod properties;
 mod server;
+mod signatures;
 mod streams;
+mod vectors;
