@@ -34,7 +34,9 @@ pub enum SignatureError {
     #[error("failed to verify the agent card: none of its keys is trusted ({})", .0.join(", "))]
     UnknownKey(Vec<String>),
     /// No signature of a trusted key fits.
-    #[error("failed to verify the agent card: its signature does not fit; it was changed, or signed by somebody else")]
+    #[error(
+        "failed to verify the agent card: its signature does not fit; it was changed, or signed by somebody else"
+    )]
     Invalid,
 }
 
@@ -87,7 +89,9 @@ fn trusted(jwk: &Jwk) -> Option<TrustedKey> {
             EllipticCurve::P384 => vec![Algorithm::ES384],
             _ => return None,
         },
-        AlgorithmParameters::OctetKeyPair(key) if key.curve == EllipticCurve::Ed25519 => vec![Algorithm::EdDSA],
+        AlgorithmParameters::OctetKeyPair(key) if key.curve == EllipticCurve::Ed25519 => {
+            vec![Algorithm::EdDSA]
+        }
         AlgorithmParameters::RSA(_) => {
             use Algorithm::{PS256, PS384, PS512, RS256, RS384, RS512};
             vec![RS256, RS384, RS512, PS256, PS384, PS512]
@@ -174,8 +178,7 @@ fn forms(card: &Value) -> Result<Vec<(Coverage, String)>, SignatureError> {
     let coverages: &[Coverage] =
         if is_new { &[Coverage::Document, Coverage::Schema] } else { &[Coverage::Document] };
     let form = |coverage: &Coverage| {
-        let payload =
-            canonical(card, *coverage).map_err(|error| SignatureError::Card(error.to_string()))?;
+        let payload = canonical(card, *coverage).map_err(|error| SignatureError::Card(error.to_string()))?;
         Ok((*coverage, URL_SAFE_NO_PAD.encode(payload)))
     };
     coverages.iter().map(form).collect()

@@ -60,10 +60,14 @@ where
 
 /// Without members that say nothing: each SDK leaves out others.
 fn bare(value: Value) -> Value {
+    let empty = [json!(null), json!(false), json!([])];
     match value {
         Value::Object(members) => {
             let bare = members.into_iter().map(|(name, value)| (name, bare(value)));
-            bare.filter(|(_, value)| !matches!(value, Value::Null | Value::Bool(false))).collect()
+            let says = |(name, value): &(String, Value)| {
+                !empty.contains(value) && !(name == "description" && value == "")
+            };
+            bare.filter(says).collect()
         }
         Value::Array(items) => items.into_iter().map(bare).collect(),
         // The SDKs keep every number of free-form data as a double.
@@ -105,17 +109,17 @@ fn cards_of_the_official_sdk_are_read_whole() {
     for vector in vectors().cards {
         let card = card::parse(vector.pure.to_string().as_bytes()).unwrap();
         assert_eq!(card::parse(vector.merged.to_string().as_bytes()).unwrap(), card);
-        let written: Value = serde_json::from_slice(&card::document(&card, false).unwrap()).unwrap();
-        assert_eq!(card::parse(written.to_string().as_bytes()).unwrap(), card);
-        let canonical = |card: &Value| card::canonical(card, Coverage::Schema).unwrap();
-        assert_eq!(canonical(&written), canonical(&vector.pure));
+        for merged in [false, true] {
+            assert_eq!(card::parse(&card::document(&card, merged).unwrap()).unwrap(), card);
+        }
     }
 }
 
 #[test]
 fn the_official_sdks_sign_what_we_do() {
     for vector in vectors().cards {
-        let ours = |card: &Value| String::from_utf8(card::canonical(card, Coverage::Schema).unwrap()).unwrap();
+        let ours =
+            |card: &Value| String::from_utf8(card::canonical(card, Coverage::Schema).unwrap()).unwrap();
         assert_eq!(ours(&vector.pure), vector.canonical);
         assert_eq!(ours(&vector.pure), vector.canonical_js);
         assert_eq!(ours(&vector.merged), vector.canonical);

@@ -6,7 +6,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 
 const load = createRequire(join(process.cwd(), "package.json"));
-const { canonicalizeAgentCard, generateAgentCardSignature, AgentCard } = load("@a2a-js/sdk");
+const { canonicalizeAgentCard, generateAgentCardSignature } = load("@a2a-js/sdk");
 const { exportJWK, generateKeyPair } = load("jose");
 
 const path = process.argv[2];
@@ -16,7 +16,7 @@ for (const card of vectors.cards) {
 }
 const { privateKey, publicKey } = await generateKeyPair("ES256", { extractable: true });
 const sign = generateAgentCardSignature(privateKey, { alg: "ES256", typ: "JOSE", kid: "js" });
-const card = AgentCard.toJSON(await sign(AgentCard.fromJSON(vectors.cards[0].pure)));
+const card = await sign(vectors.cards[0].pure);
 const jwk = { ...(await exportJWK(publicKey)), kid: "js", use: "sig" };
 vectors.signed = vectors.signed.filter((signed) => signed.keys.keys[0].kid !== "js");
 vectors.signed.push({ alg: "ES256", keys: { keys: [jwk] }, card });
