@@ -3,6 +3,7 @@
 
 mod build;
 mod canonical;
+pub(crate) mod fuzz;
 mod read;
 mod schema;
 mod sign;

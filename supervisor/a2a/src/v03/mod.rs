@@ -10,6 +10,7 @@ mod event;
 mod message;
 mod request;
 mod task;
+pub mod write;
 
 pub use card::{AgentCard, Capabilities, Interface, SecurityNeed, SecurityScheme, Skill};
 pub use event::{ArtifactUpdate, Event, StatusUpdate};

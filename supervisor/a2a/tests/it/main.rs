@@ -6,6 +6,7 @@ mod agent;
 mod bad_input;
 mod cards;
 mod client;
+mod fuzzed;
 mod golden;
 mod messages;
 mod properties;

@@ -39,6 +39,21 @@ pub(crate) struct Signed {
     pub(crate) card: Value,
 }
 
+impl Vectors {
+    /// Everything there is, of both versions.
+    pub(crate) fn objects(&self) -> impl Iterator<Item = &Value> {
+        let pairs = self.pairs.iter().flat_map(|pair| [&pair.v1, &pair.v03]);
+        let cards = self.cards.iter().flat_map(|card| [&card.pure, &card.merged]);
+        pairs.chain(cards).chain(self.signed.iter().map(|signed| &signed.card))
+    }
+
+    /// Parameters that begin a task.
+    pub(crate) fn params<'a>(&'a self, version: &'a str) -> impl Iterator<Item = &'a Value> {
+        let sends = self.pairs.iter().filter(|pair| pair.what == "send");
+        sends.map(move |pair| if version == "v03" { &pair.v03 } else { &pair.v1 })
+    }
+}
+
 pub(crate) fn vectors() -> Vectors {
     serde_json::from_str(include_str!("../vectors/sdk.json")).unwrap()
 }
