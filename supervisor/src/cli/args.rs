@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand, ValueEnum};
 use secrecy::SecretString;
 
+use super::signing::Signing;
 use crate::telemetry::LogFormat;
 
 /// CAIPE: one supervisor that answers people over A2A and runs its agents.
@@ -95,6 +96,9 @@ pub(super) struct Serve {
     /// How long running answers get to end when the process is told to stop, in seconds
     #[arg(long, env = "CAIPE_SHUTDOWN_GRACE", default_value = "20", value_parser = seconds)]
     pub(super) grace: Duration,
+
+    #[command(flatten)]
+    pub(super) signing: Signing,
 }
 
 impl Serve {
@@ -154,6 +158,13 @@ pub(super) struct Card {
     /// The URL that the card names
     #[arg(long, default_value = "http://127.0.0.1:8000/")]
     pub(super) url: String,
+
+    /// Print the public key of --card-signing-key instead, as a JSON Web Key Set
+    #[arg(long)]
+    pub(super) keys: bool,
+
+    #[command(flatten)]
+    pub(super) signing: Signing,
 }
 
 #[derive(Debug, clap::Args)]

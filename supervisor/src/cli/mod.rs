@@ -6,6 +6,7 @@ mod card;
 mod chat;
 mod check;
 mod serve;
+mod signing;
 
 use std::process::ExitCode;
 

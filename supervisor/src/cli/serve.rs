@@ -77,7 +77,8 @@ impl House {
         let runs = Runs::new(roster.supervisor(), store.clone(), args.run_timeout);
         let identity = &settings.spec.supervisor;
         let url = identity.external_url.clone().unwrap_or_else(|| format!("http://{address}/"));
-        let card = binding::card(identity, &url, roster.names(), guard.is_closed());
+        let mut card = binding::card(identity, &url, roster.names(), guard.is_closed());
+        args.signing.sign(&mut card)?;
         let agent = Arc::new(Facade::new(runs.clone(), card));
         let origins = origins(&args.cors_origins)?;
         let routes = router(Site { agent, roster: roster.clone(), store: store.clone(), guard, origins });
