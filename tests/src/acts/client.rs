@@ -46,7 +46,7 @@ async fn call(client: &A2aClient, operation: Operation) -> Result<Answer> {
 }
 
 fn request() -> SendMessageRequest {
-    Message::user("any", "any").into()
+    SendMessageRequest::new(Message::user("any", "any"))
 }
 
 fn told<T: Serialize>(result: Result<T, ClientError>) -> Result<Answer> {

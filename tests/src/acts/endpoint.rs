@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
-use reqwest::{RequestBuilder, Response};
+use reqwest::{RequestBuilder, Response, Url};
 use serde_json::Value;
 
 use super::answer::Answer;
@@ -90,8 +90,8 @@ impl Endpoint {
     /// Sends a request without looking at what comes back.
     pub async fn send(&self, operation: Operation, params: &Value) -> Result<Response> {
         let request = self.request(operation, params)?;
-        let mut builder = self.http.request(request.method, format!("{}{}", self.base, request.path));
-        builder = builder.query(&request.query).header("A2A-Version", &self.version);
+        let url = Url::parse_with_params(&format!("{}{}", self.base, request.path), &request.query)?;
+        let mut builder = self.http.request(request.method, url).header("A2A-Version", &self.version);
         let media_type = match self.binding {
             Binding::Rest => "application/a2a+json",
             Binding::Jsonrpc | Binding::Grpc => "application/json",
