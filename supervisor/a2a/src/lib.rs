@@ -6,6 +6,8 @@
 
 pub mod card;
 pub mod client;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod model;
 pub mod server;
 pub mod v03;

@@ -14,6 +14,8 @@ mod projection;
 mod router;
 mod stream;
 
+pub(crate) use jsonrpc::fuzz;
+
 pub use agent::{Agent, CallContext, Principal, Sent, Subscription};
 pub use cursor::Cursor;
 pub use log::{LogError, LoggedEvent, TaskLog};
