@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use caipe_a2a::A2aError;
 use caipe_a2a::model::{AgentCard, ListTasksRequest, ListTasksResponse, SendMessageRequest, Task, TaskState};
-use caipe_a2a::server::{Agent, CallContext, Subscription};
+use caipe_a2a::server::{Agent, CallContext, Sent, Subscription};
 use caipe_store::{TaskFilter, TaskPhase};
 
 use crate::run::{RunError, Runs};
@@ -29,9 +29,9 @@ impl Agent for Facade {
         self.card.clone()
     }
 
-    async fn send(&self, request: SendMessageRequest, _call: &CallContext) -> Result<Subscription, A2aError> {
+    async fn send(&self, request: SendMessageRequest, _call: &CallContext) -> Result<Sent, A2aError> {
         let (log, after) = self.runs.send(request.message).await.map_err(told)?;
-        Ok(Subscription { log, after })
+        Ok(Subscription { log, after }.into())
     }
 
     async fn task(

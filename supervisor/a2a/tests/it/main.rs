@@ -7,6 +7,7 @@ mod bad_input;
 mod cards;
 mod client;
 mod golden;
+mod messages;
 mod properties;
 mod server;
 mod streams;
