@@ -127,6 +127,11 @@ impl TaskLog {
         self.lock().last_seq()
     }
 
+    /// The task's id.
+    pub fn task_id(&self) -> String {
+        self.lock().projection.task().id.clone()
+    }
+
     /// The task's state.
     pub fn state(&self) -> TaskState {
         self.lock().projection.task().status.state

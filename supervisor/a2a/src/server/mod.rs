@@ -11,10 +11,12 @@ mod log;
 mod modes;
 mod operation;
 mod projection;
+mod push;
 mod router;
 mod stream;
 
 pub use agent::{Agent, CallContext, Principal, Sent, Subscription};
 pub use cursor::Cursor;
 pub use log::{LogError, LoggedEvent, TaskLog};
+pub use push::{MemoryPushStore, PushOptions, PushStore, PushStoreError, Pushes, Registration};
 pub use router::{ServerOptions, router};
