@@ -18,5 +18,5 @@ mod stream;
 pub use agent::{Agent, CallContext, Principal, Sent, Subscription};
 pub use cursor::Cursor;
 pub use log::{LogError, LoggedEvent, TaskLog};
-pub use push::{MemoryPushStore, PushOptions, PushStore, PushStoreError, Pushes, Registration};
+pub use push::{MemoryPushStore, PushCounts, PushOptions, PushStore, PushStoreError, Pushes, Registration};
 pub use router::{ServerOptions, router};
