@@ -7,6 +7,8 @@
 
 pub mod card;
 pub mod client;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod model;
 pub mod net;
 pub mod server;

@@ -35,8 +35,8 @@ pub use request::{
     SendMessageRequest, SubscribeToTaskRequest,
 };
 pub use security::{
-    ApiKeyScheme, HttpAuthScheme, MtlsScheme, OAuth2Scheme, OpenIdConnectScheme, SecurityRequirement,
-    SecurityScheme, StringList,
+    ApiKeyScheme, HttpAuthScheme, MtlsScheme, OAuth2Scheme, OAuthFlow, OAuthFlows, OpenIdConnectScheme,
+    SecurityRequirement, SecurityScheme, StringList,
 };
 pub(crate) use serde_helpers::{is_false, known_entries, null_is_default, timestamp};
 pub use task::{Task, TaskState, TaskStatus};

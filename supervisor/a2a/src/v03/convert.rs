@@ -12,7 +12,7 @@ use crate::model::{self, Content, Metadata};
 
 /// Marks data that is no object, which 0.3 cannot carry and which travels as `{"value": …}`. The official
 /// SDKs use the same mark.
-const WRAPPED: &str = "data_part_compat";
+pub(super) const WRAPPED: &str = "data_part_compat";
 
 impl From<Role> for model::Role {
     fn from(role: Role) -> Self {
@@ -102,7 +102,7 @@ fn unwrapped(mut data: Metadata, metadata: Option<&Metadata>) -> model::Part {
 }
 
 fn unmarked(mut metadata: Metadata) -> Option<Metadata> {
-    metadata.remove(WRAPPED);
+    metadata.shift_remove(WRAPPED);
     (!metadata.is_empty()).then_some(metadata)
 }
 
@@ -111,6 +111,8 @@ fn wrapped(value: Value, metadata: Option<Metadata>) -> (Metadata, Option<Metada
         Value::Object(data) => (data, metadata),
         value => {
             let mut metadata = metadata.unwrap_or_default();
+            // A user's own entry of this name is lost; shift, so that the rest keeps its order.
+            metadata.shift_remove(WRAPPED);
             metadata.insert(WRAPPED.to_owned(), Value::Bool(true));
             (Metadata::from_iter([("value".to_owned(), value)]), Some(metadata))
         }

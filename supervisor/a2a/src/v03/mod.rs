@@ -5,13 +5,15 @@
 
 mod card;
 mod convert;
+mod convert_card;
 mod event;
 mod message;
 mod push;
 mod request;
 mod task;
+pub mod write;
 
-pub use card::{AgentCard, Capabilities, Interface, SecurityScheme};
+pub use card::{AgentCard, Capabilities, Interface, SecurityNeed, SecurityScheme, Skill};
 pub use event::{ArtifactUpdate, Event, StatusUpdate};
 pub use message::{File, Message, Part, PartKind, Role};
 pub use push::{Authentication, PushConfig, PushConfigParams, TaskPushConfig};

@@ -2,6 +2,7 @@
 
 mod decode;
 mod envelope;
+pub(crate) mod fuzz;
 mod method;
 
 use std::sync::Arc;

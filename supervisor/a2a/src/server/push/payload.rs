@@ -5,7 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::model::{Artifact, Event, Part, TaskArtifactUpdateEvent};
-use crate::server::log::{LoggedEvent, TaskLog};
+use crate::server::log::TaskLog;
+use crate::server::logged::LoggedEvent;
 use crate::v03;
 use crate::version::ProtocolVersion;
 

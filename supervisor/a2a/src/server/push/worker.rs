@@ -17,7 +17,8 @@ use super::post::{headers, post};
 use super::store::{PushStore, Registration};
 use crate::model::TaskState;
 use crate::net::Client;
-use crate::server::log::{LoggedEvent, TaskLog};
+use crate::server::log::TaskLog;
+use crate::server::logged::LoggedEvent;
 
 /// Most events that are told of at once.
 const MOST_EVENTS: usize = 8 * 1024;
@@ -91,6 +92,9 @@ impl Worker {
                 self.passed(payload.last);
             }
             self.passed(newest);
+            if events.iter().any(|event| event.event().state().is_some_and(TaskState::is_terminal)) {
+                return Flow::Ended;
+            }
             self.note().await;
             not_before = Instant::now() + self.shared.pace;
         }
