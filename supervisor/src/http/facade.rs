@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use caipe_a2a::A2aError;
 use caipe_a2a::model::{AgentCard, ListTasksRequest, ListTasksResponse, SendMessageRequest, Task, TaskState};
-use caipe_a2a::server::{Agent, CallContext, Subscription};
+use caipe_a2a::server::{Agent, CallContext, Sent, Subscription};
 use caipe_store::{TaskFilter, TaskPhase};
 
 use crate::run::{RunError, Runs};
@@ -14,12 +14,13 @@ use crate::run::{RunError, Runs};
 pub struct Facade {
     runs: Arc<Runs>,
     card: Arc<AgentCard>,
+    extended: Arc<AgentCard>,
 }
 
 impl Facade {
-    /// Serves `runs` under `card`.
-    pub fn new(runs: Arc<Runs>, card: AgentCard) -> Self {
-        Self { runs, card: Arc::new(card) }
+    /// Serves `runs` under `card`, and shows callers who are known the `extended` one.
+    pub fn new(runs: Arc<Runs>, card: AgentCard, extended: AgentCard) -> Self {
+        Self { runs, card: Arc::new(card), extended: Arc::new(extended) }
     }
 }
 
@@ -29,9 +30,16 @@ impl Agent for Facade {
         self.card.clone()
     }
 
-    async fn send(&self, request: SendMessageRequest, _call: &CallContext) -> Result<Subscription, A2aError> {
+    async fn extended_card(&self, call: &CallContext) -> Result<Arc<AgentCard>, A2aError> {
+        match call.principal {
+            Some(_) => Ok(self.extended.clone()),
+            None => Err(A2aError::ExtendedAgentCardNotConfigured),
+        }
+    }
+
+    async fn send(&self, request: SendMessageRequest, _call: &CallContext) -> Result<Sent, A2aError> {
         let (log, after) = self.runs.send(request.message).await.map_err(told)?;
-        Ok(Subscription { log, after })
+        Ok(Subscription { log, after }.into())
     }
 
     async fn task(

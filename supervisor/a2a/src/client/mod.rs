@@ -24,7 +24,7 @@ mod probe;
 mod reconnect;
 mod remote;
 mod rpc;
-mod sse;
+pub(crate) mod sse;
 mod stream;
 
 use std::sync::atomic::AtomicU64;

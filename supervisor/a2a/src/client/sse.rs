@@ -35,6 +35,11 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
+    /// The same number of bytes for everything.
+    pub(crate) const fn new(most: usize, idle: Duration) -> Self {
+        Self { caps: Caps { line: most, event: most, stream: most as u64 }, idle }
+    }
+
     pub(super) const fn of(options: &ClientOptions) -> Self {
         let caps = Caps { line: options.max_line, event: options.max_message, stream: options.max_stream };
         Self { caps, idle: options.idle_timeout }
