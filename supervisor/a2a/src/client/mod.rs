@@ -21,6 +21,7 @@ mod methods;
 mod options;
 mod position;
 mod probe;
+mod push;
 mod reconnect;
 mod remote;
 mod rpc;

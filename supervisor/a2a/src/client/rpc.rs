@@ -40,11 +40,19 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
+fn parsed(json: &[u8]) -> Result<Answer<'_>, ClientError> {
+    serde_json::from_slice(json)
+        .map_err(|error| ClientError::Protocol(format!("not a JSON-RPC answer: {error}: {}", excerpt(json))))
+}
+
+/// An answer that need not say more than that nothing failed: peers leave an empty result out.
+pub(super) fn acknowledged(json: &[u8]) -> Result<(), ClientError> {
+    parsed(json)?.error.map_or(Ok(()), |error| Err(ClientError::Remote(error)))
+}
+
 /// The result in an answer.
 pub(super) fn result(json: &[u8]) -> Result<&RawValue, ClientError> {
-    let answer: Answer<'_> = serde_json::from_slice(json).map_err(|error| {
-        ClientError::Protocol(format!("not a JSON-RPC answer: {error}: {}", excerpt(json)))
-    })?;
+    let answer = parsed(json)?;
     match (answer.error, answer.result) {
         (Some(error), _) => Err(ClientError::Remote(error)),
         (None, Some(result)) => Ok(result),

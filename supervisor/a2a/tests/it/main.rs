@@ -9,6 +9,7 @@ mod client;
 mod client_calls;
 mod client_cards;
 mod client_errors;
+mod client_push;
 mod client_python;
 mod client_reconnect;
 mod fuzzed;
