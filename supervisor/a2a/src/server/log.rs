@@ -136,7 +136,7 @@ impl TaskLog {
 
     /// The task's id.
     pub fn task_id(&self) -> String {
-        self.lock().projection.task().id.clone()
+        self.lock().window.task().id.clone()
     }
 
     /// The task's state.
