@@ -5,7 +5,7 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 
 CARGO ?= cargo
-# Other programs that the tests and the quick start talk to: real MCP servers, a stand-in for model providers.
+# Other programs that the tests and the quick start talk to: real MCP servers, A2A SDKs, a stand-in for model providers.
 export CAIPE_PEERS ?= $(CURDIR)/.cache/peers
 # Tools built for this project alone; nothing is installed for the whole user.
 TOOLS := $(or $(CAIPE_TOOLS),$(CURDIR)/.cache/tools)

@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{StreamExt, stream};
+use url::{Host, Url};
 
 pub use crate::card::fuzz::card;
 pub use crate::server::fuzz::request;
 
 use crate::client::sse;
 use crate::model;
+use crate::net::{AllowList, Screen, check};
 use crate::v03;
 use crate::version::ProtocolVersion;
 
@@ -21,12 +23,36 @@ pub fn sse(data: &[u8]) {
     let version = if first & 1 == 0 { ProtocolVersion::V0_3 } else { ProtocolVersion::V1_0 };
     let chunks: Vec<_> = rest.chunks(size).map(|chunk| Ok(Bytes::copy_from_slice(chunk))).collect();
     let most = rest.len();
-    let events = sse::read(stream::iter(chunks).boxed(), version, Duration::from_secs(5), most);
+    let limits = sse::Limits::new(most, Duration::from_secs(5));
+    let events = sse::read(stream::iter(chunks).boxed(), version, limits);
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_time().build() else { return };
     let read = runtime.block_on(events.collect::<Vec<_>>());
     let faults = read.iter().filter(|event| event.is_err()).count();
     assert!(faults <= 1 && read.iter().rev().skip(1).all(Result::is_ok), "a stream goes on after its fault");
     assert!(read.len() <= most + 1, "more events than bytes");
+}
+
+/// An allow list and, on the next line, a URL that somebody wants to be notified at.
+pub fn address(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let (allow, url) = text.split_once('\n').unwrap_or(("", text));
+    let Ok(url) = Url::parse(url) else { return };
+    if let Ok(allow) = allow.parse::<AllowList>() {
+        let _ = Screen::new(allow).url(&url);
+    }
+    if Screen::default().url(&url).is_err() {
+        return;
+    }
+    assert!(matches!(url.scheme(), "http" | "https"), "{} is let through", url.scheme());
+    let literal = match url.host() {
+        Some(Host::Ipv4(address)) => Some(address.into()),
+        Some(Host::Ipv6(address)) => Some(address.into()),
+        _ => None,
+    };
+    assert!(
+        literal.is_none_or(|address| check(address).is_ok()),
+        "an address that is not public is let through"
+    );
 }
 
 /// An object of either version: what is read can be written, read again, and converted without loss.

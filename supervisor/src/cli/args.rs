@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand, ValueEnum};
 use secrecy::SecretString;
 
+use super::conformance::Conformance;
 use super::signing::Signing;
 use crate::telemetry::LogFormat;
 
@@ -99,6 +100,9 @@ pub(super) struct Serve {
 
     #[command(flatten)]
     pub(super) signing: Signing,
+
+    #[command(flatten)]
+    pub(super) conformance: Conformance,
 }
 
 impl Serve {

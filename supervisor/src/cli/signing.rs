@@ -37,10 +37,12 @@ impl Signing {
         signer.map(Some).with_context(|| format!("failed to use the signing key {}", path.display()))
     }
 
-    /// Signs a card if a key is given.
-    pub(super) fn sign(&self, card: &mut AgentCard) -> anyhow::Result<()> {
+    /// Signs cards if a key is given.
+    pub(super) fn sign<'a>(&self, cards: impl IntoIterator<Item = &'a mut AgentCard>) -> anyhow::Result<()> {
         let Some(signer) = self.signer()? else { return Ok(()) };
-        sign(card, &signer)?;
+        for card in cards {
+            sign(card, &signer)?;
+        }
         tracing::info!(kid = signer.kid(), "the agent card is signed");
         Ok(())
     }

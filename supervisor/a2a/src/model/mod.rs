@@ -7,6 +7,7 @@ mod card;
 mod event;
 mod message;
 mod part;
+mod push;
 mod request;
 mod security;
 mod serde_helpers;
@@ -24,9 +25,14 @@ pub use card::{
 pub use event::{Event, Reply, TaskArtifactUpdateEvent, TaskStatusUpdateEvent};
 pub use message::{Message, Role};
 pub use part::{Content, Part};
+pub use push::{
+    AuthenticationInfo, DeleteTaskPushNotificationConfigRequest, GetTaskPushNotificationConfigRequest,
+    ListTaskPushNotificationConfigsRequest, ListTaskPushNotificationConfigsResponse,
+    TaskPushNotificationConfig,
+};
 pub use request::{
-    AuthenticationInfo, CancelTaskRequest, GetTaskRequest, ListTasksRequest, ListTasksResponse,
-    SendMessageConfiguration, SendMessageRequest, SubscribeToTaskRequest, TaskPushNotificationConfig,
+    CancelTaskRequest, GetTaskRequest, ListTasksRequest, ListTasksResponse, SendMessageConfiguration,
+    SendMessageRequest, SubscribeToTaskRequest,
 };
 pub use security::{
     ApiKeyScheme, HttpAuthScheme, MtlsScheme, OAuth2Scheme, OAuthFlow, OAuthFlows, OpenIdConnectScheme,

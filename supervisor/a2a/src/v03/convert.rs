@@ -4,9 +4,9 @@
 use serde_json::Value;
 
 use super::{
-    Artifact, ArtifactUpdate, ArtifactUpdateTag, Authentication, Configuration, Event, File, Message,
-    MessageTag, Part, PartKind, PushConfig, Role, SendParams, StatusUpdate, StatusUpdateTag, Task,
-    TaskIdParams, TaskQueryParams, TaskState, TaskStatus, TaskTag,
+    Artifact, ArtifactUpdate, ArtifactUpdateTag, Configuration, Event, File, Message, MessageTag, Part,
+    PartKind, Role, SendParams, StatusUpdate, StatusUpdateTag, Task, TaskIdParams, TaskQueryParams,
+    TaskState, TaskStatus, TaskTag,
 };
 use crate::model::{self, Content, Metadata};
 
@@ -333,33 +333,6 @@ impl From<model::SendMessageConfiguration> for Configuration {
             history_length: configuration.history_length,
             push_notification_config: configuration.task_push_notification_config.map(Into::into),
         }
-    }
-}
-
-impl From<PushConfig> for model::TaskPushNotificationConfig {
-    fn from(config: PushConfig) -> Self {
-        let authentication = config.authentication.and_then(|authentication| {
-            let scheme = authentication.schemes.into_iter().next()?;
-            Some(model::AuthenticationInfo { scheme, credentials: authentication.credentials })
-        });
-        Self {
-            tenant: None,
-            id: config.id,
-            task_id: None,
-            url: config.url,
-            token: config.token,
-            authentication,
-        }
-    }
-}
-
-impl From<model::TaskPushNotificationConfig> for PushConfig {
-    fn from(config: model::TaskPushNotificationConfig) -> Self {
-        let authentication = config.authentication.map(|authentication| Authentication {
-            schemes: vec![authentication.scheme],
-            credentials: authentication.credentials,
-        });
-        Self { id: config.id, url: config.url, token: config.token, authentication }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Objects as the official SDKs write them in both versions (`tests/vectors`).
 
 use caipe_a2a::card::{self, Coverage};
-use caipe_a2a::model::{AgentCard, Event, SendMessageRequest};
+use caipe_a2a::model::{AgentCard, Event, SendMessageRequest, TaskPushNotificationConfig};
 use caipe_a2a::v03;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -100,7 +100,7 @@ fn both_versions_are_written_and_read_as_the_official_sdk_does() {
             "event" => converted::<Event, v03::Event>(&pair),
             "send" => converted::<SendMessageRequest, v03::SendParams>(&pair),
             "card" => converted::<AgentCard, v03::AgentCard>(&pair),
-            "push" => continue,
+            "push" => converted::<TaskPushNotificationConfig, v03::TaskPushConfig>(&pair),
             other => panic!("{other}"),
         };
         // Ours also closes the stream of a task that waits, and says so.
@@ -160,7 +160,10 @@ fn unknown_members_are_ignored_and_nulls_are_absent_everywhere() {
                 same::<AgentCard>(&pair.v1, &[&new]);
                 same::<v03::AgentCard>(&pair.v03, &[&old, &pair.nulls]);
             }
-            _ => {}
+            _ => {
+                same::<TaskPushNotificationConfig>(&pair.v1, &[&new]);
+                same::<v03::TaskPushConfig>(&pair.v03, &[&old, &pair.nulls]);
+            }
         }
     }
 }
