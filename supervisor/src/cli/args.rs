@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use secrecy::SecretString;
 
 use super::conformance::Conformance;
+use super::signing::Signing;
 use crate::telemetry::LogFormat;
 
 /// CAIPE: one supervisor that answers people over A2A and runs its agents.
@@ -98,6 +99,9 @@ pub(super) struct Serve {
     pub(super) grace: Duration,
 
     #[command(flatten)]
+    pub(super) signing: Signing,
+
+    #[command(flatten)]
     pub(super) conformance: Conformance,
 }
 
@@ -158,6 +162,13 @@ pub(super) struct Card {
     /// The URL that the card names
     #[arg(long, default_value = "http://127.0.0.1:8000/")]
     pub(super) url: String,
+
+    /// Print the public key of --card-signing-key instead, as a JSON Web Key Set
+    #[arg(long)]
+    pub(super) keys: bool,
+
+    #[command(flatten)]
+    pub(super) signing: Signing,
 }
 
 #[derive(Debug, clap::Args)]

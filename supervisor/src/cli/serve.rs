@@ -81,8 +81,9 @@ impl House {
         let runs = Runs::new(roster.supervisor(), store.clone(), args.run_timeout);
         let identity = &settings.spec.supervisor;
         let url = identity.external_url.clone().unwrap_or_else(|| format!("http://{address}/"));
-        let card = binding::card(identity, &url, roster.names(), guard.is_closed());
-        let extended = binding::extended_card(&card, &settings.spec.agents);
+        let mut card = binding::card(identity, &url, roster.names(), guard.is_closed());
+        let mut extended = binding::extended_card(&card, &settings.spec.agents);
+        args.signing.sign([&mut card, &mut extended])?;
         let agent = Arc::new(Facade::new(runs.clone(), card, extended));
         let origins = origins(&args.cors_origins)?;
         let routes = router(Site { agent, roster: roster.clone(), store: store.clone(), guard, origins });

@@ -4,6 +4,7 @@
 
 mod agent;
 mod bad_input;
+mod card_properties;
 mod cards;
 mod client;
 mod client_calls;
