@@ -134,6 +134,11 @@ impl TaskLog {
         self.lock().window.last_seq()
     }
 
+    /// The task's id.
+    pub fn task_id(&self) -> String {
+        self.lock().window.task().id.clone()
+    }
+
     /// The task's state.
     pub fn state(&self) -> TaskState {
         self.lock().window.task().status.state

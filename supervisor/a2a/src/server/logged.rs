@@ -84,7 +84,7 @@ impl LoggedEvent {
 
 fn encode(event: &Event, version: ProtocolVersion) -> Result<Vec<u8>, serde_json::Error> {
     match version {
-        ProtocolVersion::V0_3 => serde_json::to_vec(&v03::Event::from(event.clone())),
+        ProtocolVersion::V0_3 => serde_json::to_vec(&v03::write::event(event)),
         ProtocolVersion::V1_0 => serde_json::to_vec(event),
     }
 }

@@ -12,13 +12,17 @@ mod logged;
 mod modes;
 mod operation;
 mod projection;
+mod push;
 mod router;
 mod stream;
 mod window;
+
+pub(crate) use jsonrpc::fuzz;
 
 pub use agent::{Agent, CallContext, Principal, Sent, Subscription};
 pub use cursor::Cursor;
 pub use log::{LogError, TaskLog};
 pub use logged::LoggedEvent;
+pub use push::{MemoryPushStore, PushOptions, PushStore, PushStoreError, Pushes, Registration};
 pub use router::{ServerOptions, router};
 pub use window::LogBounds;
