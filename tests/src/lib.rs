@@ -6,6 +6,7 @@
 
 pub mod acts;
 pub mod invariants;
+pub mod numbered;
 pub mod peers;
 pub mod programs;
 pub mod provider;

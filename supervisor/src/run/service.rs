@@ -73,10 +73,10 @@ impl Runs {
     /// Refuses a task of somebody else as if it were not there. Nobody is told apart without a caller's name.
     pub async fn admit(&self, caller: Option<&str>, id: &str) -> Result<(), RunError> {
         let Some(caller) = caller else { return Ok(()) };
-        match self.record(id).await?.owner.as_deref() == Some(caller) {
-            true => Ok(()),
-            false => Err(RunError::UnknownTask(id.to_owned())),
+        if self.record(id).await?.owner.as_deref() == Some(caller) {
+            return Ok(());
         }
+        Err(RunError::UnknownTask(id.to_owned()))
     }
 
     /// Refuses a conversation of somebody else, whose messages the model would read.

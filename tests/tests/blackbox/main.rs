@@ -5,6 +5,7 @@ mod approval;
 mod bad_input;
 mod cancel;
 mod commands;
+mod kill;
 mod memory;
 mod probes;
 mod quickstart;
