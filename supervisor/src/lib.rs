@@ -13,6 +13,7 @@ pub mod cli;
 pub mod config;
 pub mod http;
 pub mod mcp;
+pub mod push;
 pub mod run;
 pub mod secrets;
 pub mod telemetry;
