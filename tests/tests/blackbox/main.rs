@@ -7,6 +7,7 @@ mod cancel;
 mod commands;
 mod memory;
 mod probes;
+mod push;
 mod quickstart;
 
 use anyhow::Result;
