@@ -8,6 +8,7 @@ mod commands;
 mod kill;
 mod memory;
 mod probes;
+mod push;
 mod quickstart;
 
 use anyhow::Result;
