@@ -12,7 +12,7 @@ use tokio::sync::futures::Notified;
 use super::cursor::Cursor;
 use super::projection::Projection;
 use crate::model::{Event, Task, TaskState};
-use crate::v03;
+use crate::v03::{self, proto::StreamResponse};
 use crate::version::ProtocolVersion;
 
 /// The events of one task, from its first on.
@@ -36,6 +36,7 @@ pub struct LoggedEvent {
     event: Event,
     v0_3: OnceLock<Bytes>,
     v1_0: OnceLock<Bytes>,
+    proto_v0_3: OnceLock<Bytes>,
 }
 
 /// Why a log does not take an event.
@@ -208,7 +209,7 @@ fn fold(events: &[Arc<LoggedEvent>]) -> Option<(u64, Task)> {
 
 impl LoggedEvent {
     pub(super) const fn new(seq: u64, event: Event) -> Self {
-        Self { seq, event, v0_3: OnceLock::new(), v1_0: OnceLock::new() }
+        Self { seq, event, v0_3: OnceLock::new(), v1_0: OnceLock::new(), proto_v0_3: OnceLock::new() }
     }
 
     /// Its number.
@@ -227,12 +228,25 @@ impl LoggedEvent {
             ProtocolVersion::V0_3 => &self.v0_3,
             ProtocolVersion::V1_0 => &self.v1_0,
         };
-        if let Some(bytes) = cell.get() {
-            return Ok(bytes);
-        }
-        let bytes = Bytes::from(encode(&self.event, version)?);
-        Ok(cell.get_or_init(|| bytes))
+        once(cell, || encode(&self.event, version))
     }
+
+    /// The event in the JSON of 0.3's REST binding, the `StreamResponse` of `a2a.v1`; made once as well.
+    pub fn proto_json_v0_3(&self) -> Result<&Bytes, serde_json::Error> {
+        once(&self.proto_v0_3, || serde_json::to_vec(&StreamResponse::from(self.event.clone())))
+    }
+}
+
+/// What is in the cell, else what `make` makes.
+fn once(
+    cell: &OnceLock<Bytes>,
+    make: impl FnOnce() -> Result<Vec<u8>, serde_json::Error>,
+) -> Result<&Bytes, serde_json::Error> {
+    if let Some(bytes) = cell.get() {
+        return Ok(bytes);
+    }
+    let bytes = Bytes::from(make()?);
+    Ok(cell.get_or_init(|| bytes))
 }
 
 fn encode(event: &Event, version: ProtocolVersion) -> Result<Vec<u8>, serde_json::Error> {

@@ -7,6 +7,7 @@ mod card;
 mod convert;
 mod event;
 mod message;
+pub mod proto;
 mod request;
 mod task;
 
