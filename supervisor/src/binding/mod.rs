@@ -19,7 +19,7 @@ use caipe_a2a::model::Event;
 use caipe_engine::{CallEnd, EventKind, Outcome, RunEvent};
 
 pub use activity::EXTENSION as ACTIVITY_EXTENSION;
-pub use card::card;
+pub use card::{card, extended_card};
 pub use opening::opening;
 pub use request::{Reply, Request};
 

@@ -78,7 +78,8 @@ impl House {
         let identity = &settings.spec.supervisor;
         let url = identity.external_url.clone().unwrap_or_else(|| format!("http://{address}/"));
         let card = binding::card(identity, &url, roster.names(), guard.is_closed());
-        let agent = Arc::new(Facade::new(runs.clone(), card));
+        let extended = binding::extended_card(&card, &settings.spec.agents);
+        let agent = Arc::new(Facade::new(runs.clone(), card, extended));
         let origins = origins(&args.cors_origins)?;
         let routes = router(Site { agent, roster: roster.clone(), store: store.clone(), guard, origins });
         Ok(Self { roster, runs, store, routes, shutdown })

@@ -14,12 +14,13 @@ use crate::run::{RunError, Runs};
 pub struct Facade {
     runs: Arc<Runs>,
     card: Arc<AgentCard>,
+    extended: Arc<AgentCard>,
 }
 
 impl Facade {
-    /// Serves `runs` under `card`.
-    pub fn new(runs: Arc<Runs>, card: AgentCard) -> Self {
-        Self { runs, card: Arc::new(card) }
+    /// Serves `runs` under `card`, and shows callers who are known the `extended` one.
+    pub fn new(runs: Arc<Runs>, card: AgentCard, extended: AgentCard) -> Self {
+        Self { runs, card: Arc::new(card), extended: Arc::new(extended) }
     }
 }
 
@@ -27,6 +28,13 @@ impl Facade {
 impl Agent for Facade {
     fn card(&self) -> Arc<AgentCard> {
         self.card.clone()
+    }
+
+    async fn extended_card(&self, call: &CallContext) -> Result<Arc<AgentCard>, A2aError> {
+        match call.principal {
+            Some(_) => Ok(self.extended.clone()),
+            None => Err(A2aError::ExtendedAgentCardNotConfigured),
+        }
     }
 
     async fn send(&self, request: SendMessageRequest, _call: &CallContext) -> Result<Sent, A2aError> {

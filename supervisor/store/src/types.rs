@@ -8,6 +8,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::push::PushRecord;
+
 /// A place that keeps what must survive the process.
 ///
 /// Every backend passes the same contract suite, `contract`.
@@ -35,6 +37,26 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// The events of a task with a sequence number above `after`, in order, at most `limit`.
     async fn events(&self, task: &str, after: u64, limit: usize) -> Result<Vec<LoggedEvent>, StoreError>;
+
+    /// Keeps a push configuration of a task, in place of the one of the same id. It goes when its task goes.
+    ///
+    /// Refused where the task has no record, or where the body is larger than
+    /// [`MAX_PUSH_BYTES`](crate::MAX_PUSH_BYTES).
+    async fn put_push(&self, push: PushRecord) -> Result<(), StoreError>;
+
+    /// The push configurations of a task, by their ids.
+    async fn pushes_of(&self, task: &str) -> Result<Vec<PushRecord>, StoreError>;
+
+    /// The push configurations of all tasks, by task and id, without those that are done
+    /// ([`PushRecord::DONE`]).
+    async fn pushes_pending(&self) -> Result<Vec<PushRecord>, StoreError>;
+
+    /// Notes that the events up to number `seq` were delivered. The number never falls; where there is no such
+    /// configuration any more, nothing happens.
+    async fn push_delivered(&self, task: &str, id: &str, seq: u64) -> Result<(), StoreError>;
+
+    /// Removes a push configuration, if it is there.
+    async fn delete_push(&self, task: &str, id: &str) -> Result<(), StoreError>;
 
     /// Whether the backend can be reached and written to.
     async fn healthy(&self) -> Result<(), StoreError>;

@@ -148,7 +148,7 @@ fn sized(what: impl FnOnce() -> String, json: String) -> Result<String, StoreErr
     Err(StoreError::TooLarge { what: what(), bytes: json.len(), limit: MAX_VALUE_BYTES })
 }
 
-fn check_id(of: &'static str, id: &str) -> Result<(), StoreError> {
+pub(crate) fn check_id(of: &'static str, id: &str) -> Result<(), StoreError> {
     match id.len() {
         0 => Err(StoreError::Encode(format!("the id of a {of} is empty"))),
         1..=MAX_ID_BYTES => Ok(()),

@@ -3,7 +3,7 @@
 mod connect;
 mod error;
 mod rpc;
-mod sse;
+pub(crate) mod sse;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;

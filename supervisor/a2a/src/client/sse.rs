@@ -32,7 +32,7 @@ pub(super) fn events(
 }
 
 /// The events in a stream of bytes.
-pub(super) fn read(
+pub(crate) fn read(
     chunks: BoxStream<'static, Result<Bytes, ClientError>>,
     version: ProtocolVersion,
     idle: Duration,

@@ -1,6 +1,10 @@
 //! What the types alone cannot rule out in a request. Every fault is located.
 
-use super::{CancelTaskRequest, Content, GetTaskRequest, ListTasksRequest, SendMessageRequest};
+use super::{
+    CancelTaskRequest, Content, DeleteTaskPushNotificationConfigRequest,
+    GetTaskPushNotificationConfigRequest, GetTaskRequest, ListTaskPushNotificationConfigsRequest,
+    ListTasksRequest, SendMessageRequest, TaskPushNotificationConfig,
+};
 use super::{Message, Role, SubscribeToTaskRequest, TaskState};
 use crate::error::{A2aError, Violation};
 
@@ -60,8 +64,44 @@ impl Validate for SubscribeToTaskRequest {
     }
 }
 
+impl Validate for TaskPushNotificationConfig {
+    fn validated(mut self) -> Result<Self, A2aError> {
+        for text in [&mut self.id, &mut self.tenant, &mut self.token] {
+            text.take_if(|text| text.is_empty());
+        }
+        needs("taskId", self.task_id.as_deref().unwrap_or_default()).map(|()| self)
+    }
+}
+
+impl Validate for GetTaskPushNotificationConfigRequest {
+    fn validated(self) -> Result<Self, A2aError> {
+        needs("taskId", &self.task_id).map(|()| self)
+    }
+}
+
+impl Validate for DeleteTaskPushNotificationConfigRequest {
+    fn validated(self) -> Result<Self, A2aError> {
+        needs("taskId", &self.task_id)?;
+        needs("id", &self.id).map(|()| self)
+    }
+}
+
+impl Validate for ListTaskPushNotificationConfigsRequest {
+    fn validated(mut self) -> Result<Self, A2aError> {
+        if self.page_size == Some(0) {
+            return Err(A2aError::invalid("pageSize", "must be at least 1"));
+        }
+        self.page_token.take_if(|token| token.is_empty());
+        needs("taskId", &self.task_id).map(|()| self)
+    }
+}
+
 fn needs_id(id: &str) -> Result<(), A2aError> {
-    if id.is_empty() { Err(A2aError::invalid("id", "is required")) } else { Ok(()) }
+    needs("id", id)
+}
+
+fn needs(member: &str, value: &str) -> Result<(), A2aError> {
+    if value.is_empty() { Err(A2aError::invalid(member, "is required")) } else { Ok(()) }
 }
 
 impl Validate for ListTasksRequest {

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use axum::http::{Extensions, HeaderMap};
 
 use super::log::TaskLog;
+use super::push::Pushes;
 use crate::error::A2aError;
 use crate::model::{AgentCard, ListTasksRequest, ListTasksResponse, Message, SendMessageRequest, Task};
 use crate::version::ProtocolVersion;
@@ -57,6 +58,12 @@ pub trait Agent: Send + Sync + 'static {
         after: Option<u64>,
         call: &CallContext,
     ) -> Result<Subscription, A2aError>;
+
+    /// Who keeps the tasks' push configurations and serves them. Asked for only if the card's capabilities
+    /// announce push notifications; `None`, the default, refuses them.
+    fn pushes(&self) -> Option<Arc<Pushes>> {
+        None
+    }
 
     /// A page of the caller's tasks, newest status first.
     ///

@@ -3,7 +3,7 @@
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::jsonrpc::{Id, failure};
-use super::log::LoggedEvent;
+use super::logged::LoggedEvent;
 use super::rest;
 use crate::error::A2aError;
 use crate::version::ProtocolVersion;

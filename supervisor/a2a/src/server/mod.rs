@@ -8,14 +8,22 @@ mod framing;
 mod headers;
 mod jsonrpc;
 mod log;
+mod logged;
 mod modes;
 mod operation;
 mod projection;
+mod push;
 mod rest;
 mod router;
 mod stream;
+mod window;
+
+pub(crate) use jsonrpc::fuzz;
 
 pub use agent::{Agent, CallContext, Principal, Sent, Subscription};
 pub use cursor::Cursor;
-pub use log::{LogError, LoggedEvent, TaskLog};
+pub use log::{LogError, TaskLog};
+pub use logged::LoggedEvent;
+pub use push::{MemoryPushStore, PushOptions, PushStore, PushStoreError, Pushes, Registration};
 pub use router::{ServerOptions, router};
+pub use window::LogBounds;

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use super::agent::{CallContext, Sent, Subscription};
+use super::push::Pushes;
 use super::router::Server;
-use super::{modes, stream};
+use super::{modes, push, stream};
 use crate::error::A2aError;
 use crate::model::{
-    AgentCard, CancelTaskRequest, GetTaskRequest, ListTasksRequest, ListTasksResponse, Message, Reply,
-    SendMessageRequest, SubscribeToTaskRequest, Task,
+    AgentCard, CancelTaskRequest, DeleteTaskPushNotificationConfigRequest,
+    GetTaskPushNotificationConfigRequest, GetTaskRequest, ListTaskPushNotificationConfigsRequest,
+    ListTaskPushNotificationConfigsResponse, ListTasksRequest, ListTasksResponse, Message, Reply,
+    SendMessageRequest, SubscribeToTaskRequest, Task, TaskPushNotificationConfig,
 };
 use crate::version::ProtocolVersion;
 
@@ -23,7 +26,10 @@ pub(super) enum Request {
     /// With the last event that the client has seen.
     Subscribe(SubscribeToTaskRequest, Option<u64>),
     ExtendedCard,
-    PushConfig,
+    CreatePush(TaskPushNotificationConfig),
+    GetPush(GetTaskPushNotificationConfigRequest),
+    ListPushes(ListTaskPushNotificationConfigsRequest),
+    DeletePush(DeleteTaskPushNotificationConfigRequest),
 }
 
 /// What it comes to. Each binding writes it in its own form.
@@ -33,6 +39,9 @@ pub(super) enum Outcome {
     Task(Box<Task>),
     Tasks(ListTasksResponse),
     Card(Arc<AgentCard>),
+    Push(Box<TaskPushNotificationConfig>),
+    Pushes(ListTaskPushNotificationConfigsResponse),
+    PushDeleted,
     Stream(Feed),
 }
 
@@ -69,7 +78,10 @@ pub(super) async fn perform(
         Request::Cancel(request) => operations.cancel(request).await,
         Request::Subscribe(request, after) => operations.subscribe(request, after).await,
         Request::ExtendedCard => operations.extended_card().await.map(Outcome::Card),
-        Request::PushConfig => Err(A2aError::PushNotificationNotSupported),
+        Request::CreatePush(config) => push::create(server, call, config).await,
+        Request::GetPush(request) => push::get(server, call, request).await,
+        Request::ListPushes(request) => push::list(server, call, request).await,
+        Request::DeletePush(request) => push::delete(server, call, request).await,
     }
 }
 
@@ -100,8 +112,33 @@ impl Operations<'_> {
     /// In a task of its own: a client that leaves must not cut it in half.
     async fn begin(&self, request: SendMessageRequest) -> Result<Sent, A2aError> {
         self.admits(&request)?;
+        let (pushes, wish) = self.push_wish(&request).await?;
         let (agent, call) = (Arc::clone(&self.server.agent), self.call.clone());
-        unless_panicked(tokio::spawn(async move { agent.send(request, &call).await }).await)
+        let begun = async move {
+            let sent = agent.send(request, &call).await?;
+            if let (Some(pushes), Sent::Task(subscription)) = (pushes, &sent) {
+                pushes.begun(wish, call.version, subscription).await?;
+            }
+            Ok(sent)
+        };
+        unless_panicked(tokio::spawn(begun).await)
+    }
+
+    /// Who is to push the task's updates, and where the message itself wants them. A wish that cannot be met
+    /// is refused before anything begins: a client that waits for a push that never comes is worse off than
+    /// one that is told.
+    async fn push_wish(
+        &self,
+        request: &SendMessageRequest,
+    ) -> Result<(Option<Arc<Pushes>>, Option<TaskPushNotificationConfig>), A2aError> {
+        let wish = request.configuration.as_ref().and_then(|c| c.task_push_notification_config.clone());
+        let Some(config) = wish else { return Ok((self.server.pushes().ok(), None)) };
+        let pushes = self.server.pushes()?;
+        pushes.check(&config, push::inline_prefix(self.call.version))?;
+        if let Some(task) = &request.message.task_id {
+            pushes.has_room(task, &config).await?;
+        }
+        Ok((Some(pushes), Some(config)))
     }
 
     /// What can be said against a message before the agent sees it.
@@ -116,11 +153,6 @@ impl Operations<'_> {
         if self.server.options.strict_input_modes {
             modes::check(&card, &request.message)?;
         }
-        let push = request.configuration.as_ref().and_then(|c| c.task_push_notification_config.as_ref());
-        // A client that waits for a push that never comes is worse off than one that is told.
-        if push.is_some() && !card.capabilities.push_notifications {
-            return Err(A2aError::PushNotificationNotSupported);
-        }
         Ok(())
     }
 
@@ -132,8 +164,15 @@ impl Operations<'_> {
 
     async fn cancel(&self, request: CancelTaskRequest) -> Result<Outcome, A2aError> {
         let (agent, call) = (Arc::clone(&self.server.agent), self.call.clone());
-        let task = tokio::spawn(async move { agent.cancel(&request.id, &call).await }).await;
-        unless_panicked(task).map(|task| Outcome::Task(Box::new(task)))
+        let pushes = self.server.pushes().ok().filter(|pushes| pushes.serves(&request.id));
+        let canceled = async move {
+            let task = agent.cancel(&request.id, &call).await?;
+            if let (Some(pushes), Ok(ended)) = (pushes, agent.subscribe(&request.id, None, &call).await) {
+                pushes.follow(&request.id, &ended.log);
+            }
+            Ok(task)
+        };
+        unless_panicked(tokio::spawn(canceled).await).map(|task| Outcome::Task(Box::new(task)))
     }
 
     async fn subscribe(

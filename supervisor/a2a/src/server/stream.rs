@@ -12,7 +12,7 @@ use futures::stream;
 use super::agent::Subscription;
 use super::cursor::Cursor;
 use super::framing::Framing;
-use super::log::LoggedEvent;
+use super::logged::LoggedEvent;
 use super::operation::Feed;
 use crate::error::A2aError;
 use crate::model::{Event, Task, TaskState};
@@ -47,7 +47,7 @@ pub(super) fn refusal(framing: &Framing, error: &A2aError, version: ProtocolVers
 
 /// A stream of one event, which belongs to no task and so has no number.
 fn single(event: Event, framing: &Framing, version: ProtocolVersion) -> Response {
-    let event = LoggedEvent::new(0, event);
+    let event = LoggedEvent::detached(0, event);
     let frame = match framing.json(&event, version) {
         Ok(json) => [&framing.prefix(), json, framing.suffix()].concat().into(),
         Err(error) => framing.failure(&unencodable(&error), version),
@@ -113,7 +113,7 @@ impl Writer {
         }
         let mut chunk = BytesMut::new();
         if let Some((seq, task)) = self.opening.take() {
-            self.write(&mut chunk, &LoggedEvent::new(seq, (*task).into()));
+            self.write(&mut chunk, &LoggedEvent::detached(seq, (*task).into()));
         } else {
             match tokio::time::timeout(self.keep_alive, self.cursor.next()).await {
                 Ok(event) => self.write(&mut chunk, &*event?),

@@ -126,14 +126,15 @@ fn forget_conversation(connection: &Connection, context: &str) -> rusqlite::Resu
 
 fn forget_task(connection: &Connection, task: &str) -> rusqlite::Result<()> {
     run(connection, "DELETE FROM events WHERE task = ?1", [task])?;
+    run(connection, "DELETE FROM push_configs WHERE task = ?1", [task])?;
     run(connection, "DELETE FROM tasks WHERE id = ?1", [task])
 }
 
-fn run(connection: &Connection, sql: &str, params: impl Params) -> rusqlite::Result<()> {
+pub(super) fn run(connection: &Connection, sql: &str, params: impl Params) -> rusqlite::Result<()> {
     connection.prepare_cached(sql)?.execute(params).map(drop)
 }
 
 /// A number as a column holds it; see [`Chunk`] for its bound.
-fn column(number: u64) -> i64 {
+pub(super) fn column(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

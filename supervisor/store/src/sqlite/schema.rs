@@ -14,7 +14,9 @@ const APPLICATION_ID: i32 = 0x4341_4950;
 ///
 /// Times are microseconds since 1970. Texts other than ids are JSON. What may be large comes last in its
 /// table, so that reading the rest does not read through it.
-const MIGRATIONS: &[&str] = &[r"
+const MIGRATIONS: &[&str] = &[FIRST, PUSH_CONFIGS];
+
+const FIRST: &str = r"
 CREATE TABLE conversations (
     context TEXT NOT NULL UNIQUE,
     touched INTEGER NOT NULL,
@@ -57,7 +59,17 @@ CREATE TABLE probe (
     id INTEGER PRIMARY KEY CHECK (id = 1),
     at INTEGER NOT NULL
 ) STRICT;
-"];
+";
+
+const PUSH_CONFIGS: &str = r"
+CREATE TABLE push_configs (
+    task      TEXT NOT NULL,
+    id        TEXT NOT NULL,
+    delivered INTEGER NOT NULL,
+    body      TEXT NOT NULL,
+    PRIMARY KEY (task, id)
+) STRICT, WITHOUT ROWID;
+";
 
 /// Refuses a file that is not ours, before anything is written to it.
 pub(super) fn refuse_foreign(connection: &Connection, path: &Path) -> Result<(), Failure> {

@@ -47,7 +47,10 @@ impl Decoder<'_> {
             }
             Operation::List => Request::List(params::<ListTasksRequest>(raw)?.validated()?),
             Operation::ExtendedCard => Request::ExtendedCard,
-            Operation::PushConfig => Request::PushConfig,
+            Operation::CreatePush => Request::CreatePush(self.either::<v03::TaskPushConfig, _>(raw)?),
+            Operation::GetPush => Request::GetPush(self.either::<v03::PushConfigParams, _>(raw)?),
+            Operation::ListPushes => Request::ListPushes(self.either::<v03::TaskIdParams, _>(raw)?),
+            Operation::DeletePush => Request::DeletePush(self.either::<v03::PushConfigParams, _>(raw)?),
         })
     }
 

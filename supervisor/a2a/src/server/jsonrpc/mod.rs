@@ -2,6 +2,7 @@
 
 mod decode;
 mod envelope;
+pub(crate) mod fuzz;
 mod method;
 
 use std::sync::Arc;
@@ -44,7 +45,9 @@ pub(super) async fn serve(
     };
     let call = CallContext { version, ..call };
     let decoder = Decoder { options: &server.options, hints: &hints, version };
-    let outcome = match decoder.request(operation, &envelope) {
+    // What is not offered at all is told before what is wrong with the request for it.
+    let offered = if operation.is_push() { server.pushes().map(drop) } else { Ok(()) };
+    let outcome = match offered.and_then(|()| decoder.request(operation, &envelope)) {
         Ok(request) => perform(server, &call, request).await,
         Err(error) => Err(error),
     };
@@ -90,6 +93,15 @@ fn result(outcome: Outcome, version: ProtocolVersion) -> Result<Vec<u8>, A2aErro
         (Outcome::Reply(reply), ProtocolVersion::V1_0) => encode(&reply),
         (Outcome::Task(task), ProtocolVersion::V1_0) => encode(&task),
         (Outcome::Tasks(tasks), _) => encode(&tasks),
+        (Outcome::Push(config), ProtocolVersion::V0_3) => encode(&v03::TaskPushConfig::from(*config)),
+        (Outcome::Push(config), ProtocolVersion::V1_0) => encode(&config),
+        (Outcome::Pushes(page), ProtocolVersion::V0_3) => {
+            let configs = page.configs.into_iter().map(v03::TaskPushConfig::from);
+            encode(&configs.collect::<Vec<_>>())
+        }
+        (Outcome::Pushes(page), ProtocolVersion::V1_0) => encode(&page),
+        // The official SDKs answer with this in 1.0 too.
+        (Outcome::PushDeleted, _) => Ok(b"null".to_vec()),
         (Outcome::Card(card), _) => {
             document(&card, version == ProtocolVersion::V0_3).map_err(|error| unencodable(&error))
         }

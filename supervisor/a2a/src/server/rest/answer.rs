@@ -21,6 +21,12 @@ pub(super) fn body(outcome: Outcome, version: ProtocolVersion) -> Result<Vec<u8>
         (Outcome::Task(task), V0_3) => encode(&proto::Task::from(*task)),
         (Outcome::Tasks(tasks), V1_0) => encode(&tasks),
         (Outcome::Tasks(tasks), V0_3) => encode(&proto::ListTasks::from(tasks)),
+        (Outcome::Push(config), V1_0) => encode(&config),
+        (Outcome::Push(config), V0_3) => encode(&proto::TaskPushConfig::from(*config)),
+        (Outcome::Pushes(page), V1_0) => encode(&page),
+        (Outcome::Pushes(page), V0_3) => encode(&proto::ListPushConfigs::from(page)),
+        // `google.protobuf.Empty`; Python's client wants JSON where 204 would have none.
+        (Outcome::PushDeleted, _) => Ok(b"{}".to_vec()),
         (Outcome::Card(card), version) => {
             document(&card, version == V0_3).map_err(|error| unencodable(&error))
         }

@@ -8,8 +8,9 @@ use super::path::{Operation, Target};
 use super::query;
 use crate::error::{A2aError, Violation};
 use crate::model::{
-    CancelTaskRequest, GetTaskRequest, ListTasksRequest, Metadata, SendMessageRequest,
-    SubscribeToTaskRequest, Validate,
+    CancelTaskRequest, DeleteTaskPushNotificationConfigRequest, GetTaskPushNotificationConfigRequest,
+    GetTaskRequest, ListTaskPushNotificationConfigsRequest, ListTasksRequest, Metadata, SendMessageRequest,
+    SubscribeToTaskRequest, TaskPushNotificationConfig, Validate,
 };
 use crate::server::jsonrpc::{Decoder, params};
 use crate::server::operation::Request;
@@ -48,20 +49,8 @@ pub(super) fn request(
     Ok(match operation {
         Operation::Send => Request::Send(send(decoder, version, tenant, body)?),
         Operation::Stream => Request::Stream(send(decoder, version, tenant, body)?),
-        Operation::Get { task } => {
-            let mut members = query::object(query);
-            members.insert("id".to_owned(), Value::String(task));
-            let request = from_query::<GetTaskRequest>(&members)?;
-            Request::Get(GetTaskRequest { tenant: tenant.or(request.tenant), ..request })
-        }
-        Operation::List => {
-            let mut members = query::object(query);
-            if version == V0_3 {
-                new_state(&mut members);
-            }
-            let request = from_query::<ListTasksRequest>(&members)?.validated()?;
-            Request::List(ListTasksRequest { tenant: tenant.or(request.tenant), ..request })
-        }
+        Operation::Get { task } => Request::Get(get(tenant, task, query)?),
+        Operation::List => Request::List(list(version, tenant, query)?),
         Operation::Cancel { task } => {
             let CancelBody { metadata } = if body.is_empty() { CancelBody::default() } else { object(body)? };
             Request::Cancel(CancelTaskRequest { tenant, id: task, metadata })
@@ -70,10 +59,14 @@ pub(super) fn request(
             Request::Subscribe(SubscribeToTaskRequest { tenant, id: task }, decoder.hints.last_event_id)
         }
         Operation::ExtendedCard => Request::ExtendedCard,
-        Operation::CreatePush { .. }
-        | Operation::ListPush { .. }
-        | Operation::GetPush { .. }
-        | Operation::DeletePush { .. } => Request::PushConfig,
+        Operation::CreatePush { task } => Request::CreatePush(create_push(version, tenant, task, body)?),
+        Operation::ListPush { task } => Request::ListPushes(list_push(tenant, task, query)?),
+        Operation::GetPush { task, config } => {
+            Request::GetPush(GetTaskPushNotificationConfigRequest { tenant, task_id: task, id: config })
+        }
+        Operation::DeletePush { task, config } => {
+            Request::DeletePush(DeleteTaskPushNotificationConfigRequest { tenant, task_id: task, id: config })
+        }
     })
 }
 
@@ -91,6 +84,54 @@ fn send(
         }
     };
     Ok(SendMessageRequest { tenant: tenant.or(request.tenant), ..request })
+}
+
+fn get(tenant: Option<String>, task: String, query: Option<&str>) -> Result<GetTaskRequest, A2aError> {
+    let mut members = query::object(query);
+    members.insert("id".to_owned(), Value::String(task));
+    let request = from_query::<GetTaskRequest>(&members)?;
+    Ok(GetTaskRequest { tenant: tenant.or(request.tenant), ..request })
+}
+
+fn list(
+    version: ProtocolVersion,
+    tenant: Option<String>,
+    query: Option<&str>,
+) -> Result<ListTasksRequest, A2aError> {
+    let mut members = query::object(query);
+    if version == V0_3 {
+        new_state(&mut members);
+    }
+    let request = from_query::<ListTasksRequest>(&members)?.validated()?;
+    Ok(ListTasksRequest { tenant: tenant.or(request.tenant), ..request })
+}
+
+fn create_push(
+    version: ProtocolVersion,
+    tenant: Option<String>,
+    task: String,
+    body: &[u8],
+) -> Result<TaskPushNotificationConfig, A2aError> {
+    let config = match version {
+        V1_0 => object::<TaskPushNotificationConfig>(body)?,
+        V0_3 => {
+            let config = object::<proto::CreatePushConfig>(body)?.into_config();
+            config.ok_or_else(|| A2aError::invalid("pushNotificationConfig", "is required"))?.into()
+        }
+    };
+    let tenant = tenant.or(config.tenant);
+    TaskPushNotificationConfig { tenant, task_id: Some(task), ..config }.validated()
+}
+
+fn list_push(
+    tenant: Option<String>,
+    task: String,
+    query: Option<&str>,
+) -> Result<ListTaskPushNotificationConfigsRequest, A2aError> {
+    let mut members = query::object(query);
+    members.insert("taskId".to_owned(), Value::String(task));
+    let request = from_query::<ListTaskPushNotificationConfigsRequest>(&members)?.validated()?;
+    Ok(ListTaskPushNotificationConfigsRequest { tenant: tenant.or(request.tenant), ..request })
 }
 
 /// What the canonical model calls `parts` is `content` here.

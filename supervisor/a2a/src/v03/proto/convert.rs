@@ -1,8 +1,9 @@
 //! Conversions to and from the tagged objects.
 
 use super::{
-    Artifact, ArtifactUpdate, Authentication, Configuration, DataPart, FilePart, ListTasks, Message, Part,
-    PushConfig, Role, SendRequest, SendResponse, StatusUpdate, StreamResponse, Task, TaskState, TaskStatus,
+    Artifact, ArtifactUpdate, Configuration, DataPart, FilePart, ListPushConfigs, ListTasks, Message, Part,
+    Role, SendRequest, SendResponse, StatusUpdate, StreamResponse, Task, TaskPushConfig, TaskState,
+    TaskStatus,
 };
 use crate::{model, v03};
 
@@ -230,27 +231,21 @@ impl From<Configuration> for v03::Configuration {
             accepted_output_modes: configuration.accepted_output_modes,
             blocking: Some(configuration.blocking),
             history_length: configuration.history_length,
-            push_notification_config: configuration.push_notification.map(Into::into),
+            push_notification_config: configuration.push_notification,
         }
     }
 }
 
-impl From<PushConfig> for v03::PushConfig {
-    fn from(config: PushConfig) -> Self {
-        let authentication = config.authentication.map(|authentication| v03::Authentication {
-            schemes: authentication.schemes,
-            credentials: set(authentication.credentials),
-        });
-        Self { id: set(config.id), url: config.url, token: set(config.token), authentication }
+impl From<model::TaskPushNotificationConfig> for TaskPushConfig {
+    fn from(config: model::TaskPushNotificationConfig) -> Self {
+        let v03::TaskPushConfig { task_id, push_notification_config } = config.into();
+        let id = push_notification_config.id.as_deref().unwrap_or_default();
+        Self { name: format!("tasks/{task_id}/pushNotificationConfigs/{id}"), push_notification_config }
     }
 }
 
-impl From<v03::PushConfig> for PushConfig {
-    fn from(config: v03::PushConfig) -> Self {
-        let authentication = config.authentication.map(|authentication| Authentication {
-            schemes: authentication.schemes,
-            credentials: authentication.credentials,
-        });
-        Self { id: config.id, url: config.url, token: config.token, authentication }
+impl From<model::ListTaskPushNotificationConfigsResponse> for ListPushConfigs {
+    fn from(page: model::ListTaskPushNotificationConfigsResponse) -> Self {
+        Self { configs: all(page.configs), next_page_token: page.next_page_token }
     }
 }

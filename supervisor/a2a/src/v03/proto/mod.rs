@@ -13,8 +13,6 @@ mod response;
 mod task;
 
 pub use message::{DataPart, FilePart, Message, Part, Role};
-pub use request::{
-    Authentication, Configuration, CreatePushConfig, PushConfig, SendRequest, TaskPushConfig, task_name,
-};
-pub use response::{ArtifactUpdate, ListTasks, SendResponse, StatusUpdate, StreamResponse};
+pub use request::{Configuration, CreatePushConfig, SendRequest, TaskPushConfig};
+pub use response::{ArtifactUpdate, ListPushConfigs, ListTasks, SendResponse, StatusUpdate, StreamResponse};
 pub use task::{Artifact, Task, TaskState, TaskStatus};

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Message;
 use crate::model::{Metadata, null_is_default};
+use crate::v03::PushConfig;
 
 /// A message and how to answer it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -43,33 +44,6 @@ pub struct Configuration {
     pub blocking: bool,
 }
 
-/// Where to push updates to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PushConfig {
-    /// Its id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
-    /// The address.
-    pub url: String,
-    /// A token that is sent along.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub token: Option<String>,
-    /// How to authenticate there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub authentication: Option<Authentication>,
-}
-
-/// How to authenticate at a push address.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Authentication {
-    /// HTTP schemes; 1.0 keeps the first.
-    #[serde(default, deserialize_with = "null_is_default")]
-    pub schemes: Vec<String>,
-    /// The credentials.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub credentials: Option<String>,
-}
-
 /// A push config with the name of its resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -107,9 +81,4 @@ impl CreatePushConfig {
         config.id = config.id.filter(|id| !id.is_empty()).or(asked);
         Some(config)
     }
-}
-
-/// The name of a push config's resource.
-pub fn task_name(task: &str, config: &str) -> String {
-    format!("tasks/{task}/pushNotificationConfigs/{config}")
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Artifact, Message, Task, TaskStatus};
+use super::{Artifact, Message, Task, TaskPushConfig, TaskStatus};
 use crate::model::Metadata;
 
 /// The answer to a message.
@@ -78,4 +78,15 @@ pub struct ListTasks {
     pub page_size: u32,
     /// How many there are in all.
     pub total_size: u64,
+}
+
+/// A page of push configs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListPushConfigs {
+    /// The configs.
+    pub configs: Vec<TaskPushConfig>,
+    /// Where the next page begins; empty at the end.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub next_page_token: String,
 }
