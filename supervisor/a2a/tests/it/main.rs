@@ -10,6 +10,8 @@ mod fuzzed;
 mod golden;
 mod messages;
 mod properties;
+mod rest;
+mod rest_bad_input;
 mod server;
 mod signatures;
 mod streams;

@@ -192,4 +192,23 @@ mod tests {
             );
         }
     }
+
+    #[test]
+    fn a_push_config_is_read_from_every_body_that_clients_send() {
+        let config = r#"{"id": "c", "url": "https://h/", "authentication": {"schemes": ["Bearer"]}}"#;
+        for (version, body) in [
+            (V1_0, r#"{"id": "c", "taskId": "other", "url": "https://h/", "authentication": {"scheme": "Bearer"}}"#
+                .to_owned()),
+            (V0_3, format!(r#"{{"name": "tasks/other/pushNotificationConfigs/c", "pushNotificationConfig": {config}}}"#)),
+            (V0_3, format!(r#"{{"parent": "tasks/t", "configId": "c", "config": {{"pushNotificationConfig": {config}}}}}"#)),
+            (V0_3, r#"{"config_id": "c", "config": {"push_notification_config": {"url": "https://h/",
+                "authentication": {"schemes": ["Bearer"]}}}}"#.to_owned()),
+        ] {
+            let read = create_push(version, Some("acme".to_owned()), "t".to_owned(), body.as_bytes()).unwrap();
+            let scheme = read.authentication.map(|authentication| authentication.scheme);
+            assert_eq!((read.task_id.as_deref(), read.id.as_deref()), (Some("t"), Some("c")), "{body}");
+            assert_eq!((&*read.url, scheme.as_deref()), ("https://h/", Some("Bearer")), "{body}");
+            assert_eq!(read.tenant.as_deref(), Some("acme"));
+        }
+    }
 }
