@@ -17,6 +17,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::args::Serve;
+use super::conformance;
 use crate::agents::Roster;
 use crate::binding;
 use crate::config::{Settings, environment};
@@ -30,6 +31,9 @@ const DATABASE: &str = "caipe.sqlite3";
 const PRUNE_INTERVAL: Duration = Duration::from_hours(1);
 
 pub(super) async fn run(args: Serve) -> anyhow::Result<ExitCode> {
+    if let Some(suite) = args.conformance.suite {
+        return conformance::run(&args, suite).await;
+    }
     let settings = Settings::load(args.file.as_deref(), environment())?;
     for warning in &settings.warnings {
         tracing::warn!("{warning}");
@@ -137,7 +141,7 @@ async fn forget_old(store: Arc<dyn Store>, days: u32, shutdown: CancellationToke
 }
 
 /// Waits for SIGTERM or SIGINT.
-async fn stopped() -> std::io::Result<()> {
+pub(super) async fn stopped() -> std::io::Result<()> {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     tokio::select! {
         _ = terminate.recv() => {}
@@ -178,7 +182,7 @@ fn origins(given: &[String]) -> anyhow::Result<Vec<HeaderValue>> {
 }
 
 /// Writes the address so that whoever waits for the file never reads half of it.
-fn write_address(path: &Path, address: SocketAddr) -> anyhow::Result<()> {
+pub(super) fn write_address(path: &Path, address: SocketAddr) -> anyhow::Result<()> {
     let draft = path.with_extension("tmp");
     let written = std::fs::write(&draft, address.to_string()).and_then(|()| std::fs::rename(&draft, path));
     written.with_context(|| format!("failed to write {}", path.display()))

@@ -2,6 +2,7 @@
 
 mod auth;
 mod facade;
+mod listing;
 mod routes;
 
 pub use auth::{Guard, GuardError};

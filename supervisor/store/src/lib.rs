@@ -18,6 +18,6 @@ pub use push::{MAX_PUSH_BYTES, PushRecord};
 pub use sqlite::SqliteStore;
 pub use types::{
     Commit, LoggedEvent, Pruned, Retention, Saved, Snapshot, Store, StoreError, TaskFilter, TaskPhase,
-    TaskRecord,
+    TaskPlace, TaskRecord, TaskReply,
 };
 pub use write::{MAX_ID_BYTES, MAX_VALUE_BYTES};

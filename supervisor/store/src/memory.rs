@@ -92,19 +92,22 @@ impl Store for MemoryStore {
 
     async fn tasks(&self, filter: &TaskFilter) -> Result<Vec<TaskRecord>, StoreError> {
         let kept = self.kept();
-        let mut found: Vec<_> =
-            kept.tasks.values().map(|task| &task.record).filter(|record| matches(filter, record)).collect();
-        found.sort_unstable_by_key(|record| {
-            std::cmp::Reverse((record.updated.as_microsecond(), record.id.as_str()))
-        });
+        let beyond = filter.beyond.as_ref().map(|place| (place.updated.as_microsecond(), place.id.as_str()));
+        let mut found: Vec<_> = kept.matching(filter).map(|record| (place_of(record), record)).collect();
+        found.retain(|(place, _)| beyond.is_none_or(|beyond| *place < beyond));
+        found.sort_unstable_by_key(|(place, _)| std::cmp::Reverse(*place));
         let limit = if filter.limit == 0 { usize::MAX } else { filter.limit };
-        Ok(found.into_iter().skip(filter.offset).take(limit).cloned().collect())
+        Ok(found.into_iter().take(limit).map(|(_, record)| record.clone()).collect())
+    }
+
+    async fn count_tasks(&self, filter: &TaskFilter) -> Result<u64, StoreError> {
+        Ok(self.kept().matching(filter).count() as u64)
     }
 
     async fn events(&self, task: &str, after: u64, limit: usize) -> Result<Vec<LoggedEvent>, StoreError> {
         let mut events = Vec::new();
         for chunk in self.kept().chunks(task, after, limit) {
-            extend(&mut events, (task, chunk.first, &chunk.json), after, limit)?;
+            extend(&mut events, (task, chunk.first, chunk.at, &chunk.json), after, limit)?;
         }
         Ok(events)
     }
@@ -146,6 +149,11 @@ impl Store for MemoryStore {
 }
 
 impl Kept {
+    /// Those that are in the list, from whichever place on it is read.
+    fn matching(&self, filter: &TaskFilter) -> impl Iterator<Item = &TaskRecord> {
+        self.tasks.values().map(|task| &task.record).filter(|record| matches(filter, record))
+    }
+
     fn apply(&mut self, write: Write) -> Result<(), Refusal> {
         self.admit(&write)?;
         if let Some(TaskRow { record, .. }) = write.task {
@@ -236,8 +244,14 @@ impl Kept {
     }
 }
 
+/// Lists go from the greatest place to the least.
+fn place_of(record: &TaskRecord) -> (i64, &str) {
+    (record.updated.as_microsecond(), record.id.as_str())
+}
+
 fn matches(filter: &TaskFilter, record: &TaskRecord) -> bool {
     filter.context.as_ref().is_none_or(|context| *context == record.context)
         && filter.owner.as_ref().is_none_or(|owner| Some(owner) == record.owner.as_ref())
+        && filter.since.is_none_or(|since| record.updated.as_microsecond() >= since.as_microsecond())
         && (filter.phases.is_empty() || filter.phases.contains(&record.phase))
 }

@@ -24,6 +24,6 @@ pub use agent::{Agent, CallContext, Principal, Sent, Subscription};
 pub use cursor::Cursor;
 pub use log::{LogError, TaskLog};
 pub use logged::LoggedEvent;
-pub use push::{MemoryPushStore, PushOptions, PushStore, PushStoreError, Pushes, Registration};
+pub use push::{MemoryPushStore, PushCounts, PushOptions, PushStore, PushStoreError, Pushes, Registration};
 pub use router::{ServerOptions, router};
 pub use window::LogBounds;

@@ -136,7 +136,7 @@ impl Operations<'_> {
         let pushes = self.server.pushes()?;
         pushes.check(&config, push::inline_prefix(self.call.version))?;
         if let Some(task) = &request.message.task_id {
-            pushes.has_room(task, &config).await?;
+            pushes.has_room(task, &config, self.call.version).await?;
         }
         Ok((Some(pushes), Some(config)))
     }

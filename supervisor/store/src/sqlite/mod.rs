@@ -102,6 +102,11 @@ impl Store for SqliteStore {
         self.readers.read(move |connection| read::tasks(connection, &filter)).await
     }
 
+    async fn count_tasks(&self, filter: &TaskFilter) -> Result<u64, StoreError> {
+        let filter = filter.clone();
+        self.readers.read(move |connection| read::count_tasks(connection, &filter)).await
+    }
+
     async fn events(&self, task: &str, after: u64, limit: usize) -> Result<Vec<LoggedEvent>, StoreError> {
         let task = task.to_owned();
         self.readers.read(move |connection| read::events(connection, &task, after, limit)).await

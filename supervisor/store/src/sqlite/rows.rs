@@ -23,8 +23,10 @@ pub(super) fn commit(connection: &Connection, write: &Write) -> Result<(), Failu
         run(connection, SQL, params![write.context, write.at.as_microsecond(), inputs])?;
     }
     if let Some(chunk) = &write.events {
-        const SQL: &str = "INSERT INTO events (task, first_seq, last_seq, events) VALUES (?1, ?2, ?3, ?4)";
-        run(connection, SQL, params![chunk.task, column(chunk.first), column(chunk.last), chunk.json])?;
+        const SQL: &str =
+            "INSERT INTO events (task, first_seq, last_seq, at, events) VALUES (?1, ?2, ?3, ?4, ?5)";
+        let (first, last, at) = (column(chunk.first), column(chunk.last), chunk.at.as_microsecond());
+        run(connection, SQL, params![chunk.task, first, last, at, chunk.json])?;
     }
     Ok(())
 }

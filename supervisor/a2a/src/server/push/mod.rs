@@ -4,11 +4,19 @@
 //! cursor, as a stream is: a slow receiver holds nobody back, and how far each one is survives a restart.
 
 mod admit;
+mod counts;
+mod desk;
+mod lanes;
 mod operations;
+mod payload;
+mod policy;
+mod post;
 mod pushes;
 mod store;
+mod worker;
 
 pub(super) use admit::inline_prefix;
+pub use counts::PushCounts;
 pub(super) use operations::{create, delete, get, list};
 pub use pushes::{PushOptions, Pushes};
 pub use store::{MemoryPushStore, PushStore, PushStoreError, Registration};
