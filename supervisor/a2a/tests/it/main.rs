@@ -21,6 +21,8 @@ mod properties;
 mod push_configs;
 mod push_delivery;
 mod push_receiver;
+mod rest;
+mod rest_bad_input;
 mod server;
 mod signatures;
 mod streams;
