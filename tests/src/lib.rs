@@ -10,5 +10,6 @@ pub mod peers;
 pub mod programs;
 pub mod provider;
 pub mod scenario;
+pub mod sdk;
 pub mod stream;
 pub mod supervisor;

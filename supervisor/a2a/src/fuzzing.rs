@@ -21,7 +21,8 @@ pub fn sse(data: &[u8]) {
     let version = if first & 1 == 0 { ProtocolVersion::V0_3 } else { ProtocolVersion::V1_0 };
     let chunks: Vec<_> = rest.chunks(size).map(|chunk| Ok(Bytes::copy_from_slice(chunk))).collect();
     let most = rest.len();
-    let events = sse::read(stream::iter(chunks).boxed(), version, Duration::from_secs(5), most);
+    let limits = sse::Limits::new(most, Duration::from_secs(5));
+    let events = sse::read(stream::iter(chunks).boxed(), version, limits);
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_time().build() else { return };
     let read = runtime.block_on(events.collect::<Vec<_>>());
     let faults = read.iter().filter(|event| event.is_err()).count();
