@@ -124,7 +124,7 @@ impl Guard {
 
 /// How far a stream is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Progress {
+pub(crate) enum Progress {
     /// More must come.
     Running,
     /// The peer may hang up.
