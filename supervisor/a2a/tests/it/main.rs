@@ -17,6 +17,8 @@ mod golden;
 mod messages;
 mod peer;
 mod properties;
+mod rest;
+mod rest_bad_input;
 mod server;
 mod signatures;
 mod streams;
