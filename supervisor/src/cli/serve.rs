@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use anyhow::Context;
 use axum::http::HeaderValue;
-use axum::serve::ListenerExt as _;
 use caipe_crds::rendered::Store as StoreChoice;
 use caipe_store::{MemoryStore, Pruned, Retention, SqliteStore, Store};
 use jiff::{SignedDuration, Timestamp};
@@ -20,7 +19,7 @@ use super::args::Serve;
 use crate::agents::Roster;
 use crate::binding;
 use crate::config::{Settings, environment};
-use crate::http::{Facade, Guard, Site, router};
+use crate::http::{self, Facade, Guard, Limits, Site, router};
 use crate::run::Runs;
 
 /// The file of the default store, below the data directory.
@@ -54,6 +53,9 @@ pub(super) async fn run(args: Serve) -> anyhow::Result<ExitCode> {
     house.serve(listener, &args).await?;
     Ok(ExitCode::SUCCESS)
 }
+
+/// How long clients may take to read the last events once all runs are over.
+const LAST_EVENTS: Duration = Duration::from_secs(2);
 
 /// Everything that runs.
 struct House {
@@ -89,11 +91,7 @@ impl House {
     async fn serve(self, listener: TcpListener, args: &Serve) -> anyhow::Result<()> {
         let stop = CancellationToken::new();
         tokio::spawn(forget_old(self.store.clone(), args.keep_days, self.shutdown.clone()));
-        // Without this a client's delayed acknowledgement holds each small event back for 40 ms.
-        let listener = listener.tap_io(|connection| drop(connection.set_nodelay(true)));
-        let server =
-            axum::serve(listener, self.routes).with_graceful_shutdown(stop.clone().cancelled_owned());
-        let server = tokio::spawn(async move { server.await });
+        let server = tokio::spawn(http::serve(listener, self.routes, Limits::fitting(), stop.clone()));
         stopped().await?;
         tracing::info!(active = self.runs.active(), "stopping");
         stop.cancel();
@@ -104,7 +102,8 @@ impl House {
         }
         self.shutdown.cancel();
         self.roster.shutdown().await;
-        server.abort();
+        // The runs are over; their last events may still be on the way.
+        drop(tokio::time::timeout(LAST_EVENTS, server).await);
         self.store.close().await.context("failed to close the store")?;
         Ok(())
     }

@@ -2,8 +2,10 @@
 
 mod auth;
 mod facade;
+mod listen;
 mod routes;
 
 pub use auth::{Guard, GuardError};
 pub use facade::Facade;
+pub use listen::{Limits, serve};
 pub use routes::{Site, router};
