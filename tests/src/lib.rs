@@ -5,8 +5,10 @@
 
 pub mod invariants;
 pub mod peers;
+pub mod process;
 pub mod programs;
 pub mod provider;
+pub mod raw;
 pub mod scenario;
 pub mod stream;
 pub mod supervisor;
