@@ -1,8 +1,10 @@
 //! What the tests of the built programs share: how to find and run them, how to talk to them, and what every
 //! answer of theirs must satisfy.
 //!
-//! Nothing here uses the project's own A2A code: an error on both sides of the wire would hide itself.
+//! Nothing here uses the project's own A2A code: an error on both sides of the wire would hide itself. Only
+//! [`acts::client`] does, for there it is the project's client that is tested.
 
+pub mod acts;
 pub mod invariants;
 pub mod peers;
 pub mod process;
@@ -10,5 +12,6 @@ pub mod programs;
 pub mod provider;
 pub mod raw;
 pub mod scenario;
+pub mod sdk;
 pub mod stream;
 pub mod supervisor;

@@ -2,7 +2,7 @@
 
 use caipe_a2a::card::CardBuilder;
 use caipe_a2a::model::{AgentCard, AgentSkill};
-use caipe_crds::rendered::SupervisorIdentity;
+use caipe_crds::rendered::{RenderedAgent, SupervisorIdentity};
 
 use super::ACTIVITY_EXTENSION;
 
@@ -20,5 +20,24 @@ pub fn card(identity: &SupervisorIdentity, url: &str, agents: Vec<String>, close
     let card = CardBuilder::new(&identity.name, &identity.description, url, env!("CARGO_PKG_VERSION"))
         .skill(skill)
         .extension(ACTIVITY_EXTENSION, about);
-    if closed { card.bearer("The shared key of this supervisor").build() } else { card.build() }
+    if !closed {
+        return card.build();
+    }
+    let mut card = card.bearer("The shared key of this supervisor").build();
+    card.capabilities.extended_agent_card = true;
+    card
+}
+
+/// The card for callers who brought the key: every agent is a skill of its own, with what it is for.
+pub fn extended_card<'a>(card: &AgentCard, agents: impl IntoIterator<Item = &'a RenderedAgent>) -> AgentCard {
+    let skill = |agent: &RenderedAgent| AgentSkill {
+        id: agent.name.clone(),
+        name: agent.title.clone(),
+        description: agent.routing_hint.clone(),
+        tags: vec![agent.name.clone()],
+        ..AgentSkill::default()
+    };
+    let mut extended = card.clone();
+    extended.skills.extend(agents.into_iter().map(skill));
+    extended
 }

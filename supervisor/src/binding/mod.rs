@@ -19,8 +19,8 @@ use caipe_a2a::model::Event;
 use caipe_engine::{CallEnd, EventKind, Outcome, RunEvent};
 
 pub use activity::EXTENSION as ACTIVITY_EXTENSION;
-pub use card::card;
-pub use opening::opening;
+pub use card::{card, extended_card};
+pub use opening::{opening, state, summary};
 pub use request::{Reply, Request};
 
 use activity::{Activity, ActivityKind};

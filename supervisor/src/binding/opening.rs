@@ -1,16 +1,56 @@
-//! The first event of a task: the task itself.
+//! A task where it begins, and as its record alone tells of it.
 
-use caipe_a2a::model::{Message, Task, TaskState, TaskStatus};
-use caipe_store::TaskRecord;
+use caipe_a2a::model::{Message, Metadata, Task, TaskState, TaskStatus};
+use caipe_store::{TaskPhase, TaskRecord};
+use serde_json::Value;
 
 /// A task as it is before anything happened: submitted, with the message that began it.
 pub fn opening(record: &TaskRecord, message: Message) -> Task {
+    let timestamp = Some(record.created);
     Task {
         id: record.id.clone(),
         context_id: record.context.clone(),
-        status: TaskStatus { state: TaskState::Submitted, message: None, timestamp: None },
+        status: TaskStatus { state: TaskState::Submitted, message: None, timestamp },
         artifacts: Vec::new(),
         history: vec![message.within(record.id.clone(), record.context.clone())],
         metadata: None,
+    }
+}
+
+/// A task that is not under way, without what it has produced: the same as its log would make it.
+///
+/// # Errors
+/// When a message in the record cannot be read.
+pub fn summary(record: &TaskRecord) -> serde_json::Result<Task> {
+    let mut task = opening(record, read(&record.request)?);
+    for reply in &record.replies {
+        task.history.push(read(&reply.message)?);
+    }
+    task.status = TaskStatus {
+        state: state(record.phase),
+        message: record.status_message.as_ref().map(read).transpose()?,
+        timestamp: Some(record.updated),
+    };
+    if !record.phase.is_under_way() || !record.replies.is_empty() {
+        let trace_id = Value::from(record.trace_id.as_str());
+        task.metadata = Some(Metadata::from_iter([("trace_id".to_owned(), trace_id)]));
+    }
+    Ok(task)
+}
+
+/// A stored message; it is copied only where it has to be.
+fn read(message: &Value) -> serde_json::Result<Message> {
+    serde::Deserialize::deserialize(message)
+}
+
+/// The state on the wire of a task in this phase.
+pub const fn state(phase: TaskPhase) -> TaskState {
+    match phase {
+        TaskPhase::Submitted => TaskState::Submitted,
+        TaskPhase::Working => TaskState::Working,
+        TaskPhase::InputRequired => TaskState::InputRequired,
+        TaskPhase::Completed => TaskState::Completed,
+        TaskPhase::Failed => TaskState::Failed,
+        TaskPhase::Canceled => TaskState::Canceled,
     }
 }

@@ -3,7 +3,6 @@
 use caipe_a2a::model::{Content, Message as A2aMessage, Metadata};
 use caipe_engine::{ASK_TOOL, Decision, Form};
 use caipe_model::{Message, Role};
-use caipe_store::TaskRecord;
 use serde_json::{Map, Value};
 
 /// A client's message, read.
@@ -47,13 +46,13 @@ impl Request {
         Ok(Self { user, trace_id, text, decisions })
     }
 
-    /// The message that a task began with.
+    /// A message as it is kept in a task's record.
     ///
     /// # Errors
     /// When the stored message cannot be read.
-    pub fn of_record(record: &TaskRecord) -> Result<Self, String> {
+    pub fn of_stored(message: &Value) -> Result<Self, String> {
         let message: A2aMessage =
-            serde_json::from_value(record.request.clone()).map_err(|error| error.to_string())?;
+            serde::Deserialize::deserialize(message).map_err(|error: serde_json::Error| error.to_string())?;
         Self::read(&message)
     }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand, ValueEnum};
 use secrecy::SecretString;
 
+use super::conformance::Conformance;
 use crate::telemetry::LogFormat;
 
 /// CAIPE: one supervisor that answers people over A2A and runs its agents.
@@ -95,6 +96,9 @@ pub(super) struct Serve {
     /// How long running answers get to end when the process is told to stop, in seconds
     #[arg(long, env = "CAIPE_SHUTDOWN_GRACE", default_value = "20", value_parser = seconds)]
     pub(super) grace: Duration,
+
+    #[command(flatten)]
+    pub(super) conformance: Conformance,
 }
 
 impl Serve {

@@ -5,6 +5,7 @@ mod args;
 mod card;
 mod chat;
 mod check;
+mod conformance;
 mod serve;
 
 use std::process::ExitCode;

@@ -16,6 +16,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::args::Serve;
+use super::conformance;
 use crate::agents::Roster;
 use crate::binding;
 use crate::config::{Settings, environment};
@@ -29,6 +30,9 @@ const DATABASE: &str = "caipe.sqlite3";
 const PRUNE_INTERVAL: Duration = Duration::from_hours(1);
 
 pub(super) async fn run(args: Serve) -> anyhow::Result<ExitCode> {
+    if let Some(suite) = args.conformance.suite {
+        return conformance::run(&args, suite).await;
+    }
     let settings = Settings::load(args.file.as_deref(), environment())?;
     for warning in &settings.warnings {
         tracing::warn!("{warning}");
@@ -80,7 +84,8 @@ impl House {
         let identity = &settings.spec.supervisor;
         let url = identity.external_url.clone().unwrap_or_else(|| format!("http://{address}/"));
         let card = binding::card(identity, &url, roster.names(), guard.is_closed());
-        let agent = Arc::new(Facade::new(runs.clone(), card));
+        let extended = binding::extended_card(&card, &settings.spec.agents);
+        let agent = Arc::new(Facade::new(runs.clone(), card, extended));
         let origins = origins(&args.cors_origins)?;
         let routes = router(Site { agent, roster: roster.clone(), store: store.clone(), guard, origins });
         Ok(Self { roster, runs, store, routes, shutdown })
@@ -135,7 +140,7 @@ async fn forget_old(store: Arc<dyn Store>, days: u32, shutdown: CancellationToke
 }
 
 /// Waits for SIGTERM or SIGINT.
-async fn stopped() -> std::io::Result<()> {
+pub(super) async fn stopped() -> std::io::Result<()> {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     tokio::select! {
         _ = terminate.recv() => {}
@@ -176,7 +181,7 @@ fn origins(given: &[String]) -> anyhow::Result<Vec<HeaderValue>> {
 }
 
 /// Writes the address so that whoever waits for the file never reads half of it.
-fn write_address(path: &Path, address: SocketAddr) -> anyhow::Result<()> {
+pub(super) fn write_address(path: &Path, address: SocketAddr) -> anyhow::Result<()> {
     let draft = path.with_extension("tmp");
     let written = std::fs::write(&draft, address.to_string()).and_then(|()| std::fs::rename(&draft, path));
     written.with_context(|| format!("failed to write {}", path.display()))

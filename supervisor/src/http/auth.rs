@@ -7,11 +7,15 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use caipe_a2a::server::Principal;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 
 /// Paths that anybody may read: the cards, which say how to authenticate, and the probes.
 const OPEN: [&str; 4] = ["/.well-known/agent-card.json", "/.well-known/agent.json", "/health", "/ready"];
+
+/// The name of whoever brings the shared key.
+const KEY_HOLDER: &str = "shared-key";
 
 /// The check at the door (upstream contract 9: `A2A_AUTH_SHARED_KEY`).
 #[derive(Debug, Clone)]
@@ -45,16 +49,25 @@ impl Guard {
     }
 
     fn admits(&self, method: &Method, path: &str, headers: &HeaderMap) -> bool {
-        let Some(key) = &self.key else { return true };
-        method == Method::OPTIONS
+        self.key.is_none()
+            || method == Method::OPTIONS
             || OPEN.contains(&path)
-            || bearer(headers).is_some_and(|given| same(given.as_bytes(), key.expose_secret().as_bytes()))
+            || self.principal(headers).is_some()
+    }
+
+    /// Who brought the key; all who have it are one.
+    fn principal(&self, headers: &HeaderMap) -> Option<Principal> {
+        let (key, given) = (self.key.as_ref()?, bearer(headers)?);
+        same(given.as_bytes(), key.expose_secret().as_bytes()).then(|| Principal::new(KEY_HOLDER))
     }
 }
 
 /// The middleware.
-pub(super) async fn check(State(guard): State<Guard>, request: Request, next: Next) -> Response {
+pub(super) async fn check(State(guard): State<Guard>, mut request: Request, next: Next) -> Response {
     if guard.admits(request.method(), request.uri().path(), request.headers()) {
+        if let Some(principal) = guard.principal(request.headers()) {
+            request.extensions_mut().insert(principal);
+        }
         return next.run(request).await;
     }
     let reason = if request.headers().contains_key(header::AUTHORIZATION) {

@@ -3,6 +3,7 @@
 mod auth;
 mod facade;
 mod listen;
+mod listing;
 mod routes;
 
 pub use auth::{Guard, GuardError};

@@ -6,8 +6,9 @@ use async_trait::async_trait;
 use caipe_a2a::model::{Event, Message};
 use caipe_a2a::server::TaskLog;
 use caipe_engine::{EventKind, Outcome, RunEvent, RunState};
-use caipe_store::{Commit, Snapshot, Store, StoreError, TaskPhase, TaskRecord};
+use caipe_store::{Commit, Snapshot, Store, StoreError, TaskPhase, TaskRecord, TaskReply};
 use jiff::Timestamp;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::driver::{Batch, RunInfo, Sink, SinkError};
@@ -47,19 +48,47 @@ impl Journal {
         record: TaskRecord,
         claim: Option<Claim>,
     ) -> Result<Self, StoreError> {
-        let request: Message = serde_json::from_value(record.request.clone()).map_err(|error| {
-            StoreError::Corrupt { what: format!("task {}", record.id), reason: error.to_string() }
-        })?;
+        let request = message_of(&record, &record.request)?;
         let log = Arc::new(TaskLog::new(binding::opening(&record, request)));
+        let mut replies = Vec::new();
+        for reply in &record.replies {
+            replies.push((reply.after, reply.at, message_of(&record, &reply.message)?));
+        }
+        let mut replies = replies.into_iter().peekable();
         let mut journal = Self::new(store, record, log, claim);
         loop {
             let page = journal.store.events(&journal.record.id, journal.next_seq - 1, PAGE).await?;
-            for logged in &page {
-                journal.log.push_many(journal.binding.bind(&logged.event));
+            let end = page.is_empty();
+            for logged in page {
+                while let Some((_, at, message)) = replies.next_if(|(after, ..)| *after < logged.seq) {
+                    journal.log.note(at, message);
+                }
+                journal.log.push_many_at(logged.at, journal.binding.bind(&logged.event));
+                journal.next_seq = logged.seq + 1;
             }
-            let Some(last) = page.last() else { return Ok(journal) };
-            journal.next_seq = last.seq + 1;
+            if end {
+                break;
+            }
         }
+        for (_, at, message) in replies {
+            journal.log.note(at, message);
+        }
+        Ok(journal)
+    }
+
+    /// Keeps what the client said to the task while it waited, and shows it in the task: it works again from now on.
+    pub(super) async fn hear(&mut self, message: &Message) -> Result<(), StoreError> {
+        let said = message.clone().within(&*self.record.id, &*self.record.context);
+        let value = serde_json::to_value(&said).map_err(|error| StoreError::Encode(error.to_string()))?;
+        let at = now();
+        let mut record = self.record.clone();
+        record.replies.push(TaskReply { after: self.next_seq - 1, at, message: value });
+        (record.phase, record.updated, record.status_message) = (TaskPhase::Working, at, None);
+        let context = record.context.clone();
+        self.store.commit(Commit { context, task: Some(record.clone()), ..Commit::default() }).await?;
+        self.record = record;
+        self.log.note(at, said);
+        Ok(())
     }
 
     pub(super) fn task(&self) -> &str {
@@ -111,19 +140,22 @@ impl Journal {
     /// Writes the commit with these events, then shows them.
     async fn keep(&mut self, commit: Commit, events: Vec<RunEvent>) -> Result<(), StoreError> {
         let phase = events.iter().fold(self.open_phase(), |phase, event| phase_after(event).unwrap_or(phase));
-        let task = (phase != self.record.phase).then(|| TaskRecord {
-            phase,
-            updated: Timestamp::now(),
-            ..self.record.clone()
-        });
         let count = events.len() as u64;
         // What cannot be kept has not happened: not to the ids, either.
         let mut binding = self.binding.clone();
         let wire: Vec<Event> = events.iter().flat_map(|event| binding.bind(event)).collect();
+        let at = now();
+        let task = (phase != self.record.phase).then(|| TaskRecord {
+            phase,
+            updated: at,
+            status_message: status_message(&wire),
+            ..self.record.clone()
+        });
         let commit = Commit {
             context: self.record.context.clone(),
             task: task.clone(),
             events,
+            at,
             first_seq: self.next_seq,
             events_of: self.record.id.clone(),
             ..commit
@@ -139,7 +171,7 @@ impl Journal {
             self.claim = None;
         }
         if !wire.is_empty() {
-            self.log.push_many(wire);
+            self.log.push_many_at(at, wire);
         }
         Ok(())
     }
@@ -151,6 +183,28 @@ impl Journal {
             phase => phase,
         }
     }
+}
+
+/// The time, as precise as it is kept.
+pub(super) fn now() -> Timestamp {
+    let now = Timestamp::now();
+    Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now)
+}
+
+fn message_of(record: &TaskRecord, message: &Value) -> Result<Message, StoreError> {
+    serde::Deserialize::deserialize(message).map_err(|error: serde_json::Error| StoreError::Corrupt {
+        what: format!("task {}", record.id),
+        reason: error.to_string(),
+    })
+}
+
+/// What the last status among these events says.
+fn status_message(wire: &[Event]) -> Option<Value> {
+    let status = wire.iter().rev().find_map(|event| match event {
+        Event::StatusUpdate(update) => Some(&update.status),
+        _ => None,
+    });
+    serde_json::to_value(status?.message.as_ref()?).ok()
 }
 
 /// The phase that an event puts its task in, if it does.

@@ -7,7 +7,6 @@ use caipe_a2a::model::{Message, Task, TaskState};
 use caipe_a2a::server::TaskLog;
 use caipe_engine::{Outcome, Phase, RunState};
 use caipe_store::{Commit, MAX_ID_BYTES, Store, StoreError, TaskFilter, TaskPhase, TaskRecord};
-use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument as _;
@@ -16,7 +15,7 @@ use uuid::Uuid;
 use super::conversations::{Conversations, Place, end_lost_run};
 use super::driver::Driver;
 use super::error::{MOST_RUNS, RunError};
-use super::journal::Journal;
+use super::journal::{Journal, now};
 use super::live::{Claim, Live};
 use super::start::{Begin, Start};
 use crate::agents::Agent;
@@ -51,15 +50,49 @@ impl Runs {
     /// Takes a message: a new task, or the answer that an open one waits for. Returns the task's log and how
     /// much of it the sender has seen.
     pub async fn send(self: &Arc<Self>, message: Message) -> Result<(Arc<TaskLog>, u64), RunError> {
+        self.send_for(None, message).await
+    }
+
+    /// The same for a caller who is told apart from others: the task is theirs, and so must be what it goes on with.
+    pub async fn send_for(
+        self: &Arc<Self>,
+        owner: Option<&str>,
+        message: Message,
+    ) -> Result<(Arc<TaskLog>, u64), RunError> {
         let request = Request::read(&message).map_err(RunError::Invalid)?;
-        match message.task_id.clone() {
-            Some(task) => self.go_on(&task, message, request).await,
-            None => self.begin(message, request).await.map(|log| (log, 0)),
+        if let Some(task) = message.task_id.clone() {
+            self.admit(owner, &task).await?;
+            return self.go_on(&task, message, request).await;
+        }
+        if let (Some(owner), Some(context)) = (owner, &message.context_id) {
+            self.admit_to_context(owner, context).await?;
+        }
+        self.begin(owner, message, request).await.map(|log| (log, 0))
+    }
+
+    /// Refuses a task of somebody else as if it were not there. Nobody is told apart without a caller's name.
+    pub async fn admit(&self, caller: Option<&str>, id: &str) -> Result<(), RunError> {
+        let Some(caller) = caller else { return Ok(()) };
+        match self.record(id).await?.owner.as_deref() == Some(caller) {
+            true => Ok(()),
+            false => Err(RunError::UnknownTask(id.to_owned())),
+        }
+    }
+
+    /// Refuses a conversation of somebody else, whose messages the model would read.
+    async fn admit_to_context(&self, caller: &str, context: &str) -> Result<(), RunError> {
+        let filter = TaskFilter { context: Some(context.to_owned()), limit: 1, ..TaskFilter::default() };
+        match self.store.tasks(&filter).await?.first() {
+            Some(record) if record.owner.as_deref() != Some(caller) => Err(RunError::Invalid(
+                "message.contextId: this context cannot be used; leave it out, or choose another".to_owned(),
+            )),
+            _ => Ok(()),
         }
     }
 
     async fn begin(
         self: &Arc<Self>,
+        owner: Option<&str>,
         mut message: Message,
         request: Request,
     ) -> Result<Arc<TaskLog>, RunError> {
@@ -74,7 +107,8 @@ impl Runs {
                 "message.contextId: it has {bytes} bytes; at most {MAX_ID_BYTES} are taken"
             )));
         }
-        let record = new_task(&mut message, &request, context)?;
+        let record =
+            TaskRecord { owner: owner.map(Into::into), ..new_task(&mut message, &request, context)? };
         let claim = self.live.claim(&record.id).ok();
         let commit =
             Commit { context: record.context.clone(), task: Some(record.clone()), ..Commit::default() };
@@ -94,7 +128,7 @@ impl Runs {
         request: Request,
     ) -> Result<(Arc<TaskLog>, u64), RunError> {
         let record = self.record(id).await?;
-        if message.context_id.is_some_and(|context| context != record.context) {
+        if message.context_id.as_ref().is_some_and(|context| *context != record.context) {
             return Err(RunError::ContextMismatch { task: id.to_owned() });
         }
         let not_open = |phase| RunError::NotOpen { task: id.to_owned(), phase };
@@ -103,10 +137,11 @@ impl Runs {
         }
         // Another message has come first.
         let claim = self.live.claim(id).map_err(|_| not_open(TaskPhase::Working))?;
-        let (journal, place) = self.take_over(id, &record.context, claim).await?;
+        let (mut journal, place) = self.take_over(id, &record.context, claim).await?;
         if journal.phase() != TaskPhase::InputRequired {
             return Err(not_open(journal.phase()));
         }
+        journal.hear(&message).await?;
         let log = journal.log();
         let seen = log.last_seq();
         self.spawn(journal, place, Begin::Answer(request));
@@ -136,9 +171,21 @@ impl Runs {
         Ok(log)
     }
 
-    /// The tasks that match, without their artifacts.
-    pub async fn tasks(&self, filter: &TaskFilter) -> Result<Vec<TaskRecord>, RunError> {
-        Ok(self.store.tasks(filter).await?)
+    /// The records of the tasks that match, and how many match in all.
+    pub async fn tasks(&self, filter: &TaskFilter) -> Result<(Vec<TaskRecord>, u64), RunError> {
+        Ok((self.store.tasks(filter).await?, self.store.count_tasks(filter).await?))
+    }
+
+    /// A task of this record, without what it has produced.
+    pub fn summary(&self, record: &TaskRecord) -> Result<Task, RunError> {
+        if let Some(log) = self.live.log(&record.id) {
+            return Ok(log.summary());
+        }
+        let corrupt = |error: serde_json::Error| StoreError::Corrupt {
+            what: format!("task {}", record.id),
+            reason: error.to_string(),
+        };
+        Ok(binding::summary(record).map_err(corrupt)?)
     }
 
     /// Stops a task, and returns it as it is then.
@@ -195,9 +242,14 @@ impl Runs {
     }
 
     async fn recover_task(self: &Arc<Self>, record: TaskRecord) -> Result<(), RunError> {
-        let begin = match record.phase {
-            TaskPhase::Submitted => Begin::Request(Request::of_record(&record).map_err(RunError::Invalid)?),
-            _ => Begin::Recover,
+        let begin = match (record.phase, record.replies.last()) {
+            (TaskPhase::Submitted, _) => {
+                Begin::Request(Request::of_stored(&record.request).map_err(RunError::Invalid)?)
+            }
+            (_, Some(reply)) => {
+                Begin::RecoverAnswer(Request::of_stored(&reply.message).map_err(RunError::Invalid)?)
+            }
+            (_, None) => Begin::Recover,
         };
         let claim = self.live.claim(&record.id).ok();
         let place = self.conversations.queue(&record.context);
@@ -208,7 +260,7 @@ impl Runs {
 
     async fn give_up(&self, record: TaskRecord, error: &RunError) -> Result<(), RunError> {
         tracing::error!(task = record.id, %error, "giving up a task that was interrupted");
-        let record = TaskRecord { phase: TaskPhase::Failed, updated: Timestamp::now(), ..record };
+        let record = TaskRecord { phase: TaskPhase::Failed, updated: now(), ..record };
         let context = record.context.clone();
         Ok(self.store.commit(Commit { context, task: Some(record), ..Commit::default() }).await?)
     }
@@ -281,7 +333,7 @@ impl Runs {
             Begin::First(_) => RunState::new(self.agent.name.clone()),
             _ => self.conversations.load(journal.context(), &self.agent.name).await?,
         };
-        if !matches!(begin, Begin::Recover) {
+        if !matches!(begin, Begin::Recover | Begin::RecoverAnswer(_)) {
             end_lost_run(&mut state);
         }
         let start = begin.start(&state, || self.agent.abilities());
@@ -316,7 +368,7 @@ impl Runs {
 fn new_task(message: &mut Message, request: &Request, context: String) -> Result<TaskRecord, RunError> {
     let id = Uuid::now_v7().to_string();
     message.task_id = Some(id.clone());
-    let now = Timestamp::now();
+    let now = now();
     let trace_id = request.trace_id.clone().unwrap_or_else(|| Uuid::new_v4().simple().to_string());
     let body = serde_json::to_value(&*message).map_err(|error| RunError::Invalid(error.to_string()))?;
     Ok(TaskRecord {
@@ -328,6 +380,8 @@ fn new_task(message: &mut Message, request: &Request, context: String) -> Result
         owner: None,
         trace_id,
         request: body,
+        replies: Vec::new(),
+        status_message: None,
     })
 }
 

@@ -17,6 +17,8 @@ pub(super) enum Begin {
     Answer(Request),
     /// The process that carried it on before has died.
     Recover,
+    /// The same, of a task that this message had come for while it waited.
+    RecoverAnswer(Request),
     /// It shall stop.
     Cancel,
 }
@@ -34,7 +36,10 @@ impl Begin {
     /// Who asks, where that is known.
     pub(super) fn user(&self) -> Option<String> {
         match self {
-            Self::First(request) | Self::Request(request) | Self::Answer(request) => request.user.clone(),
+            Self::First(request)
+            | Self::Request(request)
+            | Self::Answer(request)
+            | Self::RecoverAnswer(request) => request.user.clone(),
             Self::Recover | Self::Cancel => None,
         }
     }
@@ -53,11 +58,16 @@ impl Begin {
         };
         match (self, &state.phase) {
             (Self::First(request) | Self::Request(request), _) => message(request, false),
-            (Self::Answer(request), Phase::Waiting) => message(request, true),
+            // What was answered before a crash, and not yet taken in, is not lost.
+            (Self::Answer(request) | Self::RecoverAnswer(request), Phase::Waiting) => message(request, true),
             // Somebody else has answered, or gone on without an answer.
             (Self::Answer(_), _) | (Self::Cancel, Phase::Idle) => Start::End(Outcome::Canceled),
-            (Self::Recover, Phase::Model { .. } | Phase::Calls) => Start::Run(Input::Recovered),
-            (Self::Recover, Phase::Idle | Phase::Waiting) => failed("its state was lost; ask again"),
+            (Self::Recover | Self::RecoverAnswer(_), Phase::Model { .. } | Phase::Calls) => {
+                Start::Run(Input::Recovered)
+            }
+            (Self::Recover, Phase::Idle | Phase::Waiting) | (Self::RecoverAnswer(_), Phase::Idle) => {
+                failed("its state was lost; ask again")
+            }
             (Self::Cancel, _) => Start::Run(Input::Cancel),
         }
     }

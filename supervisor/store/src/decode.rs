@@ -1,5 +1,6 @@
 //! Reading back what was written.
 
+use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 
 use crate::types::{LoggedEvent, StoreError};
@@ -50,13 +51,13 @@ fn depth(json: &str) -> usize {
 /// Adds the events of one stored chunk that come after `after`, until there are `limit`.
 pub(crate) fn extend(
     events: &mut Vec<LoggedEvent>,
-    (task, first, json): (&str, u64, &str),
+    (task, first, at, json): (&str, u64, Timestamp, &str),
     after: u64,
     limit: usize,
 ) -> Result<(), StoreError> {
     let chunk: Vec<_> = decode(|| format!("the events of task {task:?} from {first} on"), json)?;
     let room = limit.saturating_sub(events.len());
-    let numbered = (first..).zip(chunk).map(|(seq, event)| LoggedEvent { seq, event });
+    let numbered = (first..).zip(chunk).map(|(seq, event)| LoggedEvent { seq, at, event });
     events.extend(numbered.filter(|logged| logged.seq > after).take(room));
     Ok(())
 }

@@ -8,14 +8,16 @@
 pub mod contract;
 mod decode;
 mod memory;
+mod push;
 mod sqlite;
 mod types;
 mod write;
 
 pub use memory::MemoryStore;
+pub use push::{MAX_PUSH_BYTES, PushRecord};
 pub use sqlite::SqliteStore;
 pub use types::{
     Commit, LoggedEvent, Pruned, Retention, Saved, Snapshot, Store, StoreError, TaskFilter, TaskPhase,
-    TaskRecord,
+    TaskPlace, TaskRecord, TaskReply,
 };
 pub use write::{MAX_ID_BYTES, MAX_VALUE_BYTES};

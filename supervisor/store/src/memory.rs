@@ -1,12 +1,13 @@
 //! Everything in this process, gone with it: for tests, and where losing it is fine.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use jiff::Timestamp;
 
 use crate::decode::{decode, extend};
+use crate::push::{PushChange, PushRecord};
 use crate::types::{
     Commit, LoggedEvent, Pruned, Retention, Saved, Store, StoreError, TaskFilter, TaskRecord,
 };
@@ -34,6 +35,13 @@ struct Conversation {
 struct Task {
     record: TaskRecord,
     log: Vec<Arc<Chunk>>,
+    pushes: BTreeMap<String, PushRecord>,
+}
+
+impl Task {
+    const fn new(record: TaskRecord) -> Self {
+        Self { record, log: Vec::new(), pushes: BTreeMap::new() }
+    }
 }
 
 impl MemoryStore {
@@ -84,21 +92,51 @@ impl Store for MemoryStore {
 
     async fn tasks(&self, filter: &TaskFilter) -> Result<Vec<TaskRecord>, StoreError> {
         let kept = self.kept();
-        let mut found: Vec<_> =
-            kept.tasks.values().map(|task| &task.record).filter(|record| matches(filter, record)).collect();
-        found.sort_unstable_by_key(|record| {
-            std::cmp::Reverse((record.updated.as_microsecond(), record.id.as_str()))
-        });
+        let beyond = filter.beyond.as_ref().map(|place| (place.updated.as_microsecond(), place.id.as_str()));
+        let mut found: Vec<_> = kept.matching(filter).map(|record| (place_of(record), record)).collect();
+        found.retain(|(place, _)| beyond.is_none_or(|beyond| *place < beyond));
+        found.sort_unstable_by_key(|(place, _)| std::cmp::Reverse(*place));
         let limit = if filter.limit == 0 { usize::MAX } else { filter.limit };
-        Ok(found.into_iter().skip(filter.offset).take(limit).cloned().collect())
+        Ok(found.into_iter().take(limit).map(|(_, record)| record.clone()).collect())
+    }
+
+    async fn count_tasks(&self, filter: &TaskFilter) -> Result<u64, StoreError> {
+        Ok(self.kept().matching(filter).count() as u64)
     }
 
     async fn events(&self, task: &str, after: u64, limit: usize) -> Result<Vec<LoggedEvent>, StoreError> {
         let mut events = Vec::new();
         for chunk in self.kept().chunks(task, after, limit) {
-            extend(&mut events, (task, chunk.first, &chunk.json), after, limit)?;
+            extend(&mut events, (task, chunk.first, chunk.at, &chunk.json), after, limit)?;
         }
         Ok(events)
+    }
+
+    async fn put_push(&self, push: PushRecord) -> Result<(), StoreError> {
+        let change = PushChange::put(push)?;
+        self.kept().change_push(change).map_err(|refusal| refusal.by("memory"))
+    }
+
+    async fn pushes_of(&self, task: &str) -> Result<Vec<PushRecord>, StoreError> {
+        let kept = self.kept();
+        Ok(kept.tasks.get(task).map(|task| task.pushes.values().cloned().collect()).unwrap_or_default())
+    }
+
+    async fn pushes_pending(&self) -> Result<Vec<PushRecord>, StoreError> {
+        let kept = self.kept();
+        let all = kept.tasks.values().flat_map(|task| task.pushes.values());
+        let mut pending: Vec<_> = all.filter(|push| push.delivered < PushRecord::DONE).cloned().collect();
+        pending.sort_unstable_by(|a, b| (&a.task, &a.id).cmp(&(&b.task, &b.id)));
+        Ok(pending)
+    }
+
+    async fn push_delivered(&self, task: &str, id: &str, seq: u64) -> Result<(), StoreError> {
+        let change = PushChange::delivered(task, id, seq);
+        self.kept().change_push(change).map_err(|refusal| refusal.by("memory"))
+    }
+
+    async fn delete_push(&self, task: &str, id: &str) -> Result<(), StoreError> {
+        self.kept().change_push(PushChange::delete(task, id)).map_err(|refusal| refusal.by("memory"))
     }
 
     async fn healthy(&self) -> Result<(), StoreError> {
@@ -111,12 +149,17 @@ impl Store for MemoryStore {
 }
 
 impl Kept {
+    /// Those that are in the list, from whichever place on it is read.
+    fn matching(&self, filter: &TaskFilter) -> impl Iterator<Item = &TaskRecord> {
+        self.tasks.values().map(|task| &task.record).filter(|record| matches(filter, record))
+    }
+
     fn apply(&mut self, write: Write) -> Result<(), Refusal> {
         self.admit(&write)?;
         if let Some(TaskRow { record, .. }) = write.task {
             match self.tasks.get_mut(&record.id) {
                 Some(task) => task.record = record,
-                None => drop(self.tasks.insert(record.id.clone(), Task { record, log: Vec::new() })),
+                None => drop(self.tasks.insert(record.id.clone(), Task::new(record))),
             }
         }
         if let Some(state) = write.state {
@@ -145,6 +188,27 @@ impl Kept {
             None => write.brings(&chunk.task).then_some(0),
         };
         chunk.follows(last)
+    }
+
+    fn change_push(&mut self, change: PushChange) -> Result<(), Refusal> {
+        match change {
+            PushChange::Put(push) => {
+                let task = self.tasks.get_mut(&push.task);
+                let task = task.ok_or_else(|| Refusal::UnknownTask(push.task.clone()))?;
+                task.pushes.insert(push.id.clone(), push);
+            }
+            PushChange::Delivered { task, id, seq } => {
+                if let Some(push) = self.tasks.get_mut(&task).and_then(|task| task.pushes.get_mut(&id)) {
+                    push.delivered = push.delivered.max(seq);
+                }
+            }
+            PushChange::Delete { task, id } => {
+                if let Some(task) = self.tasks.get_mut(&task) {
+                    task.pushes.remove(&id);
+                }
+            }
+        }
+        Ok(())
     }
 
     fn chunks(&self, task: &str, after: u64, limit: usize) -> Vec<Arc<Chunk>> {
@@ -180,8 +244,14 @@ impl Kept {
     }
 }
 
+/// Lists go from the greatest place to the least.
+fn place_of(record: &TaskRecord) -> (i64, &str) {
+    (record.updated.as_microsecond(), record.id.as_str())
+}
+
 fn matches(filter: &TaskFilter, record: &TaskRecord) -> bool {
     filter.context.as_ref().is_none_or(|context| *context == record.context)
         && filter.owner.as_ref().is_none_or(|owner| Some(owner) == record.owner.as_ref())
+        && filter.since.is_none_or(|since| record.updated.as_microsecond() >= since.as_microsecond())
         && (filter.phases.is_empty() || filter.phases.contains(&record.phase))
 }

@@ -8,6 +8,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::push::PushRecord;
+
 /// A place that keeps what must survive the process.
 ///
 /// Every backend passes the same contract suite, `contract`.
@@ -33,8 +35,31 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// The tasks that match, newest change first; of two in the same microsecond, the greater id.
     async fn tasks(&self, filter: &TaskFilter) -> Result<Vec<TaskRecord>, StoreError>;
 
+    /// How many tasks match, wherever the list begins and however long it may be.
+    async fn count_tasks(&self, filter: &TaskFilter) -> Result<u64, StoreError>;
+
     /// The events of a task with a sequence number above `after`, in order, at most `limit`.
     async fn events(&self, task: &str, after: u64, limit: usize) -> Result<Vec<LoggedEvent>, StoreError>;
+
+    /// Keeps a push configuration of a task, in place of the one of the same id. It goes when its task goes.
+    ///
+    /// Refused where the task has no record, or where the body is larger than
+    /// [`MAX_PUSH_BYTES`](crate::MAX_PUSH_BYTES).
+    async fn put_push(&self, push: PushRecord) -> Result<(), StoreError>;
+
+    /// The push configurations of a task, by their ids.
+    async fn pushes_of(&self, task: &str) -> Result<Vec<PushRecord>, StoreError>;
+
+    /// The push configurations of all tasks, by task and id, without those that are done
+    /// ([`PushRecord::DONE`]).
+    async fn pushes_pending(&self) -> Result<Vec<PushRecord>, StoreError>;
+
+    /// Notes that the events up to number `seq` were delivered. The number never falls; where there is no such
+    /// configuration any more, nothing happens.
+    async fn push_delivered(&self, task: &str, id: &str, seq: u64) -> Result<(), StoreError>;
+
+    /// Removes a push configuration, if it is there.
+    async fn delete_push(&self, task: &str, id: &str) -> Result<(), StoreError>;
 
     /// Whether the backend can be reached and written to.
     async fn healthy(&self) -> Result<(), StoreError>;
@@ -86,6 +111,8 @@ pub struct Commit {
     pub appends: Vec<Input>,
     /// Events for the task's log; their sequence numbers are consecutive from `first_seq`.
     pub events: Vec<RunEvent>,
+    /// When the events happened. A store keeps microseconds of it.
+    pub at: Timestamp,
     /// The sequence number of the first event; the first of a task is 1.
     pub first_seq: u64,
     /// The task that the events belong to; needed if there are any.
@@ -117,6 +144,8 @@ pub struct Saved {
 pub struct LoggedEvent {
     /// Its sequence number; the first of a task is 1.
     pub seq: u64,
+    /// When it happened, to the microsecond.
+    pub at: Timestamp,
     /// The event.
     pub event: RunEvent,
 }
@@ -140,6 +169,32 @@ pub struct TaskRecord {
     pub trace_id: String,
     /// The message that began it, in the shape of the protocol's canonical model.
     pub request: Value,
+    /// What the client said to it since, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replies: Vec<TaskReply>,
+    /// What the agent says of its phase, in the same shape.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status_message: Option<Value>,
+}
+
+/// What a client said to a task that waited for it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TaskReply {
+    /// The number of the last event before it.
+    pub after: u64,
+    /// When it was said.
+    pub at: Timestamp,
+    /// The message, in the shape of the protocol's canonical model.
+    pub message: Value,
+}
+
+/// A task's place in the order of lists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskPlace {
+    /// When its phase last changed; compared by microseconds.
+    pub updated: Timestamp,
+    /// Its id.
+    pub id: String,
 }
 
 /// How far a task is.
@@ -193,10 +248,12 @@ pub struct TaskFilter {
     pub phases: Vec<TaskPhase>,
     /// Only this owner's.
     pub owner: Option<String>,
+    /// Only those whose phase changed at this time or since.
+    pub since: Option<Timestamp>,
+    /// Only those that come after this place in the list.
+    pub beyond: Option<TaskPlace>,
     /// Most of them; 0 means no limit.
     pub limit: usize,
-    /// How many to skip.
-    pub offset: usize,
 }
 
 /// What a backend can fail with.

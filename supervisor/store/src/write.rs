@@ -37,6 +37,7 @@ pub(crate) struct Chunk {
     pub(crate) task: String,
     pub(crate) first: u64,
     pub(crate) last: u64,
+    pub(crate) at: Timestamp,
     /// A JSON array of events.
     pub(crate) json: String,
 }
@@ -61,7 +62,7 @@ impl Refusal {
 impl Write {
     /// Serialises and checks a commit.
     pub(crate) fn of(commit: Commit, at: Timestamp) -> Result<Self, StoreError> {
-        let Commit { context, task, snapshot, appends, events, first_seq, events_of } = commit;
+        let Commit { context, task, snapshot, appends, events, at: events_at, first_seq, events_of } = commit;
         if snapshot.is_some() || !appends.is_empty() {
             check_id("conversation", &context)?;
         }
@@ -72,7 +73,7 @@ impl Write {
             task: task.map(TaskRow::of).transpose()?,
             state,
             appends: encode_appends(&context, &appends)?,
-            events: Chunk::of(events_of, first_seq, &events)?,
+            events: Chunk::of(events_of, first_seq, events_at, &events)?,
             context,
         })
     }
@@ -98,7 +99,7 @@ impl TaskRow {
 }
 
 impl Chunk {
-    fn of(task: String, first: u64, events: &[RunEvent]) -> Result<Option<Self>, StoreError> {
+    fn of(task: String, first: u64, at: Timestamp, events: &[RunEvent]) -> Result<Option<Self>, StoreError> {
         if events.is_empty() {
             return Ok(None);
         }
@@ -115,7 +116,8 @@ impl Chunk {
                 ))
             })?;
         let json = sized(|| format!("the events of task {task:?} from {first} on"), encode(events)?)?;
-        Ok(Some(Self { task, first, last: last.unsigned_abs(), json }))
+        let at = to_microsecond(at);
+        Ok(Some(Self { task, first, last: last.unsigned_abs(), at, json }))
     }
 
     /// Whether it continues a log whose last event has this number; `None` if there is no such task.
@@ -128,6 +130,11 @@ impl Chunk {
             }
         }
     }
+}
+
+/// A time as stores keep it.
+pub(crate) fn to_microsecond(time: Timestamp) -> Timestamp {
+    Timestamp::from_microsecond(time.as_microsecond()).unwrap_or(time)
 }
 
 fn encode_appends(context: &str, appends: &[Input]) -> Result<Option<String>, StoreError> {
@@ -148,7 +155,7 @@ fn sized(what: impl FnOnce() -> String, json: String) -> Result<String, StoreErr
     Err(StoreError::TooLarge { what: what(), bytes: json.len(), limit: MAX_VALUE_BYTES })
 }
 
-fn check_id(of: &'static str, id: &str) -> Result<(), StoreError> {
+pub(crate) fn check_id(of: &'static str, id: &str) -> Result<(), StoreError> {
     match id.len() {
         0 => Err(StoreError::Encode(format!("the id of a {of} is empty"))),
         1..=MAX_ID_BYTES => Ok(()),

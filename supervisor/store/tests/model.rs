@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use caipe_store::contract::samples::{appended, event, logged, recorded, saved, state, task};
-use caipe_store::{Commit, LoggedEvent, MemoryStore, Saved, SqliteStore, Store, TaskFilter, TaskPhase};
+use caipe_store::{Commit, MemoryStore, Saved, SqliteStore, Store, TaskFilter, TaskPhase};
 use proptest::prelude::*;
 
 /// One commit, by small numbers.
@@ -109,9 +109,10 @@ impl Model {
         }
         for id in (0..3).map(|number| format!("task-{number}")) {
             let last = self.logs.get(&id).copied().unwrap_or_default();
-            let wanted: Vec<_> =
-                (1..=last).map(|seq| LoggedEvent { seq, event: event(&seq.to_string()) }).collect();
-            assert_eq!(store.events(&id, 0, usize::MAX).await.unwrap(), wanted, "{id}");
+            let wanted: Vec<_> = (1..=last).map(|seq| (seq, event(&seq.to_string()))).collect();
+            let found = store.events(&id, 0, usize::MAX).await.unwrap().into_iter();
+            let found: Vec<_> = found.map(|logged| (logged.seq, logged.event)).collect();
+            assert_eq!(found, wanted, "{id}");
             let phase = store.task(&id).await.unwrap().map(|task| task.phase);
             assert_eq!(phase.as_ref(), self.phases.get(&id), "{id}");
         }

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use caipe_a2a::model::TaskState;
 use caipe_engine::{AgentName, DelegateUpdate, Input, Phase};
 use caipe_store::{
-    Commit, LoggedEvent, MemoryStore, Saved, Store, StoreError, TaskFilter, TaskPhase, TaskRecord,
+    Commit, LoggedEvent, MemoryStore, PushRecord, Saved, Store, StoreError, TaskFilter, TaskPhase, TaskRecord,
 };
 use caipe_supervisor::agents::{Delegation, Home, Updates};
 use futures::StreamExt as _;
@@ -70,6 +70,30 @@ impl<G: Gate> Store for Gated<G> {
 
     async fn tasks(&self, filter: &TaskFilter) -> Result<Vec<TaskRecord>, StoreError> {
         self.inner.tasks(filter).await
+    }
+
+    async fn count_tasks(&self, filter: &TaskFilter) -> Result<u64, StoreError> {
+        self.inner.count_tasks(filter).await
+    }
+
+    async fn put_push(&self, push: PushRecord) -> Result<(), StoreError> {
+        self.inner.put_push(push).await
+    }
+
+    async fn pushes_of(&self, task: &str) -> Result<Vec<PushRecord>, StoreError> {
+        self.inner.pushes_of(task).await
+    }
+
+    async fn pushes_pending(&self) -> Result<Vec<PushRecord>, StoreError> {
+        self.inner.pushes_pending().await
+    }
+
+    async fn push_delivered(&self, task: &str, id: &str, seq: u64) -> Result<(), StoreError> {
+        self.inner.push_delivered(task, id, seq).await
+    }
+
+    async fn delete_push(&self, task: &str, id: &str) -> Result<(), StoreError> {
+        self.inner.delete_push(task, id).await
     }
 
     async fn events(&self, task: &str, after: u64, limit: usize) -> Result<Vec<LoggedEvent>, StoreError> {
@@ -252,6 +276,8 @@ async fn one_task_that_cannot_be_read_holds_back_no_other() {
             owner: None,
             trace_id: "0af7651916cd43dd8448eb211c80319c".to_owned(),
             request,
+            replies: Vec::new(),
+            status_message: None,
         };
         let commit = Commit { context: "c".to_owned(), task: Some(task), ..Commit::default() };
         store.commit(commit).await.unwrap();

@@ -1,6 +1,6 @@
 //! What a platform asks: is it alive, can it answer, what has it got.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use caipe_tests::scenario::Scenario;
 use caipe_tests::supervisor::{Setup, processes_with};
 use serde_json::{Value, json};
@@ -54,6 +54,32 @@ async fn both_paths_of_the_card_describe_it() -> Result<()> {
         "the card's url: {card}"
     );
     ensure!(card["skills"].as_array().is_some_and(|skills| !skills.is_empty()), "no skills: {card}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_brings_the_key_sees_a_skill_for_each_agent() -> Result<()> {
+    let setup = echo(&["jira"])?.answers("*", "Hello.").setup()?.env("A2A_AUTH_SHARED_KEY", "s3cret");
+    let supervisor = setup.start().await?;
+    let (_, public) = supervisor.get("/.well-known/agent-card.json").await?;
+    let public: Value = serde_json::from_str(&public)?;
+    assert_eq!(public["capabilities"]["extendedAgentCard"], true, "{public}");
+
+    let ask = |version: &'static str, method: &'static str, key: Option<&'static str>| {
+        let request = reqwest::Client::new().post(supervisor.url()).header("a2a-version", version);
+        let request =
+            key.map_or_else(|| request.try_clone(), |key| request.try_clone().map(|r| r.bearer_auth(key)));
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": {}});
+        async move { anyhow::Ok(request.context("a request can be cloned")?.json(&body).send().await?) }
+    };
+    for (version, method) in [("1.0", "GetExtendedAgentCard"), ("0.3", "agent/getAuthenticatedExtendedCard")]
+    {
+        assert_eq!(ask(version, method, None).await?.status(), 401, "{method}");
+        let answer: Value = ask(version, method, Some("s3cret")).await?.json().await?;
+        let skills = answer["result"]["skills"].as_array().cloned().unwrap_or_default();
+        let ids: Vec<_> = skills.iter().filter_map(|skill| skill["id"].as_str()).collect();
+        assert_eq!(ids, ["ai_platform_engineer", "jira"], "{method}: {answer}");
+    }
     Ok(())
 }
 

@@ -1,46 +1,78 @@
 //! Makes a card.
 
-use std::collections::BTreeMap;
-
 use crate::model::{
-    AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentSkill, HttpAuthScheme,
-    SecurityRequirement, SecurityScheme, StringList,
+    AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentProvider, AgentSkill, HttpAuthScheme,
+    SecurityRequirement, SecurityScheme,
 };
 
 /// Makes the card of an agent that this crate serves: JSON-RPC at one URL, 1.0 first, then 0.3.
 #[derive(Debug, Clone)]
 pub struct CardBuilder {
     card: AgentCard,
+    url: String,
+    rest: bool,
 }
 
 impl CardBuilder {
     /// Begins with what every card has. Media types are text, as upstream's supervisor says them.
     pub fn new(name: &str, description: &str, url: &str, version: &str) -> Self {
-        let interface = |protocol_version: &str| AgentInterface {
-            url: url.to_owned(),
-            protocol_binding: "JSONRPC".to_owned(),
-            protocol_version: protocol_version.to_owned(),
-            tenant: None,
-        };
         let text = || vec!["text".to_owned(), "text/plain".to_owned()];
         Self {
             card: AgentCard {
                 name: name.to_owned(),
                 description: description.to_owned(),
-                supported_interfaces: vec![interface("1.0"), interface("0.3")],
                 version: version.to_owned(),
                 capabilities: AgentCapabilities { streaming: true, ..AgentCapabilities::default() },
                 default_input_modes: text(),
                 default_output_modes: text(),
                 ..AgentCard::default()
             },
+            url: url.to_owned(),
+            rest: false,
         }
+    }
+
+    /// Names REST too, after JSON-RPC. Its URL is the same for both versions: clients of 0.3 add `/v1` to it
+    /// themselves.
+    #[must_use]
+    pub const fn rest(mut self) -> Self {
+        self.rest = true;
+        self
+    }
+
+    /// Names one more way to reach the agent, after those of this crate.
+    #[must_use]
+    pub fn interface(mut self, interface: AgentInterface) -> Self {
+        self.card.supported_interfaces.push(interface);
+        self
     }
 
     /// Adds a skill.
     #[must_use]
     pub fn skill(mut self, skill: AgentSkill) -> Self {
         self.card.skills.push(skill);
+        self
+    }
+
+    /// Says who runs the agent.
+    #[must_use]
+    pub fn provider(mut self, organization: &str, url: &str) -> Self {
+        self.card.provider =
+            Some(AgentProvider { url: url.to_owned(), organization: organization.to_owned() });
+        self
+    }
+
+    /// Says where to read more.
+    #[must_use]
+    pub fn documentation(mut self, url: &str) -> Self {
+        self.card.documentation_url = Some(url.to_owned());
+        self
+    }
+
+    /// Says where a picture is.
+    #[must_use]
+    pub fn icon(mut self, url: &str) -> Self {
+        self.card.icon_url = Some(url.to_owned());
         self
     }
 
@@ -51,33 +83,76 @@ impl CardBuilder {
         self
     }
 
+    /// Says that the agent pushes notifications.
+    #[must_use]
+    pub const fn push_notifications(mut self) -> Self {
+        self.card.capabilities.push_notifications = true;
+        self
+    }
+
+    /// Says that there is a longer card for those who authenticate.
+    #[must_use]
+    pub const fn extended_card(mut self) -> Self {
+        self.card.capabilities.extended_agent_card = true;
+        self
+    }
+
     /// Adds an extension that the agent speaks and that no client must declare.
     #[must_use]
-    pub fn extension(mut self, uri: &str, description: &str) -> Self {
-        self.card.capabilities.extensions.push(AgentExtension {
+    pub fn extension(self, uri: &str, description: &str) -> Self {
+        self.extension_with(AgentExtension {
             uri: uri.to_owned(),
             description: Some(description.to_owned()),
             ..AgentExtension::default()
-        });
+        })
+    }
+
+    /// Adds an extension, for example one that clients must declare.
+    #[must_use]
+    pub fn extension_with(mut self, extension: AgentExtension) -> Self {
+        self.card.capabilities.extensions.push(extension);
+        self
+    }
+
+    /// Names a way to authenticate; [`requirement`](Self::requirement) says that it is needed.
+    #[must_use]
+    pub fn scheme(mut self, name: &str, scheme: SecurityScheme) -> Self {
+        self.card.security_schemes.insert(name.to_owned(), scheme);
+        self
+    }
+
+    /// Says what is needed; of several, one is enough.
+    #[must_use]
+    pub fn requirement(mut self, requirement: SecurityRequirement) -> Self {
+        self.card.security_requirements.push(requirement);
         self
     }
 
     /// Says that a bearer token is needed.
     #[must_use]
-    pub fn bearer(mut self, description: &str) -> Self {
+    pub fn bearer(self, description: &str) -> Self {
         let scheme = SecurityScheme::HttpAuthSecurityScheme(HttpAuthScheme {
             description: Some(description.to_owned()),
             scheme: "bearer".to_owned(),
             bearer_format: None,
         });
-        self.card.security_schemes.insert("bearer".to_owned(), scheme);
-        let schemes = BTreeMap::from([("bearer".to_owned(), StringList::default())]);
-        self.card.security_requirements.push(SecurityRequirement { schemes });
-        self
+        let no_scopes: [&str; 0] = [];
+        self.scheme("bearer", scheme).requirement(SecurityRequirement::new("bearer", no_scopes))
     }
 
     /// The card.
     pub fn build(self) -> AgentCard {
-        self.card
+        let Self { mut card, url, rest } = self;
+        let bindings: &[&str] = if rest {
+            &[AgentInterface::JSONRPC, AgentInterface::HTTP_JSON]
+        } else {
+            &[AgentInterface::JSONRPC]
+        };
+        let versions = ["1.0", "0.3"].into_iter();
+        let ours = versions
+            .flat_map(|version| bindings.iter().map(move |binding| (version, *binding)))
+            .map(|(version, binding)| AgentInterface::new(url.clone(), binding, version));
+        card.supported_interfaces.splice(0..0, ours);
+        card
     }
 }

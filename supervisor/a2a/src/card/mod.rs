@@ -1,11 +1,20 @@
-//! Agent cards: made from what an agent is, written for clients of both versions, read from peers of both.
+//! Agent cards: made from what an agent is, written for clients of both versions, read from peers of both,
+//! signed and verified.
 
 mod build;
+mod canonical;
+pub(crate) mod fuzz;
 mod read;
+mod schema;
+mod sign;
+mod verify;
 mod write;
 
 pub use build::CardBuilder;
+pub use canonical::{Coverage, canonical};
 pub use read::{CardError, parse};
+pub use sign::{CardSigner, SignError, sign};
+pub use verify::{KeySet, SignatureError, Verified, verify};
 pub use write::{CardMode, document};
 
 /// Where a card is served.

@@ -1,12 +1,8 @@
-//! Finds out how to talk to an agent.
+//! Chooses how to talk to an agent. Pure.
 
-use reqwest::StatusCode;
-use secrecy::ExposeSecret;
 use url::Url;
 
-use super::rpc::{host, read_body, status_error};
 use super::{ClientError, ClientOptions};
-use crate::card::{self, OLD_PATH, PATH};
 use crate::model::{AgentCard, AgentInterface};
 use crate::version::ProtocolVersion;
 
@@ -25,44 +21,6 @@ pub(super) fn base_url(text: &str) -> Result<Url, ClientError> {
         "http" | "https" => Ok(url),
         other => Err(fault(format!("the scheme must be http or https, not {other}"))),
     }
-}
-
-/// Reads the card at the path of 0.3 and 1.0, or where 0.2 had it.
-pub(super) async fn fetch_card(
-    base: &Url,
-    http: &reqwest::Client,
-    options: &ClientOptions,
-) -> Result<AgentCard, ClientError> {
-    match fetch(base, PATH, http, options).await {
-        Err(ClientError::Status { status: StatusCode::NOT_FOUND, .. }) => {
-            fetch(base, OLD_PATH, http, options).await
-        }
-        result => result,
-    }
-}
-
-async fn fetch(
-    base: &Url,
-    path: &str,
-    http: &reqwest::Client,
-    options: &ClientOptions,
-) -> Result<AgentCard, ClientError> {
-    let mut url = base.clone();
-    url.set_path(&format!("{}{path}", base.path().trim_end_matches('/')));
-    let mut request = http.get(url).timeout(options.timeout);
-    // An agent that hides its card from strangers may still show it to us.
-    if let Some(bearer) = &options.bearer {
-        request = request.bearer_auth(bearer.expose_secret());
-    }
-    let host = host(base);
-    let response =
-        request.send().await.map_err(|error| ClientError::transport(error, &host, options.timeout))?;
-    let status = response.status();
-    let body = read_body(response, &host, options.max_message, options.timeout).await?;
-    if !status.is_success() {
-        return Err(status_error(status, &host, &body));
-    }
-    Ok(card::parse(&body)?)
 }
 
 /// Chooses an interface: JSON-RPC, 1.0 before 0.3, then in the card's order.

@@ -1,13 +1,12 @@
 //! What talking to an agent can fail with.
 
 use std::error::Error as StdError;
-use std::fmt;
 use std::time::Duration;
 
 use reqwest::StatusCode;
-use serde::Deserialize;
-use serde_json::Value;
 
+use super::call::TimeLeft;
+use super::remote::RemoteError;
 use crate::card::CardError;
 
 /// Why talking to an agent failed.
@@ -19,6 +18,17 @@ pub enum ClientError {
         /// What was given.
         url: String,
         /// What is wrong with it.
+        reason: String,
+    },
+    /// A header that HTTP does not allow; its value is not repeated, for it may be secret.
+    #[error("failed to use the header {0:?}: its name or value holds characters that HTTP does not allow")]
+    Header(String),
+    /// The name of the host is not known.
+    #[error("failed to find {host}: {reason}; check the name")]
+    Dns {
+        /// Who was looked for.
+        host: String,
+        /// Why.
         reason: String,
     },
     /// No connection.
@@ -47,6 +57,9 @@ pub enum ClientError {
         /// How long it had.
         after: Duration,
     },
+    /// The caller's own deadline passed.
+    #[error("failed to finish before the deadline of the call")]
+    Deadline,
     /// Nothing on a stream, not even a sign of life.
     #[error("failed to follow the stream: nothing came for {} s", .0.as_secs_f32())]
     Idle(Duration),
@@ -61,9 +74,36 @@ pub enum ClientError {
     /// The stream ended before the task did.
     #[error("failed to follow the stream: it ended before the task did")]
     Cut,
-    /// An answer or event is too large.
-    #[error("failed to read an answer: it is larger than {0} bytes")]
-    TooLarge(usize),
+    /// An answer, or something of a stream, is too large.
+    #[error("failed to read {what}: it is larger than {limit} bytes")]
+    TooLarge {
+        /// What is.
+        what: &'static str,
+        /// How large it may be.
+        limit: u64,
+    },
+    /// The server wants credentials, or does not take those that were sent.
+    #[error("failed with HTTP status {status} from {host}{}: {excerpt}", wanted(.scheme.as_deref()))]
+    Denied {
+        /// Who answered.
+        host: String,
+        /// 401 or 403.
+        status: StatusCode,
+        /// The scheme that `WWW-Authenticate` asks for, for example `Bearer`.
+        scheme: Option<String>,
+        /// The beginning of the body.
+        excerpt: String,
+    },
+    /// The server points elsewhere: a token must not go there by itself.
+    #[error(
+        "failed to follow {host} to {to}: it is another origin; give that address if it is the right one"
+    )]
+    Redirected {
+        /// Who answered.
+        host: String,
+        /// Where it points to.
+        to: String,
+    },
     /// The server refused on the level of HTTP.
     #[error("failed with HTTP status {status} from {host}: {excerpt}")]
     Status {
@@ -71,6 +111,18 @@ pub enum ClientError {
         host: String,
         /// The status.
         status: StatusCode,
+        /// The beginning of the body.
+        excerpt: String,
+        /// How long it asks to wait (`Retry-After`).
+        retry_after: Option<Duration>,
+    },
+    /// The answer is of a kind that no agent gives: most likely it is another server's.
+    #[error("failed to understand {host}: it answered with {content_type} instead of JSON: {excerpt}")]
+    ContentType {
+        /// Who answered.
+        host: String,
+        /// What it said that the answer is.
+        content_type: String,
         /// The beginning of the body.
         excerpt: String,
     },
@@ -91,6 +143,23 @@ pub enum ClientError {
         /// Which versions would do.
         wanted: &'static str,
     },
+    /// The version that the agent speaks has no such method.
+    #[error(
+        "failed to call {method}: JSON-RPC of A2A {version} has no such method, and the agent speaks no other version"
+    )]
+    NotInVersion {
+        /// The method's name in 1.0.
+        method: &'static str,
+        /// The version in use.
+        version: crate::version::ProtocolVersion,
+    },
+    /// A task cannot be canceled before the agent has said which one it is.
+    #[error("failed to cancel the task: the agent has not said yet which one it is")]
+    NoTask,
+}
+
+fn wanted(scheme: Option<&str>) -> String {
+    scheme.map(|scheme| format!(", which wants {scheme} credentials")).unwrap_or_default()
 }
 
 impl ClientError {
@@ -98,60 +167,91 @@ impl ClientError {
     pub const fn category(&self) -> &'static str {
         match self {
             Self::BaseUrl { .. } => "base_url",
+            Self::Header(_) => "header",
+            Self::Dns { .. } => "dns",
             Self::Connect { .. } => "connect",
             Self::Tls { .. } => "tls",
             Self::Timeout { .. } => "timeout",
+            Self::Deadline => "deadline",
             Self::Idle(_) => "idle",
             Self::Broken { .. } => "broken",
             Self::Cut => "cut",
-            Self::TooLarge(_) => "too_large",
+            Self::TooLarge { .. } => "too_large",
+            Self::Denied { .. } => "denied",
+            Self::Redirected { .. } => "redirected",
             Self::Status { .. } => "status",
+            Self::ContentType { .. } => "content_type",
             Self::Protocol(_) => "protocol",
             Self::Remote(_) => "remote",
             Self::Card(_) => "card",
             Self::NoInterface { .. } => "no_interface",
+            Self::NotInVersion { .. } => "not_in_version",
+            Self::NoTask => "no_task",
+        }
+    }
+
+    /// Whether it may pass by itself: the same call may go well a little later.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::Timeout { .. } | Self::Idle(_) | Self::Broken { .. } | Self::Cut => true,
+            Self::Status { status, .. } => status.is_server_error() || status.as_u16() == 429,
+            _ => self.is_unreached(),
+        }
+    }
+
+    /// Whether nothing of the request can have arrived.
+    pub const fn is_unreached(&self) -> bool {
+        matches!(self, Self::Connect { .. } | Self::Dns { .. })
+    }
+
+    /// Whether the agent may have taken a message that this error was the answer to.
+    pub const fn is_ambiguous(&self) -> bool {
+        matches!(
+            self,
+            Self::Timeout { .. } | Self::Deadline | Self::Idle(_) | Self::Broken { .. } | Self::Cut
+        )
+    }
+
+    /// How long the server asks to wait before the next try.
+    pub(super) const fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Status { retry_after, .. } => *retry_after,
+            _ => None,
         }
     }
 
     /// Sorts a failure of the HTTP client. The address is left out: it may hold credentials.
-    pub(super) fn transport(error: reqwest::Error, host: &str, deadline: Duration) -> Self {
+    pub(super) fn transport(error: reqwest::Error, host: &str, time: TimeLeft) -> Self {
         let error = error.without_url();
-        let host = host.to_owned();
-        if error.is_timeout() {
-            return Self::Timeout { host, after: deadline };
+        // A connection that could not be made in time is one that was not made.
+        if error.is_timeout() && !error.is_connect() {
+            return time.over(host);
         }
         let reason = chain(&error);
-        match (is_tls(&error), error.is_connect()) {
-            (true, _) => Self::Tls { host, reason },
-            (false, true) => Self::Connect { host, reason },
-            (false, false) => Self::Broken { host, reason },
+        let host = host.to_owned();
+        if is_tls(&error) {
+            return Self::Tls { host, reason };
         }
-    }
-}
-
-/// The error of a JSON-RPC answer.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct RemoteError {
-    /// The code.
-    pub code: i64,
-    /// What the agent says about it.
-    #[serde(default)]
-    pub message: String,
-    /// Details; an array of objects in 1.0, anything in 0.3.
-    #[serde(default)]
-    pub data: Option<Value>,
-}
-
-impl fmt::Display for RemoteError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.message, self.code)
+        match (error.is_connect(), is_dns(&error)) {
+            (true, true) => Self::Dns { host, reason },
+            (true, false) => Self::Connect { host, reason },
+            (false, _) => Self::Broken { host, reason },
+        }
     }
 }
 
 /// An error and its causes in one line; the outermost says least.
 fn chain(error: &(dyn StdError + 'static)) -> String {
-    let causes = std::iter::successors(error.source(), |cause| (*cause).source());
-    causes.last().map_or_else(|| error.to_string(), ToString::to_string)
+    causes(error).last().map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    std::iter::successors(error.source(), |cause| (*cause).source())
+}
+
+/// The connector names a failed look-up by its text only.
+fn is_dns(error: &(dyn StdError + 'static)) -> bool {
+    causes(error).any(|cause| cause.to_string().starts_with("dns error"))
 }
 
 /// An I/O error does not count what it wraps among its causes.

@@ -1,97 +1,97 @@
 //! Talks to other people's agents, in the newest version that both sides speak.
+//!
+//! ```text
+//! connect (card -> endpoint, version) -> methods -> rpc -> http
+//!                                          |
+//!                                        follow (reconnects) -> sse
+//!                                          |
+//!                                        position (pure: what is new, what is next)
+//! ```
 
+mod cache;
+mod call;
+mod card;
 mod connect;
 mod error;
+mod follow;
+mod guard;
+mod http;
+mod meter;
+mod methods;
+mod options;
+mod position;
+mod probe;
+mod push;
+mod reconnect;
+mod remote;
 mod rpc;
-mod sse;
+pub(crate) mod sse;
+mod stream;
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::time::Duration;
+use std::sync::{Arc, PoisonError, RwLock};
 
-use futures::stream::BoxStream;
-use secrecy::SecretString;
+use bytes::Bytes;
 use url::Url;
 
-pub use error::{ClientError, RemoteError};
+pub use cache::CardCache;
+pub use call::CallOptions;
+pub use error::ClientError;
+pub use guard::CancelOnDrop;
+pub use http::http_builder;
+pub use options::ClientOptions;
+pub use probe::{Probe, probe};
+pub use reconnect::Reconnect;
+pub use remote::RemoteError;
+pub use stream::{EventStream, Followed, StreamEvent};
 
-use crate::model::{
-    AgentCard, CancelTaskRequest, Event, GetTaskRequest, Reply, SendMessageRequest, SubscribeToTaskRequest,
-    Task,
-};
-use crate::v03;
+use self::card::{Asked, Known};
+use crate::model::AgentCard;
 use crate::version::ProtocolVersion;
 
-/// How to talk to an agent.
-#[derive(Debug, Clone)]
-pub struct ClientOptions {
-    /// A bearer token for every request.
-    pub bearer: Option<SecretString>,
-    /// Speak this version or none; otherwise 1.0 if the card offers it, else 0.3.
-    pub version: Option<ProtocolVersion>,
-    /// Go wherever the card says. Otherwise an address of another origin than the one asked for gives way to
-    /// that one: cards of agents behind a proxy name addresses that exist elsewhere only, and a token must
-    /// not follow a card to a foreign host.
-    pub follow_card_url: bool,
-    /// The URIs of extensions to declare.
-    pub extensions: Vec<String>,
-    /// How long the card, a look at a task and a cancellation may take.
-    pub timeout: Duration,
-    /// How long a blocking answer may take.
-    pub answer_timeout: Duration,
-    /// How long a stream may be silent; keep-alive comments count as signs of life.
-    pub idle_timeout: Duration,
-    /// Largest answer and largest event of a stream, in bytes.
-    pub max_message: usize,
-}
-
-impl Default for ClientOptions {
-    fn default() -> Self {
-        Self {
-            bearer: None,
-            version: None,
-            follow_card_url: false,
-            extensions: Vec::new(),
-            timeout: Duration::from_secs(30),
-            answer_timeout: Duration::from_mins(10),
-            idle_timeout: Duration::from_mins(2),
-            max_message: 8 * 1024 * 1024,
-        }
-    }
-}
-
-/// An event of a stream.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StreamEvent {
-    /// Its number, if the server numbers its events: what to name when subscribing again.
-    pub seq: Option<u64>,
-    /// The event.
-    pub event: Event,
-}
-
-/// The events of a stream, up to the end of the task, its wait for the client, or the first failure.
-/// Dropping it hangs up; the task goes on.
-pub type EventStream = BoxStream<'static, Result<StreamEvent, ClientError>>;
-
-/// A connection to one agent. Cheap to clone.
+/// A connection to one agent. Cheap to clone; clones share the card.
 #[derive(Debug, Clone)]
 pub struct A2aClient {
     inner: Arc<Inner>,
+    call: Arc<CallOptions>,
 }
 
 #[derive(Debug)]
 struct Inner {
     http: reqwest::Client,
     options: ClientOptions,
-    card: AgentCard,
+    base: Url,
+    cache: Option<CardCache>,
+    agreed: RwLock<Arc<Agreed>>,
+    next_id: AtomicU64,
+}
+
+/// How the agent is talked to at the moment.
+#[derive(Debug)]
+struct Agreed {
+    /// The public card.
+    known: Arc<Known>,
+    /// The card for those who authenticate, once it was asked for.
+    extended: Option<Arc<AgentCard>>,
     endpoint: Url,
     version: ProtocolVersion,
     tenant: Option<String>,
-    next_id: AtomicU64,
+}
+
+impl Agreed {
+    fn choose(known: Arc<Known>, base: &Url, options: &ClientOptions) -> Result<Self, ClientError> {
+        let connect::Chosen { endpoint, version, tenant } = connect::choose(&known.card, base, options)?;
+        Ok(Self { known, extended: None, endpoint, version, tenant })
+    }
+
+    fn card(&self) -> &Arc<AgentCard> {
+        self.extended.as_ref().unwrap_or(&self.known.card)
+    }
 }
 
 impl A2aClient {
     /// Reads the agent's card under `base_url`, at either path and in either shape, and chooses how to talk.
+    /// [`http_builder`] makes an HTTP client that fits.
     ///
     /// # Errors
     /// What kept the card from being read, or [`ClientError::NoInterface`] if nothing in it can be used.
@@ -100,113 +100,97 @@ impl A2aClient {
         http: reqwest::Client,
         options: ClientOptions,
     ) -> Result<Self, ClientError> {
-        let base = connect::base_url(base_url)?;
-        let card = connect::fetch_card(&base, &http, &options).await?;
-        let chosen = connect::choose(&card, &base, &options)?;
-        let connect::Chosen { endpoint, version, tenant } = chosen;
-        let next_id = AtomicU64::new(1);
-        let inner = Inner { http, options, card, endpoint, version, tenant, next_id };
-        Ok(Self { inner: Arc::new(inner) })
+        Self::connected(base_url, http, options, None).await
     }
 
-    /// The agent's card.
-    pub fn card(&self) -> &AgentCard {
-        &self.inner.card
+    /// The same, with a card that is known already if it is fresh or has not changed.
+    ///
+    /// # Errors
+    /// As those of [`Self::connect`].
+    pub async fn connect_with(
+        base_url: &str,
+        http: reqwest::Client,
+        options: ClientOptions,
+        cache: &CardCache,
+    ) -> Result<Self, ClientError> {
+        Self::connected(base_url, http, options, Some(cache.clone())).await
+    }
+
+    async fn connected(
+        base_url: &str,
+        http: reqwest::Client,
+        options: ClientOptions,
+        cache: Option<CardCache>,
+    ) -> Result<Self, ClientError> {
+        let base = connect::base_url(base_url)?;
+        let call = CallOptions::default();
+        let asked = Asked { base: &base, http: &http, options: &options, call: &call };
+        let known = match &cache {
+            Some(cache) => cache.card(asked).await?,
+            None => Arc::new(card::fetch(asked, None).await?),
+        };
+        let agreed = RwLock::new(Arc::new(Agreed::choose(known, &base, &options)?));
+        let next_id = AtomicU64::new(1);
+        let inner = Inner { http, options, base, cache, agreed, next_id };
+        Ok(Self { inner: Arc::new(inner), call: Arc::new(call) })
+    }
+
+    /// The same connection for calls with a deadline, headers or extensions of their own.
+    #[must_use]
+    pub fn with(&self, call: CallOptions) -> Self {
+        Self { inner: Arc::clone(&self.inner), call: Arc::new(call) }
+    }
+
+    /// The agent's card: the extended one if it was asked for.
+    pub fn card(&self) -> Arc<AgentCard> {
+        Arc::clone(self.agreed().card())
+    }
+
+    /// The public card's document as it was received, for example to verify its signatures.
+    pub fn card_document(&self) -> Bytes {
+        self.agreed().known.document.clone()
     }
 
     /// The version that is spoken.
     pub fn version(&self) -> ProtocolVersion {
-        self.inner.version
+        self.agreed().version
     }
 
     /// Where requests go.
-    pub fn endpoint(&self) -> &Url {
-        &self.inner.endpoint
+    pub fn endpoint(&self) -> Url {
+        self.agreed().endpoint.clone()
     }
 
-    /// Sends a message and waits for the answer: unless `return_immediately` is set, until the task ends or
-    /// waits for the client.
-    pub async fn send(&self, mut request: SendMessageRequest) -> Result<Reply, ClientError> {
-        let deadline = self.inner.options.answer_timeout;
-        match self.inner.version {
-            ProtocolVersion::V1_0 => {
-                self.tenant(&mut request.tenant);
-                self.call("SendMessage", &request, deadline).await
-            }
-            ProtocolVersion::V0_3 => {
-                let params = v03::SendParams::from(request);
-                match self.call::<v03::Event>("message/send", &params, deadline).await?.into() {
-                    Event::Task(task) => Ok(Reply::Task(task)),
-                    Event::Message(message) => Ok(Reply::Message(message)),
-                    _ => Err(ClientError::Protocol("the answer is neither a task nor a message".to_owned())),
-                }
-            }
+    /// Asks for the card again, and talks as it says from now on if it has changed; so do all clones. Returns
+    /// whether it has.
+    ///
+    /// # Errors
+    /// As those of [`Self::connect`]; the client then stays as it is.
+    pub async fn refresh(&self) -> Result<bool, ClientError> {
+        let before = self.agreed();
+        let Inner { base, http, options, .. } = &*self.inner;
+        let asked = Asked { base, http, options, call: &self.call };
+        let known = match &self.inner.cache {
+            Some(cache) => cache.ask(asked, Some(&before.known)).await?,
+            None => Arc::new(card::fetch(asked, Some(&before.known)).await?),
+        };
+        let changed = known.card != before.known.card;
+        let mut agreed = Agreed::choose(known, base, options)?;
+        if !changed {
+            agreed.extended.clone_from(&before.extended);
         }
+        self.agree(agreed);
+        if changed && before.extended.is_some() {
+            self.extended_card().await?;
+        }
+        Ok(changed)
     }
 
-    /// Sends a message and follows the task.
-    pub async fn stream(&self, mut request: SendMessageRequest) -> Result<EventStream, ClientError> {
-        match self.inner.version {
-            ProtocolVersion::V1_0 => {
-                self.tenant(&mut request.tenant);
-                self.open("SendStreamingMessage", &request, None).await
-            }
-            ProtocolVersion::V0_3 => self.open("message/stream", &v03::SendParams::from(request), None).await,
-        }
+    fn agreed(&self) -> Arc<Agreed> {
+        Arc::clone(&self.inner.agreed.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// A task with at most `history_length` messages of history (`None`: as many as the agent likes).
-    pub async fn get(&self, id: &str, history_length: Option<u32>) -> Result<Task, ClientError> {
-        let deadline = self.inner.options.timeout;
-        match self.inner.version {
-            ProtocolVersion::V1_0 => {
-                let mut request = GetTaskRequest { tenant: None, id: id.to_owned(), history_length };
-                self.tenant(&mut request.tenant);
-                self.call("GetTask", &request, deadline).await
-            }
-            ProtocolVersion::V0_3 => {
-                let params = v03::TaskQueryParams { id: id.to_owned(), history_length };
-                self.call::<v03::Task>("tasks/get", &params, deadline).await.map(Into::into)
-            }
-        }
-    }
-
-    /// Stops a task.
-    pub async fn cancel(&self, id: &str) -> Result<Task, ClientError> {
-        let deadline = self.inner.options.timeout;
-        match self.inner.version {
-            ProtocolVersion::V1_0 => {
-                let mut request = CancelTaskRequest { tenant: None, id: id.to_owned(), metadata: None };
-                self.tenant(&mut request.tenant);
-                self.call("CancelTask", &request, deadline).await
-            }
-            ProtocolVersion::V0_3 => {
-                let params = v03::TaskIdParams { id: id.to_owned(), metadata: None };
-                self.call::<v03::Task>("tasks/cancel", &params, deadline).await.map(Into::into)
-            }
-        }
-    }
-
-    /// Follows a task that is under way, from after the event `last_event_id` on if the agent numbers its
-    /// events, else from now on. The first event is the task.
-    pub async fn subscribe(&self, id: &str, last_event_id: Option<u64>) -> Result<EventStream, ClientError> {
-        match self.inner.version {
-            ProtocolVersion::V1_0 => {
-                let mut request = SubscribeToTaskRequest { tenant: None, id: id.to_owned() };
-                self.tenant(&mut request.tenant);
-                self.open("SubscribeToTask", &request, last_event_id).await
-            }
-            ProtocolVersion::V0_3 => {
-                let params = v03::TaskIdParams { id: id.to_owned(), metadata: None };
-                self.open("tasks/resubscribe", &params, last_event_id).await
-            }
-        }
-    }
-
-    /// A client repeats the tenant of the interface that it chose.
-    fn tenant(&self, tenant: &mut Option<String>) {
-        if tenant.is_none() {
-            tenant.clone_from(&self.inner.tenant);
-        }
+    fn agree(&self, agreed: Agreed) {
+        *self.inner.agreed.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(agreed);
     }
 }

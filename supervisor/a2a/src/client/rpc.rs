@@ -3,22 +3,21 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
-use futures::{FutureExt, StreamExt, stream};
-use reqwest::header::{ACCEPT, CONTENT_TYPE};
-use reqwest::{RequestBuilder, Response, StatusCode};
-use secrecy::ExposeSecret;
+use bytes::Bytes;
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{RequestBuilder, Response};
+use secrecy::{ExposeSecret, SecretString};
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
-use url::Url;
 
-use super::error::{ClientError, RemoteError};
-use super::{A2aClient, EventStream, sse};
+use super::call::TimeLeft;
+use super::error::ClientError;
+use super::http::{Head, excerpt, host, read_body, same_origin};
+use super::remote::RemoteError;
+use super::sse::{self, Numbered, RawEvents};
+use super::{A2aClient, Agreed};
 use crate::version::ProtocolVersion;
-
-/// Most bytes of a refusal that are worth showing.
-const EXCERPT: usize = 300;
 
 #[derive(Serialize)]
 struct Request<'a, P> {
@@ -31,16 +30,29 @@ struct Request<'a, P> {
 /// The members of an answer that matter; the id need not be checked where each request has its own exchange.
 #[derive(Deserialize)]
 struct Answer<'a> {
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "present")]
     result: Option<&'a RawValue>,
     error: Option<RemoteError>,
 }
 
+/// A result of `null` is one: some methods have no other.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+fn parsed(json: &[u8]) -> Result<Answer<'_>, ClientError> {
+    serde_json::from_slice(json)
+        .map_err(|error| ClientError::Protocol(format!("not a JSON-RPC answer: {error}: {}", excerpt(json))))
+}
+
+/// An answer that need not say more than that nothing failed: peers leave an empty result out.
+pub(super) fn acknowledged(json: &[u8]) -> Result<(), ClientError> {
+    parsed(json)?.error.map_or(Ok(()), |error| Err(ClientError::Remote(error)))
+}
+
 /// The result in an answer.
 pub(super) fn result(json: &[u8]) -> Result<&RawValue, ClientError> {
-    let answer: Answer<'_> = serde_json::from_slice(json).map_err(|error| {
-        ClientError::Protocol(format!("not a JSON-RPC answer: {error}: {}", excerpt(json)))
-    })?;
+    let answer = parsed(json)?;
     match (answer.error, answer.result) {
         (Some(error), _) => Err(ClientError::Remote(error)),
         (None, Some(result)) => Ok(result),
@@ -55,130 +67,125 @@ pub(super) fn decode<'a, T: Deserialize<'a>>(result: &'a RawValue) -> Result<T, 
         .map_err(|error| ClientError::Protocol(format!("an answer of the wrong shape: {error}")))
 }
 
+/// Calls with parameters in the shape of the version in use.
 impl A2aClient {
     /// Calls a method and decodes its result.
     pub(super) async fn call<T: DeserializeOwned>(
         &self,
+        agreed: &Agreed,
         method: &str,
         params: &impl Serialize,
-        deadline: Duration,
+        limit: Duration,
     ) -> Result<T, ClientError> {
-        let host = host(&self.inner.endpoint);
-        let request = self.request(method, params)?.header(ACCEPT, "application/json").timeout(deadline);
-        let response =
-            request.send().await.map_err(|error| ClientError::transport(error, &host, deadline))?;
-        let status = response.status();
-        let body = read_body(response, &host, self.inner.options.max_message, deadline).await?;
-        if !status.is_success() {
-            return Err(status_error(status, &host, &body));
-        }
-        decode(result(&body)?)
+        self.answer(agreed, method, params, limit, |body| decode(result(body)?)).await
+    }
+
+    /// Calls a method and reads its answer.
+    pub(super) async fn answer<T>(
+        &self,
+        agreed: &Agreed,
+        method: &str,
+        params: &impl Serialize,
+        limit: Duration,
+        read: impl FnOnce(&Bytes) -> Result<T, ClientError>,
+    ) -> Result<T, ClientError> {
+        let time = self.call.time_left(limit)?;
+        let request = self.request(agreed, method, params, "application/json")?.timeout(time.time);
+        let response = self.sent(agreed, request, time).await?;
+        let (head, host) = (Head::of(&response), host(&agreed.endpoint));
+        let body = read_body(response, &host, self.inner.options.max_message, time).await?;
+        head.check(&host, &body)?;
+        read(&body).map_err(|error| head.explain(error, &host, &body))
     }
 
     /// Calls a method that streams. One that answers with plain JSON has one event, or an error.
     pub(super) async fn open(
         &self,
+        agreed: &Agreed,
         method: &str,
         params: &impl Serialize,
         last_event_id: Option<u64>,
-    ) -> Result<EventStream, ClientError> {
-        let host = host(&self.inner.endpoint);
+    ) -> Result<RawEvents, ClientError> {
         let options = &self.inner.options;
-        let mut request = self.request(method, params)?.header(ACCEPT, "text/event-stream");
+        let time = self.call.time_left(options.idle_timeout)?;
+        let mut request = self.request(agreed, method, params, "text/event-stream")?;
         if let Some(last) = last_event_id {
             request = request.header("Last-Event-ID", last.to_string());
         }
-        let wait = options.idle_timeout;
-        let response = tokio::time::timeout(wait, request.send())
-            .await
-            .map_err(|_| ClientError::Timeout { host: host.clone(), after: wait })?
-            .map_err(|error| ClientError::transport(error, &host, wait))?;
-        let status = response.status();
-        if status.is_success() && is_stream(&response) {
-            return Ok(sse::events(response, host, self.inner.version, wait, options.max_message));
+        let response = tokio::time::timeout(time.time, self.sent(agreed, request, time)).await;
+        let host = host(&agreed.endpoint);
+        let response = response.unwrap_or_else(|_| Err(time.over(&host)))?;
+        let head = Head::of(&response);
+        if response.status().is_success() && head.is_stream() {
+            return Ok(sse::events(response, host, agreed.version, sse::Limits::of(options)));
         }
-        let body = read_body(response, &host, options.max_message, wait).await?;
-        if !status.is_success() {
-            return Err(status_error(status, &host, &body));
-        }
-        let (event, _) = sse::event(&body, self.inner.version)?;
-        let event = super::StreamEvent { seq: None, event };
-        Ok(stream::once(std::future::ready(Ok(event))).boxed())
+        let body = read_body(response, &host, options.max_message, time).await?;
+        head.check(&host, &body)?;
+        let (event, _) =
+            sse::event(&body, agreed.version).map_err(|error| head.explain(error, &host, &body))?;
+        Ok(sse::single(Numbered { seq: None, event }))
     }
 
-    fn request(&self, method: &str, params: &impl Serialize) -> Result<RequestBuilder, ClientError> {
+    async fn sent(
+        &self,
+        agreed: &Agreed,
+        request: RequestBuilder,
+        time: TimeLeft,
+    ) -> Result<Response, ClientError> {
+        let sent = request.send().await;
+        let response = sent.map_err(|error| ClientError::transport(error, &host(&agreed.endpoint), time))?;
+        same_origin(&agreed.endpoint, &response)?;
+        Ok(response)
+    }
+
+    fn request(
+        &self,
+        agreed: &Agreed,
+        method: &str,
+        params: &impl Serialize,
+        accept: &'static str,
+    ) -> Result<RequestBuilder, ClientError> {
         let id = self.inner.next_id.fetch_add(1, Ordering::Relaxed);
         let body = serde_json::to_vec(&Request { jsonrpc: "2.0", id, method, params })
             .map_err(|error| ClientError::Protocol(format!("the request cannot be encoded: {error}")))?;
-        let options = &self.inner.options;
-        let request = self.inner.http.post(self.inner.endpoint.clone()).body(body);
-        let mut request = request.header(CONTENT_TYPE, "application/json");
-        let extensions = match self.inner.version {
-            ProtocolVersion::V0_3 => "X-A2A-Extensions",
+        let mut headers = self.headers(agreed.version)?;
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT, HeaderValue::from_static(accept));
+        Ok(self.inner.http.post(agreed.endpoint.clone()).headers(headers).body(body))
+    }
+
+    /// The headers of every request: the caller's own, then those of the protocol.
+    fn headers(&self, version: ProtocolVersion) -> Result<HeaderMap, ClientError> {
+        let mut headers = self.call.header_map().clone();
+        let extensions = match version {
+            ProtocolVersion::V0_3 => HeaderName::from_static("x-a2a-extensions"),
             ProtocolVersion::V1_0 => {
-                request = request.header("A2A-Version", ProtocolVersion::V1_0.as_str());
-                "A2A-Extensions"
+                headers.insert(ProtocolVersion::HEADER, HeaderValue::from_static("1.0"));
+                HeaderName::from_static("a2a-extensions")
             }
         };
-        if !options.extensions.is_empty() {
-            request = request.header(extensions, options.extensions.join(", "));
-        }
-        if let Some(bearer) = &options.bearer {
-            request = request.bearer_auth(bearer.expose_secret());
-        }
-        Ok(request)
-    }
-}
-
-fn is_stream(response: &Response) -> bool {
-    let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    content_type.is_some_and(|value| value.trim_start().to_ascii_lowercase().starts_with("text/event-stream"))
-}
-
-/// Reads a body of at most `limit` bytes.
-pub(super) async fn read_body(
-    response: Response,
-    host: &str,
-    limit: usize,
-    deadline: Duration,
-) -> Result<Bytes, ClientError> {
-    let mut chunks = response.bytes_stream();
-    let collect = async {
-        let mut body = BytesMut::new();
-        while let Some(chunk) = chunks.next().await {
-            let chunk = chunk.map_err(|error| ClientError::transport(error, host, deadline))?;
-            if body.len().saturating_add(chunk.len()) > limit {
-                return Err(ClientError::TooLarge(limit));
+        let mut uris: Vec<&str> = Vec::new();
+        for uri in self.inner.options.extensions.iter().chain(self.call.extension_uris()) {
+            if !uris.contains(&uri.as_str()) {
+                uris.push(uri);
             }
-            body.extend_from_slice(&chunk);
         }
-        Ok(body.freeze())
-    };
-    let expired = |_| Err(ClientError::Timeout { host: host.to_owned(), after: deadline });
-    tokio::time::timeout(deadline, collect).map(|result| result.unwrap_or_else(expired)).await
-}
-
-/// A refusal; a JSON-RPC error in it says more than the status.
-pub(super) fn status_error(status: StatusCode, host: &str, body: &[u8]) -> ClientError {
-    match result(body) {
-        Err(error @ ClientError::Remote(_)) => error,
-        _ => ClientError::Status { host: host.to_owned(), status, excerpt: excerpt(body) },
+        if !uris.is_empty() {
+            let fault = |_| ClientError::Header(extensions.to_string());
+            let value = HeaderValue::from_str(&uris.join(", ")).map_err(fault)?;
+            headers.insert(extensions, value);
+        }
+        if let Some(bearer) = &self.inner.options.bearer {
+            headers.insert(AUTHORIZATION, bearer_value(bearer)?);
+        }
+        Ok(headers)
     }
 }
 
-/// The beginning of what a peer sent, in one line.
-pub(super) fn excerpt(body: &[u8]) -> String {
-    let start = body.get(..EXCERPT).unwrap_or(body);
-    let text = String::from_utf8_lossy(start);
-    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    line.trim().to_owned()
-}
-
-/// Host and port, for messages: an address may hold credentials.
-pub(super) fn host(url: &Url) -> String {
-    match (url.host_str(), url.port()) {
-        (Some(host), Some(port)) => format!("{host}:{port}"),
-        (Some(host), None) => host.to_owned(),
-        (None, _) => "the agent".to_owned(),
-    }
+/// The value of an `Authorization` header.
+pub(super) fn bearer_value(token: &SecretString) -> Result<HeaderValue, ClientError> {
+    let value = HeaderValue::from_str(&format!("Bearer {}", token.expose_secret()));
+    let mut value = value.map_err(|_| ClientError::Header(AUTHORIZATION.to_string()))?;
+    value.set_sensitive(true);
+    Ok(value)
 }

@@ -1,7 +1,5 @@
 //! Reads a stream of server-sent events within limits of size and silence.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,37 +8,71 @@ use futures::{Stream, StreamExt, stream};
 use reqwest::Response;
 use sse_stream::{Sse, SseByteStream};
 
+use super::call::TimeLeft;
 use super::error::ClientError;
+use super::meter::{Caps, Meter};
+use super::options::ClientOptions;
 use super::rpc::{decode, result};
-use super::{EventStream, StreamEvent};
 use crate::model::Event;
 use crate::v03;
 use crate::version::ProtocolVersion;
+
+/// An event of one connection, with its number if the server numbers its events.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Numbered {
+    pub(super) seq: Option<u64>,
+    pub(super) event: Event,
+}
+
+/// The events of one connection, up to the end of the task, its wait for the client, or the first failure.
+pub(super) type RawEvents = BoxStream<'static, Result<Numbered, ClientError>>;
+
+/// What a connection may bring, and how long it may be silent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    caps: Caps,
+    idle: Duration,
+}
+
+impl Limits {
+    /// The same number of bytes for everything.
+    pub(crate) const fn new(most: usize, idle: Duration) -> Self {
+        Self { caps: Caps { line: most, event: most, stream: most as u64 }, idle }
+    }
+
+    pub(super) const fn of(options: &ClientOptions) -> Self {
+        let caps = Caps { line: options.max_line, event: options.max_message, stream: options.max_stream };
+        Self { caps, idle: options.idle_timeout }
+    }
+}
+
+/// A stream of one event.
+pub(super) fn single(event: Numbered) -> RawEvents {
+    stream::once(std::future::ready(Ok(event))).boxed()
+}
 
 /// The events of a response.
 pub(super) fn events(
     response: Response,
     host: String,
     version: ProtocolVersion,
-    idle: Duration,
-    limit: usize,
-) -> EventStream {
+    limits: Limits,
+) -> RawEvents {
+    let time = TimeLeft::of(limits.idle);
     let chunks = response
         .bytes_stream()
-        .map(move |chunk| chunk.map_err(|error| ClientError::transport(error, &host, idle)));
-    read(chunks.boxed(), version, idle, limit)
+        .map(move |chunk| chunk.map_err(|error| ClientError::transport(error, &host, time)));
+    read(chunks.boxed(), version, limits)
 }
 
 /// The events in a stream of bytes.
-pub(super) fn read(
+pub(crate) fn read(
     chunks: BoxStream<'static, Result<Bytes, ClientError>>,
     version: ProtocolVersion,
-    idle: Duration,
-    limit: usize,
-) -> EventStream {
-    let pending = Arc::new(AtomicUsize::new(0));
-    let blocks = SseByteStream::new(guarded(chunks, idle, limit, Arc::clone(&pending)).boxed());
-    let reader = Reader { blocks, pending, version, progress: Progress::Running };
+    limits: Limits,
+) -> RawEvents {
+    let blocks = SseByteStream::new(guarded(chunks, limits).boxed());
+    let reader = Reader { blocks, version, progress: Progress::Running };
     stream::unfold(reader, |mut reader| async {
         let event = reader.next().await?;
         Some((event, reader))
@@ -48,30 +80,46 @@ pub(super) fn read(
     .boxed()
 }
 
-/// Ends with an error when nothing comes for too long, or too much without an event being whole.
+/// Ends with an error when nothing comes for too long, or too much. What came before is handed on first.
 fn guarded(
     chunks: BoxStream<'static, Result<Bytes, ClientError>>,
-    idle: Duration,
-    limit: usize,
-    pending: Arc<AtomicUsize>,
+    limits: Limits,
 ) -> impl Stream<Item = Result<Bytes, ClientError>> + Send {
-    stream::unfold(Some(chunks), move |chunks| {
-        let pending = Arc::clone(&pending);
-        async move {
-            let mut chunks = chunks?;
-            let chunk = match tokio::time::timeout(idle, chunks.next()).await {
-                Ok(chunk) => chunk?,
-                Err(_) => Err(ClientError::Idle(idle)),
-            };
-            let size = chunk.as_ref().map_or(0, Bytes::len);
-            let before = pending.fetch_add(size, Ordering::Relaxed);
-            match chunk {
-                Ok(_) if before > limit => Some((Err(ClientError::TooLarge(limit)), None)),
-                Ok(chunk) => Some((Ok(chunk), Some(chunks))),
-                Err(error) => Some((Err(error), None)),
-            }
+    let guard = Guard { chunks, idle: limits.idle, meter: Meter::new(limits.caps), failure: None };
+    stream::unfold(Some(guard), |guard| async {
+        let mut guard = guard?;
+        match guard.next().await? {
+            Ok(chunk) => Some((Ok(chunk), Some(guard))),
+            Err(error) => Some((Err(error), None)),
         }
     })
+}
+
+struct Guard {
+    chunks: BoxStream<'static, Result<Bytes, ClientError>>,
+    idle: Duration,
+    meter: Meter,
+    /// What ends the stream behind the chunk that was handed on.
+    failure: Option<ClientError>,
+}
+
+impl Guard {
+    async fn next(&mut self) -> Option<Result<Bytes, ClientError>> {
+        if let Some(failure) = self.failure.take() {
+            return Some(Err(failure));
+        }
+        let Ok(chunk) = tokio::time::timeout(self.idle, self.chunks.next()).await else {
+            return Some(Err(ClientError::Idle(self.idle)));
+        };
+        match chunk? {
+            Ok(chunk) => {
+                let (within, passed) = self.meter.count(&chunk);
+                self.failure = passed.map(|(what, limit)| ClientError::TooLarge { what, limit });
+                Some(Ok(chunk.slice(..within)))
+            }
+            Err(error) => Some(Err(error)),
+        }
+    }
 }
 
 /// How far a stream is.
@@ -87,18 +135,15 @@ pub(super) enum Progress {
 
 struct Reader {
     blocks: SseByteStream<BoxStream<'static, Result<Bytes, ClientError>>>,
-    /// Bytes that came since the last whole event.
-    pending: Arc<AtomicUsize>,
     version: ProtocolVersion,
     progress: Progress,
 }
 
 impl Reader {
-    async fn next(&mut self) -> Option<Result<StreamEvent, ClientError>> {
+    async fn next(&mut self) -> Option<Result<Numbered, ClientError>> {
         while self.progress != Progress::Ended {
             match self.blocks.next().await {
                 Some(Ok(block)) => {
-                    self.pending.store(0, Ordering::Relaxed);
                     if let Some(event) = self.block(block) {
                         return Some(event);
                     }
@@ -112,13 +157,13 @@ impl Reader {
     }
 
     /// A block without data is no event.
-    fn block(&mut self, block: Sse) -> Option<Result<StreamEvent, ClientError>> {
+    fn block(&mut self, block: Sse) -> Option<Result<Numbered, ClientError>> {
         let data = block.data.filter(|data| !data.trim().is_empty())?;
         let seq = block.id.and_then(|id| id.parse().ok());
         Some(match event(data.as_bytes(), self.version) {
             Ok((event, progress)) => {
                 self.progress = progress.unwrap_or(self.progress);
-                Ok(StreamEvent { seq, event })
+                Ok(Numbered { seq, event })
             }
             Err(error) => Err(self.fail(error)),
         })
@@ -131,7 +176,7 @@ impl Reader {
 }
 
 /// One event, and how far the stream is after it if it tells.
-pub(super) fn event(json: &[u8], version: ProtocolVersion) -> Result<(Event, Option<Progress>), ClientError> {
+pub(crate) fn event(json: &[u8], version: ProtocolVersion) -> Result<(Event, Option<Progress>), ClientError> {
     let result = result(json)?;
     match version {
         ProtocolVersion::V1_0 => {

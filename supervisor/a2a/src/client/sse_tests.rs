@@ -6,10 +6,22 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap()
 }
 
-fn read_all(body: &[u8], size: usize, version: ProtocolVersion) -> Vec<Result<StreamEvent, ClientError>> {
+fn limits(event: usize) -> Limits {
+    Limits { caps: Caps { line: event, event, stream: 1_000_000 }, idle: Duration::from_secs(1) }
+}
+
+fn read_within(
+    body: &[u8],
+    size: usize,
+    version: ProtocolVersion,
+    limits: Limits,
+) -> Vec<Result<Numbered, ClientError>> {
     let chunks: Vec<_> = body.chunks(size.max(1)).map(|chunk| Ok(Bytes::copy_from_slice(chunk))).collect();
-    let events = read(stream::iter(chunks).boxed(), version, Duration::from_secs(1), 10_000);
-    runtime().block_on(events.collect())
+    runtime().block_on(read(stream::iter(chunks).boxed(), version, limits).collect())
+}
+
+fn read_all(body: &[u8], size: usize, version: ProtocolVersion) -> Vec<Result<Numbered, ClientError>> {
+    read_within(body, size, version, limits(10_000))
 }
 
 const STREAM: &str = concat!(
@@ -51,7 +63,7 @@ fn silence_ends_the_wait_and_comments_break_it() {
         comment()
     });
     let silent = slow.chain(stream::pending());
-    let events = read(silent.boxed(), ProtocolVersion::V1_0, Duration::from_secs(1), 1000);
+    let events = read(silent.boxed(), ProtocolVersion::V1_0, limits(1000));
     let (events, waited) = runtime().block_on(async {
         let start = tokio::time::Instant::now();
         (events.collect::<Vec<_>>().await, start.elapsed())
@@ -61,11 +73,27 @@ fn silence_ends_the_wait_and_comments_break_it() {
 }
 
 #[test]
-fn an_event_without_end_is_given_up() {
-    let endless = stream::repeat_with(|| Ok(Bytes::from_static(b"data: xxxxxxxxxxxxxxxxxxxxxxxxxxxx\n")));
-    let events = read(endless.boxed(), ProtocolVersion::V1_0, Duration::from_secs(1), 1000);
-    let events: Vec<_> = runtime().block_on(events.collect());
-    assert!(matches!(&events[..], [Err(ClientError::TooLarge(1000))]), "{events:?}");
+fn what_is_too_large_is_given_up_and_what_came_before_is_not() {
+    let event = "data: {\"result\":{\"statusUpdate\":{\"taskId\":\"T\",\"status\":{\"state\":\"TASK_STATE_WORKING\"}}}}\n\n";
+    let caps =
+        |line, event, stream| Limits { caps: Caps { line, event, stream }, idle: Duration::from_secs(1) };
+    let long_line = format!("{event}{event}data: {}", "x".repeat(500));
+    let long_event = format!("{event}{event}{}", "data: xxxxxxxxx\n".repeat(100));
+    for (body, limits, what, limit) in [
+        (&long_line, caps(300, 1000, 10_000), "a line of a stream", 300),
+        (&long_event, caps(300, 1000, 10_000), "an event of a stream", 1000),
+        (&event.repeat(3), caps(300, 1000, 2 * event.len() as u64), "a stream", 2 * event.len() as u64),
+    ] {
+        for size in [1, 7, 100, 10_000] {
+            let events = read_within(body.as_bytes(), size, ProtocolVersion::V1_0, limits);
+            assert_eq!(events.iter().filter(|event| event.is_ok()).count(), 2, "{what} in chunks of {size}");
+            let error = events.last().unwrap().as_ref().unwrap_err();
+            assert!(
+                matches!(error, ClientError::TooLarge { what: found, limit: at } if (*found, *at) == (what, limit)),
+                "{error} in chunks of {size}"
+            );
+        }
+    }
 }
 
 proptest! {

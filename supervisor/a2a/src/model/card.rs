@@ -14,7 +14,7 @@ pub struct AgentCard {
     /// A name for people.
     pub name: String,
     /// What it does.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_default")]
     pub description: String,
     /// Where and how to reach it, the preferred way first.
     #[serde(default, deserialize_with = "null_is_default")]
@@ -23,7 +23,7 @@ pub struct AgentCard {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<AgentProvider>,
     /// The agent's own version.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_default")]
     pub version: String,
     /// Where to read more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -63,21 +63,39 @@ pub struct AgentInterface {
     /// `JSONRPC`, `GRPC`, `HTTP+JSON` or a URI.
     pub protocol_binding: String,
     /// `Major.Minor`.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_default")]
     pub protocol_version: String,
     /// A client that chooses this interface repeats it in every request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
 }
 
+impl AgentInterface {
+    /// The name of JSON-RPC 2.0 over HTTP.
+    pub const JSONRPC: &'static str = "JSONRPC";
+
+    /// The name of REST.
+    pub const HTTP_JSON: &'static str = "HTTP+JSON";
+
+    /// One way to reach an agent.
+    pub fn new(url: impl Into<String>, binding: impl Into<String>, version: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            protocol_binding: binding.into(),
+            protocol_version: version.into(),
+            tenant: None,
+        }
+    }
+}
+
 /// Who runs an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentProvider {
     /// Their page.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_default")]
     pub url: String,
     /// Their name.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_default")]
     pub organization: String,
 }
 
@@ -122,10 +140,10 @@ pub struct AgentSkill {
     /// Its id.
     pub id: String,
     /// A name for people.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_default")]
     pub name: String,
     /// What it does.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_default")]
     pub description: String,
     /// Words to find it by.
     #[serde(default, deserialize_with = "null_is_default")]
@@ -139,9 +157,30 @@ pub struct AgentSkill {
     /// Media types that it answers with, if not the agent's.
     #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
     pub output_modes: Vec<String>,
+    /// What is needed to use it, if not what the agent needs; one entry is enough.
+    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    pub security_requirements: Vec<SecurityRequirement>,
 }
 
-/// A signature of a card (JWS).
+impl AgentSkill {
+    /// A skill with what every skill must have.
+    pub fn new<T: Into<String>>(
+        id: impl Into<String>,
+        name: impl Into<String>,
+        description: impl Into<String>,
+        tags: impl IntoIterator<Item = T>,
+    ) -> Self {
+        Self {
+            id: id.into(),
+            name: name.into(),
+            description: description.into(),
+            tags: tags.into_iter().map(Into::into).collect(),
+            ..Self::default()
+        }
+    }
+}
+
+/// A signature of a card: a JSON Web Signature (RFC 7515) without its payload, which is the card itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentCardSignature {
     /// The protected header, base64url.

@@ -5,14 +5,15 @@ use serde::{Deserialize, Serialize};
 use super::serde_helpers::null_is_default;
 use super::{Metadata, Part};
 
-/// Who speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// Who speaks. Agents leave it out now and then, clients must not: so unsaid means the agent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Role {
     /// The client.
     #[serde(rename = "ROLE_USER")]
     User,
     /// The agent.
-    #[serde(rename = "ROLE_AGENT")]
+    #[default]
+    #[serde(rename = "ROLE_AGENT", alias = "ROLE_UNSPECIFIED")]
     Agent,
 }
 
@@ -30,6 +31,7 @@ pub struct Message {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
     /// Who says it.
+    #[serde(default, deserialize_with = "null_is_default")]
     pub role: Role,
     /// What is said.
     #[serde(default, deserialize_with = "null_is_default")]

@@ -7,6 +7,7 @@ mod card;
 mod event;
 mod message;
 mod part;
+mod push;
 mod request;
 mod security;
 mod serde_helpers;
@@ -24,13 +25,18 @@ pub use card::{
 pub use event::{Event, Reply, TaskArtifactUpdateEvent, TaskStatusUpdateEvent};
 pub use message::{Message, Role};
 pub use part::{Content, Part};
+pub use push::{
+    AuthenticationInfo, DeleteTaskPushNotificationConfigRequest, GetTaskPushNotificationConfigRequest,
+    ListTaskPushNotificationConfigsRequest, ListTaskPushNotificationConfigsResponse,
+    TaskPushNotificationConfig,
+};
 pub use request::{
-    AuthenticationInfo, CancelTaskRequest, GetTaskRequest, ListTasksRequest, ListTasksResponse,
-    SendMessageConfiguration, SendMessageRequest, SubscribeToTaskRequest, TaskPushNotificationConfig,
+    CancelTaskRequest, GetTaskRequest, ListTasksRequest, ListTasksResponse, SendMessageConfiguration,
+    SendMessageRequest, SubscribeToTaskRequest,
 };
 pub use security::{
-    ApiKeyScheme, HttpAuthScheme, MtlsScheme, OAuth2Scheme, OpenIdConnectScheme, SecurityRequirement,
-    SecurityScheme, StringList,
+    ApiKeyScheme, HttpAuthScheme, MtlsScheme, OAuth2Scheme, OAuthFlow, OAuthFlows, OpenIdConnectScheme,
+    SecurityRequirement, SecurityScheme, StringList,
 };
 pub(crate) use serde_helpers::{is_false, known_entries, null_is_default, timestamp};
 pub use task::{Task, TaskState, TaskStatus};

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::serde_helpers::{is_false, null_is_default, timestamp};
-use super::{Message, Metadata, Task, TaskState};
+use super::{Message, Metadata, Task, TaskPushNotificationConfig, TaskState};
 
 /// Begins a task or goes on with one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -55,39 +55,6 @@ pub struct SendMessageConfiguration {
     /// Whether to answer at once instead of when the task ends or waits.
     #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "is_false")]
     pub return_immediately: bool,
-}
-
-/// Where to push a task's updates to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct TaskPushNotificationConfig {
-    /// The tenant.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tenant: Option<String>,
-    /// Its id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
-    /// The task.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub task_id: Option<String>,
-    /// The address.
-    pub url: String,
-    /// A token that is sent along.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub token: Option<String>,
-    /// How to authenticate there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub authentication: Option<AuthenticationInfo>,
-}
-
-/// How to authenticate at a push address.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AuthenticationInfo {
-    /// The HTTP scheme, for example `Bearer`.
-    pub scheme: String,
-    /// The credentials.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub credentials: Option<String>,
 }
 
 /// Asks for a task.

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+
+use super::serde_helpers::{is_false, null_is_default};
 
 /// One way to authenticate: an object with one member that names the kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,11 +80,58 @@ pub struct OAuth2Scheme {
     /// What it is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The flows, as in `OpenAPI`.
-    pub flows: Value,
+    /// The flows.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub flows: OAuthFlows,
     /// Where the server's metadata is (RFC 8414).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oauth2_metadata_url: Option<String>,
+}
+
+/// The ways in which a client can get a token. 1.0 allows one of them per scheme, 0.3 several.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OAuthFlows {
+    /// A person agrees in a browser.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authorization_code: Option<OAuthFlow>,
+    /// The client speaks for itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_credentials: Option<OAuthFlow>,
+    /// Deprecated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub implicit: Option<OAuthFlow>,
+    /// Deprecated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub password: Option<OAuthFlow>,
+    /// A person agrees on another device (RFC 8628). 0.3 does not know it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_code: Option<OAuthFlow>,
+}
+
+/// One flow. Which addresses it has depends on its kind.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OAuthFlow {
+    /// Where a person agrees: authorization code and implicit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authorization_url: Option<String>,
+    /// Where a device asks for its code: device code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_authorization_url: Option<String>,
+    /// Where tokens come from: all but implicit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_url: Option<String>,
+    /// Where tokens are renewed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refresh_url: Option<String>,
+    /// What can be asked for, with descriptions.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub scopes: BTreeMap<String, String>,
+    /// Whether the client must prove that it began the exchange (RFC 7636): authorization code. 0.3 does not
+    /// know it.
+    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "is_false")]
+    pub pkce_required: bool,
 }
 
 /// `OpenID` Connect.
@@ -109,14 +157,22 @@ pub struct MtlsScheme {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecurityRequirement {
     /// Scopes by the scheme's name.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "BTreeMap::is_empty")]
     pub schemes: BTreeMap<String, StringList>,
+}
+
+impl SecurityRequirement {
+    /// One scheme with its scopes.
+    pub fn new<T: Into<String>>(scheme: impl Into<String>, scopes: impl IntoIterator<Item = T>) -> Self {
+        let list = StringList { list: scopes.into_iter().map(Into::into).collect() };
+        Self { schemes: BTreeMap::from([(scheme.into(), list)]) }
+    }
 }
 
 /// A list of texts, wrapped because a map of `lf.a2a.v1` cannot hold lists.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StringList {
     /// The texts.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
     pub list: Vec<String>,
 }

@@ -6,8 +6,9 @@ use async_trait::async_trait;
 use axum::http::{Extensions, HeaderMap};
 
 use super::log::TaskLog;
+use super::push::Pushes;
 use crate::error::A2aError;
-use crate::model::{AgentCard, ListTasksRequest, ListTasksResponse, SendMessageRequest, Task};
+use crate::model::{AgentCard, ListTasksRequest, ListTasksResponse, Message, SendMessageRequest, Task};
 use crate::version::ProtocolVersion;
 
 /// An agent as the server sees it. It makes the task ids, runs the work on its own, and tells of it in a
@@ -17,13 +18,22 @@ pub trait Agent: Send + Sync + 'static {
     /// What the agent says of itself. Asked for each request for a card, and to see what it offers.
     fn card(&self) -> Arc<AgentCard>;
 
-    /// Begins a task, or goes on with `request.message.task_id`, and returns where to read of it. Returns as
-    /// soon as the task is accepted, not when it ends.
+    /// What the agent says of itself to callers it knows. Asked for only if the card's capabilities announce it.
+    ///
+    /// # Errors
+    /// [`A2aError::ExtendedAgentCardNotConfigured`] if there is none for this caller, which is the default.
+    async fn extended_card(&self, call: &CallContext) -> Result<Arc<AgentCard>, A2aError> {
+        let _ = call;
+        Err(A2aError::ExtendedAgentCardNotConfigured)
+    }
+
+    /// Answers a message at once, begins a task, or goes on with `request.message.task_id`. Returns as soon as
+    /// the task is accepted, not when it ends.
     ///
     /// # Errors
     /// [`A2aError::TaskNotFound`] for an unknown task, [`A2aError::UnsupportedOperation`] for one that has
     /// ended, [`A2aError::InvalidParams`] for a `contextId` that is not the task's.
-    async fn send(&self, request: SendMessageRequest, call: &CallContext) -> Result<Subscription, A2aError>;
+    async fn send(&self, request: SendMessageRequest, call: &CallContext) -> Result<Sent, A2aError>;
 
     /// A task with at most `history_length` messages of history (`None`: all).
     ///
@@ -49,6 +59,12 @@ pub trait Agent: Send + Sync + 'static {
         call: &CallContext,
     ) -> Result<Subscription, A2aError>;
 
+    /// Who keeps the tasks' push configurations and serves them. Asked for only if the card's capabilities
+    /// announce push notifications; `None`, the default, refuses them.
+    fn pushes(&self) -> Option<Arc<Pushes>> {
+        None
+    }
+
     /// A page of the caller's tasks, newest status first.
     ///
     /// # Errors
@@ -67,10 +83,49 @@ pub struct CallContext {
     pub version: ProtocolVersion,
     /// The URIs of the extensions that the client declared (`A2A-Extensions`, `X-A2A-Extensions`).
     pub declared_extensions: Vec<String>,
+    /// Who calls, if an outer layer found out.
+    pub principal: Option<Principal>,
     /// The request's headers, for example `traceparent`.
     pub headers: HeaderMap,
     /// What outer layers found out, for example who calls.
     pub extensions: Extensions,
+}
+
+/// Who calls. An outer layer that authenticates puts it into the request's extensions; tasks are scoped to it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Principal(pub Arc<str>);
+
+impl Principal {
+    /// A caller by name.
+    pub fn new(name: impl Into<Arc<str>>) -> Self {
+        Self(name.into())
+    }
+
+    /// The caller's name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// What became of a message.
+#[derive(Debug, Clone)]
+pub enum Sent {
+    /// A task carries it on: read of it here.
+    Task(Subscription),
+    /// A direct answer, without any task.
+    Message(Box<Message>),
+}
+
+impl From<Subscription> for Sent {
+    fn from(subscription: Subscription) -> Self {
+        Self::Task(subscription)
+    }
+}
+
+impl From<Message> for Sent {
+    fn from(message: Message) -> Self {
+        Self::Message(Box::new(message))
+    }
 }
 
 /// Where to read of a task.

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
 
-use super::dispatch::refuse;
+use super::jsonrpc::refuse;
 use crate::error::A2aError;
 
 /// Why there is no body.

@@ -9,8 +9,9 @@ use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimePrinter;
 use sha2::{Digest, Sha256};
 
-use super::dispatch::refuse;
-use super::router::{Server, version};
+use super::headers::version;
+use super::jsonrpc::refuse;
+use super::router::Server;
 use crate::card::{CardMode, document};
 use crate::error::A2aError;
 use crate::version::ProtocolVersion;

@@ -3,12 +3,14 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::log::{LoggedEvent, TaskLog};
+use super::log::TaskLog;
+use super::logged::LoggedEvent;
 
 /// Most events taken from the log at once.
 const BATCH: usize = 64;
 
-/// A reader's position in a task's log.
+/// A reader's position in a task's log. Where events after it are in memory no more, the next one it reads is the
+/// task as it is, under the number of the last event that this includes.
 #[derive(Debug)]
 pub struct Cursor {
     log: Arc<TaskLog>,
@@ -50,12 +52,12 @@ impl Cursor {
 
     /// Takes what is ready; `false` means that there is nothing and nothing will come.
     fn take(&mut self) -> bool {
-        let (batch, drained) = self.log.read(self.after, BATCH);
-        if let Some(last) = batch.last() {
+        while self.taken.is_empty() {
+            let (batch, drained) = self.log.read(self.after, BATCH);
+            let Some(last) = batch.last() else { return !drained };
             self.after = last.seq();
+            self.taken.extend(batch.into_iter().filter(|event| event.is_shown()));
         }
-        let more = !drained || !batch.is_empty();
-        self.taken.extend(batch);
-        more
+        true
     }
 }

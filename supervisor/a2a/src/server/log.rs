@@ -1,21 +1,21 @@
 //! A task's log: append-only, numbered, read by cursors.
 //!
 //! There is no channel between a task and its readers. A reader is a position in the log, so that nothing is
-//! lost for a slow one and a stalled one costs nobody else anything.
+//! lost for a slow one and a stalled one costs nobody else anything. A long log keeps its newest events; a reader
+//! whose place was dropped gets the task as it is, and goes on from there.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bytes::Bytes;
+use jiff::Timestamp;
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
 use super::cursor::Cursor;
-use super::projection::Projection;
-use crate::model::{Event, Task, TaskState};
-use crate::v03;
-use crate::version::ProtocolVersion;
+use super::logged::LoggedEvent;
+use super::window::{LogBounds, Window};
+use crate::model::{Event, Message, Task, TaskState};
 
-/// The events of one task, from its first on.
+/// The events of one task, from its first on, as far as they are in memory.
 #[derive(Debug)]
 pub struct TaskLog {
     inner: Mutex<Inner>,
@@ -24,18 +24,8 @@ pub struct TaskLog {
 
 #[derive(Debug)]
 struct Inner {
-    events: Vec<Arc<LoggedEvent>>,
-    projection: Projection,
+    window: Window,
     closed: bool,
-}
-
-/// An event with its place in the log.
-#[derive(Debug)]
-pub struct LoggedEvent {
-    seq: u64,
-    event: Event,
-    v0_3: OnceLock<Bytes>,
-    v1_0: OnceLock<Bytes>,
 }
 
 /// Why a log does not take an event.
@@ -60,55 +50,72 @@ pub enum LogError {
 impl TaskLog {
     /// The log of a new task; event 1 is the task itself.
     pub fn new(task: Task) -> Self {
-        let projection = Projection::new(task.clone());
-        let first = Arc::new(LoggedEvent::new(1, task.into()));
-        Self::with(Inner { events: vec![first], projection, closed: false })
+        Self::bounded(task, LogBounds::default())
     }
 
-    /// The log of a task that is known already, for example after a restart. The first event must be the
-    /// task itself, and the numbers must rise.
-    pub fn restore(events: impl IntoIterator<Item = (u64, Event)>) -> Result<Self, LogError> {
+    /// The same, with bounds of its own.
+    pub fn bounded(task: Task, bounds: LogBounds) -> Self {
+        Self::with(Window::new(1, Timestamp::now(), task, bounds))
+    }
+
+    /// The log of a task that is known already, for example after a restart: numbers, times, events. The first event
+    /// must be the task itself, and the numbers must rise.
+    pub fn restore(
+        bounds: LogBounds,
+        events: impl IntoIterator<Item = (u64, Timestamp, Event)>,
+    ) -> Result<Self, LogError> {
         let mut events = events.into_iter();
-        let Some((seq, Event::Task(task))) = events.next() else { return Err(LogError::NoTask) };
-        let projection = Projection::new((*task).clone());
-        let first = Arc::new(LoggedEvent::new(seq, Event::Task(task)));
-        let mut inner = Inner { events: vec![first], projection, closed: false };
-        for (seq, event) in events {
-            inner.append(seq, event)?;
+        let Some((seq, at, Event::Task(task))) = events.next() else { return Err(LogError::NoTask) };
+        let log = Self::with(Window::new(seq, at, *task, bounds));
+        for (seq, at, event) in events {
+            log.push_at(seq, at, event)?;
         }
-        Ok(Self::with(inner))
+        Ok(log)
     }
 
-    fn with(inner: Inner) -> Self {
-        Self { inner: Mutex::new(inner), changed: Notify::new() }
+    fn with(window: Window) -> Self {
+        Self { inner: Mutex::new(Inner { window, closed: false }), changed: Notify::new() }
     }
 
     /// Appends an event and returns its number. A closed log stays as it is; the number is then the last.
+    ///
+    /// A status without a time gets that of the event.
     pub fn push(&self, event: impl Into<Event>) -> u64 {
         self.push_many([event.into()])
     }
 
     /// Appends events at once, so that readers wake once, and returns the last number.
     pub fn push_many(&self, events: impl IntoIterator<Item = Event>) -> u64 {
+        self.push_many_at(Timestamp::now(), events)
+    }
+
+    /// The same, for what happened `at` another time than now.
+    pub fn push_many_at(&self, at: Timestamp, events: impl IntoIterator<Item = Event>) -> u64 {
         let last = {
             let mut inner = self.lock();
             for event in events {
-                let next = inner.last_seq() + 1;
-                if let Err(error) = inner.append(next, event) {
-                    tracing::warn!(task = inner.projection.task().id, %error, "event dropped");
+                let next = inner.window.last_seq() + 1;
+                if let Err(error) = inner.append(next, at, event) {
+                    tracing::warn!(task = inner.window.task().id, %error, "event dropped");
                 }
             }
-            inner.last_seq()
+            inner.window.last_seq()
         };
         self.changed.notify_waiters();
         last
     }
 
     /// Appends an event under a number of the caller's, above all before it.
-    pub fn push_at(&self, seq: u64, event: impl Into<Event>) -> Result<(), LogError> {
-        self.lock().append(seq, event.into())?;
+    pub fn push_at(&self, seq: u64, at: Timestamp, event: impl Into<Event>) -> Result<(), LogError> {
+        self.lock().append(seq, at, event.into())?;
         self.changed.notify_waiters();
         Ok(())
+    }
+
+    /// Adds what the client said to the task's history and returns its number. Readers are not told of it: a message
+    /// in a stream would be taken for the whole answer. A task that waited works again.
+    pub fn note(&self, at: Timestamp, message: Message) -> u64 {
+        self.push_many_at(at, [message.into()])
     }
 
     /// Nothing more will come; readers end once they have read everything.
@@ -124,31 +131,51 @@ impl TaskLog {
 
     /// The number of the newest event.
     pub fn last_seq(&self) -> u64 {
-        self.lock().last_seq()
+        self.lock().window.last_seq()
+    }
+
+    /// The task's id.
+    pub fn task_id(&self) -> String {
+        self.lock().window.task().id.clone()
     }
 
     /// The task's state.
     pub fn state(&self) -> TaskState {
-        self.lock().projection.task().status.state
+        self.lock().window.task().status.state
     }
 
     /// The task as it is now.
     pub fn snapshot(&self) -> Task {
-        self.lock().projection.task().clone()
+        self.lock().window.task().clone()
     }
 
-    /// The task as it was after the event `seq`, with that event's number; a number that the log has not
-    /// reached means now, one before its first event means the first.
+    /// The task as it is now, without what it has produced.
+    pub fn summary(&self) -> Task {
+        let inner = self.lock();
+        let Task { id, context_id, status, artifacts: _, history, metadata } = inner.window.task();
+        Task {
+            id: id.clone(),
+            context_id: context_id.clone(),
+            status: status.clone(),
+            artifacts: Vec::new(),
+            history: history.clone(),
+            metadata: metadata.clone(),
+        }
+    }
+
+    /// The task as it was after the event `seq`, with that event's number. A number that the log has not reached, or
+    /// has in memory no more, means now; one before its first event means the first.
     pub fn snapshot_at(&self, seq: u64) -> (u64, Task) {
-        let events = {
-            let inner = self.lock();
-            if seq >= inner.last_seq() {
-                return (inner.last_seq(), inner.projection.task().clone());
-            }
-            let end = inner.events.partition_point(|event| event.seq <= seq).max(1);
-            inner.events.iter().take(end).cloned().collect::<Vec<_>>()
-        };
-        fold(&events).unwrap_or_else(|| (self.last_seq(), self.snapshot()))
+        let (seq, mut task, events) = self.lock().window.until(seq);
+        for event in events {
+            task.apply(&event);
+        }
+        (seq, task.into_task())
+    }
+
+    /// About how many bytes of memory it takes.
+    pub fn bytes(&self) -> usize {
+        self.lock().window.weight()
     }
 
     /// A reader of what comes after the number `after`.
@@ -158,12 +185,9 @@ impl TaskLog {
 
     /// The next events after `after`, at most `limit`, and whether there will be no more after them.
     pub(super) fn read(&self, after: u64, limit: usize) -> (Vec<Arc<LoggedEvent>>, bool) {
-        let inner = self.lock();
-        let start = inner.events.partition_point(|event| event.seq <= after);
-        let ready = inner.events.get(start..).unwrap_or_default();
-        let batch: Vec<_> = ready.iter().take(limit).cloned().collect();
-        let drained = inner.closed && batch.len() == ready.len();
-        (batch, drained)
+        let mut inner = self.lock();
+        let (batch, all) = inner.window.read(after, limit);
+        (batch, all && inner.closed)
     }
 
     /// Completes at the next change after this call.
@@ -178,67 +202,16 @@ impl TaskLog {
 }
 
 impl Inner {
-    fn last_seq(&self) -> u64 {
-        self.events.last().map_or(0, |event| event.seq)
-    }
-
-    fn append(&mut self, seq: u64, event: Event) -> Result<(), LogError> {
-        let last = self.last_seq();
+    fn append(&mut self, seq: u64, at: Timestamp, event: Event) -> Result<(), LogError> {
+        let last = self.window.last_seq();
         if self.closed {
             return Err(LogError::Closed);
         }
         if seq <= last {
             return Err(LogError::OutOfOrder { seq, last });
         }
-        self.projection.apply(&event);
-        self.events.push(Arc::new(LoggedEvent::new(seq, event)));
+        self.window.append(LoggedEvent::new(seq, at, event));
         Ok(())
-    }
-}
-
-fn fold(events: &[Arc<LoggedEvent>]) -> Option<(u64, Task)> {
-    let (first, rest) = events.split_first()?;
-    let Event::Task(task) = &first.event else { return None };
-    let mut projection = Projection::new((**task).clone());
-    for logged in rest {
-        projection.apply(&logged.event);
-    }
-    Some((events.last()?.seq, projection.task().clone()))
-}
-
-impl LoggedEvent {
-    pub(super) const fn new(seq: u64, event: Event) -> Self {
-        Self { seq, event, v0_3: OnceLock::new(), v1_0: OnceLock::new() }
-    }
-
-    /// Its number.
-    pub const fn seq(&self) -> u64 {
-        self.seq
-    }
-
-    /// The event.
-    pub const fn event(&self) -> &Event {
-        &self.event
-    }
-
-    /// The event in the JSON of a version; made once, then shared by all readers.
-    pub fn json(&self, version: ProtocolVersion) -> Result<&Bytes, serde_json::Error> {
-        let cell = match version {
-            ProtocolVersion::V0_3 => &self.v0_3,
-            ProtocolVersion::V1_0 => &self.v1_0,
-        };
-        if let Some(bytes) = cell.get() {
-            return Ok(bytes);
-        }
-        let bytes = Bytes::from(encode(&self.event, version)?);
-        Ok(cell.get_or_init(|| bytes))
-    }
-}
-
-fn encode(event: &Event, version: ProtocolVersion) -> Result<Vec<u8>, serde_json::Error> {
-    match version {
-        ProtocolVersion::V0_3 => serde_json::to_vec(&v03::Event::from(event.clone())),
-        ProtocolVersion::V1_0 => serde_json::to_vec(event),
     }
 }
 

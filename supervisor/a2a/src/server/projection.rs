@@ -2,7 +2,10 @@
 
 use std::collections::HashMap;
 
-use crate::model::{Event, Task, TaskArtifactUpdateEvent, TaskState, TaskStatus};
+use jiff::Timestamp;
+
+use super::logged::LoggedEvent;
+use crate::model::{Event, Role, Task, TaskArtifactUpdateEvent, TaskState, TaskStatus};
 
 /// A task and where each of its artifacts is.
 #[derive(Debug, Clone)]
@@ -22,11 +25,25 @@ impl Projection {
         &self.task
     }
 
+    pub(super) fn into_task(self) -> Task {
+        self.task
+    }
+
+    fn works_since(&mut self, at: Timestamp) {
+        self.task.status = TaskStatus { timestamp: Some(at), ..TaskStatus::new(TaskState::Working) };
+    }
+
     /// Applies one event. Costs the event's own size, however long the task has been growing.
-    pub(super) fn apply(&mut self, event: &Event) {
-        match event {
+    pub(super) fn apply(&mut self, logged: &LoggedEvent) {
+        match logged.event() {
             Event::Task(task) => *self = Self::new((**task).clone()),
-            Event::Message(message) => self.task.history.push((**message).clone()),
+            Event::Message(message) => {
+                self.task.history.push((**message).clone());
+                // It was what the task waited for.
+                if message.role == Role::User && self.task.status.state.is_interrupted() {
+                    self.works_since(logged.at());
+                }
+            }
             Event::StatusUpdate(update) => {
                 self.task.status = update.status.clone();
                 if let Some(metadata) = &update.metadata {
@@ -34,15 +51,15 @@ impl Projection {
                     known.extend(metadata.iter().map(|(key, value)| (key.clone(), value.clone())));
                 }
             }
-            Event::ArtifactUpdate(update) => self.apply_artifact(update),
+            Event::ArtifactUpdate(update) => self.apply_artifact(update, logged.at()),
         }
     }
 
     /// A chunk for an artifact that nobody began begins it: peers do that. Whoever makes an artifact is at
     /// work, even where no status said so.
-    fn apply_artifact(&mut self, update: &TaskArtifactUpdateEvent) {
+    fn apply_artifact(&mut self, update: &TaskArtifactUpdateEvent, at: Timestamp) {
         if self.task.status.state == TaskState::Submitted {
-            self.task.status = TaskStatus::new(TaskState::Working);
+            self.works_since(at);
         }
         let id = &update.artifact.artifact_id;
         let known = self.places.get(id).and_then(|place| self.task.artifacts.get_mut(*place));

@@ -11,23 +11,28 @@ use futures::stream;
 
 use super::agent::Subscription;
 use super::cursor::Cursor;
-use super::envelope::{Id, failure};
-use super::log::LoggedEvent;
+use super::framing::Framing;
+use super::logged::LoggedEvent;
+use super::operation::Feed;
 use crate::error::A2aError;
-use crate::model::{Task, TaskState};
+use crate::model::{Event, Task, TaskState};
 use crate::version::ProtocolVersion;
 
 /// Events that are ready go out together up to this many bytes.
 const CHUNK: usize = 64 * 1024;
 
-/// The response that streams a subscription until the task ends or waits.
+/// The response that streams a feed: a task until it ends or waits, or the one message.
 pub(super) fn response(
-    subscription: Subscription,
-    id: Id,
+    feed: Feed,
+    framing: Framing,
     version: ProtocolVersion,
     keep_alive: Duration,
 ) -> Response {
-    let writer = Writer::new(subscription, id, version, keep_alive);
+    let subscription = match feed {
+        Feed::Task(subscription) => subscription,
+        Feed::Message(message) => return single(Event::Message(message), &framing, version),
+    };
+    let writer = Writer::new(subscription, framing, version, keep_alive);
     let chunks = stream::unfold(writer, |mut writer| async {
         let chunk = writer.next_chunk().await?;
         Some((Ok::<_, Infallible>(chunk), writer))
@@ -36,11 +41,22 @@ pub(super) fn response(
 }
 
 /// A refusal for a client that expects a stream.
-pub(super) fn refusal(id: &Id, error: &A2aError, version: ProtocolVersion) -> Response {
-    let mut frame = BytesMut::from(&b"data: "[..]);
-    frame.put_slice(&failure(id, error, version));
-    frame.put_slice(b"\n\n");
-    events(Body::from(frame.freeze()))
+pub(super) fn refusal(framing: &Framing, error: &A2aError, version: ProtocolVersion) -> Response {
+    events(Body::from(framing.failure(error, version)))
+}
+
+/// A stream of one event, which belongs to no task and so has no number.
+fn single(event: Event, framing: &Framing, version: ProtocolVersion) -> Response {
+    let event = LoggedEvent::detached(0, event);
+    let frame = match event.json(version) {
+        Ok(json) => [&framing.prefix(), json, framing.suffix()].concat().into(),
+        Err(error) => framing.failure(&unencodable(&error), version),
+    };
+    events(Body::from(frame))
+}
+
+fn unencodable(error: &serde_json::Error) -> A2aError {
+    A2aError::Internal(format!("failed to encode an event: {error}"))
 }
 
 fn events(body: Body) -> Response {
@@ -60,7 +76,7 @@ struct Writer {
     opening: Option<(u64, Box<Task>)>,
     /// The newest state that was told, if the stream may end there.
     state: Option<TaskState>,
-    id: Id,
+    framing: Framing,
     prefix: Bytes,
     version: ProtocolVersion,
     keep_alive: Duration,
@@ -68,18 +84,22 @@ struct Writer {
 }
 
 impl Writer {
-    fn new(subscription: Subscription, id: Id, version: ProtocolVersion, keep_alive: Duration) -> Self {
+    fn new(
+        subscription: Subscription,
+        framing: Framing,
+        version: ProtocolVersion,
+        keep_alive: Duration,
+    ) -> Self {
         let Subscription { log, after } = subscription;
         let opening = (after > 0).then(|| log.snapshot_at(after));
         let after = opening.as_ref().map_or(0, |(seq, _)| *seq);
-        let prefix = format!("data: {{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":", id.as_str());
         Self {
             cursor: log.cursor(after),
             // A task that waits may go on: that is why somebody subscribes to it.
             state: opening.as_ref().map(|(_, task)| task.status.state).filter(|state| state.is_terminal()),
             opening: opening.map(|(seq, task)| (seq, Box::new(task))),
-            id,
-            prefix: Bytes::from(prefix),
+            prefix: framing.prefix(),
+            framing,
             version,
             keep_alive,
             ended: false,
@@ -93,7 +113,7 @@ impl Writer {
         }
         let mut chunk = BytesMut::new();
         if let Some((seq, task)) = self.opening.take() {
-            self.write(&mut chunk, &LoggedEvent::new(seq, (*task).into()));
+            self.write(&mut chunk, &LoggedEvent::detached(seq, (*task).into()));
         } else {
             match tokio::time::timeout(self.keep_alive, self.cursor.next()).await {
                 Ok(event) => self.write(&mut chunk, &*event?),
@@ -121,13 +141,10 @@ impl Writer {
                 write_id(chunk, event.seq());
                 chunk.put_slice(&self.prefix);
                 chunk.put_slice(json);
-                chunk.put_slice(b"}\n\n");
+                chunk.put_slice(self.framing.suffix());
             }
             Err(error) => {
-                let error = A2aError::Internal(format!("failed to encode an event: {error}"));
-                chunk.put_slice(b"data: ");
-                chunk.put_slice(&failure(&self.id, &error, self.version));
-                chunk.put_slice(b"\n\n");
+                chunk.put_slice(&self.framing.failure(&unencodable(&error), self.version));
                 self.ended = true;
             }
         }

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::model::{
-    self, AgentExtension, AgentProvider, AgentSkill, Metadata, is_false, known_entries, null_is_default,
+    AgentCardSignature, AgentExtension, AgentProvider, OAuthFlows, is_false, known_entries, null_is_default,
 };
+
+/// What is needed: scopes by the scheme's name.
+pub type SecurityNeed = BTreeMap<String, Vec<String>>;
 
 /// What an agent says of itself.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -16,7 +18,7 @@ pub struct AgentCard {
     /// A name for people.
     pub name: String,
     /// What it does.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_default")]
     pub description: String,
     /// Where to reach it.
     pub url: String,
@@ -24,7 +26,7 @@ pub struct AgentCard {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preferred_transport: Option<String>,
     /// The version of the protocol; cards of 0.2 lack it.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_default")]
     pub protocol_version: String,
     /// Other ways to reach it.
     #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
@@ -33,7 +35,7 @@ pub struct AgentCard {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<AgentProvider>,
     /// The agent's own version.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_default")]
     pub version: String,
     /// Where to read more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,7 +48,7 @@ pub struct AgentCard {
     pub security_schemes: BTreeMap<String, SecurityScheme>,
     /// Which of them are needed, with scopes; one entry is enough.
     #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
-    pub security: Vec<BTreeMap<String, Vec<String>>>,
+    pub security: Vec<SecurityNeed>,
     /// Media types that it takes.
     #[serde(default, deserialize_with = "null_is_default")]
     pub default_input_modes: Vec<String>,
@@ -55,10 +57,13 @@ pub struct AgentCard {
     pub default_output_modes: Vec<String>,
     /// What it can be asked for.
     #[serde(default, deserialize_with = "null_is_default")]
-    pub skills: Vec<AgentSkill>,
+    pub skills: Vec<Skill>,
     /// Whether there is a longer card for those who authenticate.
     #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "is_false")]
     pub supports_authenticated_extended_card: bool,
+    /// Signatures of the card.
+    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    pub signatures: Vec<AgentCardSignature>,
     /// A picture.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub icon_url: Option<String>,
@@ -83,9 +88,41 @@ pub struct Capabilities {
     /// Push notifications.
     #[serde(default, deserialize_with = "null_is_default")]
     pub push_notifications: bool,
+    /// Whether tasks tell how their states changed. 1.0 does not know it.
+    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "is_false")]
+    pub state_transition_history: bool,
     /// Extensions.
     #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
     pub extensions: Vec<AgentExtension>,
+}
+
+/// Something that an agent can be asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Skill {
+    /// Its id.
+    pub id: String,
+    /// A name for people.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub name: String,
+    /// What it does.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub description: String,
+    /// Words to find it by.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub tags: Vec<String>,
+    /// Things to ask.
+    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    pub examples: Vec<String>,
+    /// Media types that it takes, if not the agent's.
+    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    pub input_modes: Vec<String>,
+    /// Media types that it answers with, if not the agent's.
+    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    pub output_modes: Vec<String>,
+    /// What is needed to use it, if not what the agent needs; one entry is enough.
+    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    pub security: Vec<SecurityNeed>,
 }
 
 /// One way to authenticate.
@@ -116,8 +153,9 @@ pub enum SecurityScheme {
     },
     /// OAuth 2.
     Oauth2 {
-        /// The flows, as in `OpenAPI`.
-        flows: Value,
+        /// The flows.
+        #[serde(default, deserialize_with = "null_is_default")]
+        flows: OAuthFlows,
         /// Where the server's metadata is.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         oauth2_metadata_url: Option<String>,
@@ -140,108 +178,4 @@ pub enum SecurityScheme {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         description: Option<String>,
     },
-}
-
-impl From<AgentCard> for model::AgentCard {
-    fn from(card: AgentCard) -> Self {
-        let first = model::AgentInterface {
-            url: card.url,
-            protocol_binding: card.preferred_transport.unwrap_or_else(|| "JSONRPC".to_owned()),
-            protocol_version: "0.3".to_owned(),
-            tenant: None,
-        };
-        let others = card.additional_interfaces.into_iter().map(|interface| model::AgentInterface {
-            url: interface.url,
-            protocol_binding: interface.transport,
-            protocol_version: "0.3".to_owned(),
-            tenant: None,
-        });
-        let mut supported_interfaces = vec![first];
-        for other in others {
-            if !supported_interfaces.contains(&other) {
-                supported_interfaces.push(other);
-            }
-        }
-        Self {
-            name: card.name,
-            description: card.description,
-            supported_interfaces,
-            provider: card.provider,
-            version: card.version,
-            documentation_url: card.documentation_url,
-            capabilities: model::AgentCapabilities {
-                streaming: card.capabilities.streaming,
-                push_notifications: card.capabilities.push_notifications,
-                extensions: card.capabilities.extensions,
-                extended_agent_card: card.supports_authenticated_extended_card,
-            },
-            security_schemes: card.security_schemes.into_iter().map(|(k, v)| (k, v.into())).collect(),
-            security_requirements: card.security.into_iter().map(requirement).collect(),
-            default_input_modes: card.default_input_modes,
-            default_output_modes: card.default_output_modes,
-            skills: card.skills,
-            signatures: Vec::new(),
-            icon_url: card.icon_url,
-        }
-    }
-}
-
-fn requirement(schemes: BTreeMap<String, Vec<String>>) -> model::SecurityRequirement {
-    let schemes = schemes.into_iter().map(|(name, list)| (name, model::StringList { list }));
-    model::SecurityRequirement { schemes: schemes.collect() }
-}
-
-impl From<SecurityScheme> for model::SecurityScheme {
-    fn from(scheme: SecurityScheme) -> Self {
-        match scheme {
-            SecurityScheme::ApiKey { location, name, description } => {
-                Self::ApiKeySecurityScheme(model::ApiKeyScheme { description, location, name })
-            }
-            SecurityScheme::Http { scheme, bearer_format, description } => {
-                Self::HttpAuthSecurityScheme(model::HttpAuthScheme { description, scheme, bearer_format })
-            }
-            SecurityScheme::Oauth2 { flows, oauth2_metadata_url, description } => {
-                Self::Oauth2SecurityScheme(model::OAuth2Scheme { description, flows, oauth2_metadata_url })
-            }
-            SecurityScheme::OpenIdConnect { open_id_connect_url, description } => {
-                Self::OpenIdConnectSecurityScheme(model::OpenIdConnectScheme {
-                    description,
-                    open_id_connect_url,
-                })
-            }
-            SecurityScheme::MutualTls { description } => {
-                Self::MtlsSecurityScheme(model::MtlsScheme { description })
-            }
-        }
-    }
-}
-
-impl From<model::SecurityScheme> for SecurityScheme {
-    fn from(scheme: model::SecurityScheme) -> Self {
-        match scheme {
-            model::SecurityScheme::ApiKeySecurityScheme(s) => {
-                Self::ApiKey { location: s.location, name: s.name, description: s.description }
-            }
-            model::SecurityScheme::HttpAuthSecurityScheme(s) => {
-                Self::Http { scheme: s.scheme, bearer_format: s.bearer_format, description: s.description }
-            }
-            model::SecurityScheme::Oauth2SecurityScheme(s) => Self::Oauth2 {
-                flows: without_device_code(s.flows),
-                oauth2_metadata_url: s.oauth2_metadata_url,
-                description: s.description,
-            },
-            model::SecurityScheme::OpenIdConnectSecurityScheme(s) => {
-                Self::OpenIdConnect { open_id_connect_url: s.open_id_connect_url, description: s.description }
-            }
-            model::SecurityScheme::MtlsSecurityScheme(s) => Self::MutualTls { description: s.description },
-        }
-    }
-}
-
-/// 0.3 does not know the device code flow.
-fn without_device_code(mut flows: Value) -> Value {
-    if let Some(flows) = flows.as_object_mut() {
-        Metadata::remove(flows, "deviceCode");
-    }
-    flows
 }

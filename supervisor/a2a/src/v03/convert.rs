@@ -4,15 +4,15 @@
 use serde_json::Value;
 
 use super::{
-    Artifact, ArtifactUpdate, ArtifactUpdateTag, Authentication, Configuration, Event, File, Message,
-    MessageTag, Part, PartKind, PushConfig, Role, SendParams, StatusUpdate, StatusUpdateTag, Task,
-    TaskIdParams, TaskQueryParams, TaskState, TaskStatus, TaskTag,
+    Artifact, ArtifactUpdate, ArtifactUpdateTag, Configuration, Event, File, Message, MessageTag, Part,
+    PartKind, Role, SendParams, StatusUpdate, StatusUpdateTag, Task, TaskIdParams, TaskQueryParams,
+    TaskState, TaskStatus, TaskTag,
 };
 use crate::model::{self, Content, Metadata};
 
 /// Marks data that is no object, which 0.3 cannot carry and which travels as `{"value": …}`. The official
 /// SDKs use the same mark.
-const WRAPPED: &str = "data_part_compat";
+pub(super) const WRAPPED: &str = "data_part_compat";
 
 impl From<Role> for model::Role {
     fn from(role: Role) -> Self {
@@ -102,7 +102,7 @@ fn unwrapped(mut data: Metadata, metadata: Option<&Metadata>) -> model::Part {
 }
 
 fn unmarked(mut metadata: Metadata) -> Option<Metadata> {
-    metadata.remove(WRAPPED);
+    metadata.shift_remove(WRAPPED);
     (!metadata.is_empty()).then_some(metadata)
 }
 
@@ -111,6 +111,8 @@ fn wrapped(value: Value, metadata: Option<Metadata>) -> (Metadata, Option<Metada
         Value::Object(data) => (data, metadata),
         value => {
             let mut metadata = metadata.unwrap_or_default();
+            // A user's own entry of this name is lost; shift, so that the rest keeps its order.
+            metadata.shift_remove(WRAPPED);
             metadata.insert(WRAPPED.to_owned(), Value::Bool(true));
             (Metadata::from_iter([("value".to_owned(), value)]), Some(metadata))
         }
@@ -331,33 +333,6 @@ impl From<model::SendMessageConfiguration> for Configuration {
             history_length: configuration.history_length,
             push_notification_config: configuration.task_push_notification_config.map(Into::into),
         }
-    }
-}
-
-impl From<PushConfig> for model::TaskPushNotificationConfig {
-    fn from(config: PushConfig) -> Self {
-        let authentication = config.authentication.and_then(|authentication| {
-            let scheme = authentication.schemes.into_iter().next()?;
-            Some(model::AuthenticationInfo { scheme, credentials: authentication.credentials })
-        });
-        Self {
-            tenant: None,
-            id: config.id,
-            task_id: None,
-            url: config.url,
-            token: config.token,
-            authentication,
-        }
-    }
-}
-
-impl From<model::TaskPushNotificationConfig> for PushConfig {
-    fn from(config: model::TaskPushNotificationConfig) -> Self {
-        let authentication = config.authentication.map(|authentication| Authentication {
-            schemes: vec![authentication.scheme],
-            credentials: authentication.credentials,
-        });
-        Self { id: config.id, url: config.url, token: config.token, authentication }
     }
 }
 

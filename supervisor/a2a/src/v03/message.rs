@@ -1,18 +1,20 @@
 //! Messages and parts.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 use super::MessageTag;
 use crate::model::Metadata;
 use crate::model::null_is_default;
 
-/// Who speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Who speaks; unsaid means the agent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// The client.
     User,
     /// The agent.
+    #[default]
     Agent,
 }
 
@@ -24,6 +26,7 @@ pub struct Message {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<MessageTag>,
     /// Who says it.
+    #[serde(default, deserialize_with = "null_is_default")]
     pub role: Role,
     /// What is said.
     #[serde(default, deserialize_with = "null_is_default")]
@@ -75,12 +78,19 @@ pub struct Part {
     /// A file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<File>,
-    /// An object.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// An object. Parts of kinds that nobody knows yet may have anything here; that is left out.
+    #[serde(default, deserialize_with = "object", skip_serializing_if = "Option::is_none")]
     pub data: Option<Metadata>,
     /// What else is known of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Metadata>,
+}
+
+fn object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Metadata>, D::Error> {
+    Ok(match Value::deserialize(deserializer)? {
+        Value::Object(data) => Some(data),
+        _ => None,
+    })
 }
 
 impl Part {

@@ -5,15 +5,19 @@
 
 mod card;
 mod convert;
+mod convert_card;
 mod event;
 mod message;
+mod push;
 mod request;
 mod task;
+pub mod write;
 
-pub use card::{AgentCard, Capabilities, Interface, SecurityScheme};
+pub use card::{AgentCard, Capabilities, Interface, SecurityNeed, SecurityScheme, Skill};
 pub use event::{ArtifactUpdate, Event, StatusUpdate};
 pub use message::{File, Message, Part, PartKind, Role};
-pub use request::{Authentication, Configuration, PushConfig, SendParams, TaskIdParams, TaskQueryParams};
+pub use push::{Authentication, PushConfig, PushConfigParams, TaskPushConfig};
+pub use request::{Configuration, SendParams, TaskIdParams, TaskQueryParams};
 pub use task::{Artifact, Task, TaskState, TaskStatus};
 
 /// A tag with one possible value: any other fails to decode, at its place.

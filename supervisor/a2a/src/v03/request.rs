@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Message;
+use super::{Message, PushConfig};
 use crate::error::Violation;
 use crate::model::{Metadata, null_is_default};
 
@@ -46,33 +46,6 @@ pub struct Configuration {
     /// Where to push updates to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub push_notification_config: Option<PushConfig>,
-}
-
-/// Where to push updates to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PushConfig {
-    /// Its id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
-    /// The address.
-    pub url: String,
-    /// A token that is sent along.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub token: Option<String>,
-    /// How to authenticate there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub authentication: Option<Authentication>,
-}
-
-/// How to authenticate at a push address.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Authentication {
-    /// HTTP schemes; 1.0 keeps the first.
-    #[serde(default, deserialize_with = "null_is_default")]
-    pub schemes: Vec<String>,
-    /// The credentials.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub credentials: Option<String>,
 }
 
 /// Parameters of `tasks/get`.

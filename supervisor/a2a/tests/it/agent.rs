@@ -6,18 +6,21 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use axum::extract::Request;
+use axum::middleware::{self, Next};
+use axum::response::Response;
 use caipe_a2a::A2aError;
 use caipe_a2a::card::CardBuilder;
 use caipe_a2a::model::{
     AgentCard, AgentSkill, Artifact, ListTasksRequest, ListTasksResponse, Message, Part, SendMessageRequest,
     Task, TaskArtifactUpdateEvent, TaskState, TaskStatus, TaskStatusUpdateEvent,
 };
-use caipe_a2a::server::{Agent, CallContext, ServerOptions, Subscription, TaskLog, router};
+use caipe_a2a::server::{Agent, CallContext, Principal, Sent, ServerOptions, Subscription, TaskLog, router};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 /// Messages: `count N` streams N chunks and completes, `ask` waits for input and completes at the next
-/// message, `hold` works until it is canceled, `panic` panics.
+/// message, `hold` works until it is canceled, `hello` is answered without a task, `panic` panics.
 pub(crate) struct Worker {
     card: AgentCard,
     logs: Mutex<HashMap<String, Arc<TaskLog>>>,
@@ -93,7 +96,7 @@ impl Agent for Worker {
         Arc::new(self.card.clone())
     }
 
-    async fn send(&self, request: SendMessageRequest, _: &CallContext) -> Result<Subscription, A2aError> {
+    async fn send(&self, request: SendMessageRequest, _: &CallContext) -> Result<Sent, A2aError> {
         if let Some(id) = &request.message.task_id {
             let log = self.find(id)?;
             if log.state().is_terminal() {
@@ -103,9 +106,12 @@ impl Agent for Worker {
             log.push(status(&log, TaskState::Working, None));
             log.push(status(&log, TaskState::Completed, Some(&request.message.text())));
             log.close();
-            return Ok(subscription);
+            return Ok(subscription.into());
         }
         let text = request.message.text();
+        if text == "hello" {
+            return Ok(Message::agent("m-direct", "hello to you").into());
+        }
         let log = self.begin(request.message);
         match text.split_once(' ').map_or((&*text, ""), |(word, rest)| (word, rest)) {
             ("panic", _) => panic!("as asked"),
@@ -122,7 +128,13 @@ impl Agent for Worker {
                 tokio::spawn(count(Arc::clone(&log), 1));
             }
         }
-        Ok(Subscription::from_start(log))
+        Ok(Subscription::from_start(log).into())
+    }
+
+    async fn extended_card(&self, call: &CallContext) -> Result<Arc<AgentCard>, A2aError> {
+        let caller = call.principal.as_ref().ok_or(A2aError::ExtendedAgentCardNotConfigured)?;
+        let card = AgentCard { description: format!("For {}", caller.as_str()), ..self.card.clone() };
+        Ok(Arc::new(card))
     }
 
     async fn task(&self, id: &str, _: Option<u32>, _: &CallContext) -> Result<Task, A2aError> {
@@ -185,9 +197,18 @@ pub(crate) async fn start_with(options: ServerOptions, change: impl FnOnce(&mut 
     let mut card = card(&url);
     change(&mut card);
     let worker = Worker::new(card);
-    let app = router(Arc::clone(&worker) as Arc<dyn Agent>, options);
+    let app = router(Arc::clone(&worker) as Arc<dyn Agent>, options).layer(middleware::from_fn(name_caller));
     let server = tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
     Running { url, worker, server }
+}
+
+/// Takes the user of a header for the caller, as an authenticating layer would.
+async fn name_caller(mut request: Request, next: Next) -> Response {
+    let caller = request.headers().get("x-caller").and_then(|name| name.to_str().ok()).map(Principal::new);
+    if let Some(caller) = caller {
+        request.extensions_mut().insert(caller);
+    }
+    next.run(request).await
 }
 
 /// Waits for a condition, with a deadline.

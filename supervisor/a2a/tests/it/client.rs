@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::{get, post};
 use caipe_a2a::ProtocolVersion::{V0_3, V1_0};
-use caipe_a2a::client::{A2aClient, ClientError, ClientOptions, EventStream, StreamEvent};
+use caipe_a2a::client::{A2aClient, ClientError, ClientOptions, EventStream, Reconnect, StreamEvent};
 use caipe_a2a::model::{Event, Message, Reply, SendMessageConfiguration, SendMessageRequest, TaskState};
 use futures::{StreamExt, TryStreamExt};
 use serde_json::json;
@@ -147,15 +147,16 @@ async fn each_way_to_break_a_stream_has_its_name() {
     let cut: &'static str = Box::leak(format!("{working}\n\n").into_boxed_str());
     let half: &'static str = Box::leak(format!("{working}\n\ndata: {{\"result\":").into_boxed_str());
     let big: &'static str = Box::leak(format!("data: {}\n\n", "x".repeat(300_000)).into_boxed_str());
-    let small = || ClientOptions { max_message: 1000, ..ClientOptions::default() };
+    let once = || ClientOptions { reconnect: Reconnect::off(), ..ClientOptions::default() };
+    let small = || ClientOptions { max_message: 1000, ..once() };
     for (body, options, category) in [
-        (cut, ClientOptions::default(), "cut"),
-        (half, ClientOptions::default(), "cut"),
-        ("", ClientOptions::default(), "cut"),
-        ("data: {\"error\":{\"code\":-32603,\"message\":\"no\"}}\n\n", ClientOptions::default(), "remote"),
-        ("data: nonsense\n\n", ClientOptions::default(), "protocol"),
-        ("data: {\"result\":{\"kind\":\"riddle\"}}\n\n", ClientOptions::default(), "protocol"),
-        ("data: {}\n\n", ClientOptions::default(), "protocol"),
+        (cut, once(), "cut"),
+        (half, once(), "cut"),
+        ("", once(), "cut"),
+        ("data: {\"error\":{\"code\":-32603,\"message\":\"no\"}}\n\n", once(), "remote"),
+        ("data: nonsense\n\n", once(), "protocol"),
+        ("data: {\"result\":{\"kind\":\"riddle\"}}\n\n", once(), "protocol"),
+        ("data: {}\n\n", once(), "protocol"),
         (big, small(), "too_large"),
     ] {
         let events = stream_of(body, options).await;
@@ -182,7 +183,7 @@ async fn each_way_not_to_answer_has_its_name() {
     type Answer = (StatusCode, &'static str, &'static str);
     let cases: [(Answer, &str, &str); 6] = [
         ((StatusCode::BAD_GATEWAY, "text/html", "<h1>upstream is\ngone"), "status", "502"),
-        ((StatusCode::UNAUTHORIZED, "text/plain", "who are you"), "status", "who are you"),
+        ((StatusCode::UNAUTHORIZED, "text/plain", "who are you"), "denied", "who are you"),
         (
             (
                 StatusCode::PAYLOAD_TOO_LARGE,

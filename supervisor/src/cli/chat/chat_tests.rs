@@ -7,13 +7,14 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io::Write;
 use std::rc::Rc;
+use std::time::Duration;
 
 use async_trait::async_trait;
-use futures::StreamExt;
+use caipe_a2a::client::{Followed, Reconnect};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::follow::{Followed, follow};
+use super::follow::follow;
 use super::interrupts::Interrupt;
 use super::lines::Typed;
 use super::*;
@@ -156,11 +157,11 @@ async fn a_lost_connection_is_taken_up_where_it_broke() {
 async fn a_connection_that_stays_lost_is_given_up() {
     let broken = || vec![Step::Event(submitted()), Step::Break];
     let peer = Peer::start(Wire::V1_0, (0..7).map(|_| broken()).collect()).await;
-    let client =
-        A2aClient::connect(&peer.url, reqwest::Client::new(), ClientOptions::default()).await.unwrap();
+    let reconnect = Reconnect { first_wait: Duration::from_millis(1), ..Reconnect::default() };
+    let options = ClientOptions { reconnect, ..ClientOptions::default() };
+    let client = A2aClient::connect(&peer.url, reqwest::Client::new(), options).await.unwrap();
     let message = caipe_a2a::model::Message::user("m", "hello");
-    let mut events =
-        follow(client, caipe_a2a::model::SendMessageRequest::new(message), Duration::from_millis(1));
+    let mut events = follow(&client, caipe_a2a::model::SendMessageRequest::new(message));
     let mut lost = 0;
     let error = loop {
         match events.next().await.expect("an error comes before the end") {

@@ -11,13 +11,13 @@ pub(super) fn explain(error: &ClientError, url: &str) -> String {
     let url = shown(url);
     let explained = match error {
         ClientError::BaseUrl { .. } => format!("{error}; check --url"),
-        ClientError::Connect { reason, .. } => format!(
+        ClientError::Connect { reason, .. } | ClientError::Dns { reason, .. } => format!(
             "failed to reach {url}: {reason}; is a supervisor running there? start one with \"caipe-supervisor serve\", or name another with --url"
         ),
-        ClientError::Status { status, .. } if status.as_u16() == 401 => {
+        ClientError::Denied { status, .. } if status.as_u16() == 401 => {
             format!("{url} wants to know who asks: set A2A_AUTH_SHARED_KEY, or give --token")
         }
-        ClientError::Status { status, .. } if status.as_u16() == 403 => {
+        ClientError::Denied { status, .. } if status.as_u16() == 403 => {
             format!("{url} refuses this token: check A2A_AUTH_SHARED_KEY, or --token")
         }
         ClientError::Status { status, .. } if status.as_u16() == 404 => {

@@ -4,7 +4,12 @@ use super::*;
 
 fn status(status: u16) -> ClientError {
     let status = StatusCode::from_u16(status).unwrap();
-    ClientError::Status { host: "h".to_owned(), status, excerpt: "\u{1b}[2Jno".to_owned() }
+    ClientError::Status { host: "h".to_owned(), status, excerpt: "\u{1b}[2Jno".to_owned(), retry_after: None }
+}
+
+fn denied(status: u16) -> ClientError {
+    let status = StatusCode::from_u16(status).unwrap();
+    ClientError::Denied { host: "h".to_owned(), status, scheme: None, excerpt: "\u{1b}[2Jno".to_owned() }
 }
 
 #[test]
@@ -12,8 +17,8 @@ fn a_failure_names_the_address_and_what_to_do() {
     let connect = ClientError::Connect { host: "h".to_owned(), reason: "connection refused".to_owned() };
     for (error, parts) in [
         (connect, ["http://host:8000: connection refused", "caipe-supervisor serve"]),
-        (status(401), ["http://host:8000", "A2A_AUTH_SHARED_KEY"]),
-        (status(403), ["refuses this token", "--token"]),
+        (denied(401), ["http://host:8000", "A2A_AUTH_SHARED_KEY"]),
+        (denied(403), ["refuses this token", "--token"]),
         (status(404), ["no agent card", "--url"]),
         (status(500), ["500", "[2Jno"]),
     ] {
@@ -25,6 +30,6 @@ fn a_failure_names_the_address_and_what_to_do() {
 
 #[test]
 fn credentials_in_an_address_are_not_shown() {
-    let line = explain(&status(401), "https://user:hush@host/agent?key=hush");
+    let line = explain(&denied(401), "https://user:hush@host/agent?key=hush");
     assert!(line.starts_with("https://host/agent "), "{line}");
 }

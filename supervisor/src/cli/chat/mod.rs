@@ -1,7 +1,7 @@
 //! `chat`: talks to a supervisor, or to any other A2A agent, in the terminal.
 //!
 //! ```text
-//! session (prompt, forms) -> turn (Ctrl-C, ticks) -> follow (reconnects) -> caipe_a2a::client
+//! session (prompt, forms) -> turn (Ctrl-C, ticks) -> caipe_a2a::client (reconnects)
 //!                              |
 //!                              v
 //!                  view (pure: events -> what to show) -> render (terminal | pipe | JSON)
@@ -21,10 +21,9 @@ mod view;
 use std::io::{self, IsTerminal, Read};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::Context;
-use caipe_a2a::client::{A2aClient, ClientError, ClientOptions};
+use caipe_a2a::client::{A2aClient, ClientError, ClientOptions, http_builder};
 use secrecy::ExposeSecret;
 
 use super::args::{Chat, Output};
@@ -50,8 +49,6 @@ const UNREAD: u8 = 141;
 
 /// The largest message that is read from standard input, in bytes.
 const MOST_INPUT: u64 = 1024 * 1024;
-/// How long a connection may take to be made.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Runs the command. Failures to talk to the agent are told in one line and by the exit code; an error is
 /// something that only this machine can have.
@@ -122,7 +119,7 @@ fn message(args: &Chat, terminal: &Terminals) -> Result<Option<String>, String> 
 }
 
 async fn connect(args: &Chat) -> Result<A2aClient, ClientError> {
-    let http = reqwest::Client::builder().connect_timeout(CONNECT_TIMEOUT).build();
+    let http = http_builder().build();
     let http =
         http.map_err(|error| ClientError::Protocol(format!("the HTTP client cannot be built: {error}")))?;
     let bearer = args.token.clone().filter(|token| !token.expose_secret().trim().is_empty());

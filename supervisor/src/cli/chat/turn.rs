@@ -3,21 +3,18 @@
 use std::io;
 use std::time::Duration;
 
-use caipe_a2a::client::{A2aClient, ClientError, StreamEvent};
+use caipe_a2a::client::{A2aClient, ClientError, Followed, StreamEvent};
 use caipe_a2a::model::{Event, SendMessageRequest, Task};
-use futures::StreamExt;
 use futures::future::{BoxFuture, FutureExt, OptionFuture};
 use tokio::time::{Instant, MissedTickBehavior};
 
-use super::follow::{FollowError, Followed, follow};
+use super::follow::{FollowError, follow};
 use super::interrupts::{Interrupt, Interrupts};
 use super::render::{Screen, Waiting};
 use super::view::{End, Show, View};
 
 /// How often a terminal is drawn anew.
 const TICK: Duration = Duration::from_millis(50);
-/// The first wait before a lost connection is taken up again.
-const FIRST_WAIT: Duration = Duration::from_millis(250);
 /// How long the end of a canceled task is waited for.
 const CANCEL_DEADLINE: Duration = Duration::from_secs(5);
 
@@ -79,7 +76,7 @@ impl Turn<'_> {
     }
 
     async fn follow(&mut self, request: SendMessageRequest) -> Result<Left, TurnError> {
-        let mut events = follow(self.client.clone(), request, FIRST_WAIT);
+        let mut events = follow(self.client, request);
         let mut canceling: Option<Canceling> = None;
         let started = Instant::now();
         let mut ticks = tokio::time::interval(TICK);
@@ -135,9 +132,7 @@ impl Turn<'_> {
     /// says how.
     fn canceled(&mut self, answer: Result<Task, ClientError>) -> io::Result<()> {
         match answer {
-            Ok(task) if task.status.state.is_terminal() => {
-                self.show(&StreamEvent { seq: None, event: Event::Task(Box::new(task)) })
-            }
+            Ok(task) if task.status.state.is_terminal() => self.show(&Event::from(task).into()),
             Ok(_) => Ok(()),
             Err(error) => {
                 tracing::debug!(%error, "the cancellation was refused");

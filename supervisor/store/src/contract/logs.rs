@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use futures::future::join_all;
 
-use super::samples::{event, logged, recorded, saved, task};
+use super::samples::{event, logged, recorded, saved, task, time_of};
 use crate::{Commit, Store, StoreError, TaskPhase};
 
 async fn begin(store: &dyn Store, id: &str) {
@@ -31,6 +31,23 @@ pub async fn events_are_paged_exactly(store: &dyn Store) {
         for after in 0..=last {
             let wanted: Vec<_> = (after + 1..=last).take(limit).collect();
             assert_eq!(numbers(store, "t", after, limit).await, wanted, "after {after}, limit {limit}");
+        }
+    }
+}
+
+/// Each event has the time of its commit, to the microsecond, however the log is cut when it is read.
+pub async fn events_keep_their_times(store: &dyn Store) {
+    begin(store, "t").await;
+    let finer = jiff::SignedDuration::from_nanos(999);
+    for first in [1, 4, 7] {
+        let commit = logged("t", first, 3);
+        store.commit(Commit { at: commit.at + finer, ..commit }).await.unwrap();
+    }
+    for limit in [1, 2, 100] {
+        for after in 0..9 {
+            for logged in store.events("t", after, limit).await.unwrap() {
+                assert_eq!(logged.at, time_of((logged.seq - 1) / 3 * 3 + 1), "event {}", logged.seq);
+            }
         }
     }
 }

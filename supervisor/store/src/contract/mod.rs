@@ -7,6 +7,7 @@
 mod conversations;
 mod logs;
 mod pruning;
+mod pushes;
 pub mod samples;
 mod tasks;
 
@@ -17,11 +18,17 @@ pub use conversations::{
 };
 pub use logs::{
     a_gap_or_a_repeat_is_refused, a_refused_commit_leaves_nothing, concurrent_tasks_do_not_mix,
-    events_are_paged_exactly, events_need_a_task, of_two_writers_one_is_refused, the_cursor_may_be_anywhere,
+    events_are_paged_exactly, events_keep_their_times, events_need_a_task, of_two_writers_one_is_refused,
+    the_cursor_may_be_anywhere,
 };
 pub use pruning::{conversations_go_when_idle, nothing_goes_without_a_policy, tasks_go_when_ended_and_old};
+pub use pushes::{
+    a_push_needs_a_task_and_a_small_body, pending_pushes_are_those_not_done, pushes_are_replaced_and_deleted,
+    pushes_go_with_their_task,
+};
 pub use tasks::{
-    filters_combine, ids_are_bounded, lists_are_ordered_and_paged, tasks_are_replaced, the_backend_is_healthy,
+    filters_combine, ids_are_bounded, lists_are_ordered_and_paged, lists_may_begin_at_a_time,
+    tasks_are_replaced, the_backend_is_healthy,
 };
 
 /// One test per rule. The argument makes a fresh, empty store: anything that derefs to `dyn Store` as a value
@@ -33,6 +40,7 @@ macro_rules! store_contract {
             a_gap_or_a_repeat_is_refused,
             a_refused_commit_leaves_nothing,
             a_snapshot_replaces_the_appends_before_it,
+            a_push_needs_a_task_and_a_small_body,
             an_append_needs_a_snapshot,
             an_unknown_conversation_is_none,
             appends_come_back_in_order,
@@ -40,14 +48,19 @@ macro_rules! store_contract {
             conversations_go_when_idle,
             deep_values_come_back,
             events_are_paged_exactly,
+            events_keep_their_times,
             events_need_a_task,
             filters_combine,
             huge_values_are_refused,
             ids_are_bounded,
             large_states_come_back,
             lists_are_ordered_and_paged,
+            lists_may_begin_at_a_time,
             nothing_goes_without_a_policy,
             of_two_writers_one_is_refused,
+            pending_pushes_are_those_not_done,
+            pushes_are_replaced_and_deleted,
+            pushes_go_with_their_task,
             tasks_are_replaced,
             tasks_go_when_ended_and_old,
             the_backend_is_healthy,

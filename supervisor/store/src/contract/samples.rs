@@ -47,7 +47,13 @@ pub fn event(text: &str) -> RunEvent {
 /// A commit of events that are named by their numbers.
 pub fn logged(task: &str, first: u64, count: u64) -> Commit {
     let events = (first..first + count).map(|seq| event(&seq.to_string())).collect();
-    Commit { events, first_seq: first, events_of: task.into(), ..Commit::default() }
+    Commit { events, at: time_of(first), first_seq: first, events_of: task.into(), ..Commit::default() }
+}
+
+/// When events were committed whose first has this number.
+pub fn time_of(first: u64) -> Timestamp {
+    let micros = i64::try_from(first).unwrap_or(i64::MAX).min(1_000_000_000);
+    Timestamp::from_microsecond(1_577_836_800_000_001 + micros).expect("a time")
 }
 
 /// A task whose last change was this many seconds after 2020 began.
@@ -62,6 +68,8 @@ pub fn task(id: &str, context: &str, phase: TaskPhase, second: i64) -> TaskRecor
         owner: None,
         trace_id: "trace".into(),
         request: json!({ "parts": [{ "text": "What changed?" }] }),
+        replies: Vec::new(),
+        status_message: None,
     }
 }
 

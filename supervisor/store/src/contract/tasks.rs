@@ -1,8 +1,18 @@
+use serde_json::json;
+
 use super::samples::{logged, recorded, saved, task};
-use crate::{MAX_ID_BYTES, Store, StoreError, TaskFilter, TaskPhase, TaskRecord};
+use crate::{MAX_ID_BYTES, Store, StoreError, TaskFilter, TaskPhase, TaskPlace, TaskRecord, TaskReply};
 
 async fn ids(store: &dyn Store, filter: &TaskFilter) -> Vec<String> {
     store.tasks(filter).await.unwrap().into_iter().map(|record| record.id).collect()
+}
+
+/// The list from behind the last of these on.
+async fn beyond(store: &dyn Store, before: &[&str]) -> TaskFilter {
+    let Some(last) = before.last() else { return TaskFilter::default() };
+    let record = store.task(last).await.unwrap().expect("the task");
+    let place = TaskPlace { updated: record.updated, id: record.id };
+    TaskFilter { beyond: Some(place), ..TaskFilter::default() }
 }
 
 /// A record is as it was last written, every member of it.
@@ -11,8 +21,15 @@ pub async fn tasks_are_replaced(store: &dyn Store) {
     store.commit(recorded(first.clone())).await.unwrap();
     assert_eq!(store.task("t").await.unwrap(), Some(first.clone()));
     let updated = first.updated + jiff::SignedDuration::from_nanos(1_000_000_001);
-    let second =
-        TaskRecord { phase: TaskPhase::Completed, updated, owner: Some("anna@example.com".into()), ..first };
+    let (message, at) = (json!({"parts": [{"text": "this one"}]}), updated);
+    let second = TaskRecord {
+        phase: TaskPhase::Completed,
+        updated,
+        owner: Some("anna@example.com".into()),
+        replies: vec![TaskReply { after: 7, at, message: message.clone() }],
+        status_message: Some(message),
+        ..first
+    };
     store.commit(recorded(second.clone())).await.unwrap();
     assert_eq!(store.task("t").await.unwrap(), Some(second.clone()));
     assert_eq!(store.tasks(&TaskFilter::default()).await.unwrap(), [second]);
@@ -26,16 +43,18 @@ pub async fn lists_are_ordered_and_paged(store: &dyn Store) {
     let all = ["c", "b", "a", "e", "d"];
     assert_eq!(ids(store, &TaskFilter::default()).await, all);
     for size in 1..=6 {
-        for offset in 0..=6 {
-            let page = TaskFilter { limit: size, offset, ..TaskFilter::default() };
-            let wanted: Vec<_> = all.into_iter().skip(offset).take(size).collect();
-            assert_eq!(ids(store, &page).await, wanted, "{size} from {offset}");
+        for skipped in 0..=5 {
+            let page = TaskFilter { limit: size, ..beyond(store, &all[..skipped]).await };
+            let wanted: Vec<_> = all.into_iter().skip(skipped).take(size).collect();
+            assert_eq!(ids(store, &page).await, wanted, "{size} from {skipped}");
+            assert_eq!(store.count_tasks(&page).await.unwrap(), 5);
         }
     }
+    let third = beyond(store, &all[..3]).await;
     store.commit(recorded(task("d", "one", TaskPhase::Completed, 10))).await.unwrap();
     assert_eq!(ids(store, &TaskFilter::default()).await, ["d", "c", "b", "a", "e"]);
-    let rest = TaskFilter { offset: 3, ..TaskFilter::default() };
-    assert_eq!(ids(store, &rest).await, ["a", "e"]);
+    assert_eq!(ids(store, &third).await, ["e"], "what comes to the front moves no other page");
+    assert_eq!(ids(store, &beyond(store, &["d", "c"]).await).await, ["b", "a", "e"]);
 }
 
 /// Every part of a filter narrows.
@@ -71,6 +90,21 @@ pub async fn filters_combine(store: &dyn Store) {
         (filter("", &[], "' OR 1=1 --"), ""),
     ] {
         assert_eq!(ids(store, &filter).await.concat(), wanted, "{filter:?}");
+        assert_eq!(store.count_tasks(&filter).await.unwrap(), wanted.len() as u64, "{filter:?}");
+    }
+}
+
+/// A time bounds the list from below; what changed in that very microsecond is in it.
+pub async fn lists_may_begin_at_a_time(store: &dyn Store) {
+    for (id, second) in [("a", 1), ("b", 2), ("c", 3)] {
+        store.commit(recorded(task(id, "one", TaskPhase::Working, second))).await.unwrap();
+    }
+    let second = task("", "", TaskPhase::Working, 2).updated;
+    let micro = jiff::SignedDuration::from_micros(1);
+    for (since, wanted) in [(second - micro, "cb"), (second, "cb"), (second + micro, "c")] {
+        let filter = TaskFilter { since: Some(since), ..TaskFilter::default() };
+        assert_eq!(ids(store, &filter).await.concat(), wanted, "{since}");
+        assert_eq!(store.count_tasks(&filter).await.unwrap(), wanted.len() as u64);
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod error;
 mod open;
+mod push;
 mod read;
 mod rows;
 mod schema;
@@ -18,6 +19,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::push::{PushChange, PushRecord};
 use crate::types::{
     Commit, LoggedEvent, Pruned, Retention, Saved, Store, StoreError, TaskFilter, TaskRecord,
 };
@@ -100,9 +102,35 @@ impl Store for SqliteStore {
         self.readers.read(move |connection| read::tasks(connection, &filter)).await
     }
 
+    async fn count_tasks(&self, filter: &TaskFilter) -> Result<u64, StoreError> {
+        let filter = filter.clone();
+        self.readers.read(move |connection| read::count_tasks(connection, &filter)).await
+    }
+
     async fn events(&self, task: &str, after: u64, limit: usize) -> Result<Vec<LoggedEvent>, StoreError> {
         let task = task.to_owned();
         self.readers.read(move |connection| read::events(connection, &task, after, limit)).await
+    }
+
+    async fn put_push(&self, push: PushRecord) -> Result<(), StoreError> {
+        self.write(Work::Push(PushChange::put(push)?)).await.map(drop)
+    }
+
+    async fn pushes_of(&self, task: &str) -> Result<Vec<PushRecord>, StoreError> {
+        let task = task.to_owned();
+        self.readers.read(move |connection| push::of(connection, &task)).await
+    }
+
+    async fn pushes_pending(&self) -> Result<Vec<PushRecord>, StoreError> {
+        self.readers.read(|connection| push::pending(connection)).await
+    }
+
+    async fn push_delivered(&self, task: &str, id: &str, seq: u64) -> Result<(), StoreError> {
+        self.write(Work::Push(PushChange::delivered(task, id, seq))).await.map(drop)
+    }
+
+    async fn delete_push(&self, task: &str, id: &str) -> Result<(), StoreError> {
+        self.write(Work::Push(PushChange::delete(task, id))).await.map(drop)
     }
 
     async fn healthy(&self) -> Result<(), StoreError> {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use jiff::Timestamp;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 use tokio::sync::Semaphore;
@@ -100,8 +101,29 @@ pub(super) fn tasks(connection: &Connection, filter: &TaskFilter) -> Result<Vec<
     Ok(records)
 }
 
-/// The query for a filter. Values are bound, never spliced.
+pub(super) fn count_tasks(connection: &Connection, filter: &TaskFilter) -> Result<u64, Failure> {
+    let (conditions, values) = conditions(filter);
+    let sql = format!("SELECT count(*) FROM tasks {}", filtered(&conditions));
+    let count: i64 =
+        connection.prepare_cached(&sql)?.query_row(params_from_iter(values), |row| row.get(0))?;
+    Ok(count.unsigned_abs())
+}
+
+/// The query for a page. Values are bound, never spliced.
 fn select(filter: &TaskFilter) -> (String, Vec<Value>) {
+    let (mut conditions, mut values) = conditions(filter);
+    if let Some(place) = &filter.beyond {
+        conditions.push("(updated, id) < (?, ?)".to_owned());
+        values.extend([Value::from(place.updated.as_microsecond()), Value::from(place.id.clone())]);
+    }
+    // To SQLite a negative limit is none.
+    values.push(Value::from(if filter.limit == 0 { -1 } else { column(filter.limit as u64) }));
+    let filtered = filtered(&conditions);
+    (format!("SELECT id, record FROM tasks {filtered} ORDER BY updated DESC, id DESC LIMIT ?"), values)
+}
+
+/// What makes a task part of the list.
+fn conditions(filter: &TaskFilter) -> (Vec<String>, Vec<Value>) {
     let mut conditions = Vec::new();
     let mut values = Vec::new();
     for (column, wanted) in [("context = ?", &filter.context), ("owner = ?", &filter.owner)] {
@@ -114,15 +136,15 @@ fn select(filter: &TaskFilter) -> (String, Vec<Value>) {
         conditions.push(format!("phase IN ({})", vec!["?"; filter.phases.len()].join(", ")));
         values.extend(filter.phases.iter().map(|phase: &TaskPhase| Value::from(phase.as_str().to_owned())));
     }
-    let filtered =
-        if conditions.is_empty() { String::new() } else { format!("WHERE {}", conditions.join(" AND ")) };
-    // To SQLite a negative limit is none.
-    values.push(Value::from(if filter.limit == 0 { -1 } else { column(filter.limit as u64) }));
-    values.push(Value::from(column(filter.offset as u64)));
-    (
-        format!("SELECT id, record FROM tasks {filtered} ORDER BY updated DESC, id DESC LIMIT ? OFFSET ?"),
-        values,
-    )
+    if let Some(since) = filter.since {
+        conditions.push("updated >= ?".to_owned());
+        values.push(Value::from(since.as_microsecond()));
+    }
+    (conditions, values)
+}
+
+fn filtered(conditions: &[String]) -> String {
+    if conditions.is_empty() { String::new() } else { format!("WHERE {}", conditions.join(" AND ")) }
 }
 
 fn record(row: &Row<'_>) -> Result<TaskRecord, Failure> {
@@ -136,8 +158,7 @@ pub(super) fn events(
     after: u64,
     limit: usize,
 ) -> Result<Vec<LoggedEvent>, Failure> {
-    const SQL: &str =
-        "SELECT first_seq, events FROM events WHERE task = ?1 AND last_seq > ?2 ORDER BY last_seq LIMIT ?3";
+    const SQL: &str = "SELECT first_seq, at, events FROM events WHERE task = ?1 AND last_seq > ?2 ORDER BY last_seq LIMIT ?3";
     let mut statement = connection.prepare_cached(SQL)?;
     // Each row holds at least one event.
     let mut rows = statement.query(params![task, column(after), column(limit as u64)])?;
@@ -146,7 +167,8 @@ pub(super) fn events(
         && let Some(row) = rows.next()?
     {
         let first: i64 = row.get(0)?;
-        extend(&mut events, (task, first.unsigned_abs(), text(row, 1)?), after, limit)?;
+        let at = Timestamp::from_microsecond(row.get(1)?).unwrap_or_default();
+        extend(&mut events, (task, first.unsigned_abs(), at, text(row, 2)?), after, limit)?;
     }
     Ok(events)
 }

@@ -23,8 +23,10 @@ pub(super) fn commit(connection: &Connection, write: &Write) -> Result<(), Failu
         run(connection, SQL, params![write.context, write.at.as_microsecond(), inputs])?;
     }
     if let Some(chunk) = &write.events {
-        const SQL: &str = "INSERT INTO events (task, first_seq, last_seq, events) VALUES (?1, ?2, ?3, ?4)";
-        run(connection, SQL, params![chunk.task, column(chunk.first), column(chunk.last), chunk.json])?;
+        const SQL: &str =
+            "INSERT INTO events (task, first_seq, last_seq, at, events) VALUES (?1, ?2, ?3, ?4, ?5)";
+        let (first, last, at) = (column(chunk.first), column(chunk.last), chunk.at.as_microsecond());
+        run(connection, SQL, params![chunk.task, first, last, at, chunk.json])?;
     }
     Ok(())
 }
@@ -126,14 +128,15 @@ fn forget_conversation(connection: &Connection, context: &str) -> rusqlite::Resu
 
 fn forget_task(connection: &Connection, task: &str) -> rusqlite::Result<()> {
     run(connection, "DELETE FROM events WHERE task = ?1", [task])?;
+    run(connection, "DELETE FROM push_configs WHERE task = ?1", [task])?;
     run(connection, "DELETE FROM tasks WHERE id = ?1", [task])
 }
 
-fn run(connection: &Connection, sql: &str, params: impl Params) -> rusqlite::Result<()> {
+pub(super) fn run(connection: &Connection, sql: &str, params: impl Params) -> rusqlite::Result<()> {
     connection.prepare_cached(sql)?.execute(params).map(drop)
 }
 
 /// A number as a column holds it; see [`Chunk`] for its bound.
-fn column(number: u64) -> i64 {
+pub(super) fn column(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -14,7 +14,9 @@ const APPLICATION_ID: i32 = 0x4341_4950;
 ///
 /// Times are microseconds since 1970. Texts other than ids are JSON. What may be large comes last in its
 /// table, so that reading the rest does not read through it.
-const MIGRATIONS: &[&str] = &[r"
+const MIGRATIONS: &[&str] = &[FIRST, PUSH_CONFIGS, DATED_EVENTS];
+
+const FIRST: &str = r"
 CREATE TABLE conversations (
     context TEXT NOT NULL UNIQUE,
     touched INTEGER NOT NULL,
@@ -57,7 +59,34 @@ CREATE TABLE probe (
     id INTEGER PRIMARY KEY CHECK (id = 1),
     at INTEGER NOT NULL
 ) STRICT;
-"];
+";
+
+const PUSH_CONFIGS: &str = r"
+CREATE TABLE push_configs (
+    task      TEXT NOT NULL,
+    id        TEXT NOT NULL,
+    delivered INTEGER NOT NULL,
+    body      TEXT NOT NULL,
+    PRIMARY KEY (task, id)
+) STRICT, WITHOUT ROWID;
+";
+
+// Of events that were kept before, no better time is known than that of the task's last change.
+const DATED_EVENTS: &str = r"
+CREATE TABLE dated_events (
+    task      TEXT NOT NULL,
+    first_seq INTEGER NOT NULL,
+    last_seq  INTEGER NOT NULL,
+    at        INTEGER NOT NULL,
+    events    TEXT NOT NULL
+) STRICT;
+INSERT INTO dated_events
+    SELECT old.task, old.first_seq, old.last_seq, tasks.updated, old.events
+    FROM events AS old JOIN tasks ON tasks.id = old.task ORDER BY old.rowid;
+DROP TABLE events;
+ALTER TABLE dated_events RENAME TO events;
+CREATE UNIQUE INDEX events_by_task ON events (task, last_seq);
+";
 
 /// Refuses a file that is not ours, before anything is written to it.
 pub(super) fn refuse_foreign(connection: &Connection, path: &Path) -> Result<(), Failure> {
@@ -86,4 +115,25 @@ pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Fa
         transaction.commit()?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_the_first_schema_keeps_its_logs() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch(FIRST).unwrap();
+        connection.pragma_update(None, "user_version", 1).unwrap();
+        let rows = "INSERT INTO tasks VALUES ('t', 'c', 'completed', NULL, 77, '{}');
+            INSERT INTO events VALUES ('t', 1, 3, '[1, 2, 3]'), ('t', 4, 4, '[4]');";
+        connection.execute_batch(rows).unwrap();
+        migrate(&mut connection, Path::new("caipe.db")).unwrap();
+        let mut statement =
+            connection.prepare("SELECT last_seq, at, events FROM events ORDER BY last_seq").unwrap();
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
+        let rows: Vec<(i64, i64, String)> = rows.collect::<Result<_, _>>().unwrap();
+        assert_eq!(rows, [(3, 77, "[1, 2, 3]".to_owned()), (4, 77, "[4]".to_owned())]);
+    }
 }

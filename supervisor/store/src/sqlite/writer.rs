@@ -8,7 +8,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::error::{Failure, translate, unavailable};
 use super::open::Claim;
-use super::rows;
+use super::{push, rows};
+use crate::push::PushChange;
 use crate::types::{Pruned, Retention, StoreError};
 use crate::write::Write;
 
@@ -27,6 +28,7 @@ type Answer = oneshot::Sender<Result<Pruned, StoreError>>;
 /// What to write.
 pub(super) enum Work {
     Commit(Box<Write>),
+    Push(PushChange),
     Prune(Retention),
     Probe(Timestamp),
     Close,
@@ -129,6 +131,7 @@ impl Work {
         let savepoint = transaction.savepoint()?;
         let outcome = match self {
             Self::Commit(write) => rows::commit(&savepoint, write).map(|()| Pruned::default())?,
+            Self::Push(change) => push::change(&savepoint, change).map(|()| Pruned::default())?,
             Self::Prune(retention) => rows::prune(&savepoint, *retention)?,
             Self::Probe(at) => rows::probe(&savepoint, *at).map(|()| Pruned::default())?,
             Self::Close => Pruned::default(),
@@ -140,6 +143,7 @@ impl Work {
     const fn action(&self) -> &'static str {
         match self {
             Self::Commit(_) => "commit",
+            Self::Push(_) => "keep a push configuration",
             Self::Prune(_) => "prune",
             Self::Probe(_) => "write a probe",
             Self::Close => "close",

@@ -12,13 +12,20 @@ pub(super) enum Operation {
     List,
     Cancel,
     Subscribe,
-    PushConfig,
+    CreatePush,
+    GetPush,
+    ListPushes,
+    DeletePush,
     ExtendedCard,
 }
 
 impl Operation {
     pub(super) const fn is_stream(self) -> bool {
         matches!(self, Self::Stream | Self::Subscribe)
+    }
+
+    pub(super) const fn is_push(self) -> bool {
+        matches!(self, Self::CreatePush | Self::GetPush | Self::ListPushes | Self::DeletePush)
     }
 }
 
@@ -30,10 +37,10 @@ pub(super) fn lookup(method: &str) -> Result<(ProtocolVersion, Operation), A2aEr
         "tasks/get" => (V0_3, Operation::Get),
         "tasks/cancel" => (V0_3, Operation::Cancel),
         "tasks/resubscribe" => (V0_3, Operation::Subscribe),
-        "tasks/pushNotificationConfig/set"
-        | "tasks/pushNotificationConfig/get"
-        | "tasks/pushNotificationConfig/list"
-        | "tasks/pushNotificationConfig/delete" => (V0_3, Operation::PushConfig),
+        "tasks/pushNotificationConfig/set" => (V0_3, Operation::CreatePush),
+        "tasks/pushNotificationConfig/get" => (V0_3, Operation::GetPush),
+        "tasks/pushNotificationConfig/list" => (V0_3, Operation::ListPushes),
+        "tasks/pushNotificationConfig/delete" => (V0_3, Operation::DeletePush),
         "agent/getAuthenticatedExtendedCard" => (V0_3, Operation::ExtendedCard),
         "SendMessage" => (V1_0, Operation::Send),
         "SendStreamingMessage" => (V1_0, Operation::Stream),
@@ -41,10 +48,10 @@ pub(super) fn lookup(method: &str) -> Result<(ProtocolVersion, Operation), A2aEr
         "ListTasks" => (V1_0, Operation::List),
         "CancelTask" => (V1_0, Operation::Cancel),
         "SubscribeToTask" => (V1_0, Operation::Subscribe),
-        "CreateTaskPushNotificationConfig"
-        | "GetTaskPushNotificationConfig"
-        | "ListTaskPushNotificationConfigs"
-        | "DeleteTaskPushNotificationConfig" => (V1_0, Operation::PushConfig),
+        "CreateTaskPushNotificationConfig" => (V1_0, Operation::CreatePush),
+        "GetTaskPushNotificationConfig" => (V1_0, Operation::GetPush),
+        "ListTaskPushNotificationConfigs" => (V1_0, Operation::ListPushes),
+        "DeleteTaskPushNotificationConfig" => (V1_0, Operation::DeletePush),
         "GetExtendedAgentCard" => (V1_0, Operation::ExtendedCard),
         unknown => return Err(A2aError::MethodNotFound(excerpt(unknown))),
     })

@@ -14,10 +14,10 @@ const MAX_ID: usize = 1024;
 
 /// A request's id, as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Id(String);
+pub(in crate::server) struct Id(String);
 
 impl Id {
-    pub(super) fn null() -> Self {
+    pub(in crate::server) fn null() -> Self {
         Self("null".to_owned())
     }
 
@@ -32,7 +32,7 @@ impl Id {
         }
     }
 
-    pub(super) fn as_str(&self) -> &str {
+    pub(in crate::server) fn as_str(&self) -> &str {
         &self.0
     }
 }
@@ -149,7 +149,7 @@ pub(super) fn success(id: &Id, result: &[u8]) -> Bytes {
 }
 
 /// A response that tells of a failure.
-pub(super) fn failure(id: &Id, error: &A2aError, version: ProtocolVersion) -> Bytes {
+pub(in crate::server) fn failure(id: &Id, error: &A2aError, version: ProtocolVersion) -> Bytes {
     Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":{},"error":{}}}"#, id.as_str(), error.to_json(version)))
 }
 

@@ -1,0 +1,98 @@
+//! The form of a card that a signature covers: members as the protocol's presence rules have them (1.0,
+//! section 8.4.1), written by RFC 8785.
+
+use serde_json::{Map, Value};
+
+use super::schema::{Field, Presence, Shape};
+
+/// What of a card a signature covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Coverage {
+    /// The whole document, as the specification has it: what the schema of 1.0 does not know counts too.
+    Document,
+    /// What the schema of 1.0 knows, without empty texts, lists and objects: what the official Python and
+    /// JavaScript SDKs sign and check. Whoever reads the card as one of 1.0 reads nothing else.
+    Schema,
+}
+
+/// The bytes that a signature of `card` covers; its `signatures` are left out.
+pub fn canonical(card: &Value, coverage: Coverage) -> Result<Vec<u8>, serde_json::Error> {
+    let mut card = card.clone();
+    if let Some(card) = card.as_object_mut() {
+        card.remove("signatures");
+    }
+    let card = match coverage {
+        Coverage::Document => pruned(card, Shape::CARD, Unknown::Kept),
+        Coverage::Schema => {
+            without_empty(pruned(card, Shape::CARD, Unknown::Dropped)).unwrap_or_else(|| Map::new().into())
+        }
+    };
+    serde_json_canonicalizer::to_vec(&card)
+}
+
+/// What becomes of members that the schema does not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unknown {
+    Kept,
+    Dropped,
+}
+
+/// Drops members that say nothing by the rules of Protocol Buffers: `null`, and defaults of members that are
+/// neither required nor explicitly optional. What is not of its shape stays as it is.
+fn pruned(value: Value, shape: Shape, unknown: Unknown) -> Value {
+    match (shape, value) {
+        (Shape::Message(fields), Value::Object(members)) => {
+            Value::Object(members.into_iter().filter_map(|member| kept(member, fields, unknown)).collect())
+        }
+        (Shape::List(fields), Value::Array(items)) => {
+            items.into_iter().map(|item| pruned(item, Shape::Message(fields), unknown)).collect()
+        }
+        (Shape::Map(fields), Value::Object(entries)) => {
+            let prune = |(name, value)| (name, pruned(value, Shape::Message(fields), unknown));
+            Value::Object(entries.into_iter().map(prune).collect())
+        }
+        (_, value) => value,
+    }
+}
+
+fn kept((name, value): (String, Value), fields: &[Field], unknown: Unknown) -> Option<(String, Value)> {
+    let Some(field) = fields.iter().find(|field| field.name == name) else {
+        return (unknown == Unknown::Kept).then_some((name, value));
+    };
+    let value = pruned(value, field.shape, unknown);
+    let says_nothing = value.is_null() || field.presence == Presence::Implicit && is_default(&value);
+    (!says_nothing).then_some((name, value))
+}
+
+fn is_default(value: &Value) -> bool {
+    match value {
+        Value::Bool(value) => !*value,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::Null => true,
+    }
+}
+
+/// Drops empty texts, lists and objects and `null`, also those that this makes empty.
+fn without_empty(value: Value) -> Option<Value> {
+    match value {
+        Value::Object(members) => {
+            let clean = |(name, value)| Some((name, without_empty(value)?));
+            let members: Map<_, _> = members.into_iter().filter_map(clean).collect();
+            (!members.is_empty()).then_some(Value::Object(members))
+        }
+        Value::Array(items) => {
+            let items: Vec<_> = items.into_iter().filter_map(without_empty).collect();
+            (!items.is_empty()).then_some(Value::Array(items))
+        }
+        Value::String(text) if text.is_empty() => None,
+        Value::Null => None,
+        value => Some(value),
+    }
+}
+
+#[cfg(test)]
+#[path = "canonical_tests.rs"]
+mod tests;

@@ -1,0 +1,123 @@
+//! Signs cards (1.0, section 8.4.2).
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jsonwebtoken::jwk::{Jwk, JwkSet};
+use jsonwebtoken::{Algorithm, EncodingKey, crypto};
+use serde::Serialize;
+
+use super::canonical::{Coverage, canonical};
+use super::write::value;
+use crate::model::{AgentCard, AgentCardSignature};
+
+/// Why a card cannot be signed.
+#[derive(Debug, thiserror::Error)]
+pub enum SignError {
+    /// The key is none, or none of a kind that is known.
+    #[error(
+        "failed to read the signing key: it must be an unencrypted private key in PKCS#8 PEM \
+         (`-----BEGIN PRIVATE KEY-----`), P-256, P-384, Ed25519 or RSA; \
+         `openssl pkcs8 -topk8 -nocrypt -in KEY` converts other forms"
+    )]
+    Key,
+    /// The key has no name.
+    #[error("failed to read the signing key: its id (kid) is empty; clients find the key by it")]
+    NoKid,
+    /// The signature could not be made.
+    #[error("failed to sign the agent card: {0}")]
+    Sign(String),
+}
+
+/// A key that signs cards, and what clients need to find it.
+#[derive(Clone)]
+pub struct CardSigner {
+    key: EncodingKey,
+    algorithm: Algorithm,
+    kid: String,
+    protected: String,
+}
+
+/// Never shows the key.
+impl fmt::Debug for CardSigner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CardSigner").field("kid", &self.kid).field("algorithm", &self.algorithm).finish()
+    }
+}
+
+#[derive(Serialize)]
+struct Protected<'a> {
+    alg: Algorithm,
+    typ: &'static str,
+    kid: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    jku: Option<&'a str>,
+}
+
+impl CardSigner {
+    /// Reads an unencrypted private key in PKCS#8 PEM. Its kind says how it signs: P-256 by ES256, P-384 by
+    /// ES384, Ed25519 by `EdDSA`, RSA by RS256. `kid` names it, `jku` is where its public half can be fetched.
+    pub fn from_pem(pem: &[u8], kid: &str, jku: Option<&str>) -> Result<Self, SignError> {
+        if kid.is_empty() {
+            return Err(SignError::NoKid);
+        }
+        let (key, algorithm) = usable_key(pem).ok_or(SignError::Key)?;
+        let protected = Protected { alg: algorithm, typ: "JOSE", kid, jku };
+        let protected = serde_json::to_vec(&protected).map_err(|error| SignError::Sign(error.to_string()))?;
+        Ok(Self { key, algorithm, kid: kid.to_owned(), protected: URL_SAFE_NO_PAD.encode(protected) })
+    }
+
+    /// The public half as a JSON Web Key Set (RFC 7517), for those who verify.
+    pub fn key_set(&self) -> Result<JwkSet, SignError> {
+        let mut key = Jwk::from_encoding_key(&self.key, self.algorithm)
+            .map_err(|error| SignError::Sign(error.to_string()))?;
+        key.common.key_id = Some(self.kid.clone());
+        Ok(JwkSet { keys: vec![key] })
+    }
+
+    fn signature(&self, payload: &[u8]) -> Result<AgentCardSignature, SignError> {
+        let input = format!("{}.{}", self.protected, URL_SAFE_NO_PAD.encode(payload));
+        let signature = crypto::sign(input.as_bytes(), &self.key, self.algorithm)
+            .map_err(|error| SignError::Sign(error.to_string()))?;
+        Ok(AgentCardSignature { protected: self.protected.clone(), signature, header: None })
+    }
+}
+
+/// A key that signs nothing is found now, not at the first card.
+fn usable_key(pem: &[u8]) -> Option<(EncodingKey, Algorithm)> {
+    let keys = [
+        (EncodingKey::from_ec_pem(pem), &[Algorithm::ES256, Algorithm::ES384][..]),
+        (EncodingKey::from_ed_pem(pem), &[Algorithm::EdDSA][..]),
+        (EncodingKey::from_rsa_pem(pem), &[Algorithm::RS256][..]),
+    ];
+    keys.into_iter().find_map(|(key, algorithms)| {
+        let key = key.ok()?;
+        let usable = |algorithm: &&Algorithm| crypto::sign(b"", &key, **algorithm).is_ok();
+        let algorithm = *algorithms.iter().find(usable)?;
+        Some((key, algorithm))
+    })
+}
+
+/// Signs a card; signatures that are there stay.
+///
+/// One card is served as two documents, pure and merged, and the specification and the official SDKs differ in
+/// what a signature covers. So the card gets a signature for each form that differs, up to three, all in both
+/// documents: whoever verifies needs one that fits.
+pub fn sign(card: &mut AgentCard, signer: &CardSigner) -> Result<(), SignError> {
+    let encode = |error: serde_json::Error| SignError::Sign(error.to_string());
+    let (pure, merged) = (value(card, false).map_err(encode)?, value(card, true).map_err(encode)?);
+    let mut payloads: Vec<Vec<u8>> = Vec::new();
+    for (document, coverage) in
+        [(&pure, Coverage::Document), (&merged, Coverage::Document), (&pure, Coverage::Schema)]
+    {
+        let payload = canonical(document, coverage).map_err(encode)?;
+        if !payloads.contains(&payload) {
+            payloads.push(payload);
+        }
+    }
+    for payload in payloads {
+        card.signatures.push(signer.signature(&payload)?);
+    }
+    Ok(())
+}

@@ -1,0 +1,125 @@
+//! Cards that are known already.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use secrecy::ExposeSecret;
+use sha2::{Digest, Sha256};
+use tokio::time::Instant;
+
+use super::card::{Asked, Known, fetch};
+use super::error::ClientError;
+
+/// Cards that are known already, for clients that are made often. Cheap to clone; clones share what they know.
+///
+/// A card is used as long as its `Cache-Control: max-age` allows, and then asked for with `If-None-Match`. Cards
+/// are kept apart by address and token: an agent may show different people different cards. Of more cards than it
+/// may hold, those go that were used longest ago.
+#[derive(Debug, Clone)]
+pub struct CardCache {
+    shared: Arc<Mutex<Entries>>,
+    capacity: usize,
+}
+
+#[derive(Debug, Default)]
+struct Entries {
+    known: HashMap<Key, Entry>,
+    /// Counts uses.
+    clock: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    known: Arc<Known>,
+    used: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Key {
+    base: String,
+    /// Of the token.
+    digest: Option<[u8; 32]>,
+}
+
+impl Key {
+    fn of(asked: Asked<'_>) -> Self {
+        let bearer = asked.options.bearer.as_ref();
+        let digest = bearer.map(|bearer| Sha256::digest(bearer.expose_secret()).into());
+        Self { base: asked.base.to_string(), digest }
+    }
+}
+
+impl Default for CardCache {
+    fn default() -> Self {
+        Self::new(256)
+    }
+}
+
+impl CardCache {
+    /// An empty cache for at most `capacity` cards; 0 keeps none.
+    pub fn new(capacity: usize) -> Self {
+        Self { shared: Arc::default(), capacity }
+    }
+
+    /// How many cards it holds.
+    pub fn len(&self) -> usize {
+        self.entries().known.len()
+    }
+
+    /// Whether it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Forgets everything.
+    pub fn clear(&self) {
+        self.entries().known.clear();
+    }
+
+    /// The card, without asking if it may be used as it is.
+    pub(super) async fn card(&self, asked: Asked<'_>) -> Result<Arc<Known>, ClientError> {
+        match self.get(asked) {
+            Some(known) if Instant::now() < known.fresh_until => Ok(known),
+            known => self.ask(asked, known.as_deref()).await,
+        }
+    }
+
+    /// The card as it is now.
+    pub(super) async fn ask(
+        &self,
+        asked: Asked<'_>,
+        known: Option<&Known>,
+    ) -> Result<Arc<Known>, ClientError> {
+        let known = Arc::new(fetch(asked, known).await?);
+        self.put(asked, &known);
+        Ok(known)
+    }
+
+    pub(super) fn get(&self, asked: Asked<'_>) -> Option<Arc<Known>> {
+        let mut entries = self.entries();
+        entries.clock += 1;
+        let now = entries.clock;
+        let entry = entries.known.get_mut(&Key::of(asked))?;
+        entry.used = now;
+        Some(Arc::clone(&entry.known))
+    }
+
+    fn put(&self, asked: Asked<'_>, known: &Arc<Known>) {
+        if self.capacity == 0 {
+            return;
+        }
+        let mut entries = self.entries();
+        entries.clock += 1;
+        let used = entries.clock;
+        entries.known.insert(Key::of(asked), Entry { known: Arc::clone(known), used });
+        if entries.known.len() > self.capacity {
+            let oldest = entries.known.iter().min_by_key(|(_, entry)| entry.used).map(|(key, _)| key.clone());
+            oldest.map(|key| entries.known.remove(&key));
+        }
+    }
+
+    /// Nothing panics while it is held; and if something did, cards would still be cards.
+    fn entries(&self) -> MutexGuard<'_, Entries> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,127 @@
+//! What one call has beyond its parameters.
+
+use std::fmt;
+use std::time::Duration;
+
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use tokio::time::Instant;
+
+use super::error::ClientError;
+
+/// What one call has beyond its parameters; see [`A2aClient::with`](super::A2aClient::with).
+#[derive(Clone, Default)]
+pub struct CallOptions {
+    deadline: Option<Instant>,
+    headers: HeaderMap,
+    extensions: Vec<String>,
+}
+
+impl CallOptions {
+    /// Everything must be over by `deadline`: an answer, or a stream with all its reconnects. It ends with
+    /// [`ClientError::Deadline`] otherwise. An earlier deadline that is set already stays.
+    #[must_use]
+    pub fn deadline(mut self, deadline: Instant) -> Self {
+        self.deadline = Some(self.deadline.map_or(deadline, |set| set.min(deadline)));
+        self
+    }
+
+    /// Everything must be over within this time from now on.
+    #[must_use]
+    pub fn within(self, time: Duration) -> Self {
+        match Instant::now().checked_add(time) {
+            Some(deadline) => self.deadline(deadline),
+            None => self,
+        }
+    }
+
+    /// Headers for every request of the call: `traceparent` and `tracestate` (W3C Trace Context), or whatever the
+    /// agent's card asks for. Those that the protocol itself sets win.
+    #[must_use]
+    pub fn headers(mut self, headers: HeaderMap) -> Self {
+        self.headers.extend(headers);
+        self
+    }
+
+    /// One more header.
+    ///
+    /// # Errors
+    /// [`ClientError::Header`] for a name or a value that HTTP does not allow.
+    pub fn header(mut self, name: &str, value: &str) -> Result<Self, ClientError> {
+        let fault = || ClientError::Header(name.escape_default().to_string());
+        let name: HeaderName = name.parse().map_err(|_| fault())?;
+        let value = HeaderValue::from_str(value).map_err(|_| fault())?;
+        self.headers.insert(name, value);
+        Ok(self)
+    }
+
+    /// The URI of one more extension to declare, besides those of the client.
+    #[must_use]
+    pub fn extension(mut self, uri: impl Into<String>) -> Self {
+        self.extensions.push(uri.into());
+        self
+    }
+
+    pub(super) const fn header_map(&self) -> &HeaderMap {
+        &self.headers
+    }
+
+    pub(super) fn extension_uris(&self) -> &[String] {
+        &self.extensions
+    }
+
+    pub(super) const fn until(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// The same call without its deadline: for cleaning up after it.
+    pub(super) fn open_ended(&self) -> Self {
+        Self { deadline: None, ..self.clone() }
+    }
+
+    /// How long something may take that has `limit` by itself.
+    ///
+    /// # Errors
+    /// [`ClientError::Deadline`] if no time is left.
+    pub(super) fn time_left(&self, limit: Duration) -> Result<TimeLeft, ClientError> {
+        let Some(deadline) = self.deadline else { return Ok(TimeLeft { time: limit, is_deadline: false }) };
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ClientError::Deadline);
+        }
+        Ok(TimeLeft { time: left.min(limit), is_deadline: left <= limit })
+    }
+}
+
+/// Header values may be secret.
+impl fmt::Debug for CallOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallOptions")
+            .field("deadline", &self.deadline)
+            .field("headers", &self.headers.keys().collect::<Vec<_>>())
+            .field("extensions", &self.extensions)
+            .finish()
+    }
+}
+
+/// How long something may take, and whose limit that is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TimeLeft {
+    pub(super) time: Duration,
+    is_deadline: bool,
+}
+
+impl TimeLeft {
+    /// A limit of its own, whatever the call's deadline is.
+    pub(super) const fn of(time: Duration) -> Self {
+        Self { time, is_deadline: false }
+    }
+
+    /// What it means that the time is over.
+    pub(super) fn over(self, host: &str) -> ClientError {
+        if self.is_deadline {
+            ClientError::Deadline
+        } else {
+            ClientError::Timeout { host: host.to_owned(), after: self.time }
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! Follows a task from its first event to its last, whatever happens to the connection in between.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures::{StreamExt, stream};
+use tokio::time::Instant;
+
+use super::position::{Next, Position};
+use super::reconnect::chance;
+use super::sse::{Numbered, RawEvents};
+use super::stream::{EventStream, Followed};
+use super::{A2aClient, ClientError};
+use crate::model::{Event, Reply, SendMessageRequest, Task};
+use crate::version::ProtocolVersion;
+
+/// A task, or a message that will make one, and how far it was followed.
+pub(super) struct Follower {
+    client: A2aClient,
+    begin: Begin,
+    position: Position,
+    source: Source,
+    /// When something new last came.
+    heard: Instant,
+    /// Whether an agent that does not stream may be asked instead.
+    may_ask: bool,
+    /// Whether the agent may have the message.
+    sent: Arc<AtomicBool>,
+}
+
+/// What is asked first.
+enum Begin {
+    Message(Box<SendMessageRequest>),
+    Subscription(String),
+}
+
+/// Where the next event comes from.
+enum Source {
+    /// Nothing was sent yet.
+    Unsent { wait: Duration },
+    /// A connection; whether it is one that was taken up again, of which nothing has come yet.
+    Open { events: RawEvents, reopened: bool },
+    /// No connection.
+    Lost { wait: Duration },
+    /// An event that came beside the stream.
+    Beside { event: Box<Numbered>, events: RawEvents },
+    /// The agent does not let the task be followed; it is asked again and again.
+    Poll { wait: Duration, known: Option<Box<Task>> },
+    /// Nothing more comes.
+    Done,
+}
+
+impl Follower {
+    pub(super) fn message(client: A2aClient, request: SendMessageRequest) -> Self {
+        let task = request.message.task_id.clone().filter(|task| !task.is_empty());
+        Self::new(client, Begin::Message(Box::new(request)), Position::before_message(task))
+    }
+
+    pub(super) fn task(client: A2aClient, id: &str, last: Option<u64>) -> Self {
+        let position = Position::before_subscription(id.to_owned(), last);
+        Self::new(client, Begin::Subscription(id.to_owned()), position)
+    }
+
+    fn new(client: A2aClient, begin: Begin, position: Position) -> Self {
+        let source = Source::Unsent { wait: Duration::ZERO };
+        Self { client, begin, position, source, heard: Instant::now(), may_ask: false, sent: Arc::default() }
+    }
+
+    /// Asks for an answer without a stream.
+    pub(super) async fn ask(mut self) -> Result<Reply, ClientError> {
+        loop {
+            let Begin::Message(request) = &self.begin else { return Err(ClientError::NoTask) };
+            let reply = self.client.send_once((**request).clone()).await;
+            let error = match reply {
+                Ok(reply) => return Ok(reply),
+                Err(error) => error,
+            };
+            let policy = &self.client.inner.options.reconnect;
+            match self.position.unreached(error, policy, self.heard.elapsed(), chance()) {
+                Next::Again { wait, .. } => self.sleep(wait).await?,
+                Next::Fail(error) => return Err(error),
+                Next::End => return Err(ClientError::Cut),
+            }
+        }
+    }
+
+    /// Waits until the agent has begun to answer.
+    pub(super) async fn opened(mut self) -> Result<EventStream, ClientError> {
+        while matches!(self.source, Source::Unsent { .. }) {
+            self.next().await?;
+        }
+        Ok(self.stream())
+    }
+
+    /// Begins when somebody reads.
+    pub(super) fn lazy(mut self) -> EventStream {
+        self.may_ask = true;
+        self.stream()
+    }
+
+    fn stream(self) -> EventStream {
+        let (client, sent) = (self.client.clone(), Arc::clone(&self.sent));
+        // A message names a task that goes on; dropping the stream before it was sent must not stop that one.
+        let task = match &self.begin {
+            Begin::Subscription(task) => Some(task.clone()),
+            Begin::Message(_) => None,
+        };
+        let steps = stream::unfold(Some(self), |follower| async {
+            let mut follower = follower?;
+            match follower.next().await {
+                Ok(Some(next)) => Some((Ok(next), Some(follower))),
+                Ok(None) => None,
+                Err(error) => Some((Err(error), None)),
+            }
+        });
+        EventStream::new(steps, client, task, sent)
+    }
+
+    /// The next step, within the deadline of the call.
+    async fn next(&mut self) -> Result<Option<Followed>, ClientError> {
+        match self.client.call.until() {
+            Some(deadline) => {
+                tokio::time::timeout_at(deadline, self.steps()).await.unwrap_or(Err(ClientError::Deadline))
+            }
+            None => self.steps().await,
+        }
+    }
+
+    async fn steps(&mut self) -> Result<Option<Followed>, ClientError> {
+        loop {
+            let step = match std::mem::replace(&mut self.source, Source::Done) {
+                Source::Unsent { wait } => self.begin(wait).await?,
+                Source::Open { events, reopened } => self.read(events, reopened).await?,
+                Source::Lost { wait } => self.take_up_again(wait).await?,
+                Source::Beside { event, events } => {
+                    self.source = Source::Open { events, reopened: true };
+                    self.came(*event, true)
+                }
+                Source::Poll { wait, known } => self.poll(wait, known).await?,
+                Source::Done => return Ok(None),
+            };
+            if step.is_some() {
+                return Ok(step);
+            }
+        }
+    }
+
+    async fn begin(&mut self, wait: Duration) -> Result<Option<Followed>, ClientError> {
+        tokio::time::sleep(wait).await;
+        self.sent.store(true, Ordering::Relaxed);
+        let opened = match &self.begin {
+            Begin::Message(request) if self.may_ask && !self.client.card().capabilities.streaming => {
+                let request = (**request).clone();
+                return self.begin_by_asking(request).await;
+            }
+            Begin::Message(request) => self.client.stream_once((**request).clone()).await,
+            Begin::Subscription(task) => self.client.subscribe_once(task, self.position.last()).await,
+        };
+        match opened {
+            Ok(events) => {
+                self.position.reached();
+                self.source = Source::Open { events, reopened: false };
+                Ok(Some(Followed::Back))
+            }
+            Err(error) => self.unreached(error),
+        }
+    }
+
+    async fn begin_by_asking(
+        &mut self,
+        request: SendMessageRequest,
+    ) -> Result<Option<Followed>, ClientError> {
+        match self.client.send_once(request).await {
+            Ok(Reply::Message(message)) => Ok(self.came(unnumbered(Event::Message(message)), false)),
+            Ok(Reply::Task(task)) => {
+                self.source = self.polled(task.clone());
+                Ok(self.came(unnumbered(Event::Task(task)), false))
+            }
+            Err(error) => self.unreached(error),
+        }
+    }
+
+    fn unreached(&mut self, error: ClientError) -> Result<Option<Followed>, ClientError> {
+        let policy = &self.client.inner.options.reconnect;
+        self.sent.store(!error.is_unreached(), Ordering::Relaxed);
+        let next = self.position.unreached(error, policy, self.heard.elapsed(), chance());
+        self.wait_or_end(next, |wait| Source::Unsent { wait })
+    }
+
+    fn lost(
+        &mut self,
+        error: ClientError,
+        source: impl FnOnce(Duration) -> Source,
+    ) -> Result<Option<Followed>, ClientError> {
+        let policy = &self.client.inner.options.reconnect;
+        let next = self.position.lost(error, policy, self.heard.elapsed(), chance());
+        self.wait_or_end(next, source)
+    }
+
+    fn wait_or_end(
+        &mut self,
+        next: Next,
+        source: impl FnOnce(Duration) -> Source,
+    ) -> Result<Option<Followed>, ClientError> {
+        match next {
+            Next::End => Ok(None),
+            Next::Fail(error) => Err(error),
+            Next::Again { attempt, wait } => {
+                self.source = source(wait);
+                Ok(Some(Followed::Lost { attempt, of: self.client.inner.options.reconnect.attempts }))
+            }
+        }
+    }
+
+    async fn read(&mut self, mut events: RawEvents, reopened: bool) -> Result<Option<Followed>, ClientError> {
+        match events.next().await {
+            Some(Ok(event)) => {
+                self.source = Source::Open { events, reopened: false };
+                Ok(self.came(event, reopened))
+            }
+            Some(Err(error)) => self.lost(error, |wait| Source::Lost { wait }),
+            None => Ok(None),
+        }
+    }
+
+    /// Takes an event in; `None` if the caller has it already.
+    fn came(&mut self, event: Numbered, reopens: bool) -> Option<Followed> {
+        let event = self.position.take(event, reopens)?;
+        self.heard = Instant::now();
+        // An agent may leave the connection open after it told again of a task that has ended or waits.
+        if event.resumed && self.position.is_over() {
+            self.source = Source::Done;
+        }
+        Some(Followed::Event(Box::new(event)))
+    }
+
+    async fn take_up_again(&mut self, wait: Duration) -> Result<Option<Followed>, ClientError> {
+        tokio::time::sleep(wait).await;
+        let Some(task) = self.position.task().map(str::to_owned) else { return Err(ClientError::NoTask) };
+        match self.client.subscribe_once(&task, self.position.last()).await {
+            Ok(events) => {
+                self.source = self.reopened(&task, events).await;
+                Ok(Some(Followed::Back))
+            }
+            // It has ended meanwhile, or the agent lets nobody follow.
+            Err(ClientError::Remote(_)) => {
+                self.source = Source::Poll { wait: Duration::ZERO, known: None };
+                Ok(None)
+            }
+            Err(error) => self.lost(error, |wait| Source::Lost { wait }),
+        }
+    }
+
+    /// An agent of 0.3 need not begin with the task. If it does not number its events either, nothing would tell
+    /// what was missed; so it is asked.
+    async fn reopened(&mut self, task: &str, events: RawEvents) -> Source {
+        if self.client.version() == ProtocolVersion::V0_3
+            && !self.position.is_numbered()
+            && let Ok(task) = self.client.get(task, None).await
+        {
+            let event = Box::new(unnumbered(Event::Task(Box::new(task))));
+            return Source::Beside { event, events };
+        }
+        Source::Open { events, reopened: true }
+    }
+
+    async fn poll(
+        &mut self,
+        wait: Duration,
+        known: Option<Box<Task>>,
+    ) -> Result<Option<Followed>, ClientError> {
+        tokio::time::sleep(wait).await;
+        let Some(id) = self.position.task().map(str::to_owned) else { return Err(ClientError::NoTask) };
+        match self.client.get(&id, None).await {
+            Ok(task) => {
+                self.position.reached();
+                self.heard = Instant::now();
+                let is_new = known.as_deref() != Some(&task);
+                let task = Box::new(task);
+                self.source = self.polled(task.clone());
+                Ok(if is_new { self.came(unnumbered(Event::Task(task)), true) } else { None })
+            }
+            Err(error) => self.lost(error, |wait| Source::Poll { wait, known }),
+        }
+    }
+
+    fn polled(&self, task: Box<Task>) -> Source {
+        if task.status.state.ends_stream() {
+            return Source::Done;
+        }
+        Source::Poll { wait: self.client.inner.options.reconnect.poll, known: Some(task) }
+    }
+
+    async fn sleep(&mut self, wait: Duration) -> Result<(), ClientError> {
+        let time = self.client.call.time_left(wait.max(Duration::from_millis(1)))?;
+        tokio::time::sleep(time.time).await;
+        Ok(())
+    }
+}
+
+fn unnumbered(event: Event) -> Numbered {
+    Numbered { seq: None, event }
+}

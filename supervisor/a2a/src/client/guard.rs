@@ -1,0 +1,71 @@
+//! Stops tasks that nobody waits for any more.
+
+use futures::StreamExt;
+
+use super::A2aClient;
+use super::stream::{Followed, Steps};
+
+/// Stops a task when it is dropped.
+#[derive(Debug)]
+#[must_use = "it stops the task when it is dropped, that is, at once"]
+pub struct CancelOnDrop {
+    client: A2aClient,
+    task: Option<String>,
+}
+
+impl CancelOnDrop {
+    pub(super) const fn new(client: A2aClient, task: String) -> Self {
+        Self { client, task: Some(task) }
+    }
+
+    /// Lets the task live.
+    pub fn disarm(mut self) {
+        self.task = None;
+    }
+}
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        if let Some(task) = self.task.take() {
+            cancel_in_background(self.client.with(self.client.call.open_ended()), task);
+        }
+    }
+}
+
+/// Asks for a cancellation that nobody waits for.
+pub(super) fn cancel_in_background(client: A2aClient, task: String) {
+    spawn(async move { cancel(&client, &task).await });
+}
+
+/// The agent may have the message although it has not said yet which task it made of it.
+pub(super) fn cancel_once_known(client: A2aClient, mut steps: Steps) {
+    spawn(async move {
+        let known = async {
+            while let Some(Ok(step)) = steps.next().await {
+                let Followed::Event(event) = step else { continue };
+                if let Some(task) = event.event.task_id().filter(|task| !task.is_empty()) {
+                    return Some(task.to_owned());
+                }
+            }
+            None
+        };
+        let known = tokio::time::timeout(client.inner.options.timeout, known).await;
+        if let Ok(Some(task)) = known {
+            cancel(&client, &task).await;
+        }
+    });
+}
+
+async fn cancel(client: &A2aClient, task: &str) {
+    match client.cancel(task).await {
+        Ok(task) => tracing::debug!(task = task.id, state = %task.status.state, "canceled a task"),
+        Err(error) => tracing::debug!(task, %error, "failed to cancel a task that nobody waits for"),
+    }
+}
+
+fn spawn(work: impl Future<Output = ()> + Send + 'static) {
+    match tokio::runtime::Handle::try_current() {
+        Ok(runtime) => drop(runtime.spawn(work)),
+        Err(_) => tracing::debug!("failed to cancel a task: there is no runtime any more"),
+    }
+}

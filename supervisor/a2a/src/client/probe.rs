@@ -1,0 +1,55 @@
+//! Looks whether an agent is there.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use url::Url;
+
+use super::cache::CardCache;
+use super::call::CallOptions;
+use super::card::Asked;
+use super::connect;
+use super::error::ClientError;
+use super::options::ClientOptions;
+use crate::model::AgentCard;
+use crate::version::ProtocolVersion;
+
+/// An agent that is there.
+#[derive(Debug, Clone)]
+pub struct Probe {
+    /// Its card.
+    pub card: Arc<AgentCard>,
+    /// Where requests to it would go.
+    pub endpoint: Url,
+    /// The version that would be spoken.
+    pub version: ProtocolVersion,
+    /// How long the card took.
+    pub latency: Duration,
+    /// Whether the card differs from the one in the cache, or none was there.
+    pub changed: bool,
+}
+
+/// Looks whether an agent is there and can be talked to: one request for its card, which costs the agent next to
+/// nothing if the cache holds it and it has not changed. Always asks, however fresh the card is.
+///
+/// # Errors
+/// As those of [`A2aClient::connect`](super::A2aClient::connect).
+pub async fn probe(
+    base_url: &str,
+    http: &reqwest::Client,
+    options: &ClientOptions,
+    cache: &CardCache,
+) -> Result<Probe, ClientError> {
+    let base = connect::base_url(base_url)?;
+    let call = CallOptions::default();
+    let asked = Asked { base: &base, http, options, call: &call };
+    let before = cache.get(asked);
+    let start = Instant::now();
+    let known = cache.ask(asked, before.as_deref()).await?;
+    let latency = start.elapsed();
+    let chosen = connect::choose(&known.card, &base, options)?;
+    let changed = before.is_none_or(|before| before.card != known.card);
+    let connect::Chosen { endpoint, version, .. } = chosen;
+    Ok(Probe { card: Arc::clone(&known.card), endpoint, version, latency, changed })
+}

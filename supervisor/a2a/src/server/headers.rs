@@ -1,0 +1,79 @@
+//! What a request's headers say, and what an answer's say back.
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri, header, request::Parts};
+use axum::response::Response;
+
+use super::agent::{CallContext, Principal};
+use crate::model::AgentCard;
+use crate::version::ProtocolVersion;
+
+/// Longest list of extensions in bytes that is read: each is compared with the card's and may be repeated.
+const MOST_EXTENSIONS: usize = 8 * 1024;
+
+/// What a request says besides its body.
+#[derive(Debug, Default)]
+pub(super) struct Hints {
+    /// The version that the client says it speaks.
+    pub(super) version: Option<String>,
+    /// Whether the client reads server-sent events.
+    pub(super) accepts_stream: bool,
+    /// The last event that the client has seen.
+    pub(super) last_event_id: Option<u64>,
+}
+
+impl Hints {
+    pub(super) fn of(parts: &Parts) -> Self {
+        let accept = text(&parts.headers, &header::ACCEPT).unwrap_or_default();
+        let last = text(&parts.headers, &HeaderName::from_static("last-event-id"));
+        Self {
+            version: version(&parts.headers, &parts.uri),
+            accepts_stream: accept.contains("text/event-stream"),
+            last_event_id: last.and_then(|id| id.trim().parse().ok()),
+        }
+    }
+}
+
+/// The version that a client says it speaks: in a header, else in the query (1.0, section 3.6.1).
+pub(super) fn version(headers: &HeaderMap, uri: &Uri) -> Option<String> {
+    let header = text(headers, &HeaderName::from_static(ProtocolVersion::HEADER)).map(str::to_owned);
+    let query = || {
+        let pairs = uri.query()?.split('&').filter_map(|pair| pair.split_once('='));
+        let mut versions = pairs.filter(|(name, _)| name.eq_ignore_ascii_case(ProtocolVersion::HEADER));
+        versions.next().map(|(_, value)| value.to_owned())
+    };
+    header.or_else(query)
+}
+
+/// The context of a call; its version is known only once the operation is.
+pub(super) fn context(parts: Parts) -> CallContext {
+    let lists =
+        ["a2a-extensions", "x-a2a-extensions"].into_iter().flat_map(|name| parts.headers.get_all(name));
+    let lists = lists.filter_map(|list| list.to_str().ok());
+    let lists = lists.filter(|list| list.len() <= MOST_EXTENSIONS);
+    let uris = lists.flat_map(|list| list.split(',')).map(str::trim).filter(|uri| !uri.is_empty());
+    CallContext {
+        version: ProtocolVersion::V0_3,
+        declared_extensions: uris.map(str::to_owned).collect(),
+        principal: parts.extensions.get::<Principal>().cloned(),
+        headers: parts.headers,
+        extensions: parts.extensions,
+    }
+}
+
+/// Says which of the extensions that the client declared are in force (0.3 and 1.0, "extension activation").
+pub(super) fn activated(mut response: Response, call: &CallContext, card: &AgentCard) -> Response {
+    let known = |uri: &&String| card.capabilities.extensions.iter().any(|known| known.uri == **uri);
+    let active: Vec<&str> = call.declared_extensions.iter().filter(known).map(String::as_str).collect();
+    let name = match call.version {
+        ProtocolVersion::V0_3 => HeaderName::from_static("x-a2a-extensions"),
+        ProtocolVersion::V1_0 => HeaderName::from_static("a2a-extensions"),
+    };
+    if let (false, Ok(value)) = (active.is_empty(), HeaderValue::try_from(active.join(", "))) {
+        response.headers_mut().insert(name, value);
+    }
+    response
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
+}

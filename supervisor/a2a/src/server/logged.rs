@@ -1,0 +1,146 @@
+//! An event in a task's log, and what it costs to keep.
+
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::model::{Artifact, Content, Event, Message, Metadata, Part, Task};
+use crate::v03;
+use crate::version::ProtocolVersion;
+
+/// What an event costs besides its content: its own structure, ids, and the frame of its encoded forms.
+const OVERHEAD: usize = 1024;
+
+/// An event with its place in the log.
+#[derive(Debug)]
+pub struct LoggedEvent {
+    seq: u64,
+    at: Timestamp,
+    event: Event,
+    weight: usize,
+    v0_3: OnceLock<Bytes>,
+    v1_0: OnceLock<Bytes>,
+}
+
+impl LoggedEvent {
+    /// An event of a log. A status that does not say since when it holds gets the event's time.
+    pub(super) fn new(seq: u64, at: Timestamp, mut event: Event) -> Self {
+        match &mut event {
+            Event::Task(task) => drop(task.status.timestamp.get_or_insert(at)),
+            Event::StatusUpdate(update) => drop(update.status.timestamp.get_or_insert(at)),
+            Event::Message(_) | Event::ArtifactUpdate(_) => {}
+        }
+        // The content is there as itself and in two encoded forms.
+        let weight = OVERHEAD + 3 * content(&event);
+        Self { seq, at, event, weight, v0_3: OnceLock::new(), v1_0: OnceLock::new() }
+    }
+
+    /// An event that stands in no log: a task as it is, or a message without any task.
+    pub(super) fn detached(seq: u64, event: Event) -> Self {
+        Self { seq, at: Timestamp::MIN, event, weight: 0, v0_3: OnceLock::new(), v1_0: OnceLock::new() }
+    }
+
+    /// Its number.
+    pub const fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// When it was appended.
+    pub const fn at(&self) -> Timestamp {
+        self.at
+    }
+
+    /// The event.
+    pub const fn event(&self) -> &Event {
+        &self.event
+    }
+
+    /// Whether readers are told of it. A message only becomes part of the task's history: in a stream it would
+    /// be taken for the whole answer.
+    pub(super) const fn is_shown(&self) -> bool {
+        !matches!(self.event, Event::Message(_))
+    }
+
+    /// About how many bytes it takes in memory once both versions were written.
+    pub(super) const fn weight(&self) -> usize {
+        self.weight
+    }
+
+    /// The event in the JSON of a version; made once, then shared by all readers.
+    pub fn json(&self, version: ProtocolVersion) -> Result<&Bytes, serde_json::Error> {
+        let cell = match version {
+            ProtocolVersion::V0_3 => &self.v0_3,
+            ProtocolVersion::V1_0 => &self.v1_0,
+        };
+        if let Some(bytes) = cell.get() {
+            return Ok(bytes);
+        }
+        let bytes = Bytes::from(encode(&self.event, version)?);
+        Ok(cell.get_or_init(|| bytes))
+    }
+}
+
+fn encode(event: &Event, version: ProtocolVersion) -> Result<Vec<u8>, serde_json::Error> {
+    match version {
+        ProtocolVersion::V0_3 => serde_json::to_vec(&v03::write::event(event)),
+        ProtocolVersion::V1_0 => serde_json::to_vec(event),
+    }
+}
+
+/// About how many bytes an event says.
+fn content(event: &Event) -> usize {
+    match event {
+        Event::Task(task) => task_content(task),
+        Event::Message(message) => message_content(message),
+        Event::StatusUpdate(update) => {
+            update.status.message.as_ref().map_or(0, message_content) + metadata(update.metadata.as_ref())
+        }
+        Event::ArtifactUpdate(update) => artifact(&update.artifact) + metadata(update.metadata.as_ref()),
+    }
+}
+
+/// About how many bytes a task says.
+pub(super) fn task_content(task: &Task) -> usize {
+    let status = task.status.message.as_ref().map_or(0, message_content);
+    let history: usize = task.history.iter().map(message_content).sum();
+    let artifacts: usize = task.artifacts.iter().map(artifact).sum();
+    status + history + artifacts + metadata(task.metadata.as_ref())
+}
+
+fn message_content(message: &Message) -> usize {
+    parts(&message.parts) + metadata(message.metadata.as_ref()) + message.message_id.len()
+}
+
+fn artifact(artifact: &Artifact) -> usize {
+    let texts = [&artifact.name, &artifact.description];
+    let texts: usize = texts.into_iter().flatten().map(String::len).sum();
+    parts(&artifact.parts) + metadata(artifact.metadata.as_ref()) + texts
+}
+
+fn parts(parts: &[Part]) -> usize {
+    let part = |part: &Part| match &part.content {
+        Content::Text(text) | Content::Raw(text) | Content::Url(text) => text.len(),
+        Content::Data(data) => value(data),
+        Content::Unknown => 0,
+    };
+    parts.iter().map(|each| part(each) + metadata(each.metadata.as_ref())).sum()
+}
+
+fn metadata(metadata: Option<&Metadata>) -> usize {
+    metadata.map_or(0, |members| members.iter().map(|(name, member)| name.len() + value(member)).sum())
+}
+
+/// The size of a value, about as it is written.
+fn value(json: &Value) -> usize {
+    const SCALAR: usize = 8;
+    match json {
+        Value::String(text) => SCALAR + text.len(),
+        Value::Array(items) => SCALAR + items.iter().map(value).sum::<usize>(),
+        Value::Object(members) => {
+            SCALAR + members.iter().map(|(name, member)| SCALAR + name.len() + value(member)).sum::<usize>()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => SCALAR,
+    }
+}

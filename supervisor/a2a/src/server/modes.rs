@@ -1,0 +1,72 @@
+//! Whether a message is of a media type that the agent takes.
+
+use crate::error::A2aError;
+use crate::model::{AgentCard, Content, Message, Part};
+
+/// Refuses a message with a part that the card's default input modes leave out; no modes mean any.
+pub(super) fn check(card: &AgentCard, message: &Message) -> Result<(), A2aError> {
+    let modes = &card.default_input_modes;
+    let taken = |part: &Part| modes.is_empty() || modes.iter().any(|mode| matches(mode, &media_type(part)));
+    let Some(part) = message.parts.iter().find(|part| !taken(part)) else { return Ok(()) };
+    let (given, modes) = (media_type(part), modes.join(", "));
+    Err(A2aError::ContentTypeNotSupported(format!("{given}; this agent takes {modes}")))
+}
+
+/// What a part says it is, else what its content is by itself.
+fn media_type(part: &Part) -> String {
+    let told = part.media_type.as_deref().map(|told| told.split(';').next().unwrap_or_default().trim());
+    let own = match part.content {
+        Content::Text(_) => "text/plain",
+        Content::Data(_) => "application/json",
+        Content::Raw(_) | Content::Url(_) | Content::Unknown => "application/octet-stream",
+    };
+    told.filter(|told| !told.is_empty()).unwrap_or(own).to_ascii_lowercase()
+}
+
+/// `text` is upstream's short form of any text; `*/*` and `image/*` are ranges.
+fn matches(mode: &str, media_type: &str) -> bool {
+    let mode = mode.trim().to_ascii_lowercase();
+    let kind = media_type.split('/').next().unwrap_or_default();
+    match mode.split_once('/') {
+        None => mode == "*" || mode == kind,
+        Some(("*", _)) => true,
+        Some((range, "*")) => range == kind,
+        Some(_) => mode == media_type,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::{Message, Role};
+
+    #[test]
+    fn a_part_must_be_of_one_of_the_modes() {
+        let text = json!({"text": "hello"});
+        let markdown = json!({"text": "*hello*", "mediaType": "text/markdown; charset=utf-8"});
+        let data = json!({"data": {"a": 1}});
+        let image = json!({"raw": "AAAA", "mediaType": "image/png"});
+        let cases: [(&[&str], &serde_json::Value, bool); 11] = [
+            (&[], &data, true),
+            (&["text"], &text, true),
+            (&["text"], &markdown, true),
+            (&["text/plain"], &markdown, false),
+            (&["text", "text/plain"], &data, false),
+            (&["application/json"], &data, true),
+            (&["TEXT/PLAIN"], &text, true),
+            (&["image/*"], &image, true),
+            (&["image/jpeg"], &image, false),
+            (&["*/*"], &image, true),
+            (&["text/plain"], &image, false),
+        ];
+        for (modes, part, taken) in cases {
+            let modes = modes.iter().map(|mode| (*mode).to_owned()).collect();
+            let card = AgentCard { default_input_modes: modes, ..AgentCard::default() };
+            let part: Part = serde_json::from_str(&part.to_string()).unwrap();
+            let message = Message::new(Role::User, "m", vec![part.clone()]);
+            assert_eq!(check(&card, &message).is_ok(), taken, "{:?} {part:?}", card.default_input_modes);
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What is posted, in the version of who wants it. Pure but for the log that it reads.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::model::{Artifact, Event, Part, TaskArtifactUpdateEvent};
+use crate::server::log::TaskLog;
+use crate::server::logged::LoggedEvent;
+use crate::v03;
+use crate::version::ProtocolVersion;
+
+/// Most bytes of text that chunks are put together to: receivers limit bodies.
+const MOST_MERGED: usize = 256 * 1024;
+
+/// One notification.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Payload {
+    /// The number of the newest event in it.
+    pub(super) last: u64,
+    /// Its JSON.
+    pub(super) body: Bytes,
+}
+
+/// What tells of these events, in order: in 1.0 the events, chunks of one artifact put together; in 0.3 the
+/// whole task as it is now, once.
+pub(super) fn payloads(
+    version: ProtocolVersion,
+    log: &TaskLog,
+    events: &[Arc<LoggedEvent>],
+) -> Result<Vec<Payload>, serde_json::Error> {
+    if events.is_empty() {
+        return Ok(Vec::new());
+    }
+    match version {
+        ProtocolVersion::V0_3 => {
+            let (last, task) = log.snapshot_at(u64::MAX);
+            let body = serde_json::to_vec(&v03::Task::from(task))?.into();
+            Ok(vec![Payload { last, body }])
+        }
+        ProtocolVersion::V1_0 => merged(events).into_iter().map(Piece::payload).collect(),
+    }
+}
+
+/// One event, or what several come to.
+#[derive(Debug)]
+enum Piece<'a> {
+    One(&'a LoggedEvent),
+    Merged { last: u64, size: usize, update: TaskArtifactUpdateEvent },
+}
+
+fn merged(events: &[Arc<LoggedEvent>]) -> Vec<Piece<'_>> {
+    let mut pieces: Vec<Piece<'_>> = Vec::new();
+    for event in events {
+        let grown = pieces.last_mut().is_some_and(|piece| piece.grow(event));
+        if !grown {
+            pieces.push(Piece::One(event));
+        }
+    }
+    pieces
+}
+
+impl Piece<'_> {
+    /// Takes a chunk in that is appended to what this piece tells of; `false` leaves all as it was.
+    fn grow(&mut self, event: &LoggedEvent) -> bool {
+        let Event::ArtifactUpdate(chunk) = event.event() else { return false };
+        let Some((known, size)) = self.artifact() else { return false };
+        let size = size + text_size(&chunk.artifact);
+        let follows = chunk.append && chunk.artifact.artifact_id == known.artifact.artifact_id;
+        if !follows || size > MOST_MERGED {
+            return false;
+        }
+        if let Self::One(_) = self {
+            *self = Self::Merged { last: event.seq(), size, update: known.clone() };
+        }
+        if let Self::Merged { last, size: known, update } = self {
+            (*last, *known) = (event.seq(), size);
+            append(update, chunk);
+        }
+        true
+    }
+
+    /// The artifact update that this is, and the size of its text.
+    fn artifact(&self) -> Option<(&TaskArtifactUpdateEvent, usize)> {
+        match self {
+            Self::Merged { size, update, .. } => Some((update, *size)),
+            Self::One(event) => match event.event() {
+                Event::ArtifactUpdate(update) => Some((update, text_size(&update.artifact))),
+                _ => None,
+            },
+        }
+    }
+
+    fn payload(self) -> Result<Payload, serde_json::Error> {
+        Ok(match self {
+            Self::One(event) => {
+                Payload { last: event.seq(), body: event.json(ProtocolVersion::V1_0)?.clone() }
+            }
+            Self::Merged { last, update, .. } => {
+                Payload { last, body: serde_json::to_vec(&Event::ArtifactUpdate(update))?.into() }
+            }
+        })
+    }
+}
+
+fn append(update: &mut TaskArtifactUpdateEvent, chunk: &TaskArtifactUpdateEvent) {
+    update.artifact.append(&chunk.artifact);
+    update.last_chunk |= chunk.last_chunk;
+    if let Some(metadata) = &chunk.metadata {
+        let known = update.metadata.get_or_insert_default();
+        known.extend(metadata.iter().map(|(key, value)| (key.clone(), value.clone())));
+    }
+}
+
+fn text_size(artifact: &Artifact) -> usize {
+    artifact.parts.iter().filter_map(Part::as_text).map(str::len).sum()
+}
+
+#[cfg(test)]
+#[path = "payload_tests.rs"]
+mod tests;

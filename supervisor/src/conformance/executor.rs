@@ -1,0 +1,209 @@
+//! The agent that suites test: it keeps its tasks in memory and does what a message's first word says.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use caipe_a2a::A2aError;
+use caipe_a2a::model::{
+    AgentCard, ListTasksRequest, ListTasksResponse, Message, SendMessageRequest, Task, TaskState, TaskStatus,
+};
+use caipe_a2a::server::{Agent, CallContext, Principal, Sent, Subscription, TaskLog};
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::behaviour::Behaviour;
+use super::stage::{self, Ids};
+
+/// Most tasks of one process; a suite needs a few hundred.
+const MOST: usize = 20_000;
+
+/// The agent that suites test.
+#[derive(Debug)]
+pub(super) struct Executor {
+    card: Arc<AgentCard>,
+    extended: Arc<AgentCard>,
+    /// Whether the extended card is for known callers only.
+    has_users: bool,
+    /// Whether to refuse ids of conversations that this server did not make.
+    refuse_contexts: bool,
+    /// In the order in which they began.
+    tasks: Mutex<Vec<Known>>,
+}
+
+/// A task and whose it is.
+#[derive(Debug, Clone)]
+struct Known {
+    ids: Ids,
+    owner: Option<Principal>,
+    log: Arc<TaskLog>,
+}
+
+impl Executor {
+    pub(super) fn new(card: AgentCard, extended: AgentCard, has_users: bool, refuse_contexts: bool) -> Self {
+        let (card, extended) = (Arc::new(card), Arc::new(extended));
+        Self { card, extended, has_users, refuse_contexts, tasks: Mutex::default() }
+    }
+
+    fn tasks(&self) -> MutexGuard<'_, Vec<Known>> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A task of the caller's. One of somebody else is as good as none.
+    fn find(&self, id: &str, call: &CallContext) -> Result<Known, A2aError> {
+        let tasks = self.tasks();
+        let found = tasks.iter().find(|known| known.ids.task == id && known.owner == call.principal);
+        found.cloned().ok_or_else(|| A2aError::TaskNotFound(id.to_owned()))
+    }
+
+    fn begin(&self, message: Message, call: &CallContext) -> Result<Known, A2aError> {
+        let mut tasks = self.tasks();
+        if tasks.len() >= MOST {
+            return Err(A2aError::Internal(format!("this server keeps {MOST} tasks; start it again")));
+        }
+        let context = match &message.context_id {
+            Some(given) if self.refuse_contexts => {
+                let known = |known: &Known| known.ids.context == *given && known.owner == call.principal;
+                if !tasks.iter().any(known) {
+                    return Err(A2aError::invalid("message.contextId", "is none that this server made"));
+                }
+                given.clone()
+            }
+            Some(given) => given.clone(),
+            None => Uuid::new_v4().to_string(),
+        };
+        let ids = Ids { task: Uuid::new_v4().to_string(), context };
+        let mut task = Task::submitted(&ids.task, &ids.context, message);
+        task.status.timestamp = Some(Timestamp::now());
+        let log = Arc::new(TaskLog::new(task));
+        let known = Known { ids, owner: call.principal.clone(), log };
+        tasks.push(known.clone());
+        Ok(known)
+    }
+
+    /// Takes a later message of a task.
+    fn go_on(&self, id: &str, message: Message, call: &CallContext) -> Result<Subscription, A2aError> {
+        let known = self.find(id, call)?;
+        let Known { ids, log, .. } = &known;
+        let state = log.state();
+        if message.context_id.as_ref().is_some_and(|given| *given != ids.context) {
+            return Err(A2aError::invalid(
+                "message.contextId",
+                format!("task {id} belongs to another context"),
+            ));
+        }
+        if state.is_terminal() {
+            return Err(A2aError::UnsupportedOperation(format!("task {id} is {state}; begin another")));
+        }
+        let behaviour = Behaviour::of(&message);
+        let mut task = log.snapshot();
+        task.history.push(message.within(&ids.task, &ids.context));
+        if state.is_interrupted() {
+            task.status =
+                TaskStatus { timestamp: Some(Timestamp::now()), ..TaskStatus::new(TaskState::Working) };
+        }
+        log.push(task);
+        let subscription = Subscription::from_now(Arc::clone(log));
+        // A task that is at work takes note and goes on with what it does.
+        if state.is_interrupted() {
+            tokio::spawn(stage::play(Arc::clone(log), ids.clone(), behaviour.beats()));
+        }
+        Ok(subscription)
+    }
+}
+
+#[async_trait]
+impl Agent for Executor {
+    fn card(&self) -> Arc<AgentCard> {
+        Arc::clone(&self.card)
+    }
+
+    async fn extended_card(&self, call: &CallContext) -> Result<Arc<AgentCard>, A2aError> {
+        if self.has_users && call.principal.is_none() {
+            return Err(A2aError::ExtendedAgentCardNotConfigured);
+        }
+        Ok(Arc::clone(&self.extended))
+    }
+
+    async fn send(&self, request: SendMessageRequest, call: &CallContext) -> Result<Sent, A2aError> {
+        let message = request.message;
+        if let Some(id) = message.task_id.clone() {
+            return self.go_on(&id, message, call).map(Sent::from);
+        }
+        let behaviour = Behaviour::of(&message);
+        if behaviour == Behaviour::Reply {
+            return Ok(Message::agent(Uuid::new_v4(), "Direct message response").into());
+        }
+        let known = self.begin(message, call)?;
+        let subscription = Subscription::from_start(Arc::clone(&known.log));
+        tokio::spawn(stage::play(known.log, known.ids, behaviour.beats()));
+        Ok(subscription.into())
+    }
+
+    async fn task(&self, id: &str, _: Option<u32>, call: &CallContext) -> Result<Task, A2aError> {
+        Ok(self.find(id, call)?.log.snapshot())
+    }
+
+    async fn cancel(&self, id: &str, call: &CallContext) -> Result<Task, A2aError> {
+        let Known { ids, log, .. } = self.find(id, call)?;
+        match log.state() {
+            TaskState::Canceled => {}
+            state if state.is_terminal() => {
+                return Err(A2aError::TaskNotCancelable { id: id.to_owned(), state });
+            }
+            _ => {
+                log.push(stage::status(&ids, TaskState::Canceled, None, Timestamp::now()));
+                log.close();
+            }
+        }
+        Ok(log.snapshot())
+    }
+
+    async fn subscribe(
+        &self,
+        id: &str,
+        after: Option<u64>,
+        call: &CallContext,
+    ) -> Result<Subscription, A2aError> {
+        Ok(Subscription::after(self.find(id, call)?.log, after))
+    }
+
+    async fn list(
+        &self,
+        request: ListTasksRequest,
+        call: &CallContext,
+    ) -> Result<ListTasksResponse, A2aError> {
+        let own = |known: &&Known| known.owner == call.principal;
+        let tasks: Vec<Task> = self.tasks().iter().filter(own).map(|known| known.log.snapshot()).collect();
+        page(tasks, &request)
+    }
+}
+
+/// The page of `tasks` that is asked for, newest status first. A page token is the number of tasks before it.
+fn page(mut tasks: Vec<Task>, request: &ListTasksRequest) -> Result<ListTasksResponse, A2aError> {
+    tasks.retain(|task| {
+        let newer = |after| task.status.timestamp.is_some_and(|changed| changed >= after);
+        request.context_id.as_ref().is_none_or(|context| *context == task.context_id)
+            && request.status.is_none_or(|state| state == task.status.state)
+            && request.status_timestamp_after.is_none_or(newer)
+    });
+    tasks.sort_by_key(|task| std::cmp::Reverse(task.status.timestamp));
+    let token = request.page_token.as_deref().unwrap_or("0");
+    let start: usize =
+        token.parse().map_err(|_| A2aError::invalid("pageToken", "is none that this server made"))?;
+    let (size, total) = (request.page_size(), tasks.len());
+    let end = start.saturating_add(usize::try_from(size).unwrap_or(usize::MAX)).min(total);
+    let mut tasks: Vec<Task> = tasks.into_iter().take(end).skip(start).collect();
+    for task in &mut tasks {
+        task.trim_history(request.history_length);
+        if !request.include_artifacts {
+            task.artifacts.clear();
+        }
+    }
+    let next_page_token = if end < total { end.to_string() } else { String::new() };
+    let total_size = u64::try_from(total).unwrap_or(u64::MAX);
+    Ok(ListTasksResponse { tasks, next_page_token, page_size: size, total_size })
+}
+
+#[cfg(test)]
+#[path = "executor_tests.rs"]
+mod tests;

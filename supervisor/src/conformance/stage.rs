@@ -1,0 +1,94 @@
+//! Plays what a task does into its log.
+
+use std::sync::Arc;
+
+use caipe_a2a::model::{
+    Artifact, Content, Event, Message, Part, TaskArtifactUpdateEvent, TaskState, TaskStatus,
+    TaskStatusUpdateEvent,
+};
+use caipe_a2a::server::TaskLog;
+use jiff::Timestamp;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::behaviour::{Beat, Product};
+
+/// The id of the artifact; a task makes one.
+const ARTIFACT: &str = "artifact-1";
+
+/// A task's ids.
+#[derive(Debug, Clone)]
+pub(super) struct Ids {
+    pub(super) task: String,
+    pub(super) context: String,
+}
+
+/// Plays one beat after the other, until the task is at its end or somebody ends it.
+pub(super) async fn play(log: Arc<TaskLog>, ids: Ids, beats: Vec<Beat>) {
+    for beat in beats {
+        if let Beat::Wait(time) = beat {
+            tokio::time::sleep(time).await;
+        }
+        if log.state().is_terminal() {
+            return;
+        }
+        if let Some(event) = event(&ids, beat, Timestamp::now()) {
+            log.push(event);
+        }
+    }
+    if log.state().is_terminal() {
+        log.close();
+    }
+}
+
+/// The event of a beat; waiting has none.
+fn event(ids: &Ids, beat: Beat, now: Timestamp) -> Option<Event> {
+    match beat {
+        Beat::Wait(_) => None,
+        Beat::Status(state, text) => Some(status(ids, state, text, now).into()),
+        Beat::Artifact(product) => Some(artifact(ids, part(product), false, true)),
+        Beat::Chunk(text, append, last) => Some(artifact(ids, Part::text(text), append, last)),
+    }
+}
+
+/// A new status.
+pub(super) fn status(
+    ids: &Ids,
+    state: TaskState,
+    text: Option<&str>,
+    now: Timestamp,
+) -> TaskStatusUpdateEvent {
+    let message = text.map(|text| Message::agent(Uuid::new_v4(), text).within(&ids.task, &ids.context));
+    TaskStatusUpdateEvent {
+        task_id: ids.task.clone(),
+        context_id: ids.context.clone(),
+        status: TaskStatus { message, timestamp: Some(now), ..TaskStatus::new(state) },
+        metadata: None,
+    }
+}
+
+fn artifact(ids: &Ids, part: Part, append: bool, last_chunk: bool) -> Event {
+    Event::ArtifactUpdate(TaskArtifactUpdateEvent {
+        task_id: ids.task.clone(),
+        context_id: ids.context.clone(),
+        artifact: Artifact::new(ARTIFACT, "result", vec![part]),
+        append,
+        last_chunk,
+        metadata: None,
+    })
+}
+
+fn part(product: Product) -> Part {
+    let file = |content: Content| Part {
+        filename: Some("output.txt".to_owned()),
+        media_type: Some("text/plain".to_owned()),
+        ..content.into()
+    };
+    match product {
+        Product::Text => Part::text("Generated text content"),
+        Product::Data => Part::data(json!({"key": "value", "count": 42})),
+        // "Generated file content"
+        Product::File => file(Content::Raw("R2VuZXJhdGVkIGZpbGUgY29udGVudA==".to_owned())),
+        Product::FileUrl => file(Content::Url("https://example.com/output.txt".to_owned())),
+    }
+}

@@ -1,0 +1,133 @@
+//! Pages of tasks (`ListTasks`, 1.0 section 3.1.4).
+
+use caipe_a2a::A2aError;
+use caipe_a2a::model::{ListTasksRequest, ListTasksResponse, Task, TaskState};
+use caipe_store::{TaskFilter, TaskPhase, TaskPlace, TaskRecord};
+use jiff::Timestamp;
+
+use crate::run::{RunError, Runs};
+
+/// A page of the caller's tasks; of all tasks where callers are not told apart.
+pub(super) async fn page(
+    runs: &Runs,
+    request: &ListTasksRequest,
+    caller: Option<&str>,
+) -> Result<ListTasksResponse, ListError> {
+    let page_size = request.page_size();
+    let Some(filter) = filter(request, caller)? else {
+        return Ok(ListTasksResponse { page_size, ..ListTasksResponse::default() });
+    };
+    // One more than fits tells whether there is a next page.
+    let (mut records, total_size) = runs.tasks(&filter).await?;
+    let more = records.len() > page_size as usize;
+    records.truncate(page_size as usize);
+    let next_page_token = records.last().filter(|_| more).map(token).unwrap_or_default();
+    let mut tasks = Vec::with_capacity(records.len());
+    for record in records {
+        tasks.extend(task(runs, &record, request).await?);
+    }
+    Ok(ListTasksResponse { tasks, next_page_token, page_size, total_size })
+}
+
+/// Why there is no page.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ListError {
+    #[error(transparent)]
+    Request(#[from] A2aError),
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+/// The task as the page shows it; nothing if it was removed for its age since the page was read.
+async fn task(
+    runs: &Runs,
+    record: &TaskRecord,
+    request: &ListTasksRequest,
+) -> Result<Option<Task>, RunError> {
+    let task = if request.include_artifacts {
+        runs.log(&record.id).await.map(|log| log.snapshot())
+    } else {
+        runs.summary(record)
+    };
+    let mut task = match task {
+        Ok(task) => task,
+        Err(RunError::UnknownTask(_)) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    // Pages are in the order of these times.
+    task.status.timestamp = Some(record.updated);
+    task.trim_history(request.history_length);
+    Ok(Some(task))
+}
+
+/// What the store is asked for; nothing where no task can match.
+fn filter(request: &ListTasksRequest, caller: Option<&str>) -> Result<Option<TaskFilter>, A2aError> {
+    let phases = match request.status.map(phase) {
+        None => Vec::new(),
+        Some(Some(phase)) => vec![phase],
+        Some(None) => return Ok(None),
+    };
+    Ok(Some(TaskFilter {
+        context: request.context_id.clone(),
+        phases,
+        owner: caller.map(str::to_owned),
+        since: request.status_timestamp_after,
+        beyond: request.page_token.as_deref().map(place).transpose()?,
+        limit: request.page_size() as usize + 1,
+    }))
+}
+
+/// The phase of tasks that are in this state on the wire, if any ever are.
+const fn phase(state: TaskState) -> Option<TaskPhase> {
+    match state {
+        TaskState::Submitted => Some(TaskPhase::Submitted),
+        TaskState::Working => Some(TaskPhase::Working),
+        TaskState::InputRequired => Some(TaskPhase::InputRequired),
+        TaskState::Completed => Some(TaskPhase::Completed),
+        TaskState::Failed => Some(TaskPhase::Failed),
+        TaskState::Canceled => Some(TaskPhase::Canceled),
+        TaskState::Rejected | TaskState::AuthRequired | TaskState::Unspecified => None,
+    }
+}
+
+/// The place of the last task of a page. It stays right whatever comes or changes meanwhile, since it counts
+/// nothing.
+fn token(record: &TaskRecord) -> String {
+    format!("{:x}.{}", record.updated.as_microsecond(), record.id)
+}
+
+fn place(token: &str) -> Result<TaskPlace, A2aError> {
+    let read = || {
+        let (micros, id) = token.split_once('.')?;
+        let updated = Timestamp::from_microsecond(i64::from_str_radix(micros, 16).ok()?).ok()?;
+        Some(TaskPlace { updated, id: id.to_owned() })
+    };
+    read().ok_or_else(|| A2aError::invalid("pageToken", "this is not a token of ours; leave it out to start"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_read_back_and_nothing_else_is() {
+        let updated = Timestamp::from_microsecond(1_767_225_600_123_456).unwrap();
+        let wanted = TaskPlace { updated, id: "a.b-ü".to_owned() };
+        let token = format!("{:x}.{}", updated.as_microsecond(), wanted.id);
+        assert_eq!(place(&token).unwrap(), wanted);
+        for bad in ["20", "x", "zz.t", ".t", "7fffffffffffffffff.t", "-7fffffffffffffff.t", "💥"] {
+            assert_eq!(place(bad).unwrap_err().code(caipe_a2a::ProtocolVersion::V1_0), -32602, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_state_that_no_task_is_ever_in_matches_nothing() {
+        let of = |status| ListTasksRequest { status: Some(status), ..ListTasksRequest::default() };
+        assert!(filter(&of(TaskState::Rejected), None).unwrap().is_none());
+        let found = filter(&of(TaskState::Working), Some("anna")).unwrap().unwrap();
+        assert_eq!(
+            (found.phases, found.owner.as_deref(), found.limit),
+            (vec![TaskPhase::Working], Some("anna"), 51)
+        );
+    }
+}

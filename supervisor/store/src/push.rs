@@ -1,0 +1,58 @@
+//! Who wants to be told of a task by a call to a web address, and how much of it they were told.
+
+use crate::types::StoreError;
+use crate::write::check_id;
+
+/// Most bytes of the body of one push configuration.
+pub const MAX_PUSH_BYTES: usize = 16 << 10;
+
+/// A push configuration of a task, as its owner gave it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PushRecord {
+    /// The task.
+    pub task: String,
+    /// Its id among those of the task.
+    pub id: String,
+    /// The configuration as JSON, at most [`MAX_PUSH_BYTES`]. A store does not look into it.
+    pub body: String,
+    /// The number of the last event that was delivered; 0 before the first, [`PushRecord::DONE`] once nothing is
+    /// left to be.
+    pub delivered: u64,
+}
+
+impl PushRecord {
+    /// The number that says that nothing is left to be delivered: the task has ended, and its end was told.
+    pub const DONE: u64 = i64::MAX.unsigned_abs();
+}
+
+/// A change to the push configurations.
+#[derive(Debug)]
+pub(crate) enum PushChange {
+    Put(PushRecord),
+    Delivered { task: String, id: String, seq: u64 },
+    Delete { task: String, id: String },
+}
+
+impl PushChange {
+    /// A configuration that is small enough to be kept.
+    pub(crate) fn put(push: PushRecord) -> Result<Self, StoreError> {
+        check_id("task", &push.task)?;
+        check_id("push configuration", &push.id)?;
+        match push.body.len() {
+            ..=MAX_PUSH_BYTES => Ok(Self::Put(push)),
+            bytes => Err(StoreError::TooLarge {
+                what: format!("the push configuration {:?} of task {:?}", push.id, push.task),
+                bytes,
+                limit: MAX_PUSH_BYTES,
+            }),
+        }
+    }
+
+    pub(crate) fn delivered(task: &str, id: &str, seq: u64) -> Self {
+        Self::Delivered { task: task.to_owned(), id: id.to_owned(), seq: seq.min(PushRecord::DONE) }
+    }
+
+    pub(crate) fn delete(task: &str, id: &str) -> Self {
+        Self::Delete { task: task.to_owned(), id: id.to_owned() }
+    }
+}

@@ -1,0 +1,129 @@
+//! The runs: no single one reaches every test, for some need a capability that others need to be absent.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use caipe_tests::acts::document::{self, Binding, Level};
+use caipe_tests::acts::report::{Outcome, Report};
+use caipe_tests::acts::run::{Bench, Tokens};
+use caipe_tests::acts::select::{Offer, Selection};
+use caipe_tests::programs;
+use caipe_tests::supervisor::Setup;
+
+use super::expected;
+
+/// Tests that need a server of their own, and why.
+const ELSEWHERE: &[(&str, &str)] =
+    &[("CORE-CTX-001", "needs a server that refuses clients' context ids; run context has it")];
+
+/// A run: its name, the flags of its server, what it offers the tests.
+struct Run {
+    name: &'static str,
+    flags: &'static [&'static str],
+    offer: Offer,
+}
+
+const fn all(binding: Binding, authentication: bool, client: bool) -> Offer {
+    Offer { binding, authentication, client, selection: Selection::All(ELSEWHERE) }
+}
+
+#[tokio::test]
+async fn with_all_capabilities() -> Result<()> {
+    check(Run { name: "A", flags: &[], offer: all(Binding::Jsonrpc, false, true) }).await
+}
+
+#[tokio::test]
+async fn with_authentication() -> Result<()> {
+    let flags = &["--conformance-authenticate"];
+    check(Run { name: "A+", flags, offer: all(Binding::Jsonrpc, true, false) }).await
+}
+
+#[tokio::test]
+async fn without_capabilities() -> Result<()> {
+    let selection = Selection::WithoutCapabilities;
+    let offer = Offer { binding: Binding::Jsonrpc, authentication: false, client: false, selection };
+    check(Run { name: "B", flags: &["--conformance-without-capabilities"], offer }).await
+}
+
+#[tokio::test]
+async fn over_rest() -> Result<()> {
+    let flags = &["--conformance-authenticate"];
+    check(Run { name: "C", flags, offer: all(Binding::Rest, true, false) }).await
+}
+
+#[tokio::test]
+async fn refusing_context_ids() -> Result<()> {
+    let selection = Selection::Only(&["CORE-CTX-001"]);
+    let offer = Offer { binding: Binding::Jsonrpc, authentication: false, client: false, selection };
+    check(Run { name: "context", flags: &["--conformance-refuse-contexts"], offer }).await
+}
+
+#[test]
+fn the_documentation_lists_the_same_failures() -> Result<()> {
+    let path = programs::workspace().join("docs/conformance.md");
+    let text =
+        std::fs::read_to_string(&path).with_context(|| format!("failed to read {}", path.display()))?;
+    expected::compare(&text)
+}
+
+/// Every *must* test passes, and of the others exactly those fail that are known to.
+async fn check(run: Run) -> Result<()> {
+    let Some(dir) = files() else { return Ok(()) };
+    let cases = document::load(&dir.join("suite.acts.yaml"))?;
+    let tokens = Tokens {
+        own: "own-token".to_owned(),
+        weak: "weak-token".to_owned(),
+        other: "other-token".to_owned(),
+    };
+    let setup =
+        ["--conformance", "--conformance-user=runner=own-token", "--conformance-user=other=other-token"]
+            .into_iter()
+            .chain(["--conformance-weak-token=weak-token", "--conformance-pure-card"])
+            .chain(run.flags.iter().copied())
+            .fold(Setup::new()?, Setup::argument);
+    let server = setup.start_unready().await?;
+    let report = Bench::open(run.name, server.url(), run.offer, tokens).await?.run(&cases).await;
+    println!("{}", report.table());
+    write(&report)?;
+    let wrong = surprises(&report);
+    ensure!(wrong.is_empty(), "run {}:\n{}\nlog:\n{}", run.name, wrong.join("\n"), server.log());
+    server.stop().await.map(drop)
+}
+
+/// What is not as it is known to be.
+fn surprises(report: &Report) -> Vec<String> {
+    let known =
+        |id: &str| expected::FAILURES.iter().find(|known| known.test == id && known.run == report.run);
+    let mut wrong = Vec::new();
+    for verdict in &report.verdicts {
+        let id = &verdict.id;
+        match (&verdict.outcome, known(id)) {
+            (Outcome::Pass, Some(_)) => wrong.push(format!("{id} passes, but is listed as failing")),
+            (Outcome::Fail { .. }, Some(_)) if verdict.level != Level::Must => {}
+            (Outcome::Fail { .. } | Outcome::Error(_), _) => wrong.push(format!("{id}: {}", verdict.why())),
+            (Outcome::Skip(reason), Some(_)) => wrong.push(format!("{id} is listed, but left out: {reason}")),
+            _ => {}
+        }
+    }
+    wrong
+}
+
+/// Beside the test's executable, for machines to read.
+fn write(report: &Report) -> Result<()> {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("acts-{}.json", report.run));
+    let json = serde_json::to_vec_pretty(&report.json())?;
+    std::fs::write(&path, json).with_context(|| format!("failed to write {}", path.display()))
+}
+
+fn files() -> Option<PathBuf> {
+    let beside = || programs::workspace().join("../shared/conformance/acts");
+    let dir = std::env::var_os("ACTS_DIR").map_or_else(beside, PathBuf::from);
+    if dir.join("suite.acts.yaml").exists() {
+        return Some(dir);
+    }
+    eprintln!(
+        "SKIPPED: {} has no suite.acts.yaml; set ACTS_DIR to the directory of the ACTS files",
+        dir.display()
+    );
+    None
+}
