@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use anyhow::Context;
 use axum::http::HeaderValue;
-use axum::serve::ListenerExt as _;
 use caipe_a2a::net::Screen;
 use caipe_a2a::server::{PushOptions, Pushes};
 use caipe_crds::rendered::Store as StoreChoice;
@@ -23,7 +22,7 @@ use super::conformance;
 use crate::agents::Roster;
 use crate::binding;
 use crate::config::{Settings, environment};
-use crate::http::{Facade, Guard, Site, router};
+use crate::http::{self, Facade, Guard, Limits, Site, router};
 use crate::push::{self, StoredPushes};
 use crate::run::Runs;
 
@@ -72,6 +71,9 @@ pub(super) async fn run(args: Serve) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// How long clients may take to read the last events once all runs are over.
+const LAST_EVENTS: Duration = Duration::from_secs(2);
+
 /// Everything that runs.
 struct House {
     roster: Arc<Roster>,
@@ -111,11 +113,7 @@ impl House {
     async fn serve(self, listener: TcpListener, args: &Serve) -> anyhow::Result<()> {
         let stop = CancellationToken::new();
         tokio::spawn(forget_old(self.store.clone(), args.keep_days, self.shutdown.clone()));
-        // Without this a client's delayed acknowledgement holds each small event back for 40 ms.
-        let listener = listener.tap_io(|connection| drop(connection.set_nodelay(true)));
-        let server =
-            axum::serve(listener, self.routes).with_graceful_shutdown(stop.clone().cancelled_owned());
-        let server = tokio::spawn(async move { server.await });
+        let server = tokio::spawn(http::serve(listener, self.routes, Limits::fitting(), stop.clone()));
         stopped().await?;
         tracing::info!(active = self.runs.active(), "stopping");
         stop.cancel();
@@ -129,7 +127,8 @@ impl House {
         }
         self.shutdown.cancel();
         self.roster.shutdown().await;
-        server.abort();
+        // The runs are over; their last events may still be on the way.
+        drop(tokio::time::timeout(LAST_EVENTS, server).await);
         self.store.close().await.context("failed to close the store")?;
         Ok(())
     }

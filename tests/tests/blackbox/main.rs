@@ -1,5 +1,6 @@
 //! The built supervisor, seen from outside: what people, clients and platforms rely on.
 
+mod abuse;
 mod answers;
 mod approval;
 mod bad_input;
