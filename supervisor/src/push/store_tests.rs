@@ -30,6 +30,8 @@ async fn store_with_task() -> Arc<MemoryStore> {
         owner: None,
         trace_id: String::new(),
         request: json!({}),
+        replies: Vec::new(),
+        status_message: None,
     };
     let commit = Commit { context: "c".to_owned(), task: Some(task), ..Commit::default() };
     store.commit(commit).await.unwrap();
