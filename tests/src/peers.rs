@@ -13,6 +13,16 @@ pub fn npm(program: &str) -> Option<PathBuf> {
     find(&["npm", "node_modules", ".bin", program])
 }
 
+/// The Python of an environment of its own: `python("py-a2a")`.
+pub fn python(environment: &str) -> Option<PathBuf> {
+    find(&[environment, "bin", "python"])
+}
+
+/// The directory of a package from npm.
+pub fn npm_package(name: &str) -> Option<PathBuf> {
+    find(&["npm", "node_modules", name])
+}
+
 /// Where the peers are installed.
 pub fn root() -> PathBuf {
     std::env::var_os("CAIPE_PEERS")

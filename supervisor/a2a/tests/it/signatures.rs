@@ -17,17 +17,17 @@ fn pem(der: &[u8]) -> String {
     format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n", STANDARD.encode(der))
 }
 
-fn p256() -> String {
+pub(crate) fn p256() -> String {
     pem(EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new())
         .unwrap()
         .as_ref())
 }
 
-fn signer(pem: &str) -> CardSigner {
+pub(crate) fn signer(pem: &str) -> CardSigner {
     CardSigner::from_pem(pem.as_bytes(), Some("key-1"), Some("https://never.example/jwks.json")).unwrap()
 }
 
-fn keys(signer: &CardSigner) -> KeySet {
+pub(crate) fn keys(signer: &CardSigner) -> KeySet {
     KeySet::parse(&serde_json::to_vec(&signer.key_set().unwrap()).unwrap()).unwrap()
 }
 

@@ -199,7 +199,7 @@ async fn a_stalled_reader_costs_nobody_anything() {
 }
 
 #[tokio::test]
-async fn a_refused_stream_is_an_event_for_who_reads_events_and_plain_json_for_others() {
+async fn a_refused_stream_is_an_event_for_clients_of_0_3_that_read_events_and_plain_json_for_others() {
     let server = start().await;
     let response = open(&server, None, &resubscribe("nope"), None).await;
     assert_eq!(response.headers()["content-type"], "text/event-stream");
@@ -215,4 +215,9 @@ async fn a_refused_stream_is_an_event_for_who_reads_events_and_plain_json_for_ot
     let request = reqwest::Client::new().post(&server.url).header("content-type", "application/json");
     let response = request.body(resubscribe("nope").to_string()).send().await.unwrap();
     assert_eq!(response.headers()["content-type"], "application/json");
+
+    let new = json!({"jsonrpc": "2.0", "id": 3, "method": "SubscribeToTask", "params": {"id": "nope"}});
+    let response = open(&server, Some("1.0"), &new, None).await;
+    assert_eq!(response.headers()["content-type"], "application/json");
+    assert!(response.text().await.unwrap().contains("-32001"));
 }

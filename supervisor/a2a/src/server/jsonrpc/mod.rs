@@ -12,9 +12,9 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use serde::Serialize;
 
-use self::decode::Decoder;
+pub(super) use self::decode::Decoder;
 use self::envelope::{Envelope, Refused};
-pub(super) use self::envelope::{Id, failure};
+pub(super) use self::envelope::{Id, failure, params};
 use super::agent::CallContext;
 use super::framing::Framing;
 use super::headers::Hints;
@@ -54,7 +54,9 @@ pub(super) async fn serve(
     let framing = Framing::JsonRpc(envelope.id.clone());
     let response = match outcome {
         Ok(Outcome::Stream(feed)) => stream::response(feed, framing, version, server.options.keep_alive),
-        Err(error) if operation.is_stream() && hints.accepts_stream => {
+        // The official clients of 0.3 read nothing but events where they asked for a stream; those of 1.0 take the
+        // error for what it is only from a plain answer.
+        Err(error) if operation.is_stream() && hints.accepts_stream && version == ProtocolVersion::V0_3 => {
             stream::refusal(&framing, &error, version)
         }
         Ok(outcome) => answer(&envelope.id, outcome, version),

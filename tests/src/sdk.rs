@@ -1,0 +1,136 @@
+//! Programs made with the official A2A SDKs: clients that do what they are told, agents that do what a message says.
+//!
+//! They live in `fixtures/a2a-peers`; `make peers` installs the SDKs.
+
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+
+use crate::stream::PATIENCE;
+use crate::{peers, programs};
+
+/// An official SDK.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sdk {
+    /// Python, A2A 1.0.
+    Python10,
+    /// Python, A2A 0.3.
+    Python03,
+    /// JavaScript, A2A 1.0.
+    JavaScript10,
+    /// JavaScript, A2A 0.3.
+    JavaScript03,
+}
+
+impl Sdk {
+    /// The command that runs `client` or `server` made with this SDK; nothing if the SDK is not installed.
+    fn command(self, role: &str) -> Option<Command> {
+        let (interpreter, script) = match self {
+            Self::Python10 => (peers::python("py-a2a")?, format!("{role}_1_0.py")),
+            Self::Python03 => (peers::python("py-a2a-0.3")?, format!("{role}_0_3.py")),
+            Self::JavaScript10 => (node("@a2a-js/sdk")?, format!("{role}_1_0.cjs")),
+            Self::JavaScript03 => (node("a2a-js-sdk-0.3")?, format!("{role}_0_3.cjs")),
+        };
+        let mut command = Command::new(interpreter);
+        command
+            .arg(programs::workspace().join("fixtures/a2a-peers").join(script))
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .env("PYTHONUTF8", "1")
+            .env("NODE_PATH", peers::root().join("npm/node_modules"));
+        Some(command)
+    }
+}
+
+/// Node.js, if the package is there for it.
+fn node(package: &str) -> Option<PathBuf> {
+    peers::npm_package(package).map(|_| PathBuf::from("node"))
+}
+
+/// A running program. It ends with its stdin, so that none outlives the test, however that ends.
+#[derive(Debug)]
+pub struct Program {
+    child: Child,
+    stdin: ChildStdin,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Program {
+    /// Starts a client of the agent at `url` that speaks over `transport`; nothing if the SDK is not installed.
+    pub fn client(sdk: Sdk, url: &str, transport: &str) -> Result<Option<Self>> {
+        Self::start(sdk, "client", &[url, transport])
+    }
+
+    /// Starts an agent and waits until it listens: the program and its base URL.
+    pub async fn server(sdk: Sdk, arguments: &[&str]) -> Result<Option<(Self, String)>> {
+        let Some(mut program) = Self::start(sdk, "server", arguments)? else { return Ok(None) };
+        let line = program.line().await?;
+        let url = line["url"].as_str().with_context(|| format!("the agent says no URL: {line}"))?.to_owned();
+        Ok(Some((program, url)))
+    }
+
+    fn start(sdk: Sdk, role: &str, arguments: &[&str]) -> Result<Option<Self>> {
+        let Some(mut command) = sdk.command(role) else { return Ok(None) };
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+        let mut child = command.spawn().with_context(|| format!("failed to start the {role} of {sdk:?}"))?;
+        let stdin = child.stdin.take().context("no stdin")?;
+        let stdout = child.stdout.take().context("no stdout")?;
+        Ok(Some(Self { child, stdin, lines: BufReader::new(stdout).lines() }))
+    }
+
+    /// Has a client do something: everything that it observed.
+    pub async fn ask(&mut self, command: &Value) -> Result<Told> {
+        self.stdin.write_all(format!("{command}\n").as_bytes()).await.context("the peer is gone")?;
+        let mut told = Told::default();
+        loop {
+            let mut line = self.line().await.with_context(|| format!("no answer to {command}"))?;
+            if let Some(error) = line.get_mut("error") {
+                told.error = Some(error.take());
+                return Ok(told);
+            }
+            if line.get("end").is_some() {
+                return Ok(told);
+            }
+            told.lines.push(line);
+        }
+    }
+
+    /// Kills it as a crash does, and waits until it is gone.
+    pub async fn kill(mut self) -> Result<()> {
+        self.child.kill().await.context("failed to kill the peer")
+    }
+
+    async fn line(&mut self) -> Result<Value> {
+        let line = tokio::time::timeout(PATIENCE, self.lines.next_line()).await;
+        let Some(line) = line.context("the peer says nothing")?? else { bail!("the peer ended") };
+        serde_json::from_str(&line).with_context(|| format!("the peer says something else than JSON: {line}"))
+    }
+}
+
+/// What a client observed.
+#[derive(Debug, Clone, Default)]
+pub struct Told {
+    /// Its observations, in their order.
+    pub lines: Vec<Value>,
+    /// What the SDK raised at last: `class`, `message`, perhaps `code`.
+    pub error: Option<Value>,
+}
+
+impl Told {
+    /// The observations with this name, if nothing was raised.
+    pub fn all(&self, name: &str) -> Result<Vec<&Value>> {
+        ensure!(self.error.is_none(), "the SDK raised {:?} after {:?}", self.error, self.lines);
+        Ok(self.lines.iter().filter_map(|line| line.get(name)).collect())
+    }
+
+    /// The only observation with this name.
+    pub fn one(&self, name: &str) -> Result<&Value> {
+        match self.all(name)?.as_slice() {
+            [one] => Ok(one),
+            others => bail!("one {name} was expected, not {others:?}"),
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! The official clients against our server.
+
+mod lf;
+mod scenarios;
+
+use anyhow::{Result, ensure};
+use caipe_tests::sdk::{Program, Sdk, Told};
+use caipe_tests::supervisor::Supervisor;
+use serde_json::Value;
+
+use self::lf::LfClient;
+use crate::seen::{Event, Task};
+
+const JSON_RPC: &str = "JSONRPC";
+
+/// A client and what it is like.
+pub(crate) struct Client {
+    kind: Kind,
+    /// Whether it speaks 0.3.
+    old: bool,
+}
+
+enum Kind {
+    Program(Box<Program>),
+    Lf(LfClient),
+}
+
+impl Client {
+    /// A client made with `sdk`; nothing if that is not installed.
+    fn of(sdk: Sdk, supervisor: &Supervisor, transport: &str) -> Result<Option<Self>> {
+        let program = Program::client(sdk, supervisor.url(), transport)?;
+        let old = matches!(sdk, Sdk::Python03 | Sdk::JavaScript03);
+        Ok(program.map(|program| Self { kind: Kind::Program(Box::new(program)), old }))
+    }
+
+    /// Does something, and tells what was observed.
+    async fn ask(&mut self, command: Value) -> Result<Told> {
+        match &mut self.kind {
+            Kind::Program(program) => program.ask(&command).await,
+            Kind::Lf(client) => client.ask(&command).await,
+        }
+    }
+
+    /// Does something that is answered by one task.
+    async fn task(&mut self, command: Value) -> Result<Task> {
+        Ok(Task::read(self.ask(command).await?.one("task")?))
+    }
+
+    /// Sends something that is answered by one task.
+    async fn send(&mut self, command: Value) -> Result<Task> {
+        match Event::read(self.ask(command).await?.one("event")?)? {
+            Event::Task(task) => Ok(task),
+            other => anyhow::bail!("the answer is no task: {other:?}"),
+        }
+    }
+
+    /// Does something that is answered by a stream: its events and what else was observed.
+    async fn events(&mut self, command: Value) -> Result<(Vec<Event>, Told)> {
+        let told = self.ask(command).await?;
+        let events = told.all("event")?.into_iter().map(Event::read).collect::<Result<_>>()?;
+        Ok((events, told))
+    }
+
+    /// Does something that must fail with this class of error, whose JSON-RPC code is `code`.
+    async fn fails(&mut self, command: Value, class: &str, code: i64) -> Result<()> {
+        let told = self.ask(command.clone()).await?;
+        let Some(error) = told.error else { anyhow::bail!("{command} did not fail: {:?}", told.lines) };
+        let text = error.to_string();
+        // Out of a stream, the JavaScript SDK of 0.3 raises a plain error that tells the code in words.
+        let known = error["class"] == class || text.contains(&code.to_string());
+        ensure!(known, "{command} failed otherwise than with {class} ({code}): {text}");
+        Ok(())
+    }
+}
+
+/// Runs every scenario with a client, and tells all that failed.
+async fn check(sdk: Sdk, transport: &str) -> Result<()> {
+    let supervisor = scenarios::supervisor().await?;
+    let Some(client) = Client::of(sdk, &supervisor, transport)? else { return Ok(()) };
+    scenarios::run(client).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_python_sdk_of_1_0() -> Result<()> {
+    check(Sdk::Python10, JSON_RPC).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_python_sdk_of_0_3() -> Result<()> {
+    check(Sdk::Python03, JSON_RPC).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_javascript_sdk_of_1_0() -> Result<()> {
+    check(Sdk::JavaScript10, JSON_RPC).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_javascript_sdk_of_0_3() -> Result<()> {
+    check(Sdk::JavaScript03, JSON_RPC).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_rust_sdk_of_1_0() -> Result<()> {
+    let supervisor = scenarios::supervisor().await?;
+    let client = LfClient::connect(supervisor.url()).await?;
+    scenarios::run(Client { kind: Kind::Lf(client), old: false }).await
+}

@@ -1,0 +1,5 @@
+//! The official A2A SDKs and this implementation, each as client of the other, over the wire.
+
+mod clients;
+mod seen;
+mod servers;

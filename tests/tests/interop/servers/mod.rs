@@ -1,0 +1,148 @@
+//! Our client against agents made with the official SDKs.
+
+mod chat;
+mod scenarios;
+
+use anyhow::{Context, Result};
+use caipe_a2a::client::{A2aClient, ClientOptions, EventStream};
+use caipe_a2a::model::{Message, SendMessageRequest};
+use caipe_a2a::{ProtocolVersion, client::ClientError};
+use caipe_tests::sdk::{Program, Sdk};
+use caipe_tests::stream::PATIENCE;
+use caipe_tests::supervisor::unique;
+use futures::StreamExt;
+
+use crate::seen::{Event, Task};
+
+/// An agent, and our client of it.
+pub(crate) struct Agent {
+    program: Program,
+    url: String,
+    client: A2aClient,
+    /// Whether who subscribes is told the task first; the Python SDK of 0.3 tells only what is new.
+    tells_the_task: bool,
+}
+
+impl Agent {
+    /// Starts an agent and connects to it; nothing if its SDK is not installed.
+    async fn start(sdk: Sdk, arguments: &[&str], version: Option<ProtocolVersion>) -> Result<Option<Self>> {
+        let Some((program, url)) = Program::server(sdk, arguments).await? else { return Ok(None) };
+        let client = connect(&url, version).await?;
+        Ok(Some(Self { program, url, client, tells_the_task: sdk != Sdk::Python03 }))
+    }
+
+    /// Says something, and waits for the answer.
+    async fn send(&self, message: Message) -> Result<Event> {
+        let reply = self.client.send(SendMessageRequest::new(message)).await?;
+        Event::read(&serde_json::to_value(reply)?)
+    }
+
+    /// Says something that is answered by a task.
+    async fn task(&self, message: Message) -> Result<Task> {
+        match self.send(message).await? {
+            Event::Task(task) => Ok(task),
+            other => anyhow::bail!("the answer is no task: {other:?}"),
+        }
+    }
+
+    /// Says something, and follows the task.
+    async fn stream(&self, text: &str) -> Result<Stream> {
+        Ok(Stream(self.client.stream(SendMessageRequest::new(says(text))).await?))
+    }
+
+    async fn get(&self, id: &str) -> Result<Task> {
+        Ok(Task::read(&serde_json::to_value(self.client.get(id, None).await?)?))
+    }
+}
+
+async fn connect(url: &str, version: Option<ProtocolVersion>) -> Result<A2aClient, ClientError> {
+    let http = reqwest::Client::builder().no_proxy().build().unwrap_or_default();
+    A2aClient::connect(url, http, ClientOptions { version, ..ClientOptions::default() }).await
+}
+
+/// A user's message.
+fn says(text: &str) -> Message {
+    Message::user(unique("message"), text)
+}
+
+/// The events of a stream of ours.
+struct Stream(EventStream);
+
+impl Stream {
+    /// Reads up to the first event for which `wanted` holds, which is the last of the answer.
+    async fn until(&mut self, wanted: impl Fn(&Event) -> bool) -> Result<Vec<Event>> {
+        let mut events = Vec::new();
+        while let Some(event) = self.next().await? {
+            let found = wanted(&event);
+            events.push(event);
+            if found {
+                return Ok(events);
+            }
+        }
+        anyhow::bail!("the stream ended before what was waited for: {events:?}")
+    }
+
+    async fn rest(mut self) -> Result<Vec<Event>> {
+        let mut events = Vec::new();
+        while let Some(event) = self.next().await? {
+            events.push(event);
+        }
+        Ok(events)
+    }
+
+    async fn next(&mut self) -> Result<Option<Event>> {
+        let next = tokio::time::timeout(PATIENCE, self.0.next()).await.context("the stream fell silent")?;
+        next.transpose()?.map(|event| Event::read(&serde_json::to_value(event.event)?)).transpose()
+    }
+}
+
+/// Runs every scenario with an agent that speaks `expected`.
+async fn check(sdk: Sdk, arguments: &[&str], expected: ProtocolVersion) -> Result<()> {
+    let Some(agent) = Agent::start(sdk, arguments, None).await? else { return Ok(()) };
+    scenarios::run(agent, expected).await
+}
+
+/// The same, but ours insists on 0.3 with an agent that speaks both.
+async fn check_compatibility(sdk: Sdk) -> Result<()> {
+    let version = ProtocolVersion::V0_3;
+    let Some(agent) = Agent::start(sdk, &["--compat"], Some(version)).await? else { return Ok(()) };
+    scenarios::run(agent, version).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_python_sdk_of_1_0() -> Result<()> {
+    check(Sdk::Python10, &[], ProtocolVersion::V1_0).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_python_sdk_of_1_0_that_speaks_0_3_too() -> Result<()> {
+    check(Sdk::Python10, &["--compat"], ProtocolVersion::V1_0).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_python_sdk_of_1_0_speaking_0_3() -> Result<()> {
+    check_compatibility(Sdk::Python10).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_python_sdk_of_0_3() -> Result<()> {
+    check(Sdk::Python03, &[], ProtocolVersion::V0_3).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_javascript_sdk_of_1_0() -> Result<()> {
+    check(Sdk::JavaScript10, &[], ProtocolVersion::V1_0).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_javascript_sdk_of_1_0_speaking_0_3() -> Result<()> {
+    check_compatibility(Sdk::JavaScript10).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_of_1_0_alone_is_not_spoken_to_in_0_3() -> Result<()> {
+    let Some((_program, url)) = Program::server(Sdk::Python10, &[]).await? else { return Ok(()) };
+    let error = connect(&url, Some(ProtocolVersion::V0_3)).await.err().context("it connected")?;
+    anyhow::ensure!(matches!(error, ClientError::NoInterface { .. }), "{error}");
+    Ok(())
+}
