@@ -167,14 +167,21 @@ async fn without_numbers_the_task_itself_tells_what_was_missed() {
 
 #[tokio::test]
 async fn a_task_that_ended_meanwhile_is_looked_at() {
-    for (version, code) in [(V0_3, -32001), (V0_3, -32601), (V1_0, -32004)] {
+    let in_stream = Answer::stream("data: {\"error\":{\"code\":-32001,\"message\":\"no\"}}\n\n", End::Close);
+    for (version, refusal) in [
+        (V0_3, Answer::error(-32001)),
+        (V0_3, Answer::error(-32601)),
+        (V0_3, in_stream.clone()),
+        (V1_0, Answer::error(-32004)),
+        (V1_0, in_stream),
+    ] {
         let task = Counting { version, events: 6, numbered: true };
         let peer = Peer::start(version, move |request| match request.method() {
             "message/stream" | "SendStreamingMessage" => {
                 Answer::stream(task.frames(0)[..3].concat(), End::Break)
             }
             "tasks/get" | "GetTask" => Answer::result(&task.task(6)),
-            _ => Answer::error(code),
+            _ => refusal.clone(),
         })
         .await;
         let client = connect(&peer, quick()).await;
