@@ -11,7 +11,7 @@ use caipe_a2a::model::{Event, Message, SendMessageRequest, TaskState};
 use futures::StreamExt;
 use proptest::prelude::*;
 
-use crate::peer::{Answer, Counting, End, Peer};
+use crate::peer::{Answer, Counting, End, Peer, numbers};
 
 fn quick() -> ClientOptions {
     let reconnect = Reconnect {
@@ -41,7 +41,7 @@ fn folded(events: &[StreamEvent]) -> String {
     for event in events {
         match &event.event {
             Event::Task(task) => {
-                text = task.artifacts.first().map(caipe_a2a::model::Artifact::text).unwrap_or_default()
+                text = task.artifacts.first().map(caipe_a2a::model::Artifact::text).unwrap_or_default();
             }
             Event::ArtifactUpdate(update) => text.push_str(&update.artifact.text()),
             Event::StatusUpdate(_) | Event::Message(_) => {}
@@ -51,7 +51,7 @@ fn folded(events: &[StreamEvent]) -> String {
 }
 
 fn expected_text(task: Counting) -> String {
-    (2..task.events).map(|number| format!("{number} ")).collect()
+    numbers(task.events - 1)
 }
 
 /// Where a connection ends, in bytes, and how.
