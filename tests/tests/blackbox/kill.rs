@@ -148,8 +148,8 @@ impl Client {
             && let Some((number, event)) = connection.next().await
         {
             let number = number.with_context(|| format!("an event without a number: {event}"))?;
-            let first = std::mem::replace(&mut count, count + 1) == 0;
-            self.take(first, number, &event)?;
+            self.take(count == 0, number, &event)?;
+            count += 1;
             read.fetch_add(1, Ordering::Relaxed);
         }
         Ok(())
