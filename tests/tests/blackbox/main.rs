@@ -1,5 +1,6 @@
 //! The built supervisor, seen from outside: what people, clients and platforms rely on.
 
+mod abuse;
 mod answers;
 mod approval;
 mod bad_input;
@@ -8,6 +9,7 @@ mod commands;
 mod kill;
 mod memory;
 mod probes;
+mod push;
 mod quickstart;
 
 use anyhow::Result;
