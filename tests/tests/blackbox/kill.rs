@@ -66,7 +66,7 @@ fn seed() -> u64 {
     given.or_else(now).unwrap_or(1)
 }
 
-/// SplitMix64.
+/// The generator `SplitMix64`.
 struct Chance(u64);
 
 impl Chance {
