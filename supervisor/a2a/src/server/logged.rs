@@ -28,10 +28,13 @@ pub struct LoggedEvent {
 impl LoggedEvent {
     /// An event of a log. A status that does not say since when it holds gets the event's time.
     pub(super) fn new(seq: u64, at: Timestamp, mut event: Event) -> Self {
-        match &mut event {
-            Event::Task(task) => drop(task.status.timestamp.get_or_insert(at)),
-            Event::StatusUpdate(update) => drop(update.status.timestamp.get_or_insert(at)),
-            Event::Message(_) | Event::ArtifactUpdate(_) => {}
+        let status = match &mut event {
+            Event::Task(task) => Some(&mut task.status),
+            Event::StatusUpdate(update) => Some(&mut update.status),
+            Event::Message(_) | Event::ArtifactUpdate(_) => None,
+        };
+        if let Some(status) = status {
+            status.timestamp.get_or_insert(at);
         }
         // The content is there as itself and in two encoded forms; a third is rare.
         let weight = OVERHEAD + 3 * content(&event);

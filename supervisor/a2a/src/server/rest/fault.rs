@@ -23,14 +23,14 @@ impl Fault {
     }
 
     /// A path that leads nowhere.
-    pub(super) fn missed(miss: Miss, method: &str, path: &str) -> Self {
+    pub(super) fn missed(miss: &Miss, method: &str, path: &str) -> Self {
         let path: String = path.chars().take(80).collect();
         match miss {
             Miss::Path => A2aError::MethodNotFound(format!("{method} {path}")).into(),
             Miss::Encoding => A2aError::invalid("path", "an id is not UTF-8 once decoded").into(),
             Miss::Verb(allow) => {
                 let error = A2aError::MethodNotFound(format!("{method} {path}; the path takes {allow}"));
-                Self { status: StatusCode::METHOD_NOT_ALLOWED, error, allow: Some(allow) }
+                Self { status: StatusCode::METHOD_NOT_ALLOWED, error, allow: Some(*allow) }
             }
         }
     }

@@ -9,8 +9,8 @@ const A2A_JSON: &str = "application/a2a+json";
 
 /// The type to answer with: the one that the client names in `Content-Type` or `Accept`. 0.3 knows only one.
 pub(super) fn answer(version: ProtocolVersion, headers: &HeaderMap) -> HeaderValue {
-    let names = |header: &HeaderName| headers.get_all(header).iter().any(names_a2a_json);
-    let named = names(&header::CONTENT_TYPE) || names(&header::ACCEPT);
+    let is_in = |header: &HeaderName| headers.get_all(header).iter().any(names_a2a_json);
+    let named = is_in(&header::CONTENT_TYPE) || is_in(&header::ACCEPT);
     HeaderValue::from_static(if named && version == ProtocolVersion::V1_0 { A2A_JSON } else { JSON })
 }
 
@@ -41,7 +41,7 @@ mod tests {
         ] {
             let pairs = [(header::CONTENT_TYPE, content_type), (header::ACCEPT, accept)];
             let headers = pairs.into_iter().filter_map(|(name, value)| Some((name, value?.parse().unwrap())));
-            let headers = HeaderMap::from_iter(headers);
+            let headers: HeaderMap = headers.collect();
             assert_eq!(answer(version, &headers), expected, "{version} {headers:?}");
         }
     }

@@ -47,7 +47,7 @@ async fn serve(State(server): State<Arc<Server>>, request: Request) -> Response 
     let target = match path::parse(&parts.method, path) {
         Ok(target) => target,
         Err(miss) => {
-            let fault = Fault::missed(miss, parts.method.as_str(), path);
+            let fault = Fault::missed(&miss, parts.method.as_str(), path);
             return answer::response(Err(fault), version, &headers);
         }
     };
