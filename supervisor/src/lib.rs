@@ -14,6 +14,7 @@ pub mod config;
 pub mod conformance;
 pub mod http;
 pub mod mcp;
+pub mod push;
 pub mod run;
 pub mod secrets;
 pub mod telemetry;

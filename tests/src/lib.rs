@@ -6,9 +6,12 @@
 
 pub mod acts;
 pub mod invariants;
+pub mod numbered;
 pub mod peers;
+pub mod process;
 pub mod programs;
 pub mod provider;
+pub mod raw;
 pub mod scenario;
 pub mod sdk;
 pub mod stream;

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use caipe_a2a::ProtocolVersion;
 use caipe_a2a::model::{Artifact, Event, Message, Part, Task, TaskArtifactUpdateEvent};
-use caipe_a2a::server::TaskLog;
+use caipe_a2a::server::{LogBounds, TaskLog};
 
 const EVENTS: u32 = 200_000;
 
@@ -26,7 +26,16 @@ fn timed(what: &str, work: impl FnOnce()) {
 }
 
 fn main() {
-    let log = Arc::new(TaskLog::new(Task::submitted("t", "c", Message::user("m", "go"))));
+    let task = || Task::submitted("t", "c", Message::user("m", "go"));
+    let short = TaskLog::bounded(task(), LogBounds { events: 1000, ..LogBounds::default() });
+    let all = LogBounds { events: usize::MAX, bytes: usize::MAX };
+    let log = Arc::new(TaskLog::bounded(task(), all));
+    let events: Vec<_> = (0..EVENTS).map(|_| chunk()).collect();
+    timed("push, drop the oldest", || {
+        for event in events {
+            short.push(event);
+        }
+    });
     let events: Vec<_> = (0..EVENTS).map(|_| chunk()).collect();
     timed("push, fold into the task", || {
         for event in events {

@@ -160,7 +160,8 @@ impl A2aError {
         error
     }
 
-    fn details(&self) -> Vec<Value> {
+    /// The structured details of 1.0.
+    pub(crate) fn details(&self) -> Vec<Value> {
         let mut details = vec![json!({
             "@type": "type.googleapis.com/google.rpc.ErrorInfo",
             "reason": self.category(),

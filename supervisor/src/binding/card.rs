@@ -18,6 +18,7 @@ pub fn card(identity: &SupervisorIdentity, url: &str, agents: Vec<String>, close
     };
     let about = "The tree of agents and tool calls, as data in the metadata of notifications";
     let card = CardBuilder::new(&identity.name, &identity.description, url, env!("CARGO_PKG_VERSION"))
+        .rest()
         .skill(skill)
         .extension(ACTIVITY_EXTENSION, about);
     if !closed {

@@ -4,10 +4,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use caipe_a2a::net::AllowList;
+use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 use secrecy::SecretString;
 
 use super::conformance::Conformance;
+use super::signing::Signing;
 use crate::telemetry::LogFormat;
 
 /// CAIPE: one supervisor that answers people over A2A and runs its agents.
@@ -93,9 +95,32 @@ pub(super) struct Serve {
     #[arg(long, env = "CAIPE_RUN_TIMEOUT", default_value = "1800", value_parser = seconds)]
     pub(super) run_timeout: Duration,
 
+    /// Tell web addresses that clients name how their tasks go on (A2A push notifications)
+    #[arg(
+        long,
+        env = "CAIPE_PUSH",
+        default_value = "on",
+        value_name = "on|off",
+        action = ArgAction::Set,
+        value_parser = clap::builder::BoolishValueParser::new()
+    )]
+    pub(super) push: bool,
+
+    /// What of them may be reached though it is not public: hosts, *.domains, addresses and networks, with commas
+    /// between them, each but a network with :port if need be
+    #[arg(long, env = "CAIPE_PUSH_ALLOW", default_value = "", hide_default_value = true)]
+    pub(super) push_allow: AllowList,
+
+    /// How long one push notification is tried before it is given up, in seconds
+    #[arg(long, env = "CAIPE_PUSH_GIVE_UP", default_value = "3600", value_parser = seconds)]
+    pub(super) push_give_up: Duration,
+
     /// How long running answers get to end when the process is told to stop, in seconds
     #[arg(long, env = "CAIPE_SHUTDOWN_GRACE", default_value = "20", value_parser = seconds)]
     pub(super) grace: Duration,
+
+    #[command(flatten)]
+    pub(super) signing: Signing,
 
     #[command(flatten)]
     pub(super) conformance: Conformance,
@@ -158,6 +183,13 @@ pub(super) struct Card {
     /// The URL that the card names
     #[arg(long, default_value = "http://127.0.0.1:8000/")]
     pub(super) url: String,
+
+    /// Print the public key of --card-signing-key instead, as a JSON Web Key Set
+    #[arg(long)]
+    pub(super) keys: bool,
+
+    #[command(flatten)]
+    pub(super) signing: Signing,
 }
 
 #[derive(Debug, clap::Args)]

@@ -2,15 +2,24 @@
 
 use std::process::ExitCode;
 
+use anyhow::Context;
+
 use super::args::Card;
 use crate::binding;
 use crate::config::{Settings, environment};
 
 pub(super) fn run(args: &Card) -> anyhow::Result<ExitCode> {
+    if args.keys {
+        let signer =
+            args.signing.signer()?.context("failed to print the public key: give --card-signing-key")?;
+        println!("{:#}", serde_json::to_value(signer.key_set()?)?);
+        return Ok(ExitCode::SUCCESS);
+    }
     let settings = Settings::load(args.file.as_deref(), environment())?;
     let names = settings.spec.agents.iter().map(|agent| agent.name.clone()).collect();
     let url = settings.spec.supervisor.external_url.as_deref().unwrap_or(&args.url);
-    let card = binding::card(&settings.spec.supervisor, url, names, settings.shared_key().is_some());
+    let mut card = binding::card(&settings.spec.supervisor, url, names, settings.shared_key().is_some());
+    args.signing.sign([&mut card])?;
     let document: serde_json::Value = serde_json::from_slice(&caipe_a2a::card::document(&card, true)?)?;
     println!("{document:#}");
     Ok(ExitCode::SUCCESS)

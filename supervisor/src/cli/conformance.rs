@@ -70,7 +70,7 @@ pub(super) async fn run(args: &Serve, suite: SuiteName) -> anyhow::Result<ExitCo
     let listener =
         TcpListener::bind(address).await.with_context(|| format!("failed to listen on {address}"))?;
     let address = listener.local_addr()?;
-    let routes = conformance::router(options(&args.conformance, suite), &format!("http://{address}/"));
+    let routes = conformance::router(options(&args.conformance, suite), &format!("http://{address}/"))?;
     if let Some(path) = &args.address_file {
         write_address(path, address)?;
     }

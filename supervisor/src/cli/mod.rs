@@ -7,6 +7,7 @@ mod chat;
 mod check;
 mod conformance;
 mod serve;
+mod signing;
 
 use std::process::ExitCode;
 

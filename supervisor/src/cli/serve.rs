@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use axum::http::HeaderValue;
-use axum::serve::ListenerExt as _;
+use caipe_a2a::net::Screen;
+use caipe_a2a::server::{PushOptions, Pushes};
 use caipe_crds::rendered::Store as StoreChoice;
 use caipe_store::{MemoryStore, Pruned, Retention, SqliteStore, Store};
 use jiff::{SignedDuration, Timestamp};
@@ -21,11 +22,15 @@ use super::conformance;
 use crate::agents::Roster;
 use crate::binding;
 use crate::config::{Settings, environment};
-use crate::http::{Facade, Guard, Site, router};
+use crate::http::{self, Facade, Guard, Limits, Site, router};
+use crate::push::{self, StoredPushes};
 use crate::run::Runs;
 
 /// The file of the default store, below the data directory.
 const DATABASE: &str = "caipe.sqlite3";
+
+/// How long notifications of ended tasks get to arrive when the process stops; the next start delivers the rest.
+const PUSH_GRACE: Duration = Duration::from_secs(2);
 
 /// How often old conversations are looked for.
 const PRUNE_INTERVAL: Duration = Duration::from_hours(1);
@@ -51,18 +56,29 @@ pub(super) async fn run(args: Serve) -> anyhow::Result<ExitCode> {
     tracing::info!(
         %address, agents = settings.spec.agents.len(), model = house.roster.supervisor().model.name(), "listening"
     );
+    let owed = match &house.pushes {
+        Some(pushes) => pushes.resume().await.context("failed to take over push notifications")?,
+        None => Vec::new(),
+    };
     let recovered = house.runs.recover().await.context("failed to take over interrupted tasks")?;
     if recovered > 0 {
         tracing::info!(recovered, "going on with interrupted tasks");
+    }
+    if let Some(pushes) = &house.pushes {
+        tokio::spawn(push::take_up(pushes.clone(), house.runs.clone(), owed));
     }
     house.serve(listener, &args).await?;
     Ok(ExitCode::SUCCESS)
 }
 
+/// How long clients may take to read the last events once all runs are over.
+const LAST_EVENTS: Duration = Duration::from_secs(2);
+
 /// Everything that runs.
 struct House {
     roster: Arc<Roster>,
     runs: Arc<Runs>,
+    pushes: Option<Arc<Pushes>>,
     store: Arc<dyn Store>,
     routes: axum::Router,
     shutdown: CancellationToken,
@@ -81,12 +97,15 @@ impl House {
         let runs = Runs::new(roster.supervisor(), store.clone(), args.run_timeout);
         let identity = &settings.spec.supervisor;
         let url = identity.external_url.clone().unwrap_or_else(|| format!("http://{address}/"));
-        let card = binding::card(identity, &url, roster.names(), guard.is_closed());
-        let extended = binding::extended_card(&card, &settings.spec.agents);
-        let agent = Arc::new(Facade::new(runs.clone(), card, extended));
+        let pushes = pushes(args, &runs, &store)?;
+        let mut card = binding::card(identity, &url, roster.names(), guard.is_closed());
+        card.capabilities.push_notifications = pushes.is_some();
+        let mut extended = binding::extended_card(&card, &settings.spec.agents);
+        args.signing.sign([&mut card, &mut extended])?;
+        let agent = Arc::new(Facade::new(runs.clone(), card, extended).pushing(pushes.clone()));
         let origins = origins(&args.cors_origins)?;
         let routes = router(Site { agent, roster: roster.clone(), store: store.clone(), guard, origins });
-        Ok(Self { roster, runs, store, routes, shutdown })
+        Ok(Self { roster, runs, pushes, store, routes, shutdown })
     }
 
     /// Answers until a signal comes; then takes no new connection, lets running answers end, and goes. A second
@@ -94,11 +113,7 @@ impl House {
     async fn serve(self, listener: TcpListener, args: &Serve) -> anyhow::Result<()> {
         let stop = CancellationToken::new();
         tokio::spawn(forget_old(self.store.clone(), args.keep_days, self.shutdown.clone()));
-        // Without this a client's delayed acknowledgement holds each small event back for 40 ms.
-        let listener = listener.tap_io(|connection| drop(connection.set_nodelay(true)));
-        let server =
-            axum::serve(listener, self.routes).with_graceful_shutdown(stop.clone().cancelled_owned());
-        let server = tokio::spawn(async move { server.await });
+        let server = tokio::spawn(http::serve(listener, self.routes, Limits::fitting(), stop.clone()));
         stopped().await?;
         tracing::info!(active = self.runs.active(), "stopping");
         stop.cancel();
@@ -107,12 +122,32 @@ impl House {
             // Whoever says it twice does not want to wait.
             _ = stopped() => self.runs.drain(Duration::ZERO).await,
         }
+        if let Some(pushes) = &self.pushes {
+            pushes.drain(PUSH_GRACE).await;
+        }
         self.shutdown.cancel();
         self.roster.shutdown().await;
-        server.abort();
+        // The runs are over; their last events may still be on the way.
+        drop(tokio::time::timeout(LAST_EVENTS, server).await);
         self.store.close().await.context("failed to close the store")?;
         Ok(())
     }
+}
+
+/// Who delivers push notifications, unless that is turned off.
+fn pushes(args: &Serve, runs: &Runs, store: &Arc<dyn Store>) -> anyhow::Result<Option<Arc<Pushes>>> {
+    if !args.push {
+        return Ok(None);
+    }
+    let options = PushOptions {
+        screen: Screen::new(args.push_allow.clone()),
+        give_up_after: args.push_give_up,
+        ..PushOptions::default()
+    };
+    let pushes = Pushes::new(Arc::new(StoredPushes::new(store.clone())), options)
+        .context("failed to make a client for push notifications")?;
+    runs.push_with(pushes.clone());
+    Ok(Some(pushes))
 }
 
 /// Removes ended tasks and untouched conversations once they are old enough.

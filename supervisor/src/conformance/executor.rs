@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use caipe_a2a::A2aError;
 use caipe_a2a::model::{
-    AgentCard, ListTasksRequest, ListTasksResponse, Message, SendMessageRequest, Task, TaskState, TaskStatus,
+    AgentCard, ListTasksRequest, ListTasksResponse, Message, SendMessageRequest, Task, TaskState,
 };
-use caipe_a2a::server::{Agent, CallContext, Principal, Sent, Subscription, TaskLog};
+use caipe_a2a::server::{Agent, CallContext, Principal, Pushes, Sent, Subscription, TaskLog};
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -22,12 +22,19 @@ const MOST: usize = 20_000;
 pub(super) struct Executor {
     card: Arc<AgentCard>,
     extended: Arc<AgentCard>,
-    /// Whether the extended card is for known callers only.
-    has_users: bool,
-    /// Whether to refuse ids of conversations that this server did not make.
-    refuse_contexts: bool,
+    pushes: Option<Arc<Pushes>>,
+    rules: Rules,
     /// In the order in which they began.
     tasks: Mutex<Vec<Known>>,
+}
+
+/// What the agent is strict about.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Rules {
+    /// Whether the extended card is for known callers only.
+    pub(super) has_users: bool,
+    /// Whether to refuse ids of conversations that this server did not make.
+    pub(super) refuse_contexts: bool,
 }
 
 /// A task and whose it is.
@@ -39,9 +46,15 @@ struct Known {
 }
 
 impl Executor {
-    pub(super) fn new(card: AgentCard, extended: AgentCard, has_users: bool, refuse_contexts: bool) -> Self {
+    /// An agent that shows these cards and may push.
+    pub(super) fn new(
+        card: AgentCard,
+        extended: AgentCard,
+        pushes: Option<Arc<Pushes>>,
+        rules: Rules,
+    ) -> Self {
         let (card, extended) = (Arc::new(card), Arc::new(extended));
-        Self { card, extended, has_users, refuse_contexts, tasks: Mutex::default() }
+        Self { card, extended, pushes, rules, tasks: Mutex::default() }
     }
 
     fn tasks(&self) -> MutexGuard<'_, Vec<Known>> {
@@ -61,7 +74,7 @@ impl Executor {
             return Err(A2aError::Internal(format!("this server keeps {MOST} tasks; start it again")));
         }
         let context = match &message.context_id {
-            Some(given) if self.refuse_contexts => {
+            Some(given) if self.rules.refuse_contexts => {
                 let known = |known: &Known| known.ids.context == *given && known.owner == call.principal;
                 if !tasks.iter().any(known) {
                     return Err(A2aError::invalid("message.contextId", "is none that this server made"));
@@ -72,9 +85,7 @@ impl Executor {
             None => Uuid::new_v4().to_string(),
         };
         let ids = Ids { task: Uuid::new_v4().to_string(), context };
-        let mut task = Task::submitted(&ids.task, &ids.context, message);
-        task.status.timestamp = Some(Timestamp::now());
-        let log = Arc::new(TaskLog::new(task));
+        let log = Arc::new(TaskLog::new(Task::submitted(&ids.task, &ids.context, message)));
         let known = Known { ids, owner: call.principal.clone(), log };
         tasks.push(known.clone());
         Ok(known)
@@ -95,13 +106,7 @@ impl Executor {
             return Err(A2aError::UnsupportedOperation(format!("task {id} is {state}; begin another")));
         }
         let behaviour = Behaviour::of(&message);
-        let mut task = log.snapshot();
-        task.history.push(message.within(&ids.task, &ids.context));
-        if state.is_interrupted() {
-            task.status =
-                TaskStatus { timestamp: Some(Timestamp::now()), ..TaskStatus::new(TaskState::Working) };
-        }
-        log.push(task);
+        log.note(Timestamp::now(), message.within(&ids.task, &ids.context));
         let subscription = Subscription::from_now(Arc::clone(log));
         // A task that is at work takes note and goes on with what it does.
         if state.is_interrupted() {
@@ -118,7 +123,7 @@ impl Agent for Executor {
     }
 
     async fn extended_card(&self, call: &CallContext) -> Result<Arc<AgentCard>, A2aError> {
-        if self.has_users && call.principal.is_none() {
+        if self.rules.has_users && call.principal.is_none() {
             return Err(A2aError::ExtendedAgentCardNotConfigured);
         }
         Ok(Arc::clone(&self.extended))
@@ -151,7 +156,7 @@ impl Agent for Executor {
                 return Err(A2aError::TaskNotCancelable { id: id.to_owned(), state });
             }
             _ => {
-                log.push(stage::status(&ids, TaskState::Canceled, None, Timestamp::now()));
+                log.push(stage::status(&ids, TaskState::Canceled, None));
                 log.close();
             }
         }
@@ -165,6 +170,10 @@ impl Agent for Executor {
         call: &CallContext,
     ) -> Result<Subscription, A2aError> {
         Ok(Subscription::after(self.find(id, call)?.log, after))
+    }
+
+    fn pushes(&self) -> Option<Arc<Pushes>> {
+        self.pushes.clone()
     }
 
     async fn list(

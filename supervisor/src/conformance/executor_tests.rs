@@ -4,7 +4,12 @@ use caipe_a2a::ProtocolVersion;
 use super::*;
 
 fn executor(refuse_contexts: bool) -> Executor {
-    Executor::new(AgentCard::default(), AgentCard::default(), true, refuse_contexts)
+    Executor::new(
+        AgentCard::default(),
+        AgentCard::default(),
+        None,
+        Rules { has_users: true, refuse_contexts },
+    )
 }
 
 fn call(user: Option<&str>) -> CallContext {

@@ -14,9 +14,10 @@ use std::sync::Arc;
 
 use axum::{Router, middleware};
 use caipe_a2a::card::CardMode;
-use caipe_a2a::server::{self, ServerOptions};
+use caipe_a2a::net::Screen;
+use caipe_a2a::server::{self, MemoryPushStore, PushOptions, Pushes, ServerOptions};
 
-use executor::Executor;
+use executor::{Executor, Rules};
 pub use users::Users;
 
 /// Which suite's wishes win where the suites want opposite things.
@@ -46,12 +47,22 @@ pub struct Options {
     pub bindings: Vec<String>,
 }
 
+/// Where a suite has its webhooks: nobody else is told of these tasks.
+const WEBHOOKS: &str = "127.0.0.1, ::1, localhost";
+
 /// The routes of a server that is reached under `url`, which ends in a slash.
-pub fn router(options: Options, url: &str) -> Router {
+///
+/// # Errors
+/// When the system has no TLS to offer for push notifications.
+pub fn router(options: Options, url: &str) -> anyhow::Result<Router> {
     let public = cards::public(&options, url);
     let extended = cards::extended(&public);
-    let has_users = !options.users.tokens.is_empty();
-    let agent = Arc::new(Executor::new(public, extended, has_users, options.refuse_contexts));
+    let screen = Screen::new(WEBHOOKS.parse()?);
+    let pushes =
+        Pushes::new(Arc::new(MemoryPushStore::default()), PushOptions { screen, ..PushOptions::default() })?;
+    let rules =
+        Rules { has_users: !options.users.tokens.is_empty(), refuse_contexts: options.refuse_contexts };
+    let agent = Arc::new(Executor::new(public, extended, options.capabilities.then_some(pushes), rules));
     let lenient = options.suite == Suite::Acts;
     let server_options = ServerOptions {
         strict_v0_3: !lenient,
@@ -61,6 +72,6 @@ pub fn router(options: Options, url: &str) -> Router {
         card: options.card,
         ..ServerOptions::default()
     };
-    server::router(agent, server_options)
-        .layer(middleware::from_fn_with_state(Arc::new(options.users), users::check))
+    let users = middleware::from_fn_with_state(Arc::new(options.users), users::check);
+    Ok(server::router(agent, server_options).layer(users))
 }

@@ -7,7 +7,6 @@ use caipe_a2a::model::{
     TaskStatusUpdateEvent,
 };
 use caipe_a2a::server::TaskLog;
-use jiff::Timestamp;
 use serde_json::json;
 use uuid::Uuid;
 
@@ -32,7 +31,7 @@ pub(super) async fn play(log: Arc<TaskLog>, ids: Ids, beats: Vec<Beat>) {
         if log.state().is_terminal() {
             return;
         }
-        if let Some(event) = event(&ids, beat, Timestamp::now()) {
+        if let Some(event) = event(&ids, beat) {
             log.push(event);
         }
     }
@@ -42,27 +41,22 @@ pub(super) async fn play(log: Arc<TaskLog>, ids: Ids, beats: Vec<Beat>) {
 }
 
 /// The event of a beat; waiting has none.
-fn event(ids: &Ids, beat: Beat, now: Timestamp) -> Option<Event> {
+fn event(ids: &Ids, beat: Beat) -> Option<Event> {
     match beat {
         Beat::Wait(_) => None,
-        Beat::Status(state, text) => Some(status(ids, state, text, now).into()),
+        Beat::Status(state, text) => Some(status(ids, state, text).into()),
         Beat::Artifact(product) => Some(artifact(ids, part(product), false, true)),
         Beat::Chunk(text, append, last) => Some(artifact(ids, Part::text(text), append, last)),
     }
 }
 
-/// A new status.
-pub(super) fn status(
-    ids: &Ids,
-    state: TaskState,
-    text: Option<&str>,
-    now: Timestamp,
-) -> TaskStatusUpdateEvent {
+/// A new status; the log says since when.
+pub(super) fn status(ids: &Ids, state: TaskState, text: Option<&str>) -> TaskStatusUpdateEvent {
     let message = text.map(|text| Message::agent(Uuid::new_v4(), text).within(&ids.task, &ids.context));
     TaskStatusUpdateEvent {
         task_id: ids.task.clone(),
         context_id: ids.context.clone(),
-        status: TaskStatus { message, timestamp: Some(now), ..TaskStatus::new(state) },
+        status: TaskStatus { message, ..TaskStatus::new(state) },
         metadata: None,
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use caipe_a2a::A2aError;
 use caipe_a2a::model::{AgentCard, ListTasksRequest, ListTasksResponse, SendMessageRequest, Task};
-use caipe_a2a::server::{Agent, CallContext, Principal, Sent, Subscription};
+use caipe_a2a::server::{Agent, CallContext, Principal, Pushes, Sent, Subscription};
 
 use super::listing::{self, ListError};
 use crate::binding;
@@ -16,12 +16,19 @@ pub struct Facade {
     runs: Arc<Runs>,
     card: Arc<AgentCard>,
     extended: Arc<AgentCard>,
+    pushes: Option<Arc<Pushes>>,
 }
 
 impl Facade {
     /// Serves `runs` under `card`, and shows callers who are known the `extended` one.
     pub fn new(runs: Arc<Runs>, card: AgentCard, extended: AgentCard) -> Self {
-        Self { runs, card: Arc::new(card), extended: Arc::new(extended) }
+        Self { runs, card: Arc::new(card), extended: Arc::new(extended), pushes: None }
+    }
+
+    /// Pushes the tasks' updates to who asks for it.
+    #[must_use]
+    pub fn pushing(self, pushes: Option<Arc<Pushes>>) -> Self {
+        Self { pushes, ..self }
     }
 }
 
@@ -29,6 +36,10 @@ impl Facade {
 impl Agent for Facade {
     fn card(&self) -> Arc<AgentCard> {
         self.card.clone()
+    }
+
+    fn pushes(&self) -> Option<Arc<Pushes>> {
+        self.pushes.clone()
     }
 
     async fn extended_card(&self, call: &CallContext) -> Result<Arc<AgentCard>, A2aError> {

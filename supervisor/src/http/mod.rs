@@ -2,9 +2,11 @@
 
 mod auth;
 mod facade;
+mod listen;
 mod listing;
 mod routes;
 
 pub use auth::{Guard, GuardError};
 pub use facade::Facade;
+pub use listen::{Limits, serve};
 pub use routes::{Site, router};

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use caipe_a2a::server::TaskLog;
 use tokio_util::sync::CancellationToken;
 
-/// Events of ended tasks that stay in memory for whoever asks again; older tasks are read from the store.
-const REMEMBERED: u64 = 20_000;
+/// About how many bytes the logs of ended tasks may take in memory, for whoever asks again; older tasks are read
+/// from the store.
+const REMEMBERED: usize = 64 << 20;
 
 /// The tasks in memory.
 #[derive(Debug, Clone, Default)]
@@ -17,10 +18,10 @@ pub(super) struct Live(Arc<Mutex<Tasks>>);
 struct Tasks {
     logs: HashMap<String, Arc<TaskLog>>,
     under_way: HashMap<String, Handle>,
-    /// Ended ones with the number of their events, oldest first.
-    ended: VecDeque<(String, u64)>,
-    /// The sum of these numbers.
-    remembered: u64,
+    /// Logs to which nothing more comes, with their bytes, oldest first.
+    ended: VecDeque<(String, Arc<TaskLog>, usize)>,
+    /// The sum of these bytes.
+    remembered: usize,
 }
 
 /// A hold on a task that is under way.
@@ -62,17 +63,23 @@ impl Live {
         self.lock().logs.insert(task.to_owned(), log);
     }
 
-    /// Keeps the log of an ended task in memory for a while, at the cost of older ones.
+    /// Keeps the closed log of a task in memory for a while, at the cost of older ones.
     pub(super) fn retire(&self, task: &str) {
+        self.retire_within(task, REMEMBERED);
+    }
+
+    fn retire_within(&self, task: &str, most: usize) {
+        let Some(log) = self.log(task) else { return };
+        let bytes = log.bytes();
         let mut tasks = self.lock();
-        let events = tasks.logs.get(task).map_or(0, |log| log.last_seq());
-        tasks.ended.push_back((task.to_owned(), events));
-        tasks.remembered += events;
-        while tasks.remembered > REMEMBERED
-            && let Some((oldest, events)) = tasks.ended.pop_front()
+        tasks.ended.push_back((task.to_owned(), log, bytes));
+        tasks.remembered += bytes;
+        while tasks.remembered > most
+            && let Some((oldest, log, bytes)) = tasks.ended.pop_front()
         {
-            tasks.remembered -= events;
-            if tasks.logs.get(&oldest).is_some_and(|log| log.is_closed()) {
+            tasks.remembered -= bytes;
+            // A task that went on has a newer one.
+            if tasks.logs.get(&oldest).is_some_and(|known| Arc::ptr_eq(known, &log)) {
                 tasks.logs.remove(&oldest);
             }
         }
@@ -94,5 +101,32 @@ impl Drop for Claim {
     fn drop(&mut self) {
         self.live.lock().under_way.remove(&self.task);
         self.handle.over.cancel();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use caipe_a2a::model::{Message, Task};
+
+    use super::*;
+
+    fn log(task: &str, length: usize) -> Arc<TaskLog> {
+        Arc::new(TaskLog::new(Task::submitted(task, "c", Message::user("m", "x".repeat(length)))))
+    }
+
+    #[test]
+    fn ended_tasks_leave_memory_by_their_size_the_oldest_first() {
+        let live = Live::default();
+        let most = 3 * log("t", 10_000).bytes();
+        for task in ["a", "b", "c", "d"] {
+            live.remember(task, log(task, 10_000));
+            live.retire_within(task, most);
+        }
+        assert!(live.log("a").is_none() && live.log("b").is_some());
+        live.remember("b", log("b", 10_000));
+        live.remember("e", log("e", 20_000));
+        live.retire_within("e", most);
+        assert!(live.log("c").is_none() && live.log("d").is_some());
+        assert!(live.log("b").is_some(), "the log that went on is not the one that ended");
     }
 }

@@ -1,10 +1,10 @@
 //! All runs of this process: begins them, finds them, stops them, takes them over after a crash.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use caipe_a2a::model::{Message, Task, TaskState};
-use caipe_a2a::server::TaskLog;
+use caipe_a2a::server::{Pushes, TaskLog};
 use caipe_engine::{Outcome, Phase, RunState};
 use caipe_store::{Commit, MAX_ID_BYTES, Store, StoreError, TaskFilter, TaskPhase, TaskRecord};
 use tokio_util::sync::CancellationToken;
@@ -37,6 +37,8 @@ pub struct Runs {
     /// Cancelled when runs shall be left as they are, for the next process.
     halt: CancellationToken,
     time_limit: Duration,
+    /// Told where each task's events are found.
+    pushes: OnceLock<Arc<Pushes>>,
 }
 
 impl Runs {
@@ -44,7 +46,14 @@ impl Runs {
     pub fn new(agent: Arc<Agent>, store: Arc<dyn Store>, time_limit: Duration) -> Arc<Self> {
         let conversations = Conversations::new(store.clone());
         let (live, tracker, halt) = (Live::default(), TaskTracker::new(), CancellationToken::new());
-        Arc::new(Self { agent, store, conversations, live, tracker, halt, time_limit })
+        let pushes = OnceLock::new();
+        Arc::new(Self { agent, store, conversations, live, tracker, halt, time_limit, pushes })
+    }
+
+    /// Tells `pushes` of every task's log from now on.
+    pub fn push_with(&self, pushes: Arc<Pushes>) {
+        // The first one stays: nobody sets two.
+        drop(self.pushes.set(pushes));
     }
 
     /// Takes a message: a new task, or the answer that an open one waits for. Returns the task's log and how
@@ -73,10 +82,10 @@ impl Runs {
     /// Refuses a task of somebody else as if it were not there. Nobody is told apart without a caller's name.
     pub async fn admit(&self, caller: Option<&str>, id: &str) -> Result<(), RunError> {
         let Some(caller) = caller else { return Ok(()) };
-        match self.record(id).await?.owner.as_deref() == Some(caller) {
-            true => Ok(()),
-            false => Err(RunError::UnknownTask(id.to_owned())),
+        if self.record(id).await?.owner.as_deref() == Some(caller) {
+            return Ok(());
         }
+        Err(RunError::UnknownTask(id.to_owned()))
     }
 
     /// Refuses a conversation of somebody else, whose messages the model would read.
@@ -287,7 +296,7 @@ impl Runs {
     fn spawn(self: &Arc<Self>, journal: Journal, place: Place, begin: Begin) {
         let (runs, log) = (self.clone(), journal.log());
         let task = journal.task().to_owned();
-        self.live.remember(&task, log.clone());
+        self.show(&task, &log);
         self.tracker.spawn(async move {
             let carried = tokio::select! {
                 carried = runs.carry(journal, place, begin) => carried,
@@ -299,6 +308,14 @@ impl Runs {
             log.close();
             runs.live.retire(&task);
         });
+    }
+
+    /// Where the task's events are found from now on.
+    fn show(&self, task: &str, log: &Arc<TaskLog>) {
+        self.live.remember(task, log.clone());
+        if let Some(pushes) = self.pushes.get() {
+            pushes.follow(task, log);
+        }
     }
 
     /// One run from its first input to its end.
@@ -352,7 +369,7 @@ impl Runs {
                 let mut asked = Journal::reopen(self.store.clone(), record, None).await?;
                 asked.end(Outcome::Canceled).await?;
                 asked.log().close();
-                self.live.remember(asked.task(), asked.log());
+                self.show(asked.task(), &asked.log());
                 self.live.retire(asked.task());
             }
         }

@@ -4,6 +4,7 @@
 
 mod approval;
 mod failing;
+mod records;
 mod support;
 mod tasks;
 mod waiting;

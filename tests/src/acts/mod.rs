@@ -20,5 +20,6 @@ pub mod receiver;
 pub mod report;
 pub mod run;
 pub mod select;
+pub mod stand_in;
 pub mod until;
 pub mod variables;

@@ -122,7 +122,7 @@ impl Bench {
             }
         }
         match check {
-            Some(check) => match checks::run(check, self, &trace).await {
+            Some(check) => match checks::run(check, self, case, &trace).await {
                 Ok(()) => Outcome::Pass,
                 Err(fault) => Outcome::Fail { step: "additional check".to_owned(), fault },
             },

@@ -2,29 +2,43 @@
 
 use anyhow::{Result, ensure};
 
-/// A test that a run does not pass.
+/// A test that some runs do not pass.
 pub(crate) struct Known {
     /// The test.
     pub(crate) test: &'static str,
-    /// The run.
-    pub(crate) run: &'static str,
+    /// The runs.
+    pub(crate) runs: &'static [&'static str],
     /// Why.
     pub(crate) reason: &'static str,
 }
 
 /// All of them.
-pub(crate) const FAILURES: &[Known] = &[];
+pub(crate) const FAILURES: &[Known] = &[
+    Known {
+        test: "CORE-ERR-007",
+        runs: &["A", "A+", "C"],
+        reason: "should; wants `error.data` to be an object; 1.0.1 has an array of objects, which CORE-ERR-008 (must) wants too",
+    },
+    Known {
+        test: "REST-PD-001",
+        runs: &["C"],
+        reason: "should; wants problem details (`type`, `title`, `status`); 1.0.1 has `{\"error\": {code, status, message, details}}`",
+    },
+    Known {
+        test: "SEC-AUTH-006",
+        runs: &["C"],
+        reason: "should; wants `title` or `error` in the answer to a GET of the card, even with status 200; the card is public",
+    },
+];
 
-/// Whether the documentation's table of failures has the same rows: `| test | run | reason |`.
+/// Whether the documentation's table has the same rows: `| test | runs | reason |`.
 pub(crate) fn compare(text: &str) -> Result<()> {
     let section = text.split("## Tests that are not passed").nth(1).unwrap_or_default();
     let section = section.split("\n## ").next().unwrap_or_default();
-    let rows = section.lines().filter(|line| line.starts_with("| ")).skip(1);
-    let written: Vec<String> = rows.map(str::to_owned).collect();
-    let known: Vec<String> = FAILURES
-        .iter()
-        .map(|known| format!("| {} | {} | {} |", known.test, known.run, known.reason))
-        .collect();
+    let rows = section.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| ---"));
+    let written: Vec<String> = rows.skip(1).map(str::to_owned).collect();
+    let row = |known: &Known| format!("| {} | {} | {} |", known.test, known.runs.join(", "), known.reason);
+    let known: Vec<String> = FAILURES.iter().map(row).collect();
     ensure!(written == known, "docs/conformance.md lists\n{written:#?}\nbut the test knows\n{known:#?}");
     Ok(())
 }

@@ -1,12 +1,15 @@
 //! The built supervisor, seen from outside: what people, clients and platforms rely on.
 
+mod abuse;
 mod answers;
 mod approval;
 mod bad_input;
 mod cancel;
 mod commands;
+mod kill;
 mod memory;
 mod probes;
+mod push;
 mod quickstart;
 
 use anyhow::Result;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use jsonwebtoken::jwk::{Jwk, JwkSet};
+use jsonwebtoken::jwk::{Jwk, JwkSet, ThumbprintHash};
 use jsonwebtoken::{Algorithm, EncodingKey, crypto};
 use serde::Serialize;
 
@@ -22,9 +22,6 @@ pub enum SignError {
          `openssl pkcs8 -topk8 -nocrypt -in KEY` converts other forms"
     )]
     Key,
-    /// The key has no name.
-    #[error("failed to read the signing key: its id (kid) is empty; clients find the key by it")]
-    NoKid,
     /// The signature could not be made.
     #[error("failed to sign the agent card: {0}")]
     Sign(String),
@@ -57,31 +54,44 @@ struct Protected<'a> {
 
 impl CardSigner {
     /// Reads an unencrypted private key in PKCS#8 PEM. Its kind says how it signs: P-256 by ES256, P-384 by
-    /// ES384, Ed25519 by `EdDSA`, RSA by RS256. `kid` names it, `jku` is where its public half can be fetched.
-    pub fn from_pem(pem: &[u8], kid: &str, jku: Option<&str>) -> Result<Self, SignError> {
-        if kid.is_empty() {
-            return Err(SignError::NoKid);
-        }
+    /// ES384, Ed25519 by `EdDSA`, RSA by RS256. `kid` names it, by default its thumbprint (RFC 7638); `jku` is where
+    /// its public half can be fetched.
+    pub fn from_pem(pem: &[u8], kid: Option<&str>, jku: Option<&str>) -> Result<Self, SignError> {
         let (key, algorithm) = usable_key(pem).ok_or(SignError::Key)?;
-        let protected = Protected { alg: algorithm, typ: "JOSE", kid, jku };
-        let protected = serde_json::to_vec(&protected).map_err(|error| SignError::Sign(error.to_string()))?;
-        Ok(Self { key, algorithm, kid: kid.to_owned(), protected: URL_SAFE_NO_PAD.encode(protected) })
+        let kid = match kid {
+            Some(kid) => kid.to_owned(),
+            None => public(&key, algorithm)?.thumbprint(ThumbprintHash::SHA256).map_err(unsigned)?,
+        };
+        let protected = Protected { alg: algorithm, typ: "JOSE", kid: &kid, jku };
+        let protected = serde_json::to_vec(&protected).map_err(unsigned)?;
+        Ok(Self { key, algorithm, kid, protected: URL_SAFE_NO_PAD.encode(protected) })
+    }
+
+    /// The name of the key.
+    pub fn kid(&self) -> &str {
+        &self.kid
     }
 
     /// The public half as a JSON Web Key Set (RFC 7517), for those who verify.
     pub fn key_set(&self) -> Result<JwkSet, SignError> {
-        let mut key = Jwk::from_encoding_key(&self.key, self.algorithm)
-            .map_err(|error| SignError::Sign(error.to_string()))?;
+        let mut key = public(&self.key, self.algorithm)?;
         key.common.key_id = Some(self.kid.clone());
         Ok(JwkSet { keys: vec![key] })
     }
 
     fn signature(&self, payload: &[u8]) -> Result<AgentCardSignature, SignError> {
         let input = format!("{}.{}", self.protected, URL_SAFE_NO_PAD.encode(payload));
-        let signature = crypto::sign(input.as_bytes(), &self.key, self.algorithm)
-            .map_err(|error| SignError::Sign(error.to_string()))?;
+        let signature = crypto::sign(input.as_bytes(), &self.key, self.algorithm).map_err(unsigned)?;
         Ok(AgentCardSignature { protected: self.protected.clone(), signature, header: None })
     }
+}
+
+fn public(key: &EncodingKey, algorithm: Algorithm) -> Result<Jwk, SignError> {
+    Jwk::from_encoding_key(key, algorithm).map_err(unsigned)
+}
+
+fn unsigned(error: impl fmt::Display) -> SignError {
+    SignError::Sign(error.to_string())
 }
 
 /// A key that signs nothing is found now, not at the first card.
@@ -105,13 +115,12 @@ fn usable_key(pem: &[u8]) -> Option<(EncodingKey, Algorithm)> {
 /// what a signature covers. So the card gets a signature for each form that differs, up to three, all in both
 /// documents: whoever verifies needs one that fits.
 pub fn sign(card: &mut AgentCard, signer: &CardSigner) -> Result<(), SignError> {
-    let encode = |error: serde_json::Error| SignError::Sign(error.to_string());
-    let (pure, merged) = (value(card, false).map_err(encode)?, value(card, true).map_err(encode)?);
+    let (pure, merged) = (value(card, false).map_err(unsigned)?, value(card, true).map_err(unsigned)?);
     let mut payloads: Vec<Vec<u8>> = Vec::new();
     for (document, coverage) in
         [(&pure, Coverage::Document), (&merged, Coverage::Document), (&pure, Coverage::Schema)]
     {
-        let payload = canonical(document, coverage).map_err(encode)?;
+        let payload = canonical(document, coverage).map_err(unsigned)?;
         if !payloads.contains(&payload) {
             payloads.push(payload);
         }

@@ -45,6 +45,15 @@ pub(super) struct Asked<'a> {
     pub(super) call: &'a CallOptions,
 }
 
+/// Refuses a document that nobody whom the caller trusts has signed, if there is anybody. Cards are cached whoever
+/// trusts them, so this is asked at each use.
+pub(super) fn trusted(document: &[u8], options: &ClientOptions) -> Result<(), ClientError> {
+    let Some(keys) = &options.card_keys else { return Ok(()) };
+    let verified = card::verify(document, keys)?;
+    tracing::debug!(kid = verified.kid, coverage = ?verified.coverage, "verified an agent card");
+    Ok(())
+}
+
 /// Reads the card at the path of 0.3 and 1.0, or where 0.2 had it. With a card that is known already, asks only
 /// whether it has changed.
 pub(super) async fn fetch(asked: Asked<'_>, known: Option<&Known>) -> Result<Known, ClientError> {

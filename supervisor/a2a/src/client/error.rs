@@ -7,7 +7,7 @@ use reqwest::StatusCode;
 
 use super::call::TimeLeft;
 use super::remote::RemoteError;
-use crate::card::CardError;
+use crate::card::{CardError, SignatureError};
 
 /// Why talking to an agent failed.
 #[derive(Debug, thiserror::Error)]
@@ -135,6 +135,9 @@ pub enum ClientError {
     /// The card cannot be read.
     #[error(transparent)]
     Card(#[from] CardError),
+    /// The card is not signed by anybody who is trusted.
+    #[error(transparent)]
+    Untrusted(#[from] SignatureError),
     /// The card offers nothing that can be used.
     #[error("failed to choose an interface: the card offers {offered}, and JSONRPC of {wanted} is needed")]
     NoInterface {
@@ -184,6 +187,7 @@ impl ClientError {
             Self::Protocol(_) => "protocol",
             Self::Remote(_) => "remote",
             Self::Card(_) => "card",
+            Self::Untrusted(_) => "untrusted",
             Self::NoInterface { .. } => "no_interface",
             Self::NotInVersion { .. } => "not_in_version",
             Self::NoTask => "no_task",
@@ -206,10 +210,12 @@ impl ClientError {
 
     /// Whether the agent may have taken a message that this error was the answer to.
     pub const fn is_ambiguous(&self) -> bool {
-        matches!(
-            self,
-            Self::Timeout { .. } | Self::Deadline | Self::Idle(_) | Self::Broken { .. } | Self::Cut
-        )
+        match self {
+            Self::Timeout { .. } | Self::Deadline | Self::Idle(_) | Self::Broken { .. } | Self::Cut => true,
+            // A proxy that has lost the agent behind it.
+            Self::Status { status, .. } => matches!(status.as_u16(), 502 | 504),
+            _ => false,
+        }
     }
 
     /// How long the server asks to wait before the next try.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::{StreamExt, stream};
 use tokio::time::Instant;
 
-use super::position::{Next, Position};
+use super::position::{Again, Next, Position};
 use super::reconnect::chance;
 use super::sse::{Numbered, RawEvents};
 use super::stream::{EventStream, Followed};
@@ -77,11 +77,8 @@ impl Follower {
                 Err(error) => error,
             };
             let policy = &self.client.inner.options.reconnect;
-            match self.position.unreached(error, policy, self.heard.elapsed(), chance()) {
-                Next::Again { wait, .. } => self.sleep(wait).await?,
-                Next::Fail(error) => return Err(error),
-                Next::End => return Err(ClientError::Cut),
-            }
+            let again = self.position.unreached(error, policy, self.heard.elapsed(), chance())?;
+            self.sleep(again.wait).await?;
         }
     }
 
@@ -184,8 +181,9 @@ impl Follower {
     fn unreached(&mut self, error: ClientError) -> Result<Option<Followed>, ClientError> {
         let policy = &self.client.inner.options.reconnect;
         self.sent.store(!error.is_unreached(), Ordering::Relaxed);
-        let next = self.position.unreached(error, policy, self.heard.elapsed(), chance());
-        self.wait_or_end(next, |wait| Source::Unsent { wait })
+        let again = self.position.unreached(error, policy, self.heard.elapsed(), chance())?;
+        self.source = Source::Unsent { wait: again.wait };
+        Ok(Some(self.losing(again)))
     }
 
     fn lost(
@@ -194,23 +192,18 @@ impl Follower {
         source: impl FnOnce(Duration) -> Source,
     ) -> Result<Option<Followed>, ClientError> {
         let policy = &self.client.inner.options.reconnect;
-        let next = self.position.lost(error, policy, self.heard.elapsed(), chance());
-        self.wait_or_end(next, source)
-    }
-
-    fn wait_or_end(
-        &mut self,
-        next: Next,
-        source: impl FnOnce(Duration) -> Source,
-    ) -> Result<Option<Followed>, ClientError> {
-        match next {
+        match self.position.lost(error, policy, self.heard.elapsed(), chance()) {
             Next::End => Ok(None),
             Next::Fail(error) => Err(error),
-            Next::Again { attempt, wait } => {
-                self.source = source(wait);
-                Ok(Some(Followed::Lost { attempt, of: self.client.inner.options.reconnect.attempts }))
+            Next::Again(again) => {
+                self.source = source(again.wait);
+                Ok(Some(self.losing(again)))
             }
         }
+    }
+
+    fn losing(&self, again: Again) -> Followed {
+        Followed::Lost { attempt: again.attempt, of: self.client.inner.options.reconnect.attempts }
     }
 
     async fn read(&mut self, mut events: RawEvents, reopened: bool) -> Result<Option<Followed>, ClientError> {

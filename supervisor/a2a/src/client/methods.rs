@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::card::trusted;
 use super::follow::Follower;
 use super::guard::CancelOnDrop;
 use super::rpc::result;
@@ -96,7 +97,11 @@ impl A2aClient {
     /// clones.
     pub async fn extended_card(&self) -> Result<Arc<AgentCard>, ClientError> {
         let (agreed, limit) = (self.agreed(), self.inner.options.timeout);
-        let read = |body: &bytes::Bytes| Ok(card::parse(result(body)?.get().as_bytes())?);
+        let read = |body: &bytes::Bytes| {
+            let document = result(body)?.get().as_bytes();
+            trusted(document, &self.inner.options)?;
+            Ok(card::parse(document)?)
+        };
         let card = match agreed.version {
             ProtocolVersion::V1_0 => {
                 let params =

@@ -80,6 +80,7 @@ struct Agreed {
 
 impl Agreed {
     fn choose(known: Arc<Known>, base: &Url, options: &ClientOptions) -> Result<Self, ClientError> {
+        card::trusted(&known.document, options)?;
         let connect::Chosen { endpoint, version, tenant } = connect::choose(&known.card, base, options)?;
         Ok(Self { known, extended: None, endpoint, version, tenant })
     }

@@ -1,10 +1,12 @@
 //! How to talk to an agent.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use secrecy::SecretString;
 
 use super::reconnect::Reconnect;
+use crate::card::KeySet;
 use crate::version::ProtocolVersion;
 
 /// How to talk to an agent.
@@ -18,6 +20,8 @@ pub struct ClientOptions {
     /// that one: cards of agents behind a proxy name addresses that exist elsewhere only, and a token must
     /// not follow a card to a foreign host.
     pub follow_card_url: bool,
+    /// Refuse a card that none of these keys has signed.
+    pub card_keys: Option<Arc<KeySet>>,
     /// The URIs of extensions to declare.
     pub extensions: Vec<String>,
     /// How long the card, a look at a task and a cancellation may take.
@@ -42,6 +46,7 @@ impl Default for ClientOptions {
             bearer: None,
             version: None,
             follow_card_url: false,
+            card_keys: None,
             extensions: Vec::new(),
             timeout: Duration::from_secs(30),
             answer_timeout: Duration::from_mins(10),

@@ -44,12 +44,16 @@ pub(super) enum Next {
     /// Give up.
     Fail(ClientError),
     /// Take it up again.
-    Again {
-        /// Which try this is, from 1.
-        attempt: u32,
-        /// How long to wait before it.
-        wait: Duration,
-    },
+    Again(Again),
+}
+
+/// Another try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Again {
+    /// Which one it is, from 1.
+    pub(super) attempt: u32,
+    /// How long to wait before it.
+    pub(super) wait: Duration,
 }
 
 impl Position {
@@ -92,8 +96,8 @@ impl Position {
         if self.is_known(seq, &event, opens && !reopens) {
             return None;
         }
-        let is_news = !is_task || seq.is_some_and(|seq| Some(seq) > self.last);
-        if is_news {
+        // A task told anew is no progress: an agent that breaks off behind it each time is given up on.
+        if !is_task {
             self.attempt = 0;
         }
         let resumed = is_task && self.begun;
@@ -147,32 +151,34 @@ impl Position {
         if !error.may_pass() || self.task.is_none() || !self.begun && self.follows != Follows::Subscription {
             return Next::Fail(error);
         }
-        self.again(error, policy, quiet, chance)
+        match self.again(error, policy, quiet, chance) {
+            Ok(again) => Next::Again(again),
+            Err(error) => Next::Fail(error),
+        }
     }
 
-    /// The same if nothing of the request can have arrived.
+    /// Whether to send a message again after `error`: only if nothing of it can have arrived.
     pub(super) fn unreached(
         &mut self,
         error: ClientError,
         policy: &Reconnect,
         quiet: Duration,
         chance: f64,
-    ) -> Next {
-        if !error.is_unreached() {
-            return Next::Fail(error);
-        }
-        self.again(error, policy, quiet, chance)
+    ) -> Result<Again, ClientError> {
+        if error.is_unreached() { self.again(error, policy, quiet, chance) } else { Err(error) }
     }
 
-    fn again(&mut self, error: ClientError, policy: &Reconnect, quiet: Duration, chance: f64) -> Next {
+    fn again(
+        &mut self,
+        error: ClientError,
+        policy: &Reconnect,
+        quiet: Duration,
+        chance: f64,
+    ) -> Result<Again, ClientError> {
         let attempt = self.attempt.saturating_add(1);
-        match policy.wait(attempt, quiet, &error, chance) {
-            Some(wait) => {
-                self.attempt = attempt;
-                Next::Again { attempt, wait }
-            }
-            None => Next::Fail(error),
-        }
+        let wait = policy.wait(attempt, quiet, &error, chance).ok_or(error)?;
+        self.attempt = attempt;
+        Ok(Again { attempt, wait })
     }
 
     /// The agent is there: tries count anew.

@@ -176,7 +176,7 @@ impl Reader {
 }
 
 /// One event, and how far the stream is after it if it tells.
-pub(crate) fn event(json: &[u8], version: ProtocolVersion) -> Result<(Event, Option<Progress>), ClientError> {
+pub(super) fn event(json: &[u8], version: ProtocolVersion) -> Result<(Event, Option<Progress>), ClientError> {
     let result = result(json)?;
     match version {
         ProtocolVersion::V1_0 => {

@@ -8,6 +8,9 @@ use super::{
 use super::{Message, Role, SubscribeToTaskRequest, TaskState};
 use crate::error::{A2aError, Violation};
 
+/// Longest id or page token in bytes: refusals and logs repeat what a client sent.
+const LONGEST: usize = 1024;
+
 /// A request that can be checked and put into order.
 pub(crate) trait Validate: Sized {
     /// The request with empty texts read as absent, or all its faults.
@@ -29,9 +32,9 @@ impl Validate for SendMessageRequest {
 
 fn message_faults(message: &Message) -> Vec<Violation> {
     let mut faults = Vec::new();
-    if message.message_id.is_empty() {
-        faults.push(Violation::new("message.messageId", "is required"));
-    }
+    faults.extend(missing_or_long("message.messageId", &message.message_id));
+    let ids = [("message.taskId", &message.task_id), ("message.contextId", &message.context_id)];
+    faults.extend(ids.into_iter().filter_map(|(place, id)| long(place, id.as_deref()?)));
     if message.role != Role::User {
         faults.push(Violation::new("message.role", "a request must come from the user"));
     }
@@ -101,7 +104,15 @@ fn needs_id(id: &str) -> Result<(), A2aError> {
 }
 
 fn needs(member: &str, value: &str) -> Result<(), A2aError> {
-    if value.is_empty() { Err(A2aError::invalid(member, "is required")) } else { Ok(()) }
+    missing_or_long(member, value).map_or(Ok(()), |fault| Err(A2aError::InvalidParams(vec![fault])))
+}
+
+fn missing_or_long(place: &str, value: &str) -> Option<Violation> {
+    if value.is_empty() { Some(Violation::new(place, "is required")) } else { long(place, value) }
+}
+
+fn long(place: &str, value: &str) -> Option<Violation> {
+    (value.len() > LONGEST).then(|| Violation::new(place, format!("is longer than {LONGEST} bytes")))
 }
 
 impl Validate for ListTasksRequest {
@@ -115,6 +126,9 @@ impl Validate for ListTasksRequest {
         for text in [&mut self.context_id, &mut self.page_token, &mut self.tenant] {
             text.take_if(|text| text.is_empty());
         }
-        Ok(self)
+        let texts = [("contextId", &self.context_id), ("pageToken", &self.page_token)];
+        let faults: Vec<_> =
+            texts.into_iter().filter_map(|(place, text)| long(place, text.as_deref()?)).collect();
+        if faults.is_empty() { Ok(self) } else { Err(A2aError::InvalidParams(faults)) }
     }
 }

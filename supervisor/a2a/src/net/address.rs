@@ -134,11 +134,12 @@ fn special_v6(address: Ipv6Addr) -> Option<Special> {
 }
 
 fn carried_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
-    let [_, _, a, b, c, d, _, _, _, _, _, _, w, x, y, z] = address.octets();
+    let bits = u128::from(address);
+    let octets = |shift: u32| u32::try_from((bits >> shift) & u128::from(u32::MAX)).ok().map(Ipv4Addr::from);
     if SIX_TO_FOUR.contains(&address) {
-        return Some(Ipv4Addr::new(a, b, c, d));
+        return octets(80);
     }
-    ENDING_IN_V4.iter().any(|net| net.contains(&address)).then(|| Ipv4Addr::new(w, x, y, z))
+    if ENDING_IN_V4.iter().any(|net| net.contains(&address)) { octets(0) } else { None }
 }
 
 #[cfg(test)]

@@ -22,14 +22,19 @@ pub(super) enum BodyError {
     Lost,
 }
 
-impl IntoResponse for BodyError {
-    fn into_response(self) -> Response {
-        let status = match self {
+impl BodyError {
+    pub(super) const fn status(&self) -> StatusCode {
+        match self {
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::TooSlow(_) => StatusCode::REQUEST_TIMEOUT,
             Self::Lost => StatusCode::BAD_REQUEST,
-        };
-        (status, refuse(&A2aError::InvalidRequest(self.to_string()))).into_response()
+        }
+    }
+}
+
+impl IntoResponse for BodyError {
+    fn into_response(self) -> Response {
+        (self.status(), refuse(&A2aError::InvalidRequest(self.to_string()))).into_response()
     }
 }
 

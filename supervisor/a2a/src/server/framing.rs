@@ -3,6 +3,8 @@
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::jsonrpc::{Id, failure};
+use super::logged::LoggedEvent;
+use super::rest;
 use crate::error::A2aError;
 use crate::version::ProtocolVersion;
 
@@ -11,6 +13,8 @@ use crate::version::ProtocolVersion;
 pub(super) enum Framing {
     /// Every event is a response to the request with this id.
     JsonRpc(Id),
+    /// Every event stands for itself.
+    Rest,
 }
 
 impl Framing {
@@ -20,6 +24,19 @@ impl Framing {
             Self::JsonRpc(id) => {
                 Bytes::from(format!("data: {{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":", id.as_str()))
             }
+            Self::Rest => Bytes::from_static(b"data: "),
+        }
+    }
+
+    /// An event's JSON. The REST binding of 0.3 has a form of its own.
+    pub(super) fn json<'a>(
+        &self,
+        event: &'a LoggedEvent,
+        version: ProtocolVersion,
+    ) -> Result<&'a Bytes, serde_json::Error> {
+        match (self, version) {
+            (Self::Rest, ProtocolVersion::V0_3) => event.proto_json_v0_3(),
+            _ => event.json(version),
         }
     }
 
@@ -27,16 +44,19 @@ impl Framing {
     pub(super) const fn suffix(&self) -> &'static [u8] {
         match self {
             Self::JsonRpc(_) => b"}\n\n",
+            Self::Rest => b"\n\n",
         }
     }
 
     /// A failure as the stream's last event.
     pub(super) fn failure(&self, error: &A2aError, version: ProtocolVersion) -> Bytes {
-        let body = match self {
-            Self::JsonRpc(id) => failure(id, error, version),
+        // Clients of the REST binding tell a failure by the event's name.
+        let (head, body): (&[u8], _) = match self {
+            Self::JsonRpc(id) => (b"data: ", failure(id, error, version)),
+            Self::Rest => (b"event: error\ndata: ", rest::failure(error, version)),
         };
-        let mut frame = BytesMut::with_capacity(body.len() + 8);
-        frame.put_slice(b"data: ");
+        let mut frame = BytesMut::with_capacity(head.len() + body.len() + 2);
+        frame.put_slice(head);
         frame.put_slice(&body);
         frame.put_slice(b"\n\n");
         frame.freeze()

@@ -74,6 +74,17 @@ pub(super) fn activated(mut response: Response, call: &CallContext, card: &Agent
     response
 }
 
+/// An absent type is taken for JSON.
+pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), String> {
+    let Some(value) = headers.get(header::CONTENT_TYPE) else { return Ok(()) };
+    let text = String::from_utf8_lossy(value.as_bytes());
+    let essence = text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    match essence.as_str() {
+        "application/json" | "application/a2a+json" => Ok(()),
+        _ => Err(essence.chars().take(80).collect()),
+    }
+}
+
 fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::model::{Artifact, Content, Event, Message, Metadata, Part, Task};
-use crate::v03;
+use crate::v03::{self, proto::StreamResponse};
 use crate::version::ProtocolVersion;
 
 /// What an event costs besides its content: its own structure, ids, and the frame of its encoded forms.
@@ -22,24 +22,29 @@ pub struct LoggedEvent {
     weight: usize,
     v0_3: OnceLock<Bytes>,
     v1_0: OnceLock<Bytes>,
+    proto_v0_3: OnceLock<Bytes>,
 }
 
 impl LoggedEvent {
     /// An event of a log. A status that does not say since when it holds gets the event's time.
     pub(super) fn new(seq: u64, at: Timestamp, mut event: Event) -> Self {
-        match &mut event {
-            Event::Task(task) => drop(task.status.timestamp.get_or_insert(at)),
-            Event::StatusUpdate(update) => drop(update.status.timestamp.get_or_insert(at)),
-            Event::Message(_) | Event::ArtifactUpdate(_) => {}
+        let status = match &mut event {
+            Event::Task(task) => Some(&mut task.status),
+            Event::StatusUpdate(update) => Some(&mut update.status),
+            Event::Message(_) | Event::ArtifactUpdate(_) => None,
+        };
+        if let Some(status) = status {
+            status.timestamp.get_or_insert(at);
         }
-        // The content is there as itself and in two encoded forms.
+        // The content is there as itself and in two encoded forms; a third is rare.
         let weight = OVERHEAD + 3 * content(&event);
-        Self { seq, at, event, weight, v0_3: OnceLock::new(), v1_0: OnceLock::new() }
+        Self { at, weight, ..Self::detached(seq, event) }
     }
 
     /// An event that stands in no log: a task as it is, or a message without any task.
     pub(super) fn detached(seq: u64, event: Event) -> Self {
-        Self { seq, at: Timestamp::MIN, event, weight: 0, v0_3: OnceLock::new(), v1_0: OnceLock::new() }
+        let (v0_3, v1_0, proto_v0_3) = Default::default();
+        Self { seq, at: Timestamp::MIN, event, weight: 0, v0_3, v1_0, proto_v0_3 }
     }
 
     /// Its number.
@@ -74,12 +79,25 @@ impl LoggedEvent {
             ProtocolVersion::V0_3 => &self.v0_3,
             ProtocolVersion::V1_0 => &self.v1_0,
         };
-        if let Some(bytes) = cell.get() {
-            return Ok(bytes);
-        }
-        let bytes = Bytes::from(encode(&self.event, version)?);
-        Ok(cell.get_or_init(|| bytes))
+        once(cell, || encode(&self.event, version))
     }
+
+    /// The event in the JSON of 0.3's REST binding, the `StreamResponse` of `a2a.v1`; made once as well.
+    pub fn proto_json_v0_3(&self) -> Result<&Bytes, serde_json::Error> {
+        once(&self.proto_v0_3, || serde_json::to_vec(&StreamResponse::from(self.event.clone())))
+    }
+}
+
+/// What is in the cell, else what `make` makes.
+fn once(
+    cell: &OnceLock<Bytes>,
+    make: impl FnOnce() -> Result<Vec<u8>, serde_json::Error>,
+) -> Result<&Bytes, serde_json::Error> {
+    if let Some(bytes) = cell.get() {
+        return Ok(bytes);
+    }
+    let bytes = Bytes::from(make()?);
+    Ok(cell.get_or_init(|| bytes))
 }
 
 fn encode(event: &Event, version: ProtocolVersion) -> Result<Vec<u8>, serde_json::Error> {

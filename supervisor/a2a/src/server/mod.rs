@@ -1,4 +1,4 @@
-//! Serves an [`Agent`] over JSON-RPC and SSE, in both versions at one URL.
+//! Serves an [`Agent`] over JSON-RPC and HTTP+JSON, with SSE, in both versions at one URL.
 
 mod agent;
 mod body;
@@ -13,6 +13,7 @@ mod modes;
 mod operation;
 mod projection;
 mod push;
+mod rest;
 mod router;
 mod stream;
 mod window;

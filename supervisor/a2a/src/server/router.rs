@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 
 use super::agent::Agent;
 use super::cards::{self, Cards};
-use super::headers::{Hints, activated, context};
-use super::jsonrpc;
+use super::headers::{Hints, activated, check_content_type, context};
+use super::{jsonrpc, rest};
 use crate::card::{self, CardMode};
 use crate::error::A2aError;
 
@@ -63,13 +63,16 @@ pub(super) struct Server {
     pub(super) cards: Cards,
 }
 
-/// The routes of an agent: JSON-RPC at `/` and the card at its two well-known paths.
+/// The routes of an agent: JSON-RPC at `/`, the card at its two well-known paths, and the HTTP+JSON binding
+/// beside them: 1.0 at `/message:send`, `/tasks` and so on, also below one segment for a tenant, and 0.3
+/// below `/v1`.
 pub fn router(agent: Arc<dyn Agent>, options: ServerOptions) -> Router {
     let server = Arc::new(Server { agent, options, cards: Cards::default() });
     Router::new()
         .route("/", post(rpc))
         .route(card::PATH, get(cards::serve))
         .route(card::OLD_PATH, get(cards::serve))
+        .merge(rest::routes())
         .with_state(server)
 }
 
@@ -87,15 +90,4 @@ async fn rpc(State(server): State<Arc<Server>>, request: Request) -> Response {
     let hints = Hints::of(&parts);
     let (response, call) = jsonrpc::serve(&server, hints, context(parts), &body).await;
     activated(response, &call, &server.agent.card())
-}
-
-/// An absent type is taken for JSON.
-fn check_content_type(headers: &HeaderMap) -> Result<(), String> {
-    let Some(value) = headers.get(header::CONTENT_TYPE) else { return Ok(()) };
-    let text = String::from_utf8_lossy(value.as_bytes());
-    let essence = text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    match essence.as_str() {
-        "application/json" | "application/a2a+json" => Ok(()),
-        _ => Err(essence.chars().take(80).collect()),
-    }
 }

@@ -48,7 +48,7 @@ pub(super) fn refusal(framing: &Framing, error: &A2aError, version: ProtocolVers
 /// A stream of one event, which belongs to no task and so has no number.
 fn single(event: Event, framing: &Framing, version: ProtocolVersion) -> Response {
     let event = LoggedEvent::detached(0, event);
-    let frame = match event.json(version) {
+    let frame = match framing.json(&event, version) {
         Ok(json) => [&framing.prefix(), json, framing.suffix()].concat().into(),
         Err(error) => framing.failure(&unencodable(&error), version),
     };
@@ -136,7 +136,7 @@ impl Writer {
     }
 
     fn write(&mut self, chunk: &mut BytesMut, event: &LoggedEvent) {
-        match event.json(self.version) {
+        match self.framing.json(event, self.version) {
             Ok(json) => {
                 chunk.reserve(self.prefix.len() + json.len() + 32);
                 write_id(chunk, event.seq());

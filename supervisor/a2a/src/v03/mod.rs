@@ -8,6 +8,7 @@ mod convert;
 mod convert_card;
 mod event;
 mod message;
+pub mod proto;
 mod push;
 mod request;
 mod task;

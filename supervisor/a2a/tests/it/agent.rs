@@ -15,7 +15,9 @@ use caipe_a2a::model::{
     AgentCard, AgentSkill, Artifact, ListTasksRequest, ListTasksResponse, Message, Part, SendMessageRequest,
     Task, TaskArtifactUpdateEvent, TaskState, TaskStatus, TaskStatusUpdateEvent,
 };
-use caipe_a2a::server::{Agent, CallContext, Principal, Sent, ServerOptions, Subscription, TaskLog, router};
+use caipe_a2a::server::{
+    Agent, CallContext, Principal, Pushes, Sent, ServerOptions, Subscription, TaskLog, router,
+};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
@@ -25,6 +27,7 @@ pub(crate) struct Worker {
     card: AgentCard,
     logs: Mutex<HashMap<String, Arc<TaskLog>>>,
     made: AtomicUsize,
+    pub(crate) pushes: Option<Arc<Pushes>>,
 }
 
 pub(crate) fn card(url: &str) -> AgentCard {
@@ -33,8 +36,8 @@ pub(crate) fn card(url: &str) -> AgentCard {
 }
 
 impl Worker {
-    pub(crate) fn new(card: AgentCard) -> Arc<Self> {
-        Arc::new(Self { card, logs: Mutex::default(), made: AtomicUsize::new(0) })
+    pub(crate) fn pushing(card: AgentCard, pushes: Option<Arc<Pushes>>) -> Arc<Self> {
+        Arc::new(Self { card, logs: Mutex::default(), made: AtomicUsize::new(0), pushes })
     }
 
     pub(crate) fn log(&self, id: &str) -> Option<Arc<TaskLog>> {
@@ -131,6 +134,10 @@ impl Agent for Worker {
         Ok(Subscription::from_start(log).into())
     }
 
+    fn pushes(&self) -> Option<Arc<Pushes>> {
+        self.pushes.clone()
+    }
+
     async fn extended_card(&self, call: &CallContext) -> Result<Arc<AgentCard>, A2aError> {
         let caller = call.principal.as_ref().ok_or(A2aError::ExtendedAgentCardNotConfigured)?;
         let card = AgentCard { description: format!("For {}", caller.as_str()), ..self.card.clone() };
@@ -192,11 +199,25 @@ pub(crate) async fn start() -> Running {
 }
 
 pub(crate) async fn start_with(options: ServerOptions, change: impl FnOnce(&mut AgentCard)) -> Running {
+    start_all(options, None, change).await
+}
+
+/// A server that pushes.
+pub(crate) async fn start_pushing(pushes: Arc<Pushes>) -> Running {
+    let announce = |card: &mut AgentCard| card.capabilities.push_notifications = true;
+    start_all(ServerOptions::default(), Some(pushes), announce).await
+}
+
+async fn start_all(
+    options: ServerOptions,
+    pushes: Option<Arc<Pushes>>,
+    change: impl FnOnce(&mut AgentCard),
+) -> Running {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     let mut card = card(&url);
     change(&mut card);
-    let worker = Worker::new(card);
+    let worker = Worker::pushing(card, pushes);
     let app = router(Arc::clone(&worker) as Arc<dyn Agent>, options).layer(middleware::from_fn(name_caller));
     let server = tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
     Running { url, worker, server }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::agent::start;
 use crate::peer::{Answer, Peer, card};
+use crate::signatures;
 
 /// A peer that serves `cards[version]` with a tag and an age, and answers 304 to whoever has it.
 async fn versions(age: &'static str, cards: Vec<Value>) -> (Peer, Arc<AtomicUsize>) {
@@ -193,4 +194,38 @@ async fn tasks_are_listed_in_1_0_only() {
     let error = old.list(ListTasksRequest::default()).await.unwrap_err();
     assert!(matches!(error, ClientError::NotInVersion { .. }), "{error}");
     assert!(error.to_string().contains("ListTasks") && error.to_string().contains("0.3"), "{error}");
+}
+
+#[tokio::test]
+async fn a_card_is_used_only_if_somebody_trusted_has_signed_it() {
+    let (ours, theirs) = (signatures::signer(&signatures::p256()), signatures::signer(&signatures::p256()));
+    let mut signed = caipe_a2a::card::parse(both("Signed").to_string().as_bytes()).unwrap();
+    caipe_a2a::card::sign(&mut signed, &ours).unwrap();
+    let document: Value =
+        serde_json::from_slice(&caipe_a2a::card::document(&signed, false).unwrap()).unwrap();
+    let mut meddled = document.clone();
+    meddled["supportedInterfaces"][1]["url"] = json!("/elsewhere");
+    let trusting = |signer| {
+        let card_keys = Some(Arc::new(signatures::keys(signer)));
+        ClientOptions { card_keys, ..ClientOptions::default() }
+    };
+    let http = reqwest::Client::new();
+    for (card, signer, good) in [
+        (&document, &ours, true),
+        (&document, &theirs, false),
+        (&meddled, &ours, false),
+        (&both("Unsigned"), &ours, false),
+    ] {
+        let (peer, _) = versions("max-age=60", vec![card.clone()]).await;
+        let cache = CardCache::default();
+        connect(&peer, &cache).await;
+        let options = trusting(signer);
+        let results = [
+            A2aClient::connect_with(&peer.url, http.clone(), options.clone(), &cache).await.err(),
+            A2aClient::connect(&peer.url, http.clone(), options.clone()).await.err(),
+            probe(&peer.url, &http, &options, &cache).await.err(),
+        ];
+        let refused: Vec<_> = results.iter().map(|error| error.as_ref().map(ClientError::category)).collect();
+        assert_eq!(refused, [if good { None } else { Some("untrusted") }; 3], "{results:?}");
+    }
 }

@@ -295,11 +295,10 @@ async fn a_message_that_may_have_arrived_is_never_sent_again() {
 #[tokio::test]
 async fn a_message_is_sent_once_the_agent_can_be_reached() {
     let task = Counting { version: V1_0, events: 4, numbered: true };
-    // The port is known before anybody listens on it.
-    let card_peer = Peer::raw(|_| Answer::HangUp).await;
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = free.local_addr().unwrap();
-    drop((free, card_peer));
+    // A port that is taken although nobody listens on it yet.
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = socket.local_addr().unwrap();
     let card = serde_json::json!({"name": "Late", "capabilities": {"streaming": true},
         "supportedInterfaces": [{"url": format!("http://{address}/"), "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}]});
     let cards = Peer::raw(move |_| Answer::json(&card)).await;
@@ -313,7 +312,7 @@ async fn a_message_is_sent_once_the_agent_can_be_reached() {
     let client =
         connect(&cards, ClientOptions { follow_card_url: true, reconnect: patient, ..quick() }).await;
     let stream = tokio::spawn(async move { client.stream(ask()).await });
-    let listener = tokio::net::TcpListener::bind(address).await.unwrap();
+    let listener = socket.listen(16).unwrap();
     let peer = Peer::on(listener, move |_| Answer::stream(task.frames(0).concat(), End::Close));
     let events = read(stream.await.unwrap().unwrap()).await;
     assert_eq!(events.len(), 4);

@@ -4,6 +4,7 @@
 
 mod agent;
 mod bad_input;
+mod card_properties;
 mod cards;
 mod client;
 mod client_calls;
@@ -17,6 +18,11 @@ mod golden;
 mod messages;
 mod peer;
 mod properties;
+mod push_configs;
+mod push_delivery;
+mod push_receiver;
+mod rest;
+mod rest_bad_input;
 mod server;
 mod signatures;
 mod streams;

@@ -136,6 +136,8 @@ impl Peer {
 }
 
 async fn serve(mut socket: TcpStream, seen: Arc<Mutex<Vec<Request>>>, script: Script) {
+    // Small pieces must not wait for each other.
+    let _ = socket.set_nodelay(true);
     while let Some(request) = read(&mut socket).await {
         seen.lock().unwrap().push(request.clone());
         let written = match script(&request) {

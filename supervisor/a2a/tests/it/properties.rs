@@ -31,7 +31,7 @@ fn name() -> impl Strategy<Value = String> {
     ]
 }
 
-fn object() -> impl Strategy<Value = Metadata> {
+pub(crate) fn object() -> impl Strategy<Value = Metadata> {
     vec((name(), json()), 0..4).prop_map(|entries| entries.into_iter().collect())
 }
 
@@ -158,7 +158,74 @@ fn event() -> impl Strategy<Value = v03::Event> {
     prop_oneof![task, update, chunk, message().prop_map(|message| v03::Event::Message(Box::new(message)))]
 }
 
+fn push_config() -> impl Strategy<Value = v03::PushConfig> {
+    let authentication = (vec("[A-Z][a-z]{0,4}", 0..3), option::of(".{0,5}"));
+    let authentication =
+        authentication.prop_map(|(schemes, credentials)| v03::Authentication { schemes, credentials });
+    (option::of("[a-z]{1,3}"), "[a-z:/]{0,8}", option::of(".{0,5}"), option::of(authentication))
+        .prop_map(|(id, url, token, authentication)| v03::PushConfig { id, url, token, authentication })
+}
+
+fn send_params() -> impl Strategy<Value = v03::SendParams> {
+    let configuration = (
+        vec("[a-z/]{0,5}", 0..3),
+        option::of(any::<bool>()),
+        option::of(0_u32..5),
+        option::of(push_config()),
+    );
+    let configuration = configuration.prop_map(
+        |(accepted_output_modes, blocking, history_length, push_notification_config)| v03::Configuration {
+            accepted_output_modes,
+            blocking,
+            history_length,
+            push_notification_config,
+        },
+    );
+    (message(), option::of(configuration), option::of(object()))
+        .prop_map(|(message, configuration, metadata)| v03::SendParams { message, configuration, metadata })
+}
+
+/// What 1.0 cannot say, and the default that it says instead: of several schemes the first, without a scheme no
+/// authentication, and waiting unless told otherwise.
+fn through_1_0(mut params: v03::SendParams) -> v03::SendParams {
+    if let Some(configuration) = &mut params.configuration {
+        configuration.blocking.get_or_insert(true);
+        if let Some(push) = &mut configuration.push_notification_config {
+            push.authentication.take_if(|authentication| authentication.schemes.is_empty());
+            if let Some(authentication) = &mut push.authentication {
+                authentication.schemes.truncate(1);
+            }
+        }
+    }
+    params
+}
+
 proptest! {
+    #[test]
+    fn parameters_of_0_3_survive_1_0(params in send_params()) {
+        let new = model::SendMessageRequest::from(params.clone());
+        let json = serde_json::to_string(&new).unwrap();
+        let read: model::SendMessageRequest = serde_json::from_str(&json).unwrap();
+        prop_assert_eq!(&read, &new);
+        prop_assert_eq!(v03::SendParams::from(read), through_1_0(params));
+    }
+
+    #[test]
+    fn an_event_is_written_in_0_3_as_it_is_converted(event in event()) {
+        let new = model::Event::from(event);
+        let converted = serde_json::to_string(&v03::Event::from(new.clone())).unwrap();
+        prop_assert_eq!(serde_json::to_string(&v03::write::event(&new)).unwrap(), converted);
+    }
+
+    #[test]
+    fn data_of_any_shape_is_written_in_0_3_as_it_is_converted(value in json(), metadata in option::of(object())) {
+        let part = model::Part { metadata, ..model::Part::data(value) };
+        let unknown = model::Part::from(model::Content::Unknown);
+        let message = model::Message::new(model::Role::Agent, "", vec![part, unknown]);
+        let converted = serde_json::to_string(&v03::Message::from(message.clone())).unwrap();
+        prop_assert_eq!(serde_json::to_string(&v03::write::message(&message)).unwrap(), converted);
+    }
+
     #[test]
     fn a_message_of_0_3_survives_1_0(message in message()) {
         let new = model::Message::from(message.clone());

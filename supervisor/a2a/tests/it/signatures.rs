@@ -17,17 +17,17 @@ fn pem(der: &[u8]) -> String {
     format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n", STANDARD.encode(der))
 }
 
-fn p256() -> String {
+pub(crate) fn p256() -> String {
     pem(EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new())
         .unwrap()
         .as_ref())
 }
 
-fn signer(pem: &str) -> CardSigner {
-    CardSigner::from_pem(pem.as_bytes(), "key-1", Some("https://never.example/jwks.json")).unwrap()
+pub(crate) fn signer(pem: &str) -> CardSigner {
+    CardSigner::from_pem(pem.as_bytes(), Some("key-1"), Some("https://never.example/jwks.json")).unwrap()
 }
 
-fn keys(signer: &CardSigner) -> KeySet {
+pub(crate) fn keys(signer: &CardSigner) -> KeySet {
     KeySet::parse(&serde_json::to_vec(&signer.key_set().unwrap()).unwrap()).unwrap()
 }
 
@@ -159,11 +159,13 @@ fn a_key_that_cannot_sign_is_refused_without_being_shown() {
     let sec1 = p256().replace("PRIVATE", "EC PRIVATE");
     for pem in ["", "no key", sec1.as_str(), "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"]
     {
-        let error = CardSigner::from_pem(pem.as_bytes(), "k", None).unwrap_err().to_string();
+        let error = CardSigner::from_pem(pem.as_bytes(), None, None).unwrap_err().to_string();
         assert!(error.contains("PKCS#8"), "{error}");
     }
-    let error = CardSigner::from_pem(p256().as_bytes(), "", None).unwrap_err().to_string();
-    assert!(error.contains("kid"), "{error}");
+    let unnamed = p256();
+    let kid = |pem: &str| CardSigner::from_pem(pem.as_bytes(), None, None).unwrap().kid().to_owned();
+    assert_eq!(kid(&unnamed), kid(&unnamed));
+    assert_ne!(kid(&unnamed), kid(&p256()), "a key without a name has that of its thumbprint");
     let shown = format!("{:?}", signer(&p256()));
     assert!(shown.contains("key-1") && shown.contains("ES256") && shown.len() < 80, "{shown}");
 }

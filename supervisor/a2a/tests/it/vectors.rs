@@ -1,7 +1,7 @@
 //! Objects as the official SDKs write them in both versions (`tests/vectors`).
 
 use caipe_a2a::card::{self, Coverage};
-use caipe_a2a::model::{AgentCard, Event, SendMessageRequest};
+use caipe_a2a::model::{AgentCard, Event, SendMessageRequest, TaskPushNotificationConfig};
 use caipe_a2a::v03;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -20,6 +20,8 @@ struct Pair {
     what: String,
     v1: Value,
     v03: Value,
+    /// The same 0.3 with every absent member as `null`.
+    nulls: Value,
     back: Value,
 }
 
@@ -98,7 +100,7 @@ fn both_versions_are_written_and_read_as_the_official_sdk_does() {
             "event" => converted::<Event, v03::Event>(&pair),
             "send" => converted::<SendMessageRequest, v03::SendParams>(&pair),
             "card" => converted::<AgentCard, v03::AgentCard>(&pair),
-            "push" => continue,
+            "push" => converted::<TaskPushNotificationConfig, v03::TaskPushConfig>(&pair),
             other => panic!("{other}"),
         };
         // Ours also closes the stream of a task that waits, and says so.
@@ -116,6 +118,53 @@ fn both_versions_are_written_and_read_as_the_official_sdk_does() {
         }
         assert_eq!(bare(down), bare(expected), "{}: {}", pair.what, pair.v1);
         assert_eq!(bare(up), bare(pair.back), "{}: {}", pair.what, pair.v03);
+    }
+}
+
+/// A member that no version knows, in every object that is not free-form.
+fn with_unknown(value: Value) -> Value {
+    const FREE: [&str; 7] = ["metadata", "data", "params", "header", "scopes", "schemes", "security"];
+    match value {
+        Value::Object(members) => {
+            let known = members.into_iter().map(|(name, value)| {
+                let value = if FREE.contains(&name.as_str()) { value } else { with_unknown(value) };
+                (name, value)
+            });
+            known.chain([("unheardOf".to_owned(), json!({"kind": 7, "list": [null]}))]).collect()
+        }
+        Value::Array(items) => items.into_iter().map(with_unknown).collect(),
+        value => value,
+    }
+}
+
+#[test]
+fn unknown_members_are_ignored_and_nulls_are_absent_everywhere() {
+    fn same<T: DeserializeOwned + PartialEq + std::fmt::Debug>(plain: &Value, others: &[&Value]) {
+        let expected = read::<T>(plain);
+        for other in others {
+            assert_eq!(read::<T>(other), expected, "{other}");
+        }
+    }
+    for pair in vectors().pairs {
+        let (new, old) = (with_unknown(pair.v1.clone()), with_unknown(pair.v03.clone()));
+        match pair.what.as_str() {
+            "event" => {
+                same::<Event>(&pair.v1, &[&new]);
+                same::<v03::Event>(&pair.v03, &[&old, &pair.nulls]);
+            }
+            "send" => {
+                same::<SendMessageRequest>(&pair.v1, &[&new]);
+                same::<v03::SendParams>(&pair.v03, &[&old, &pair.nulls]);
+            }
+            "card" => {
+                same::<AgentCard>(&pair.v1, &[&new]);
+                same::<v03::AgentCard>(&pair.v03, &[&old, &pair.nulls]);
+            }
+            _ => {
+                same::<TaskPushNotificationConfig>(&pair.v1, &[&new]);
+                same::<v03::TaskPushConfig>(&pair.v03, &[&old, &pair.nulls]);
+            }
+        }
     }
 }
 

@@ -21,4 +21,9 @@ const jwk = { ...(await exportJWK(publicKey)), kid: "js", use: "sig" };
 vectors.signed = vectors.signed.filter((signed) => signed.keys.keys[0].kid !== "js");
 vectors.signed.push({ alg: "ES256", keys: { keys: [jwk] }, card });
 vectors.made_with = "a2a-sdk 1.3.0 (Python), @a2a-js/sdk 1.3.0";
-writeFileSync(path, JSON.stringify(vectors, null, 1) + "\n");
+// One line for each vector: a change shows which one it is.
+const lines = (list) => list.map((vector) => JSON.stringify(vector)).join(",\n");
+const members = Object.entries(vectors).map(([name, value]) =>
+  Array.isArray(value) ? `"${name}": [\n${lines(value)}\n]` : `"${name}": ${JSON.stringify(value)}`,
+);
+writeFileSync(path, `{\n${members.join(",\n")}\n}\n`);

@@ -113,8 +113,8 @@ def v1(kind, value):
     return ParseDict(copy.deepcopy(value), kind())
 
 
-def old(model):
-    return model.model_dump(mode="json", by_alias=True, exclude_none=True)
+def old(model, nulls=False):
+    return model.model_dump(mode="json", by_alias=True, exclude_none=not nulls)
 
 
 def pairs():
@@ -129,19 +129,23 @@ def pairs():
     yield {"what": "card", "v1": MessageToDict(v1(p.AgentCard, FULL)), "v03": old(c.to_compat_agent_card(v1(p.AgentCard, FULL)))}
 
 
-def up(pair):
-    """The way back: what the SDK reads from its own 0.3."""
+def parsed(pair):
+    """What the SDK reads from its own 0.3."""
     if pair["what"] == "event":
         kinds = {"task": t.Task, "message": t.Message, "status-update": t.TaskStatusUpdateEvent,
                  "artifact-update": t.TaskArtifactUpdateEvent}
-        result = kinds[pair["v03"]["kind"]].model_validate(pair["v03"])
-        return c.to_core_stream_response(t.SendStreamingMessageSuccessResponse(id=1, result=result))
-    if pair["what"] == "send":
-        request = t.SendMessageRequest(id=1, params=t.MessageSendParams.model_validate(pair["v03"]))
-        return c.to_core_send_message_request(request)
-    if pair["what"] == "push":
-        return c.to_core_task_push_notification_config(t.TaskPushNotificationConfig.model_validate(pair["v03"]))
-    return c.to_core_agent_card(t.AgentCard.model_validate(pair["v03"]))
+        return kinds[pair["v03"]["kind"]].model_validate(pair["v03"])
+    kinds = {"send": t.MessageSendParams, "push": t.TaskPushNotificationConfig, "card": t.AgentCard}
+    return kinds[pair["what"]].model_validate(pair["v03"])
+
+
+def up(what, read):
+    """The way back."""
+    if what == "event":
+        return c.to_core_stream_response(t.SendStreamingMessageSuccessResponse(id=1, result=read))
+    if what == "send":
+        return c.to_core_send_message_request(t.SendMessageRequest(id=1, params=read))
+    return c.to_core_task_push_notification_config(read) if what == "push" else c.to_core_agent_card(read)
 
 
 def canonical(card):
@@ -164,7 +168,8 @@ def signed():
 
 out = {"made_with": "a2a-sdk 1.3.0 (Python)", "pairs": [], "cards": [], "signed": list(signed())}
 for pair in pairs():
-    out["pairs"].append(pair | {"back": MessageToDict(up(pair))})
+    read = parsed(pair)
+    out["pairs"].append(pair | {"nulls": old(read, nulls=True), "back": MessageToDict(up(pair["what"], read))})
 for card in [FULL, DEVICE, SMALL]:
     read = v1(p.AgentCard, card)
     served = agent_card_to_dict(read)

@@ -1,6 +1,7 @@
 //! What tests describe beyond their steps.
 
 mod auth;
+mod client;
 mod push;
 mod shape;
 mod streams;
@@ -9,6 +10,7 @@ mod wire;
 use anyhow::Result;
 
 use super::answer::Answer;
+use super::document::Case;
 use super::expect::Fault;
 use super::receiver::{Manners, Receiver};
 use super::run::Bench;
@@ -62,6 +64,10 @@ pub enum Check {
     OneStreamCloses,
     /// Who was cut off subscribes and reads on.
     Resubscribe,
+    /// Our client goes by the extended card once it has it.
+    ExtendedCardReplaces,
+    /// Our client asks for nothing that the card does not offer.
+    ClientReadsCard,
     /// The card can be cached.
     CardCache,
     /// The card has the members that the specification says, and no others.
@@ -99,6 +105,8 @@ impl Check {
             "DM-SERIAL-002" => Self::TaskShape,
             "REST-CT-001" => Self::RestMediaType,
             "JSONRPC-CT-001" => Self::JsonMediaType,
+            "CLIENT-AUTH-001" => Self::ExtendedCardReplaces,
+            "CLIENT-CAP-001" => Self::ClientReadsCard,
             "DM-FMT-001" => Self::CamelCase,
             "DM-SERIAL-001" => Self::Timestamps,
             _ => return None,
@@ -126,7 +134,7 @@ pub(super) async fn receiver(check: Option<Check>) -> Result<Option<Receiver>> {
 }
 
 /// Does a check once the steps are done.
-pub(super) async fn run(check: Check, bench: &Bench, trace: &Trace) -> Result<(), Fault> {
+pub(super) async fn run(check: Check, bench: &Bench, case: &Case, trace: &Trace) -> Result<(), Fault> {
     match check {
         Check::NoCredentials => auth::no_credentials(bench).await,
         Check::WeakCredentials => auth::weak_credentials(bench).await,
@@ -140,6 +148,8 @@ pub(super) async fn run(check: Check, bench: &Bench, trace: &Trace) -> Result<()
         Check::TwoStreams => streams::two(bench).await,
         Check::OneStreamCloses => streams::one_closes(bench).await,
         Check::Resubscribe => streams::resubscribe(bench).await,
+        Check::ExtendedCardReplaces => client::extended_card(case).await,
+        Check::ClientReadsCard => client::capabilities(case).await,
         Check::CardCache => wire::card_cache(trace.last()?),
         Check::CardShape => shape::card(&trace.last()?.root()),
         Check::TaskShape => shape::task(&trace.last()?.root()),

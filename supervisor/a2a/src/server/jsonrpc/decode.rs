@@ -15,10 +15,10 @@ use crate::v03;
 use crate::version::ProtocolVersion;
 
 /// Reads parameters in the client's version.
-pub(super) struct Decoder<'a> {
-    pub(super) options: &'a ServerOptions,
-    pub(super) hints: &'a Hints,
-    pub(super) version: ProtocolVersion,
+pub(in crate::server) struct Decoder<'a> {
+    pub(in crate::server) options: &'a ServerOptions,
+    pub(in crate::server) hints: &'a Hints,
+    pub(in crate::server) version: ProtocolVersion,
 }
 
 /// Where some clients of 1.0 name a message's task, which is the message's own to say.
@@ -82,7 +82,10 @@ impl Decoder<'_> {
         Err(A2aError::InvalidParams(faults))
     }
 
-    fn send_v1_0(&self, raw: Option<&RawValue>) -> Result<SendMessageRequest, A2aError> {
+    pub(in crate::server) fn send_v1_0(
+        &self,
+        raw: Option<&RawValue>,
+    ) -> Result<SendMessageRequest, A2aError> {
         let mut request: SendMessageRequest = params(raw)?;
         if self.options.lenient_messages {
             complete(&mut request, params(raw)?);

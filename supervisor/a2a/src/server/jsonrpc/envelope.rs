@@ -114,7 +114,7 @@ fn tag(wire: &Wire<'_>) -> Result<bool, A2aError> {
 }
 
 /// Decodes parameters; a fault says where it is.
-pub(super) fn params<'a, T: Deserialize<'a>>(params: Option<&'a RawValue>) -> Result<T, A2aError> {
+pub(in crate::server) fn params<'a, T: Deserialize<'a>>(params: Option<&'a RawValue>) -> Result<T, A2aError> {
     let json = params.map_or("{}", RawValue::get);
     if !json.starts_with('{') {
         return Err(A2aError::invalid("params", "must be an object"));

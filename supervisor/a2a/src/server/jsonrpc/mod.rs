@@ -12,9 +12,9 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use serde::Serialize;
 
-use self::decode::Decoder;
+pub(super) use self::decode::Decoder;
 use self::envelope::{Envelope, Refused};
-pub(super) use self::envelope::{Id, failure};
+pub(super) use self::envelope::{Id, failure, params};
 use super::agent::CallContext;
 use super::framing::Framing;
 use super::headers::Hints;

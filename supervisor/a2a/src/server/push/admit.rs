@@ -107,8 +107,8 @@ mod tests {
         config
     }
 
-    fn authentication(scheme: &str, credentials: &str) -> Option<AuthenticationInfo> {
-        Some(AuthenticationInfo { scheme: scheme.to_owned(), credentials: Some(credentials.to_owned()) })
+    fn authentication(scheme: &str, credentials: &str) -> AuthenticationInfo {
+        AuthenticationInfo { scheme: scheme.to_owned(), credentials: Some(credentials.to_owned()) }
     }
 
     #[test]
@@ -120,11 +120,14 @@ mod tests {
             ("p.id", config(|config| config.id = Some("x".repeat(257)))),
             ("p.token", config(|config| config.token = Some("x".repeat(3073)))),
             ("p.token", config(|config| config.token = Some("s3cret\r\nHost: evil".to_owned()))),
-            ("p.authentication.scheme", config(|c| c.authentication = authentication("Bea rer", "x"))),
-            ("p.authentication.scheme", config(|c| c.authentication = authentication(&"x".repeat(65), "x"))),
+            ("p.authentication.scheme", config(|c| c.authentication = Some(authentication("Bea rer", "x")))),
+            (
+                "p.authentication.scheme",
+                config(|c| c.authentication = Some(authentication(&"x".repeat(65), "x"))),
+            ),
             (
                 "p.authentication.credentials",
-                config(|c| c.authentication = authentication("Bearer", "s3cret\n")),
+                config(|c| c.authentication = Some(authentication("Bearer", "s3cret\n"))),
             ),
         ];
         for (expected, config) in cases {
@@ -144,7 +147,7 @@ mod tests {
             task_id: Some("t".repeat(36)),
             url: "u".repeat(MOST_URL),
             token: Some(quotes.clone()),
-            authentication: authentication(&"s".repeat(MOST_SCHEME), &quotes),
+            authentication: Some(authentication(&"s".repeat(MOST_SCHEME), &quotes)),
         };
         assert!(faults(&config, "").is_empty());
         assert!(serde_json::to_string(&config).unwrap().len() < 16 * 1024 - 256);

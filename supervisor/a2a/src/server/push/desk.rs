@@ -106,6 +106,13 @@ impl Desk {
         }
     }
 
+    /// Whether somebody is at a log that nothing more comes to.
+    pub(super) fn owes(&self) -> bool {
+        let tasks = self.lock();
+        let mut orders = tasks.values().flat_map(HashMap::values).filter(|order| order.worker.is_some());
+        orders.any(|order| order.log.as_ref().is_some_and(|log| log.is_closed()))
+    }
+
     /// Stops everybody; what is undelivered stays so.
     pub(super) fn stop(&self) {
         for order in self.lock().drain().flat_map(|(_, orders)| orders.into_values()) {

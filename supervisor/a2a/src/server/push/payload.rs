@@ -46,7 +46,7 @@ pub(super) fn payloads(
 #[derive(Debug)]
 enum Piece<'a> {
     One(&'a LoggedEvent),
-    Merged { last: u64, size: usize, update: TaskArtifactUpdateEvent },
+    Merged { last: u64, size: usize, update: Box<TaskArtifactUpdateEvent> },
 }
 
 fn merged(events: &[Arc<LoggedEvent>]) -> Vec<Piece<'_>> {
@@ -71,7 +71,7 @@ impl Piece<'_> {
             return false;
         }
         if let Self::One(_) = self {
-            *self = Self::Merged { last: event.seq(), size, update: known.clone() };
+            *self = Self::Merged { last: event.seq(), size, update: Box::new(known.clone()) };
         }
         if let Self::Merged { last, size: known, update } = self {
             (*last, *known) = (event.seq(), size);
@@ -97,7 +97,7 @@ impl Piece<'_> {
                 Payload { last: event.seq(), body: event.json(ProtocolVersion::V1_0)?.clone() }
             }
             Self::Merged { last, update, .. } => {
-                Payload { last, body: serde_json::to_vec(&Event::ArtifactUpdate(update))?.into() }
+                Payload { last, body: serde_json::to_vec(&Event::ArtifactUpdate(*update))?.into() }
             }
         })
     }

@@ -122,6 +122,8 @@ proptest! {
             rest = later;
         }
         prop_assert_eq!(last, log.last_seq());
-        prop_assert_eq!(rebuilt.unwrap().snapshot(), log.snapshot());
+        let (rebuilt, task) = (rebuilt.unwrap().snapshot(), log.snapshot());
+        prop_assert_eq!(rebuilt.status.state, task.status.state);
+        prop_assert_eq!(rebuilt.artifacts, task.artifacts);
     }
 }

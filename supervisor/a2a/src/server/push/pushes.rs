@@ -127,6 +127,18 @@ impl Pushes {
         Ok(())
     }
 
+    /// Waits, at most `grace`, until what is known of tasks that run no more is delivered, then stops.
+    pub async fn drain(&self, grace: Duration) {
+        const LOOK: Duration = Duration::from_millis(20);
+        let settled = async {
+            while self.shared.desk.owes() {
+                tokio::time::sleep(LOOK).await;
+            }
+        };
+        drop(tokio::time::timeout(grace, settled).await);
+        self.stop();
+    }
+
     /// Stops delivering; what is undelivered stays in the store.
     pub fn stop(&self) {
         self.shared.desk.stop();
@@ -190,6 +202,11 @@ impl Pushes {
         let Place { id, replaces } = place(&config, task, version, &known)?;
         let config =
             TaskPushNotificationConfig { id: Some(id.clone()), task_id: Some(task.to_owned()), ..config };
+        let same = |old: &&Registration| old.config == config && old.version == version;
+        if replaces.filter(same).is_some_and(|old| old.delivered < Registration::DONE) {
+            // Who serves it goes on: told with each message, it is still one wish.
+            return Ok(config);
+        }
         let delivered = if has_ended(subscription) {
             Registration::DONE
         } else {

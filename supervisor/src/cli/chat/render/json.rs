@@ -24,6 +24,9 @@ struct Line<'a> {
     /// The task's state in one word, for events that tell of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     state: Option<String>,
+    /// The event takes the place of all before it: something may have been missed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    resumed: bool,
     #[serde(flatten)]
     event: &'a Event,
 }
@@ -38,7 +41,12 @@ impl<W: Write> Json<W> {
 impl<W: Write> Screen for Json<W> {
     fn event(&mut self, event: &StreamEvent) -> io::Result<()> {
         let state = event.event.state().map(|state| state.to_string());
-        let line = serde_json::to_string(&Line { seq: event.seq, state, event: &event.event })?;
+        let line = serde_json::to_string(&Line {
+            seq: event.seq,
+            state,
+            resumed: event.resumed,
+            event: &event.event,
+        })?;
         writeln!(self.out, "{}", escaped(&line))?;
         self.out.flush()
     }

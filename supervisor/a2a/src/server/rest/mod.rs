@@ -1,0 +1,95 @@
+//! The HTTP+JSON binding: 1.0 at the base, also below a tenant, and 0.3 below `/v1`.
+
+mod answer;
+mod decode;
+mod fault;
+mod media;
+mod path;
+mod query;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{Method, StatusCode, request::Parts};
+use axum::response::Response;
+use axum::routing::any;
+use bytes::Bytes;
+
+pub(super) use self::fault::Fault;
+use self::path::Target;
+use super::body::{self, BodyError};
+use super::framing::Framing;
+use super::headers::{Hints, activated, check_content_type, context};
+use super::jsonrpc::Decoder;
+use super::operation::{Outcome, perform};
+use super::router::Server;
+use super::stream;
+use crate::error::A2aError;
+use crate::version::ProtocolVersion;
+
+/// Every path that looks like one of the binding; [`path::parse`] says which are.
+const PATHS: [&str; 6] =
+    ["/message:send", "/message:stream", "/tasks", "/tasks/", "/tasks/{*rest}", "/extendedAgentCard"];
+
+/// The routes. A fixed path of another router goes before a tenant's.
+pub(super) fn routes() -> Router<Arc<Server>> {
+    let tenants = PATHS.iter().map(|path| format!("/{{tenant}}{path}"));
+    let all = PATHS.iter().map(|path| (*path).to_owned()).chain(tenants).chain(["/v1/{*rest}".to_owned()]);
+    all.fold(Router::new(), |router, path| router.route(&path, any(serve)))
+}
+
+async fn serve(State(server): State<Arc<Server>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let (path, headers) = (parts.uri.path(), parts.headers.clone());
+    let version = path::version(path);
+    let target = match path::parse(&parts.method, path) {
+        Ok(target) => target,
+        Err(miss) => {
+            let fault = Fault::missed(&miss, parts.method.as_str(), path);
+            return answer::response(Err(fault), version, &headers);
+        }
+    };
+    match respond(&server, target, parts, body).await {
+        Ok(response) => response,
+        Err(fault) => answer::response(Err(fault), version, &headers),
+    }
+}
+
+/// A refused stream is a plain answer: nothing has been streamed yet.
+async fn respond(server: &Arc<Server>, target: Target, parts: Parts, body: Body) -> Result<Response, Fault> {
+    let version = target.version;
+    let hints = Hints::of(&parts);
+    decode::check_version(version, hints.version.as_deref(), server.options.lenient_version)?;
+    let body = read(server, &parts, body).await?;
+    let query = parts.uri.query().map(str::to_owned);
+    let mut call = context(parts);
+    call.version = version;
+    let decoder = Decoder { options: &server.options, hints: &hints, version };
+    let request = decode::request(&decoder, target, query.as_deref(), &body)?;
+    let response = match perform(server, &call, request).await? {
+        Outcome::Stream(feed) => stream::response(feed, Framing::Rest, version, server.options.keep_alive),
+        outcome => answer::response(Ok(answer::body(outcome, version)?), version, &call.headers),
+    };
+    Ok(activated(response, &call, &server.agent.card()))
+}
+
+/// The body; only a `POST` has one that counts.
+async fn read(server: &Server, parts: &Parts, body: Body) -> Result<Bytes, Fault> {
+    if parts.method != Method::POST {
+        return Ok(Bytes::new());
+    }
+    if let Err(media_type) = check_content_type(&parts.headers) {
+        let hint = "send application/a2a+json or application/json";
+        let error = A2aError::ContentTypeNotSupported(format!("{media_type}; {hint}"));
+        return Err(Fault::at(StatusCode::UNSUPPORTED_MEDIA_TYPE, error));
+    }
+    let read = body::read(body, server.options.body_limit, server.options.body_timeout).await;
+    read.map_err(|error: BodyError| Fault::at(error.status(), A2aError::InvalidRequest(error.to_string())))
+}
+
+/// The body that tells of a failure.
+pub(super) fn failure(error: &A2aError, version: ProtocolVersion) -> Bytes {
+    Bytes::from(Fault::from(error.clone()).body(version).to_string())
+}

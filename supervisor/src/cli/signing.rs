@@ -1,0 +1,56 @@
+//! The key that signs the agent card.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use caipe_a2a::card::{CardSigner, sign};
+use caipe_a2a::model::AgentCard;
+
+/// Largest key file in bytes.
+const MAX_KEY: u64 = 64 * 1024;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Signing {
+    /// A file with the private key that signs the agent card, unencrypted PKCS#8 PEM
+    #[arg(long = "card-signing-key", env = "CAIPE_CARD_SIGNING_KEY", value_name = "FILE")]
+    key: Option<PathBuf>,
+
+    /// The id of that key [default: its thumbprint]
+    #[arg(long = "card-signing-kid", env = "CAIPE_CARD_SIGNING_KID", value_name = "ID")]
+    kid: Option<String>,
+
+    /// Where the public key can be fetched, as a JSON Web Key Set
+    #[arg(long = "card-signing-jku", env = "CAIPE_CARD_SIGNING_JKU", value_name = "URL")]
+    jku: Option<String>,
+}
+
+impl Signing {
+    /// The signer, if a key is given. A variable that is set but empty gives none.
+    pub(super) fn signer(&self) -> anyhow::Result<Option<CardSigner>> {
+        let Some(path) = self.key.as_deref().filter(|path| !path.as_os_str().is_empty()) else {
+            return Ok(None);
+        };
+        let said = |text: &'_ Option<String>| text.clone().filter(|text| !text.is_empty());
+        let pem = read(path).with_context(|| format!("failed to read the signing key {}", path.display()))?;
+        let signer = CardSigner::from_pem(&pem, said(&self.kid).as_deref(), said(&self.jku).as_deref());
+        signer.map(Some).with_context(|| format!("failed to use the signing key {}", path.display()))
+    }
+
+    /// Signs cards if a key is given.
+    pub(super) fn sign<'a>(&self, cards: impl IntoIterator<Item = &'a mut AgentCard>) -> anyhow::Result<()> {
+        let Some(signer) = self.signer()? else { return Ok(()) };
+        for card in cards {
+            sign(card, &signer)?;
+        }
+        tracing::info!(kid = signer.kid(), "the agent card is signed");
+        Ok(())
+    }
+}
+
+fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+    let mut pem = Vec::new();
+    std::fs::File::open(path)?.take(MAX_KEY + 1).read_to_end(&mut pem)?;
+    anyhow::ensure!(pem.len() as u64 <= MAX_KEY, "it is larger than {MAX_KEY} bytes");
+    Ok(pem)
+}

@@ -1,0 +1,155 @@
+//! Takes connections and serves HTTP/1.1 on them, within bounds that no client can stretch.
+//!
+//! axum's own `serve` waits for a request's head for ever and takes as many connections as come; everything here
+//! is bounded. HTTP/2 without TLS is not spoken: its preface is no request, and the connection ends.
+
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use rustix::net::sockopt;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// Most connections at a time, where the system gives as many files.
+const MOST_CONNECTIONS: usize = 16_384;
+
+/// Files that are needed for other things than connections: the store, tool servers, model calls.
+const OTHER_FILES: usize = 512;
+
+/// How long nothing is taken after the system had no room for a connection.
+const BREATH: Duration = Duration::from_millis(100);
+
+/// What clients may take up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Connections at a time; more wait until one ends.
+    pub connections: usize,
+    /// How long the head of a request may take to arrive, counted from the answer before it: so this is also how
+    /// long a connection may be idle.
+    pub head_time: Duration,
+    /// Largest head of a request in bytes; 8192 is the least.
+    pub head_bytes: usize,
+    /// How long a client may take nothing of what it is sent before it counts as gone.
+    pub stall_time: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: MOST_CONNECTIONS,
+            // Longer than the minute after which load balancers drop a connection: who drops it first must not be
+            // the one that a request is sent to.
+            head_time: Duration::from_secs(75),
+            head_bytes: 64 << 10,
+            stall_time: Duration::from_mins(5),
+        }
+    }
+}
+
+impl Limits {
+    /// The default, or as much of it as the files that this process may open allow. What it may open is raised as
+    /// far as it needs and the system lets it.
+    pub fn fitting() -> Self {
+        let limits = Self::default();
+        let connections =
+            limits.connections.min(open_files(MOST_CONNECTIONS + OTHER_FILES).saturating_sub(OTHER_FILES));
+        Self { connections: connections.max(1), ..limits }
+    }
+}
+
+/// How many files this process may open, after having asked for as many as `wanted`.
+fn open_files(wanted: usize) -> usize {
+    let wanted = u64::try_from(wanted).unwrap_or(u64::MAX);
+    let given = getrlimit(Resource::Nofile);
+    let current = given.current.unwrap_or(u64::MAX);
+    let allowed = given.maximum.unwrap_or(u64::MAX).min(wanted);
+    if current >= allowed {
+        return usize::try_from(current).unwrap_or(usize::MAX);
+    }
+    let raised = setrlimit(Resource::Nofile, Rlimit { current: Some(allowed), maximum: given.maximum });
+    usize::try_from(if raised.is_ok() { allowed } else { current }).unwrap_or(usize::MAX)
+}
+
+/// Serves until `stop`; then takes no more connections, ends those that are idle, and returns once the others have
+/// had their answers.
+pub async fn serve(listener: TcpListener, routes: Router, limits: Limits, stop: CancellationToken) {
+    let (places, connections) = (Arc::new(Semaphore::new(limits.connections)), TaskTracker::new());
+    let routes = TowerToHyperService::new(routes);
+    while let Some(Ok(place)) = stop.run_until_cancelled(places.clone().acquire_owned()).await {
+        let Some(stream) = stop.run_until_cancelled(accept(&listener)).await else { break };
+        let (routes, stop) = (routes.clone(), stop.clone());
+        connections.spawn(async move {
+            answer(stream, routes, limits, stop).await;
+            drop(place);
+        });
+    }
+    drop(listener);
+    connections.close();
+    connections.wait().await;
+}
+
+/// The next connection. One that breaks before it is taken is nobody's concern; a system without room is waited for.
+async fn accept(listener: &TcpListener) -> TcpStream {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => return stream,
+            Err(error) if is_clients(&error) => {}
+            Err(error) => {
+                tracing::warn!(%error, "failed to take a connection");
+                tokio::time::sleep(BREATH).await;
+            }
+        }
+    }
+}
+
+fn is_clients(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
+}
+
+/// Serves one connection to its end.
+async fn answer(
+    stream: TcpStream,
+    routes: TowerToHyperService<Router>,
+    limits: Limits,
+    stop: CancellationToken,
+) {
+    prepare(&stream, limits);
+    let serving = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.head_time)
+        .max_buf_size(limits.head_bytes)
+        .serve_connection(TokioIo::new(stream), routes);
+    let mut serving = pin!(serving);
+    let ended = tokio::select! {
+        ended = serving.as_mut() => ended,
+        () = stop.cancelled() => {
+            serving.as_mut().graceful_shutdown();
+            serving.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection broke off");
+    }
+}
+
+/// A connection works without these options too.
+fn prepare(stream: &TcpStream, limits: Limits) {
+    // Without this a client's delayed acknowledgement holds each small event back for 40 ms.
+    let _ = stream.set_nodelay(true);
+    let stall = u32::try_from(limits.stall_time.as_millis()).unwrap_or(u32::MAX);
+    let _ = sockopt::set_tcp_user_timeout(stream, stall);
+}
+
+#[cfg(test)]
+#[path = "listen_tests.rs"]
+mod tests;

@@ -1,0 +1,26 @@
+//! What a former process did not deliver.
+
+use std::sync::Arc;
+
+use caipe_a2a::server::Pushes;
+
+use crate::run::{RunError, Runs};
+
+/// Shows [`Pushes`] the logs of these tasks, one after the other, so that what they still owe is delivered. Tasks
+/// that are no more are forgotten.
+pub async fn take_up(pushes: Arc<Pushes>, runs: Arc<Runs>, tasks: Vec<String>) {
+    for task in tasks {
+        if !pushes.serves(&task) {
+            continue;
+        }
+        match runs.log(&task).await {
+            Ok(log) => pushes.follow(&task, &log),
+            Err(RunError::UnknownTask(_)) => {
+                if let Err(error) = pushes.forget(&task).await {
+                    tracing::warn!(task, %error, "failed to forget the push configurations of a removed task");
+                }
+            }
+            Err(error) => tracing::warn!(task, %error, "failed to read a task that owes push notifications"),
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Push configurations beside their tasks, in the store of the runs.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use caipe_a2a::ProtocolVersion;
+use caipe_a2a::model::TaskPushNotificationConfig;
+use caipe_a2a::server::{PushStore, PushStoreError, Registration};
+use caipe_store::{PushRecord, Store};
+use serde::{Deserialize, Serialize};
+
+/// Keeps push configurations in a [`Store`], where they go with their task.
+#[derive(Clone)]
+pub struct StoredPushes(Arc<dyn Store>);
+
+impl std::fmt::Debug for StoredPushes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("StoredPushes").field(&self.0.backend()).finish()
+    }
+}
+
+/// What the store keeps without looking into it.
+#[derive(Serialize, Deserialize)]
+struct Body {
+    /// The protocol version of the client, `0.3` or `1.0`.
+    version: String,
+    config: TaskPushNotificationConfig,
+}
+
+impl StoredPushes {
+    /// Keeps them in `store`.
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        Self(store)
+    }
+}
+
+fn failed(action: &'static str) -> impl Fn(caipe_store::StoreError) -> PushStoreError {
+    move |error| PushStoreError { action, reason: error.to_string() }
+}
+
+fn record(registration: Registration) -> Result<PushRecord, PushStoreError> {
+    let Registration { task, id, version, config, delivered } = registration;
+    let body = serde_json::to_string(&Body { version: version.to_string(), config });
+    let body = body.map_err(|error| PushStoreError { action: "encode", reason: error.to_string() })?;
+    Ok(PushRecord { task, id, body, delivered: delivered.min(PushRecord::DONE) })
+}
+
+/// One that cannot be read is left alone: it holds back no other.
+fn registration(record: PushRecord) -> Option<Registration> {
+    let PushRecord { task, id, body, delivered } = record;
+    let body = serde_json::from_str::<Body>(&body).ok();
+    let read = body.and_then(|body| Some((ProtocolVersion::parse(&body.version)?, body.config)));
+    let Some((version, config)) = read else {
+        tracing::warn!(task, id, "failed to read a push configuration from the store");
+        return None;
+    };
+    Some(Registration { task, id, version, config, delivered })
+}
+
+#[async_trait]
+impl PushStore for StoredPushes {
+    async fn put(&self, registration: Registration) -> Result<(), PushStoreError> {
+        self.0.put_push(record(registration)?).await.map_err(failed("keep"))
+    }
+
+    async fn of_task(&self, task: &str) -> Result<Vec<Registration>, PushStoreError> {
+        let records = self.0.pushes_of(task).await.map_err(failed("read"))?;
+        Ok(records.into_iter().filter_map(registration).collect())
+    }
+
+    async fn pending(&self) -> Result<Vec<Registration>, PushStoreError> {
+        let records = self.0.pushes_pending().await.map_err(failed("read"))?;
+        Ok(records.into_iter().filter_map(registration).collect())
+    }
+
+    async fn delivered(&self, task: &str, id: &str, seq: u64) -> Result<(), PushStoreError> {
+        self.0.push_delivered(task, id, seq.min(PushRecord::DONE)).await.map_err(failed("note"))
+    }
+
+    async fn delete(&self, task: &str, id: &str) -> Result<(), PushStoreError> {
+        self.0.delete_push(task, id).await.map_err(failed("delete"))
+    }
+}
+
+#[cfg(test)]
+#[path = "store_tests.rs"]
+mod tests;

@@ -1,0 +1,219 @@
+//! A server that is killed in the middle of a stream, again and again: no client loses or repeats a piece.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use caipe_tests::numbered::{Connection, Version};
+use caipe_tests::scenario::Scenario;
+use caipe_tests::supervisor::{Setup, Supervisor};
+use serde_json::{Value, json};
+
+/// How often the server is killed.
+const KILLS: usize = 100;
+
+/// Kills of the same task; then it may come to its end.
+const KILLS_PER_TASK: usize = 10;
+
+/// Words of the answer, each a piece of its own.
+const WORDS: usize = 150;
+
+/// What a client that reads little reads before it is cut off.
+const LITTLE: usize = 4;
+
+fn setup() -> Result<Setup> {
+    let words: Vec<String> = (0..WORDS).map(|word| format!("wörd-{word}")).collect();
+    let reply = json!({"text": words.join(" "), "delay_ms": 2});
+    Scenario::new().turn(json!({}), reply).set("prompts", json!({"answerMode": "Marker"})).setup()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hundred_kills_cost_no_client_a_byte() -> Result<()> {
+    let seed = seed();
+    println!("CAIPE_KILL_SEED={seed} kills the server at the same events again");
+    let mut chance = Chance(seed);
+    let setup = setup()?;
+    let mut supervisor = setup.start_unready().await?;
+    for _ in 0..KILLS / KILLS_PER_TASK {
+        let mut clients = begin(&supervisor).await?;
+        for _ in 0..KILLS_PER_TASK {
+            let fatal = 1 + chance.below(WORDS + WORDS / 2);
+            clients = follow_and_kill(supervisor, clients, fatal, chance.below(4000)).await?;
+            supervisor = setup.start_unready().await?;
+        }
+        let clients = follow(supervisor.url(), clients, &AtomicUsize::new(0), usize::MAX).await?;
+        check(&supervisor, &clients).await?;
+        // What is stored is all that the next process knows.
+        supervisor.kill().await?;
+        supervisor = setup.start_unready().await?;
+        check(&supervisor, &clients).await?;
+    }
+    supervisor.kill().await
+}
+
+/// A seed that a failure can be repeated with.
+fn seed() -> u64 {
+    let given = std::env::var("CAIPE_KILL_SEED").ok().and_then(|seed| seed.parse().ok());
+    let now = || std::time::SystemTime::UNIX_EPOCH.elapsed().ok()?.as_micros().try_into().ok();
+    given.or_else(now).unwrap_or(1)
+}
+
+/// SplitMix64.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((mixed ^ (mixed >> 31)) % limit as u64).unwrap_or_default()
+    }
+}
+
+/// Who follows the task: one who reads all that comes and one who reads little, in each version.
+async fn begin(supervisor: &Supervisor) -> Result<Vec<Client>> {
+    let mut first = Connection::ask(supervisor.url(), Version::V1_0, "count").await?;
+    let (_, task) = first.next().await.context("the stream began with nothing")?;
+    let task = task["task"]["id"].as_str().context("the stream did not begin with the task")?.to_owned();
+    let client = |version, appetite| Client { version, appetite, ..Client::new(&task) };
+    let of = |version| [client(version, usize::MAX), client(version, LITTLE)];
+    Ok([of(Version::V0_3), of(Version::V1_0)].into_iter().flatten().collect())
+}
+
+/// Lets all follow the task until they have read `fatal` events in all and a moment more, then kills the server.
+async fn follow_and_kill(
+    supervisor: Supervisor,
+    clients: Vec<Client>,
+    fatal: usize,
+    moment: usize,
+) -> Result<Vec<Client>> {
+    let (url, read) = (supervisor.url().to_owned(), AtomicUsize::new(0));
+    let following = async {
+        let clients = follow(&url, clients, &read, LITTLE).await;
+        // The answer may end before that many were read.
+        read.fetch_max(fatal, Ordering::Relaxed);
+        clients
+    };
+    let killing = async {
+        while read.load(Ordering::Relaxed) < fatal {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        tokio::time::sleep(Duration::from_micros(moment as u64)).await;
+        supervisor.kill().await
+    };
+    let (clients, killed) = tokio::join!(following, killing);
+    killed.and(clients)
+}
+
+/// Each client goes on from what it knows until its stream ends. A client with little appetite reads at most
+/// `little` events.
+async fn follow(url: &str, clients: Vec<Client>, read: &AtomicUsize, little: usize) -> Result<Vec<Client>> {
+    let following = clients.into_iter().map(async |mut client| {
+        client.follow(url, little, read).await.with_context(|| format!("{client:?}"))?;
+        Ok(client)
+    });
+    futures::future::join_all(following).await.into_iter().collect()
+}
+
+/// What a client knows of a task.
+#[derive(Debug)]
+struct Client {
+    version: Version,
+    task: String,
+    appetite: usize,
+    /// The number of the last event, once there was one.
+    last: Option<u64>,
+    /// The events by their numbers, as they were written.
+    events: BTreeMap<u64, String>,
+    artifacts: Vec<(String, String)>,
+}
+
+impl Client {
+    fn new(task: &str) -> Self {
+        let (version, events) = (Version::V0_3, BTreeMap::new());
+        Self { version, task: task.to_owned(), appetite: 0, last: None, events, artifacts: Vec::new() }
+    }
+
+    async fn follow(&mut self, url: &str, little: usize, read: &AtomicUsize) -> Result<()> {
+        // Who has read nothing yet wants all of it.
+        let from = Some(self.last.unwrap_or(0));
+        let Ok(mut connection) = Connection::resume(url, self.version, &self.task, from).await else {
+            return Ok(());
+        };
+        let most = self.appetite.max(little);
+        let mut count = 0;
+        while count < most
+            && let Some((number, event)) = connection.next().await
+        {
+            let number = number.with_context(|| format!("an event without a number: {event}"))?;
+            self.take(count == 0, number, &event)?;
+            count += 1;
+            read.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, first: bool, number: u64, event: &Value) -> Result<()> {
+        let before = self.last.replace(number);
+        if first {
+            let known = artifacts(self.version.task(event).context("a stream begins with the task")?);
+            ensure!(before.is_none_or(|before| before == number), "{before:?} was gone on with at {number}");
+            ensure!(
+                before.is_none() || known == self.artifacts,
+                "the task is another than at {number}: {known:?}"
+            );
+            self.artifacts = known;
+        } else {
+            ensure!(before.is_some_and(|before| before + 1 == number), "{number} came after {before:?}");
+            if let Some(update) = self.version.artifact_update(event) {
+                self.apply(update);
+            }
+            self.events.insert(number, event.to_string());
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, update: &Value) {
+        let (id, text) = text_of(&update["artifact"]);
+        let append = update["append"] == true;
+        match self.artifacts.iter_mut().find(|(known, _)| *known == id) {
+            Some((_, known)) if append => known.push_str(&text),
+            Some((_, known)) => *known = text,
+            None => self.artifacts.push((id, text)),
+        }
+    }
+}
+
+fn artifacts(task: &Value) -> Vec<(String, String)> {
+    task["artifacts"].as_array().into_iter().flatten().map(text_of).collect()
+}
+
+fn text_of(artifact: &Value) -> (String, String) {
+    let texts = artifact["parts"].as_array().into_iter().flatten().filter_map(|part| part["text"].as_str());
+    (artifact["artifactId"].as_str().unwrap_or_default().to_owned(), texts.collect())
+}
+
+/// What every client has put together is what the task is, and what its log tells from the start.
+async fn check(supervisor: &Supervisor, clients: &[Client]) -> Result<()> {
+    for client in clients {
+        let task = supervisor.call("tasks/get", json!({"id": client.task})).await?;
+        let task = &task["result"];
+        ensure!(task["status"]["state"] == "completed", "the task is {}", task["status"]);
+        ensure!(artifacts(task) == client.artifacts, "{client:?} is not {task}");
+        let whole: Vec<_> = (0..WORDS).map(|word| format!("wörd-{word}")).collect();
+        let answer = task["artifacts"].as_array().and_then(|all| all.last()).map(text_of);
+        ensure!(answer.is_some_and(|(_, text)| text == whole.join(" ")), "the answer is not whole: {task}");
+
+        let mut log = Client { version: client.version, appetite: usize::MAX, ..Client::new(&client.task) };
+        log.follow(supervisor.url(), 0, &AtomicUsize::new(0)).await?;
+        ensure!(log.artifacts == client.artifacts, "the log tells {log:?}, not {client:?}");
+        ensure!(
+            client.events.iter().all(|(number, event)| log.events.get(number) == Some(event)),
+            "the log tells other events, {:?}, than {client:?}",
+            log.events
+        );
+    }
+    Ok(())
+}
