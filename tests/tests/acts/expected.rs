@@ -1,6 +1,8 @@
 //! The *should* and *may* tests that are not passed, and why. A *must* test is never listed.
 
 use anyhow::{Result, ensure};
+use caipe_tests::acts::document::Level;
+use caipe_tests::acts::report::{Count, Report};
 
 /// A test that some runs do not pass.
 pub(crate) struct Known {
@@ -30,6 +32,16 @@ pub(crate) const FAILURES: &[Known] = &[
         reason: "should; wants `title` or `error` in the answer to a GET of the card, even with status 200; the card is public",
     },
 ];
+
+/// The beginning of a run's row in the documentation: how many tests of each level it passes.
+pub(crate) fn counts(report: &Report) -> String {
+    let of = |level| {
+        let Count { pass, fail, error, .. } = report.count(level);
+        format!("{pass} of {}", pass + fail + error)
+    };
+    let [must, should, may] = [Level::Must, Level::Should, Level::May].map(of);
+    format!("| {} | {must} | {should} | {may} |", report.run)
+}
 
 /// Whether the documentation's table has the same rows: `| test | runs | reason |`.
 pub(crate) fn compare(text: &str) -> Result<()> {
