@@ -188,6 +188,17 @@ pub(super) struct Card {
     #[arg(long)]
     pub(super) keys: bool,
 
+    /// Announce push notifications, as serve does with the same setting
+    #[arg(
+        long,
+        env = "CAIPE_PUSH",
+        default_value = "on",
+        value_name = "on|off",
+        action = ArgAction::Set,
+        value_parser = clap::builder::BoolishValueParser::new()
+    )]
+    pub(super) push: bool,
+
     #[command(flatten)]
     pub(super) signing: Signing,
 }
