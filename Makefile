@@ -46,7 +46,7 @@ lint: ## Lint; a warning is an error.
 doc: ## Build the API documentation; a broken link is an error.
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps --document-private-items
 
-bench: ## Measure the supervisor beside a plain server that emits the same events.
+bench: ## Measure the supervisor beside a plain server and, if installed, one made with the official Python SDK.
 	$(CARGO) build --release --locked -p caipe-supervisor -p caipe-fixtures --bins
 	"$(TARGET)/release/caipe-bench"
 

@@ -54,3 +54,51 @@ fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     anyhow::ensure!(pem.len() as u64 <= MAX_KEY, "it is larger than {MAX_KEY} bytes");
     Ok(pem)
 }
+
+#[cfg(test)]
+mod tests {
+    use caipe_a2a::card::{CardBuilder, KeySet, document, verify};
+
+    use super::*;
+
+    fn key(body: &str) -> tempfile::NamedTempFile {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let [begin, end] = ["BEGIN", "END"].map(|word| format!("-----{word} PRIVATE KEY-----"));
+        std::fs::write(file.path(), format!("{begin}\n{body}\n{end}\n")).unwrap();
+        file
+    }
+
+    fn signing(key: &Path, kid: Option<&str>) -> Signing {
+        Signing { key: Some(key.to_owned()), kid: kid.map(str::to_owned), jku: None }
+    }
+
+    /// Ed25519 of the seed 7, 7, 7, …
+    const SEED: &str = "MC4CAQAwBQYDK2VwBCIEIAcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcH";
+
+    #[test]
+    fn a_card_is_signed_with_the_key_of_the_file() {
+        let (file, url) = (key(SEED), "https://a.example/");
+        for kid in [None, Some("release-1"), Some("")] {
+            let signing = signing(file.path(), kid);
+            let mut card = CardBuilder::new("n", "d", url, "1").build();
+            signing.sign([&mut card]).unwrap();
+            let keys = serde_json::to_vec(&signing.signer().unwrap().unwrap().key_set().unwrap()).unwrap();
+            let verified = verify(&document(&card, true).unwrap(), &KeySet::parse(&keys).unwrap()).unwrap();
+            assert_eq!(verified.kid == "release-1", kid == Some("release-1"));
+        }
+    }
+
+    #[test]
+    fn a_bad_file_is_told_by_its_name_and_what_to_do() {
+        let broken = key("AAAA");
+        for (path, says) in [
+            (Path::new("/nowhere/key.pem"), "failed to read the signing key /nowhere/key.pem"),
+            (broken.path(), "openssl pkcs8"),
+            (broken.path(), "failed to use the signing key"),
+        ] {
+            let error = format!("{:#}", signing(path, None).signer().unwrap_err());
+            assert!(error.contains(says), "{error}");
+        }
+        assert!(signing(Path::new(""), None).signer().unwrap().is_none(), "set but empty is not set");
+    }
+}

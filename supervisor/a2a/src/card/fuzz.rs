@@ -4,6 +4,9 @@ use super::{Coverage, KeySet, SignatureError, canonical, document, parse, verify
 
 /// A peer's card: what is read can be written as both documents and is the same when read again; checking its
 /// signatures ends, and never well.
+///
+/// # Panics
+/// On a fault, for a fuzzer to see.
 pub fn card(data: &[u8]) {
     let keys = KeySet::parse(data).unwrap_or_default();
     let verified = verify(data, &keys);

@@ -39,7 +39,10 @@ pub struct CardSigner {
 /// Never shows the key.
 impl fmt::Debug for CardSigner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CardSigner").field("kid", &self.kid).field("algorithm", &self.algorithm).finish()
+        f.debug_struct("CardSigner")
+            .field("kid", &self.kid)
+            .field("algorithm", &self.algorithm)
+            .finish_non_exhaustive()
     }
 }
 

@@ -212,6 +212,11 @@ impl Follower {
                 self.source = Source::Open { events, reopened: false };
                 Ok(self.came(event, reopened))
             }
+            // A refusal, by an agent whose every answer is a stream.
+            Some(Err(ClientError::Remote(_))) if reopened => {
+                self.source = Source::Poll { wait: Duration::ZERO, known: None };
+                Ok(None)
+            }
             Some(Err(error)) => self.lost(error, |wait| Source::Lost { wait }),
             None => Ok(None),
         }

@@ -64,8 +64,9 @@ async fn cancel(client: &A2aClient, task: &str) {
 }
 
 fn spawn(work: impl Future<Output = ()> + Send + 'static) {
-    match tokio::runtime::Handle::try_current() {
-        Ok(runtime) => drop(runtime.spawn(work)),
-        Err(_) => tracing::debug!("failed to cancel a task: there is no runtime any more"),
+    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+        drop(runtime.spawn(work));
+    } else {
+        tracing::debug!("failed to cancel a task: there is no runtime any more");
     }
 }

@@ -11,7 +11,7 @@ use futures::{Stream, StreamExt};
 use super::A2aClient;
 use super::error::ClientError;
 use super::guard;
-use crate::model::{Event, Task};
+use crate::model::{Event, Task, TaskState};
 
 /// An event of a stream.
 #[derive(Debug, Clone, PartialEq)]
@@ -75,18 +75,13 @@ struct Seen {
 }
 
 impl Seen {
-    fn note(&mut self, step: Option<&Result<Followed, ClientError>>) {
-        match step {
-            Some(Ok(Followed::Event(event))) => {
-                self.last = event.seq.or(self.last);
-                if let Some(task) = event.event.task_id().filter(|task| !task.is_empty()) {
-                    self.task = Some(task.to_owned());
-                }
-                let ended = event.event.state().map(crate::model::TaskState::is_terminal);
-                self.over = ended.unwrap_or(self.over) || matches!(event.event, Event::Message(_));
-            }
-            Some(_) | None => {}
+    fn note(&mut self, event: &StreamEvent) {
+        self.last = event.seq.or(self.last);
+        if let Some(task) = event.event.task_id().filter(|task| !task.is_empty()) {
+            self.task = Some(task.to_owned());
         }
+        let ended = event.event.state().map(TaskState::is_terminal);
+        self.over = ended.unwrap_or(self.over) || matches!(event.event, Event::Message(_));
     }
 }
 
@@ -138,7 +133,9 @@ impl EventStream {
     fn poll_step(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Followed, ClientError>>> {
         let Some(steps) = &mut self.steps else { return Poll::Ready(None) };
         let step = ready!(steps.poll_next_unpin(context));
-        self.seen.note(step.as_ref());
+        if let Some(Ok(Followed::Event(event))) = &step {
+            self.seen.note(event);
+        }
         Poll::Ready(step)
     }
 }
@@ -167,7 +164,7 @@ impl Drop for EventStream {
         match (self.seen.task.take(), self.steps.take()) {
             (Some(task), _) => guard::cancel_in_background(client, task),
             (None, Some(steps)) if self.sent.load(Ordering::Relaxed) => {
-                guard::cancel_once_known(client, steps)
+                guard::cancel_once_known(client, steps);
             }
             (None, _) => {}
         }

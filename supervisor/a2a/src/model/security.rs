@@ -82,7 +82,7 @@ pub struct OAuth2Scheme {
     pub description: Option<String>,
     /// The flows.
     #[serde(default, deserialize_with = "null_is_default")]
-    pub flows: OAuthFlows,
+    pub flows: Box<OAuthFlows>,
     /// Where the server's metadata is (RFC 8414).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oauth2_metadata_url: Option<String>,

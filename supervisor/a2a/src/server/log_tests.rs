@@ -175,14 +175,14 @@ fn event() -> impl Strategy<Value = Event> {
 /// What happens to a log and to its readers, in any order.
 #[derive(Debug, Clone)]
 enum Step {
-    Push(Event),
+    Push(Box<Event>),
     Note(String),
     Read { reader: usize, events: usize },
 }
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        8 => event().prop_map(Step::Push),
+        8 => event().prop_map(|event| Step::Push(Box::new(event))),
         1 => "[a-z]{1,3}".prop_map(Step::Note),
         4 => (0..READERS, 1_usize..9).prop_map(|(reader, events)| Step::Read { reader, events }),
     ]
@@ -253,7 +253,7 @@ proptest! {
         let mut readers: Vec<_> = (0..READERS).map(|_| (log.cursor(0), Client::default())).collect();
         for step in steps {
             match step {
-                Step::Push(event) => drop(log.push(event)),
+                Step::Push(event) => drop(log.push(*event)),
                 Step::Note(text) => drop(log.note(Timestamp::now(), Message::user("m", text))),
                 Step::Read { reader, events } => {
                     let (cursor, client) = &mut readers[reader];

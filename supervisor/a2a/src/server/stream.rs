@@ -95,8 +95,7 @@ impl Writer {
         let after = opening.as_ref().map_or(0, |(seq, _)| *seq);
         Self {
             cursor: log.cursor(after),
-            // A task that waits may go on: that is why somebody subscribes to it.
-            state: opening.as_ref().map(|(_, task)| task.status.state).filter(|state| state.is_terminal()),
+            state: None,
             opening: opening.map(|(seq, task)| (seq, Box::new(task))),
             prefix: framing.prefix(),
             framing,
@@ -114,6 +113,8 @@ impl Writer {
         let mut chunk = BytesMut::new();
         if let Some((seq, task)) = self.opening.take() {
             self.write(&mut chunk, &LoggedEvent::detached(seq, (*task).into()));
+            // A task that waits may go on: that is why somebody subscribes to it.
+            self.state = self.state.filter(|state| state.is_terminal());
         } else {
             match tokio::time::timeout(self.keep_alive, self.cursor.next()).await {
                 Ok(event) => self.write(&mut chunk, &*event?),

@@ -155,7 +155,7 @@ pub enum SecurityScheme {
     Oauth2 {
         /// The flows.
         #[serde(default, deserialize_with = "null_is_default")]
-        flows: OAuthFlows,
+        flows: Box<OAuthFlows>,
         /// Where the server's metadata is.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         oauth2_metadata_url: Option<String>,

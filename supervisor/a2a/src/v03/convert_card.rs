@@ -161,7 +161,7 @@ impl From<model::SecurityScheme> for SecurityScheme {
                 Self::Http { scheme: s.scheme, bearer_format: s.bearer_format, description: s.description }
             }
             model::SecurityScheme::Oauth2SecurityScheme(s) => Self::Oauth2 {
-                flows: without_new(s.flows),
+                flows: Box::new(without_new(*s.flows)),
                 oauth2_metadata_url: s.oauth2_metadata_url,
                 description: s.description,
             },

@@ -90,6 +90,7 @@ impl<'a> From<&'a model::TaskStatus> for Status<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
+#[allow(clippy::struct_field_names)]
 struct Message<'a> {
     kind: MessageTag,
     role: Role,
@@ -127,6 +128,7 @@ impl<'a> From<&'a model::Message> for Message<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
+#[allow(clippy::struct_field_names)]
 struct Artifact<'a> {
     artifact_id: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -78,7 +78,7 @@ type BadMessage = (&'static str, &'static str);
 
 const OLD_MESSAGES: &[BadMessage] = &[
     (r#"{"role": "user", "parts": [{"text": "hi"}]}"#, "message.messageId: is required"),
-    (r#"{"messageId": "m", "parts": [{"text": "hi"}]}"#, "message.role: is required"),
+    (r#"{"messageId": "m", "parts": [{"text": "hi"}]}"#, "message.role: a request must come from the user"),
     (r#"{"role": "boss", "messageId": "m", "parts": [{"text": "hi"}]}"#, "message.role: unknown"),
     (r#"{"role": "agent", "messageId": "m", "parts": [{"text": "hi"}]}"#, "message.role: a request"),
     (r#"{"role": "user", "messageId": "m"}"#, "message.parts: at least one"),

@@ -61,7 +61,11 @@ fn scheme() -> impl Strategy<Value = SecurityScheme> {
             SecurityScheme::HttpAuthSecurityScheme(HttpAuthScheme { description, scheme, bearer_format })
         }),
         (description(), flows, description()).prop_map(|(description, flows, oauth2_metadata_url)| {
-            SecurityScheme::Oauth2SecurityScheme(OAuth2Scheme { description, flows, oauth2_metadata_url })
+            SecurityScheme::Oauth2SecurityScheme(OAuth2Scheme {
+                description,
+                flows: Box::new(flows),
+                oauth2_metadata_url,
+            })
         }),
         (description(), word()).prop_map(|(description, open_id_connect_url)| {
             SecurityScheme::OpenIdConnectSecurityScheme(OpenIdConnectScheme {

@@ -2,7 +2,7 @@
 
 use caipe_a2a::ProtocolVersion::V1_0;
 use caipe_a2a::client::{A2aClient, ClientError, ClientOptions, http_builder};
-use caipe_a2a::model::{Message, SendMessageRequest};
+use caipe_a2a::model::{ListTasksRequest, Message, SendMessageRequest};
 use serde_json::json;
 
 use crate::peer::{Answer, Peer, card};
@@ -23,7 +23,7 @@ async fn failures(answer: Answer) -> Vec<ClientError> {
     failures.extend(client.cancel("t").await.err());
     failures.extend(client.stream(ask()).await.err());
     failures.extend(client.subscribe("t", None).await.err());
-    failures.extend(client.list(Default::default()).await.err());
+    failures.extend(client.list(ListTasksRequest::default()).await.err());
     failures.extend(client.extended_card().await.err());
     assert_eq!(failures.len(), 7);
     failures
@@ -110,9 +110,12 @@ async fn neither_token_nor_message_goes_to_another_origin() {
     let thief = Peer::start(V1_0, |_| Answer::error(-1)).await;
     let to_thief: &'static str = format!("location: {}\r\n", thief.url).leak();
     for http in [http_builder().build().unwrap(), reqwest::Client::new()] {
-        let peer = Peer::raw(move |request| match request.is_card() {
-            true => Answer::json(&card(V1_0)),
-            false => Answer::Whole(307, to_thief, String::new()),
+        let peer = Peer::raw(move |request| {
+            if request.is_card() {
+                Answer::json(&card(V1_0))
+            } else {
+                Answer::Whole(307, to_thief, String::new())
+            }
         })
         .await;
         let options = ClientOptions { bearer: Some("s3cret".to_owned().into()), ..ClientOptions::default() };

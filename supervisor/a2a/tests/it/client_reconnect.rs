@@ -11,7 +11,7 @@ use caipe_a2a::model::{Event, Message, SendMessageRequest, TaskState};
 use futures::StreamExt;
 use proptest::prelude::*;
 
-use crate::peer::{Answer, Counting, End, Peer};
+use crate::peer::{Answer, Counting, End, Peer, numbers};
 
 fn quick() -> ClientOptions {
     let reconnect = Reconnect {
@@ -41,7 +41,7 @@ fn folded(events: &[StreamEvent]) -> String {
     for event in events {
         match &event.event {
             Event::Task(task) => {
-                text = task.artifacts.first().map(caipe_a2a::model::Artifact::text).unwrap_or_default()
+                text = task.artifacts.first().map(caipe_a2a::model::Artifact::text).unwrap_or_default();
             }
             Event::ArtifactUpdate(update) => text.push_str(&update.artifact.text()),
             Event::StatusUpdate(_) | Event::Message(_) => {}
@@ -51,7 +51,7 @@ fn folded(events: &[StreamEvent]) -> String {
 }
 
 fn expected_text(task: Counting) -> String {
-    (2..task.events).map(|number| format!("{number} ")).collect()
+    numbers(task.events - 1)
 }
 
 /// Where a connection ends, in bytes, and how.
@@ -167,14 +167,21 @@ async fn without_numbers_the_task_itself_tells_what_was_missed() {
 
 #[tokio::test]
 async fn a_task_that_ended_meanwhile_is_looked_at() {
-    for (version, code) in [(V0_3, -32001), (V0_3, -32601), (V1_0, -32004)] {
+    let in_stream = Answer::stream("data: {\"error\":{\"code\":-32001,\"message\":\"no\"}}\n\n", End::Close);
+    for (version, refusal) in [
+        (V0_3, Answer::error(-32001)),
+        (V0_3, Answer::error(-32601)),
+        (V0_3, in_stream.clone()),
+        (V1_0, Answer::error(-32004)),
+        (V1_0, in_stream),
+    ] {
         let task = Counting { version, events: 6, numbered: true };
         let peer = Peer::start(version, move |request| match request.method() {
             "message/stream" | "SendStreamingMessage" => {
                 Answer::stream(task.frames(0)[..3].concat(), End::Break)
             }
             "tasks/get" | "GetTask" => Answer::result(&task.task(6)),
-            _ => Answer::error(code),
+            _ => refusal.clone(),
         })
         .await;
         let client = connect(&peer, quick()).await;

@@ -209,6 +209,11 @@ pub(crate) fn card(version: caipe_a2a::ProtocolVersion) -> Value {
     card
 }
 
+/// `2 3 4 `, up to a number.
+pub(crate) fn numbers(last: usize) -> String {
+    (2..=last).flat_map(|number| [number.to_string(), " ".to_owned()]).collect()
+}
+
 /// A task that counts: event 1 is the task, the last one completes it, each between adds `N `.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Counting {
@@ -228,7 +233,7 @@ impl Counting {
 
     /// The task as it is after event `seq`.
     pub(crate) fn task(self, seq: usize) -> Value {
-        let text = (2..=seq.min(self.events - 1)).map(|number| format!("{number} ")).collect::<String>();
+        let text = numbers(seq.min(self.events - 1));
         let state = match seq {
             0 | 1 => "submitted",
             seq if seq >= self.events => "completed",

@@ -118,6 +118,21 @@ fn resubscribe(id: &str) -> Value {
 }
 
 #[tokio::test]
+async fn who_subscribes_to_a_task_that_waits_follows_it_when_it_goes_on() {
+    let server = start().await;
+    open(&server, None, &seed_request("ask"), None).await.text().await.unwrap();
+    let mut follower = open(&server, None, &resubscribe("t1"), None).await;
+    let mut text = String::from_utf8(follower.chunk().await.unwrap().unwrap().to_vec()).unwrap();
+    assert!(text.contains("input-required"), "{text}");
+    let mut body = seed_request("this one");
+    body["params"]["message"]["taskId"] = json!("t1");
+    open(&server, None, &body, None).await.text().await.unwrap();
+    text.push_str(&follower.text().await.unwrap());
+    let (_, last) = events(&text).pop().unwrap();
+    assert_eq!(last["result"]["status"]["state"], "completed", "{text}");
+}
+
+#[tokio::test]
 async fn who_was_cut_off_goes_on_without_gap_or_repeat() {
     let server = start().await;
     let whole = open(&server, None, &seed_request("count 40"), None).await.text().await.unwrap();
@@ -166,7 +181,8 @@ async fn a_finished_task_cannot_be_followed_for_the_first_time_in_1_0() {
     open(&server, None, &seed_request("count 1"), None).await.text().await.unwrap();
     let body = json!({"jsonrpc": "2.0", "id": 2, "method": "SubscribeToTask", "params": {"id": "t1"}});
     let text = open(&server, Some("1.0"), &body, None).await.text().await.unwrap();
-    assert_eq!(events(&text)[0].1["error"]["code"], -32004, "{text}");
+    let refusal: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(refusal["error"]["code"], -32004, "{text}");
     let text = open(&server, Some("1.0"), &body, Some(2)).await.text().await.unwrap();
     assert_eq!(events(&text).len(), 2, "who was cut off gets the task and the rest: {text}");
 }

@@ -31,8 +31,6 @@ enum Needs {
 
 const NEW: Option<&str> = Some("1.0");
 const NO_TASK: i64 = -32001;
-/// Push notifications are not offered; where they are, this is [`NO_TASK`].
-const PUSH: i64 = -32003;
 
 fn unknown_task() -> Value {
     json!({"id": "no-such-task"})
@@ -79,10 +77,10 @@ const METHODS: &[Method] = &[
     method("tasks/get", None, Needs::Text("id"), unknown_task, NO_TASK),
     method("tasks/cancel", None, Needs::Text("id"), unknown_task, NO_TASK),
     method("tasks/resubscribe", None, Needs::Text("id"), unknown_task, NO_TASK),
-    method("tasks/pushNotificationConfig/set", None, Needs::Text("taskId"), old_push, PUSH),
-    method("tasks/pushNotificationConfig/get", None, Needs::Text("id"), unknown_task, PUSH),
-    method("tasks/pushNotificationConfig/list", None, Needs::Text("id"), unknown_task, PUSH),
-    method("tasks/pushNotificationConfig/delete", None, Needs::Text("id"), old_push_of_task, PUSH),
+    method("tasks/pushNotificationConfig/set", None, Needs::Text("taskId"), old_push, NO_TASK),
+    method("tasks/pushNotificationConfig/get", None, Needs::Text("id"), unknown_task, NO_TASK),
+    method("tasks/pushNotificationConfig/list", None, Needs::Text("id"), unknown_task, NO_TASK),
+    method("tasks/pushNotificationConfig/delete", None, Needs::Text("id"), old_push_of_task, NO_TASK),
     method("agent/getAuthenticatedExtendedCard", None, Needs::Nothing, nothing, -32007),
     method("SendMessage", NEW, Needs::Inner("message"), new_message, NO_TASK),
     method("SendStreamingMessage", NEW, Needs::Inner("message"), new_message, NO_TASK),
@@ -90,10 +88,10 @@ const METHODS: &[Method] = &[
     method("CancelTask", NEW, Needs::Text("id"), unknown_task, NO_TASK),
     method("SubscribeToTask", NEW, Needs::Text("id"), unknown_task, NO_TASK),
     method("ListTasks", NEW, Needs::Object, || json!({"pageSize": 101}), -32602),
-    method("CreateTaskPushNotificationConfig", NEW, Needs::Text("taskId"), new_push, PUSH),
-    method("GetTaskPushNotificationConfig", NEW, Needs::Text("taskId"), new_push, PUSH),
-    method("ListTaskPushNotificationConfigs", NEW, Needs::Text("taskId"), new_push, PUSH),
-    method("DeleteTaskPushNotificationConfig", NEW, Needs::Text("taskId"), new_push, PUSH),
+    method("CreateTaskPushNotificationConfig", NEW, Needs::Text("taskId"), new_push, NO_TASK),
+    method("GetTaskPushNotificationConfig", NEW, Needs::Text("taskId"), new_push, NO_TASK),
+    method("ListTaskPushNotificationConfigs", NEW, Needs::Text("taskId"), new_push, NO_TASK),
+    method("DeleteTaskPushNotificationConfig", NEW, Needs::Text("taskId"), new_push, NO_TASK),
     method("GetExtendedAgentCard", NEW, Needs::Nothing, nothing, -32004),
 ];
 

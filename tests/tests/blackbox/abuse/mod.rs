@@ -4,6 +4,7 @@ mod connections;
 mod heads;
 mod methods;
 mod readers;
+mod rest;
 mod unknown;
 
 use anyhow::{Context, Result, ensure};

@@ -1,8 +1,8 @@
 //! The official Rust client. It is no program: it runs in the test itself.
 
 use a2a::{
-    A2AError, AgentCard, CancelTaskRequest, GetTaskRequest, ListTasksRequest, Message, Part, Role,
-    SendMessageConfiguration, SendMessageRequest, StreamResponse, SubscribeToTaskRequest, Task,
+    A2AError, AgentCard, CancelTaskRequest, GetTaskRequest, Message, Part, Role, SendMessageConfiguration,
+    SendMessageRequest, StreamResponse, SubscribeToTaskRequest, Task,
 };
 use a2a_client::agent_card::AgentCardResolver;
 use a2a_client::{A2AClient, A2AClientFactory, Transport};
@@ -10,6 +10,7 @@ use anyhow::Result;
 use caipe_tests::sdk::Told;
 use futures::StreamExt;
 use futures::stream::BoxStream;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 /// A client of one agent.
@@ -61,18 +62,39 @@ impl LfClient {
             "cancel" => told.lines.push(json!({"task": self.cancel(id()).await?})),
             "list" => {
                 let wanted = json!({"contextId": command["context"], "includeArtifacts": true});
-                let request: ListTasksRequest =
-                    serde_json::from_value(wanted).map_err(|error| A2AError::internal(error.to_string()))?;
-                let tasks = self.client.list_tasks(&request).await?.tasks;
+                let tasks = self.client.list_tasks(&read(wanted)?).await?.tasks;
                 told.lines.extend(tasks.into_iter().map(|task| json!({"task": task})));
             }
-            other => return Err(A2AError::internal(format!("unknown command {other}"))),
+            other => self.push(other, command, told).await?,
         }
         Ok(())
     }
 
     async fn cancel(&self, id: String) -> Result<Task, A2AError> {
         self.client.cancel_task(&CancelTaskRequest { id, metadata: None, tenant: None }).await
+    }
+
+    async fn push(&self, act: &str, command: &Value, told: &mut Told) -> Result<(), A2AError> {
+        let named = json!({"taskId": command["id"], "id": command["config"]});
+        match act {
+            "push_set" => {
+                let config =
+                    json!({"taskId": command["id"], "url": command["url"], "token": command["token"]});
+                let made = self.client.create_push_config(&read(config)?).await?;
+                told.lines.push(json!({"push": made}));
+            }
+            "push_get" => {
+                told.lines.push(json!({"push": self.client.get_push_config(&read(named)?).await?}));
+            }
+            "push_list" => {
+                let wanted = read(json!({"taskId": command["id"]}))?;
+                let configs = self.client.list_push_configs(&wanted).await?.configs;
+                told.lines.extend(configs.into_iter().map(|config| json!({"push": config})));
+            }
+            "push_delete" => self.client.delete_push_config(&read(named)?).await?,
+            other => return Err(A2AError::internal(format!("unknown command {other}"))),
+        }
+        Ok(())
     }
 
     /// Tells the events, but leaves, or cancels the task, after as many as the command says.
@@ -99,6 +121,11 @@ impl LfClient {
         }
         Ok(())
     }
+}
+
+/// A request of the SDK from its JSON.
+fn read<T: DeserializeOwned>(request: Value) -> Result<T, A2AError> {
+    serde_json::from_value(request).map_err(|error| A2AError::internal(error.to_string()))
 }
 
 fn request(command: &Value) -> SendMessageRequest {

@@ -7,6 +7,7 @@ use caipe_tests::supervisor::Supervisor;
 use serde_json::json;
 
 use super::Client;
+use super::push::push;
 use crate::seen::{Event, Task};
 
 /// A text that suffers where bytes, code points, lines or white space are not kept as they are.
@@ -15,10 +16,13 @@ const TEXT: &str = "one  two\nthree – vier fünf 六 🚀 \"seven\" \\n\t<end>
 /// A supervisor that streams a text, streams without end, asks before it writes, and echoes everything else.
 pub(super) async fn supervisor() -> Result<Supervisor> {
     let server = programs::fixture_mcp()?;
+    let task =
+        json!({"name": "task", "arguments": {"subagent_type": "jira", "description": "jira: {{ user }}"}});
     let mut scenario = Scenario::new()
         .agent("jira", &server, &[])
         .agent_calls("jira", "echo", json!({"text": "{{ user }}"}))
-        .asks("write", &["jira"])
+        .turn(json!({"user": "write", "turn": 0}), json!({"calls": [task]}))
+        .turn(json!({"user": "write"}), json!({"text": "Done: {{ last_result | first_line }}"}))
         .turn(json!({"user": "stream"}), json!({"text": TEXT, "delay_ms": 5}))
         .turn(
             json!({"user": "forever"}),
@@ -27,7 +31,8 @@ pub(super) async fn supervisor() -> Result<Supervisor> {
         .turn(json!({}), json!({"text": "You said: {{ user }}"}))
         .set("prompts", json!({"answerMode": "Marker"}));
     scenario.change_agent("jira", "requireApproval", json!(["ec*"]));
-    scenario.setup()?.start().await
+    // The receiver of push notifications is on this machine.
+    scenario.setup()?.env("CAIPE_PUSH_ALLOW", "127.0.0.1").start().await
 }
 
 /// Runs every scenario, and tells all that failed.
@@ -40,7 +45,7 @@ pub(super) async fn run(mut client: Client) -> Result<()> {
             })*
         };
     }
-    scenarios![card, send, go_on, stream, get, cancel, return_at_once, resubscribe, ask, list, errors];
+    scenarios![card, send, go_on, stream, get, cancel, return_at_once, resubscribe, ask, list, push, errors];
     ensure!(faults.is_empty(), "{}", faults.join("\n\n"));
     Ok(())
 }
@@ -50,6 +55,12 @@ async fn card(client: &mut Client) -> Result<()> {
     let card = told.one("card")?;
     ensure!(card["name"] == "AI Platform Engineer" && card["capabilities"]["streaming"] == true, "{card}");
     ensure!(card["skills"][0]["id"] == "ai_platform_engineer", "{card}");
+    let transport = told.lines[0]["transport"].as_str().unwrap_or_default();
+    ensure!(
+        transport.trim_start_matches('_').starts_with(client.transport),
+        "{transport} was chosen, not {}",
+        client.transport
+    );
     Ok(())
 }
 
@@ -144,7 +155,7 @@ async fn ask(client: &mut Client) -> Result<()> {
     let (events, _) = client.events(yes).await?;
     let whole = Task::of(&events);
     ensure!(whole.state == "completed" && whole.context == asked.context, "{whole:?}");
-    ensure!(whole.text("final_result") == "jira says: jira: write it", "{whole:?}");
+    ensure!(whole.text("final_result") == "Done: jira says: jira: write it", "{whole:?}");
     Ok(())
 }
 

@@ -3,8 +3,10 @@
 mod chat;
 mod scenarios;
 
+use std::time::Duration;
+
 use anyhow::{Context, Result};
-use caipe_a2a::client::{A2aClient, ClientOptions, EventStream};
+use caipe_a2a::client::{A2aClient, ClientOptions, EventStream, Reconnect};
 use caipe_a2a::model::{Message, SendMessageRequest};
 use caipe_a2a::{ProtocolVersion, client::ClientError};
 use caipe_tests::sdk::{Program, Sdk};
@@ -19,8 +21,8 @@ pub(crate) struct Agent {
     program: Program,
     url: String,
     client: A2aClient,
-    /// Whether who subscribes is told the task first; the Python SDK of 0.3 tells only what is new.
-    tells_the_task: bool,
+    /// The Python SDK of 0.3 has flaws that its successors do not have.
+    flawed: bool,
 }
 
 impl Agent {
@@ -28,7 +30,7 @@ impl Agent {
     async fn start(sdk: Sdk, arguments: &[&str], version: Option<ProtocolVersion>) -> Result<Option<Self>> {
         let Some((program, url)) = Program::server(sdk, arguments).await? else { return Ok(None) };
         let client = connect(&url, version).await?;
-        Ok(Some(Self { program, url, client, tells_the_task: sdk != Sdk::Python03 }))
+        Ok(Some(Self { program, url, client, flawed: sdk == Sdk::Python03 }))
     }
 
     /// Says something, and waits for the answer.
@@ -47,7 +49,7 @@ impl Agent {
 
     /// Says something, and follows the task.
     async fn stream(&self, text: &str) -> Result<Stream> {
-        Ok(Stream(self.client.stream(SendMessageRequest::new(says(text))).await?))
+        stream(&self.client, text).await
     }
 
     async fn get(&self, id: &str) -> Result<Task> {
@@ -56,8 +58,25 @@ impl Agent {
 }
 
 async fn connect(url: &str, version: Option<ProtocolVersion>) -> Result<A2aClient, ClientError> {
+    connect_with(url, ClientOptions { version, ..options() }).await
+}
+
+async fn connect_with(url: &str, options: ClientOptions) -> Result<A2aClient, ClientError> {
     let http = reqwest::Client::builder().no_proxy().build().unwrap_or_default();
-    A2aClient::connect(url, http, ClientOptions { version, ..ClientOptions::default() }).await
+    A2aClient::connect(url, http, options).await
+}
+
+/// An agent that is gone is given up on soon: none of these comes back.
+fn options() -> ClientOptions {
+    let first_wait = Duration::from_millis(10);
+    ClientOptions {
+        reconnect: Reconnect { attempts: 3, first_wait, ..Reconnect::default() },
+        ..ClientOptions::default()
+    }
+}
+
+async fn stream(client: &A2aClient, text: &str) -> Result<Stream> {
+    Ok(Stream(client.stream(SendMessageRequest::new(says(text))).await?))
 }
 
 /// A user's message.

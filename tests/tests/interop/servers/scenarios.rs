@@ -1,10 +1,13 @@
 //! What our client must be able to do with every agent.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result, ensure};
 use caipe_a2a::ProtocolVersion;
-use caipe_a2a::client::ClientError;
+use caipe_a2a::client::{A2aClient, ClientError, ClientOptions};
+use futures::StreamExt;
 
-use super::{Agent, Stream, connect, says};
+use super::{Agent, Stream, connect, connect_with, options, says};
 use crate::seen::{Event, Task};
 
 /// Runs every scenario, and tells all that failed.
@@ -58,7 +61,8 @@ async fn message(agent: &Agent) -> Result<()> {
 /// Pieces of an artifact make it up exactly.
 async fn stream(agent: &Agent) -> Result<()> {
     let events = agent.stream("chunks 100").await?.rest().await?;
-    let expected: String = (0..100).map(|number| format!("{number} ")).collect();
+    let numbers: Vec<String> = (0..100).map(|number| format!("{number} ")).collect();
+    let expected = numbers.concat();
     let pieces = events.iter().filter(|event| matches!(event, Event::Artifact(..))).count();
     let whole = Task::of(&events);
     ensure!(pieces == 100 && whole.text("pieces") == expected, "{pieces} pieces: {whole:?}");
@@ -68,36 +72,42 @@ async fn stream(agent: &Agent) -> Result<()> {
 }
 
 /// A task that waits at a gate, told up to there: its stream and what it has.
-async fn at_gate(agent: &Agent, name: &str) -> Result<(Stream, Task)> {
-    let mut stream = agent.stream(&format!("gate {name}")).await?;
+async fn at_gate(client: &A2aClient, name: &str) -> Result<(Stream, Task)> {
+    let mut stream = super::stream(client, &format!("gate {name}")).await?;
     let at_gate = |event: &Event| matches!(event, Event::Artifact(piece, _) if piece.text == "two ");
     let events = stream.until(at_gate).await?;
     Ok((stream, Task::of(&events)))
 }
 
-/// A task that runs is canceled: its stream ends so.
+/// A task that runs is canceled: its stream ends so. The Python SDK of 0.3 leaves a stream open and silent when its
+/// task is canceled; a client that knows when silence is too long finds out.
 async fn cancel(agent: &Agent) -> Result<()> {
-    let (stream, before) = at_gate(agent, "of-the-canceled").await?;
+    let idle_timeout = if agent.flawed { Duration::from_secs(2) } else { options().idle_timeout };
+    let version = Some(agent.client.version());
+    let client = connect_with(&agent.url, ClientOptions { idle_timeout, version, ..options() }).await?;
+    let (stream, before) = at_gate(&client, "of-the-canceled").await?;
     let canceled = Task::read(&serde_json::to_value(agent.client.cancel(&before.id).await?)?);
     ensure!(canceled.state == "canceled", "{canceled:?}");
     let events = stream.rest().await?;
-    ensure!(matches!(events.last(), Some(Event::Status(state, _)) if state == "canceled"), "{events:?}");
+    ensure!(Task::of(&events).state == "canceled", "{events:?}");
     ensure!(agent.get(&before.id).await?.state == "canceled");
     Ok(())
 }
 
-/// A stream that was left is taken up again up to the end.
+/// A stream that was left is taken up again up to the end. The Python SDK of 0.3 does not tell what was before, and
+/// keeps twice whatever has two readers.
 async fn subscribe(agent: &Agent) -> Result<()> {
-    let (stream, before) = at_gate(agent, "of-the-left").await?;
+    let (stream, before) = at_gate(&agent.client, "of-the-left").await?;
     drop(stream);
     let again = Stream(agent.client.subscribe(&before.id, None).await?);
     agent.send(says("open of-the-left")).await?;
     let events = again.rest().await?;
     let whole = Task::of(&events);
-    let expected = if agent.tells_the_task { "one two three four" } else { "three four" };
+    let expected = if agent.flawed { "three four" } else { "one two three four" };
     ensure!(whole.state == "completed" && whole.text("pieces") == expected, "{events:?}");
     let task = agent.get(&before.id).await?;
-    ensure!(task.state == "completed" && task.text("pieces") == "one two three four", "{task:?}");
+    ensure!(task.state == "completed", "{task:?}");
+    ensure!(agent.flawed || task.text("pieces") == "one two three four", "{task:?}");
     Ok(())
 }
 
@@ -141,7 +151,7 @@ async fn errors(agent: &Agent) -> Result<()> {
 
 /// An agent that is gone is said to be so, whatever was wanted.
 async fn dead(agent: Agent) -> Result<()> {
-    let (stream, task) = at_gate(&agent, "of-the-dead").await?;
+    let (stream, task) = at_gate(&agent.client, "of-the-dead").await?;
     let Agent { program, url, client, .. } = agent;
     program.kill().await?;
     ensure!(stream.rest().await.is_err(), "a stream ended well though its agent died");
@@ -155,7 +165,6 @@ async fn dead(agent: Agent) -> Result<()> {
 impl Agent {
     /// The failure of a subscription, whether it comes at once or as the first event.
     async fn first_error(&self, id: &str) -> Option<ClientError> {
-        use futures::StreamExt;
         match self.client.subscribe(id, None).await {
             Ok(mut stream) => stream.next().await?.err(),
             Err(error) => Some(error),
