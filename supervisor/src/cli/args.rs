@@ -35,6 +35,7 @@ pub(super) struct Args {
 }
 
 #[derive(Debug, Subcommand)]
+#[expect(clippy::large_enum_variant, reason = "there is one, made when the program starts")]
 pub(super) enum Command {
     /// Serve the supervisor over A2A
     #[command(aliases = ["platform-engineer", "platform-engineer-single"])]
