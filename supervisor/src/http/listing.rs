@@ -1,11 +1,16 @@
 //! Pages of tasks (`ListTasks`, 1.0 section 3.1.4).
 
+use std::io;
+
 use caipe_a2a::A2aError;
 use caipe_a2a::model::{ListTasksRequest, ListTasksResponse, Task, TaskState};
 use caipe_store::{TaskFilter, TaskPhase, TaskPlace, TaskRecord};
 use jiff::Timestamp;
 
 use crate::run::{RunError, Runs};
+
+/// A page that has grown beyond so many bytes ends early; its token leads to the rest.
+const MOST_BYTES: usize = 8 << 20;
 
 /// A page of the caller's tasks; of all tasks where callers are not told apart.
 pub(super) async fn page(
@@ -19,14 +24,40 @@ pub(super) async fn page(
     };
     // One more than fits tells whether there is a next page.
     let (mut records, total_size) = runs.tasks(&filter).await?;
-    let more = records.len() > page_size as usize;
+    let mut more = records.len() > page_size as usize;
     records.truncate(page_size as usize);
-    let next_page_token = records.last().filter(|_| more).map(token).unwrap_or_default();
-    let mut tasks = Vec::with_capacity(records.len());
-    for record in records {
-        tasks.extend(task(runs, &record, request).await?);
+    let (mut tasks, mut bytes, mut last) = (Vec::with_capacity(records.len()), 0, None);
+    for record in &records {
+        if bytes > MOST_BYTES {
+            more = true;
+            break;
+        }
+        if let Some(task) = task(runs, record, request).await? {
+            bytes += size(&task);
+            tasks.push(task);
+        }
+        last = Some(record);
     }
+    let next_page_token = last.filter(|_| more).map(token).unwrap_or_default();
     Ok(ListTasksResponse { tasks, next_page_token, page_size, total_size })
+}
+
+/// The size of a task as JSON in bytes.
+fn size(task: &Task) -> usize {
+    struct Counter(usize);
+    impl io::Write for Counter {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut counter = Counter(0);
+    // A task that cannot be encoded fails where the page is.
+    drop(serde_json::to_writer(&mut counter, task));
+    counter.0
 }
 
 /// Why there is no page.

@@ -3,6 +3,7 @@
 mod connections;
 mod heads;
 mod methods;
+mod pages;
 mod readers;
 mod rest;
 mod unknown;
