@@ -7,13 +7,16 @@ use anyhow::{Context, ensure};
 use caipe_a2a::card::CardMode;
 use clap::ValueEnum;
 use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
 
 use super::args::Serve;
 use super::serve::{stopped, write_address};
 use crate::conformance::{self, Options, Suite, Users};
+use crate::http::{self, Limits};
 
 /// The flags. None has an environment variable: nobody gets this server by accident.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags that are set independently of each other")]
 #[command(next_help_heading = "Conformance")]
 pub(super) struct Conformance {
     /// Serve no supervisor but what the suites test that test A2A servers, on loopback only
@@ -76,7 +79,7 @@ pub(super) async fn run(args: &Serve, suite: SuiteName) -> anyhow::Result<ExitCo
     }
     tracing::warn!(%address, "listening for conformance tests; there is no supervisor here");
     tokio::select! {
-        served = axum::serve(listener, routes) => served.context("failed to serve")?,
+        () = http::serve(listener, routes, Limits::fitting(), CancellationToken::new()) => {}
         stopped = stopped() => stopped.context("failed to wait for a signal")?,
     }
     Ok(ExitCode::SUCCESS)

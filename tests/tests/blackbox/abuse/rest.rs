@@ -16,7 +16,7 @@ fn cases(base: &str) -> Vec<Case> {
         ("POST", format!("{base}/message:send"), Some(deep), 400),
         ("POST", format!("{base}/message:send"), Some("{}".to_owned()), 400),
         ("GET", format!("{base}/message:send"), None, 405),
-        ("GET", format!("{base}/frobnicate"), None, 404),
+        ("GET", format!("{base}/tasks/no-such-task/frobnicate"), None, 404),
         ("GET", format!("{base}/tasks?pageSize=many"), None, 400),
         ("GET", format!("{base}/tasks/{}", "x".repeat(20_000)), None, 400),
     ];

@@ -30,7 +30,7 @@ pub(crate) struct Client {
 
 enum Kind {
     Program(Box<Program>),
-    Lf(LfClient),
+    Lf(Box<LfClient>),
 }
 
 impl Client {
@@ -150,7 +150,7 @@ async fn the_javascript_sdk_of_0_3_over_rest() -> Result<()> {
 async fn the_rust_sdk_of_1_0() -> Result<()> {
     let supervisor = scenarios::supervisor().await?;
     let client = LfClient::connect(supervisor.url()).await?;
-    let kind = Kind::Lf(client);
+    let kind = Kind::Lf(Box::new(client));
     let client = Client { kind, old: false, transport: "", keeps_pushes: true, forgets_append: false };
     scenarios::run(client).await
 }

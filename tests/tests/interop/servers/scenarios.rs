@@ -61,7 +61,8 @@ async fn message(agent: &Agent) -> Result<()> {
 /// Pieces of an artifact make it up exactly.
 async fn stream(agent: &Agent) -> Result<()> {
     let events = agent.stream("chunks 100").await?.rest().await?;
-    let expected: String = (0..100).map(|number| format!("{number} ")).collect();
+    let numbers: Vec<String> = (0..100).map(|number| format!("{number} ")).collect();
+    let expected = numbers.concat();
     let pieces = events.iter().filter(|event| matches!(event, Event::Artifact(..))).count();
     let whole = Task::of(&events);
     ensure!(pieces == 100 && whole.text("pieces") == expected, "{pieces} pieces: {whole:?}");

@@ -53,19 +53,22 @@ pub(super) fn request(
         Operation::List => Request::List(list(version, tenant, query)?),
         Operation::Cancel { task } => {
             let CancelBody { metadata } = if body.is_empty() { CancelBody::default() } else { object(body)? };
-            Request::Cancel(CancelTaskRequest { tenant, id: task, metadata })
+            Request::Cancel(CancelTaskRequest { tenant, id: task, metadata }.validated()?)
         }
         Operation::Subscribe { task } => {
-            Request::Subscribe(SubscribeToTaskRequest { tenant, id: task }, decoder.hints.last_event_id)
+            let request = SubscribeToTaskRequest { tenant, id: task }.validated()?;
+            Request::Subscribe(request, decoder.hints.last_event_id)
         }
         Operation::ExtendedCard => Request::ExtendedCard,
         Operation::CreatePush { task } => Request::CreatePush(create_push(version, tenant, task, body)?),
         Operation::ListPush { task } => Request::ListPushes(list_push(tenant, task, query)?),
         Operation::GetPush { task, config } => {
-            Request::GetPush(GetTaskPushNotificationConfigRequest { tenant, task_id: task, id: config })
+            let request = GetTaskPushNotificationConfigRequest { tenant, task_id: task, id: config };
+            Request::GetPush(request.validated()?)
         }
         Operation::DeletePush { task, config } => {
-            Request::DeletePush(DeleteTaskPushNotificationConfigRequest { tenant, task_id: task, id: config })
+            let request = DeleteTaskPushNotificationConfigRequest { tenant, task_id: task, id: config };
+            Request::DeletePush(request.validated()?)
         }
     })
 }
@@ -89,7 +92,7 @@ fn send(
 fn get(tenant: Option<String>, task: String, query: Option<&str>) -> Result<GetTaskRequest, A2aError> {
     let mut members = query::object(query);
     members.insert("id".to_owned(), Value::String(task));
-    let request = from_query::<GetTaskRequest>(&members)?;
+    let request = from_query::<GetTaskRequest>(&members)?.validated()?;
     Ok(GetTaskRequest { tenant: tenant.or(request.tenant), ..request })
 }
 
