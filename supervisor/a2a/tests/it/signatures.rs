@@ -100,6 +100,8 @@ fn cards_signed_by_the_official_sdks_verify() {
     }
 }
 
+type Change = fn(&mut Value);
+
 #[test]
 fn whoever_meddles_is_found_out() {
     type Change = fn(&mut Value);
