@@ -77,17 +77,17 @@ impl Raw {
 
     /// Sends a byte every `pause` until the server answers or ends the connection.
     pub async fn drip(&mut self, pause: Duration) -> Result<Reply> {
-        let (mut reading, mut writing) = self.stream.split();
+        let (mut reading, mut sender) = self.stream.split();
         let dripping = async {
             let mut ticks = tokio::time::interval(pause);
             loop {
                 ticks.tick().await;
-                if writing.write_all(b" ").await.is_err() {
+                if sender.write_all(b" ").await.is_err() {
                     return std::future::pending::<()>().await;
                 }
             }
         };
-        let waiting = async {
+        let answer = async {
             let mut first = [0];
             tokio::time::timeout(PATIENCE, reading.read_exact(&mut first))
                 .await
@@ -96,7 +96,7 @@ impl Raw {
         };
         let first = tokio::select! {
             () = dripping => anyhow::bail!("the dripping ended"),
-            first = waiting => first?,
+            first = answer => first?,
         };
         self.read.push(first);
         self.reply().await

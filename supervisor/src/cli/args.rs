@@ -35,6 +35,7 @@ pub(super) struct Args {
 }
 
 #[derive(Debug, Subcommand)]
+#[expect(clippy::large_enum_variant, reason = "there is one, made when the program starts")]
 pub(super) enum Command {
     /// Serve the supervisor over A2A
     #[command(aliases = ["platform-engineer", "platform-engineer-single"])]
@@ -187,6 +188,17 @@ pub(super) struct Card {
     /// Print the public key of --card-signing-key instead, as a JSON Web Key Set
     #[arg(long)]
     pub(super) keys: bool,
+
+    /// Announce push notifications, as serve does with the same setting
+    #[arg(
+        long,
+        env = "CAIPE_PUSH",
+        default_value = "on",
+        value_name = "on|off",
+        action = ArgAction::Set,
+        value_parser = clap::builder::BoolishValueParser::new()
+    )]
+    pub(super) push: bool,
 
     #[command(flatten)]
     pub(super) signing: Signing,

@@ -16,6 +16,7 @@ use crate::http::{self, Limits};
 
 /// The flags. None has an environment variable: nobody gets this server by accident.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags that are set independently of each other")]
 #[command(next_help_heading = "Conformance")]
 pub(super) struct Conformance {
     /// Serve no supervisor but what the suites test that test A2A servers, on loopback only

@@ -15,12 +15,14 @@ use serde_json::json;
 const OPEN: [&str; 4] = ["/.well-known/agent-card.json", "/.well-known/agent.json", "/health", "/ready"];
 
 /// The name of whoever brings the shared key.
-const KEY_HOLDER: &str = "shared-key";
+pub(super) const KEY_HOLDER: &str = "shared-key";
 
 /// The check at the door (upstream contract 9: `A2A_AUTH_SHARED_KEY`).
 #[derive(Debug, Clone)]
 pub struct Guard {
     key: Option<Arc<SecretString>>,
+    /// Whether loopback is all that keeps strangers out.
+    loopback_only: bool,
 }
 
 /// Why the door is not opened at all.
@@ -40,12 +42,18 @@ impl Guard {
         if key.is_none() && !address.ip().is_loopback() && !allow_open {
             return Err(GuardError(address));
         }
-        Ok(Self { key: key.map(Arc::new) })
+        let loopback_only = key.is_none() && address.ip().is_loopback();
+        Ok(Self { key: key.map(Arc::new), loopback_only })
     }
 
     /// Whether callers must bring a key.
     pub fn is_closed(&self) -> bool {
         self.key.is_some()
+    }
+
+    /// Whether loopback is all that keeps strangers out.
+    pub(super) fn is_loopback_only(&self) -> bool {
+        self.loopback_only
     }
 
     fn admits(&self, method: &Method, path: &str, headers: &HeaderMap) -> bool {

@@ -19,9 +19,9 @@ const ASK: &[u8] = b"GET / HTTP/1.1\r\nhost: here\r\n\r\n";
 
 const GENEROUS: Limits = Limits {
     connections: 8,
-    head_time: Duration::from_secs(60),
+    head_time: Duration::from_mins(1),
     head_bytes: 16 << 10,
-    stall_time: Duration::from_secs(60),
+    stall_time: Duration::from_mins(1),
 };
 
 struct Server {

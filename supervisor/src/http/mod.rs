@@ -4,6 +4,7 @@ mod auth;
 mod facade;
 mod listen;
 mod listing;
+mod origin;
 mod routes;
 
 pub use auth::{Guard, GuardError};

@@ -15,6 +15,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::{AllowHeaders, AllowMethods, CorsLayer};
 
 use super::auth::{self, Guard};
+use super::origin::{self, Pages};
 use crate::agents::Roster;
 
 /// How long the store may take to say that it is well; a kubelet asks again soon.
@@ -41,6 +42,7 @@ pub fn router(site: Site) -> Router {
         .route("/ready", get(ready))
         .route("/tools", get(tools))
         .with_state(About { roster: site.roster, store: site.store });
+    let pages = Pages::new(&site.origins, site.guard.is_loopback_only());
     let cors = CorsLayer::new()
         .allow_origin(site.origins)
         .allow_methods(AllowMethods::mirror_request())
@@ -49,6 +51,7 @@ pub fn router(site: Site) -> Router {
         .merge(about)
         .layer(middleware::from_fn_with_state(site.guard, auth::check))
         .layer(cors)
+        .layer(middleware::from_fn_with_state(pages, origin::check))
         .layer(CatchPanicLayer::new())
 }
 

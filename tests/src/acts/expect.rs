@@ -142,7 +142,7 @@ fn check_error(expected: &Value, answer: &Answer, operation: Option<&str>) -> Re
     Ok(())
 }
 
-/// The tests want UnsupportedOperation where push notifications are not offered; the specification has an error
+/// The tests want `UnsupportedOperation` where push notifications are not offered; the specification has an error
 /// of its own for that (3.1.7), which is as good.
 fn is_named(failure: &Failure, name: &str, operation: Option<&str>) -> bool {
     let about_push = operation.is_some_and(|operation| operation.contains("push"));

@@ -18,7 +18,7 @@ pub struct Failure {
 /// A name of an error: the specification's, the `reason` of its details, JSON-RPC code, HTTP status (1.0.1,
 /// section 5.4).
 struct Name {
-    name: &'static str,
+    text: &'static str,
     reason: &'static str,
     code: i64,
     status: u16,
@@ -36,8 +36,8 @@ const NAMES: [Name; 9] = [
     name("VersionNotSupportedError", "VERSION_NOT_SUPPORTED", -32009, 400),
 ];
 
-const fn name(name: &'static str, reason: &'static str, code: i64, status: u16) -> Name {
-    Name { name, reason, code, status }
+const fn name(text: &'static str, reason: &'static str, code: i64, status: u16) -> Name {
+    Name { text, reason, code, status }
 }
 
 impl Failure {
@@ -56,7 +56,7 @@ impl Failure {
 
     /// Whether it is the error of this name. An unknown name is no error's.
     pub fn is(&self, name: &str) -> bool {
-        let Some(known) = NAMES.iter().find(|known| known.name == name) else { return false };
+        let Some(known) = NAMES.iter().find(|known| known.text == name) else { return false };
         match self.code {
             Some(code) => code == known.code,
             None => self.status == known.status && self.reason().is_none_or(|reason| reason == known.reason),

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::answer::Answer;
 use super::checks::{self, Check, Trace};
-use super::document::{Action, Case, Repeat, Step};
+use super::document::{Action, Backoff, Case, Repeat, Step};
 use super::endpoint::Endpoint;
 use super::expect::{self, Fault};
 use super::operation::Operation;
@@ -144,7 +144,7 @@ impl Bench {
     }
 
     async fn step(&self, step: &Step, scope: &mut Scope, check: Option<Check>) -> Result<Answer, Fault> {
-        let once = Repeat { until: String::new(), max_attempts: 1, delay_ms: 0, backoff: Default::default() };
+        let once = Repeat { until: String::new(), max_attempts: 1, delay_ms: 0, backoff: Backoff::None };
         let repeat = step.repeat.as_ref().unwrap_or(&once);
         let delay = Duration::from_millis(step.delay_ms.unwrap_or_default());
         tokio::time::sleep(delay).await;

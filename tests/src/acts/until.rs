@@ -24,10 +24,8 @@ pub fn holds(condition: &str, root: &Value) -> Result<bool> {
 
 fn is(path: &str, word: &str, root: &Value) -> Result<bool> {
     let word = word.trim().trim_matches(['"', '\'']);
-    Ok(path::first(path.trim(), root)?.is_some_and(|value| match value {
-        Value::String(text) => text == word,
-        other => other.to_string() == word,
-    }))
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    Ok(path::first(path.trim(), root)?.is_some_and(|value| text(value) == word))
 }
 
 #[cfg(test)]

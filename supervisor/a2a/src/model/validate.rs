@@ -91,9 +91,8 @@ impl Validate for DeleteTaskPushNotificationConfigRequest {
 
 impl Validate for ListTaskPushNotificationConfigsRequest {
     fn validated(mut self) -> Result<Self, A2aError> {
-        if self.page_size == Some(0) {
-            return Err(A2aError::invalid("pageSize", "must be at least 1"));
-        }
+        // ProtoJSON's 0 of a plain number is the same as none.
+        self.page_size.take_if(|size| *size == 0);
         self.page_token.take_if(|token| token.is_empty());
         needs("taskId", &self.task_id).map(|()| self)
     }

@@ -7,8 +7,8 @@ use super::agent::{CallContext, Principal};
 use crate::model::AgentCard;
 use crate::version::ProtocolVersion;
 
-/// Longest list of extensions in bytes that is read: each is compared with the card's and may be repeated.
-const MOST_EXTENSIONS: usize = 8 * 1024;
+/// Most extensions that are read: each is compared with the card's.
+const MOST_EXTENSIONS: usize = 64;
 
 /// What a request says besides its body.
 #[derive(Debug, Default)]
@@ -56,11 +56,16 @@ pub(super) fn context(mut parts: Parts) -> CallContext {
     let lists =
         ["a2a-extensions", "x-a2a-extensions"].into_iter().flat_map(|name| parts.headers.get_all(name));
     let lists = lists.filter_map(|list| list.to_str().ok());
-    let lists = lists.filter(|list| list.len() <= MOST_EXTENSIONS);
     let uris = lists.flat_map(|list| list.split(',')).map(str::trim).filter(|uri| !uri.is_empty());
+    let mut declared: Vec<String> = Vec::new();
+    for uri in uris {
+        if declared.len() < MOST_EXTENSIONS && !declared.iter().any(|known| known == uri) {
+            declared.push(uri.to_owned());
+        }
+    }
     CallContext {
         version: ProtocolVersion::V0_3,
-        declared_extensions: uris.map(str::to_owned).collect(),
+        declared_extensions: declared,
         principal: parts.extensions.get::<Principal>().cloned(),
         headers: parts.headers,
         extensions: parts.extensions,
@@ -81,9 +86,9 @@ pub(super) fn activated(mut response: Response, call: &CallContext, card: &Agent
     response
 }
 
-/// An absent type is taken for JSON.
+/// A body must say that it is JSON: a web page can send one without a type to any address, unasked.
 pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), String> {
-    let Some(value) = headers.get(header::CONTENT_TYPE) else { return Ok(()) };
+    let Some(value) = headers.get(header::CONTENT_TYPE) else { return Err("none".to_owned()) };
     let text = String::from_utf8_lossy(value.as_bytes());
     let essence = text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     match essence.as_str() {

@@ -102,12 +102,12 @@ fn cards_signed_by_the_official_sdks_verify() {
 
 #[test]
 fn whoever_meddles_is_found_out() {
+    type Change = fn(&mut Value);
     let signer = signer(&p256());
     let mut card = card();
     card::sign(&mut card, &signer).unwrap();
     let keys = keys(&signer);
     let [pure, _] = documents(&card);
-    type Change = fn(&mut Value);
     let changes: [(&str, Change); 6] = [
         ("name", |card| card["name"] = json!("Other")),
         ("url", |card| card["supportedInterfaces"][0]["url"] = json!("https://evil.example/")),
@@ -124,9 +124,9 @@ fn whoever_meddles_is_found_out() {
         }),
     ];
     for (what, change) in changes {
-        let mut changed = pure.clone();
-        change(&mut changed);
-        assert_eq!(verify(&changed, &keys), Err(SignatureError::Invalid), "{what}");
+        let mut forged = pure.clone();
+        change(&mut forged);
+        assert_eq!(verify(&forged, &keys), Err(SignatureError::Invalid), "{what}");
     }
     // A member that 1.0 does not know is seen, and told: the whole document does not verify any more.
     let mut more = pure.clone();

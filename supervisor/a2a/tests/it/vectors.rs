@@ -82,7 +82,7 @@ fn bare(value: Value) -> Value {
         Value::Object(members) => {
             let bare = members.into_iter().map(|(name, value)| (name, bare(value)));
             let says = |(name, value): &(String, Value)| {
-                !empty.contains(value) && !(name == "description" && value == "")
+                !empty.contains(value) && (name != "description" || value != "")
             };
             bare.filter(says).collect()
         }

@@ -32,8 +32,8 @@ async fn a_head_of_a_megabyte_is_refused_and_not_kept() -> Result<()> {
 async fn a_thousand_headers_are_refused() -> Result<()> {
     let supervisor = greeter().await?;
     let mut raw = Raw::open(&supervisor).await?;
-    let lines: String = (0..1000).map(|number| format!("x-{number}: 1\r\n")).collect();
-    raw.send(&raw::post("{}", &lines)).await?;
+    let lines: Vec<String> = (0..1000).map(|number| format!("x-{number}: 1\r\n")).collect();
+    raw.send(&raw::post("{}", &lines.concat())).await?;
     ensure!(raw.reply().await?.status == 431);
     is_well(&supervisor).await
 }

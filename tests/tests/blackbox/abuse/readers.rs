@@ -30,8 +30,8 @@ async fn who_does_not_read_delays_nobody_and_still_gets_everything() -> Result<(
     ensure!(supervisor.ask("at length").await?.streamed(|_| true) == "tick ".repeat(TOKENS));
     for mut raw in stalled {
         let rest = String::from_utf8_lossy(&raw.rest().await).into_owned();
-        let events = rest.lines().filter_map(|line| line.strip_prefix("data: "));
-        let last = events.last().context("no event came")?;
+        let mut events = rest.lines().filter_map(|line| line.strip_prefix("data: "));
+        let last = events.next_back().context("no event came")?;
         let last: Value = serde_json::from_str(last)?;
         ensure!(
             last["result"]["status"]["state"] == "completed" && last["result"]["final"] == true,

@@ -86,7 +86,7 @@ impl<'a> Envelope<'a> {
 fn read_wire(body: &[u8]) -> Result<Wire<'_>, A2aError> {
     if body.trim_ascii_start().first() == Some(&b'{') {
         return serde_json::from_slice(body).map_err(|error| match error.classify() {
-            Category::Data => A2aError::InvalidRequest(error.to_string()),
+            Category::Data => A2aError::InvalidRequest(unquoted(&error.to_string())),
             _ => A2aError::Parse(error.to_string()),
         });
     }
@@ -130,10 +130,30 @@ pub(in crate::server) fn params<'a, T: Deserialize<'a>>(params: Option<&'a RawVa
 fn located(path: &str, error: &str) -> Violation {
     let path = if path == "." { "" } else { path };
     let what = error.rsplit_once(" at line ").map_or(error, |(what, _)| what);
+    let (path, what) = (&*excerpt(path), &*unquoted(what));
     match what.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
         Some(member) if path.is_empty() => Violation::new(member, "is required"),
         Some(member) => Violation::new(format!("{path}.{member}"), "is required"),
         None => Violation::new(path, what),
+    }
+}
+
+/// serde repeats a value of the wrong type, which may be long, or a secret in the wrong place.
+fn unquoted(what: &str) -> String {
+    let told = what.split_once(": string \"").map(|(kind, _)| kind);
+    let expected = what.rsplit_once(", expected ").map(|(_, expected)| expected);
+    match (told, expected) {
+        (Some(kind), Some(expected)) => excerpt(&format!("{kind}: a string, expected {expected}")),
+        _ => excerpt(what),
+    }
+}
+
+/// What a peer wrote, short enough to be repeated.
+fn excerpt(text: &str) -> String {
+    const MOST: usize = 200;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
     }
 }
 

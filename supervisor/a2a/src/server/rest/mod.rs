@@ -10,7 +10,7 @@ mod query;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode, request::Parts};
 use axum::response::Response;
@@ -80,7 +80,9 @@ async fn read(server: &Server, parts: &Parts, body: Body) -> Result<Bytes, Fault
     if parts.method != Method::POST {
         return Ok(Bytes::new());
     }
-    if let Err(media_type) = check_content_type(&parts.headers) {
+    // Some operations have no parameters but those of the path.
+    let bare = body.size_hint().exact() == Some(0);
+    if !bare && let Err(media_type) = check_content_type(&parts.headers) {
         let hint = "send application/a2a+json or application/json";
         let error = A2aError::ContentTypeNotSupported(format!("{media_type}; {hint}"));
         return Err(Fault::at(StatusCode::UNSUPPORTED_MEDIA_TYPE, error));
