@@ -112,7 +112,7 @@ pub(super) struct Serve {
     #[arg(long, env = "CAIPE_PUSH_ALLOW", default_value = "", hide_default_value = true)]
     pub(super) push_allow: AllowList,
 
-    /// How long one push notification is tried before it is given up, in seconds
+    /// How long a receiver of push notifications may fail on end before it is given up, in seconds
     #[arg(long, env = "CAIPE_PUSH_GIVE_UP", default_value = "3600", value_parser = seconds)]
     pub(super) push_give_up: Duration,
 

@@ -1,5 +1,7 @@
 //! Who wants to be told of a task by a call to a web address, and how much of it they were told.
 
+use std::fmt;
+
 use crate::types::StoreError;
 use crate::write::check_id;
 
@@ -7,7 +9,7 @@ use crate::write::check_id;
 pub const MAX_PUSH_BYTES: usize = 16 << 10;
 
 /// A push configuration of a task, as its owner gave it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct PushRecord {
     /// The task.
     pub task: String,
@@ -23,6 +25,18 @@ pub struct PushRecord {
 impl PushRecord {
     /// The number that says that nothing is left to be delivered: the task has ended, and its end was told.
     pub const DONE: u64 = i64::MAX.unsigned_abs();
+}
+
+/// Without the body, which holds credentials.
+impl fmt::Debug for PushRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { task, id, body: _, delivered } = self;
+        f.debug_struct("PushRecord")
+            .field("task", task)
+            .field("id", id)
+            .field("delivered", delivered)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A change to the push configurations.
@@ -54,5 +68,18 @@ impl PushChange {
 
     pub(crate) fn delete(task: &str, id: &str) -> Self {
         Self::Delete { task: task.to_owned(), id: id.to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_body_is_printed() {
+        let body = r#"{"token": "s3cret"}"#.to_owned();
+        let push = PushRecord { task: "t".to_owned(), id: "i".to_owned(), body, delivered: 7 };
+        let printed = format!("{push:?} {:?}", PushChange::put(push.clone()));
+        assert!(!printed.contains("s3cret") && printed.contains("delivered: 7"), "{printed}");
     }
 }

@@ -78,3 +78,7 @@ pub fn refusal(error: &reqwest::Error) -> Option<&Refusal> {
     }
     None
 }
+
+#[cfg(test)]
+#[path = "client_tests.rs"]
+mod tests;

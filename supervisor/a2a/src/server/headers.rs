@@ -45,7 +45,14 @@ pub(super) fn version(headers: &HeaderMap, uri: &Uri) -> Option<String> {
 }
 
 /// The context of a call; its version is known only once the operation is.
-pub(super) fn context(parts: Parts) -> CallContext {
+pub(super) fn context(mut parts: Parts) -> CallContext {
+    for (name, value) in &mut parts.headers {
+        // Kept out of whatever prints the context.
+        value.set_sensitive(matches!(
+            *name,
+            header::AUTHORIZATION | header::PROXY_AUTHORIZATION | header::COOKIE
+        ));
+    }
     let lists =
         ["a2a-extensions", "x-a2a-extensions"].into_iter().flat_map(|name| parts.headers.get_all(name));
     let lists = lists.filter_map(|list| list.to_str().ok());
@@ -92,4 +99,23 @@ pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), String> {
 
 fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_context_prints_no_credentials() {
+        let request = axum::http::Request::builder()
+            .header("authorization", "Bearer s3cret")
+            .header("authorization", "Basic s3cret")
+            .header("cookie", "session=s3cret")
+            .header("traceparent", "00-shown");
+        let (parts, ()) = request.body(()).unwrap().into_parts();
+        let call = context(parts);
+        let printed = format!("{call:?}");
+        assert!(!printed.contains("s3cret") && printed.contains("00-shown"), "{printed}");
+        assert_eq!(call.headers[header::AUTHORIZATION], "Bearer s3cret", "it is there nevertheless");
+    }
 }

@@ -117,7 +117,7 @@ impl Operations<'_> {
         let begun = async move {
             let sent = agent.send(request, &call).await?;
             if let (Some(pushes), Sent::Task(subscription)) = (pushes, &sent) {
-                pushes.begun(wish, call.version, subscription).await?;
+                push::begun(&*agent, &call, &pushes, wish, subscription).await;
             }
             Ok(sent)
         };
@@ -136,6 +136,8 @@ impl Operations<'_> {
         let pushes = self.server.pushes()?;
         pushes.check(&config, push::inline_prefix(self.call.version))?;
         if let Some(task) = &request.message.task_id {
+            // What a task has is told only to those who may see it.
+            self.server.agent.task(task, Some(0), self.call).await?;
             pushes.has_room(task, &config, self.call.version).await?;
         }
         Ok((Some(pushes), Some(config)))
@@ -213,7 +215,10 @@ impl Operations<'_> {
     }
 }
 
-fn unless_panicked<T>(result: Result<Result<T, A2aError>, tokio::task::JoinError>) -> Result<T, A2aError> {
+/// What became of work in a task of its own.
+pub(super) fn unless_panicked<T>(
+    result: Result<Result<T, A2aError>, tokio::task::JoinError>,
+) -> Result<T, A2aError> {
     result.unwrap_or_else(|error| {
         tracing::error!(%error, "the agent did not answer");
         Err(A2aError::Internal("the agent failed to answer; its log says why".to_owned()))

@@ -16,8 +16,9 @@ use caipe_a2a::model::{
     Task, TaskArtifactUpdateEvent, TaskState, TaskStatus, TaskStatusUpdateEvent,
 };
 use caipe_a2a::server::{
-    Agent, CallContext, Principal, Pushes, Sent, ServerOptions, Subscription, TaskLog, router,
+    Agent, CallContext, LogBounds, Principal, Pushes, Sent, ServerOptions, Subscription, TaskLog, router,
 };
+use jiff::Timestamp;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
@@ -42,6 +43,17 @@ impl Worker {
 
     pub(crate) fn log(&self, id: &str) -> Option<Arc<TaskLog>> {
         self.logs.lock().unwrap().get(id).cloned()
+    }
+
+    /// Goes on with a task in another log, as after a pause.
+    pub(crate) fn reopen(&self, id: &str) -> Arc<TaskLog> {
+        let mut logs = self.logs.lock().unwrap();
+        let old = &logs[id];
+        let first = (old.last_seq(), Timestamp::now(), old.snapshot().into());
+        let log = Arc::new(TaskLog::restore(LogBounds::default(), [first]).unwrap());
+        old.close();
+        logs.insert(id.to_owned(), Arc::clone(&log));
+        log
     }
 
     fn find(&self, id: &str) -> Result<Arc<TaskLog>, A2aError> {

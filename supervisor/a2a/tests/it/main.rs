@@ -20,6 +20,7 @@ mod peer;
 mod properties;
 mod push_configs;
 mod push_delivery;
+mod push_races;
 mod push_receiver;
 mod rest;
 mod rest_bad_input;

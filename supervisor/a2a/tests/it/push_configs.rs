@@ -99,7 +99,7 @@ async fn bad_configurations_are_refused_where_they_are_wrong() {
         (create, json!({"taskId": "nope", "url": URL}), -32001, "nope"),
         ("GetTaskPushNotificationConfig", json!({"taskId": id}), -32602, "id: is required"),
         ("GetTaskPushNotificationConfig", json!({"taskId": "nope", "id": "x"}), -32001, "nope"),
-        ("ListTaskPushNotificationConfigs", json!({"taskId": id, "pageSize": 0}), -32602, "pageSize"),
+        ("ListTaskPushNotificationConfigs", json!({"taskId": id, "pageSize": -1}), -32602, "pageSize"),
         ("ListTaskPushNotificationConfigs", json!({"taskId": "nope"}), -32001, "nope"),
         ("DeleteTaskPushNotificationConfig", json!({"taskId": id}), -32602, "id: is required"),
         ("DeleteTaskPushNotificationConfig", json!({"taskId": "nope", "id": "x"}), -32001, "nope"),

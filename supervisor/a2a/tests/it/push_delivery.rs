@@ -128,7 +128,19 @@ async fn a_receiver_that_never_comes_back_is_given_up_in_time() {
     let (server, hook) = (pushing(options).await, Receiver::start(vec![Says::Status(500); 1000]).await);
     send(&server, "count 1", json!({"url": hook.url})).await;
     eventually(|| !pushes(&server).serves("t1")).await;
-    assert!(pushes(&server).counts().given_up >= 1);
+    assert_eq!(pushes(&server).counts().given_up, 1, "once, however much is left to be told");
+    let bodies = hook.bodies();
+    assert!(bodies.iter().all(|body| *body == bodies[0]), "nothing after it is tried");
+}
+
+#[tokio::test]
+async fn an_answer_that_drips_is_an_answer() {
+    let options = PushOptions { attempt_timeout: Duration::from_secs(5), ..options() };
+    let (server, hook) = (pushing(options).await, Receiver::start([Says::Drips]).await);
+    send(&server, "count 1", json!({"url": hook.url})).await;
+    hook.end_came(1).await;
+    assert_eq!(hook.bodies().iter().filter(|body| body.get("task").is_some()).count(), 1);
+    assert_eq!(pushes(&server).counts().failed_attempts, 0);
 }
 
 #[tokio::test]

@@ -1,17 +1,19 @@
 //! Receivers of push notifications on loopback, and servers that push to them.
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use caipe_a2a::net::Screen;
 use caipe_a2a::server::{MemoryPushStore, PushOptions, PushStore, Pushes};
+use futures::{StreamExt, stream};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -26,6 +28,8 @@ pub(crate) enum Says {
     Redirect(String),
     /// Nothing, ever.
     Hangs,
+    /// 200, and a body that never ends.
+    Drips,
 }
 
 /// A notification as it came.
@@ -108,6 +112,10 @@ async fn receive(State(desk): State<Arc<Desk>>, headers: HeaderMap, body: Bytes)
         }
         Some(Says::Redirect(to)) => (StatusCode::TEMPORARY_REDIRECT, [("location", to)]).into_response(),
         Some(Says::Hangs) => std::future::pending().await,
+        Some(Says::Drips) => {
+            let drip = stream::iter([Ok::<_, Infallible>(Bytes::from_static(b"."))]).chain(stream::pending());
+            Body::from_stream(drip).into_response()
+        }
     }
 }
 

@@ -40,7 +40,7 @@ const NEW: &[Case] = &[
     ("POST", PUSHES, Some("{}"), 400, "INVALID_PARAMS", "url: is required"),
     ("POST", PUSHES, Some(r#"{"url": "http://x"}"#), 400, "PUSH_NOTIFICATION_NOT_SUPPORTED", "push"),
     ("GET", PUSHES, None, 400, "PUSH_NOTIFICATION_NOT_SUPPORTED", "push"),
-    ("GET", "/tasks/t/pushNotificationConfigs?pageSize=0", None, 400, "INVALID_PARAMS", "pageSize: "),
+    ("GET", "/tasks/t/pushNotificationConfigs?pageSize=-1", None, 400, "INVALID_PARAMS", "pageSize: "),
     ("GET", "/tasks/t/pushNotificationConfigs/c", None, 400, "PUSH_NOTIFICATION_NOT_SUPPORTED", "push"),
     ("DELETE", "/tasks/t/pushNotificationConfigs/c", None, 400, "PUSH_NOTIFICATION_NOT_SUPPORTED", "push"),
     ("GET", "/extendedAgentCard", None, 400, "UNSUPPORTED_OPERATION", "extended"),

@@ -13,7 +13,7 @@ pub struct PushCounts {
     pub failed_attempts: u64,
     /// Notifications that the receiver refused, or whose address must not be reached.
     pub refused: u64,
-    /// Notifications that were given up after all attempts.
+    /// Configurations that were given up, for their receiver took nothing for too long.
     pub given_up: u64,
 }
 

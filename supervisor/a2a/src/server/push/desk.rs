@@ -52,10 +52,14 @@ impl Desk {
         self.lock().contains_key(task)
     }
 
-    /// Tells where a task's events are now found; `start` is called for what has no worker yet.
+    /// Tells where a task's events are now found; `start` is called for what has no worker yet. Whoever found the log
+    /// may be late: one that ended no further than the known one is passed over.
     pub(super) fn follow(&self, task: &str, log: &Arc<TaskLog>, start: impl Fn(Job) -> AbortHandle) {
         let mut tasks = self.lock();
         for order in tasks.get_mut(task).into_iter().flat_map(HashMap::values_mut) {
+            if order.log.as_ref().is_some_and(|known| log.is_closed() && log.last_seq() <= known.last_seq()) {
+                continue;
+            }
             order.log = Some(Arc::clone(log));
             if order.worker.is_none() {
                 let (registration, ticket) = (order.registration.clone(), order.ticket);
@@ -76,6 +80,13 @@ impl Desk {
         (order.log, order.worker) = (None, None);
         order.registration.delivered = job.registration.delivered;
         None
+    }
+
+    /// Whether a job is still to be done, and not that of another configuration of the same id.
+    pub(super) fn has(&self, job: &Job) -> bool {
+        let tasks = self.lock();
+        let order = tasks.get(&job.registration.task).and_then(|orders| orders.get(&job.registration.id));
+        order.is_some_and(|order| order.ticket == job.ticket)
     }
 
     /// Nothing is left for a configuration, as the worker with this ticket found.

@@ -48,6 +48,20 @@ async fn a_configuration_has_one_worker_that_moves_from_log_to_log() {
 }
 
 #[tokio::test]
+async fn a_log_that_is_shown_late_does_not_hide_the_one_that_followed_it() {
+    let desk = Desk::default();
+    let (old, new) = (log(), log());
+    old.close();
+    desk.take(registration("a"));
+    let job = follow(&desk, &old).pop().unwrap();
+    assert!(follow(&desk, &new).is_empty());
+    assert!(follow(&desk, &old).is_empty());
+    assert!(Arc::ptr_eq(&desk.next_log(&job, &old).unwrap(), &new));
+    assert!(desk.next_log(&job, &new).is_none());
+    assert_eq!(follow(&desk, &old).len(), 1, "nobody knows another");
+}
+
+#[tokio::test]
 async fn a_worker_of_a_former_configuration_changes_nothing() {
     let desk = Desk::default();
     let log = log();
@@ -55,6 +69,7 @@ async fn a_worker_of_a_former_configuration_changes_nothing() {
     let old = follow(&desk, &log).pop().unwrap();
     desk.take(registration("a"));
     let new = follow(&desk, &log).pop().unwrap();
+    assert!(desk.has(&new) && !desk.has(&old));
     desk.done(&old);
     assert!(desk.next_log(&old, &log).is_none());
     assert!(desk.knows("t"));

@@ -17,6 +17,6 @@ mod worker;
 
 pub(super) use admit::inline_prefix;
 pub use counts::PushCounts;
-pub(super) use operations::{create, delete, get, list};
+pub(super) use operations::{begun, create, delete, get, list};
 pub use pushes::{PushOptions, Pushes};
 pub use store::{MemoryPushStore, PushStore, PushStoreError, Registration};

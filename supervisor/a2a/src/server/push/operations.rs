@@ -1,5 +1,7 @@
 //! The operations on push configurations. A task that the caller may not see has none.
 
+use std::sync::Arc;
+
 use super::Pushes;
 use crate::error::A2aError;
 use crate::model::{
@@ -7,8 +9,8 @@ use crate::model::{
     ListTaskPushNotificationConfigsRequest, ListTaskPushNotificationConfigsResponse,
     TaskPushNotificationConfig,
 };
-use crate::server::agent::CallContext;
-use crate::server::operation::Outcome;
+use crate::server::agent::{Agent, CallContext, Subscription};
+use crate::server::operation::{Outcome, unless_panicked};
 use crate::server::router::Server;
 use crate::version::ProtocolVersion;
 
@@ -22,9 +24,47 @@ pub(in crate::server) async fn create(
     let prefix = if call.version == ProtocolVersion::V0_3 { "pushNotificationConfig" } else { "" };
     pushes.check(&config, prefix)?;
     let task = config.task_id.clone().unwrap_or_default();
-    let subscription = server.agent.subscribe(&task, None, call).await?;
-    let kept = pushes.register(&task, config, call.version, &subscription).await?;
-    Ok(Outcome::Push(Box::new(kept)))
+    let (agent, call) = (Arc::clone(&server.agent), call.clone());
+    let created = async move {
+        let subscription = agent.subscribe(&task, None, &call).await?;
+        register(&*agent, &call, &pushes, config, &subscription).await
+    };
+    // In a task of its own, as a message is: half of it would be a configuration that nobody serves.
+    unless_panicked(tokio::spawn(created).await).map(|kept| Outcome::Push(Box::new(kept)))
+}
+
+/// A message began a task or went on with one, and may want its updates pushed.
+pub(in crate::server) async fn begun(
+    agent: &dyn Agent,
+    call: &CallContext,
+    pushes: &Pushes,
+    wish: Option<TaskPushNotificationConfig>,
+    subscription: &Subscription,
+) {
+    let task = subscription.log.task_id();
+    pushes.follow(&task, &subscription.log);
+    let Some(config) = wish else { return };
+    // The configuration was found good before the agent took the message. Now that the task runs, its client is
+    // better served with the task than with an error that invites it to send the message again.
+    if let Err(error) = register(agent, call, pushes, config, subscription).await {
+        tracing::warn!(task, %error, "a message's push configuration could not be kept; nothing is pushed to it");
+    }
+}
+
+async fn register(
+    agent: &dyn Agent,
+    call: &CallContext,
+    pushes: &Pushes,
+    config: TaskPushNotificationConfig,
+    subscription: &Subscription,
+) -> Result<TaskPushNotificationConfig, A2aError> {
+    let task = subscription.log.task_id();
+    let kept = pushes.register(&task, config, call.version, subscription).await?;
+    // A task that waited may have gone on in another log, which was shown before the configuration was there.
+    if let Ok(now) = agent.subscribe(&task, None, call).await {
+        pushes.follow(&task, &now.log);
+    }
+    Ok(kept)
 }
 
 /// Finds a configuration; 0.3 may leave out which, and gets the task's first.

@@ -62,7 +62,7 @@ pub(super) struct Backoff {
     pub(super) first: Duration,
     /// The longest wait, unless the receiver asks for more.
     pub(super) most: Duration,
-    /// How long one notification is tried.
+    /// How long a receiver that takes nothing is tried.
     pub(super) total: Duration,
 }
 

@@ -16,7 +16,11 @@ use crate::version::ProtocolVersion;
 /// Most bytes of an answer that are read, which lets the connection be used again; nobody looks at them.
 const MOST_ANSWER: usize = 4 * 1024;
 
-/// Posts a notification and waits at most `deadline` for the answer.
+/// How long to wait for the rest of an answer that has come already.
+const REST_OF_ANSWER: Duration = Duration::from_secs(1);
+
+/// Posts a notification and waits at most `deadline` for the head of the answer. That says all: a body that is slow
+/// to come, or too long, costs the connection and changes nothing.
 pub(super) async fn post(
     client: &Client,
     url: &Url,
@@ -28,17 +32,14 @@ pub(super) async fn post(
         Ok(request) => request.headers(headers).body(body),
         Err(refusal) => return Answer::Refused(refusal),
     };
-    let exchange = async move {
-        match request.send().await {
-            Ok(response) => {
-                let answer = Answer::Status(response.status().as_u16(), asked(response.headers()));
-                discard(response).await;
-                answer
-            }
-            Err(error) => failed(&error),
-        }
+    let response = match tokio::time::timeout(deadline, request.send()).await {
+        Ok(Ok(response)) => response,
+        Ok(Err(error)) => return failed(&error),
+        Err(_) => return Answer::None("it did not answer in time"),
     };
-    tokio::time::timeout(deadline, exchange).await.unwrap_or(Answer::None("it did not answer in time"))
+    let answer = Answer::Status(response.status().as_u16(), asked(response.headers()));
+    drop(tokio::time::timeout(REST_OF_ANSWER, discard(response)).await);
+    answer
 }
 
 fn asked(headers: &HeaderMap) -> Option<Duration> {

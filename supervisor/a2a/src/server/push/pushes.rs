@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::Mutex;
 use url::Url;
 use uuid::Uuid;
 
@@ -36,11 +37,11 @@ pub struct PushOptions {
     pub first_wait: Duration,
     /// The longest wait between two attempts, unless the receiver asks for more.
     pub most_wait: Duration,
-    /// How long one notification is tried before it is given up.
+    /// How long a receiver may fail on end before the configuration is given up.
     pub give_up_after: Duration,
     /// How many deliveries go on at once.
     pub most_at_once: usize,
-    /// How many of them to one receiver.
+    /// How many of them to one host.
     pub most_per_receiver: usize,
 }
 
@@ -64,6 +65,7 @@ impl Default for PushOptions {
 pub struct Pushes {
     screen: Screen,
     shared: Arc<Shared>,
+    registering: Mutex<()>,
 }
 
 impl fmt::Debug for Pushes {
@@ -92,7 +94,7 @@ impl Pushes {
             pace: options.pace,
             attempt_timeout: options.attempt_timeout,
         };
-        Ok(Arc::new(Self { screen: options.screen, shared: Arc::new(shared) }))
+        Ok(Arc::new(Self { screen: options.screen, shared: Arc::new(shared), registering: Mutex::default() }))
     }
 
     /// Takes up what a former process left in the store, and returns the tasks that it is about. Each of them is to
@@ -175,22 +177,9 @@ impl Pushes {
         place(config, task, version, &known).map(drop)
     }
 
-    /// A message began a task or went on with one, and may want its updates pushed.
-    pub(in crate::server) async fn begun(
-        &self,
-        wish: Option<TaskPushNotificationConfig>,
-        version: ProtocolVersion,
-        subscription: &Subscription,
-    ) -> Result<(), A2aError> {
-        let task = subscription.log.task_id();
-        self.follow(&task, &subscription.log);
-        if let Some(config) = wish {
-            self.register(&task, config, version, subscription).await?;
-        }
-        Ok(())
-    }
-
     /// Keeps a configuration and serves it with what comes after `subscription.after`. Returns it as it is kept.
+    ///
+    /// The task may go on in another log meanwhile, which is then to be shown to [`Pushes::follow`] once more.
     pub(in crate::server) async fn register(
         &self,
         task: &str,
@@ -198,6 +187,8 @@ impl Pushes {
         version: ProtocolVersion,
         subscription: &Subscription,
     ) -> Result<TaskPushNotificationConfig, A2aError> {
+        // One at a time: two that come at once must not both find the last place free.
+        let _registering = self.registering.lock().await;
         let known = self.shared.store.of_task(task).await.map_err(told)?;
         let Place { id, replaces } = place(&config, task, version, &known)?;
         let config =
@@ -216,14 +207,25 @@ impl Pushes {
         };
         let kept = config.clone();
         let registration = Registration { task: task.to_owned(), id, version, config, delivered };
-        self.shared.store.put(registration.clone()).await.map_err(told)?;
-        if delivered == Registration::DONE {
-            self.shared.desk.drop_orders(task, Some(&registration.id));
-        } else {
-            self.shared.desk.take(registration);
-            self.follow(task, &subscription.log);
-        }
+        self.put(registration, replaces, &subscription.log).await.map_err(told)?;
         Ok(kept)
+    }
+
+    /// Keeps a registration and serves it. Who served the old one stops first, so as to note nothing in the new one.
+    async fn put(
+        &self,
+        new: Registration,
+        old: Option<&Registration>,
+        log: &Arc<TaskLog>,
+    ) -> Result<(), PushStoreError> {
+        self.shared.desk.drop_orders(&new.task, Some(&new.id));
+        let put = self.shared.store.put(new.clone()).await;
+        let served = if put.is_ok() { Some(&new) } else { old };
+        if let Some(served) = served.filter(|served| served.delivered < Registration::DONE) {
+            self.shared.desk.take(served.clone());
+            self.follow(&served.task, log);
+        }
+        put
     }
 
     /// The configurations of a task, by their ids.

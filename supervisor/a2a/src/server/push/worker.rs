@@ -100,13 +100,15 @@ impl Worker {
         }
     }
 
-    /// Tries until it arrived, or will not.
+    /// Tries until it arrived, or will not. Whoever takes nothing until the time is over is given up altogether.
     async fn deliver(&self, payload: &Payload) -> Flow {
-        let begun = Instant::now();
+        let mut begun = None;
         let mut failed = 0_u32;
         loop {
             let answer = {
-                let _lane = self.shared.lanes.enter(self.receiver()).await;
+                let _lane = self.shared.lanes.enter(self.host()).await;
+                // The wait for a lane is not the receiver's fault.
+                begun.get_or_insert_with(Instant::now);
                 let (body, deadline) = (payload.body.clone(), self.shared.attempt_timeout);
                 post(&self.shared.client, &self.url, self.headers.clone(), body, deadline).await
             };
@@ -125,10 +127,12 @@ impl Worker {
                 Verdict::Again(asked) => asked,
             };
             failed = failed.saturating_add(1);
-            let Some(wait) = self.shared.backoff.wait(failed, begun.elapsed(), asked, jitter()) else {
+            let elapsed = begun.map(|begun| begun.elapsed()).unwrap_or_default();
+            let Some(wait) = self.shared.backoff.wait(failed, elapsed, asked, jitter()) else {
+                // To try each later notification as long would hold on to the log for days.
                 self.shared.counts.gave_up();
-                self.gives_up(payload, &answer.to_string());
-                return Flow::Drained;
+                self.gives_up(payload, &format!("{answer}; nothing more is sent there for this task"));
+                return Flow::Ended;
             };
             tracing::debug!(task = self.registration().task, receiver = self.receiver(), %answer, ?wait, "trying again");
             sleep(wait).await;
@@ -137,6 +141,11 @@ impl Worker {
 
     const fn registration(&self) -> &Registration {
         &self.job.registration
+    }
+
+    /// What bounds on deliveries go by: a receiver cannot have more of them by having more ports.
+    fn host(&self) -> &str {
+        self.url.host_str().unwrap_or_default()
     }
 
     /// Scheme, host and port: the rest of an address may be a secret.
@@ -156,19 +165,25 @@ impl Worker {
 
     /// Notes how far this is. Where that fails, a restart tells some things twice.
     async fn note(&self) {
-        let Registration { task, id, delivered, .. } = self.registration();
-        if let Err(error) = self.shared.store.delivered(task, id, *delivered).await {
-            tracing::warn!(task, %error, "failed to note a delivery");
-        }
+        note(&self.shared, &self.job, self.registration().delivered).await;
     }
 }
 
 async fn finish(shared: &Shared, job: &Job) {
-    let Registration { task, id, .. } = &job.registration;
-    if let Err(error) = shared.store.delivered(task, id, Registration::DONE).await {
-        tracing::warn!(task, %error, "failed to note that a push configuration is done");
-    }
+    note(shared, job, Registration::DONE).await;
     shared.desk.done(job);
+}
+
+/// A worker that is to stop may still be at it for a moment: it must not speak for the configuration that replaces
+/// its own.
+async fn note(shared: &Shared, job: &Job, seq: u64) {
+    let Registration { task, id, .. } = &job.registration;
+    if !shared.desk.has(job) {
+        return;
+    }
+    if let Err(error) = shared.store.delivered(task, id, seq).await {
+        tracing::warn!(task, seq, %error, "failed to note how far a push configuration was served");
+    }
 }
 
 /// The next events after `after`: what has come by `not_before`, or by the moment that the task ends or waits. Empty
