@@ -71,6 +71,7 @@ impl Agent for Facade {
         self.runs.cancel(id).await.map_err(told)
     }
 
+    /// A subscription to a task that waits tells the task as it is, and ends: see [`Runs::log`].
     async fn subscribe(
         &self,
         id: &str,

@@ -377,6 +377,22 @@ data: {"result":{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_
 }
 
 #[tokio::test]
+async fn a_subscription_to_a_waiting_task_may_end_with_it() {
+    for (version, body) in [
+        (V0_3, r#"{"kind":"task","id":"t","contextId":"c","status":{"state":"input-required"}}"#),
+        (V1_0, r#"{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_INPUT_REQUIRED"}}}"#),
+    ] {
+        let body = format!("id: 4\ndata: {{\"result\":{body}}}\n\n");
+        let peer = Peer::start(version, move |_| Answer::stream(body.clone(), End::Close)).await;
+        let stream = connect(&peer, quick()).await.subscribe("t", None).await.unwrap();
+        let events: Vec<_> = read(stream).await.into_iter().map(Result::unwrap).collect();
+        assert_eq!(events.len(), 1, "{events:?}");
+        assert_eq!(events[0].event.state(), Some(TaskState::InputRequired));
+        assert_eq!(peer.calls().len(), 1, "it is not taken up again");
+    }
+}
+
+#[tokio::test]
 async fn our_own_server_is_followed_in_both_versions() {
     let server = crate::agent::start().await;
     for version in [V0_3, V1_0] {
