@@ -282,7 +282,7 @@ async fn silence_before_the_loss_does_not_count_against_the_tries() {
     let task = Counting { version: V1_0, events: 6, numbered: true };
     let peer = counting(task, 100, vec![(task.frames(0)[..3].concat().len(), End::Stall)]).await;
     let silent = Duration::from_secs(2);
-    let reconnect = Reconnect { give_up_after: silent - Duration::from_millis(500), ..quick().reconnect };
+    let reconnect = Reconnect { give_up_after: Duration::from_millis(1500), ..quick().reconnect };
     let options = ClientOptions { idle_timeout: silent, reconnect, ..ClientOptions::default() };
     let events = read(connect(&peer, options).await.stream(ask()).await.unwrap()).await;
     assert_eq!(
