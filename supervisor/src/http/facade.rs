@@ -72,6 +72,7 @@ impl Agent for Facade {
         self.runs.cancel(id).await.map_err(told)
     }
 
+    /// A subscription to a task that waits tells the task as it is, and ends: see [`Runs::log`].
     async fn subscribe(
         &self,
         id: &str,

@@ -166,7 +166,9 @@ impl Runs {
         Ok((Journal::reopen(self.store.clone(), record, Some(claim)).await?, place))
     }
 
-    /// The log of a task, read from the store if it is not in memory.
+    /// The log of a task, read from the store if it is not in memory. It is closed where the task waits: who reads it
+    /// there gets the task as it is, and then the end. The answer goes on in a log of its own, which is the one found
+    /// here from then on.
     pub async fn log(&self, id: &str) -> Result<Arc<TaskLog>, RunError> {
         if let Some(log) = self.live.log(id) {
             return Ok(log);

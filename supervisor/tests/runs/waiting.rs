@@ -50,6 +50,21 @@ async fn lines_of_keys_on_the_same_task_fill_the_form_in() {
 }
 
 #[tokio::test]
+async fn who_reads_a_waiting_task_gets_it_and_the_end_and_after_the_answer_the_rest() {
+    let runs = house();
+    let (_, task, context) = asked(&runs, "create one").await;
+    let waiting = runs.log(&task).await.unwrap();
+    let seen = waiting.last_seq();
+    assert_eq!(waiting.state(), TaskState::InputRequired);
+    let mut rest = waiting.cursor(seen);
+    assert!(tokio::time::timeout(Duration::from_secs(10), rest.next()).await.expect("it ends").is_none());
+    let answer = to_task(Some(&task), &context, vec![Part::text("repo: r1")]);
+    runs.send(answer).await.unwrap();
+    let events = read_after(&runs.log(&task).await.unwrap(), seen).await;
+    assert_eq!(last_state(&events), TaskState::Completed);
+}
+
+#[tokio::test]
 async fn the_web_uis_answer_is_a_new_task_that_goes_on_and_ends_the_old_one() {
     let runs = house();
     let (_, task, context) = asked(&runs, "create one").await;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures::{StreamExt, stream};
 use tokio::time::Instant;
 
+use super::outage::Outage;
 use super::position::{Again, Next, Position};
 use super::reconnect::chance;
 use super::sse::{Numbered, RawEvents};
@@ -21,8 +22,7 @@ pub(super) struct Follower {
     begin: Begin,
     position: Position,
     source: Source,
-    /// When something new last came.
-    heard: Instant,
+    outage: Outage,
     /// Whether an agent that does not stream may be asked instead.
     may_ask: bool,
     /// Whether the agent may have the message.
@@ -43,9 +43,7 @@ enum Source {
     Open { events: RawEvents, reopened: bool },
     /// No connection.
     Lost { wait: Duration },
-    /// An event that came beside the stream.
-    Beside { event: Box<Numbered>, events: RawEvents },
-    /// The agent does not let the task be followed; it is asked again and again.
+    /// The agent does not let the task be followed, or does not tell what was missed; it is asked again and again.
     Poll { wait: Duration, known: Option<Box<Task>> },
     /// Nothing more comes.
     Done,
@@ -64,7 +62,15 @@ impl Follower {
 
     fn new(client: A2aClient, begin: Begin, position: Position) -> Self {
         let source = Source::Unsent { wait: Duration::ZERO };
-        Self { client, begin, position, source, heard: Instant::now(), may_ask: false, sent: Arc::default() }
+        Self {
+            client,
+            begin,
+            position,
+            source,
+            outage: Outage::default(),
+            may_ask: false,
+            sent: Arc::default(),
+        }
     }
 
     /// Asks for an answer without a stream.
@@ -76,8 +82,9 @@ impl Follower {
                 Ok(reply) => return Ok(reply),
                 Err(error) => error,
             };
+            let quiet = self.broke(&error);
             let policy = &self.client.inner.options.reconnect;
-            let again = self.position.unreached(error, policy, self.heard.elapsed(), chance())?;
+            let again = self.position.unreached(error, policy, quiet, chance())?;
             self.sleep(again.wait).await?;
         }
     }
@@ -130,10 +137,6 @@ impl Follower {
                 Source::Unsent { wait } => self.begin(wait).await?,
                 Source::Open { events, reopened } => self.read(events, reopened).await?,
                 Source::Lost { wait } => self.take_up_again(wait).await?,
-                Source::Beside { event, events } => {
-                    self.source = Source::Open { events, reopened: true };
-                    self.came(*event, true)
-                }
                 Source::Poll { wait, known } => self.poll(wait, known).await?,
                 Source::Done => return Ok(None),
             };
@@ -157,6 +160,7 @@ impl Follower {
         match opened {
             Ok(events) => {
                 self.position.reached();
+                self.outage.opened(Instant::now(), wait);
                 self.source = Source::Open { events, reopened: false };
                 Ok(Some(Followed::Back))
             }
@@ -179,9 +183,10 @@ impl Follower {
     }
 
     fn unreached(&mut self, error: ClientError) -> Result<Option<Followed>, ClientError> {
+        let quiet = self.broke(&error);
         let policy = &self.client.inner.options.reconnect;
         self.sent.store(!error.is_unreached(), Ordering::Relaxed);
-        let again = self.position.unreached(error, policy, self.heard.elapsed(), chance())?;
+        let again = self.position.unreached(error, policy, quiet, chance())?;
         self.source = Source::Unsent { wait: again.wait };
         Ok(Some(self.losing(again)))
     }
@@ -191,8 +196,9 @@ impl Follower {
         error: ClientError,
         source: impl FnOnce(Duration) -> Source,
     ) -> Result<Option<Followed>, ClientError> {
+        let quiet = self.broke(&error);
         let policy = &self.client.inner.options.reconnect;
-        match self.position.lost(error, policy, self.heard.elapsed(), chance()) {
+        match self.position.lost(error, policy, quiet, chance()) {
             Next::End => Ok(None),
             Next::Fail(error) => Err(error),
             Next::Again(again) => {
@@ -200,6 +206,16 @@ impl Follower {
                 Ok(Some(self.losing(again)))
             }
         }
+    }
+
+    /// How long the agent has been out of reach, with this failure.
+    fn broke(&mut self, error: &ClientError) -> Duration {
+        let silent = if let ClientError::Idle(silent) = error { *silent } else { Duration::ZERO };
+        let now = Instant::now();
+        if self.outage.lost(now, silent) {
+            self.position.reached();
+        }
+        self.outage.lasted(now)
     }
 
     fn losing(&self, again: Again) -> Followed {
@@ -225,7 +241,7 @@ impl Follower {
     /// Takes an event in; `None` if the caller has it already.
     fn came(&mut self, event: Numbered, reopens: bool) -> Option<Followed> {
         let event = self.position.take(event, reopens)?;
-        self.heard = Instant::now();
+        self.outage.heard();
         // An agent may leave the connection open after it told again of a task that has ended or waits.
         if event.resumed && self.position.is_over() {
             self.source = Source::Done;
@@ -236,9 +252,15 @@ impl Follower {
     async fn take_up_again(&mut self, wait: Duration) -> Result<Option<Followed>, ClientError> {
         tokio::time::sleep(wait).await;
         let Some(task) = self.position.task().map(str::to_owned) else { return Err(ClientError::NoTask) };
+        if self.client.version() == ProtocolVersion::V0_3 && !self.position.is_numbered() {
+            // Such an agent need not begin with the task, and nothing would tell what was missed or came twice.
+            self.source = Source::Poll { wait: Duration::ZERO, known: None };
+            return Ok(None);
+        }
         match self.client.subscribe_once(&task, self.position.last()).await {
             Ok(events) => {
-                self.source = self.reopened(&task, events).await;
+                self.outage.opened(Instant::now(), wait);
+                self.source = Source::Open { events, reopened: true };
                 Ok(Some(Followed::Back))
             }
             // It has ended meanwhile, or the agent lets nobody follow.
@@ -248,19 +270,6 @@ impl Follower {
             }
             Err(error) => self.lost(error, |wait| Source::Lost { wait }),
         }
-    }
-
-    /// An agent of 0.3 need not begin with the task. If it does not number its events either, nothing would tell
-    /// what was missed; so it is asked.
-    async fn reopened(&mut self, task: &str, events: RawEvents) -> Source {
-        if self.client.version() == ProtocolVersion::V0_3
-            && !self.position.is_numbered()
-            && let Ok(task) = self.client.get(task, None).await
-        {
-            let event = Box::new(unnumbered(Event::Task(Box::new(task))));
-            return Source::Beside { event, events };
-        }
-        Source::Open { events, reopened: true }
     }
 
     async fn poll(
@@ -273,7 +282,7 @@ impl Follower {
         match self.client.get(&id, None).await {
             Ok(task) => {
                 self.position.reached();
-                self.heard = Instant::now();
+                self.outage.heard();
                 let is_new = known.as_deref() != Some(&task);
                 let task = Box::new(task);
                 self.source = self.polled(task.clone());

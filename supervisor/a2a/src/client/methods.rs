@@ -38,7 +38,8 @@ impl A2aClient {
     }
 
     /// Follows a task that is under way, from after the event `last_event_id` on if the agent numbers its
-    /// events, else from now on. The first event is the task.
+    /// events, else from now on. The first event is the task. An agent may end the stream where the task waits, and
+    /// at once if it waits already: that is no lost connection. The stream of the answer tells the rest.
     pub async fn subscribe(&self, id: &str, last_event_id: Option<u64>) -> Result<EventStream, ClientError> {
         Follower::task(self.clone(), id, last_event_id).opened().await
     }

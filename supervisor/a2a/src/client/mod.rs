@@ -19,6 +19,7 @@ mod http;
 mod meter;
 mod methods;
 mod options;
+mod outage;
 mod position;
 mod probe;
 mod push;

@@ -21,7 +21,7 @@ pub(super) struct Position {
     /// Whether the agent answered with a message instead of a task.
     answered: bool,
     follows: Follows,
-    /// Tries to reconnect since something new came.
+    /// Tries to reconnect since something new came or a connection held.
     attempt: u32,
 }
 
@@ -135,7 +135,7 @@ impl Position {
         self.answered || ended || waits && self.follows != Follows::Subscription
     }
 
-    /// What to do after `error`; `quiet` is the time since something last came, `chance` in `0..1`.
+    /// What to do after `error`; `quiet` is how long the agent has been out of reach, `chance` in `0..1`.
     pub(super) fn lost(
         &mut self,
         error: ClientError,

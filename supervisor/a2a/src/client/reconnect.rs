@@ -11,13 +11,14 @@ use super::error::ClientError;
 /// would do the work twice. A task that is known is followed further, whatever broke.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reconnect {
-    /// How often it is tried without anything new coming; 0 switches it off.
+    /// How often it is tried until something new comes or a connection holds for a while; 0 switches it off.
     pub attempts: u32,
     /// The wait before the first try. Each further one is twice as long; up to half of it is left to chance.
     pub first_wait: Duration,
     /// The longest wait, unless the agent asks for a longer one.
     pub longest_wait: Duration,
-    /// How long after the last new event it is tried at all.
+    /// How long after the connection was lost it is tried at all. How long nothing new had come before does not
+    /// count: an agent may work in silence.
     pub give_up_after: Duration,
     /// How often a task is asked for that the agent lets nobody follow.
     pub poll: Duration,
@@ -41,7 +42,7 @@ impl Reconnect {
         Self { attempts: 0, ..Self::default() }
     }
 
-    /// The wait before try number `attempt`, which counts from 1, after `quiet` without anything new; `None` to
+    /// The wait before try number `attempt`, which counts from 1, after `quiet` out of the agent's reach; `None` to
     /// give up. `chance` is in `0..1`.
     pub(super) fn wait(
         &self,

@@ -3,7 +3,7 @@
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::jsonrpc::{Id, failure};
-use super::logged::LoggedEvent;
+use super::logged::{LoggedEvent, passing_proto_v0_3, passing_v0_3};
 use super::rest;
 use crate::error::A2aError;
 use crate::version::ProtocolVersion;
@@ -37,6 +37,19 @@ impl Framing {
         match (self, version) {
             (Self::Rest, ProtocolVersion::V0_3) => event.proto_json_v0_3(),
             _ => event.json(version),
+        }
+    }
+
+    /// The JSON of a task's wait behind which the stream goes on. Only 0.3 tells the two apart.
+    pub(super) fn passing(
+        &self,
+        event: &LoggedEvent,
+        version: ProtocolVersion,
+    ) -> Result<Bytes, serde_json::Error> {
+        match (self, version) {
+            (Self::Rest, ProtocolVersion::V0_3) => passing_proto_v0_3(event.event()).map(Bytes::from),
+            (Self::JsonRpc(_), ProtocolVersion::V0_3) => passing_v0_3(event.event()).map(Bytes::from),
+            (_, ProtocolVersion::V1_0) => self.json(event, version).cloned(),
         }
     }
 

@@ -88,6 +88,21 @@ impl LoggedEvent {
     }
 }
 
+/// The wait of a task in the JSON of 0.3, for a reader of whom more is ready: it must not be called the last event.
+/// Rare, and so not kept.
+pub(super) fn passing_v0_3(event: &Event) -> Result<Vec<u8>, serde_json::Error> {
+    serde_json::to_vec(&v03::write::event_of(event, false))
+}
+
+/// The same in the JSON of 0.3's REST binding.
+pub(super) fn passing_proto_v0_3(event: &Event) -> Result<Vec<u8>, serde_json::Error> {
+    let mut response = StreamResponse::from(event.clone());
+    if let StreamResponse::StatusUpdate(update) = &mut response {
+        update.is_final = false;
+    }
+    serde_json::to_vec(&response)
+}
+
 /// What is in the cell, else what `make` makes.
 fn once(
     cell: &OnceLock<Bytes>,

@@ -1,6 +1,7 @@
 //! A subscription as server-sent events.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -74,6 +75,8 @@ struct Writer {
     cursor: Cursor,
     /// The task as it was where the client goes on, which the log itself does not begin with.
     opening: Option<(u64, Box<Task>)>,
+    /// The next event, read to see whether the stream ends before it.
+    ahead: Option<Arc<LoggedEvent>>,
     /// The newest state that was told, if the stream may end there.
     state: Option<TaskState>,
     framing: Framing,
@@ -95,6 +98,7 @@ impl Writer {
         let after = opening.as_ref().map_or(0, |(seq, _)| *seq);
         Self {
             cursor: log.cursor(after),
+            ahead: None,
             state: None,
             opening: opening.map(|(seq, task)| (seq, Box::new(task))),
             prefix: framing.prefix(),
@@ -115,7 +119,7 @@ impl Writer {
             self.write(&mut chunk, &LoggedEvent::detached(seq, (*task).into()));
             // A task that waits may go on: that is why somebody subscribes to it.
             self.state = self.state.filter(|state| state.is_terminal());
-        } else {
+        } else if self.ahead.is_none() {
             match tokio::time::timeout(self.keep_alive, self.cursor.next()).await {
                 Ok(event) => self.write(&mut chunk, &*event?),
                 Err(_) => return Some(Bytes::from_static(b": keep-alive\n\n")),
@@ -126,32 +130,58 @@ impl Writer {
     }
 
     fn write_ready(&mut self, chunk: &mut BytesMut) {
-        while !self.ended && chunk.len() < CHUNK {
-            let Some(event) = self.cursor.ready() else {
+        while !self.ended {
+            let Some(event) = self.ahead.take().or_else(|| self.cursor.ready()) else {
                 self.ended = self.state.is_some_and(TaskState::ends_stream);
                 return;
             };
+            if chunk.len() >= CHUNK {
+                self.ahead = Some(event);
+                return;
+            }
             self.write(chunk, &event);
         }
     }
 
     fn write(&mut self, chunk: &mut BytesMut, event: &LoggedEvent) {
-        match self.framing.json(event, self.version) {
-            Ok(json) => {
-                chunk.reserve(self.prefix.len() + json.len() + 32);
-                write_id(chunk, event.seq());
-                chunk.put_slice(&self.prefix);
-                chunk.put_slice(json);
-                chunk.put_slice(self.framing.suffix());
-            }
-            Err(error) => {
-                chunk.put_slice(&self.framing.failure(&unencodable(&error), self.version));
-                self.ended = true;
-            }
+        // Bytes are shared: a clone copies nothing.
+        let json = if self.passes(event) {
+            self.framing.passing(event, self.version)
+        } else {
+            self.framing.json(event, self.version).cloned()
+        };
+        match json {
+            Ok(json) => self.frame(chunk, event.seq(), &json),
+            Err(error) => self.fail(chunk, &error),
         }
         if let Some(state) = event.event().state() {
             self.state = Some(state);
         }
+    }
+
+    /// Whether the task waits here, but more is ready behind it: somebody has answered since. Otherwise the stream
+    /// ends with it, whatever comes a moment later, for it says so itself.
+    fn passes(&mut self, event: &LoggedEvent) -> bool {
+        let Event::StatusUpdate(update) = event.event() else { return false };
+        if !update.status.state.is_interrupted() {
+            return false;
+        }
+        self.ahead = self.cursor.ready();
+        self.ended = self.ahead.is_none();
+        !self.ended
+    }
+
+    fn frame(&self, chunk: &mut BytesMut, seq: u64, json: &[u8]) {
+        chunk.reserve(self.prefix.len() + json.len() + 32);
+        write_id(chunk, seq);
+        chunk.put_slice(&self.prefix);
+        chunk.put_slice(json);
+        chunk.put_slice(self.framing.suffix());
+    }
+
+    fn fail(&mut self, chunk: &mut BytesMut, error: &serde_json::Error) {
+        chunk.put_slice(&self.framing.failure(&unencodable(error), self.version));
+        self.ended = true;
     }
 }
 

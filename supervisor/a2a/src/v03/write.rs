@@ -11,12 +11,18 @@ use super::convert::WRAPPED;
 use super::{ArtifactUpdateTag, MessageTag, PartKind, Role, StatusUpdateTag, TaskState, TaskTag};
 use crate::model::{self, Content, Metadata, timestamp};
 
-/// An event of a stream, in the JSON of 0.3.
+/// An event of a stream, in the JSON of 0.3. A stream ends where the task waits.
 pub fn event(event: &model::Event) -> impl Serialize + '_ {
+    event_of(event, true)
+}
+
+/// An event of a stream, in the JSON of 0.3. `ends` says whether a stream ends with it if the task waits there:
+/// clients hang up at `final`, and would miss what follows once somebody has answered.
+pub fn event_of(event: &model::Event, ends: bool) -> impl Serialize + '_ {
     match event {
         model::Event::Task(task) => Event::Task(Task::from(&**task)),
         model::Event::Message(message) => Event::Message(Message::from(&**message)),
-        model::Event::StatusUpdate(update) => Event::StatusUpdate(StatusUpdate::from(update)),
+        model::Event::StatusUpdate(update) => Event::StatusUpdate(StatusUpdate::of(update, ends)),
         model::Event::ArtifactUpdate(update) => Event::ArtifactUpdate(ArtifactUpdate::from(update)),
     }
 }
@@ -169,13 +175,14 @@ struct StatusUpdate<'a> {
     metadata: Option<&'a Metadata>,
 }
 
-impl<'a> From<&'a model::TaskStatusUpdateEvent> for StatusUpdate<'a> {
-    fn from(update: &'a model::TaskStatusUpdateEvent) -> Self {
+impl<'a> StatusUpdate<'a> {
+    fn of(update: &'a model::TaskStatusUpdateEvent, ends: bool) -> Self {
+        let state = update.status.state;
         Self {
             kind: StatusUpdateTag::Tag,
             task_id: &update.task_id,
             context_id: &update.context_id,
-            is_final: update.status.state.ends_stream(),
+            is_final: state.is_terminal() || ends && state.is_interrupted(),
             status: Status::from(&update.status),
             metadata: update.metadata.as_ref(),
         }

@@ -141,18 +141,20 @@ async fn a_server_that_has_forgotten_what_was_missed_sends_the_task_anew() {
 
 #[tokio::test]
 async fn without_numbers_the_task_itself_tells_what_was_missed() {
-    // 1.0 opens with the task; 0.3 need not, and is asked for it.
+    // 1.0 opens with the task; 0.3 need not, so it is asked until the task ends. A stream beside that could repeat
+    // what the task already has.
     for (version, methods) in [
-        (V0_3, &["message/stream", "tasks/resubscribe", "tasks/get"][..]),
+        (V0_3, &["message/stream", "tasks/get", "tasks/get"][..]),
         (V1_0, &["SendStreamingMessage", "SubscribeToTask"]),
     ] {
         let task = Counting { version, events: 9, numbered: false };
+        let asked = AtomicUsize::new(0);
         let peer = Peer::start(version, move |request| match request.method() {
             "message/stream" | "SendStreamingMessage" => {
                 Answer::stream(task.frames(0)[..3].concat(), End::Break)
             }
-            "tasks/get" => Answer::result(&task.task(6)),
-            "tasks/resubscribe" => Answer::stream(task.frames(6).concat(), End::Close),
+            "tasks/get" => Answer::result(&task.task([6, 9][asked.fetch_add(1, Ordering::Relaxed).min(1)])),
+            "tasks/resubscribe" => Answer::stream(task.frames(4).concat(), End::Close),
             _ => Answer::stream(task.snapshot(6) + &task.frames(6).concat(), End::Close),
         })
         .await;
@@ -276,6 +278,20 @@ async fn a_silent_connection_is_taken_up_again() {
 }
 
 #[tokio::test]
+async fn silence_before_the_loss_does_not_count_against_the_tries() {
+    let task = Counting { version: V1_0, events: 6, numbered: true };
+    let peer = counting(task, 100, vec![(task.frames(0)[..3].concat().len(), End::Stall)]).await;
+    let silent = Duration::from_secs(2);
+    let reconnect = Reconnect { give_up_after: Duration::from_millis(1500), ..quick().reconnect };
+    let options = ClientOptions { idle_timeout: silent, reconnect, ..ClientOptions::default() };
+    let events = read(connect(&peer, options).await.stream(ask()).await.unwrap()).await;
+    assert_eq!(
+        events.into_iter().map(|event| event.unwrap().seq.unwrap()).collect::<Vec<_>>(),
+        [1, 2, 3, 4, 5, 6]
+    );
+}
+
+#[tokio::test]
 async fn a_message_that_may_have_arrived_is_never_sent_again() {
     let answers = [
         Answer::HangUp,
@@ -358,6 +374,22 @@ data: {"result":{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_
     let request = SendMessageRequest::new(Message::user("m1", "here").within("t", "c"));
     let events = read(connect(&peer, quick()).await.stream(request).await.unwrap()).await;
     assert_eq!(events.into_iter().map(|event| event.unwrap().seq.unwrap()).collect::<Vec<_>>(), [4, 5, 6]);
+}
+
+#[tokio::test]
+async fn a_subscription_to_a_waiting_task_may_end_with_it() {
+    for (version, body) in [
+        (V0_3, r#"{"kind":"task","id":"t","contextId":"c","status":{"state":"input-required"}}"#),
+        (V1_0, r#"{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_INPUT_REQUIRED"}}}"#),
+    ] {
+        let body = format!("id: 4\ndata: {{\"result\":{body}}}\n\n");
+        let peer = Peer::start(version, move |_| Answer::stream(body.clone(), End::Close)).await;
+        let stream = connect(&peer, quick()).await.subscribe("t", None).await.unwrap();
+        let events: Vec<_> = read(stream).await.into_iter().map(Result::unwrap).collect();
+        assert_eq!(events.len(), 1, "{events:?}");
+        assert_eq!(events[0].event.state(), Some(TaskState::InputRequired));
+        assert_eq!(peer.calls().len(), 1, "it is not taken up again");
+    }
 }
 
 #[tokio::test]

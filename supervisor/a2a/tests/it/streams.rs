@@ -113,6 +113,30 @@ async fn a_stream_ends_where_the_task_waits_and_goes_on_with_the_task() {
     assert_eq!(events[2].1["result"]["status"]["state"], "completed");
 }
 
+/// What each event says of the stream's end.
+fn finals(events: &[(Option<u64>, Value)], at: &str) -> Vec<Value> {
+    events.iter().map(|(_, event)| event.pointer(at).cloned().unwrap_or_default()).collect()
+}
+
+#[tokio::test]
+async fn in_0_3_a_wait_that_is_over_is_not_called_the_end() {
+    let server = start().await;
+    let text = open(&server, None, &seed_request("ask"), None).await.text().await.unwrap();
+    assert_eq!(finals(&events(&text), "/result/final").last(), Some(&json!(true)), "{text}");
+    let mut body = seed_request("this one");
+    body["params"]["message"]["taskId"] = json!("t1");
+    open(&server, None, &body, None).await.text().await.unwrap();
+    let text = open(&server, None, &resubscribe("t1"), Some(1)).await.text().await.unwrap();
+    let told = events(&text);
+    assert_eq!(told[1].1["result"]["status"]["state"], "input-required", "{text}");
+    assert_eq!(finals(&told, "/result/final")[1..], [json!(false), json!(false), json!(true)], "{text}");
+    let url = format!("{}/v1/tasks/t1:subscribe", server.url.trim_end_matches('/'));
+    let request = reqwest::Client::new().get(url).header("last-event-id", "1");
+    let text = request.send().await.unwrap().text().await.unwrap();
+    let told = finals(&events(&text), "/statusUpdate/final");
+    assert_eq!(told[1..], [json!(false), json!(false), json!(true)], "{text}");
+}
+
 fn resubscribe(id: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": 2, "method": "tasks/resubscribe", "params": {"id": id}})
 }
