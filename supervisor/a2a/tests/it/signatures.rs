@@ -104,7 +104,6 @@ type Change = fn(&mut Value);
 
 #[test]
 fn whoever_meddles_is_found_out() {
-    type Change = fn(&mut Value);
     let signer = signer(&p256());
     let mut card = card();
     card::sign(&mut card, &signer).unwrap();
