@@ -41,7 +41,7 @@ impl Reply {
 pub fn post(body: &str, lines: &str) -> Vec<u8> {
     let length = body.len();
     format!(
-        "POST / HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n{lines}\r\n{body}"
+        "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n{lines}\r\n{body}"
     )
     .into_bytes()
 }

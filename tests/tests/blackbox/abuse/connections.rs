@@ -42,7 +42,7 @@ async fn a_body_that_comes_byte_by_byte_is_given_up_and_delays_nobody() -> Resul
     let mut slow = Vec::new();
     for _ in 0..100 {
         let mut raw = Raw::open(&supervisor).await?;
-        let head = "POST / HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\ncontent-length: 5000\r\n\r\n{";
+        let head = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 5000\r\n\r\n{";
         raw.send(head.as_bytes()).await?;
         slow.push(tokio::spawn(async move { raw.drip(Duration::from_secs(1)).await }));
     }
@@ -65,7 +65,7 @@ async fn who_hangs_up_within_a_body_leaves_nothing_behind() -> Result<()> {
     let files = open_files(&supervisor)?;
     for _ in 0..200 {
         let mut raw = Raw::open(&supervisor).await?;
-        let half = "POST / HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\ncontent-length: 5000\r\n\r\n{\"jso";
+        let half = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 5000\r\n\r\n{\"jso";
         raw.send(half.as_bytes()).await?;
     }
     until_open_files(&supervisor, files + 20).await?;

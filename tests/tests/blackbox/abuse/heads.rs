@@ -16,7 +16,7 @@ async fn a_head_of_a_megabyte_is_refused_and_not_kept() -> Result<()> {
     let before = memory(&supervisor)?;
     for _ in 0..50 {
         let mut raw = Raw::open(&supervisor).await?;
-        let long = format!("GET / HTTP/1.1\r\nhost: test\r\nx-long: {}\r\n\r\n", "x".repeat(MIB));
+        let long = format!("GET / HTTP/1.1\r\nhost: localhost\r\nx-long: {}\r\n\r\n", "x".repeat(MIB));
         // The server may close before it has read everything.
         drop(raw.send(long.as_bytes()).await);
         let rest = raw.rest().await;
@@ -64,7 +64,7 @@ async fn two_lengths_or_a_length_and_chunks_are_refused() -> Result<()> {
     // A length beside chunks says nothing (RFC 9112, 6.3); what follows is not taken for another request.
     let mut raw = Raw::open(&supervisor).await?;
     raw.send(&raw::post(
-        "0\r\n\r\nGET /health HTTP/1.1\r\nhost: test\r\n\r\n",
+        "0\r\n\r\nGET /health HTTP/1.1\r\nhost: localhost\r\n\r\n",
         "transfer-encoding: chunked\r\n",
     ))
     .await?;
@@ -95,7 +95,7 @@ async fn chunks_above_the_limit_are_refused_without_being_kept() -> Result<()> {
     is_well(&supervisor).await?;
     let before = memory(&supervisor)?;
     let mut raw = Raw::open(&supervisor).await?;
-    let head = "POST / HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
+    let head = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
     raw.send(head.as_bytes()).await?;
     let chunk = format!("{MIB:x}\r\n{}\r\n", "x".repeat(MIB));
     let sent = raw.send_until_refused(chunk.as_bytes(), 200 * MIB).await;
