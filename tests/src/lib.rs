@@ -5,6 +5,8 @@
 //! [`acts::client`] does, for there it is the project's client that is tested.
 
 pub mod acts;
+pub mod dns;
+pub mod image;
 pub mod invariants;
 pub mod numbered;
 pub mod peers;
