@@ -171,10 +171,7 @@ impl Call<'_> {
         loop {
             let asked = tokio::select! {
                 asked = client.get(&known.task, None) => asked,
-                () = self.cancel.cancelled() => {
-                    self.stop(client, Some(&known.task)).await;
-                    return canceled();
-                }
+                () = self.cancel.cancelled() => return self.stop_task(client, &known.task, reader).await,
             };
             match asked {
                 Ok(task) => {
@@ -202,7 +199,7 @@ impl Call<'_> {
         loop {
             let step = tokio::select! {
                 biased;
-                () = self.cancel.cancelled() => return self.stop_stream(client, stream, known).await,
+                () = self.cancel.cancelled() => return self.stop_stream(client, stream, known, reader).await,
                 step = stream.next_step() => step,
             };
             let event = match step {
@@ -223,7 +220,7 @@ impl Call<'_> {
                 return self.conclude(client, reader, known.as_ref().map(|known| known.task.as_str())).await;
             }
             if !heard && self.cancel.is_cancelled() {
-                return self.stop_stream(client, stream, known).await;
+                return self.stop_stream(client, stream, known, reader).await;
             }
         }
     }
@@ -300,11 +297,20 @@ impl Call<'_> {
         client: &A2aClient,
         stream: EventStream,
         known: Option<Known>,
+        reader: Reader,
     ) -> DelegateUpdate {
         match known {
-            Some(known) => self.stop(client, Some(&known.task)).await,
-            None => drop(stream.cancel_on_drop()),
+            Some(known) => self.stop_task(client, &known.task, reader).await,
+            None => {
+                drop(stream.cancel_on_drop());
+                canceled()
+            }
         }
+    }
+
+    async fn stop_task(&self, client: &A2aClient, task: &str, mut reader: Reader) -> DelegateUpdate {
+        self.stop(client, Some(task)).await;
+        self.tell_all(reader.close(CallEnd::Canceled)).await;
         canceled()
     }
 

@@ -399,3 +399,7 @@ fn described(artifact: &Artifact) -> (Option<CallEnd>, Option<String>) {
         None => (is_end.then_some(CallEnd::Completed), None),
     }
 }
+
+#[cfg(test)]
+#[path = "read_tests.rs"]
+mod tests;
