@@ -40,6 +40,9 @@ pub enum RosterError {
         /// Its address.
         url: String,
     },
+    /// No agent at all.
+    #[error("there is no agent to serve")]
+    Empty,
 }
 
 /// How everybody is.
@@ -80,6 +83,22 @@ impl Roster {
         let workers = settings.spec.agents.iter().map(build).collect::<Result<Vec<_>, _>>()?;
         let supervisor = Arc::new(supervisor(settings, shared.clone(), &workers, shutdown));
         Ok(Arc::new(Self { supervisor, workers }))
+    }
+
+    /// Builds the one agent of a process without a supervisor: it is who the user talks to.
+    ///
+    /// # Errors
+    /// When there is none, or one does not run in this process.
+    pub fn start_alone(
+        settings: &Settings,
+        http: reqwest::Client,
+        shutdown: &CancellationToken,
+    ) -> Result<Arc<Self>, RosterError> {
+        let models = Models::new(settings, http);
+        let shared = models.supervisor();
+        let agent = settings.spec.agents.first().ok_or(RosterError::Empty)?;
+        let agent = Arc::new(worker(settings, agent, &models, &shared, shutdown)?);
+        Ok(Arc::new(Self { supervisor: agent.clone(), workers: vec![agent] }))
     }
 
     /// The agent that the user talks to.
