@@ -18,3 +18,6 @@ pub use in_process::InProcess;
 pub use remote::{ProbeError, Probed, Remote, RemoteTarget};
 pub use roster::{AgentStatus, Roster, RosterError, RosterStatus};
 pub use servers::missing_variables;
+
+#[cfg(test)]
+mod homes_contract;

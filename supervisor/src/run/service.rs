@@ -329,7 +329,9 @@ impl Runs {
             () = place.called() => {}
             () = stop.cancelled() => return journal.end(Outcome::Canceled).await,
         }
-        let user = begin.user();
+        let user = begin.user().or_else(|| journal.user());
+        // An agent that has just started has no tools for a moment, and would say that there are none.
+        self.agent.settled(&stop).await;
         let (state, start) = match self.prepare(&journal, begin).await {
             Ok(prepared) => prepared,
             Err(error) => return journal.fail(&error.to_string()).await,

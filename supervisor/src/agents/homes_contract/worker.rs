@@ -39,7 +39,8 @@ pub(super) enum Where {
     ThereAsSupervisor,
 }
 
-pub(super) const HOMES: [Where; 4] = [Where::Here, Where::There, Where::ThereInPieces, Where::ThereAsSupervisor];
+pub(super) const HOMES: [Where; 4] =
+    [Where::Here, Where::There, Where::ThereInPieces, Where::ThereAsSupervisor];
 
 /// A worker with the stand-in's tools, and whatever keeps it alive.
 #[derive(Debug)]
@@ -97,7 +98,10 @@ fn helper(script: &str, tools: &str, approval: bool) -> Arc<Agent> {
     let spec = caipe_crds::resolve(&default_resource(), &BTreeMap::new()).unwrap().spec;
     let spec = caipe_crds::RenderedSpec { answer_mode: caipe_crds::rendered::AnswerMode::Marker, ..spec };
     let role = if script.contains("deeper") {
-        Role::Supervisor { spec: Arc::new(spec), homes: BTreeMap::from([(AgentName::new("deeper"), delegate)]) }
+        Role::Supervisor {
+            spec: Arc::new(spec),
+            homes: BTreeMap::from([(AgentName::new("deeper"), delegate)]),
+        }
     } else {
         Role::Worker
     };
@@ -129,7 +133,8 @@ pub(super) fn agent(
 
 async fn serve(agent: Arc<Agent>, voice: Voice, listener: TcpListener, url: String) {
     let runs = Runs::new(agent, voice, Arc::new(MemoryStore::default()), Duration::from_mins(10));
-    let card = CardBuilder::new("Helper", "Helps.", &url, "1").extension(ACTIVITY_EXTENSION, "activity").build();
+    let card =
+        CardBuilder::new("Helper", "Helps.", &url, "1").extension(ACTIVITY_EXTENSION, "activity").build();
     let facade = Facade::new(runs, card.clone(), card);
     drop(axum::serve(listener, router(Arc::new(facade), ServerOptions::default())).await);
 }
@@ -141,7 +146,8 @@ async fn pass_on(listener: TcpListener, far: String) {
         tokio::spawn(async move {
             let Ok(far) = TcpStream::connect(far).await else { return };
             drop((near.set_nodelay(true), far.set_nodelay(true)));
-            let ((mut from_near, mut to_near), (mut from_far, mut to_far)) = (near.into_split(), far.into_split());
+            let ((mut from_near, mut to_near), (mut from_far, mut to_far)) =
+                (near.into_split(), far.into_split());
             let up = tokio::io::copy(&mut from_near, &mut to_far);
             let down = async {
                 let mut bytes = [0; 7];
@@ -150,7 +156,8 @@ async fn pass_on(listener: TcpListener, far: String) {
                         Ok(0) | Err(_) => return,
                         Ok(size) => {
                             for byte in &bytes[..size] {
-                                if tokio::io::AsyncWriteExt::write_all(&mut to_near, &[*byte]).await.is_err() {
+                                if tokio::io::AsyncWriteExt::write_all(&mut to_near, &[*byte]).await.is_err()
+                                {
                                     return;
                                 }
                             }

@@ -23,28 +23,26 @@ const FIRST_WAIT: Duration = Duration::from_millis(250);
 /// How often a task is asked for that the agent lets nobody follow.
 const POLL: Duration = Duration::from_secs(1);
 
-/// Carries a delegation out until it ends, asks or nobody listens any more. The agent is told to stop if, and only if,
+/// Carries a delegation out until it ends, asks or nobody listens any more; the update that says so is left to the
+/// caller. The agent is told to stop if, and only if,
 /// the delegation is cancelled: a run that is only left is taken up again by the next process.
 pub(super) async fn carry(
     shared: &Shared,
-    delegation: Delegation,
-    updates: mpsc::Sender<Update>,
-    cancel: CancellationToken,
-) {
+    delegation: &Delegation,
+    updates: &mpsc::Sender<Update>,
+    cancel: &CancellationToken,
+) -> Option<DelegateUpdate> {
     let left = async {
         updates.closed().await;
         if cancel.is_cancelled() {
             std::future::pending::<()>().await;
         }
     };
-    let ids = Ids::of(&delegation);
-    let call = Call { shared, delegation: &delegation, ids, updates: &updates, cancel: &cancel };
-    let last = tokio::select! {
-        last = call.carry() => last,
-        () = left => return,
-    };
-    // Whoever is gone needs no last word.
-    drop(updates.send(last.into()).await);
+    let call = Call { shared, delegation, ids: Ids::of(delegation), updates, cancel };
+    tokio::select! {
+        last = call.carry() => Some(last),
+        () = left => None,
+    }
 }
 
 /// One remote call.
@@ -299,13 +297,11 @@ impl Call<'_> {
         known: Option<Known>,
         reader: Reader,
     ) -> DelegateUpdate {
-        match known {
-            Some(known) => self.stop_task(client, &known.task, reader).await,
-            None => {
-                drop(stream.cancel_on_drop());
-                canceled()
-            }
+        if let Some(known) = known {
+            return self.stop_task(client, &known.task, reader).await;
         }
+        drop(stream.cancel_on_drop());
+        canceled()
     }
 
     async fn stop_task(&self, client: &A2aClient, task: &str, mut reader: Reader) -> DelegateUpdate {
