@@ -19,13 +19,27 @@ fn a_whole_result_wins_over_pieces_and_pieces_over_status_texts() {
         answer.piece("a", false, "ces".to_owned(), Join::Add);
         answer.last("done".to_owned());
     };
-    assert_eq!(text(|answer| { all(answer); answer.result(Rank::Own, "whole".to_owned()); }).as_deref(), Some("whole"));
+    assert_eq!(
+        text(|answer| {
+            all(answer);
+            answer.result(Rank::Own, "whole".to_owned());
+        })
+        .as_deref(),
+        Some("whole")
+    );
     assert_eq!(text(all).as_deref(), Some("pieces"));
     assert_eq!(text(|_| {}), None);
     assert_eq!(text(|answer| answer.word(" \n".to_owned())), None);
     let narrated = |answer: &mut Answer| answer.piece("a", true, "I look.".to_owned(), Join::Add);
     assert_eq!(text(narrated).as_deref(), Some("I look."), "better than nothing");
-    assert_eq!(text(|answer| { narrated(answer); answer.piece("a", false, "3".to_owned(), Join::Add); }).as_deref(), Some("3"));
+    assert_eq!(
+        text(|answer| {
+            narrated(answer);
+            answer.piece("a", false, "3".to_owned(), Join::Add);
+        })
+        .as_deref(),
+        Some("3")
+    );
 }
 
 #[test]
@@ -64,7 +78,8 @@ fn an_artifact_that_takes_the_place_of_another_replaces_it() {
 
 #[test]
 fn an_endless_answer_is_cut() {
-    let endless = text(|answer| (0..20).for_each(|_| answer.piece("a", false, "ü".repeat(1 << 19), Join::Add)));
+    let endless =
+        text(|answer| (0..20).for_each(|_| answer.piece("a", false, "ü".repeat(1 << 19), Join::Add)));
     let endless = endless.unwrap();
     assert!(endless.ends_with(TRUNCATED) && endless.len() <= LARGEST + TRUNCATED.len(), "{}", endless.len());
 }

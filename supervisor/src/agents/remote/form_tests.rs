@@ -81,7 +81,9 @@ fn a_decision_goes_back_as_this_program_reads_it() {
         let parts = answered(form.clone(), decision.clone());
         let message = caipe_a2a::model::Message::new(caipe_a2a::model::Role::User, "m", parts);
         let request = crate::binding::Request::read(&message).unwrap();
-        let crate::binding::Reply::Decisions(read) = request.reply(&[form], true) else { panic!("{decision:?}") };
+        let crate::binding::Reply::Decisions(read) = request.reply(&[form], true) else {
+            panic!("{decision:?}")
+        };
         assert_eq!(read, [decision]);
     }
 }

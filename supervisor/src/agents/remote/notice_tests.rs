@@ -19,14 +19,20 @@ fn a_sign_at_the_beginning_tells_a_notification() {
     use CallEnd::{Completed, Failed};
     let cases = [
         ("🔧 Calling tool: **version_service__version**", started(None, "version_service__version")),
-        ("\n  🔧 Argocd: Calling tool: Version_Service__Version\n", started(None, "Version_Service__Version")),
+        (
+            "\n  🔧 Argocd: Calling tool: Version_Service__Version\n",
+            started(None, "Version_Service__Version"),
+        ),
         ("🔧 ArgoCD: Calling tool: get", started(None, "get")),
         ("🔧 Calling get_issue...", started(None, "get_issue")),
         ("🔧 Jira: Calling tool: Get_Issue", started(Some("jira"), "Get_Issue")),
         ("🔧 Supervisor: Calling Agent Jira...\n", started(None, "Jira")),
         ("🔧 Workflow: Calling [Jira] look...", said("🔧 Workflow: Calling [Jira] look...", None)),
         ("🔧 Using three tools at once", said("🔧 Using three tools at once", None)),
-        ("✅ Tool **version_service__version** completed", ended(None, "version_service__version", Completed)),
+        (
+            "✅ Tool **version_service__version** completed",
+            ended(None, "version_service__version", Completed),
+        ),
         ("✅ Argocd: Tool Version completed\n", ended(None, "Version", Completed)),
         ("✅ Supervisor: Agent task Jira completed", ended(None, "Jira", Completed)),
         ("✅ Cluster found", said("✅ Cluster found", Some(Completed))),
@@ -49,7 +55,8 @@ fn a_sign_at_the_beginning_tells_a_notification() {
 
 #[test]
 fn a_notification_is_one_line_of_bounded_length() {
-    let Some(Notice::Said { text, .. }) = classify("a", &format!("🔍 Querying {}", "ü ".repeat(1000))) else {
+    let Some(Notice::Said { text, .. }) = classify("a", &format!("🔍 Querying {}", "ü ".repeat(1000)))
+    else {
         panic!()
     };
     assert!(text.chars().count() <= LINE + 5 && text.ends_with("..."), "{text}");

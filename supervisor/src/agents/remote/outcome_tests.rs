@@ -32,10 +32,15 @@ fn each_trouble_says_what_happened_and_what_to_do() {
         excerpt: "bad token abc".to_owned(),
     };
     let connect = || ClientError::Connect { host: host(), reason: "refused".to_owned() };
-    let remote = |message: &str| ClientError::Remote(RemoteError { code: -32603, message: message.to_owned(), data: None });
+    let remote = |message: &str| {
+        ClientError::Remote(RemoteError { code: -32603, message: message.to_owned(), data: None })
+    };
     let timeout = || ClientError::Timeout { host: host(), after: Duration::from_secs(120) };
     let cases = [
-        (Trouble::Unreached(connect()), "it cannot be asked: nothing answers at jira:8000. Nothing was done. Go on without it, or ask it again later."),
+        (
+            Trouble::Unreached(connect()),
+            "it cannot be asked: nothing answers at jira:8000. Nothing was done. Go on without it, or ask it again later.",
+        ),
         (
             Trouble::Unreached(ClientError::Dns { host: host(), reason: String::new() }),
             "it cannot be asked: the name jira:8000 is not known. Nothing was done. Go on without it, or ask it again later.",
@@ -53,7 +58,10 @@ fn each_trouble_says_what_happened_and_what_to_do() {
             "it cannot be asked: there is no agent at its address (HTTP 404). Nothing was done. Go on without it, or ask it again later.",
         ),
         (
-            Trouble::WrongCard("failed to find agent jira there: the card is that of \"GitHub\"; check the address".to_owned()),
+            Trouble::WrongCard(
+                "failed to find agent jira there: the card is that of \"GitHub\"; check the address"
+                    .to_owned(),
+            ),
             "it cannot be asked: failed to find agent jira there: the card is that of \"GitHub\"; check the address. Nothing was done. Go on without it, or ask it again later.",
         ),
         (
@@ -80,7 +88,10 @@ fn each_trouble_says_what_happened_and_what_to_do() {
             Trouble::Lost(remote("Task not found")),
             "it does not go on with the task: Task not found. It may still be at work: look what was done before you ask it again.",
         ),
-        (Trouble::Silent, "it ended without an answer. It may still be at work: look what was done before you ask it again."),
+        (
+            Trouble::Silent,
+            "it ended without an answer. It may still be at work: look what was done before you ask it again.",
+        ),
     ];
     for (trouble, expected) in cases {
         assert_eq!(reason(&trouble), expected);
@@ -113,7 +124,10 @@ fn an_end_is_told_as_the_agent_means_it() {
     assert_eq!(of(&End::Completed, &none, false), completed(""));
     assert_eq!(of(&End::Completed, &error, false), failed("no rights"), "choice 14");
     assert_eq!(of(&End::Completed, &says_error, false), failed("no rights"));
-    assert!(matches!(of(&End::Completed, &says_error, true), DelegationOutcome::Completed { .. }), "ours says so itself");
+    assert!(
+        matches!(of(&End::Completed, &says_error, true), DelegationOutcome::Completed { .. }),
+        "ours says so itself"
+    );
     assert_eq!(of(&End::Failed(text("boom")), &none, true), failed("boom"));
     assert_eq!(of(&End::Failed(None), &error, true), failed("no rights"));
     assert_eq!(of(&End::Failed(None), &none, true), failed("it failed and does not say why"));
@@ -124,7 +138,9 @@ fn an_end_is_told_as_the_agent_means_it() {
     );
     assert_eq!(
         of(&End::WantsCredentials(text("log in at Jira")), &none, true),
-        failed("it needs credentials that it does not have: log in at Jira. Whoever runs it must give them to it.")
+        failed(
+            "it needs credentials that it does not have: log in at Jira. Whoever runs it must give them to it."
+        )
     );
 }
 

@@ -67,7 +67,10 @@ fn an_answer_goes_to_the_task_that_asked() {
 fn the_trace_goes_along_if_its_id_is_one() {
     let header = traceparent("0af7651916cd43dd8448eb211c80319c", "m").unwrap();
     let parts: Vec<&str> = header.split('-').collect();
-    assert_eq!((parts[0], parts[1], parts[2].len(), parts[3]), ("00", "0af7651916cd43dd8448eb211c80319c", 16, "01"));
+    assert_eq!(
+        (parts[0], parts[1], parts[2].len(), parts[3]),
+        ("00", "0af7651916cd43dd8448eb211c80319c", 16, "01")
+    );
     for id in ["", "0AF7651916CD43DD8448EB211C80319C", "00000000000000000000000000000000", "x"] {
         assert_eq!(traceparent(id, "m"), None, "{id}");
     }
