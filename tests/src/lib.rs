@@ -6,7 +6,10 @@
 
 pub mod acts;
 pub mod agent;
+pub mod dns;
+pub mod image;
 pub mod invariants;
+pub mod link;
 pub mod numbered;
 pub mod peers;
 pub mod process;

@@ -79,6 +79,7 @@ impl Supervisor {
             EventKind::DelegationFinished { call, agent, end, text } => {
                 self.delegated(call, agent.as_str(), *end, text)
             }
+            EventKind::Noticed { .. } => Vec::new(),
             EventKind::TodoStarted { content } => {
                 vec![self.notify(content, texts::todo_started(content), None)]
             }
@@ -163,6 +164,10 @@ impl Supervisor {
     /// An event of another agent: its calls, under its name, whichever home it has.
     fn agents(&mut self, agent: &str, kind: &EventKind) -> Option<Event> {
         let (call, tool, end) = match kind {
+            EventKind::Noticed { text, end } => {
+                let metadata = self.source(agent, "sub-agent");
+                return Some(self.wire.noticed(agent, text, *end, metadata));
+            }
             EventKind::ToolStarted { call, tool } => (call, tool.as_str(), None),
             EventKind::DelegationStarted { call, agent } => (call, agent.as_str(), None),
             EventKind::ToolFinished { call, tool, end, .. } => (call, tool.as_str(), Some(*end)),

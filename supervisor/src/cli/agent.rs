@@ -38,7 +38,7 @@ pub(super) fn card(args: &Agent) -> anyhow::Result<ExitCode> {
     let solo = load(args)?;
     let closed = solo.settings.shared_key().is_some();
     let mut card = agent_card(&solo, args.serving.address(PORT), closed);
-    card.capabilities.push_notifications = args.serving.push;
+    card.capabilities.push_notifications = args.serving.push.on;
     args.serving.signing.sign([&mut card])?;
     super::card::print(&card)?;
     Ok(ExitCode::SUCCESS)

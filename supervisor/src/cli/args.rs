@@ -4,13 +4,13 @@ mod serving;
 
 use std::path::PathBuf;
 
-use clap::{ArgAction, Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand, ValueEnum};
 use secrecy::SecretString;
 
 use super::conformance::Conformance;
 use super::signing::Signing;
 use crate::telemetry::LogFormat;
-pub(super) use serving::Serving;
+pub(super) use serving::{PushSwitch, Serving};
 
 /// CAIPE: one supervisor that answers people over A2A and runs its agents.
 #[derive(Debug, Parser)]
@@ -143,16 +143,8 @@ pub(super) struct Card {
     #[arg(long)]
     pub(super) keys: bool,
 
-    /// Announce push notifications, as serve does with the same setting
-    #[arg(
-        long,
-        env = "CAIPE_PUSH",
-        default_value = "on",
-        value_name = "on|off",
-        action = ArgAction::Set,
-        value_parser = clap::builder::BoolishValueParser::new()
-    )]
-    pub(super) push: bool,
+    #[command(flatten)]
+    pub(super) push: PushSwitch,
 
     #[command(flatten)]
     pub(super) signing: Signing,

@@ -147,7 +147,7 @@ impl House {
 
 /// Who delivers push notifications, unless that is turned off.
 fn pushes(args: &Serving, runs: &Runs, store: &Arc<dyn Store>) -> anyhow::Result<Option<Arc<Pushes>>> {
-    if !args.push {
+    if !args.push.on {
         return Ok(None);
     }
     let options = PushOptions {

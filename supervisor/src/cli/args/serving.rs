@@ -49,16 +49,8 @@ pub(in crate::cli) struct Serving {
     #[arg(long, env = "CAIPE_RUN_TIMEOUT", default_value = "1800", value_parser = seconds)]
     pub(in crate::cli) run_timeout: Duration,
 
-    /// Tell web addresses that clients name how their tasks go on (A2A push notifications)
-    #[arg(
-        long,
-        env = "CAIPE_PUSH",
-        default_value = "on",
-        value_name = "on|off",
-        action = ArgAction::Set,
-        value_parser = clap::builder::BoolishValueParser::new()
-    )]
-    pub(in crate::cli) push: bool,
+    #[command(flatten)]
+    pub(in crate::cli) push: PushSwitch,
 
     /// What of them may be reached though it is not public: hosts, *.domains, addresses and networks, with commas
     /// between them, each but a network with :port if need be
@@ -75,6 +67,22 @@ pub(in crate::cli) struct Serving {
 
     #[command(flatten)]
     pub(in crate::cli) signing: Signing,
+}
+
+/// Whether push notifications are offered: what the card announces is what is served.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(in crate::cli) struct PushSwitch {
+    /// Tell web addresses that clients name how their tasks go on (A2A push notifications)
+    #[arg(
+        long = "push",
+        id = "push",
+        env = "CAIPE_PUSH",
+        default_value = "on",
+        value_name = "on|off",
+        action = ArgAction::Set,
+        value_parser = clap::builder::BoolishValueParser::new()
+    )]
+    pub(in crate::cli) on: bool,
 }
 
 impl Serving {
