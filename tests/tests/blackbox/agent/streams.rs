@@ -2,10 +2,11 @@
 
 use anyhow::{Context, Result, ensure};
 use caipe_tests::agent::{self, transcript};
+use caipe_tests::numbered::{Connection, Version};
 use caipe_tests::peers;
 use caipe_tests::scenario::Scenario;
 use caipe_tests::stream::{Answer, SseReader, all_of};
-use caipe_tests::supervisor::message;
+use caipe_tests::supervisor::{Supervisor, message};
 use serde_json::{Value, json};
 
 use super::{call_1_0, jira};
@@ -93,6 +94,31 @@ async fn both_versions_get_the_same_answer() -> Result<()> {
     };
     ensure!(artifacts(old).len() == 4, "{old}");
     assert_eq!(artifacts(old), artifacts(new));
+    Ok(())
+}
+
+/// What a stream of that version tells of artifacts: name, text, whether it is appended and the last.
+async fn updates(agent: &Supervisor, version: Version) -> Result<Vec<[Value; 4]>> {
+    let mut stream = Connection::ask(agent.url(), version, "show it").await?;
+    let mut updates = Vec::new();
+    while let Some((_, event)) = stream.next().await {
+        if let Some(update) = version.artifact_update(&event) {
+            let artifact = &update["artifact"];
+            let flag = |name: &str| json!(update[name] == true);
+            let text = artifact["parts"][0]["text"].clone();
+            updates.push([artifact["name"].clone(), text, flag("append"), flag("lastChunk")]);
+        }
+    }
+    Ok(updates)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn both_versions_stream_the_same() -> Result<()> {
+    let agent = jira().await?;
+    let old = updates(&agent, Version::V0_3).await?;
+    let end = [json!("complete_result"), json!("jira says: show it"), json!(false), json!(true)];
+    assert_eq!(old.last(), Some(&end));
+    assert_eq!(updates(&agent, Version::V1_0).await?, old);
     Ok(())
 }
 
