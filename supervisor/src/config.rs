@@ -14,6 +14,7 @@ const MAX_FILE: u64 = 1_500_000;
 pub type Environment = Arc<BTreeMap<String, String>>;
 
 /// Everything that a supervisor is told from outside.
+#[derive(Clone)]
 pub struct Settings {
     /// What to run.
     pub spec: RenderedSpec,

@@ -93,12 +93,13 @@ impl House {
         address: SocketAddr,
     ) -> anyhow::Result<Self> {
         let shutdown = CancellationToken::new();
-        let roster = Roster::start(settings, reqwest::Client::new(), &shutdown)?;
-        let runs = Runs::new(roster.supervisor(), store.clone(), args.run_timeout);
+        let roster = Roster::start(settings.clone(), reqwest::Client::new(), &shutdown);
+        let runs = Runs::new(roster.lead(), store.clone(), args.run_timeout);
         let identity = &settings.spec.supervisor;
         let url = identity.external_url.clone().unwrap_or_else(|| format!("http://{address}/"));
         let pushes = pushes(args, &runs, &store)?;
-        let mut card = binding::card(identity, &url, roster.names(), guard.is_closed());
+        let names = settings.spec.agents.iter().map(|agent| agent.name.clone()).collect();
+        let mut card = binding::card(identity, &url, names, guard.is_closed());
         card.capabilities.push_notifications = pushes.is_some();
         let mut extended = binding::extended_card(&card, &settings.spec.agents);
         args.signing.sign([&mut card, &mut extended])?;

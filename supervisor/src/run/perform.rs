@@ -57,9 +57,10 @@ impl Performer {
     fn delegate(&mut self, call: CallId, agent: &AgentName, prompt: String, resume: Option<Resume>) {
         let cancel = self.token_for(&call);
         let sender = self.sender.clone();
+        let home = self.agent.home(agent, resume.as_ref());
         let delegation =
             Delegation { call: call.clone(), agent: agent.clone(), prompt, resume, run: self.run.clone() };
-        let Some(home) = self.agent.home(agent) else {
+        let Some(home) = home else {
             let update = DelegateUpdate::Finished {
                 outcome: DelegationOutcome::Failed {
                     reason: format!("agent {agent} is not available any more"),
