@@ -1,30 +1,33 @@
 # syntax=docker/dockerfile:1
-# The supervisor as one static binary. Two images:
+# The supervisor as one static program, for those who have a container engine; `make image` needs none. Two images:
 #
-#   supervisor         the binary and nothing else, for agents that are remote or speak MCP over HTTP
+#   supervisor         the program and nothing else, for agents that are remote or speak MCP over HTTP; the same files,
+#                      user and commands as the image of `make image`
 #   supervisor-tools   with Node.js, uv and git, for agents whose MCP servers run as local commands
 #
 #   docker build --target supervisor-tools -t caipe-supervisor .
 #
 # It listens on all addresses of the container, and therefore asks for A2A_AUTH_SHARED_KEY; without one it starts only
-# with CAIPE_ALLOW_UNAUTHENTICATED=true.
+# with CAIPE_ALLOW_UNAUTHENTICATED=true. It writes to /data and /tmp, and to nothing else.
 #
-# UNTESTED: no container engine was at hand where this was written; the binary itself is tested, on glibc.
+# UNTESTED: no container engine was at hand where this was written. What it says is checked against `make image`, which
+# is tested.
 
 FROM rust:1.95-alpine AS build
 RUN apk add --no-cache build-base cmake perl linux-headers
 WORKDIR /src
 COPY . .
 RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,target=/src/target \
-    cargo build --release --locked -p caipe-supervisor && \
-    install -D target/release/caipe-supervisor /out/usr/local/bin/caipe-supervisor && \
-    ln -s caipe-supervisor /out/usr/local/bin/platform-engineer && \
-    ln -s caipe-supervisor /out/usr/local/bin/platform-engineer-single && \
-    install -d -o 65532 -g 65532 /out/data && install -d -m 1777 /out/tmp && \
-    install -D /etc/ssl/certs/ca-certificates.crt /out/etc/ssl/certs/ca-certificates.crt
+    cargo build --release --locked -p caipe-supervisor --features mimalloc && \
+    cargo run --quiet --release --locked -p caipe-image -- tree --program target/release/caipe-supervisor --out /out
 
 FROM scratch AS supervisor
 COPY --from=build /out/ /
+LABEL org.opencontainers.image.title="caipe-supervisor" \
+      org.opencontainers.image.description="One supervisor that answers people over A2A, and its agents" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.source="https://github.com/caipe-io/caipe-operator"
+ENV PATH=/usr/local/bin HOME=/tmp
 USER 65532:65532
 WORKDIR /data
 VOLUME /data
@@ -33,8 +36,10 @@ ENTRYPOINT ["/usr/local/bin/caipe-supervisor"]
 CMD ["serve", "--listen", "0.0.0.0:8000", "--data-dir", "/data"]
 
 FROM node:20-alpine AS supervisor-tools
-RUN apk add --no-cache git python3 uv
-COPY --from=build /out/ /
+RUN apk add --no-cache git python3 uv && adduser -D -H -h /tmp -u 65532 caipe
+COPY --from=build /out/usr/local/bin/ /usr/local/bin/
+COPY --from=build /out/etc/ssl/ /etc/ssl/
+COPY --from=build --chown=65532:65532 /out/data /data
 ENV HOME=/tmp
 USER 65532:65532
 WORKDIR /data

@@ -17,12 +17,13 @@ TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 PEERS_PATH := $(CAIPE_PEERS)/py/bin:$(CAIPE_PEERS)/npm/node_modules/.bin
 LISTEN ?= 127.0.0.1:8000
 DATA_DIR ?= .caipe
+IMAGE ?= $(TARGET)/caipe-supervisor.tar
 CRD := crds/caipe.io_caipesupervisors.yaml
 
-.PHONY: help run test verify generate fmt lint doc bench fuzz deny peers
+.PHONY: help run test verify generate fmt lint doc bench fuzz deny peers image image-test
 
 help: ## List what can be made.
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-11s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: peers ## Build the supervisor and serve the quick start on http://127.0.0.1:8000.
 	$(CARGO) build --release --locked -p caipe-supervisor
@@ -55,6 +56,15 @@ fuzz: $(TOOLS)/bin/cargo-fuzz-$(CARGO_FUZZ_VERSION) ## Feed the readers of A2A w
 
 deny: $(TOOLS)/bin/cargo-deny-$(CARGO_DENY_VERSION) ## Check licences, sources, banned and vulnerable dependencies.
 	scripts/deny "$<"
+
+image: ## Build the container image, an archive at IMAGE; no container engine is needed.
+	scripts/image "$(IMAGE)"
+
+# Apart from `make test`: it builds everything once more, for musl.
+image-test: image ## Build the image twice and compare, then run its program with nothing but the image's files.
+	scripts/image "$(IMAGE).again"
+	cmp "$(IMAGE)" "$(IMAGE).again" && rm "$(IMAGE).again"
+	CAIPE_IMAGE="$(abspath $(IMAGE))" $(CARGO) test --locked --workspace --test image
 
 peers: ## Install the peers of the tests and of the quick start (Python and npm packages).
 	@scripts/peers

@@ -5,7 +5,10 @@
 //! [`acts::client`] does, for there it is the project's client that is tested.
 
 pub mod acts;
+pub mod dns;
+pub mod image;
 pub mod invariants;
+pub mod link;
 pub mod numbered;
 pub mod peers;
 pub mod process;

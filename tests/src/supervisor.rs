@@ -13,6 +13,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::process::{Child, Command};
 
+use crate::image::Unpacked;
 use crate::invariants;
 use crate::programs;
 use crate::stream::{Answer, PATIENCE, SseReader};
@@ -24,13 +25,21 @@ pub struct Setup {
     working_directory: Option<PathBuf>,
     arguments: Vec<OsString>,
     environment: BTreeMap<String, OsString>,
+    /// The image whose program runs; the built program if there is none.
+    image: Option<Arc<Unpacked>>,
 }
 
 impl Setup {
     /// A supervisor without a resource file, in a new directory.
     pub fn new() -> Result<Self> {
         let dir = Arc::new(TempDir::with_prefix("caipe-test-").context("failed to make a directory")?);
-        Ok(Self { dir, working_directory: None, arguments: Vec::new(), environment: BTreeMap::new() })
+        Ok(Self {
+            dir,
+            working_directory: None,
+            arguments: Vec::new(),
+            environment: BTreeMap::new(),
+            image: None,
+        })
     }
 
     /// A supervisor of this resource. The scripted model's turns, if given, are in `script.yaml` beside it.
@@ -60,6 +69,12 @@ impl Setup {
         self
     }
 
+    /// Runs the program of an image, alone with the image's files and this setup's directory.
+    #[must_use]
+    pub fn of_image(self, image: &Arc<Unpacked>) -> Self {
+        Self { image: Some(Arc::clone(image)), ..self }
+    }
+
     /// Sets a variable. The program gets no others than these and `PATH`, `HOME`.
     #[must_use]
     pub fn env(mut self, name: &str, value: impl Into<OsString>) -> Self {
@@ -74,7 +89,10 @@ impl Setup {
 
     /// The program with these arguments and this setup's environment.
     pub fn command(&self, arguments: &[&str]) -> Result<Command> {
-        let mut command = Command::new(programs::supervisor()?);
+        let mut command = match &self.image {
+            Some(image) => image.command(self.dir())?,
+            None => Command::new(programs::supervisor()?),
+        };
         command
             .args(arguments)
             .current_dir(self.working_directory.as_deref().unwrap_or(self.dir()))

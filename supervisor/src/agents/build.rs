@@ -34,16 +34,22 @@ const LOOKS_AT_A_TIME: usize = 10;
 /// What everybody is made with.
 #[derive(Debug)]
 pub(super) struct Works {
+    /// For models.
     http: reqwest::Client,
+    /// For agents.
+    peers: reqwest::Client,
     cards: Arc<CardCache>,
     room: Arc<Semaphore>,
     pub(super) shutdown: CancellationToken,
 }
 
 impl Works {
-    pub(super) fn new(http: reqwest::Client, shutdown: CancellationToken) -> Self {
+    /// # Errors
+    /// When no client for agents can be made.
+    pub(super) fn new(http: reqwest::Client, shutdown: CancellationToken) -> Result<Self, reqwest::Error> {
         let (cards, room) = (Arc::default(), Arc::new(Semaphore::new(LOOKS_AT_A_TIME)));
-        Self { http, cards, room, shutdown }
+        let peers = caipe_a2a::client::http_builder().build()?;
+        Ok(Self { http, peers, cards, room, shutdown })
     }
 
     /// The works with these settings.
@@ -114,7 +120,7 @@ impl Builder<'_> {
         let span = tracing::info_span!("agent", name = blueprint.agent.name);
         let (home, look): (Arc<dyn Home>, Look) = match self.target(blueprint) {
             Ok(target) => {
-                let (http, cards) = (self.works.http.clone(), self.works.cards.clone());
+                let (http, cards) = (self.works.peers.clone(), self.works.cards.clone());
                 // Somebody else's program may call itself what it likes.
                 let make = if blueprint.is_foreign() { Remote::external } else { Remote::new };
                 let remote = make(target, http, cards);

@@ -41,6 +41,14 @@ pub struct Roster {
     refused: Mutex<Option<String>>,
 }
 
+/// Why nobody can be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum RosterError {
+    /// There is no way to talk to agents outside this process.
+    #[error("failed to make a client for remote agents: {0}")]
+    Client(#[from] reqwest::Error),
+}
+
 /// How everybody is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RosterStatus {
@@ -66,9 +74,16 @@ pub struct AgentStatus {
 impl Roster {
     /// Builds everybody, starts tool servers and looks for remote agents; returns before anything of that is done.
     /// Must be called within a Tokio runtime.
-    pub fn start(settings: Settings, http: reqwest::Client, shutdown: &CancellationToken) -> Arc<Self> {
+    ///
+    /// # Errors
+    /// When no client for remote agents can be made.
+    pub fn start(
+        settings: Settings,
+        http: reqwest::Client,
+        shutdown: &CancellationToken,
+    ) -> Result<Arc<Self>, RosterError> {
         let settings = Arc::new(settings);
-        let works = Arc::new(Works::new(http, shutdown.clone()));
+        let works = Arc::new(Works::new(http, shutdown.clone())?);
         let toolbox: Arc<Toolbox> = Toolbox::start(Vec::new(), &settings.env, shutdown.child_token()).into();
         let directory: Arc<Directory> = Arc::default();
         let build = works.with(&settings);
@@ -78,7 +93,7 @@ impl Roster {
         drop(build);
         let roster = Self { works, directory, toolbox, lead, seats: seats.into(), refused: Mutex::default() };
         roster.publish(&roster.seats());
-        Arc::new(roster)
+        Ok(Arc::new(roster))
     }
 
     /// Goes over to other settings. Runs that are under way end as they began; what they delegate from now on goes to

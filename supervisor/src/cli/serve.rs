@@ -93,7 +93,7 @@ impl House {
         address: SocketAddr,
     ) -> anyhow::Result<Self> {
         let shutdown = CancellationToken::new();
-        let roster = Roster::start(settings.clone(), reqwest::Client::new(), &shutdown);
+        let roster = Roster::start(settings.clone(), reqwest::Client::new(), &shutdown)?;
         let runs = Runs::new(roster.lead(), store.clone(), args.run_timeout);
         let identity = &settings.spec.supervisor;
         let url = identity.external_url.clone().unwrap_or_else(|| format!("http://{address}/"));
@@ -137,7 +137,7 @@ impl House {
 
 /// Who delivers push notifications, unless that is turned off.
 fn pushes(args: &Serve, runs: &Runs, store: &Arc<dyn Store>) -> anyhow::Result<Option<Arc<Pushes>>> {
-    if !args.push {
+    if !args.push.on {
         return Ok(None);
     }
     let options = PushOptions {

@@ -6,6 +6,7 @@ mod approval;
 mod bad_input;
 mod cancel;
 mod commands;
+mod compose;
 mod kill;
 mod memory;
 mod probes;

@@ -25,7 +25,8 @@ pub(in crate::agents) struct Seen {
 }
 
 /// One look, within a deadline: what was seen, or why nothing was.
-pub(in crate::agents) type Look = Arc<dyn Fn(Duration) -> BoxFuture<'static, Result<Seen, String>> + Send + Sync>;
+pub(in crate::agents) type Look =
+    Arc<dyn Fn(Duration) -> BoxFuture<'static, Result<Seen, String>> + Send + Sync>;
 
 /// How an agent is, as far as is known.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -26,25 +26,25 @@ fn after(background: bool, looks: &str) -> (AgentPhase, Option<Next>) {
     (reach.phase(), next)
 }
 
-fn next(after: u64, deadline: u64) -> Option<Next> {
-    Some(Next { after: millis(after), deadline: millis(deadline) })
+const fn next(after: u64, deadline: u64) -> Next {
+    Next { after: millis(after), deadline: millis(deadline) }
 }
 
 #[test]
 fn in_the_background_an_agent_is_looked_at_for_ever() {
     let cases = [
-        ("", Pending, next(0, 5000)),
-        ("+", Ready, next(1500, 2000)),
-        ("-", Pending, next(200, 1000)),
-        ("--", Unreachable, next(1000, 2000)),
-        ("---", Unreachable, next(1000, 2000)),
-        ("-+", Ready, next(1500, 2000)),
-        ("--+", Ready, next(1500, 2000)),
-        ("+-", Degraded, next(200, 1000)),
-        ("+-+", Ready, next(1500, 2000)),
-        ("+--", Unreachable, next(1000, 2000)),
-        ("+--+", Ready, next(1500, 2000)),
-        ("+-+-+-", Degraded, next(200, 1000)),
+        ("", Pending, Some(next(0, 5000))),
+        ("+", Ready, Some(next(1500, 2000))),
+        ("-", Pending, Some(next(200, 1000))),
+        ("--", Unreachable, Some(next(1000, 2000))),
+        ("---", Unreachable, Some(next(1000, 2000))),
+        ("-+", Ready, Some(next(1500, 2000))),
+        ("--+", Ready, Some(next(1500, 2000))),
+        ("+-", Degraded, Some(next(200, 1000))),
+        ("+-+", Ready, Some(next(1500, 2000))),
+        ("+--", Unreachable, Some(next(1000, 2000))),
+        ("+--+", Ready, Some(next(1500, 2000))),
+        ("+-+-+-", Degraded, Some(next(200, 1000))),
     ];
     for (looks, phase, next) in cases {
         assert_eq!(after(true, looks), (phase, next), "{looks:?}");
@@ -54,15 +54,15 @@ fn in_the_background_an_agent_is_looked_at_for_ever() {
 #[test]
 fn without_it_an_agent_is_looked_at_until_it_is_known() {
     let cases = [
-        ("", Pending, next(0, 5000)),
+        ("", Pending, Some(next(0, 5000))),
         ("+", Ready, None),
-        ("-", Pending, next(2000, 5000)),
-        ("--", Pending, next(4000, 5000)),
-        ("---", Pending, next(8000, 5000)),
+        ("-", Pending, Some(next(2000, 5000))),
+        ("--", Pending, Some(next(4000, 5000))),
+        ("---", Pending, Some(next(8000, 5000))),
         ("----", Unreachable, None),
         ("--+", Ready, None),
         // Somebody asked for a look, and it failed.
-        ("+-", Degraded, next(200, 1000)),
+        ("+-", Degraded, Some(next(200, 1000))),
         ("+--", Unreachable, None),
     ];
     for (looks, phase, next) in cases {

@@ -32,7 +32,10 @@ pub(in crate::agents) enum Act {
 }
 
 /// What is to be done, agent by agent: those that are wanted in their order, then those that are not any more.
-pub(in crate::agents) fn plan(standing: &BTreeMap<AgentName, Standing<'_>>, wanted: &[Blueprint]) -> Vec<(AgentName, Act)> {
+pub(in crate::agents) fn plan(
+    standing: &BTreeMap<AgentName, Standing<'_>>,
+    wanted: &[Blueprint],
+) -> Vec<(AgentName, Act)> {
     let names: BTreeSet<AgentName> = wanted.iter().map(Blueprint::name).collect();
     let stay = wanted.iter().map(|wanted| {
         let name = wanted.name();

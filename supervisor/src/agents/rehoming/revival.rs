@@ -43,7 +43,11 @@ impl Home for Revival {
         let build = self.works.with(&self.settings);
         let toolbox = build.toolbox(&self.blueprint);
         let agent = build.worker(&self.blueprint, toolbox.clone());
-        // They stop with the stream.
-        InProcess(agent.into()).run(delegation, cancel).inspect(move |_| drop(&toolbox)).boxed()
+        // They stop with the stream, which holds them.
+        let held = move |update| {
+            let _ = &toolbox;
+            update
+        };
+        InProcess(agent.into()).run(delegation, cancel).map(held).boxed()
     }
 }

@@ -238,7 +238,11 @@ impl Leased {
 impl Home for Leased {
     fn run(&self, delegation: Delegation, cancel: CancellationToken) -> Updates {
         let lease = self.lease.clone();
-        // It ends with the stream.
-        self.home.run(delegation, cancel).inspect(move |_| drop(&lease)).boxed()
+        // It ends with the stream, which holds it.
+        let held = move |update| {
+            let _ = &lease;
+            update
+        };
+        self.home.run(delegation, cancel).map(held).boxed()
     }
 }

@@ -1,0 +1,49 @@
+//! The certificate authorities that the image trusts: Mozilla's, of a pinned crate, so that no certificate of the
+//! machine that builds gets in.
+
+use std::fmt::Write as _;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+
+/// Characters of a line of PEM (RFC 7468).
+const LINE: usize = 64;
+
+/// All of them, as `/etc/ssl/certs/ca-certificates.crt` has them.
+pub fn bundle() -> String {
+    webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter().map(|certificate| pem(certificate)).collect()
+}
+
+fn pem(certificate: &[u8]) -> String {
+    let encoded = BASE64_STANDARD.encode(certificate);
+    let mut text = String::from("-----BEGIN CERTIFICATE-----\n");
+    let mut rest = encoded.as_str();
+    while !rest.is_empty() {
+        let (line, after) = rest.split_at(LINE.min(rest.len()));
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{line}");
+        rest = after;
+    }
+    text.push_str("-----END CERTIFICATE-----\n");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use rustls::RootCertStore;
+    use rustls::pki_types::CertificateDer;
+    use rustls::pki_types::pem::PemObject;
+
+    use super::*;
+
+    #[test]
+    fn every_authority_is_read_back_and_can_be_trusted() {
+        let bundle = bundle();
+        let read = CertificateDer::pem_slice_iter(bundle.as_bytes());
+        let certificates: Vec<CertificateDer<'_>> = read.collect::<Result<_, _>>().unwrap();
+        assert!(certificates.len() > 100, "{}", certificates.len());
+        let mut store = RootCertStore::empty();
+        assert_eq!(store.add_parsable_certificates(certificates.clone()), (certificates.len(), 0));
+        assert!(bundle.lines().all(|line| line.len() <= LINE));
+    }
+}

@@ -1,0 +1,86 @@
+//! What an image's file system is made of.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// A file, a directory or a link of the image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Where, from the root on, without a slash at either end.
+    pub path: String,
+    /// Permission bits.
+    pub mode: u32,
+    /// The owner, as user and as group.
+    pub owner: u32,
+    /// What it is.
+    pub kind: Kind,
+}
+
+/// What an entry is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// A directory.
+    Directory,
+    /// A file with this content.
+    File(Vec<u8>),
+    /// A symbolic link to this.
+    Link(String),
+}
+
+impl Entry {
+    /// A directory of root's that everybody may enter.
+    pub fn directory(path: &str) -> Self {
+        Self { path: path.to_owned(), mode: 0o755, owner: 0, kind: Kind::Directory }
+    }
+
+    /// A file of root's that everybody may read.
+    pub fn file(path: &str, content: impl Into<Vec<u8>>) -> Self {
+        Self { path: path.to_owned(), mode: 0o644, owner: 0, kind: Kind::File(content.into()) }
+    }
+
+    /// A symbolic link.
+    pub fn link(path: &str, target: &str) -> Self {
+        Self { path: path.to_owned(), mode: 0o777, owner: 0, kind: Kind::Link(target.to_owned()) }
+    }
+
+    /// The same with other permissions.
+    #[must_use]
+    pub fn mode(self, mode: u32) -> Self {
+        Self { mode, ..self }
+    }
+
+    /// The same for another owner.
+    #[must_use]
+    pub fn owned_by(self, owner: u32) -> Self {
+        Self { owner, ..self }
+    }
+}
+
+/// The entries in the order of their paths, with every directory that they lie in.
+pub fn completed(entries: Vec<Entry>) -> Vec<Entry> {
+    let named: BTreeSet<String> = entries.iter().map(|entry| entry.path.clone()).collect();
+    let mut parents = BTreeSet::new();
+    for entry in &entries {
+        let above = Path::new(&entry.path).ancestors().skip(1).filter_map(Path::to_str);
+        parents.extend(above.filter(|path| !path.is_empty() && !named.contains(*path)).map(str::to_owned));
+    }
+    let mut all = entries;
+    all.extend(parents.iter().map(|path| Entry::directory(path)));
+    all.sort_by(|left, right| left.path.cmp(&right.path));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_come_before_what_is_in_them_and_once() {
+        let entries =
+            vec![Entry::file("b/c/d", "x"), Entry::file("b/a", "y"), Entry::directory("b").mode(0o700)];
+        let all = completed(entries);
+        let paths: Vec<&str> = all.iter().map(|entry| entry.path.as_str()).collect();
+        assert_eq!(paths, ["b", "b/a", "b/c", "b/c/d"]);
+        assert_eq!(all[0].mode, 0o700, "a directory that was named stays as it is");
+    }
+}

@@ -1,0 +1,95 @@
+//! Entries as a layer: a tar file, compressed, the same bytes for the same entries.
+
+use std::io::{self, Write};
+
+use flate2::{Compression, GzBuilder};
+use sha2::{Digest, Sha256};
+use tar::{Builder, EntryType, Header};
+
+use crate::entry::{Entry, Kind};
+
+/// A layer and its digests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layer {
+    /// The compressed tar file.
+    pub bytes: Vec<u8>,
+    /// The digest of the tar file (the layer's `DiffID`).
+    pub diff_id: String,
+    /// How many bytes the tar file has.
+    pub unpacked: usize,
+}
+
+impl Layer {
+    /// Packs entries, in the order in which they come.
+    ///
+    /// # Errors
+    /// When a path does not fit into a tar header.
+    pub fn new(entries: &[Entry]) -> io::Result<Self> {
+        let tar = tar(entries)?;
+        let mut gzip = GzBuilder::new().mtime(0).write(Vec::new(), Compression::best());
+        gzip.write_all(&tar)?;
+        Ok(Self { bytes: gzip.finish()?, diff_id: digest(&tar), unpacked: tar.len() })
+    }
+}
+
+/// `sha256:` and the hash of some bytes, as OCI writes digests.
+pub fn digest(bytes: &[u8]) -> String {
+    let hash = Sha256::digest(bytes);
+    let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256:{hex}")
+}
+
+/// A tar file of the entries, without a time in it.
+///
+/// # Errors
+/// When a path does not fit into a tar header.
+pub fn tar(entries: &[Entry]) -> io::Result<Vec<u8>> {
+    let mut builder = Builder::new(Vec::new());
+    for entry in entries {
+        add(&mut builder, entry)?;
+    }
+    builder.into_inner()
+}
+
+fn add(builder: &mut Builder<Vec<u8>>, entry: &Entry) -> io::Result<()> {
+    let mut header = Header::new_ustar();
+    header.set_mode(entry.mode);
+    header.set_uid(entry.owner.into());
+    header.set_gid(entry.owner.into());
+    header.set_mtime(0);
+    header.set_size(0);
+    match &entry.kind {
+        Kind::Directory => {
+            header.set_entry_type(EntryType::Directory);
+            builder.append_data(&mut header, format!("{}/", entry.path), io::empty())
+        }
+        Kind::File(content) => {
+            header.set_entry_type(EntryType::Regular);
+            header.set_size(content.len() as u64);
+            builder.append_data(&mut header, &entry.path, content.as_slice())
+        }
+        Kind::Link(target) => {
+            header.set_entry_type(EntryType::Symlink);
+            builder.append_link(&mut header, &entry.path, target)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_digest_is_written_as_oci_does() {
+        let empty = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        assert_eq!(digest(b""), empty);
+    }
+
+    #[test]
+    fn a_layer_is_the_same_each_time() {
+        let entries = crate::root::supervisor(vec![7; 100_000]);
+        let (one, other) = (Layer::new(&entries).unwrap(), Layer::new(&entries).unwrap());
+        assert_eq!(one, other);
+        assert_eq!(one.bytes[4..8], [0; 4], "the compressed file bears no time");
+    }
+}

@@ -1,0 +1,19 @@
+//! Packs the supervisor as a container image: one layer, the same bytes for the same program, no container engine.
+//!
+//! ```text
+//! program -> root::supervisor (the files) -> layer (tar, gzip) -> oci (config, manifest, index) -> archive
+//!                 |
+//!                 +-> tree (the same files in a directory, for a Dockerfile)
+//! ```
+//!
+//! The archive is an OCI image layout in a tar file, which `podman load`, `skopeo`, `ctr images import`,
+//! `kind load image-archive` and `docker load` (from Docker 25 on) read.
+
+pub mod authorities;
+pub mod config;
+pub mod elf;
+pub mod entry;
+pub mod layer;
+pub mod oci;
+pub mod root;
+pub mod tree;

@@ -1,0 +1,105 @@
+//! See [`caipe_image`].
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use caipe_image::config::About;
+use caipe_image::layer::Layer;
+use caipe_image::{elf, oci, root, tree};
+use clap::{Parser, Subcommand};
+use jiff::Timestamp;
+
+/// Packs the supervisor as a container image
+#[derive(Debug, Parser)]
+#[command(name = "caipe-image", version)]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Write the image as an archive
+    Archive(Archive),
+    /// Write the files of the image into a directory; as root, with their owners
+    Tree(Tree),
+}
+
+#[derive(Debug, clap::Args)]
+struct Archive {
+    /// The program, linked statically
+    #[arg(long)]
+    program: PathBuf,
+    /// Where to write the archive
+    #[arg(long)]
+    out: PathBuf,
+    /// The image's name, with its tag
+    #[arg(long, default_value = "caipe-supervisor:latest")]
+    name: String,
+    /// The commit that the program was built from
+    #[arg(long)]
+    revision: Option<String>,
+    /// When that was made, in seconds since 1970
+    #[arg(long, env = "SOURCE_DATE_EPOCH")]
+    created: Option<i64>,
+}
+
+#[derive(Debug, clap::Args)]
+struct Tree {
+    /// The program, linked statically
+    #[arg(long)]
+    program: PathBuf,
+    /// The directory
+    #[arg(long)]
+    out: PathBuf,
+    /// Leave all files to whoever runs this
+    #[arg(long)]
+    keep_owner: bool,
+}
+
+fn main() -> ExitCode {
+    let done = match Args::parse().command {
+        Command::Archive(args) => archive(&args),
+        Command::Tree(args) => write_tree(&args),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("caipe-image: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn archive(args: &Archive) -> anyhow::Result<()> {
+    let (program, architecture) = program(&args.program)?;
+    let layer = Layer::new(&root::supervisor(program)).context("failed to pack the files")?;
+    let created = args.created.map(Timestamp::from_second).transpose().context("failed to read the time")?;
+    let about = About {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        revision: args.revision.clone(),
+        created: created.map(|time| time.to_string()),
+    };
+    let packed = oci::pack(&args.name, architecture, &about, &layer).context("failed to pack the image")?;
+    fs::write(&args.out, &packed.archive)
+        .with_context(|| format!("failed to write {}", args.out.display()))?;
+    println!("{} {}", args.name, packed.digest);
+    println!("{}: {} bytes compressed, {} unpacked", args.out.display(), layer.bytes.len(), layer.unpacked);
+    Ok(())
+}
+
+fn write_tree(args: &Tree) -> anyhow::Result<()> {
+    let (program, _) = program(&args.program)?;
+    tree::write(&args.out, &root::supervisor(program), !args.keep_owner)
+        .with_context(|| format!("failed to write into {}", args.out.display()))
+}
+
+/// The program's bytes, and the architecture that it is for.
+fn program(path: &Path) -> anyhow::Result<(Vec<u8>, &'static str)> {
+    let bytes = fs::read(path).with_context(|| format!("failed to read {}", path.display()))?;
+    let architecture =
+        elf::architecture(&bytes).with_context(|| format!("failed to pack {}", path.display()))?;
+    Ok((bytes, architecture))
+}

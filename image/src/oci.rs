@@ -1,0 +1,101 @@
+//! An image as an archive: the OCI image layout (image-spec 1.1), with the index that older engines look for beside.
+
+use std::io;
+
+use serde_json::{Value, json};
+
+use crate::config::{About, run};
+use crate::entry::{Entry, completed};
+use crate::layer::{Layer, digest, tar};
+
+const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
+const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
+
+/// A packed image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Packed {
+    /// The archive.
+    pub archive: Vec<u8>,
+    /// The digest of the image's manifest, by which registries know it.
+    pub digest: String,
+}
+
+/// Packs an image of one layer under a name such as `caipe-supervisor:0.1.0`.
+///
+/// # Errors
+/// When a path does not fit into a tar header.
+pub fn pack(name: &str, architecture: &str, about: &About, layer: &Layer) -> io::Result<Packed> {
+    let config = config(architecture, about, layer).to_string().into_bytes();
+    let manifest = json!({
+        "schemaVersion": 2,
+        "mediaType": MANIFEST,
+        "config": described(CONFIG, &config),
+        "layers": [described(LAYER, &layer.bytes)],
+    });
+    let manifest = manifest.to_string().into_bytes();
+    let archive = tar(&completed(vec![
+        Entry::file("oci-layout", r#"{"imageLayoutVersion":"1.0.0"}"#),
+        Entry::file("index.json", index(name, &manifest).to_string()),
+        Entry::file("manifest.json", old_index(name, &config, layer).to_string()),
+        Entry::file(&blob(&config), config.clone()),
+        Entry::file(&blob(&manifest), manifest.clone()),
+        Entry::file(&blob(&layer.bytes), layer.bytes.clone()),
+    ]))?;
+    Ok(Packed { archive, digest: digest(&manifest) })
+}
+
+fn config(architecture: &str, about: &About, layer: &Layer) -> Value {
+    let mut history = json!({ "created_by": "caipe-image" });
+    let mut config = json!({
+        "architecture": architecture,
+        "os": "linux",
+        "config": run(about),
+        "rootfs": { "type": "layers", "diff_ids": [layer.diff_id] },
+    });
+    if let Some(created) = &about.created {
+        config["created"] = created.as_str().into();
+        history["created"] = created.as_str().into();
+    }
+    config["history"] = json!([history]);
+    config
+}
+
+fn described(media_type: &str, bytes: &[u8]) -> Value {
+    json!({ "mediaType": media_type, "digest": digest(bytes), "size": bytes.len() })
+}
+
+fn index(name: &str, manifest: &[u8]) -> Value {
+    let mut image = described(MANIFEST, manifest);
+    image["annotations"] = json!({
+        "org.opencontainers.image.ref.name": tag(name),
+        "io.containerd.image.name": qualified(name),
+    });
+    json!({ "schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json", "manifests": [image] })
+}
+
+/// What `docker load` read before it knew of OCI.
+fn old_index(name: &str, config: &[u8], layer: &Layer) -> Value {
+    json!([{ "Config": blob(config), "RepoTags": [name], "Layers": [blob(&layer.bytes)] }])
+}
+
+fn blob(bytes: &[u8]) -> String {
+    format!("blobs/{}", digest(bytes).replace(':', "/"))
+}
+
+fn tag(name: &str) -> &str {
+    name.rsplit_once(':').map_or("latest", |(_, tag)| tag)
+}
+
+/// The name as containerd keeps it: with a registry, Docker's if none is named.
+fn qualified(name: &str) -> String {
+    match name.split_once('/') {
+        Some((registry, _)) if registry.contains(['.', ':']) || registry == "localhost" => name.to_owned(),
+        Some(_) => format!("docker.io/{name}"),
+        None => format!("docker.io/library/{name}"),
+    }
+}
+
+#[cfg(test)]
+#[path = "oci_tests.rs"]
+mod tests;
