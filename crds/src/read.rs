@@ -57,7 +57,8 @@ pub fn read_resource(yaml: &str) -> Result<CaipeSupervisor, Faults> {
     resource(parse(yaml)?)
 }
 
-fn resource(mut value: Value) -> Result<CaipeSupervisor, Faults> {
+/// A resource, held to the CRD's schema and to the rules.
+pub(crate) fn resource(mut value: Value) -> Result<CaipeSupervisor, Faults> {
     schema::prune(manifest::schema(), &mut value);
     let mut faults = check_type(&value);
     schema::check(manifest::schema(), &value, "", &mut faults);

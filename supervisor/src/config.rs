@@ -2,6 +2,7 @@
 
 mod own;
 mod reload;
+mod solo;
 mod watch;
 
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use caipe_crds::{Document, Fault, Faults, RenderedSpec, Resolved, default_resour
 use secrecy::SecretString;
 
 pub use reload::{Reload, Reloaded};
+pub use solo::Solo;
 pub use watch::FileWatch;
 
 /// The largest specification that is read, in bytes; etcd takes no larger object either.
@@ -71,6 +73,7 @@ impl std::fmt::Debug for Settings {
             .field("warnings", &self.warnings)
             .field("base", &self.base)
             .field("env", &self.env.keys())
+            .field("rendered", &self.rendered)
             .finish()
     }
 }

@@ -47,6 +47,9 @@ pub enum RosterError {
     /// There is no way to talk to agents outside this process.
     #[error("failed to make a client for remote agents: {0}")]
     Client(#[from] reqwest::Error),
+    /// No agent at all.
+    #[error("there is no agent to serve in this process")]
+    Empty,
 }
 
 /// How everybody is.
@@ -82,18 +85,29 @@ impl Roster {
         http: reqwest::Client,
         shutdown: &CancellationToken,
     ) -> Result<Arc<Self>, RosterError> {
-        let settings = Arc::new(settings);
-        let works = Arc::new(Works::new(http, shutdown.clone())?);
-        let toolbox: Arc<Toolbox> = Toolbox::start(Vec::new(), &settings.env, shutdown.child_token()).into();
-        let directory: Arc<Directory> = Arc::default();
-        let build = works.with(&settings);
-        let lead = watch::Sender::new(Arc::new(build.supervisor(directory.clone(), toolbox.clone())));
-        let mut seats = Seats::new(settings.clone());
-        seats.settle(settings.clone(), &build, true);
+        let opened = Opened::new(settings, http, shutdown)?;
+        let build = opened.works.with(&opened.settings);
+        let lead = build.supervisor(opened.directory.clone(), opened.toolbox.clone());
         drop(build);
-        let roster = Self { works, directory, toolbox, lead, seats: seats.into(), refused: Mutex::default() };
-        roster.publish(&roster.seats());
-        Ok(Arc::new(roster))
+        Ok(opened.led_by(lead.into()))
+    }
+
+    /// Builds the one agent of a process without a supervisor: it is who the user talks to. Must be called within a
+    /// Tokio runtime.
+    ///
+    /// # Errors
+    /// When there is none, or none that runs in this process.
+    pub fn start_alone(
+        settings: Settings,
+        http: reqwest::Client,
+        shutdown: &CancellationToken,
+    ) -> Result<Arc<Self>, RosterError> {
+        let opened = Opened::new(settings, http, shutdown)?;
+        let agent = opened.seats.serving().find_map(|(_, station)| match &station.body {
+            Body::InProcess(agent) => Some(agent.clone()),
+            Body::Remote(_) => None,
+        });
+        Ok(opened.led_by(agent.ok_or(RosterError::Empty)?))
     }
 
     /// Goes over to other settings. Runs that are under way end as they began; what they delegate from now on goes to
@@ -107,13 +121,13 @@ impl Roster {
         self.publish(&seats);
         drop(seats);
         self.lead.send_replace(Arc::new(lead));
-        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.note_refusal(None);
         self.see_to(chores);
     }
 
-    /// Takes note of why other settings were not taken; what there is goes on.
-    pub fn refuse(&self, reason: String) {
-        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
+    /// Takes note of why other settings were not taken, if they were not; what there is goes on.
+    pub fn note_refusal(&self, reason: Option<String>) {
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = reason;
     }
 
     /// What everybody was built from last.
@@ -240,6 +254,38 @@ impl Roster {
         if Arc::strong_count(&toolbox) == 1 {
             toolbox.shutdown().await;
         }
+    }
+}
+
+/// Everybody, before it is known who leads.
+struct Opened {
+    settings: Arc<Settings>,
+    works: Arc<Works>,
+    directory: Arc<Directory>,
+    toolbox: Arc<Toolbox>,
+    seats: Seats,
+}
+
+impl Opened {
+    fn new(
+        settings: Settings,
+        http: reqwest::Client,
+        shutdown: &CancellationToken,
+    ) -> Result<Self, RosterError> {
+        let settings = Arc::new(settings);
+        let works = Arc::new(Works::new(http, shutdown.clone())?);
+        let toolbox = Toolbox::start(Vec::new(), &settings.env, shutdown.child_token());
+        let mut seats = Seats::new(settings.clone());
+        seats.settle(settings.clone(), &works.with(&settings), true);
+        Ok(Self { settings, works, directory: Arc::default(), toolbox: toolbox.into(), seats })
+    }
+
+    fn led_by(self, lead: Arc<Agent>) -> Arc<Roster> {
+        let Self { works, directory, toolbox, seats, .. } = self;
+        let (lead, seats) = (watch::Sender::new(lead), seats.into());
+        let roster = Roster { works, directory, toolbox, lead, seats, refused: Mutex::default() };
+        roster.publish(&roster.seats());
+        Arc::new(roster)
     }
 }
 

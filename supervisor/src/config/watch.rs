@@ -5,13 +5,12 @@
 //! comes of: behind a link to elsewhere, on a network file system, or where the system has no notices left to give.
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
-use tokio::io::unix::AsyncFd;
+use tokio::net::unix::pipe::Receiver;
 
 /// How often the file is looked at without a notice.
 const LOOK: Duration = Duration::from_secs(2);
@@ -26,7 +25,7 @@ const MOST_WAITS: u32 = 10;
 #[derive(Debug)]
 pub struct FileWatch {
     path: PathBuf,
-    notices: Option<AsyncFd<OwnedFd>>,
+    notices: Option<Receiver>,
     seen: Option<Print>,
 }
 
@@ -79,7 +78,7 @@ fn print(path: &Path) -> Option<Print> {
     ))
 }
 
-fn notices(path: &Path) -> io::Result<AsyncFd<OwnedFd>> {
+fn notices(path: &Path) -> io::Result<Receiver> {
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -91,17 +90,19 @@ fn notices(path: &Path) -> io::Result<AsyncFd<OwnedFd>> {
         | WatchFlags::MOVED_TO
         | WatchFlags::ATTRIB;
     inotify::add_watch(&notices, directory, wanted)?;
-    AsyncFd::new(notices)
+    // What tokio calls a pipe is whatever can be waited for and read from.
+    Receiver::from_owned_fd_unchecked(notices)
 }
 
 /// Waits for notices, and takes all that there are; for ever if none can come.
-async fn noticed(notices: Option<&AsyncFd<OwnedFd>>) {
+async fn noticed(notices: Option<&Receiver>) {
     let Some(notices) = notices else { return std::future::pending().await };
-    let Ok(mut ready) = notices.readable().await else { return std::future::pending().await };
+    if notices.readable().await.is_err() {
+        return std::future::pending().await;
+    }
     // What they say does not matter: the file is looked at anyway.
     let mut buffer = [0; 4096];
-    while rustix::io::read(notices.get_ref(), &mut buffer).is_ok_and(|read| read > 0) {}
-    ready.clear_ready();
+    while notices.try_read(&mut buffer).is_ok_and(|read| read > 0) {}
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use caipe_fixtures::mcp;
 use caipe_model::Scripted;
 use caipe_store::Store;
 use caipe_supervisor::agents::{Agent, Briefings, Delegate, Directory, Home, InProcess, Role};
+use caipe_supervisor::binding::Voice;
 use caipe_supervisor::mcp::{ServerSpec, Toolbox, Transport};
 use caipe_supervisor::run::Runs;
 use serde_json::Value;
@@ -94,7 +95,7 @@ impl House {
     }
 
     pub(crate) fn runs(self, store: Arc<dyn Store>) -> Arc<Runs> {
-        Runs::new(self.supervisor(), store, Duration::from_mins(10))
+        Runs::new(self.supervisor(), Voice::Supervisor, store, Duration::from_mins(10))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The built supervisor, seen from outside: what people, clients and platforms rely on.
 
 mod abuse;
+mod agent;
 mod answers;
 mod approval;
 mod bad_input;
