@@ -18,7 +18,7 @@ use super::error::{MOST_RUNS, RunError};
 use super::journal::{Journal, now};
 use super::live::{Claim, Live};
 use super::start::{Begin, Start};
-use crate::agents::Agent;
+use crate::agents::{Agent, Lead};
 use crate::binding::{self, Request, Voice};
 
 /// How long a cancelled task may take to say so.
@@ -29,7 +29,7 @@ const TURN_DEADLINE: Duration = Duration::from_secs(10);
 
 /// All runs of this process.
 pub struct Runs {
-    agent: Arc<Agent>,
+    lead: Lead,
     voice: Voice,
     store: Arc<dyn Store>,
     conversations: Arc<Conversations>,
@@ -43,12 +43,18 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Runs of `agent`, told in `voice` and kept in `store`. None may take longer than `time_limit`.
-    pub fn new(agent: Arc<Agent>, voice: Voice, store: Arc<dyn Store>, time_limit: Duration) -> Arc<Self> {
+    /// Runs of `lead`, told in `voice` and kept in `store`. None may take longer than `time_limit`.
+    pub fn new(
+        lead: impl Into<Lead>,
+        voice: Voice,
+        store: Arc<dyn Store>,
+        time_limit: Duration,
+    ) -> Arc<Self> {
         let conversations = Conversations::new(store.clone());
         let (live, tracker, halt) = (Live::default(), TaskTracker::new(), CancellationToken::new());
         let pushes = OnceLock::new();
-        Arc::new(Self { agent, voice, store, conversations, live, tracker, halt, time_limit, pushes })
+        let lead = lead.into();
+        Arc::new(Self { lead, voice, store, conversations, live, tracker, halt, time_limit, pushes })
     }
 
     /// Tells `pushes` of every task's log from now on.
@@ -347,8 +353,8 @@ impl Runs {
             () = place.called() => {}
             () = stop.cancelled() => return journal.end(Outcome::Canceled).await,
         }
-        let user = begin.user();
-        let (state, start) = match self.prepare(&journal, begin).await {
+        let (user, agent) = (begin.user(), self.lead.now());
+        let (state, start) = match self.prepare(&agent, &journal, begin).await {
             Ok(prepared) => prepared,
             Err(error) => return journal.fail(&error.to_string()).await,
         };
@@ -359,7 +365,7 @@ impl Runs {
         let run = journal.info(user);
         let span =
             tracing::info_span!("run", task = %run.task, context = %run.context, trace_id = %run.trace_id);
-        let driver = Driver::new(self.agent.clone(), run, state, journal, stop, Some(self.time_limit));
+        let driver = Driver::new(agent, run, state, journal, stop, Some(self.time_limit));
         match driver.run(input).instrument(span).await {
             Ok(_) => Ok(()),
             Err((error, mut journal)) => journal.fail(&error.to_string()).await,
@@ -367,15 +373,20 @@ impl Runs {
     }
 
     /// Where the conversation stands, and what the task is to it.
-    async fn prepare(&self, journal: &Journal, begin: Begin) -> Result<(RunState, Start), StoreError> {
+    async fn prepare(
+        &self,
+        agent: &Agent,
+        journal: &Journal,
+        begin: Begin,
+    ) -> Result<(RunState, Start), StoreError> {
         let mut state = match begin {
-            Begin::First(_) => RunState::new(self.agent.name.clone()),
-            _ => self.conversations.load(journal.context(), &self.agent.name).await?,
+            Begin::First(_) => RunState::new(agent.name.clone()),
+            _ => self.conversations.load(journal.context(), &agent.name).await?,
         };
         if !matches!(begin, Begin::Recover | Begin::RecoverAnswer(_)) {
             end_lost_run(&mut state);
         }
-        let start = begin.start(&state, || self.agent.abilities());
+        let start = begin.start(&state, || agent.abilities());
         if state.phase == Phase::Waiting && matches!(start, Start::Run(_)) {
             self.close_questions(journal).await?;
         }
