@@ -39,7 +39,7 @@ fn performer(model: Arc<Silent>) -> Performer {
         prompt: String::new(),
         role: Role::Worker,
         model,
-        toolbox: Toolbox::start(Vec::new(), &BTreeMap::new(), CancellationToken::new()),
+        toolbox: Toolbox::start(Vec::new(), &BTreeMap::new(), CancellationToken::new()).into(),
         streaming: true,
         limits: Limits::default(),
         require_approval: Vec::new(),
