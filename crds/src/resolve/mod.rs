@@ -81,6 +81,7 @@ pub fn resolve_in(
         streaming: settings::streaming(&mut cx),
         limits: settings::limits(&mut cx),
         rag: settings::rag(&mut cx),
+        a2a: settings::a2a(&mut cx, &agents),
         store: settings::store(&mut cx),
         connectivity: settings::connectivity(&mut cx),
         agents,
