@@ -8,6 +8,7 @@ pub mod acts;
 pub mod dns;
 pub mod image;
 pub mod invariants;
+pub mod link;
 pub mod numbered;
 pub mod peers;
 pub mod process;

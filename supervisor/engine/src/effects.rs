@@ -14,7 +14,7 @@ impl Effects {
     }
 
     /// Adds effects.
-    pub(crate) fn extend(&mut self, effects: Vec<Effect>) {
+    pub(crate) fn extend(&mut self, effects: impl IntoIterator<Item = Effect>) {
         self.0.extend(effects);
     }
 

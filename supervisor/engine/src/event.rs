@@ -87,6 +87,14 @@ pub enum EventKind {
         /// Its answer, or the reason of its failure.
         text: String,
     },
+    /// An agent of somebody else says something about its work, in its own words, which name no call.
+    Noticed {
+        /// What it says: one line.
+        text: String,
+        /// How what it speaks of ended, if it says so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        end: Option<CallEnd>,
+    },
     /// A step of the model's own to-do list began.
     TodoStarted {
         /// The step's text.

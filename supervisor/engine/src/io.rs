@@ -144,6 +144,10 @@ pub enum DelegateUpdate {
     Event {
         /// As the agent itself told it.
         event: RunEvent,
+        /// How far its task was followed with this event, if it lives elsewhere: what was told is then not told again
+        /// by whoever takes over.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        place: Option<RemotePlace>,
     },
     /// It asks the user.
     Asks {
@@ -155,6 +159,17 @@ pub enum DelegateUpdate {
         /// How.
         outcome: DelegationOutcome,
     },
+}
+
+/// How far a remote agent's task was followed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RemotePlace {
+    /// The number of the agent's event that was last told of, if it numbers them (`Last-Event-ID`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u64>,
+    /// How many events were told of since the task began.
+    pub told: u32,
 }
 
 /// How a delegation ended.
@@ -212,6 +227,15 @@ pub enum Effect {
         /// The calls.
         calls: Vec<CallId>,
     },
+    /// Tell a remote agent that nobody will answer what it asked: its task is not wanted any more.
+    Withdraw {
+        /// The call that it works for.
+        call: CallId,
+        /// Which agent.
+        agent: AgentName,
+        /// Where its task stands.
+        from: ResumePoint,
+    },
     /// The run is over; the event that says how was emitted just before.
     Finish,
 }
@@ -219,10 +243,20 @@ pub enum Effect {
 /// Where a delegation stood when its run stopped.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resume {
-    /// [`CallStatus::Remote`](crate::CallStatus::Remote), [`CallStatus::Nested`](crate::CallStatus::Nested) or nothing saved.
+    /// [`CallStatus::Remote`](crate::CallStatus::Remote), [`CallStatus::Nested`](crate::CallStatus::Nested) or nothing saved:
+    /// then it is unknown whether the agent has the task already.
     pub from: Option<ResumePoint>,
     /// What the human said, if that is what it waited for.
-    pub decision: Option<Decision>,
+    pub decision: Option<Answered>,
+}
+
+/// What a human decided, and about what.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answered {
+    /// What the agent had asked.
+    pub form: Form,
+    /// The decision.
+    pub decision: Decision,
 }
 
 /// The saved state of a delegation.
@@ -234,6 +268,8 @@ pub enum ResumePoint {
         task: String,
         /// The remote conversation.
         context: String,
+        /// How far it was followed.
+        place: RemotePlace,
     },
     /// An in-process agent's state.
     Nested(Box<RunState>),
@@ -254,9 +290,8 @@ impl Input {
     /// What must be kept of this input.
     pub fn durability(&self) -> Durability {
         match self {
-            Self::ModelDelta { .. } | Self::Delegate { update: DelegateUpdate::Event { .. }, .. } => {
-                Durability::Events
-            }
+            Self::ModelDelta { .. }
+            | Self::Delegate { update: DelegateUpdate::Event { place: None, .. }, .. } => Durability::Events,
             Self::ToolFinished { .. } | Self::Delegate { .. } => Durability::Append,
             _ => Durability::Snapshot,
         }

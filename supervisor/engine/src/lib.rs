@@ -15,8 +15,8 @@ pub use decide::decide;
 pub use event::{AnswerOrigin, CallEnd, EventKind, Outcome, RunEvent, TextRole};
 pub use form::{ASK_TOOL, Decision, Form, FormField};
 pub use io::{
-    DelegateUpdate, DelegationOutcome, Durability, Effect, Input, ModelDelta, ModelFailure, Resume,
-    ResumePoint, ToolOutput,
+    Answered, DelegateUpdate, DelegationOutcome, Durability, Effect, Input, ModelDelta, ModelFailure,
+    RemotePlace, Resume, ResumePoint, ToolOutput,
 };
 pub use plan::{Plan, PlanCause, PlanStep, PlanTask, StepStatus, Todo};
 pub use state::{

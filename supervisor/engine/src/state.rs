@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::form::Form;
+use crate::io::RemotePlace;
 use crate::plan::Plan;
 use crate::text::AnswerText;
 
@@ -249,6 +250,9 @@ pub enum CallStatus {
         task: String,
         /// The remote conversation.
         context: String,
+        /// How far it was followed.
+        #[serde(default)]
+        place: RemotePlace,
     },
     /// An in-process agent works on it; this is its frame as last saved.
     Nested {

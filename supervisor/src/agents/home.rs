@@ -9,6 +9,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::run::RunInfo;
 
+/// Why a delegation ends that began in a home which the agent has left, and cannot go on in the new one.
+pub(super) const MOVED: &str = "it has moved to another home while it was at work, and what it did there is not known \
+                                here. Look what was done before you ask it again.";
+
 /// A task for another agent.
 #[derive(Debug, Clone)]
 pub struct Delegation {
@@ -58,6 +62,7 @@ pub type Updates = BoxStream<'static, Update>;
 /// A place where an agent runs. Every home gives the same updates for the same work.
 pub trait Home: Send + Sync + fmt::Debug {
     /// Starts the work, or goes on with it. Cancelling the token stops it, at a peer too; the stream then
-    /// ends with [`DelegationOutcome::Canceled`](caipe_engine::DelegationOutcome::Canceled).
+    /// ends with [`DelegationOutcome::Canceled`](caipe_engine::DelegationOutcome::Canceled). Dropping the stream ends
+    /// what this process does of it; a peer goes on, and can be taken up again.
     fn run(&self, delegation: Delegation, cancel: CancellationToken) -> Updates;
 }

@@ -4,26 +4,22 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use caipe_engine::{
-    Decision, DelegateUpdate, DelegationOutcome, EventKind, Form, Input, Outcome, Phase, Resume, ResumePoint,
-    RunEvent, RunState,
+    DelegateUpdate, DelegationOutcome, EventKind, Form, Input, Outcome, Phase, Resume, ResumePoint, RunEvent,
+    RunState,
 };
 use caipe_model::{Message, Role};
 use futures::StreamExt;
-use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::agent::Agent;
-use super::home::{Delegation, Home, Update, Updates};
+use super::home::{Delegation, Home, MOVED, Update, Updates};
+use super::question::{for_all, one_form};
 use crate::run::{Batch, Driver, Sink, SinkError};
 
 /// Updates that may wait for the delegating run.
 const UPDATE_QUEUE: usize = 64;
-
-/// Why changed arguments are not taken where several calls wait for one decision.
-const AMBIGUOUS: &str = "Not run: several calls waited for approval at once, and the changed arguments name none of \
-                         them. Call the tools one at a time.";
 
 /// An agent in this process.
 #[derive(Debug, Clone)]
@@ -32,10 +28,12 @@ pub struct InProcess(pub Arc<Agent>);
 impl Home for InProcess {
     fn run(&self, delegation: Delegation, cancel: CancellationToken) -> Updates {
         let (sender, receiver) = mpsc::channel(UPDATE_QUEUE);
-        let work = run_nested(self.0.clone(), delegation, sender, cancel);
+        // Whoever does not listen any more wants nothing done any more.
+        let heard = cancel.child_token();
+        let work = run_nested(self.0.clone(), delegation, sender, heard.clone());
         tokio::spawn(work.in_current_span());
-        futures::stream::unfold(receiver, |mut receiver| async {
-            receiver.recv().await.map(|update| (update, receiver))
+        futures::stream::unfold((receiver, heard.drop_guard()), |(mut receiver, heard)| async {
+            receiver.recv().await.map(|update| (update, (receiver, heard)))
         })
         .boxed()
     }
@@ -50,6 +48,9 @@ async fn run_nested(
     agent.settled(&cancel).await;
     let last = match opening(&agent, delegation.prompt, delegation.resume) {
         Opening::Asks(form) => DelegateUpdate::Asks { form },
+        Opening::Elsewhere => {
+            DelegateUpdate::Finished { outcome: DelegationOutcome::Failed { reason: MOVED.to_owned() } }
+        }
         Opening::Run(state, first) => {
             let sink = Upward::new(agent.name.as_str(), sender.clone());
             match Driver::new(agent, delegation.run, *state, sink, cancel, None).run(first).await {
@@ -70,73 +71,29 @@ enum Opening {
     Run(Box<RunState>, Input),
     /// The question that it stopped at, which nobody has answered yet.
     Asks(Form),
+    /// Nothing: it was begun by another process, which this one cannot take over from.
+    Elsewhere,
 }
 
 fn opening(agent: &Agent, prompt: String, resume: Option<Resume>) -> Opening {
-    let Some(Resume { from: Some(ResumePoint::Nested(frame)), decision }) = resume else {
-        let message = Arc::new(Message::text(Role::User, prompt));
-        let state = Box::new(RunState::new(agent.name.clone()));
-        return Opening::Run(state, Input::Message { message, abilities: agent.abilities() });
+    let (frame, decision) = match resume {
+        Some(Resume { from: Some(ResumePoint::Nested(frame)), decision }) => (frame, decision),
+        Some(Resume { from: Some(ResumePoint::Remote { .. }), .. }) => return Opening::Elsewhere,
+        Some(Resume { from: None, .. }) | None => {
+            let message = Arc::new(Message::text(Role::User, prompt));
+            let state = Box::new(RunState::new(agent.name.clone()));
+            return Opening::Run(state, Input::Message { message, abilities: agent.abilities() });
+        }
     };
     let open: Vec<Form> = frame.questions().into_iter().cloned().collect();
     match decision {
-        Some(decision) => {
-            let decisions = vec![for_all(decision, &open)];
+        Some(answered) => {
+            let decisions = vec![for_all(answered.decision, &open)];
             Opening::Run(frame, Input::Decided { decisions })
         }
         // The process died after the question was saved and before it was told.
         None if frame.phase == Phase::Waiting => Opening::Asks(one_form(agent.name.as_str(), open)),
         None => Opening::Run(frame, Input::Recovered),
-    }
-}
-
-/// The user sees one form and decides once; the decision holds for every question that the form puts.
-fn for_all(decision: Decision, questions: &[Form]) -> Decision {
-    let approvals = questions.iter().filter(|form| form.fields.is_empty()).count();
-    match decision {
-        Decision::Submit { .. } if questions.len() > 1 && approvals > 0 => {
-            Decision::Reject { message: AMBIGUOUS.to_owned() }
-        }
-        decision => decision,
-    }
-}
-
-/// All questions of an agent as one form, which leaves none of them out: what is not shown must not be approved.
-fn one_form(agent: &str, questions: Vec<Form>) -> Form {
-    let mut questions = questions.into_iter().map(|form| signed(agent, form));
-    let Some(first) = questions.next() else { return Form::default() };
-    let rest: Vec<Form> = questions.collect();
-    if rest.is_empty() {
-        return first;
-    }
-    let all: Vec<Form> = std::iter::once(first).chain(rest).collect();
-    let joined = |text: fn(&Form) -> String, between: &str| {
-        let texts: Vec<String> = all.iter().map(text).filter(|text| !text.is_empty()).collect();
-        texts.join(between)
-    };
-    let calls = all.iter().map(|form| json!({ "name": form.action, "arguments": form.arguments }));
-    Form {
-        action: joined(|form| form.action.clone(), ", "),
-        arguments: json!({ "calls": calls.collect::<Vec<_>>() }),
-        title: joined(|form| form.title.clone(), " "),
-        description: joined(with_arguments, "\n\n"),
-        fields: all.iter().flat_map(|form| form.fields.clone()).collect(),
-    }
-}
-
-/// The question with the name of who asks: the user talks to the supervisor and knows of no other agent.
-fn signed(agent: &str, form: Form) -> Form {
-    let description = match form.description.strip_prefix("The agent wants") {
-        Some(rest) => format!("The agent {agent} wants{rest}"),
-        None => form.description,
-    };
-    Form { description, ..form }
-}
-
-fn with_arguments(form: &Form) -> String {
-    match &form.arguments {
-        serde_json::Value::Null => form.description.clone(),
-        arguments => format!("{}\n{arguments}", form.description),
     }
 }
 
@@ -207,7 +164,10 @@ impl Sink for Upward {
         }
         for event in batch.events {
             if let Some(event) = self.forward(event) {
-                self.sender.send(DelegateUpdate::Event { event }.into()).await.map_err(|_| gone())?;
+                self.sender
+                    .send(DelegateUpdate::Event { event, place: None }.into())
+                    .await
+                    .map_err(|_| gone())?;
             }
         }
         Ok(())

@@ -1,8 +1,9 @@
 //! What of a nested run goes up, what it is resumed with, and what its questions become.
 
 use caipe_engine::{
-    AgentName, AnswerOrigin, CallEnd, CallKind, CallStatus, Decision, DelegateUpdate, DelegationOutcome,
-    EventKind, Form, Input, Outcome, PendingCall, Phase, Resume, ResumePoint, RunEvent, RunState, TextRole,
+    AgentName, AnswerOrigin, Answered, CallEnd, CallKind, CallStatus, Decision, DelegateUpdate,
+    DelegationOutcome, EventKind, Form, Input, Outcome, PendingCall, Phase, Resume, ResumePoint, RunEvent,
+    RunState, TextRole,
 };
 use futures::FutureExt;
 use serde_json::{Map, Value, json};
@@ -46,6 +47,7 @@ fn waiting(forms: Vec<Form>) -> RunState {
 }
 
 fn resumed(agent: &Agent, frame: RunState, decision: Option<Decision>) -> Opening {
+    let decision = decision.map(|decision| Answered { form: Form::default(), decision });
     let resume = Resume { from: Some(ResumePoint::Nested(Box::new(frame))), decision };
     opening(agent, String::new(), Some(resume))
 }

@@ -6,6 +6,8 @@ mod home;
 mod in_process;
 mod models;
 mod prompt;
+mod question;
+mod remote;
 mod roster;
 mod servers;
 
@@ -13,5 +15,6 @@ pub use agent::{Agent, Delegate, Role};
 pub use briefing::Briefings;
 pub use home::{Delegation, Home, Update, Updates};
 pub use in_process::InProcess;
+pub use remote::{ProbeError, Probed, Remote, RemoteTarget};
 pub use roster::{AgentStatus, Roster, RosterError, RosterStatus};
 pub use servers::missing_variables;

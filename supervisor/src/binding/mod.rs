@@ -100,6 +100,7 @@ impl Binding {
             EventKind::DelegationFinished { call, agent, end, text } => {
                 self.delegated(call, agent.as_str(), *end, text)
             }
+            EventKind::Noticed { .. } => Vec::new(),
             EventKind::TodoStarted { content } => {
                 vec![self.notify(content, texts::todo_started(content), None)]
             }
@@ -184,6 +185,7 @@ impl Binding {
     /// An event of another agent: its calls, under its name, whichever home it has.
     fn agents(&mut self, agent: &str, kind: &EventKind) -> Option<Event> {
         let (call, tool, end) = match kind {
+            EventKind::Noticed { text, end } => return Some(self.noticed(agent, text, *end)),
             EventKind::ToolStarted { call, tool } => (call, tool.as_str(), None),
             EventKind::DelegationStarted { call, agent } => (call, agent.as_str(), None),
             EventKind::ToolFinished { call, tool, end, .. } => (call, tool.as_str(), Some(*end)),
@@ -208,6 +210,16 @@ impl Binding {
         };
         activity.write(&mut metadata);
         Some(self.wire.notification(name, &description, text, metadata))
+    }
+
+    /// What an agent of somebody else says about its work.
+    fn noticed(&mut self, agent: &str, text: &str, end: Option<CallEnd>) -> Event {
+        let (name, description) = match end {
+            None => ("tool_notification_start", format!("Notice of {agent}")),
+            Some(end) => ("tool_notification_end", texts::ended(agent, end)),
+        };
+        let metadata = self.source(agent, "sub-agent");
+        self.wire.notification(name, &description, texts::noticed(agent, text), metadata)
     }
 
     /// The start of something that the supervisor does.

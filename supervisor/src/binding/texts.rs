@@ -75,6 +75,12 @@ pub(super) fn agent_called(agent: &str, tool: &str, end: CallEnd) -> String {
     }
 }
 
+/// What an agent of somebody else says about its work: its sign, its name, its words.
+pub(super) fn noticed(agent: &str, text: &str) -> String {
+    let (sign, words) = text.split_once(' ').unwrap_or(("🔧", text));
+    format!("{sign} {}: {}\n", title(agent), one_line(words))
+}
+
 /// A step of the model's to-do list begins.
 pub(super) fn todo_started(content: &str) -> String {
     format!("🔧 Workflow: Calling {}...\n", one_line(content))

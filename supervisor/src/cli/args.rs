@@ -96,16 +96,8 @@ pub(super) struct Serve {
     #[arg(long, env = "CAIPE_RUN_TIMEOUT", default_value = "1800", value_parser = seconds)]
     pub(super) run_timeout: Duration,
 
-    /// Tell web addresses that clients name how their tasks go on (A2A push notifications)
-    #[arg(
-        long,
-        env = "CAIPE_PUSH",
-        default_value = "on",
-        value_name = "on|off",
-        action = ArgAction::Set,
-        value_parser = clap::builder::BoolishValueParser::new()
-    )]
-    pub(super) push: bool,
+    #[command(flatten)]
+    pub(super) push: PushSwitch,
 
     /// What of them may be reached though it is not public: hosts, *.domains, addresses and networks, with commas
     /// between them, each but a network with :port if need be
@@ -125,6 +117,22 @@ pub(super) struct Serve {
 
     #[command(flatten)]
     pub(super) conformance: Conformance,
+}
+
+/// Whether push notifications are offered: what the card announces is what is served.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(super) struct PushSwitch {
+    /// Tell web addresses that clients name how their tasks go on (A2A push notifications)
+    #[arg(
+        long = "push",
+        id = "push",
+        env = "CAIPE_PUSH",
+        default_value = "on",
+        value_name = "on|off",
+        action = ArgAction::Set,
+        value_parser = clap::builder::BoolishValueParser::new()
+    )]
+    pub(super) on: bool,
 }
 
 impl Serve {
@@ -189,16 +197,8 @@ pub(super) struct Card {
     #[arg(long)]
     pub(super) keys: bool,
 
-    /// Announce push notifications, as serve does with the same setting
-    #[arg(
-        long,
-        env = "CAIPE_PUSH",
-        default_value = "on",
-        value_name = "on|off",
-        action = ArgAction::Set,
-        value_parser = clap::builder::BoolishValueParser::new()
-    )]
-    pub(super) push: bool,
+    #[command(flatten)]
+    pub(super) push: PushSwitch,
 
     #[command(flatten)]
     pub(super) signing: Signing,

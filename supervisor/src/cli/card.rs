@@ -19,7 +19,7 @@ pub(super) fn run(args: &Card) -> anyhow::Result<ExitCode> {
     let names = settings.spec.agents.iter().map(|agent| agent.name.clone()).collect();
     let url = settings.spec.supervisor.external_url.as_deref().unwrap_or(&args.url);
     let mut card = binding::card(&settings.spec.supervisor, url, names, settings.shared_key().is_some());
-    card.capabilities.push_notifications = args.push;
+    card.capabilities.push_notifications = args.push.on;
     args.signing.sign([&mut card])?;
     let document: serde_json::Value = serde_json::from_slice(&caipe_a2a::card::document(&card, true)?)?;
     println!("{document:#}");

@@ -136,7 +136,7 @@ impl House {
 
 /// Who delivers push notifications, unless that is turned off.
 fn pushes(args: &Serve, runs: &Runs, store: &Arc<dyn Store>) -> anyhow::Result<Option<Arc<Pushes>>> {
-    if !args.push {
+    if !args.push.on {
         return Ok(None);
     }
     let options = PushOptions {

@@ -88,8 +88,11 @@ pub(super) struct Performer {
     pub(super) sender: mpsc::Sender<Incoming>,
     /// Ends everything that the run has started.
     pub(super) scope: CancellationToken,
-    /// However the run is left, what it has started ends with it.
+    /// However the run is left, what this process does for it ends with it.
     _ends: DropGuard,
+    /// Ends the delegations, at the peers too. Not cancelled where a run is only left for the next process: it takes
+    /// up again what peers go on with.
+    pub(super) peers: CancellationToken,
     /// Ends the model's turn.
     pub(super) turn: Option<DropGuard>,
     /// Ends the work of one call.
@@ -100,7 +103,14 @@ impl Performer {
     pub(super) fn new(agent: Arc<Agent>, run: RunInfo, sender: mpsc::Sender<Incoming>) -> Self {
         let scope = CancellationToken::new();
         let calls = HashMap::new();
-        Self { agent, run, sender, _ends: scope.clone().drop_guard(), scope, turn: None, calls }
+        let (ends, peers) = (scope.clone().drop_guard(), CancellationToken::new());
+        Self { agent, run, sender, _ends: ends, scope, peers, turn: None, calls }
+    }
+
+    /// Ends everything that the run has started, wherever it runs.
+    pub(super) fn stop(&self) {
+        self.scope.cancel();
+        self.peers.cancel();
     }
 }
 
@@ -175,7 +185,7 @@ impl<S: Sink> Driver<S> {
                 Err(error) => break Err(error),
             }
         };
-        self.performer.scope.cancel();
+        self.performer.stop();
         match result {
             Ok(()) => Ok((self.state, self.sink)),
             Err(error) => Err((error, self.sink)),
@@ -266,7 +276,7 @@ impl<S: Sink> Driver<S> {
         }
         if !self.stopping && self.stop.is_cancelled() {
             self.stopping = true;
-            self.performer.scope.cancel();
+            self.performer.stop();
             queue.push_front(Input::Cancel.into());
         }
         queue.len() > before

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use caipe_engine::{
     AgentName, CallId, DelegateUpdate, DelegationOutcome, Effect, Input, ModelDelta, ModelFailure, Resume,
-    RunState, ToolOutput,
+    ResumePoint, RunState, ToolOutput,
 };
 use caipe_model::{ChatRequest, ModelError, ModelErrorKind, ModelEvent, ModelStream};
 use futures::{FutureExt, StreamExt};
@@ -26,7 +26,8 @@ impl Performer {
             Effect::CallTool { call, tool, arguments } => self.call_tool(call, tool, arguments),
             Effect::Delegate { call, agent, prompt, resume } => self.delegate(call, &agent, prompt, resume),
             Effect::Abort { calls } => self.abort(&calls),
-            Effect::Finish => self.scope.cancel(),
+            Effect::Withdraw { call, agent, from } => self.withdraw(call, agent, from),
+            Effect::Finish => self.stop(),
             Effect::Emit(_) => {}
         }
     }
@@ -55,7 +56,8 @@ impl Performer {
     }
 
     fn delegate(&mut self, call: CallId, agent: &AgentName, prompt: String, resume: Option<Resume>) {
-        let cancel = self.token_for(&call);
+        let cancel = self.peers.child_token();
+        self.calls.insert(call.clone(), cancel.clone());
         let sender = self.sender.clone();
         let delegation =
             Delegation { call: call.clone(), agent: agent.clone(), prompt, resume, run: self.run.clone() };
@@ -81,6 +83,17 @@ impl Performer {
         }
     }
 
+    /// Has a remote agent stop a task whose question nobody will answer. Outlives the run, within the home's own limits.
+    fn withdraw(&self, call: CallId, agent: AgentName, from: ResumePoint) {
+        let Some(home) = self.agent.home(&agent) else { return };
+        let resume = Some(Resume { from: Some(from), decision: None });
+        let delegation = Delegation { call, agent, prompt: String::new(), resume, run: self.run.clone() };
+        let cancel = CancellationToken::new();
+        cancel.cancel();
+        let mut updates = home.run(delegation, cancel);
+        tokio::spawn(async move { while updates.next().await.is_some() {} }.in_current_span());
+    }
+
     fn token_for(&mut self, call: &CallId) -> CancellationToken {
         let token = self.scope.child_token();
         self.calls.insert(call.clone(), token.clone());
@@ -94,15 +107,27 @@ async fn pump_updates(call: CallId, mut updates: Updates, sender: mpsc::Sender<I
         let input = Input::Delegate { call: call.clone(), update };
         Incoming { input, kept }
     };
-    while let Some(update) = updates.next().await {
+    while let Some(update) = next_update(&mut updates, &sender).await {
         let last = update.is_last();
         if sender.send(incoming(update)).await.is_err() || last {
             return;
         }
     }
+    if sender.is_closed() {
+        return;
+    }
     let reason = "the agent stopped without an answer".to_owned();
     let silent = DelegateUpdate::Finished { outcome: DelegationOutcome::Failed { reason } };
     let _ = sender.send(incoming(silent.into())).await;
+}
+
+/// The next news; nothing once nobody listens any more, and there is none to hand on.
+async fn next_update(updates: &mut Updates, sender: &mpsc::Sender<Incoming>) -> Option<Update> {
+    tokio::select! {
+        biased;
+        update = updates.next() => update,
+        () = sender.closed() => None,
+    }
 }
 
 /// What the model reads of a tool that broke down in our own code.

@@ -333,7 +333,7 @@ impl Runs {
             Err(error) => return journal.fail(&error.to_string()).await,
         };
         let input = match start {
-            Start::Run(input) => input,
+            Start::Run(input) => *input,
             Start::End(outcome) => return journal.end(outcome).await,
         };
         let run = journal.info(user);

@@ -27,7 +27,7 @@ pub(super) enum Begin {
 #[derive(Debug, PartialEq)]
 pub(super) enum Start {
     /// With a run that begins with this.
-    Run(Input),
+    Run(Box<Input>),
     /// Not at all: there is nothing to run.
     End(Outcome),
 }
@@ -48,12 +48,12 @@ impl Begin {
     /// phase; a run that began with one would never end.
     pub(super) fn start(self, state: &RunState, abilities: impl FnOnce() -> Abilities) -> Start {
         let message = |request: Request, addressed| match request.reply(&state.questions(), addressed) {
-            Reply::Decisions(decisions) => Start::Run(Input::Decided { decisions }),
+            Reply::Decisions(decisions) => Start::Run(Input::Decided { decisions }.into()),
             Reply::Message(message) if message.plain_text().trim().is_empty() => {
                 failed("there is no open question in this conversation; say in a text part what you want")
             }
             Reply::Message(message) => {
-                Start::Run(Input::Message { message: Arc::new(message), abilities: abilities() })
+                Start::Run(Input::Message { message: Arc::new(message), abilities: abilities() }.into())
             }
         };
         match (self, &state.phase) {
@@ -63,12 +63,12 @@ impl Begin {
             // Somebody else has answered, or gone on without an answer.
             (Self::Answer(_), _) | (Self::Cancel, Phase::Idle) => Start::End(Outcome::Canceled),
             (Self::Recover | Self::RecoverAnswer(_), Phase::Model { .. } | Phase::Calls) => {
-                Start::Run(Input::Recovered)
+                Start::Run(Input::Recovered.into())
             }
             (Self::Recover, Phase::Idle | Phase::Waiting) | (Self::RecoverAnswer(_), Phase::Idle) => {
                 failed("its state was lost; ask again")
             }
-            (Self::Cancel, _) => Start::Run(Input::Cancel),
+            (Self::Cancel, _) => Start::Run(Input::Cancel.into()),
         }
     }
 }

@@ -46,13 +46,16 @@ fn state(phase: &Phase) -> RunState {
 /// What comes of it, in a word.
 fn outcome(begin: Begin, phase: &Phase) -> &'static str {
     match begin.start(&state(phase), Abilities::default) {
-        Start::Run(Input::Message { .. }) => "message",
-        Start::Run(Input::Decided { decisions }) if decisions == [Decision::Approve] => "decided",
-        Start::Run(Input::Recovered) => "recovered",
-        Start::Run(Input::Cancel) => "cancel",
+        Start::Run(input) => match *input {
+            Input::Message { .. } => "message",
+            Input::Decided { decisions } if decisions == [Decision::Approve] => "decided",
+            Input::Recovered => "recovered",
+            Input::Cancel => "cancel",
+            other => panic!("{other:?}"),
+        },
         Start::End(Outcome::Canceled) => "end canceled",
         Start::End(Outcome::Failed { .. }) => "end failed",
-        other => panic!("{other:?}"),
+        other @ Start::End(_) => panic!("{other:?}"),
     }
 }
 

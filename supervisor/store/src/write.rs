@@ -83,6 +83,13 @@ impl Write {
         self.appends.is_some() && self.state.is_none()
     }
 
+    /// Whether no more than one row is written.
+    pub(crate) const fn is_single(&self) -> bool {
+        let rows = [self.task.is_some(), self.appends.is_some(), self.events.is_some()];
+        self.state.is_none()
+            && matches!(rows, [true, false, false] | [false, true, false] | [false, false, true])
+    }
+
     /// Whether this commit brings the record of the task that its events belong to.
     pub(crate) fn brings(&self, task: &str) -> bool {
         self.task.as_ref().is_some_and(|row| row.record.id == task)

@@ -9,11 +9,12 @@ use tokio::time::Instant;
 
 use super::card::{Asked, Known, fetch};
 use super::error::ClientError;
+use super::options::ClientOptions;
 
 /// Cards that are known already, for clients that are made often. Cheap to clone; clones share what they know.
 ///
 /// A card is used as long as its `Cache-Control: max-age` allows, and then asked for with `If-None-Match`. Cards
-/// are kept apart by address and token: an agent may show different people different cards. Of more cards than it
+/// are kept apart by address, token and headers: an agent may show different people different cards. Of more cards than it
 /// may hold, those go that were used longest ago.
 #[derive(Debug, Clone)]
 pub struct CardCache {
@@ -37,16 +38,34 @@ struct Entry {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
     base: String,
-    /// Of the token.
+    /// Of what says who asks.
     digest: Option<[u8; 32]>,
 }
 
 impl Key {
     fn of(asked: Asked<'_>) -> Self {
-        let bearer = asked.options.bearer.as_ref();
-        let digest = bearer.map(|bearer| Sha256::digest(bearer.expose_secret()).into());
+        let digest = digest(asked.options);
         Self { base: asked.base.to_string(), digest }
     }
+}
+
+/// A digest of the token and the headers, if there are any.
+fn digest(options: &ClientOptions) -> Option<[u8; 32]> {
+    if options.bearer.is_none() && options.headers.is_empty() {
+        return None;
+    }
+    let mut headers: Vec<(&str, &[u8])> =
+        options.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
+    headers.sort_unstable();
+    let bearer = options.bearer.as_ref().map(|bearer| bearer.expose_secret().as_bytes());
+    let parts =
+        bearer.into_iter().chain(headers.into_iter().flat_map(|(name, value)| [name.as_bytes(), value]));
+    let mut digest = Sha256::new();
+    for part in parts {
+        digest.update(part.len().to_le_bytes());
+        digest.update(part);
+    }
+    Some(digest.finalize().into())
 }
 
 impl Default for CardCache {

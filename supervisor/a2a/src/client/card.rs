@@ -82,7 +82,8 @@ async fn fetch_at(asked: Asked<'_>, path: &'static str, known: Option<&Known>) -
 }
 
 fn headers(asked: Asked<'_>, known: Option<&Known>) -> Result<HeaderMap, ClientError> {
-    let mut headers = asked.call.header_map().clone();
+    let mut headers = asked.options.headers.clone();
+    headers.extend(asked.call.header_map().clone());
     headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
     // An agent that hides its card from strangers may still show it to us.
     if let Some(bearer) = &asked.options.bearer {

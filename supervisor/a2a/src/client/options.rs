@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use reqwest::header::HeaderMap;
 use secrecy::SecretString;
 
 use super::reconnect::Reconnect;
@@ -14,6 +15,8 @@ use crate::version::ProtocolVersion;
 pub struct ClientOptions {
     /// A bearer token for every request.
     pub bearer: Option<SecretString>,
+    /// Headers of every request, that for the card among them. Those that the protocol itself sets win.
+    pub headers: HeaderMap,
     /// Speak this version or none; otherwise 1.0 if the card offers it, else 0.3.
     pub version: Option<ProtocolVersion>,
     /// Go wherever the card says. Otherwise an address of another origin than the one asked for gives way to
@@ -44,6 +47,7 @@ impl Default for ClientOptions {
     fn default() -> Self {
         Self {
             bearer: None,
+            headers: HeaderMap::new(),
             version: None,
             follow_card_url: false,
             card_keys: None,

@@ -156,7 +156,8 @@ impl A2aClient {
 
     /// The headers of every request: the caller's own, then those of the protocol.
     fn headers(&self, version: ProtocolVersion) -> Result<HeaderMap, ClientError> {
-        let mut headers = self.call.header_map().clone();
+        let mut headers = self.inner.options.headers.clone();
+        headers.extend(self.call.header_map().clone());
         let extensions = match version {
             ProtocolVersion::V0_3 => HeaderName::from_static("x-a2a-extensions"),
             ProtocolVersion::V1_0 => {

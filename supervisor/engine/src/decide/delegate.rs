@@ -4,7 +4,7 @@ use crate::conversation::truncated;
 use crate::effects::Effects;
 use crate::event::CallEnd;
 use crate::form::Form;
-use crate::io::{DelegateUpdate, DelegationOutcome, Effect};
+use crate::io::{DelegateUpdate, DelegationOutcome, Effect, RemotePlace};
 use crate::plan::PlanCause;
 use crate::state::{AgentAnswer, AgentName, CallKind, CallStatus, PendingCall, Phase, RunState};
 
@@ -20,11 +20,16 @@ pub(super) fn update(state: &mut RunState, id: &str, update: DelegateUpdate, out
     match update {
         // A run that waits is over for whoever watches, but where its agents stand must still be kept.
         DelegateUpdate::Accepted { task, context } => {
-            *place(&mut call.status) = CallStatus::Remote { task, context }
+            *place(&mut call.status) = CallStatus::Remote { task, context, place: RemotePlace::default() }
         }
         DelegateUpdate::Checkpoint { frame } => *place(&mut call.status) = CallStatus::Nested { frame },
         _ if over => {}
-        DelegateUpdate::Event { event } => out.push(Effect::Emit(event.within(&agent))),
+        DelegateUpdate::Event { event, place: told } => {
+            if let (Some(told), CallStatus::Remote { place, .. }) = (told, place(&mut call.status)) {
+                *place = told;
+            }
+            out.push(Effect::Emit(event.within(&agent)));
+        }
         DelegateUpdate::Asks { form } => {
             ask(call, form);
             calls::settle(state, out);
@@ -81,7 +86,7 @@ fn finish(state: &mut RunState, id: &str, agent: AgentName, outcome: DelegationO
     let (end, text, said) = match outcome {
         DelegationOutcome::Completed { text } => (CallEnd::Completed, text.clone(), Ok(text)),
         DelegationOutcome::Failed { reason } => {
-            (CallEnd::Failed, reason.clone(), Err(format!("ERROR: {reason}")))
+            (CallEnd::Failed, reason.clone(), Err(format!("ERROR: agent {agent}: {reason}")))
         }
         DelegationOutcome::Canceled => {
             let reason = format!("The agent {agent} was stopped before it had an answer.");

@@ -5,8 +5,10 @@ use caipe_model::ToolResult;
 use crate::conversation::{TRUNCATED, truncated};
 use crate::effects::Effects;
 use crate::event::{CallEnd, EventKind};
-use crate::io::Effect;
+use crate::io::{Effect, ResumePoint};
 use crate::state::{CallKind, CallStatus, PendingCall, RunState};
+
+use super::human::resume_point;
 
 /// Most characters of a result that an event shows (`MAX_TOOL_OUTPUT_LENGTH`).
 const SHOWN_CHARS: usize = 2000;
@@ -24,6 +26,7 @@ pub(super) fn stop(
         state.calls.iter_mut().filter(|call| !matches!(call.status, CallStatus::Done { .. }) && meant(call))
     {
         let why = why(call);
+        out.extend(withdrawal(call));
         if call.status.is_started() {
             aborted.push(call.id.clone());
             tell_end(call, end, &why, out);
@@ -33,6 +36,17 @@ pub(super) fn stop(
     if !aborted.is_empty() {
         out.push(Effect::Abort { calls: aborted });
     }
+}
+
+/// What a remote agent must be told whose question nobody will answer. One that is at work is stopped where it is
+/// listened to.
+fn withdrawal(call: &PendingCall) -> Option<Effect> {
+    let (CallKind::Delegation { agent }, CallStatus::Waiting { then, .. }) = (&call.kind, &call.status)
+    else {
+        return None;
+    };
+    let from = resume_point(then).filter(|from| matches!(from, ResumePoint::Remote { .. }))?;
+    Some(Effect::Withdraw { call: call.id.clone(), agent: agent.clone(), from })
 }
 
 /// Ends a call that was started: the end is told, and the result waits for its siblings.

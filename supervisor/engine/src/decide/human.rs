@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::conversation;
 use crate::effects::Effects;
 use crate::form::{Decision, Form};
-use crate::io::{Effect, Resume, ResumePoint};
+use crate::io::{Answered, Effect, Resume, ResumePoint};
 use crate::state::{Abilities, CallKind, CallStatus, PendingCall, Phase, RunState};
 use crate::tools::ask;
 
@@ -48,7 +48,8 @@ fn apply(abilities: &Abilities, call: &mut PendingCall, decision: &Decision) -> 
         // The agent knows what it asked: it gets the decision as it is.
         let from = resume_point(&then);
         call.status = *then;
-        return Some(calls::perform(call, Some(Resume { from, decision: Some(decision.clone()) })));
+        let decision = Some(Answered { form, decision: decision.clone() });
+        return Some(calls::perform(call, Some(Resume { from, decision })));
     } else if let Err(refusal) = approve(abilities, call, decision) {
         endings::close(call, Err(refusal), usize::MAX);
     }
@@ -85,8 +86,8 @@ fn rejection(message: &str) -> String {
 /// Where a delegation stood, if anything of it was saved.
 pub(super) fn resume_point(status: &CallStatus) -> Option<ResumePoint> {
     match status {
-        CallStatus::Remote { task, context } => {
-            Some(ResumePoint::Remote { task: task.clone(), context: context.clone() })
+        CallStatus::Remote { task, context, place } => {
+            Some(ResumePoint::Remote { task: task.clone(), context: context.clone(), place: *place })
         }
         CallStatus::Nested { frame } => Some(ResumePoint::Nested(frame.clone())),
         _ => None,

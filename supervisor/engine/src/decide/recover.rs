@@ -31,8 +31,8 @@ fn resume_calls(state: &mut RunState, out: &mut Effects) {
             let text = interrupted(&call.name);
             endings::finish_call(call, CallEnd::Failed, Err(text), chars, out);
         } else {
-            let resume = resume_point(&call.status).map(|from| Resume { from: Some(from), decision: None });
-            resumed.push(calls::perform(call, resume));
+            let resume = Resume { from: resume_point(&call.status), decision: None };
+            resumed.push(calls::perform(call, Some(resume)));
         }
     }
     calls::start_ready(state, out);

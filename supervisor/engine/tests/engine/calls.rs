@@ -109,7 +109,7 @@ fn an_agents_failure_is_a_result_for_the_model() {
         story(&sim.delegate("b", DelegateUpdate::Finished { outcome: DelegationOutcome::Canceled }))[0],
         "github Canceled"
     );
-    assert_eq!(sim.result("a"), "ERROR: no connection");
+    assert_eq!(sim.result("a"), "ERROR: agent jira: no connection");
     assert_eq!(sim.state.answers, []);
 }
 
@@ -119,11 +119,12 @@ fn an_agents_events_carry_its_name() {
     sim.model("", &[("a", "task", &task("jira", "x"))]);
     let event = RunEvent::own(EventKind::ToolStarted { call: "t".to_owned(), tool: "get_issue".to_owned() });
     let before = sim.state.clone();
-    let effects = sim.delegate("a", DelegateUpdate::Event { event: event.clone() });
+    let effects = sim.delegate("a", DelegateUpdate::Event { event: event.clone(), place: None });
     assert_eq!(events(&effects), [event.within(&AgentName::new("jira"))]);
     assert_eq!(sim.state, before, "an event that is not saved must not change the state");
     assert!(
-        sim.delegate("b", DelegateUpdate::Event { event: RunEvent::own(EventKind::TextReset) }).is_empty()
+        sim.delegate("b", DelegateUpdate::Event { event: RunEvent::own(EventKind::TextReset), place: None })
+            .is_empty()
     );
 }
 

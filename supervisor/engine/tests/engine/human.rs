@@ -1,9 +1,12 @@
 //! Forms and approvals.
 
+use std::sync::Arc;
+
 use caipe_engine::{
-    AnswerMode, Decision, DelegateUpdate, Effect, EventKind, Form, FormField, Input, Phase, Resume,
-    ResumePoint,
+    AgentName, AnswerMode, Answered, Decision, DelegateUpdate, Effect, EventKind, Form, FormField, Input,
+    Phase, RemotePlace, Resume, ResumePoint,
 };
+use caipe_model::{Message, Role};
 use serde_json::{Value, json};
 
 use crate::sim::{Sim, abilities, events, reloaded, story, task};
@@ -12,6 +15,10 @@ const FORM: &str = r#"{"response":"Where to?","metadata":{"input_fields":[
     {"field_name":"branch","field_description":"Branch","default_value":"main"},
     {"field_name":"repo","field_description":"Repository","required":true},
     {"field_name":"size","field_description":"Size","field_values":["s","m"]}]}}"#;
+
+fn said(text: &str) -> Arc<Message> {
+    Arc::new(Message::text(Role::User, text))
+}
 
 fn asked() -> Sim {
     let mut sim = Sim::new(abilities(AnswerMode::Structured));
@@ -183,7 +190,7 @@ fn an_agent_that_asks_is_resumed_where_it_stood() {
     sim.delegate("a", DelegateUpdate::Asks { form: question("q") });
     let stopped = sim.agent_answers("b", "two");
     assert_eq!(story(&stopped)[2..], ["asks CAIPEAgentResponse", "input required", "finish"]);
-    let EventKind::InputRequired { form } = &events(&stopped)[2].kind else { panic!() };
+    let EventKind::InputRequired { form } = events(&stopped)[2].kind.clone() else { panic!() };
     assert_eq!(
         (form.description.as_str(), form.fields.len()),
         ("p\n\nq", 2),
@@ -191,7 +198,11 @@ fn an_agent_that_asks_is_resumed_where_it_stood() {
     );
     let decision = submit(json!({ "p": 1, "q": 2 }));
     let effects = decide(&mut sim, vec![decision.clone()]);
-    let resume = Resume { from: Some(ResumePoint::Remote { task, context }), decision: Some(decision) };
+    let place = RemotePlace::default();
+    let resume = Resume {
+        from: Some(ResumePoint::Remote { task, context, place }),
+        decision: Some(Answered { form: form.clone(), decision }),
+    };
     let [Effect::Delegate { resume: told, prompt, .. }] = effects.as_slice() else { panic!("{effects:?}") };
     assert_eq!((told.as_ref(), prompt.as_str()), (Some(&resume), "x"));
     assert_eq!(story(&sim.agent_answers("a", "one")).last().unwrap(), "ask");
@@ -207,7 +218,8 @@ fn a_checkpoint_that_follows_the_question_is_kept() {
     let outcome = caipe_engine::DelegationOutcome::Completed { text: "late".to_owned() };
     assert!(sim.delegate("a", DelegateUpdate::Finished { outcome }).is_empty(), "the run is over");
     let effects = decide(&mut sim, vec![reject("no")]);
-    let resume = Resume { from: Some(ResumePoint::Nested(frame)), decision: Some(reject("no")) };
+    let answered = Answered { form: question("p"), decision: reject("no") };
+    let resume = Resume { from: Some(ResumePoint::Nested(frame)), decision: Some(answered) };
     assert!(matches!(&effects[..], [Effect::Delegate { resume: Some(told), .. }] if *told == resume));
 }
 
@@ -218,6 +230,26 @@ fn cancelling_a_waiting_run_ends_what_was_started() {
     sim.delegate("a", DelegateUpdate::Asks { form: question("p") });
     let plan = "plan GivenUp: [Jira] x Failed";
     assert_eq!(story(&sim.feed(Input::Cancel)), ["jira Canceled", "abort a", plan, "canceled", "finish"]);
+}
+
+#[test]
+fn a_remote_agent_whose_question_is_given_up_is_told() {
+    for input in [
+        Input::Cancel,
+        Input::Message { message: said("never mind"), abilities: abilities(AnswerMode::Structured) },
+    ] {
+        let mut sim = asked();
+        sim.model("", &[("a", "task", &task("jira", "x")), ("b", "task", &task("github", "y"))]);
+        sim.delegate("a", DelegateUpdate::Accepted { task: "t".to_owned(), context: "k".to_owned() });
+        sim.delegate("a", DelegateUpdate::Asks { form: question("p") });
+        sim.agent_answers("b", "done");
+        let effects = sim.feed(input);
+        let place = RemotePlace::default();
+        let from = ResumePoint::Remote { task: "t".to_owned(), context: "k".to_owned(), place };
+        let agent = AgentName::new("jira");
+        let withdrawn = Effect::Withdraw { call: "a".to_owned(), agent, from };
+        assert_eq!(effects.iter().filter(|effect| **effect == withdrawn).count(), 1, "{effects:?}");
+    }
 }
 
 #[test]

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use caipe_engine::{
     AnswerMode, CallStatus, Decision, DelegateUpdate, DelegationOutcome, Durability, Effect, EventKind, Form,
-    FormField, Input, ModelDelta, ModelFailure, Phase, RunEvent, RunState, TextRole, ToolOutput, decide,
+    FormField, Input, ModelDelta, ModelFailure, Phase, RemotePlace, RunEvent, RunState, TextRole, ToolOutput,
+    decide,
 };
 use caipe_model::{FinishReason, Message, ModelErrorKind, Part, Role};
 use proptest::prelude::*;
@@ -42,6 +43,7 @@ enum News {
     Accepted,
     Checkpoint,
     Event,
+    Told,
     Asks,
     Done,
     Failed,
@@ -100,6 +102,7 @@ fn happening() -> impl Strategy<Value = Happening> {
         News::Accepted,
         News::Checkpoint,
         News::Event,
+        News::Told,
         News::Asks,
         News::Done,
         News::Done,
@@ -201,7 +204,11 @@ fn update(news: &News, state: &RunState) -> DelegateUpdate {
         News::Checkpoint => {
             DelegateUpdate::Checkpoint { frame: Box::new(RunState::new(state.agent.clone())) }
         }
-        News::Event => DelegateUpdate::Event { event: RunEvent::own(EventKind::TextReset) },
+        News::Told => DelegateUpdate::Event {
+            event: RunEvent::own(EventKind::TextReset),
+            place: Some(RemotePlace { seq: Some(3), told: 1 }),
+        },
+        News::Event => DelegateUpdate::Event { event: RunEvent::own(EventKind::TextReset), place: None },
         News::Asks => {
             let field = FormField { field_name: "a".to_owned(), ..FormField::default() };
             DelegateUpdate::Asks { form: Form { fields: vec![field], ..Form::default() } }

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use caipe_engine::{AnswerMode, DelegateUpdate, Effect, Input, Resume, ResumePoint, RunState};
+use caipe_engine::{
+    AnswerMode, DelegateUpdate, Effect, EventKind, Input, RemotePlace, Resume, ResumePoint, RunEvent,
+    RunState,
+};
 use caipe_model::{Message, Part, Role, ToolCall, ToolResult};
 use serde_json::{Value, json};
 
@@ -50,15 +53,23 @@ fn tools_are_not_run_twice_and_agents_go_on() {
     sim.delegate("a", DelegateUpdate::Checkpoint { frame: frame.clone() });
     let (task, context) = ("t".to_owned(), "k".to_owned());
     sim.delegate("b", DelegateUpdate::Accepted { task: task.clone(), context: context.clone() });
+    let event = RunEvent::own(EventKind::ToolStarted { call: "t".to_owned(), tool: "get".to_owned() });
+    let place = Some(RemotePlace { seq: Some(4), told: 1 });
+    sim.delegate("b", DelegateUpdate::Event { event, place });
     sim.state = reloaded(&sim.state);
     let effects = sim.feed(Input::Recovered);
-    assert_eq!(story(&effects), ["search Failed", "resume jira a", "resume github b", "delegate jira c"]);
+    assert_eq!(story(&effects), ["search Failed", "resume jira a", "resume github b", "resume jira c"]);
     let resumes: Vec<Option<Resume>> = effects
         .into_iter()
         .filter_map(|effect| if let Effect::Delegate { resume, .. } = effect { Some(resume) } else { None })
         .collect();
     let at = |from| Some(Resume { from: Some(from), decision: None });
-    assert_eq!(resumes, [at(ResumePoint::Nested(frame)), at(ResumePoint::Remote { task, context }), None]);
+    let place = RemotePlace { seq: Some(4), told: 1 };
+    let unknown = Some(Resume { from: None, decision: None });
+    assert_eq!(
+        resumes,
+        [at(ResumePoint::Nested(frame)), at(ResumePoint::Remote { task, context, place }), unknown]
+    );
     for id in ["a", "b", "c"] {
         sim.agent_answers(id, id);
     }

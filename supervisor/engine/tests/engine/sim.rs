@@ -167,6 +167,7 @@ fn line(effect: &Effect) -> String {
             format!("{} {agent} {call}", if resume.is_some() { "resume" } else { "delegate" })
         }
         Effect::Abort { calls } => format!("abort {}", calls.join(" ")),
+        Effect::Withdraw { call, agent, .. } => format!("withdraw {agent} {call}"),
         Effect::Finish => "finish".to_owned(),
     }
 }
@@ -180,6 +181,7 @@ fn event_line(kind: &EventKind) -> String {
         EventKind::ToolFinished { tool, end, .. } => format!("{tool} {end:?}"),
         EventKind::DelegationStarted { agent, .. } => format!("{agent} starts"),
         EventKind::DelegationFinished { agent, end, .. } => format!("{agent} {end:?}"),
+        EventKind::Noticed { text, .. } => format!("notices: {text}"),
         EventKind::TodoStarted { content } => format!("todo starts: {content}"),
         EventKind::TodoFinished { content } => format!("todo done: {content}"),
         EventKind::Plan { steps, cause, first } => {

@@ -7,6 +7,7 @@ use futures::{StreamExt, stream};
 use minijinja::Environment;
 use reqwest::StatusCode;
 use serde_json::Value;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::conversation::View;
@@ -111,11 +112,13 @@ struct Playback {
     reply: Rendered,
     cursor: Cursor,
     said: usize,
+    /// When the first of it was asked for.
+    begun: Option<Instant>,
     cancel: CancellationToken,
 }
 
 pub(super) fn stream(model: Arc<str>, reply: Rendered, cancel: CancellationToken) -> ModelStream {
-    let playback = Playback { model, reply, cursor: Cursor::Reasoning(0), said: 0, cancel };
+    let playback = Playback { model, reply, cursor: Cursor::Reasoning(0), said: 0, begun: None, cancel };
     stream::unfold(Box::new(playback), |mut playback| async move {
         playback.step().await.map(|item| (item, playback))
     })
@@ -140,10 +143,12 @@ impl Playback {
         Some(Ok(self.event()))
     }
 
-    async fn pause(&self) -> Result<(), ()> {
+    /// Waits until the next thing is due. None is late because the one before it was.
+    async fn pause(&mut self) -> Result<(), ()> {
         if self.cancel.is_cancelled() {
             return Err(());
         }
+        let begun = *self.begun.get_or_insert_with(Instant::now);
         let (first, between) = self.reply.pace;
         let wait = if self.said == 0 { first } else { between };
         if wait.is_zero() || self.cursor == Cursor::Finish {
@@ -151,9 +156,10 @@ impl Playback {
             tokio::task::consume_budget().await;
             return Ok(());
         }
+        let due = begun + first + between.saturating_mul(u32::try_from(self.said).unwrap_or(u32::MAX));
         tokio::select! {
             () = self.cancel.cancelled() => Err(()),
-            () = tokio::time::sleep(wait) => Ok(()),
+            () = tokio::time::sleep_until(due) => Ok(()),
         }
     }
 

@@ -90,6 +90,8 @@ fn set_up(connection: &Connection, path: &Path) -> Result<(), Failure> {
         return Err(corrupt_mode(path, &mode).into());
     }
     connection.pragma_update(None, "synchronous", "FULL")?;
+    // Each of a thousand logs under way has a page of its own in the index, which every event of it touches.
+    connection.pragma_update(None, "cache_size", -(16 << 10))?;
     // A single big write must not leave a big side file behind for good.
     connection.pragma_update(None, "journal_size_limit", 16 << 20)?;
     Ok(())

@@ -1,6 +1,7 @@
 //! The one thread that writes.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
@@ -15,6 +16,11 @@ use crate::write::Write;
 
 /// Most jobs in one transaction: nobody should wait for too many neighbours.
 const GROUP: usize = 256;
+
+/// How long a busy writer waits for more at a time, and at most: one transaction for many costs each of them less,
+/// and wakes them together.
+const LINGER: Duration = Duration::from_micros(250);
+const LONGEST_LINGER: u32 = 8;
 
 /// Something to write, and who waits for it.
 pub(super) struct Job {
@@ -61,6 +67,7 @@ impl Writer {
         while let Some(first) = self.queue.blocking_recv() {
             let group = self.gather(first);
             self.write(group);
+            self.linger();
         }
         let Self { path, connection, closing, .. } = self;
         let closed = close(&path, connection);
@@ -70,6 +77,23 @@ impl Writer {
         }
         for done in closing {
             let _ = done.send(closed.clone().map(|()| Pruned::default()));
+        }
+    }
+
+    /// Waits for more while more comes, if somebody has come during the last write. Who writes alone never waits.
+    #[expect(clippy::disallowed_methods, reason = "nothing tells when more is in the queue than there was")]
+    fn linger(&self) {
+        let mut waiting = self.queue.len();
+        for _ in 0..LONGEST_LINGER {
+            if !(1..GROUP).contains(&waiting) {
+                return;
+            }
+            std::thread::sleep(LINGER);
+            let now = self.queue.len();
+            if now == waiting {
+                return;
+            }
+            waiting = now;
         }
     }
 
@@ -128,6 +152,12 @@ fn transact(connection: &mut Connection, group: &[Job]) -> rusqlite::Result<Vec<
 
 impl Work {
     fn within(&self, transaction: &mut Transaction<'_>) -> Result<Pruned, Failure> {
+        if let Self::Commit(write) = self
+            && write.is_single()
+        {
+            // One statement is taken back whole if it fails; a savepoint around it would cost more than it does.
+            return rows::commit(transaction, write).map(|()| Pruned::default());
+        }
         let savepoint = transaction.savepoint()?;
         let outcome = match self {
             Self::Commit(write) => rows::commit(&savepoint, write).map(|()| Pruned::default())?,

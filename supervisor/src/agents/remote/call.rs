@@ -1,0 +1,369 @@
+//! One remote call: its beginning or its resumption, its stream, its end.
+
+use std::time::Duration;
+
+use caipe_a2a::client::{A2aClient, ClientError, EventStream, Followed, RemoteError, StreamEvent};
+use caipe_a2a::model::{Event, ListTasksRequest, SendMessageRequest};
+use caipe_engine::{CallEnd, DelegateUpdate, DelegationOutcome, RemotePlace, Resume, ResumePoint};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::outcome::{self, Trouble};
+use super::read::{End, Reader};
+use super::request::{self, Ids};
+use super::{SHORT_CALL, Shared, form};
+use crate::agents::Delegation;
+use crate::agents::home::{MOVED, Update};
+use crate::agents::question::one_form;
+
+/// Tries to read the card of an agent that cannot be reached, and the wait before the second; it doubles.
+const TRIES: u32 = 5;
+const FIRST_WAIT: Duration = Duration::from_millis(250);
+
+/// How often a task is asked for that the agent lets nobody follow.
+const POLL: Duration = Duration::from_secs(1);
+
+/// Carries a delegation out until it ends, asks or nobody listens any more. The agent is told to stop if, and only if,
+/// the delegation is cancelled: a run that is only left is taken up again by the next process.
+pub(super) async fn carry(
+    shared: &Shared,
+    delegation: Delegation,
+    updates: mpsc::Sender<Update>,
+    cancel: CancellationToken,
+) {
+    let left = async {
+        updates.closed().await;
+        if cancel.is_cancelled() {
+            std::future::pending::<()>().await;
+        }
+    };
+    let ids = Ids::of(&delegation);
+    let call = Call { shared, delegation: &delegation, ids, updates: &updates, cancel: &cancel };
+    let last = tokio::select! {
+        last = call.carry() => last,
+        () = left => return,
+    };
+    // Whoever is gone needs no last word.
+    drop(updates.send(last.into()).await);
+}
+
+/// One remote call.
+struct Call<'a> {
+    shared: &'a Shared,
+    delegation: &'a Delegation,
+    ids: Ids,
+    updates: &'a mpsc::Sender<Update>,
+    cancel: &'a CancellationToken,
+}
+
+/// A task of the agent.
+#[derive(Debug, Clone)]
+struct Known {
+    task: String,
+    context: String,
+    place: RemotePlace,
+}
+
+impl Call<'_> {
+    async fn carry(&self) -> DelegateUpdate {
+        let resume = self.delegation.resume.as_ref();
+        let known = match resume.and_then(|resume| resume.from.as_ref()) {
+            Some(ResumePoint::Nested(_)) => return self.failed(MOVED.to_owned()),
+            Some(ResumePoint::Remote { task, context, place }) => {
+                Some(Known { task: task.clone(), context: context.clone(), place: *place })
+            }
+            None => None,
+        };
+        let client = match self.connect(known.is_some()).await {
+            Ok(Some(client)) => client,
+            Ok(None) => return canceled(),
+            Err(trouble) => return self.trouble(&trouble),
+        };
+        if self.cancel.is_cancelled() {
+            self.stop(&client, known.as_ref().map(|known| known.task.as_str())).await;
+            return canceled();
+        }
+        match (known, resume) {
+            (Some(known), Some(Resume { decision: Some(answered), .. })) => {
+                let message =
+                    request::answer(self.delegation, &self.ids, &known.task, &known.context, answered);
+                let reader = self.reader(&client).from(known.place, true);
+                let stream = client.follow(SendMessageRequest::new(message));
+                self.follow(&client, stream, reader, Some(known)).await
+            }
+            (Some(known), _) => self.take_up(&client, known).await,
+            // Whoever was here before may have sent it, and died before anybody could know.
+            (None, Some(_)) => match self.find(&client).await {
+                Some(known) => self.take_up(&client, known).await,
+                None => self.begin(&client).await,
+            },
+            (None, None) => self.begin(&client).await,
+        }
+    }
+
+    /// Reads the agent's card, again and again for a while if it cannot be reached: it may be about to start. Nothing
+    /// if that is not wanted any more.
+    async fn connect(&self, although_cancelled: bool) -> Result<Option<A2aClient>, Trouble> {
+        let Shared { target, http, options, cards, .. } = self.shared;
+        let mut wait = FIRST_WAIT;
+        for attempt in 1.. {
+            let connecting =
+                A2aClient::connect_with(target.url.as_str(), http.clone(), options.clone(), cards);
+            let connected = tokio::select! {
+                connected = connecting => connected,
+                () = self.cancel.cancelled(), if !although_cancelled => return Ok(None),
+            };
+            match connected {
+                Ok(client) => {
+                    self.shared
+                        .check(&client.card())
+                        .map_err(|error| Trouble::WrongCard(error.to_string()))?;
+                    return Ok(Some(client.with(request::options(&self.delegation.run, &self.ids))));
+                }
+                Err(error) if error.is_unreached() && attempt < TRIES && !self.cancel.is_cancelled() => {
+                    tracing::debug!(agent = %target.name, %error, attempt, "failed to reach the agent; trying again");
+                }
+                Err(error) => return Err(Trouble::Unreached(error)),
+            }
+            tokio::time::sleep(wait).await;
+            wait *= 2;
+        }
+        Ok(None)
+    }
+
+    /// The one call that begins the task.
+    async fn begin(&self, client: &A2aClient) -> DelegateUpdate {
+        self.shared.count_call();
+        let message = request::opening(self.delegation, &self.ids);
+        let stream = client.follow(SendMessageRequest::new(message));
+        self.follow(client, stream, self.reader(client), None).await
+    }
+
+    /// Looks for a task that was begun already: nobody else's is in a conversation of this delegation's own. Agents of
+    /// 0.3 cannot say; they get the message again, under the same id.
+    async fn find(&self, client: &A2aClient) -> Option<Known> {
+        let request = ListTasksRequest {
+            context_id: Some(self.ids.context.clone()),
+            page_size: Some(1),
+            ..Default::default()
+        };
+        let page = tokio::time::timeout(SHORT_CALL, client.list(request)).await.ok()?.ok()?;
+        let task = page.tasks.into_iter().find(|task| task.context_id == self.ids.context)?;
+        self.tell(DelegateUpdate::Accepted { task: task.id.clone(), context: task.context_id.clone() }).await;
+        Some(Known { task: task.id, context: task.context_id, place: RemotePlace::default() })
+    }
+
+    /// Follows a task that is under way, from where it was left.
+    async fn take_up(&self, client: &A2aClient, known: Known) -> DelegateUpdate {
+        let reader = self.reader(client).from(known.place, false);
+        match client.subscribe(&known.task, known.place.seq).await {
+            Ok(stream) => self.follow(client, stream, reader, Some(known)).await,
+            // It has ended, or the agent lets nobody follow.
+            Err(ClientError::Remote(error)) if error.code != RemoteError::TASK_NOT_FOUND => {
+                self.poll(client, &known, reader).await
+            }
+            Err(error) => self.trouble(&Trouble::Lost(error)),
+        }
+    }
+
+    /// Asks for the task again and again until it ends.
+    async fn poll(&self, client: &A2aClient, known: &Known, mut reader: Reader) -> DelegateUpdate {
+        loop {
+            let asked = tokio::select! {
+                asked = client.get(&known.task, None) => asked,
+                () = self.cancel.cancelled() => {
+                    self.stop(client, Some(&known.task)).await;
+                    return canceled();
+                }
+            };
+            match asked {
+                Ok(task) => {
+                    self.tell_all(reader.read(Event::from(task).into())).await;
+                }
+                Err(error) => return self.lost(reader, &Trouble::Lost(error)).await,
+            }
+            if reader.end().is_some() {
+                return self.conclude(client, reader, Some(&known.task)).await;
+            }
+            tokio::select! {
+                () = tokio::time::sleep(POLL) => {}
+                () = self.cancel.cancelled() => {}
+            }
+        }
+    }
+
+    async fn follow(
+        &self,
+        client: &A2aClient,
+        mut stream: EventStream,
+        mut reader: Reader,
+        mut known: Option<Known>,
+    ) -> DelegateUpdate {
+        loop {
+            let step = tokio::select! {
+                biased;
+                () = self.cancel.cancelled() => return self.stop_stream(client, stream, known).await,
+                step = stream.next_step() => step,
+            };
+            let event = match step {
+                Some(Ok(Followed::Event(event))) => *event,
+                Some(Ok(Followed::Lost { attempt, of })) => {
+                    tracing::debug!(agent = %self.shared.target.name, attempt, of, "the connection was lost");
+                    continue;
+                }
+                Some(Ok(Followed::Back)) => continue,
+                Some(Err(error)) if known.is_some() => return self.lost(reader, &Trouble::Lost(error)).await,
+                Some(Err(error)) => return self.trouble(&Trouble::Unaccepted(error)),
+                None => return self.unfinished(client, reader, known.as_ref()).await,
+            };
+            self.accepted(&event, &mut known).await;
+            // Blocks while the delegating run is slow; so does the reading of the stream, then.
+            let heard = self.tell_all(reader.read(event)).await;
+            if reader.end().is_some() {
+                return self.conclude(client, reader, known.as_ref().map(|known| known.task.as_str())).await;
+            }
+            if !heard && self.cancel.is_cancelled() {
+                return self.stop_stream(client, stream, known).await;
+            }
+        }
+    }
+
+    /// Tells which task the agent has made, once it says so.
+    async fn accepted(&self, event: &StreamEvent, known: &mut Option<Known>) {
+        let Some(task) = event.event.task_id().filter(|task| !task.is_empty()) else { return };
+        if known.as_ref().is_some_and(|known| known.task == task) || matches!(event.event, Event::Message(_))
+        {
+            return;
+        }
+        let context = match &event.event {
+            Event::Task(task) => task.context_id.clone(),
+            Event::StatusUpdate(update) => update.context_id.clone(),
+            Event::ArtifactUpdate(update) => update.context_id.clone(),
+            Event::Message(_) => String::new(),
+        };
+        *known =
+            Some(Known { task: task.to_owned(), context: context.clone(), place: RemotePlace::default() });
+        self.tell(DelegateUpdate::Accepted { task: task.to_owned(), context }).await;
+    }
+
+    /// The stream ended before the task did, as far as it told.
+    async fn unfinished(&self, client: &A2aClient, reader: Reader, known: Option<&Known>) -> DelegateUpdate {
+        match known {
+            Some(known) => self.poll(client, known, reader).await,
+            None => self.trouble(&Trouble::Silent),
+        }
+    }
+
+    async fn conclude(&self, client: &A2aClient, mut reader: Reader, task: Option<&str>) -> DelegateUpdate {
+        let Some(end) = reader.end().cloned() else { return self.trouble(&Trouble::Silent) };
+        if let End::Asks(question) = end {
+            return DelegateUpdate::Asks { form: self.question(&mut reader, question.as_deref()) };
+        }
+        if let (End::WantsCredentials(_), Some(task)) = (&end, task) {
+            self.stop(client, Some(task)).await;
+        }
+        if end == End::Completed && reader.answer().is_empty() {
+            self.ask_again(client, &mut reader, task).await;
+        }
+        let outcome = outcome::of(&end, reader.answer(), reader.is_ours());
+        let closing = match &outcome {
+            DelegationOutcome::Completed { .. } => CallEnd::Completed,
+            DelegationOutcome::Failed { .. } => CallEnd::Failed,
+            DelegationOutcome::Canceled => CallEnd::Canceled,
+        };
+        self.tell_all(reader.close(closing)).await;
+        self.finished(outcome)
+    }
+
+    /// An agent that said nothing on its stream may have kept its answer in the task. It is looked at, not asked for
+    /// once more: the work must not be done twice.
+    async fn ask_again(&self, client: &A2aClient, reader: &mut Reader, task: Option<&str>) {
+        let Some(task) = task else { return };
+        match tokio::time::timeout(SHORT_CALL, client.get(task, None)).await {
+            Ok(Ok(task)) => drop(self.tell_all(reader.read(Event::from(task).into())).await),
+            Ok(Err(error)) => {
+                tracing::debug!(task, %error, "failed to look at a task that ended without an answer");
+            }
+            Err(_) => tracing::debug!(task, "failed to look at a task that ended without an answer in time"),
+        }
+    }
+
+    fn question(&self, reader: &mut Reader, question: Option<&str>) -> caipe_engine::Form {
+        let name = self.shared.target.name.as_str();
+        let forms = reader.forms();
+        if forms.is_empty() { form::in_words(name, question) } else { one_form(name, forms) }
+    }
+
+    /// Stops what is followed. A task that is not known yet is stopped once it is.
+    async fn stop_stream(
+        &self,
+        client: &A2aClient,
+        stream: EventStream,
+        known: Option<Known>,
+    ) -> DelegateUpdate {
+        match known {
+            Some(known) => self.stop(client, Some(&known.task)).await,
+            None => drop(stream.cancel_on_drop()),
+        }
+        canceled()
+    }
+
+    /// Asks the agent to stop a task, and waits a while for its word.
+    async fn stop(&self, client: &A2aClient, task: Option<&str>) {
+        let Some(task) = task else { return };
+        let name = &self.shared.target.name;
+        match tokio::time::timeout(SHORT_CALL, client.cancel(task)).await {
+            Ok(Ok(told)) => {
+                tracing::debug!(agent = %name, task, state = %told.status.state, "stopped a remote task");
+            }
+            Ok(Err(error)) => tracing::warn!(agent = %name, task, %error, "failed to stop a remote task"),
+            Err(_) => tracing::warn!(agent = %name, task, "failed to stop a remote task in time"),
+        }
+    }
+
+    async fn lost(&self, mut reader: Reader, trouble: &Trouble) -> DelegateUpdate {
+        self.tell_all(reader.close(CallEnd::Failed)).await;
+        self.trouble(trouble)
+    }
+
+    fn reader(&self, client: &A2aClient) -> Reader {
+        Reader::new(&self.shared.target.name, &client.card(), &self.delegation.call)
+    }
+
+    async fn tell_all(&self, updates: Vec<DelegateUpdate>) -> bool {
+        let mut heard = true;
+        for update in updates {
+            heard = self.tell(update).await && heard;
+        }
+        heard
+    }
+
+    /// Waits until there is room for the update; returns whether anybody listens.
+    async fn tell(&self, update: DelegateUpdate) -> bool {
+        self.updates.send(update.into()).await.is_ok()
+    }
+
+    fn trouble(&self, trouble: &Trouble) -> DelegateUpdate {
+        tracing::warn!(agent = %self.shared.target.name, category = trouble.category(), "a remote agent failed");
+        self.failed(trouble.reason(self.shared.target.silence))
+    }
+
+    fn failed(&self, reason: String) -> DelegateUpdate {
+        self.finished(DelegationOutcome::Failed { reason })
+    }
+
+    /// Nothing of what we have said to the agent in confidence is repeated to anybody.
+    fn finished(&self, outcome: DelegationOutcome) -> DelegateUpdate {
+        let outcome = match outcome {
+            DelegationOutcome::Failed { reason } => {
+                DelegationOutcome::Failed { reason: outcome::scrubbed(reason, &self.shared.target.headers) }
+            }
+            outcome => outcome,
+        };
+        DelegateUpdate::Finished { outcome }
+    }
+}
+
+fn canceled() -> DelegateUpdate {
+    DelegateUpdate::Finished { outcome: DelegationOutcome::Canceled }
+}

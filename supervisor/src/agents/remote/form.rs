@@ -1,0 +1,144 @@
+//! Questions of an agent, as forms, and what is said in answer (upstream contract 3.7). Pure.
+
+use caipe_a2a::model::{Artifact, Part};
+use caipe_engine::{ASK_TOOL, Answered, Decision, Form, FormField};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::agents::question::for_all;
+
+/// The field of a question that is put in words only.
+const ANSWER: &str = "answer";
+/// Most fields that a form may have.
+const MOST_FIELDS: usize = 200;
+
+/// The form as it is on the wire; upstream leaves out or sends `null` for much of it.
+#[derive(Deserialize)]
+struct Wire {
+    input_title: Option<String>,
+    input_description: Option<String>,
+    input_fields: Option<Vec<Field>>,
+    response: Option<String>,
+    action_name: Option<String>,
+    arguments: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Field {
+    #[serde(rename = "field_name")]
+    name: Option<String>,
+    #[serde(rename = "field_description")]
+    description: Option<String>,
+    #[serde(rename = "field_values")]
+    values: Option<Vec<Value>>,
+    default_value: Option<Value>,
+    required: Option<bool>,
+    value: Option<Value>,
+}
+
+/// The form in an artifact, if that is what it is.
+pub(super) fn of(artifact: &Artifact) -> Option<Form> {
+    let is_named = artifact.name.as_deref() == Some("UserInputMetaData");
+    let data = artifact.parts.iter().find_map(Part::as_data)?;
+    let is_form = is_named || data.get("user_input").and_then(Value::as_bool) == Some(true);
+    let wire: Wire = is_form.then(|| Deserialize::deserialize(data).ok())??;
+    let description =
+        [wire.response, wire.input_description].into_iter().flatten().find(|text| !text.is_empty());
+    Some(Form {
+        action: wire.action_name.filter(|name| !name.is_empty()).unwrap_or_else(|| ASK_TOOL.to_owned()),
+        arguments: wire.arguments.unwrap_or_default(),
+        title: wire.input_title.unwrap_or_default(),
+        description: description.unwrap_or_default(),
+        fields: wire
+            .input_fields
+            .unwrap_or_default()
+            .into_iter()
+            .take(MOST_FIELDS)
+            .filter_map(field)
+            .collect(),
+    })
+}
+
+fn field(field: Field) -> Option<FormField> {
+    let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    Some(FormField {
+        field_name: field.name.filter(|name| !name.is_empty())?,
+        field_description: field.description.unwrap_or_default(),
+        field_values: field.values.map(|values| values.into_iter().map(text).collect()),
+        default_value: field.default_value,
+        required: field.required.unwrap_or_default(),
+        value: field.value,
+    })
+}
+
+/// A question in words, as a form of one field.
+pub(super) fn in_words(agent: &str, question: Option<&str>) -> Form {
+    let description =
+        question.map_or_else(|| format!("The agent {agent} needs more information."), str::to_owned);
+    let field = FormField {
+        field_name: ANSWER.to_owned(),
+        field_description: "Your answer".to_owned(),
+        required: true,
+        ..FormField::default()
+    };
+    Form {
+        action: ASK_TOOL.to_owned(),
+        title: format!("A question of {agent}"),
+        description,
+        fields: vec![field],
+        ..Form::default()
+    }
+}
+
+/// What is said to the agent: words for every agent, and for one that had put a form the decision as data.
+pub(super) fn answer(answered: &Answered) -> Vec<Part> {
+    let Answered { form, decision } = answered;
+    let decision = for_all(decision.clone(), &asked(form));
+    if let ([field], Decision::Submit { values }) = (form.fields.as_slice(), &decision)
+        && field.field_name == ANSWER
+        && form.action == ASK_TOOL
+    {
+        let answer = values.get(ANSWER).map_or_else(|| lines(values), in_text);
+        return vec![Part::text(answer)];
+    }
+    let (words, data) = match &decision {
+        Decision::Approve => ("yes".to_owned(), json!({"type": "approve", "action_name": form.action})),
+        Decision::Submit { values } => (lines(values), edit(form, values)),
+        Decision::Reject { message } => {
+            (message.clone(), json!({"type": "reject", "action_name": form.action, "message": message}))
+        }
+    };
+    let words = if words.trim().is_empty() { "no".to_owned() } else { words };
+    vec![Part::text(words), Part::data(json!({"resume": {"decisions": [data]}}))]
+}
+
+/// The single questions that a form of several was made of; only how many there are, and which have fields, counts.
+fn asked(form: &Form) -> Vec<Form> {
+    match form.arguments.get("calls").and_then(Value::as_array) {
+        Some(calls) if form.action.contains(", ") => calls.iter().map(|_| Form::default()).collect(),
+        _ => vec![form.clone()],
+    }
+}
+
+/// Values of a form go under a name of their own; those of a tool call are its arguments.
+fn edit(form: &Form, values: &Map<String, Value>) -> Value {
+    let args =
+        if form.action == ASK_TOOL { json!({"user_inputs": values}) } else { Value::Object(values.clone()) };
+    json!({
+        "type": "edit",
+        "action_name": form.action,
+        "edited_action": {"name": form.action, "args": args},
+    })
+}
+
+fn lines(values: &Map<String, Value>) -> String {
+    values.iter().map(|(name, value)| format!("{name}: {}", in_text(value))).collect::<Vec<_>>().join("\n")
+}
+
+fn in_text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+#[path = "form_tests.rs"]
+mod tests;

@@ -1,0 +1,31 @@
+//! An agent that is moved back and forth, and nothing else: no request notices.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use tokio::time::Instant;
+
+use crate::crowd::Crowd;
+use crate::stage::{Place, Stage};
+use crate::troubles::{PEOPLE, span};
+
+/// How long the agent stays where it is.
+const STAY: Duration = Duration::from_secs(1);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_request_notices_that_its_agent_is_moved() -> Result<()> {
+    let stage = Stage::set().await?;
+    let crowd = Crowd::gather(PEOPLE, stage.supervisor.url());
+    let (end, mut moves) = (Instant::now() + span(), 0);
+    while Instant::now() < end {
+        let place = if moves % 2 == 0 { Place::Remote } else { Place::InProcess };
+        stage.place(place)?;
+        moves += 1;
+        tokio::time::sleep(STAY).await;
+    }
+    let tally = crowd.disperse().await?;
+    println!("{} jobs done while the agent was moved {moves} times; longest {:?}", tally.done.len(), tally.longest);
+    ensure!(tally.told.is_empty(), "{} jobs failed for a move: {:#?}", tally.told.len(), tally.told);
+    ensure!(tally.done.len() >= PEOPLE, "only {} jobs were done", tally.done.len());
+    stage.check(&tally)
+}

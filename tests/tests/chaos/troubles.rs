@@ -1,0 +1,130 @@
+//! All troubles at once: the agent is moved, killed and started again, its link cut and slowed.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use tokio::time::Instant;
+
+use crate::crowd::Crowd;
+use crate::stage::{Place, Stage};
+
+/// Conversations at once.
+pub const PEOPLE: usize = 100;
+
+/// How long a trouble lasts.
+const LASTS: Duration = Duration::from_millis(400);
+
+/// Time in which nothing happens between two troubles.
+const CALM: Duration = Duration::from_millis(600);
+
+/// How slow a slow link is, for each piece that it carries.
+const SLOW: Duration = Duration::from_millis(30);
+
+/// How long the troubles go on.
+pub fn span() -> Duration {
+    let given = std::env::var("CAIPE_CHAOS_SECONDS").ok().and_then(|seconds| seconds.parse().ok());
+    Duration::from_secs(given.unwrap_or(8))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_happens_to_an_agent_every_question_is_answered_once() -> Result<()> {
+    let seed = seed();
+    println!("CAIPE_CHAOS_SEED={seed} makes the same troubles again");
+    let mut stage = Stage::set().await?;
+    stage.place(Place::Remote)?;
+    let crowd = Crowd::gather(PEOPLE, stage.supervisor.url());
+    let (end, mut chance, mut counts) = (Instant::now() + span(), Chance(seed), Counts::default());
+    while Instant::now() < end {
+        counts.make(chance.trouble(), &mut stage).await?;
+        tokio::time::sleep(CALM).await;
+    }
+    let tally = crowd.disperse().await.with_context(|| format!("{counts:?}"))?;
+    println!(
+        "{} jobs done, {} told that they were not; {counts:?}; longest {:?}",
+        tally.done.len(),
+        tally.told.len(),
+        tally.longest
+    );
+    ensure!(!tally.done.is_empty(), "nothing was done at all: {:#?}", tally.told);
+    stage.check(&tally)
+}
+
+/// What can happen.
+#[derive(Debug, Clone, Copy)]
+enum Trouble {
+    Out,
+    Home,
+    Crash,
+    Cut,
+    Slow,
+}
+
+/// How often it happened.
+#[derive(Debug, Default)]
+struct Counts {
+    moves: usize,
+    kills: usize,
+    cuts: usize,
+    slow: usize,
+}
+
+impl Counts {
+    async fn make(&mut self, trouble: Trouble, stage: &mut Stage) -> Result<()> {
+        match trouble {
+            Trouble::Out | Trouble::Home => {
+                self.moves += 1;
+                stage.place(if matches!(trouble, Trouble::Out) { Place::Remote } else { Place::InProcess })
+            }
+            Trouble::Crash => {
+                self.kills += 1;
+                stage.crash().await
+            }
+            Trouble::Cut => {
+                self.cuts += 1;
+                stage.link.cut();
+                tokio::time::sleep(LASTS).await;
+                stage.link.mend();
+                Ok(())
+            }
+            Trouble::Slow => {
+                self.slow += 1;
+                stage.link.slow(SLOW);
+                tokio::time::sleep(LASTS).await;
+                stage.link.slow(Duration::ZERO);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// A seed that a failure can be repeated with.
+fn seed() -> u64 {
+    let given = std::env::var("CAIPE_CHAOS_SEED").ok().and_then(|seed| seed.parse().ok());
+    let now = || std::time::SystemTime::UNIX_EPOCH.elapsed().ok()?.as_micros().try_into().ok();
+    given.or_else(now).unwrap_or(1)
+}
+
+/// Which trouble comes next.
+struct Chance(u64);
+
+impl Chance {
+    /// Remote more often than not, since the other troubles have to find the agent there.
+    fn trouble(&mut self) -> Trouble {
+        const ALL: [Trouble; 8] = [
+            Trouble::Out,
+            Trouble::Cut,
+            Trouble::Crash,
+            Trouble::Slow,
+            Trouble::Home,
+            Trouble::Out,
+            Trouble::Cut,
+            Trouble::Crash,
+        ];
+        // The generator SplitMix64.
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((mixed ^ (mixed >> 31)) % ALL.len() as u64).map_or(Trouble::Cut, |at| ALL[at])
+    }
+}
