@@ -17,6 +17,7 @@ use super::briefing::{Briefing, Briefings};
 use super::home::Home;
 use super::prompt::{supervisor_prompt, worker_prompt};
 use crate::mcp::{Toolbox, ToolsView};
+use crate::tools::A2aTools;
 
 /// How long a task waits for the agent's tool servers to start.
 const SETTLE_DEADLINE: Duration = Duration::from_secs(15);
@@ -37,6 +38,8 @@ pub struct Agent {
     pub model: Arc<dyn ChatModel>,
     /// Its MCP tools.
     pub toolbox: Toolbox,
+    /// The tools that ask agents of others, if it has them.
+    pub a2a: Option<Arc<A2aTools>>,
     /// Whether its words are told while the model says them, or when it has said them all
     /// (`ENABLE_STREAMING`).
     pub streaming: bool,
@@ -86,8 +89,9 @@ impl Agent {
     pub fn abilities(&self) -> Abilities {
         let view = self.toolbox.watch().borrow().clone();
         Abilities {
-            // Of its servers only: a name in here takes the place of a built-in tool.
-            tools: view.tools.iter().map(|tool| tool.name.clone()).collect(),
+            // Of its servers, and of the edge what not every agent has: a name in here takes the place of a built-in
+            // tool.
+            tools: view.tools.iter().map(|tool| tool.name.clone()).chain(self.a2a_tools()).collect(),
             agents: self.homes().map(|homes| homes.keys().cloned().collect()).unwrap_or_default(),
             require_approval: self.require_approval.clone(),
             answer: match &self.role {
@@ -115,6 +119,10 @@ impl Agent {
         self.homes()?.get(agent).map(|delegate| delegate.home.clone())
     }
 
+    fn a2a_tools(&self) -> impl Iterator<Item = String> {
+        self.a2a.iter().flat_map(|_| A2aTools::tools()).map(str::to_owned)
+    }
+
     fn homes(&self) -> Option<&BTreeMap<AgentName, Delegate>> {
         match &self.role {
             Role::Supervisor { homes, .. } => Some(homes),
@@ -140,7 +148,10 @@ impl Agent {
             Role::Supervisor { spec, homes } => supervisor_prompt(spec, &agent_lines(homes), &view.servers),
             Role::Worker => worker_prompt(self.name.as_str(), &self.prompt, &view.servers),
         };
-        Briefing { system: system.into(), tools: offered(abilities, &view.tools) }
+        let own = self.a2a.as_ref().map(|a2a| a2a.specs()).unwrap_or_default();
+        let own = own.into_iter().filter(|own| view.tools.iter().all(|served| served.name != own.name));
+        let served: Vec<ToolSpec> = own.chain(view.tools.iter().cloned()).collect();
+        Briefing { system: system.into(), tools: offered(abilities, &served) }
     }
 }
 

@@ -22,6 +22,7 @@ pub(in crate::agents) fn worker() -> Agent {
         role: Role::Worker,
         model: Arc::new(Scripted::from_yaml("test", script).unwrap()),
         toolbox: Toolbox::start(Vec::new(), &std::collections::BTreeMap::new(), CancellationToken::new()),
+        a2a: None,
         streaming: true,
         limits: Limits::default(),
         require_approval: vec!["delete_*".to_owned()],

@@ -15,6 +15,7 @@ pub use agent::{Agent, Delegate, Role};
 pub use briefing::Briefings;
 pub use home::{Delegation, Home, Update, Updates};
 pub use in_process::InProcess;
-pub use remote::{ProbeError, Probed, Remote, RemoteTarget};
+pub(crate) use remote::in_words;
+pub use remote::{Glance, ProbeError, Probed, Remote, RemoteTarget};
 pub use roster::{AgentStatus, Roster, RosterError, RosterStatus};
 pub use servers::missing_variables;

@@ -16,6 +16,7 @@ use super::servers::server_specs;
 use crate::config::Settings;
 use crate::mcp::{ServerPhase, Toolbox, ToolsView};
 use crate::secrets::with_secrets;
+use crate::tools::{A2aTools, A2aToolsError};
 
 /// The name of the agent that the user talks to, in logs and stored states.
 const SUPERVISOR: &str = "supervisor";
@@ -40,6 +41,9 @@ pub enum RosterError {
         /// Its address.
         url: String,
     },
+    /// The tools that ask agents of others cannot be had as they were configured.
+    #[error(transparent)]
+    A2a(#[from] A2aToolsError),
 }
 
 /// How everybody is.
@@ -78,7 +82,8 @@ impl Roster {
         let shared = models.supervisor();
         let build = |agent: &RenderedAgent| worker(settings, agent, &models, &shared, shutdown).map(Arc::new);
         let workers = settings.spec.agents.iter().map(build).collect::<Result<Vec<_>, _>>()?;
-        let supervisor = Arc::new(supervisor(settings, shared.clone(), &workers, shutdown));
+        let supervisor =
+            Arc::new(supervisor(settings, shared.clone(), &workers, A2aTools::new(settings)?, shutdown));
         Ok(Arc::new(Self { supervisor, workers }))
     }
 
@@ -153,6 +158,7 @@ fn worker(
         streaming: settings.spec.streaming,
         limits: limits(&settings.spec.limits),
         require_approval: agent.require_approval.clone(),
+        a2a: None,
         briefings: Briefings::default(),
     })
 }
@@ -161,6 +167,7 @@ fn supervisor(
     settings: &Settings,
     model: Arc<dyn ChatModel>,
     workers: &[Arc<Agent>],
+    a2a: Option<Arc<A2aTools>>,
     shutdown: &CancellationToken,
 ) -> Agent {
     let spec = &settings.spec;
@@ -177,6 +184,7 @@ fn supervisor(
         streaming: spec.streaming,
         limits: limits(&spec.limits),
         require_approval: Vec::new(),
+        a2a,
         briefings: Briefings::default(),
     }
 }

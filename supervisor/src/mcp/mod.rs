@@ -40,5 +40,5 @@ pub use catalog::{ServerPhase, ServerStatus, ToolsView};
 pub use error::SpecError;
 pub use glob::Glob;
 pub use spec::{ServerSpec, Transport};
-pub use template::TemplateError;
+pub use template::{TemplateError, fill};
 pub use toolbox::Toolbox;

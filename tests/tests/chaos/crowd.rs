@@ -61,7 +61,8 @@ async fn ask_on(url: String, next: Arc<AtomicUsize>, stop: Arc<AtomicBool>) -> R
         let job = next.fetch_add(1, Ordering::Relaxed);
         let begin = Instant::now();
         let asked = tokio::time::timeout(DEADLINE, ask(&url, job)).await;
-        let answer = asked.with_context(|| format!("job {job} hung"))?.with_context(|| format!("job {job}"))?;
+        let answer =
+            asked.with_context(|| format!("job {job} hung"))?.with_context(|| format!("job {job}"))?;
         tally.longest = tally.longest.max(begin.elapsed());
         if answer.contains(&noted(job)) {
             tally.done.push(job);

@@ -24,7 +24,11 @@ async fn no_request_notices_that_its_agent_is_moved() -> Result<()> {
         tokio::time::sleep(STAY).await;
     }
     let tally = crowd.disperse().await?;
-    println!("{} jobs done while the agent was moved {moves} times; longest {:?}", tally.done.len(), tally.longest);
+    println!(
+        "{} jobs done while the agent was moved {moves} times; longest {:?}",
+        tally.done.len(),
+        tally.longest
+    );
     ensure!(tally.told.is_empty(), "{} jobs failed for a move: {:#?}", tally.told.len(), tally.told);
     ensure!(tally.done.len() >= PEOPLE, "only {} jobs were done", tally.done.len());
     stage.check(&tally)

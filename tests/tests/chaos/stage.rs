@@ -47,7 +47,15 @@ impl Stage {
         let setup = scenario.setup()?.env(&variable, link.url());
         let resource = setup.dir().join("supervisor.yaml");
         let supervisor = setup.start().await.context("the supervisor")?;
-        Ok(Self { supervisor, link, agent: Some(agent), agents_setup, resource, notes, _directory: directory })
+        Ok(Self {
+            supervisor,
+            link,
+            agent: Some(agent),
+            agents_setup,
+            resource,
+            notes,
+            _directory: directory,
+        })
     }
 
     /// Says in the resource where the agent shall be, and waits for nothing.
