@@ -5,6 +5,7 @@
 //! * [`read_resource`] and [`validate()`]: every fault of a file, each with its path;
 //! * [`placement`]: which agent runs in-process and which remotely;
 //! * [`catalogue`]: the agents that are known by name;
+//! * [`identity`]: an agent's folder, `IDENTITY.md`;
 //! * [`resolve()`]: resource and environment into a [`rendered::RenderedSpec`], the contract between operator
 //!   and supervisor;
 //! * [`prompt`]: the supervisor's system prompt;
@@ -14,6 +15,7 @@
 
 pub mod catalogue;
 pub mod fault;
+pub mod identity;
 pub mod manifest;
 pub mod placement;
 pub mod prompt;
@@ -28,6 +30,6 @@ pub use catalogue::default_resource;
 pub use fault::{Fault, Faults};
 pub use read::read_resource;
 pub use rendered::RenderedSpec;
-pub use resolve::{Resolved, Surroundings, resolve, resolve_in};
+pub use resolve::{Resolved, Surroundings, resolve, resolve_agent, resolve_in};
 pub use resource::{CaipeSupervisor, CaipeSupervisorSpec, CaipeSupervisorStatus};
 pub use validate::validate;

@@ -18,7 +18,11 @@ const KIND: &str = "CaipeSupervisor";
 /// # Errors
 /// Every fault that can be found: what the CRD's schema forbids, unknown keys, and the rules of [`crate::validate()`].
 pub fn read_resource(yaml: &str) -> Result<CaipeSupervisor, Faults> {
-    let mut value = parse(yaml)?;
+    resource(parse(yaml)?)
+}
+
+/// A resource, held to the CRD's schema and to the rules.
+pub(crate) fn resource(mut value: Value) -> Result<CaipeSupervisor, Faults> {
     schema::prune(manifest::schema(), &mut value);
     let mut faults = check_type(&value);
     schema::check(manifest::schema(), &value, "", &mut faults);

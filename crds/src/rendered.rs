@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::fault::Fault;
 use crate::resource::model::Provider;
 
 /// Everything that a supervisor needs to know.
@@ -202,11 +203,12 @@ pub struct RenderedAgent {
     pub description: String,
     /// When to use it, for the supervisor's model.
     pub routing_hint: String,
-    /// Its own system prompt; empty for a remote agent, which has its own.
+    /// Its own system prompt, also while it runs remotely: the pod that serves it reads this spec too. Empty for
+    /// somebody else's program, which has its own.
     pub system_prompt: String,
     /// Where it runs.
     pub home: Home,
-    /// Its tool servers; empty for a remote agent.
+    /// Its tool servers, as the process that runs it reaches them; empty for somebody else's program.
     pub mcp: Vec<McpServer>,
     /// If not empty: only tools whose name matches one of these (`*` matches anything).
     pub tools: Vec<String>,
@@ -292,6 +294,30 @@ impl RenderedSpec {
     pub fn sealed(mut self) -> Self {
         self.hash = self.content_hash();
         self
+    }
+
+    /// The same for a process of its own that serves one of these agents: no other is in it, and what it keeps in a
+    /// store outside the pod is apart from what the supervisor keeps there, which it must not take for its own. Returns
+    /// that agent too.
+    ///
+    /// # Errors
+    /// When there is no such agent, or nothing of it that this program could run.
+    pub fn alone(mut self, name: &str) -> Result<(Self, RenderedAgent), Fault> {
+        let Some(agent) = self.agent(name).cloned() else {
+            let names: Vec<&str> = self.agents.iter().map(|agent| agent.name.as_str()).collect();
+            let message = format!("there is no agent `{name}`: name one of {}", names.join(", "));
+            return Err(Fault::new("agents", message));
+        };
+        if agent.system_prompt.is_empty() && agent.mcp.is_empty() {
+            let message = "is somebody else's program, with nothing to run here".to_owned();
+            return Err(Fault::new(format!("agents[{}]", agent.name), message));
+        }
+        if let Store::Redis(store) | Store::Mongodb(store) = &mut self.store {
+            let database = store.database.as_deref().unwrap_or("caipe");
+            store.database = Some(format!("{database}-{}", agent.name));
+        }
+        self.agents = vec![agent.clone()];
+        Ok((self.sealed(), agent))
     }
 
     /// The agent of that name; trimmed and in any case.

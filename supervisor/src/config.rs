@@ -1,11 +1,15 @@
 //! One `Settings` from a file and the environment, read once.
 
+mod solo;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use caipe_crds::{Fault, Faults, RenderedSpec, default_resource, read_resource, resolve};
 use secrecy::SecretString;
+
+pub use solo::Solo;
 
 /// The largest specification that is read, in bytes; etcd takes no larger object either.
 const MAX_FILE: u64 = 1_500_000;

@@ -79,7 +79,8 @@ fn artifacts(answer: &Answer, faults: &mut Vec<String>) {
         if known.is_some_and(|known| family(known) != family(name)) {
             faults.push(format!("artifact {id} is {known:?} and {name}"));
         }
-        let last = matches!(name, "final_result" | "partial_result" | "complete_result");
+        let last = matches!(name, "final_result" | "partial_result" | "complete_result" | "error_result")
+            || closes(event);
         if event["lastChunk"] != last {
             faults.push(format!("{name} has lastChunk {}", event["lastChunk"]));
         }
@@ -87,6 +88,14 @@ fn artifacts(answer: &Answer, faults: &mut Vec<String>) {
             faults.push(format!("{name} has no parts"));
         }
     }
+}
+
+/// Whether this is the empty piece with which an agent says that no more of its words come.
+fn closes(event: &Value) -> bool {
+    let artifact = &event["artifact"];
+    artifact["name"] == "streaming_result"
+        && artifact["metadata"]["agentType"] == "sub-agent"
+        && text_of(event).is_empty()
 }
 
 /// The two names of a plan share one artifact.

@@ -5,6 +5,7 @@
 //! [`acts::client`] does, for there it is the project's client that is tested.
 
 pub mod acts;
+pub mod agent;
 pub mod dns;
 pub mod image;
 pub mod invariants;

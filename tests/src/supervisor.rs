@@ -1,4 +1,5 @@
-//! A supervisor under test: the built program in a process of its own, with a directory of its own.
+//! A supervisor under test: the built program in a process of its own, with a directory of its own. What serves one
+//! agent is the same program with another command; see [`crate::agent`].
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -23,6 +24,8 @@ use crate::stream::{Answer, PATIENCE, SseReader};
 pub struct Setup {
     dir: Arc<TempDir>,
     working_directory: Option<PathBuf>,
+    serves: Vec<OsString>,
+    address: String,
     arguments: Vec<OsString>,
     environment: BTreeMap<String, OsString>,
     /// The image whose program runs; the built program if there is none.
@@ -36,6 +39,8 @@ impl Setup {
         Ok(Self {
             dir,
             working_directory: None,
+            serves: vec!["serve".into()],
+            address: "127.0.0.1:0".to_owned(),
             arguments: Vec::new(),
             environment: BTreeMap::new(),
             image: None,
@@ -55,7 +60,21 @@ impl Setup {
         Ok(self)
     }
 
-    /// Adds an argument of `serve`.
+    /// Serves with this command instead of `serve`.
+    #[must_use]
+    pub fn serving<A: Into<OsString>>(mut self, command: impl IntoIterator<Item = A>) -> Self {
+        self.serves = command.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Listens here instead of at a free port, for example where the process before did: `127.0.0.1:34567`.
+    #[must_use]
+    pub fn listening_at(mut self, address: &str) -> Self {
+        address.trim_start_matches("http://").trim_end_matches('/').clone_into(&mut self.address);
+        self
+    }
+
+    /// Adds an argument of the command that serves.
     #[must_use]
     pub fn argument(mut self, argument: impl Into<OsString>) -> Self {
         self.arguments.push(argument.into());
@@ -80,6 +99,11 @@ impl Setup {
     pub fn env(mut self, name: &str, value: impl Into<OsString>) -> Self {
         self.environment.insert(name.into(), value.into());
         self
+    }
+
+    /// A variable that was set.
+    pub fn variable(&self, name: &str) -> Option<&str> {
+        self.environment.get(name).and_then(|value| value.to_str())
     }
 
     /// The directory, removed with the last user of this setup.
@@ -126,8 +150,12 @@ impl Setup {
     /// Starts the supervisor and waits only until it listens.
     pub async fn start_unready(&self) -> Result<Supervisor> {
         let address_file = self.dir().join(unique("address"));
-        let mut command = self.command(&["serve", "--listen", "127.0.0.1:0", "--data-dir"])?;
-        command.arg(self.dir().join("data")).arg("--address-file").arg(&address_file).args(&self.arguments);
+        let mut command = self.command(&[])?;
+        command
+            .args(&self.serves)
+            .args(["--listen", &self.address, "--data-dir"])
+            .arg(self.dir().join("data"));
+        command.arg("--address-file").arg(&address_file).args(&self.arguments);
         let mut child =
             command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().context("failed to start it")?;
         let log = Log::default();

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::catalogue::{self, Entry};
 use crate::placement::{self, Distribution, Forms, Placement};
-use crate::rendered::{Home, ModelChoice, RenderedAgent};
+use crate::rendered::{Home, McpServer, ModelChoice, RenderedAgent};
 use crate::resource::agent::{Agent, Identity};
 use crate::resource::common::SecretKeyRef;
 
@@ -21,7 +21,7 @@ pub(super) fn agents(cx: &mut Context<'_>, chain: Option<&ModelChoice>) -> Vec<R
 }
 
 /// The agents of the resource, or the core ones, and those of the catalogue that a variable calls in by name.
-fn declared(cx: &Context<'_>) -> Vec<Agent> {
+pub(super) fn declared(cx: &Context<'_>) -> Vec<Agent> {
     let mut agents = cx.resource.spec.agents.clone().unwrap_or_else(catalogue::core_agents);
     let listed: BTreeSet<String> = agents.iter().map(|agent| agent.name.clone()).collect();
     let called = |name: &&str| !listed.contains(*name) && cx.vars.switch(&switch(name)) == Ok(Some(true));
@@ -29,7 +29,7 @@ fn declared(cx: &Context<'_>) -> Vec<Agent> {
     agents
 }
 
-fn switch(agent: &str) -> String {
+pub(super) fn switch(agent: &str) -> String {
     format!("ENABLE_{}", variable_part(agent))
 }
 
@@ -79,17 +79,27 @@ fn render(
 ) -> Option<RenderedAgent> {
     let entry = entry(agent);
     let home = home(cx, agent, entry, distribution)?;
-    let remote = matches!(home, Home::Remote { .. });
+    Some(rendered(cx, agent, entry, home, chain))
+}
+
+/// The agent with everything that it needs to run, also where it runs elsewhere: a pod of its own reads the same spec.
+pub(super) fn rendered(
+    cx: &mut Context<'_>,
+    agent: &Agent,
+    entry: Option<&Entry>,
+    home: Home,
+    chain: Option<&ModelChoice>,
+) -> RenderedAgent {
     let who = identified(cx, agent, entry);
-    let mcp = if remote { Vec::new() } else { servers::of_agent(cx, agent, entry) };
-    let required_env = if remote { Vec::new() } else { servers::required(&mcp, entry) };
+    let mcp = tool_servers(cx, agent, entry, &home);
+    let required_env = servers::required(&mcp, entry);
     let has_secrets = agent.secret_ref.is_some() || has_key_references(agent);
-    Some(RenderedAgent {
+    RenderedAgent {
         name: agent.name.clone(),
         title: who.title,
         description: who.description,
         routing_hint: who.routing_hint,
-        system_prompt: if remote { String::new() } else { who.system_prompt },
+        system_prompt: who.system_prompt,
         home,
         mcp,
         tools: allowed(agent, who.entry),
@@ -97,11 +107,24 @@ fn render(
         required_env,
         secrets_dir: cx.secrets_dir(&format!("agents/{}", agent.name), has_secrets),
         model: models::of_agent(cx, agent, chain),
-    })
+    }
+}
+
+/// The agent's tool servers. Outside a cluster, those of a remote agent are its own machine's matter: what this one's
+/// variables lack for them is no fault here.
+fn tool_servers(cx: &mut Context<'_>, agent: &Agent, entry: Option<&Entry>, home: &Home) -> Vec<McpServer> {
+    let faults = cx.faults.len();
+    let servers = servers::of_agent(cx, agent, entry);
+    let elsewhere = matches!(home, Home::Remote { .. }) && !cx.in_cluster();
+    if !elsewhere || cx.faults.len() == faults {
+        return servers;
+    }
+    cx.faults.truncate(faults);
+    Vec::new()
 }
 
 /// The catalogue's entry, unless the resource makes it another kind of agent.
-fn entry(agent: &Agent) -> Option<&'static Entry> {
+pub(super) fn entry(agent: &Agent) -> Option<&'static Entry> {
     let own = agent.identity.is_some() || agent.external.is_some() || agent.image.is_some();
     if own { None } else { catalogue::find(&agent.name) }
 }
@@ -125,6 +148,23 @@ fn has_key_references(agent: &Agent) -> bool {
     in_env || in_servers || token
 }
 
+/// Whether the agent is there: its variable stands over its field of the resource.
+pub(super) fn enabled(cx: &mut Context<'_>, agent: &Agent) -> bool {
+    let enabled = cx.vars.switch(&switch(&agent.name));
+    cx.read(enabled).unwrap_or(agent.enabled)
+}
+
+/// Which homes the agent can have.
+pub(super) fn forms(agent: &Agent, entry: Option<&Entry>) -> Forms {
+    let foreign = agent.external.is_some() || agent.image.is_some();
+    match entry {
+        _ if foreign => Forms::RemoteOnly,
+        // Tool servers of one's own make any agent of the catalogue runnable anywhere.
+        Some(entry) if agent.mcp.is_empty() => entry.forms(),
+        _ => Forms::Both,
+    }
+}
+
 /// Where the agent runs; none if it is disabled or cannot be placed.
 fn home(
     cx: &mut Context<'_>,
@@ -132,16 +172,8 @@ fn home(
     entry: Option<&Entry>,
     distribution: &Distribution,
 ) -> Option<Home> {
-    let enabled = cx.vars.switch(&switch(&agent.name));
-    let enabled = cx.read(enabled).unwrap_or(agent.enabled);
-    let foreign = agent.external.is_some() || agent.image.is_some();
-    let forms = match entry {
-        _ if foreign => Forms::RemoteOnly,
-        // Tool servers of one's own make any agent of the catalogue runnable anywhere.
-        Some(entry) if agent.mcp.is_empty() => entry.forms(),
-        _ => Forms::Both,
-    };
-    match placement::place(&agent.name, enabled, forms, distribution) {
+    let enabled = enabled(cx, agent);
+    match placement::place(&agent.name, enabled, forms(agent, entry), distribution) {
         Err(error) => {
             let path = listed_at(cx);
             cx.fault(path, error.to_string());
@@ -164,13 +196,7 @@ fn home(
 /// that would be the supervisor itself.
 fn remote(cx: &mut Context<'_>, agent: &Agent) -> Option<Home> {
     let prefix = variable_part(&agent.name);
-    let url = cx.vars.url(&format!("{prefix}_AGENT_URL"));
-    let port = cx.vars.number(&format!("{prefix}_AGENT_PORT"), 1..=65535);
-    let (url, port) = (cx.read(url), cx.read(port).unwrap_or(AGENT_PORT));
-    let host = cx.vars.text(&format!("{prefix}_AGENT_HOST"));
-    let url = url.map(str::to_owned).or_else(|| Some(format!("http://{}:{port}", host?)));
-    let url = url.or_else(|| Some(agent.external.as_ref()?.url.clone())).or_else(|| service(cx, &agent.name));
-    let Some(url) = url else {
+    let Some(url) = address(cx, agent) else {
         let message = format!(
             "agent `{}` is remote and has no address: set {prefix}_AGENT_URL, or {prefix}_AGENT_HOST and {prefix}_AGENT_PORT, or take it out of the distributed agents, or set ENABLE_{prefix}=false",
             agent.name
@@ -178,7 +204,20 @@ fn remote(cx: &mut Context<'_>, agent: &Agent) -> Option<Home> {
         cx.fault(format!("${prefix}_AGENT_URL"), message);
         return None;
     };
-    Some(Home::Remote { url: url.trim_end_matches('/').to_owned(), headers: token_header(agent) })
+    Some(Home::Remote { url, headers: token_header(agent) })
+}
+
+/// Where the agent is reached while it is remote, if anything says so.
+pub(super) fn address(cx: &mut Context<'_>, agent: &Agent) -> Option<String> {
+    let prefix = variable_part(&agent.name);
+    let url = cx.vars.url(&format!("{prefix}_AGENT_URL"));
+    let port = cx.vars.number(&format!("{prefix}_AGENT_PORT"), 1..=65535);
+    let (url, port) = (cx.read(url), cx.read(port).unwrap_or(AGENT_PORT));
+    let host = cx.vars.text(&format!("{prefix}_AGENT_HOST"));
+    let url = url.map(str::to_owned).or_else(|| Some(format!("http://{}:{port}", host?)));
+    let url =
+        url.or_else(|| Some(agent.external.as_ref()?.url.clone())).or_else(|| service(cx, &agent.name))?;
+    Some(url.trim_end_matches('/').to_owned())
 }
 
 fn token_header(agent: &Agent) -> BTreeMap<String, String> {

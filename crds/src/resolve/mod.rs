@@ -4,6 +4,7 @@
 //! the number or switch that its variable wants is a fault, never a silent default.
 
 mod agents;
+mod alone;
 mod models;
 mod servers;
 mod settings;
@@ -13,7 +14,7 @@ mod variables;
 use std::collections::BTreeMap;
 
 use crate::fault::{Fault, Faults};
-use crate::rendered::RenderedSpec;
+use crate::rendered::{ModelChoice, RenderedAgent, RenderedSpec};
 use crate::resource::CaipeSupervisor;
 
 use variables::Variables;
@@ -72,6 +73,33 @@ pub fn resolve_in(
     cx.faults = crate::validate(resource);
     let models = models::chain(&mut cx);
     let agents = agents::agents(&mut cx, models.first());
+    finish(cx, models, agents)
+}
+
+/// Resolves one agent of a resource for a process of its own on this machine: the spec has no other. Its home says
+/// where others reach it, where that is known.
+///
+/// # Errors
+/// Every fault that can be found; also when the agent is not there, is switched off, or has only a program of its own.
+/// What is wrong with other agents' variables is no fault.
+pub fn resolve_agent(
+    resource: &CaipeSupervisor,
+    env: &BTreeMap<String, String>,
+    name: &str,
+) -> Result<Resolved, Faults> {
+    let mut cx = Context::new(resource, env, &Surroundings::Local);
+    cx.faults = crate::validate(resource);
+    let models = models::chain(&mut cx);
+    let agents = alone::agent(&mut cx, name, models.first()).into_iter().collect();
+    finish(cx, models, agents)
+}
+
+/// Everything but models and agents, and what was found wrong on the way.
+fn finish(
+    mut cx: Context<'_>,
+    models: Vec<ModelChoice>,
+    agents: Vec<RenderedAgent>,
+) -> Result<Resolved, Faults> {
     let spec = RenderedSpec {
         epoch: 0,
         hash: String::new(),

@@ -44,6 +44,9 @@ pub enum RosterError {
     /// The tools that ask agents of others cannot be had as they were configured.
     #[error(transparent)]
     A2a(#[from] A2aToolsError),
+    /// No agent at all.
+    #[error("there is no agent to serve")]
+    Empty,
 }
 
 /// How everybody is.
@@ -85,6 +88,22 @@ impl Roster {
         let supervisor =
             Arc::new(supervisor(settings, shared.clone(), &workers, A2aTools::new(settings)?, shutdown));
         Ok(Arc::new(Self { supervisor, workers }))
+    }
+
+    /// Builds the one agent of a process without a supervisor: it is who the user talks to.
+    ///
+    /// # Errors
+    /// When there is none, or one does not run in this process.
+    pub fn start_alone(
+        settings: &Settings,
+        http: reqwest::Client,
+        shutdown: &CancellationToken,
+    ) -> Result<Arc<Self>, RosterError> {
+        let models = Models::new(settings, http);
+        let shared = models.supervisor();
+        let agent = settings.spec.agents.first().ok_or(RosterError::Empty)?;
+        let agent = Arc::new(worker(settings, agent, &models, &shared, shutdown)?);
+        Ok(Arc::new(Self { supervisor: agent.clone(), workers: vec![agent] }))
     }
 
     /// The agent that the user talks to.

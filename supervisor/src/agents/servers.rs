@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use caipe_crds::RenderedSpec;
-use caipe_crds::rendered::{Limits, McpServer, McpTransport, RenderedAgent};
+use caipe_crds::rendered::{Home, Limits, McpServer, McpTransport, RenderedAgent};
 
 use crate::config::Settings;
 use crate::mcp::{Glob, ServerSpec, Transport};
 use crate::secrets::with_secrets;
 
-/// What would keep tool servers from starting: variables that are not set. One line each, with agent and server.
+/// What would keep this process's tool servers from starting: variables that are not set. One line each, with agent
+/// and server.
 pub fn missing_variables(settings: &Settings) -> Vec<String> {
     let faults = |agent: &RenderedAgent| {
         let env = with_secrets(&settings.env, agent.secrets_dir.as_deref());
@@ -19,7 +20,8 @@ pub fn missing_variables(settings: &Settings) -> Vec<String> {
         };
         server_specs(&settings.spec, agent).into_iter().filter_map(fault).collect::<Vec<_>>()
     };
-    settings.spec.agents.iter().flat_map(faults).collect()
+    let here = settings.spec.agents.iter().filter(|agent| matches!(agent.home, Home::InProcess {}));
+    here.flat_map(faults).collect()
 }
 
 /// An agent's servers.

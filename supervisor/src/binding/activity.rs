@@ -1,7 +1,7 @@
 //! What a notification says in its text, as data, for clients that read no signs.
 
 use caipe_a2a::model::Metadata;
-use caipe_engine::CallEnd;
+use caipe_engine::{AgentName, CallEnd};
 use serde_json::{Map, Value};
 
 /// The extension under which a notification's metadata carries its facts.
@@ -25,15 +25,16 @@ pub(super) struct Activity<'a> {
     tool: Option<&'a str>,
     call: &'a str,
     status: &'static str,
+    path: &'a [AgentName],
 }
 
 impl<'a> Activity<'a> {
     pub(super) fn agent(kind: ActivityKind, agent: &'a str, call: &'a str) -> Self {
-        Self { kind, agent: Some(agent), tool: None, call, status: "running" }
+        Self { kind, agent: Some(agent), tool: None, call, status: "running", path: &[] }
     }
 
     pub(super) fn tool(kind: ActivityKind, agent: Option<&'a str>, tool: &'a str, call: &'a str) -> Self {
-        Self { kind, agent, tool: Some(tool), call, status: "running" }
+        Self { kind, agent, tool: Some(tool), call, status: "running", path: &[] }
     }
 
     pub(super) fn ended(mut self, end: CallEnd) -> Self {
@@ -42,6 +43,12 @@ impl<'a> Activity<'a> {
             CallEnd::Failed => "failed",
             CallEnd::Canceled => "canceled",
         };
+        self
+    }
+
+    /// The agents on the way down from who speaks to whose step this is.
+    pub(super) fn within(mut self, path: &'a [AgentName]) -> Self {
+        self.path = path;
         self
     }
 
@@ -61,8 +68,11 @@ impl<'a> Activity<'a> {
             ("callId", Some(self.call)),
             ("status", Some(self.status)),
         ];
-        let facts: Map<String, Value> =
+        let mut facts: Map<String, Value> =
             members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.into()))).collect();
+        if !self.path.is_empty() {
+            facts.insert("path".to_owned(), self.path.iter().map(AgentName::as_str).collect());
+        }
         metadata.insert(EXTENSION.to_owned(), Value::Object(facts));
     }
 }

@@ -8,7 +8,7 @@ use super::parts::{Chunk, Wire};
 use super::stream::TextStream;
 
 /// What a form asks where the model gave no words of its own.
-const DEFAULT_QUESTION: &str = "Please provide the required information.";
+pub(super) const DEFAULT_QUESTION: &str = "Please provide the required information.";
 
 /// The events that end a run; exactly one of them, the last, is a final status.
 pub(super) fn finished(
@@ -55,22 +55,32 @@ fn result_name(origin: AnswerOrigin) -> (&'static str, &'static str) {
 
 /// A form: what is asked in words, then the fields. Returns the words for the final status too.
 pub(super) fn question(wire: &mut Wire, form: &Form) -> (String, Vec<Event>) {
+    let question = words(form);
     let mut events = Vec::new();
-    let question = if form.description.is_empty() { DEFAULT_QUESTION } else { &form.description };
     if !form.description.is_empty() {
-        events.push(wire.status(TaskState::Working, Some(question)));
+        events.push(wire.status(TaskState::Working, Some(&question)));
     }
+    events.push(self::form(wire, form, Metadata::new()));
+    (question, events)
+}
+
+/// What a form asks, in words.
+pub(super) fn words(form: &Form) -> String {
+    if form.description.is_empty() { DEFAULT_QUESTION } else { &form.description }.to_owned()
+}
+
+/// A form as data.
+pub(super) fn form(wire: &mut Wire, form: &Form, metadata: Metadata) -> Event {
     let id = wire.id();
-    events.push(wire.artifact(Chunk {
+    wire.artifact(Chunk {
         id,
         name: "UserInputMetaData",
         description: "Structured user input form definition",
         part: Part::data(form_data(form)),
-        metadata: Metadata::new(),
+        metadata,
         append: false,
         last: false,
-    }));
-    (question.to_owned(), events)
+    })
 }
 
 fn form_data(form: &Form) -> Value {

@@ -7,10 +7,10 @@ use caipe_engine::{
 };
 use serde_json::json;
 
-use super::Binding;
+use super::{Binding, Voice};
 
 fn binding() -> Binding {
-    Binding::new("task-1", "context-1", "0af7651916cd43dd8448eb211c80319c")
+    Binding::new("task-1", "context-1", "0af7651916cd43dd8448eb211c80319c", &Voice::Supervisor)
 }
 
 fn own(kind: EventKind) -> RunEvent {

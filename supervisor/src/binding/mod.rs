@@ -1,5 +1,5 @@
 //! Run events to A2A events: the only place that knows artifact names, texts and signs (upstream contract
-//! 3.1-3.6, `DESIGN.md` section 7).
+//! 2.6, 3.1-3.6, `DESIGN.md` section 7).
 //!
 //! A binding is a pure fold over the task's log, ids included: the same log gives the same wire events, so a
 //! stream can be rebuilt after a restart, event by event, under the same numbers.
@@ -13,236 +13,53 @@ mod parts;
 mod plan;
 mod request;
 mod stream;
+mod sub_agent;
+mod supervisor;
 mod texts;
+mod voice;
 
 use caipe_a2a::model::Event;
-use caipe_engine::{CallEnd, EventKind, Outcome, RunEvent};
+use caipe_engine::RunEvent;
 
 pub use activity::EXTENSION as ACTIVITY_EXTENSION;
-pub use card::{card, extended_card};
+pub use card::{agent_card, card, extended_card};
 pub use opening::{opening, state, summary};
 pub use request::{Reply, Request};
+pub use voice::Voice;
 
-use activity::{Activity, ActivityKind};
-use open::OpenCalls;
 use parts::Wire;
-use plan::PlanView;
-use stream::TextStream;
-
-/// Tools of the knowledge base: their results are not shown, and text after them is the answer, not an echo.
-const RAG_TOOLS: [&str; 5] =
-    ["search", "fetch_document", "list_datasources", "list_datasources_and_entity_types", "fetch_url"];
+use sub_agent::SubAgent;
+use supervisor::Supervisor;
 
 /// The fold of one task's events.
 #[derive(Debug, Clone)]
-pub struct Binding {
-    wire: Wire,
-    plan: PlanView,
-    stream: TextStream,
-    open: OpenCalls,
-    /// What the user is asked, once a form was told; of several forms, all of it.
-    question: Option<String>,
+pub struct Binding(Speaker);
+
+/// Who speaks.
+#[derive(Debug, Clone)]
+enum Speaker {
+    Supervisor(Box<Supervisor>),
+    SubAgent(Box<SubAgent>),
 }
 
 impl Binding {
-    /// A binding for a task from its first event on.
-    pub fn new(task: &str, context: &str, trace_id: &str) -> Self {
-        Self {
-            wire: Wire::new(task, context, trace_id),
-            plan: PlanView::default(),
-            stream: TextStream::default(),
-            open: OpenCalls::default(),
-            question: None,
-        }
+    /// A binding for a task from its first event on, in this voice.
+    pub fn new(task: &str, context: &str, trace_id: &str, voice: &Voice) -> Self {
+        let wire = Wire::new(task, context, trace_id);
+        Self(match voice {
+            Voice::Supervisor => Speaker::Supervisor(Box::new(Supervisor::new(wire))),
+            Voice::SubAgent { name, tool_output } => {
+                Speaker::SubAgent(Box::new(SubAgent::new(wire, name, *tool_output)))
+            }
+        })
     }
 
     /// What the event is on the wire, in order; often one, sometimes none.
     pub fn bind(&mut self, event: &RunEvent) -> Vec<Event> {
-        match event.agent() {
-            None => {
-                self.open.follow_own(&event.kind);
-                self.own(&event.kind)
-            }
-            Some(agent) => {
-                self.open.follow(agent.as_str(), &event.kind);
-                self.agents(agent.as_str(), &event.kind).into_iter().collect()
-            }
+        match &mut self.0 {
+            Speaker::Supervisor(supervisor) => supervisor.bind(event),
+            Speaker::SubAgent(agent) => agent.bind(event),
         }
-    }
-
-    fn own(&mut self, kind: &EventKind) -> Vec<Event> {
-        match kind {
-            EventKind::Text { text, role } => {
-                self.stream.chunk(&mut self.wire, &self.plan, text, *role).into_iter().collect()
-            }
-            EventKind::TextReset => {
-                self.stream.restart();
-                Vec::new()
-            }
-            EventKind::Composing => {
-                vec![self.notify("composing_answer", "✍️ Composing answer...\n".to_owned(), None)]
-            }
-            EventKind::ToolStarted { call, tool } => {
-                vec![self.notify(
-                    tool,
-                    texts::calling(tool),
-                    Some(Activity::tool(ActivityKind::ToolStart, None, tool, call)),
-                )]
-            }
-            EventKind::ToolFinished { call, tool, end, output } => {
-                self.own_tool_finished(call, tool, *end, output.as_deref())
-            }
-            EventKind::DelegationStarted { call, agent } => {
-                self.open.task_started(agent.as_str());
-                let activity = Activity::agent(ActivityKind::AgentStart, agent.as_str(), call);
-                vec![self.notify(agent.as_str(), texts::calling(agent.as_str()), Some(activity))]
-            }
-            EventKind::DelegationFinished { call, agent, end, text } => {
-                self.delegated(call, agent.as_str(), *end, text)
-            }
-            EventKind::Noticed { .. } => Vec::new(),
-            EventKind::TodoStarted { content } => {
-                vec![self.notify(content, texts::todo_started(content), None)]
-            }
-            EventKind::TodoFinished { content } => {
-                vec![self.ended(content, CallEnd::Completed, texts::todo_finished(content), None)]
-            }
-            EventKind::Plan { steps, cause, .. } => vec![self.plan.told(&mut self.wire, steps, *cause)],
-            EventKind::InputRequired { form } => {
-                let (question, events) = answer::question(&mut self.wire, form);
-                self.question = Some(match self.question.take() {
-                    Some(before) => format!("{before}\n\n{question}"),
-                    None => question,
-                });
-                events
-            }
-            EventKind::Finished { outcome } => {
-                let question = self.question.take();
-                let mut events = self.cut_off(outcome);
-                events.extend(answer::finished(&mut self.wire, &mut self.stream, outcome, question));
-                events
-            }
-        }
-    }
-
-    fn own_tool_finished(
-        &mut self,
-        call: &str,
-        tool: &str,
-        end: CallEnd,
-        output: Option<&str>,
-    ) -> Vec<Event> {
-        let rag = RAG_TOOLS.contains(&tool);
-        self.stream.tool_ended(rag);
-        let mut events = Vec::new();
-        if let Some(output) = output.filter(|_| !rag) {
-            let activity = Activity::tool(ActivityKind::ToolOutput, None, tool, call);
-            events.push(self.ended(tool, end, format!("{output}\n"), Some(activity)));
-        }
-        let activity = Activity::tool(ActivityKind::ToolEnd, None, tool, call).ended(end);
-        events.push(self.ended(
-            tool,
-            end,
-            texts::called(tool, end, output.unwrap_or("failed")),
-            Some(activity),
-        ));
-        events
-    }
-
-    fn delegated(&mut self, call: &str, agent: &str, end: CallEnd, text: &str) -> Vec<Event> {
-        let mut events = self.left_open(agent);
-        if end == CallEnd::Completed {
-            self.stream.agent_completed();
-            let metadata = self.source(agent, "sub-agent");
-            events.push(self.wire.result("complete_result", "From sub-agent", text, metadata));
-        }
-        let activity = Activity::agent(ActivityKind::AgentEnd, agent, call).ended(end);
-        events.push(self.ended(agent, end, texts::called(agent, end, text), Some(activity)));
-        events
-    }
-
-    /// The ends of what a run that ends without an answer leaves open: one that could not be saved, or whose question
-    /// another task has taken over, tells none itself.
-    fn cut_off(&mut self, outcome: &Outcome) -> Vec<Event> {
-        if !matches!(outcome, Outcome::Failed { .. } | Outcome::Canceled) {
-            return Vec::new();
-        }
-        self.open.own_ends().iter().flat_map(|kind| self.own(kind)).collect()
-    }
-
-    /// The ends of the calls that an agent began and can no longer end.
-    fn left_open(&mut self, agent: &str) -> Vec<Event> {
-        let left = self.open.task_ended(agent).into_iter();
-        let ended = left.map(|open| EventKind::ToolFinished {
-            call: open.call,
-            tool: open.tool,
-            end: CallEnd::Canceled,
-            output: None,
-        });
-        ended.filter_map(|kind| self.agents(agent, &kind)).collect()
-    }
-
-    /// An event of another agent: its calls, under its name, whichever home it has.
-    fn agents(&mut self, agent: &str, kind: &EventKind) -> Option<Event> {
-        let (call, tool, end) = match kind {
-            EventKind::Noticed { text, end } => return Some(self.noticed(agent, text, *end)),
-            EventKind::ToolStarted { call, tool } => (call, tool.as_str(), None),
-            EventKind::DelegationStarted { call, agent } => (call, agent.as_str(), None),
-            EventKind::ToolFinished { call, tool, end, .. } => (call, tool.as_str(), Some(*end)),
-            EventKind::DelegationFinished { call, agent, end, .. } => (call, agent.as_str(), Some(*end)),
-            _ => return None,
-        };
-        let mut metadata = self.source(agent, "sub-agent");
-        let (name, description, text, activity) = match end {
-            None => {
-                let activity = Activity::tool(ActivityKind::ToolStart, Some(agent), tool, call);
-                ("tool_notification_start", texts::started(tool), texts::agent_calling(agent, tool), activity)
-            }
-            Some(end) => {
-                let activity = Activity::tool(ActivityKind::ToolEnd, Some(agent), tool, call).ended(end);
-                (
-                    "tool_notification_end",
-                    texts::ended(tool, end),
-                    texts::agent_called(agent, tool, end),
-                    activity,
-                )
-            }
-        };
-        activity.write(&mut metadata);
-        Some(self.wire.notification(name, &description, text, metadata))
-    }
-
-    /// What an agent of somebody else says about its work.
-    fn noticed(&mut self, agent: &str, text: &str, end: Option<CallEnd>) -> Event {
-        let (name, description) = match end {
-            None => ("tool_notification_start", format!("Notice of {agent}")),
-            Some(end) => ("tool_notification_end", texts::ended(agent, end)),
-        };
-        let metadata = self.source(agent, "sub-agent");
-        self.wire.notification(name, &description, texts::noticed(agent, text), metadata)
-    }
-
-    /// The start of something that the supervisor does.
-    fn notify(&mut self, source: &str, text: String, activity: Option<Activity<'_>>) -> Event {
-        let mut metadata = self.source(source, "notification");
-        if let Some(activity) = activity {
-            activity.write(&mut metadata);
-        }
-        self.wire.notification("tool_notification_start", &texts::started(source), text, metadata)
-    }
-
-    /// The end of something that the supervisor does.
-    fn ended(&mut self, source: &str, end: CallEnd, text: String, activity: Option<Activity<'_>>) -> Event {
-        let mut metadata = self.source(source, "notification");
-        if let Some(activity) = activity {
-            activity.write(&mut metadata);
-        }
-        self.wire.notification("tool_notification_end", &texts::ended(source, end), text, metadata)
-    }
-
-    /// Who an artifact comes from, and which step of the plan it belongs to.
-    fn source(&self, source: &str, kind: &str) -> caipe_a2a::model::Metadata {
-        parts::source(source, kind, self.plan.step_of(source))
     }
 }
 

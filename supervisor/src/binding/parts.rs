@@ -6,8 +6,11 @@ use caipe_a2a::model::{
     Artifact, Event, Message, Metadata, Part, TaskArtifactUpdateEvent, TaskState, TaskStatus,
     TaskStatusUpdateEvent,
 };
+use caipe_engine::CallEnd;
 use serde_json::Value;
 use uuid::Uuid;
+
+use super::texts;
 
 /// Makes the events of one task.
 #[derive(Debug, Clone)]
@@ -51,6 +54,21 @@ impl Wire {
     ) -> Event {
         let (id, part) = (self.id(), Part::text(text));
         self.artifact(Chunk { id, name, description, part, metadata, append: false, last: false })
+    }
+
+    /// One line of what an agent of somebody else says about its work.
+    pub(super) fn notice(
+        &mut self,
+        agent: &str,
+        text: &str,
+        end: Option<CallEnd>,
+        metadata: Metadata,
+    ) -> Event {
+        let (name, description) = match end {
+            None => ("tool_notification_start", format!("Notice of {agent}")),
+            Some(end) => ("tool_notification_end", texts::ended(agent, end)),
+        };
+        self.notification(name, &description, texts::noticed(agent, text), metadata)
     }
 
     /// A whole result, an artifact of its own.

@@ -109,7 +109,7 @@ fn metadata(plan: &PlanView, role: TextRole) -> Metadata {
 }
 
 /// Words joined up to about 200 characters; all but the last piece end in one space.
-fn pieces(text: &str) -> Vec<String> {
+pub(super) fn pieces(text: &str) -> Vec<String> {
     const ABOUT: usize = 200;
     let mut pieces = Vec::new();
     let mut piece = String::new();

@@ -81,6 +81,19 @@ pub(super) fn noticed(agent: &str, text: &str) -> String {
     format!("{sign} {}: {}\n", title(agent), one_line(words))
 }
 
+/// What a sub-agent's tool returned; its line breaks stay.
+pub(super) fn agent_tool_output(agent: &str, output: &str) -> String {
+    format!("📄 {}: Tool output:\n{output}\n\n", title(agent))
+}
+
+/// The first characters of a tool's output, and the word that there was more.
+pub(super) fn cut(output: &str, most: usize) -> String {
+    match output.char_indices().nth(most) {
+        Some((end, _)) => format!("{}...\n[Output truncated]", &output[..end]),
+        None => output.to_owned(),
+    }
+}
+
 /// A step of the model's to-do list begins.
 pub(super) fn todo_started(content: &str) -> String {
     format!("🔧 Workflow: Calling {}...\n", one_line(content))
@@ -94,6 +107,11 @@ pub(super) fn todo_finished(content: &str) -> String {
 /// The description of the artifact that announces a call.
 pub(super) fn started(name: &str) -> String {
     format!("Tool call started: {name}")
+}
+
+/// The description of the artifact that shows what a tool returned.
+pub(super) fn tool_output(name: &str) -> String {
+    format!("Tool output: {name}")
 }
 
 /// The description of the artifact that ends a call.

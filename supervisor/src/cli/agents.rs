@@ -50,7 +50,11 @@ fn home(agent: &RenderedAgent) -> String {
     }
 }
 
+/// What this process's environment lacks for the agent; one that runs elsewhere has an environment of its own.
 fn missing(agent: &RenderedAgent, env: &Environment) -> Vec<String> {
+    if matches!(agent.home, Home::Remote { .. }) {
+        return Vec::new();
+    }
     agent.required_env.iter().filter(|name| env.get(*name).is_none_or(String::is_empty)).cloned().collect()
 }
 

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Context;
+use caipe_a2a::model::AgentCard;
 
 use super::args::Card;
 use crate::binding;
@@ -21,7 +22,13 @@ pub(super) fn run(args: &Card) -> anyhow::Result<ExitCode> {
     let mut card = binding::card(&settings.spec.supervisor, url, names, settings.shared_key().is_some());
     card.capabilities.push_notifications = args.push.on;
     args.signing.sign([&mut card])?;
-    let document: serde_json::Value = serde_json::from_slice(&caipe_a2a::card::document(&card, true)?)?;
-    println!("{document:#}");
+    print(&card)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints a card as it is served to clients of both versions.
+pub(super) fn print(card: &AgentCard) -> anyhow::Result<()> {
+    let document: serde_json::Value = serde_json::from_slice(&caipe_a2a::card::document(card, true)?)?;
+    println!("{document:#}");
+    Ok(())
 }

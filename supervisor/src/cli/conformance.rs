@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use anyhow::{Context, ensure};
 use caipe_a2a::card::CardMode;
 use clap::ValueEnum;
-use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::args::Serve;
-use super::serve::{stopped, write_address};
+use super::house::{listen, stopped, write_address};
+use super::serve::PORT;
 use crate::conformance::{self, Options, Suite, Users};
 use crate::http::{self, Limits};
 
@@ -65,16 +65,15 @@ pub(super) enum SuiteName {
 
 /// Serves until somebody says stop.
 pub(super) async fn run(args: &Serve, suite: SuiteName) -> anyhow::Result<ExitCode> {
-    let address = args.address();
+    let address = args.serving.address(PORT);
     ensure!(
         address.ip().is_loopback(),
         "refusing to listen on {address} with --conformance: anybody may do anything there; listen on 127.0.0.1"
     );
-    let listener =
-        TcpListener::bind(address).await.with_context(|| format!("failed to listen on {address}"))?;
+    let listener = listen(address).await?;
     let address = listener.local_addr()?;
     let routes = conformance::router(options(&args.conformance, suite), &format!("http://{address}/"))?;
-    if let Some(path) = &args.address_file {
+    if let Some(path) = &args.serving.address_file {
         write_address(path, address)?;
     }
     tracing::warn!(%address, "listening for conformance tests; there is no supervisor here");

@@ -1,11 +1,13 @@
 //! The command line.
 
+mod agent;
 mod agents;
 mod args;
 mod card;
 mod chat;
 mod check;
 mod conformance;
+mod house;
 mod serve;
 mod signing;
 
@@ -47,12 +49,14 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Check(check) => return Ok(check::run(check)),
         Command::Card(card) => return card::run(card),
         Command::Agents(agents) => return agents::run(agents),
-        Command::Serve(_) | Command::Chat(_) | Command::JqEval => {}
+        Command::Agent(agent) if agent.card => return agent::card(agent),
+        Command::Serve(_) | Command::Agent(_) | Command::Chat(_) | Command::JqEval => {}
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let code = runtime.block_on(async {
         match args.command {
             Command::Serve(serve) => serve::run(serve).await,
+            Command::Agent(agent) => agent::run(agent).await,
             Command::Chat(chat) => chat::run(chat).await,
             Command::Card(_) | Command::Agents(_) | Command::Check(_) | Command::JqEval => {
                 Ok(ExitCode::SUCCESS)
@@ -86,7 +90,8 @@ mod tests {
     #[test]
     fn listen_beats_host_and_port() {
         let address = |line: &str| match Args::try_parse_from(args(line)).unwrap().command {
-            Command::Serve(serve) => serve.address().to_string(),
+            Command::Serve(serve) => serve.serving.address(8000).to_string(),
+            Command::Agent(agent) => agent.serving.address(4000).to_string(),
             other => panic!("{other:?}"),
         };
         assert_eq!(address("caipe-supervisor serve"), "127.0.0.1:8000");
@@ -95,6 +100,8 @@ mod tests {
             address("caipe-supervisor serve --listen 0.0.0.0:8001 --host 10.0.0.1 --port 9"),
             "0.0.0.0:8001"
         );
+        assert_eq!(address("caipe-supervisor agent jira"), "127.0.0.1:4000");
+        assert_eq!(address("caipe-supervisor agent jira --port 9"), "127.0.0.1:9");
     }
 
     #[test]

@@ -27,6 +27,14 @@ pub enum TemplateError {
     BadName,
 }
 
+/// The text of a template.
+///
+/// # Errors
+/// When a variable without a default is missing, or the template cannot be read.
+pub fn fill(template: &str, env: &BTreeMap<String, String>) -> Result<String, TemplateError> {
+    expand(template, env).map(|expansion| expansion.text)
+}
+
 /// Fills in `${VAR}` and `${VAR:-default}`; `$${` is a literal `${`. A default counts where the variable is missing or empty.
 pub(super) fn expand(template: &str, env: &BTreeMap<String, String>) -> Result<Expansion, TemplateError> {
     let mut out = Expansion { text: String::with_capacity(template.len()), used: Vec::new() };

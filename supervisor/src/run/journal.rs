@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::driver::{Batch, RunInfo, Sink, SinkError};
 use super::live::Claim;
-use crate::binding::{self, Binding};
+use crate::binding::{self, Binding, Voice};
 
 /// Events read from the store at a time.
 const PAGE: usize = 1024;
@@ -37,8 +37,9 @@ impl Journal {
         record: TaskRecord,
         log: Arc<TaskLog>,
         claim: Option<Claim>,
+        voice: &Voice,
     ) -> Self {
-        let binding = Binding::new(&record.id, &record.context, &record.trace_id);
+        let binding = Binding::new(&record.id, &record.context, &record.trace_id, voice);
         Self { store, record, log, binding, next_seq: 1, claim }
     }
 
@@ -47,6 +48,7 @@ impl Journal {
         store: Arc<dyn Store>,
         record: TaskRecord,
         claim: Option<Claim>,
+        voice: &Voice,
     ) -> Result<Self, StoreError> {
         let request = message_of(&record, &record.request)?;
         let log = Arc::new(TaskLog::new(binding::opening(&record, request)));
@@ -55,7 +57,7 @@ impl Journal {
             replies.push((reply.after, reply.at, message_of(&record, &reply.message)?));
         }
         let mut replies = replies.into_iter().peekable();
-        let mut journal = Self::new(store, record, log, claim);
+        let mut journal = Self::new(store, record, log, claim, voice);
         loop {
             let page = journal.store.events(&journal.record.id, journal.next_seq - 1, PAGE).await?;
             let end = page.is_empty();

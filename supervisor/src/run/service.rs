@@ -19,7 +19,7 @@ use super::journal::{Journal, now};
 use super::live::{Claim, Live};
 use super::start::{Begin, Start};
 use crate::agents::Agent;
-use crate::binding::{self, Request};
+use crate::binding::{self, Request, Voice};
 
 /// How long a cancelled task may take to say so.
 const CANCEL_DEADLINE: Duration = Duration::from_secs(10);
@@ -30,6 +30,7 @@ const TURN_DEADLINE: Duration = Duration::from_secs(10);
 /// All runs of this process.
 pub struct Runs {
     agent: Arc<Agent>,
+    voice: Voice,
     store: Arc<dyn Store>,
     conversations: Arc<Conversations>,
     live: Live,
@@ -42,12 +43,12 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Runs of `agent`, kept in `store`. None may take longer than `time_limit`.
-    pub fn new(agent: Arc<Agent>, store: Arc<dyn Store>, time_limit: Duration) -> Arc<Self> {
+    /// Runs of `agent`, told in `voice` and kept in `store`. None may take longer than `time_limit`.
+    pub fn new(agent: Arc<Agent>, voice: Voice, store: Arc<dyn Store>, time_limit: Duration) -> Arc<Self> {
         let conversations = Conversations::new(store.clone());
         let (live, tracker, halt) = (Live::default(), TaskTracker::new(), CancellationToken::new());
         let pushes = OnceLock::new();
-        Arc::new(Self { agent, store, conversations, live, tracker, halt, time_limit, pushes })
+        Arc::new(Self { agent, voice, store, conversations, live, tracker, halt, time_limit, pushes })
     }
 
     /// Tells `pushes` of every task's log from now on.
@@ -66,8 +67,9 @@ impl Runs {
     pub async fn send_for(
         self: &Arc<Self>,
         owner: Option<&str>,
-        message: Message,
+        mut message: Message,
     ) -> Result<(Arc<TaskLog>, u64), RunError> {
+        self.voice.place(&mut message);
         let request = Request::read(&message).map_err(RunError::Invalid)?;
         if let Some(task) = message.task_id.clone() {
             self.admit(owner, &task).await?;
@@ -124,7 +126,7 @@ impl Runs {
         self.store.commit(commit).await?;
         let log = Arc::new(TaskLog::new(binding::opening(&record, message)));
         let place = self.conversations.queue(&record.context);
-        let journal = Journal::new(self.store.clone(), record, log.clone(), claim);
+        let journal = Journal::new(self.store.clone(), record, log.clone(), claim, &self.voice);
         self.spawn(journal, place, if fresh { Begin::First(request) } else { Begin::Request(request) });
         Ok(log)
     }
@@ -163,7 +165,7 @@ impl Runs {
         let busy = |_| RunError::NotOpen { task: id.to_owned(), phase: TaskPhase::Working };
         tokio::time::timeout(TURN_DEADLINE, place.called()).await.map_err(busy)?;
         let record = self.record(id).await?;
-        Ok((Journal::reopen(self.store.clone(), record, Some(claim)).await?, place))
+        Ok((self.reopen(record, Some(claim)).await?, place))
     }
 
     /// The log of a task, read from the store if it is not in memory. It is closed where the task waits: who reads it
@@ -173,7 +175,7 @@ impl Runs {
         if let Some(log) = self.live.log(id) {
             return Ok(log);
         }
-        let log = Journal::reopen(self.store.clone(), self.record(id).await?, None).await?.log();
+        let log = self.reopen(self.record(id).await?, None).await?.log();
         // Somebody may have gone on with it meanwhile.
         if let Some(log) = self.live.log(id) {
             return Ok(log);
@@ -264,7 +266,7 @@ impl Runs {
         };
         let claim = self.live.claim(&record.id).ok();
         let place = self.conversations.queue(&record.context);
-        let journal = Journal::reopen(self.store.clone(), record, claim).await?;
+        let journal = self.reopen(record, claim).await?;
         self.spawn(journal, place, begin);
         Ok(())
     }
@@ -368,7 +370,7 @@ impl Runs {
         let (context, phases) = (Some(journal.context().to_owned()), vec![TaskPhase::InputRequired]);
         for record in self.store.tasks(&TaskFilter { context, phases, ..TaskFilter::default() }).await? {
             if record.id != journal.task() {
-                let mut asked = Journal::reopen(self.store.clone(), record, None).await?;
+                let mut asked = self.reopen(record, None).await?;
                 asked.end(Outcome::Canceled).await?;
                 asked.log().close();
                 self.show(asked.task(), &asked.log());
@@ -376,6 +378,10 @@ impl Runs {
             }
         }
         Ok(())
+    }
+
+    async fn reopen(&self, record: TaskRecord, claim: Option<Claim>) -> Result<Journal, StoreError> {
+        Journal::reopen(self.store.clone(), record, claim, &self.voice).await
     }
 
     async fn record(&self, id: &str) -> Result<TaskRecord, RunError> {

@@ -16,6 +16,7 @@ use caipe_fixtures::mcp;
 use caipe_model::Scripted;
 use caipe_store::Store;
 use caipe_supervisor::agents::{Agent, Briefings, Delegate, Home, InProcess, Role};
+use caipe_supervisor::binding::Voice;
 use caipe_supervisor::mcp::{ServerSpec, Toolbox, Transport};
 use caipe_supervisor::run::Runs;
 use serde_json::Value;
@@ -74,6 +75,7 @@ impl House {
             prompt: prompt.to_owned(),
             role,
             model: model.clone(),
+            a2a: None,
             toolbox: Toolbox::start(servers, &BTreeMap::new(), CancellationToken::new()),
             streaming,
             limits: Limits::default(),
@@ -94,7 +96,7 @@ impl House {
     }
 
     pub(crate) fn runs(self, store: Arc<dyn Store>) -> Arc<Runs> {
-        Runs::new(self.supervisor(), store, Duration::from_mins(10))
+        Runs::new(self.supervisor(), Voice::Supervisor, store, Duration::from_mins(10))
     }
 }
 

@@ -8,6 +8,7 @@ use caipe_a2a::ProtocolVersion;
 use caipe_a2a::model::{Event, TaskState};
 use caipe_a2a::server::TaskLog;
 use caipe_store::{MemoryStore, Store, TaskPhase};
+use caipe_supervisor::binding::Voice;
 use caipe_supervisor::run::{RunError, Runs};
 
 use crate::support::{last_state, message, read, runs, supervisor};
@@ -130,8 +131,12 @@ async fn messages_to_tasks_that_take_none_are_refused() {
 #[tokio::test]
 async fn without_streaming_the_answer_comes_in_one_piece() {
     let texts = async |streaming| {
-        let runs =
-            Runs::new(supervisor(streaming), Arc::new(MemoryStore::default()), Duration::from_mins(10));
+        let runs = Runs::new(
+            supervisor(streaming),
+            Voice::Supervisor,
+            Arc::new(MemoryStore::default()),
+            Duration::from_mins(10),
+        );
         let (log, _) = runs.send(message("hello world", None)).await.unwrap();
         let events = read(&log).await;
         let text = |event: &Event| match event {

@@ -1,6 +1,7 @@
 //! What a resource and an environment come to.
 
 mod agents;
+mod alone;
 mod models;
 mod servers;
 mod settings;

@@ -35,7 +35,7 @@ pub fn decide(state: &mut RunState, input: Input) -> Vec<Effect> {
         Input::ModelFailed { turn, error } => failure::failed(state, turn, &error, &mut out),
         Input::ToolFinished { call, output } => calls::tool_finished(state, &call, &output, &mut out),
         Input::ToolProgress { call, agent, text } => {
-            calls::tool_progress(state, &call, &agent, text, &mut out)
+            calls::tool_progress(state, &call, &agent, text, &mut out);
         }
         Input::Delegate { call, update } => delegate::update(state, &call, update, &mut out),
         Input::Decided { decisions } => human::decided(state, &decisions, &mut out),

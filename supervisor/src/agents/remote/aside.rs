@@ -55,7 +55,7 @@ impl Remote {
         let request =
             SendMessageRequest { configuration: Some(configuration), ..SendMessageRequest::new(message) };
         self.shared.count_call();
-        let reply = client.send(request).await.map_err(|error| self.words(Trouble::Unaccepted(error)))?;
+        let reply = client.send(request).await.map_err(|error| self.words(&Trouble::Unaccepted(error)))?;
         let event = match reply {
             Reply::Task(task) => Event::from(*task),
             Reply::Message(message) => Event::Message(message),
@@ -71,7 +71,7 @@ impl Remote {
         let client = self.connected().await?.with(request::traced(run, task));
         let task = client.get(task, None).await.map_err(|error| match error {
             ClientError::Remote(error) => format!("it says: {error}"),
-            error => self.words(Trouble::Unreached(error)),
+            error => self.words(&Trouble::Unreached(error)),
         })?;
         Ok(self.glance(&client, Event::from(task)))
     }
@@ -79,7 +79,7 @@ impl Remote {
     async fn connected(&self) -> Result<A2aClient, String> {
         let super::Shared { target, http, options, cards, .. } = &*self.shared;
         let connecting = A2aClient::connect_with(target.url.as_str(), http.clone(), options.clone(), cards);
-        connecting.await.map_err(|error| self.words(Trouble::Unreached(error)))
+        connecting.await.map_err(|error| self.words(&Trouble::Unreached(error)))
     }
 
     fn glance(&self, client: &A2aClient, event: Event) -> Glance {
@@ -100,7 +100,7 @@ impl Remote {
     }
 
     /// A failure in words, with nothing in it that was said in confidence.
-    fn words(&self, trouble: Trouble) -> String {
+    fn words(&self, trouble: &Trouble) -> String {
         let target = &self.shared.target;
         outcome::scrubbed(trouble.reason(target.silence), &target.headers)
     }

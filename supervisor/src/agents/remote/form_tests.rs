@@ -1,1 +1,102 @@
-//! Tests of `form`.
+//! Forms as they come, and answers as they go.
+
+use serde_json::json;
+
+use super::*;
+
+fn artifact(data: Value) -> Artifact {
+    Artifact::new("1", "UserInputMetaData", vec![Part::data(data)])
+}
+
+fn answered(form: Form, decision: Decision) -> Vec<Part> {
+    answer(&Answered { form, decision })
+}
+
+fn submit(values: Value) -> Decision {
+    let Value::Object(values) = values else { panic!() };
+    Decision::Submit { values }
+}
+
+fn data(parts: &[Part]) -> Value {
+    parts.iter().find_map(Part::as_data).cloned().unwrap_or_default()
+}
+
+#[test]
+fn our_forms_and_upstreams_are_read() {
+    let ours = of(&artifact(json!({
+        "user_input": true, "input_title": "Approve delete?", "input_description": "The agent wants to call delete.",
+        "input_fields": [], "response": "The agent wants to call delete.", "action_name": "delete",
+        "arguments": {"id": 7},
+    })));
+    let ours = ours.unwrap();
+    assert_eq!((ours.action.as_str(), &ours.arguments), ("delete", &json!({"id": 7})));
+    assert_eq!(ours.description, "The agent wants to call delete.");
+
+    let upstream = of(&artifact(json!({
+        "user_input": true, "input_title": null, "input_description": null, "response": "Where to?",
+        "input_fields": [
+            {"field_name": "branch", "field_description": "Branch", "field_values": ["main", 2], "required": true,
+             "default_value": null, "value": null},
+            {"field_description": "no name"},
+        ],
+    })));
+    let upstream = upstream.unwrap();
+    assert_eq!((upstream.action.as_str(), upstream.description.as_str()), (ASK_TOOL, "Where to?"));
+    assert_eq!(upstream.fields.len(), 1);
+    assert_eq!(upstream.fields[0].field_values, Some(vec!["main".to_owned(), "2".to_owned()]));
+    assert!(upstream.fields[0].required);
+}
+
+#[test]
+fn what_is_no_form_is_none() {
+    let other = Artifact::new("1", "report", vec![Part::data(json!({"user_input": false}))]);
+    assert_eq!(of(&other), None);
+    assert_eq!(of(&Artifact::new("1", "UserInputMetaData", vec![Part::text("?")])), None);
+    assert!(of(&artifact(json!({"input_fields": "many"}))).is_none());
+}
+
+#[test]
+fn a_question_in_words_is_answered_in_words() {
+    let form = in_words("jira", Some("Which project?"));
+    assert_eq!((form.description.as_str(), form.fields.len()), ("Which project?", 1));
+    assert_eq!(answered(form.clone(), submit(json!({"answer": "CAIPE"}))), [Part::text("CAIPE")]);
+    let no = answered(form, Decision::Reject { message: "none of them".to_owned() });
+    assert_eq!(no[0], Part::text("none of them"));
+    assert!(in_words("jira", None).description.contains("jira"));
+}
+
+#[test]
+fn a_decision_goes_back_as_this_program_reads_it() {
+    let approval = Form { action: "delete".to_owned(), arguments: json!({"id": 7}), ..Form::default() };
+    let field = FormField { field_name: "branch".to_owned(), ..FormField::default() };
+    let form = Form { action: ASK_TOOL.to_owned(), fields: vec![field], ..Form::default() };
+    let reject = Decision::Reject { message: "never on Friday".to_owned() };
+    for (form, decision) in [
+        (&approval, Decision::Approve),
+        (&approval, submit(json!({"id": 8}))),
+        (&approval, reject.clone()),
+        (&form, submit(json!({"branch": "main"}))),
+        (&form, reject),
+    ] {
+        let parts = answered(form.clone(), decision.clone());
+        let message = caipe_a2a::model::Message::new(caipe_a2a::model::Role::User, "m", parts);
+        let request = crate::binding::Request::read(&message).unwrap();
+        let crate::binding::Reply::Decisions(read) = request.reply(&[form], true) else {
+            panic!("{decision:?}")
+        };
+        assert_eq!(read, [decision]);
+    }
+}
+
+#[test]
+fn changed_arguments_for_several_calls_are_given_to_none() {
+    let several = Form {
+        action: "delete, close".to_owned(),
+        arguments: json!({"calls": [{"name": "delete"}, {"name": "close"}]}),
+        ..Form::default()
+    };
+    let parts = answered(several.clone(), submit(json!({"id": 8})));
+    assert_eq!(data(&parts)["resume"]["decisions"][0]["type"], "reject");
+    let parts = answered(several, Decision::Approve);
+    assert_eq!(data(&parts)["resume"]["decisions"][0]["type"], "approve");
+}

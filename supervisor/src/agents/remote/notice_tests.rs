@@ -1,1 +1,64 @@
-//! Tests of `notice`.
+//! The texts of agents of the older generation.
+
+use super::*;
+
+fn started(agent: Option<&str>, tool: &str) -> Option<Notice> {
+    Some(Notice::Started { agent: agent.map(str::to_owned), tool: tool.to_owned() })
+}
+
+fn ended(agent: Option<&str>, tool: &str, end: CallEnd) -> Option<Notice> {
+    Some(Notice::Ended { agent: agent.map(str::to_owned), tool: tool.to_owned(), end })
+}
+
+fn said(text: &str, end: Option<CallEnd>) -> Option<Notice> {
+    Some(Notice::Said { text: text.to_owned(), end })
+}
+
+#[test]
+fn a_sign_at_the_beginning_tells_a_notification() {
+    use CallEnd::{Completed, Failed};
+    let cases = [
+        ("🔧 Calling tool: **version_service__version**", started(None, "version_service__version")),
+        (
+            "\n  🔧 Argocd: Calling tool: Version_Service__Version\n",
+            started(None, "Version_Service__Version"),
+        ),
+        ("🔧 ArgoCD: Calling tool: get", started(None, "get")),
+        ("🔧 Calling get_issue...", started(None, "get_issue")),
+        ("🔧 Jira: Calling tool: Get_Issue", started(Some("jira"), "Get_Issue")),
+        ("🔧 Supervisor: Calling Agent Jira...\n", started(None, "Jira")),
+        ("🔧 Workflow: Calling [Jira] look...", said("🔧 Workflow: Calling [Jira] look...", None)),
+        ("🔧 Using three tools at once", said("🔧 Using three tools at once", None)),
+        (
+            "✅ Tool **version_service__version** completed",
+            ended(None, "version_service__version", Completed),
+        ),
+        ("✅ Argocd: Tool Version completed\n", ended(None, "Version", Completed)),
+        ("✅ Supervisor: Agent task Jira completed", ended(None, "Jira", Completed)),
+        ("✅ Cluster found", said("✅ Cluster found", Some(Completed))),
+        ("❌ Argocd: Tool Sync failed", ended(None, "Sync", Failed)),
+        ("❌ Tool sync failed: no rights", ended(None, "sync", Failed)),
+        ("❌ Argocd: out of reach", said("❌ out of reach", Some(Failed))),
+        ("🔍 Querying **Splunk** for\nerrors", said("🔍 Querying Splunk for errors", None)),
+        ("🔍 Argocd: Searching", said("🔍 Searching", None)),
+        ("📄 Argocd: Tool output:\none\ntwo\n\n", Some(Notice::Output("one\ntwo".to_owned()))),
+        ("📄 bare", Some(Notice::Output("bare".to_owned()))),
+        ("All is well ✅ and completed", None),
+        ("The 🔧 icon: Calling tool: x", None),
+        ("", None),
+        ("Argo CD is at v2.13", None),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(classify("argocd", text), expected, "{text:?}");
+    }
+}
+
+#[test]
+fn a_notification_is_one_line_of_bounded_length() {
+    let Some(Notice::Said { text, .. }) = classify("a", &format!("🔍 Querying {}", "ü ".repeat(1000)))
+    else {
+        panic!()
+    };
+    assert!(text.chars().count() <= LINE + 5 && text.ends_with("..."), "{text}");
+    assert!(!line("a\n**b**\r\n c").contains(['\n', '*']));
+}

@@ -117,7 +117,7 @@ impl Reader {
     pub(super) fn read(&mut self, event: StreamEvent) -> Vec<DelegateUpdate> {
         let StreamEvent { seq, event, .. } = event;
         let events = match event {
-            Event::Task(task) => self.task(*task, seq),
+            Event::Task(task) => self.task(&task, seq),
             Event::Message(message) => {
                 self.answer.result(Rank::Final, message_text(&message));
                 self.end = Some(End::Completed);
@@ -142,7 +142,7 @@ impl Reader {
     }
 
     /// The task as a whole: where it begins, or told anew because something was missed.
-    fn task(&mut self, task: Task, seq: Option<u64>) -> Vec<RunEvent> {
+    fn task(&mut self, task: &Task, seq: Option<u64>) -> Vec<RunEvent> {
         let before = self.told_before.take();
         let mut events = Vec::new();
         self.answer.restart();

@@ -1,1 +1,77 @@
-//! Tests of `request`.
+//! Ids and metadata of what is sent.
+
+use caipe_engine::AgentName;
+
+use super::*;
+
+fn delegation(context: &str, user: Option<&str>, agent: &str, task: &str, call: &str) -> Delegation {
+    Delegation {
+        call: call.to_owned(),
+        agent: AgentName::new(agent),
+        prompt: "look".to_owned(),
+        resume: None,
+        run: RunInfo {
+            context: context.into(),
+            task: task.into(),
+            trace_id: "0af7651916cd43dd8448eb211c80319c".into(),
+            user: user.map(Into::into),
+        },
+    }
+}
+
+#[test]
+fn ids_are_the_same_for_the_same_call_and_for_no_other() {
+    let ids = Ids::of(&delegation("c", Some("a@x"), "jira", "t", "1"));
+    assert_eq!(ids, Ids::of(&delegation("c", Some(" A@X "), "Jira", "t", "1")));
+    let later = Ids::of(&delegation("c", Some("a@x"), "jira", "t2", "1"));
+    assert_eq!(ids.memory, later.memory, "the conversation with an agent goes on");
+    assert!(ids.context != later.context && ids.message != later.message);
+    for other in [
+        delegation("d", Some("a@x"), "jira", "t", "1"),
+        delegation("c", Some("b@x"), "jira", "t", "1"),
+        delegation("c", None, "jira", "t", "1"),
+        delegation("c", Some("a@x"), "github", "t", "1"),
+        // Parts that are the same text when they are put together.
+        delegation("ca", Some("@x"), "jira", "t", "1"),
+    ] {
+        let other = Ids::of(&other);
+        assert!(ids.memory != other.memory && ids.context != other.context && ids.message != other.message);
+    }
+    assert_ne!(ids.context, Ids::of(&delegation("c", Some("a@x"), "jira", "t", "2")).context, "two at once");
+}
+
+#[test]
+fn who_asks_is_in_the_metadata_and_not_in_the_text() {
+    let delegation = delegation("c", Some("a@x"), "jira", "t", "1");
+    let ids = Ids::of(&delegation);
+    let message = opening(&delegation, &ids);
+    assert_eq!(message.text(), "look");
+    assert_eq!(message.context_id.as_deref(), Some(ids.context.as_str()));
+    let metadata = message.metadata.unwrap();
+    assert_eq!(metadata["user_email"], "a@x");
+    assert_eq!(metadata["trace_id"], "0af7651916cd43dd8448eb211c80319c");
+    assert_eq!(metadata["context_id"], ids.memory.as_str());
+}
+
+#[test]
+fn an_answer_goes_to_the_task_that_asked() {
+    let delegation = delegation("c", None, "jira", "t", "1");
+    let answered = Answered { form: form::in_words("jira", None), decision: caipe_engine::Decision::Approve };
+    let message = answer(&delegation, &Ids::of(&delegation), "remote", "there", &answered);
+    assert_eq!((message.task_id.as_deref(), message.context_id.as_deref()), (Some("remote"), Some("there")));
+    let nowhere = answer(&delegation, &Ids::of(&delegation), "remote", "", &answered);
+    assert_eq!(nowhere.context_id, None, "the agent never named one");
+}
+
+#[test]
+fn the_trace_goes_along_if_its_id_is_one() {
+    let header = traceparent("0af7651916cd43dd8448eb211c80319c", "m").unwrap();
+    let parts: Vec<&str> = header.split('-').collect();
+    assert_eq!(
+        (parts[0], parts[1], parts[2].len(), parts[3]),
+        ("00", "0af7651916cd43dd8448eb211c80319c", 16, "01")
+    );
+    for id in ["", "0AF7651916CD43DD8448EB211C80319C", "00000000000000000000000000000000", "x"] {
+        assert_eq!(traceparent(id, "m"), None, "{id}");
+    }
+}

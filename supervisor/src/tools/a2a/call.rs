@@ -24,16 +24,16 @@ impl A2aTools {
     pub(super) async fn ask(
         &self,
         ask: Ask,
-        caller: Caller,
+        origin: Caller,
         cancel: CancellationToken,
     ) -> Result<String, String> {
         let callee = self.callee(&ask.agent)?;
-        let run = run(&callee, caller.run.clone());
+        let run = run(&callee, origin.run.clone());
         let failed = |reason| format!("ERROR: agent {}: {reason}", callee.name);
         let name = callee.name.as_str();
         match (&ask.what, ask.blocking) {
             (What::Begin { .. }, false) => {
-                let delegation = delegation(&callee, &ask.what, &caller.call, run);
+                let delegation = delegation(&callee, &ask.what, &origin.call, run);
                 let begun = unless_cancelled(&cancel, callee.remote.begin(&delegation)).await?;
                 report::glance(name, begun.map_err(failed)?)
             }
@@ -42,8 +42,8 @@ impl A2aTools {
                 report::glance(name, seen.map_err(failed)?)
             }
             _ => {
-                let delegation = delegation(&callee, &ask.what, &caller.call, run);
-                let told = ask.streaming.then_some(&caller);
+                let delegation = delegation(&callee, &ask.what, &origin.call, run);
+                let told = ask.streaming.then_some(&origin);
                 follow(&callee, delegation, told, cancel).await
             }
         }
@@ -65,10 +65,10 @@ async fn follow(
             DelegateUpdate::Accepted { task: accepted, .. } => task = Some(accepted),
             DelegateUpdate::Event { event, .. } => {
                 let text = line(&event).filter(|_| lines < MOST_LINES);
-                if let (Some(caller), Some(text)) = (told, text) {
+                if let (Some(origin), Some(text)) = (told, text) {
                     lines += 1;
                     // Nobody listens any more once the run is over.
-                    let _ = caller.progress.send(Progress { agent: callee.name.clone(), text }).await;
+                    let _ = origin.progress.send(Progress { agent: callee.name.clone(), text }).await;
                 }
             }
             DelegateUpdate::Asks { form } => {

@@ -62,7 +62,7 @@ pub struct Caller {
 impl A2aTools {
     /// The tools as a model is told of them.
     pub fn specs(&self) -> Vec<ToolSpec> {
-        specs::specs(self.names().collect())
+        specs::specs(&self.names().collect::<Vec<_>>())
     }
 
     /// The names of the tools.

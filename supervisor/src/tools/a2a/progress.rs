@@ -18,7 +18,7 @@ pub(super) fn line(event: &RunEvent) -> Option<String> {
         }
         _ => return None,
     };
-    let whose: String = event.path.iter().map(|agent| format!("{agent}: ")).collect();
+    let whose: String = event.path.iter().flat_map(|agent| [agent.as_str(), ": "]).collect();
     Some(format!("🔍 {whose}{words}"))
 }
 

@@ -1,0 +1,54 @@
+//! One agent for a process of its own (`caipe-supervisor agent NAME`), wherever the resource would run it.
+
+use std::collections::BTreeMap;
+
+use crate::catalogue;
+use crate::placement::{Forms, normal};
+use crate::rendered::{Home, ModelChoice, RenderedAgent};
+use crate::resource::agent::Agent;
+
+use super::{Context, agents};
+
+/// The agent of that name, or a fault that says why there is nothing of it to serve here.
+pub(super) fn agent(cx: &mut Context<'_>, name: &str, chain: Option<&ModelChoice>) -> Option<RenderedAgent> {
+    let agent = declared(cx, name)?;
+    let entry = agents::entry(&agent);
+    if !agents::enabled(cx, &agent) {
+        let path = format!("${}", agents::switch(&agent.name));
+        cx.fault(path, format!("agent `{}` is switched off, here or in the resource", agent.name));
+        return None;
+    }
+    if agents::forms(&agent, entry) == Forms::RemoteOnly {
+        let message = format!(
+            "agent `{}` is a program of its own: run that, not this one, or give the agent tool servers (`mcp`)",
+            agent.name
+        );
+        cx.fault(path_of(&agent), message);
+        return None;
+    }
+    let home = match agents::address(cx, &agent) {
+        Some(url) => Home::Remote { url, headers: BTreeMap::new() },
+        None => Home::InProcess {},
+    };
+    Some(agents::rendered(cx, &agent, entry, home, chain))
+}
+
+fn declared(cx: &mut Context<'_>, name: &str) -> Option<Agent> {
+    let (agents, wanted) = (agents::declared(cx), normal(name));
+    if let Some(agent) = agents.iter().find(|agent| agent.name == wanted) {
+        return Some(agent.clone());
+    }
+    // Who lists no agents has all of the catalogue to choose from.
+    if cx.resource.spec.agents.is_none()
+        && let Some(entry) = catalogue::find(&wanted)
+    {
+        return Some(Agent::named(&entry.name));
+    }
+    let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
+    cx.fault("spec.agents", format!("there is no agent `{wanted}`: name one of {}", names.join(", ")));
+    None
+}
+
+fn path_of(agent: &Agent) -> String {
+    format!("spec.agents[{}]", agent.name)
+}

@@ -1,0 +1,55 @@
+//! `agent`: one agent, served alone, until somebody says stop; what runs where an agent is remote.
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+
+use caipe_a2a::model::AgentCard;
+
+use super::args::Agent;
+use super::house::{self, Tenant};
+use crate::agents::Roster;
+use crate::binding::{self, Voice};
+use crate::config::{Solo, environment};
+
+/// Where an agent listens if nothing else is said (`harness-spec`, section 1).
+const PORT: u16 = 4000;
+
+pub(super) async fn run(args: Agent) -> anyhow::Result<ExitCode> {
+    let solo = load(&args)?;
+    let settings = &solo.settings;
+    let tenant = Tenant {
+        settings,
+        port: PORT,
+        // A supervisor, or other agents, may keep theirs beside it; each goes on with its own tasks only.
+        database: format!("agent-{}.sqlite3", solo.agent.name),
+        voice: Voice::sub_agent(&solo.agent.name, &settings.env),
+        roster: &|shutdown| Ok(Roster::start_alone(settings, reqwest::Client::new(), shutdown)?),
+        cards: &|address, closed| {
+            let card = agent_card(&solo, address, closed);
+            [card.clone(), card]
+        },
+    };
+    house::serve(&args.serving, tenant).await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `--card`: what the agent would say of itself (`harness-spec` A5).
+pub(super) fn card(args: &Agent) -> anyhow::Result<ExitCode> {
+    let solo = load(args)?;
+    let closed = solo.settings.shared_key().is_some();
+    let mut card = agent_card(&solo, args.serving.address(PORT), closed);
+    card.capabilities.push_notifications = args.serving.push.on;
+    args.serving.signing.sign([&mut card])?;
+    super::card::print(&card)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn load(args: &Agent) -> anyhow::Result<Solo> {
+    Ok(Solo::load(&args.name, args.file.as_deref(), args.identity.as_deref(), environment())?)
+}
+
+/// The card; it names the address under which others know the agent, if that was said.
+fn agent_card(solo: &Solo, address: SocketAddr, closed: bool) -> AgentCard {
+    let url = solo.url.as_ref().map_or_else(|| format!("http://{address}/"), |url| format!("{url}/"));
+    binding::agent_card(&solo.agent, &solo.skills, &url, closed)
+}

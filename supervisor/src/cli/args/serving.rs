@@ -1,0 +1,106 @@
+//! The flags of whatever serves: a supervisor, or one agent.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use caipe_a2a::net::AllowList;
+use clap::ArgAction;
+
+use super::Signing;
+
+/// How a server is reached, what it keeps, and how it ends.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Serving {
+    /// Where to listen; port 0 takes a free one [default: 127.0.0.1:8000, for an agent 127.0.0.1:4000]
+    #[arg(long, env = "CAIPE_LISTEN")]
+    pub(in crate::cli) listen: Option<SocketAddr>,
+
+    /// The host part of --listen, which beats it
+    // No conflict: an image may set the variable, and a flag must still work there.
+    #[arg(long, env = "A2A_HOST", value_parser = host)]
+    pub(in crate::cli) host: Option<IpAddr>,
+
+    /// The port part of --listen, which beats it
+    #[arg(long, env = "A2A_PORT")]
+    pub(in crate::cli) port: Option<u16>,
+
+    /// Where conversations are kept
+    #[arg(long, env = "CAIPE_DATA_DIR", default_value = ".caipe")]
+    pub(in crate::cli) data_dir: PathBuf,
+
+    /// A file to write the address to, once it is bound
+    #[arg(long, env = "CAIPE_ADDRESS_FILE")]
+    pub(in crate::cli) address_file: Option<PathBuf>,
+
+    /// Listen beyond loopback though anybody may then come in
+    #[arg(long, env = "CAIPE_ALLOW_UNAUTHENTICATED", value_parser = clap::builder::BoolishValueParser::new())]
+    pub(in crate::cli) allow_unauthenticated: bool,
+
+    /// A web origin whose pages may call, e.g. <http://localhost:3000>; may be given more than once
+    #[arg(long = "cors-origin", env = "CAIPE_CORS_ORIGINS", value_delimiter = ',')]
+    pub(in crate::cli) cors_origins: Vec<String>,
+
+    /// Forget ended tasks and untouched conversations after so many days; 0 keeps them
+    #[arg(long, env = "CAIPE_KEEP_DAYS", default_value = "0")]
+    pub(in crate::cli) keep_days: u32,
+
+    /// How long a run may take before it is told to answer from what it has, in seconds
+    #[arg(long, env = "CAIPE_RUN_TIMEOUT", default_value = "1800", value_parser = seconds)]
+    pub(in crate::cli) run_timeout: Duration,
+
+    #[command(flatten)]
+    pub(in crate::cli) push: PushSwitch,
+
+    /// What of them may be reached though it is not public: hosts, *.domains, addresses and networks, with commas
+    /// between them, each but a network with :port if need be
+    #[arg(long, env = "CAIPE_PUSH_ALLOW", default_value = "", hide_default_value = true)]
+    pub(in crate::cli) push_allow: AllowList,
+
+    /// How long a receiver of push notifications may fail on end before it is given up, in seconds
+    #[arg(long, env = "CAIPE_PUSH_GIVE_UP", default_value = "3600", value_parser = seconds)]
+    pub(in crate::cli) push_give_up: Duration,
+
+    /// How long running answers get to end when the process is told to stop, in seconds
+    #[arg(long, env = "CAIPE_SHUTDOWN_GRACE", default_value = "20", value_parser = seconds)]
+    pub(in crate::cli) grace: Duration,
+
+    #[command(flatten)]
+    pub(in crate::cli) signing: Signing,
+}
+
+/// Whether push notifications are offered: what the card announces is what is served.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(in crate::cli) struct PushSwitch {
+    /// Tell web addresses that clients name how their tasks go on (A2A push notifications)
+    #[arg(
+        long = "push",
+        id = "push",
+        env = "CAIPE_PUSH",
+        default_value = "on",
+        value_name = "on|off",
+        action = ArgAction::Set,
+        value_parser = clap::builder::BoolishValueParser::new()
+    )]
+    pub(in crate::cli) on: bool,
+}
+
+impl Serving {
+    /// Where to listen; at this port if no other is said.
+    pub(in crate::cli) fn address(&self, port: u16) -> SocketAddr {
+        let host = self.host.unwrap_or(IpAddr::from([127, 0, 0, 1]));
+        self.listen.unwrap_or_else(|| SocketAddr::new(host, self.port.unwrap_or(port)))
+    }
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "give a number of seconds".to_owned())?;
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+}
+
+fn host(text: &str) -> Result<IpAddr, String> {
+    match text {
+        "localhost" => Ok(IpAddr::from([127, 0, 0, 1])),
+        other => other.parse().map_err(|_| "give an IP address, e.g. 0.0.0.0".to_owned()),
+    }
+}

@@ -1,0 +1,168 @@
+//! Everything put together that serves, whatever it serves, until somebody says stop.
+
+mod start;
+mod stop;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use axum::http::HeaderValue;
+use caipe_a2a::model::AgentCard;
+use caipe_a2a::net::Screen;
+use caipe_a2a::server::{PushOptions, Pushes};
+use caipe_store::Store;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use super::args::Serving;
+use crate::agents::Roster;
+use crate::binding::Voice;
+use crate::config::Settings;
+use crate::http::{self, Facade, Guard, Limits, Site, router};
+use crate::push::{self, StoredPushes};
+use crate::run::Runs;
+
+pub(super) use start::{listen, write_address};
+pub(super) use stop::stopped;
+
+/// How long notifications of ended tasks get to arrive when the process stops; the next start delivers the rest.
+const PUSH_GRACE: Duration = Duration::from_secs(2);
+
+/// How long clients may take to read the last events once all runs are over.
+const LAST_EVENTS: Duration = Duration::from_secs(2);
+
+/// What is served, before it has an address.
+pub(super) struct Tenant<'a> {
+    /// What it is told.
+    pub(super) settings: &'a Settings,
+    /// The port that it listens on if no other is said.
+    pub(super) port: u16,
+    /// The file of the default store, below the data directory.
+    pub(super) database: String,
+    /// As whom it speaks.
+    pub(super) voice: Voice,
+    /// Builds everybody who can be asked, until the token is cancelled.
+    pub(super) roster: &'a dyn Fn(&CancellationToken) -> anyhow::Result<Arc<Roster>>,
+    /// The cards at this address: the one for everybody, and the one for who brings the key, if one is asked for.
+    pub(super) cards: &'a dyn Fn(SocketAddr, bool) -> [AgentCard; 2],
+}
+
+/// Serves until somebody says stop.
+pub(super) async fn serve(args: &Serving, tenant: Tenant<'_>) -> anyhow::Result<()> {
+    let settings = tenant.settings;
+    for warning in &settings.warnings {
+        tracing::warn!("{warning}");
+    }
+    let address = args.address(tenant.port);
+    let guard = Guard::new(address, settings.shared_key(), args.allow_unauthenticated)?;
+    let listener = listen(address).await?;
+    let address = listener.local_addr()?;
+    let store = start::open_store(&settings.spec.store, &args.data_dir.join(&tenant.database)).await?;
+    let house = House::open(args, &tenant, store, guard, address)?;
+    if let Some(path) = &args.address_file {
+        write_address(path, address)?;
+    }
+    let (agents, model) = (settings.spec.agents.len(), house.roster.supervisor().model.name().to_owned());
+    tracing::info!(%address, agents, model, "listening");
+    house.recover().await?;
+    house.serve(listener, args).await
+}
+
+/// Everything that runs.
+struct House {
+    roster: Arc<Roster>,
+    runs: Arc<Runs>,
+    pushes: Option<Arc<Pushes>>,
+    store: Arc<dyn Store>,
+    routes: axum::Router,
+    shutdown: CancellationToken,
+}
+
+impl House {
+    fn open(
+        args: &Serving,
+        tenant: &Tenant<'_>,
+        store: Arc<dyn Store>,
+        guard: Guard,
+        address: SocketAddr,
+    ) -> anyhow::Result<Self> {
+        let shutdown = CancellationToken::new();
+        let roster = (tenant.roster)(&shutdown)?;
+        let runs = Runs::new(roster.supervisor(), tenant.voice.clone(), store.clone(), args.run_timeout);
+        let pushes = pushes(args, &runs, &store)?;
+        let [mut card, mut extended] = (tenant.cards)(address, guard.is_closed());
+        for card in [&mut card, &mut extended] {
+            card.capabilities.push_notifications = pushes.is_some();
+        }
+        args.signing.sign([&mut card, &mut extended])?;
+        let agent = Arc::new(Facade::new(runs.clone(), card, extended).pushing(pushes.clone()));
+        let origins = origins(&args.cors_origins)?;
+        let routes = router(Site { agent, roster: roster.clone(), store: store.clone(), guard, origins });
+        Ok(Self { roster, runs, pushes, store, routes, shutdown })
+    }
+
+    /// Goes on with what the process before left unfinished.
+    async fn recover(&self) -> anyhow::Result<()> {
+        let owed = match &self.pushes {
+            Some(pushes) => pushes.resume().await.context("failed to take over push notifications")?,
+            None => Vec::new(),
+        };
+        let recovered = self.runs.recover().await.context("failed to take over interrupted tasks")?;
+        if recovered > 0 {
+            tracing::info!(recovered, "going on with interrupted tasks");
+        }
+        if let Some(pushes) = &self.pushes {
+            tokio::spawn(push::take_up(pushes.clone(), self.runs.clone(), owed));
+        }
+        Ok(())
+    }
+
+    /// Answers until a signal comes; then takes no new connection, lets running answers end, and goes. A second
+    /// signal cuts that short.
+    async fn serve(self, listener: TcpListener, args: &Serving) -> anyhow::Result<()> {
+        let stop = CancellationToken::new();
+        tokio::spawn(stop::forget_old(self.store.clone(), args.keep_days, self.shutdown.clone()));
+        let server = tokio::spawn(http::serve(listener, self.routes, Limits::fitting(), stop.clone()));
+        stopped().await?;
+        tracing::info!(active = self.runs.active(), "stopping");
+        stop.cancel();
+        tokio::select! {
+            () = self.runs.drain(args.grace) => {}
+            // Whoever says it twice does not want to wait.
+            _ = stopped() => self.runs.drain(Duration::ZERO).await,
+        }
+        if let Some(pushes) = &self.pushes {
+            pushes.drain(PUSH_GRACE).await;
+        }
+        self.shutdown.cancel();
+        self.roster.shutdown().await;
+        // The runs are over; their last events may still be on the way.
+        drop(tokio::time::timeout(LAST_EVENTS, server).await);
+        self.store.close().await.context("failed to close the store")?;
+        Ok(())
+    }
+}
+
+/// Who delivers push notifications, unless that is turned off.
+fn pushes(args: &Serving, runs: &Runs, store: &Arc<dyn Store>) -> anyhow::Result<Option<Arc<Pushes>>> {
+    if !args.push.on {
+        return Ok(None);
+    }
+    let options = PushOptions {
+        screen: Screen::new(args.push_allow.clone()),
+        give_up_after: args.push_give_up,
+        ..PushOptions::default()
+    };
+    let pushes = Pushes::new(Arc::new(StoredPushes::new(store.clone())), options)
+        .context("failed to make a client for push notifications")?;
+    runs.push_with(pushes.clone());
+    Ok(Some(pushes))
+}
+
+fn origins(given: &[String]) -> anyhow::Result<Vec<HeaderValue>> {
+    let origin =
+        |text: &String| HeaderValue::from_str(text).with_context(|| format!("invalid web origin \"{text}\""));
+    given.iter().filter(|text| !text.is_empty()).map(origin).collect()
+}

@@ -1,0 +1,54 @@
+//! What a server opens before anybody can come in.
+
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context;
+use caipe_crds::rendered::Store as StoreChoice;
+use caipe_store::{MemoryStore, SqliteStore, Store};
+use tokio::net::TcpListener;
+
+/// A listener at the address.
+pub(in crate::cli) async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
+    match TcpListener::bind(address).await {
+        Err(error) if error.kind() == ErrorKind::AddrInUse => anyhow::bail!(
+            "failed to listen on {address}: another program does already; give another --port, or 0 for a free one"
+        ),
+        bound => bound.with_context(|| format!("failed to listen on {address}")),
+    }
+}
+
+/// The store that was chosen; the default one in this file.
+pub(super) async fn open_store(choice: &StoreChoice, file: &Path) -> anyhow::Result<Arc<dyn Store>> {
+    match choice {
+        StoreChoice::Sqlite {} => {
+            let path = file.to_owned();
+            let store = tokio::task::spawn_blocking(move || SqliteStore::open(&path)).await??;
+            Ok(Arc::new(store))
+        }
+        StoreChoice::Memory {} => {
+            tracing::warn!("conversations are kept in memory and are gone when the process ends");
+            Ok(Arc::new(MemoryStore::default()))
+        }
+        StoreChoice::Redis(store) | StoreChoice::Mongodb(store) if store.required => {
+            anyhow::bail!(
+                "this program has no Redis or MongoDB store yet, and the specification requires one"
+            )
+        }
+        StoreChoice::Redis(_) | StoreChoice::Mongodb(_) => {
+            tracing::warn!(
+                "this program has no Redis or MongoDB store yet: conversations are kept in memory"
+            );
+            Ok(Arc::new(MemoryStore::default()))
+        }
+    }
+}
+
+/// Writes the address so that whoever waits for the file never reads half of it.
+pub(in crate::cli) fn write_address(path: &Path, address: SocketAddr) -> anyhow::Result<()> {
+    let draft = path.with_extension("tmp");
+    let written = std::fs::write(&draft, address.to_string()).and_then(|()| std::fs::rename(&draft, path));
+    written.with_context(|| format!("failed to write {}", path.display()))
+}

@@ -1,0 +1,95 @@
+//! The settings of a process that serves one agent alone.
+
+use std::path::Path;
+
+use caipe_crds::identity::{self, CONTEXT_FILE, Document, IDENTITY_FILE, Skill};
+use caipe_crds::rendered::{Home, RenderedAgent};
+use caipe_crds::{CaipeSupervisor, Faults, default_resource, placement, read_resource, resolve_agent};
+
+use super::{ConfigError, Environment, Settings, read_bounded};
+
+/// What a process is told that serves one agent alone.
+#[derive(Debug)]
+pub struct Solo {
+    /// Everything, with this agent alone, which runs in this process.
+    pub settings: Settings,
+    /// The agent.
+    pub agent: RenderedAgent,
+    /// What it can do, if its folder says so.
+    pub skills: Vec<Skill>,
+    /// Where others reach it, if anything says so.
+    pub url: Option<String>,
+}
+
+impl Solo {
+    /// Finds the agent `name` in the file, or in the catalogue if there is none, and lays the environment on top. With a
+    /// folder, that says who the agent is.
+    ///
+    /// # Errors
+    /// When a file cannot be read, or is wrong, or there is nothing of this agent to serve.
+    pub fn load(
+        name: &str,
+        file: Option<&Path>,
+        folder: Option<&Path>,
+        env: Environment,
+    ) -> Result<Self, ConfigError> {
+        let name = placement::normal(name);
+        let mut resource = resource(file)?;
+        let mut skills = Vec::new();
+        if let Some(folder) = folder {
+            let document = read_folder(&name, folder)?;
+            install(&mut resource, &name, &document).map_err(|faults| faulty(Some(folder), faults))?;
+            skills = document.skills;
+        }
+        let resolved = resolve_agent(&resource, &env, &name).map_err(|faults| faulty(file, faults))?;
+        let (mut spec, mut agent) = resolved.spec.alone(&name).map_err(|fault| faulty(file, fault.into()))?;
+        let url = match std::mem::replace(&mut agent.home, Home::InProcess {}) {
+            Home::Remote { url, .. } => Some(url),
+            Home::InProcess {} => None,
+        };
+        // Only a supervisor asks the knowledge base.
+        spec.rag = None;
+        spec.agents = vec![agent.clone()];
+        let base = file.and_then(Path::parent).map(Path::to_path_buf).unwrap_or_default();
+        let settings = Settings { spec, warnings: resolved.warnings, base, env };
+        Ok(Self { settings, agent, skills, url })
+    }
+}
+
+fn resource(file: Option<&Path>) -> Result<CaipeSupervisor, ConfigError> {
+    match file {
+        Some(path) => read_resource(&read_bounded(path)?).map_err(|faults| faulty(file, faults)),
+        None => Ok(default_resource()),
+    }
+}
+
+fn faulty(source: Option<&Path>, faults: Faults) -> ConfigError {
+    let source_name = source.map_or_else(|| "the environment".to_owned(), |path| path.display().to_string());
+    ConfigError::Faulty { source_name, faults }
+}
+
+/// Who the agent is, by its folder.
+fn read_folder(name: &str, folder: &Path) -> Result<Document, ConfigError> {
+    let identity = read_bounded(&folder.join(IDENTITY_FILE))?;
+    let context = match folder.join(CONTEXT_FILE) {
+        path if path.exists() => Some(read_bounded(&path)?),
+        _ => None,
+    };
+    identity::parse(name, &identity, context.as_deref()).map_err(|faults| faulty(Some(folder), faults))
+}
+
+/// Makes the resource's agent of that name the one of the folder.
+fn install(resource: &mut CaipeSupervisor, name: &str, document: &Document) -> Result<(), Faults> {
+    let agents = resource.spec.agents.get_or_insert_default();
+    let place = agents.iter().position(|agent| agent.name == name);
+    let agent = document.agent(name, place.map(|place| &agents[place]))?;
+    match place {
+        Some(place) => agents[place] = agent,
+        None => agents.push(agent),
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "solo_tests.rs"]
+mod tests;

@@ -1,0 +1,81 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::*;
+
+const RESOURCE: &str = "apiVersion: caipe.io/v1alpha1
+kind: CaipeSupervisor
+metadata: { name: platform }
+spec:
+  model: { provider: openai, name: gpt-5 }
+  distributedAgents: [all]
+  agents:
+    - name: jira
+    - name: mine
+      identity: { inline: { description: Old words., systemPrompt: Old prompt. } }
+      requireApproval: [\"write_*\"]
+";
+
+fn env(variables: &[(&str, &str)]) -> Environment {
+    Arc::new(variables.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect::<BTreeMap<_, _>>())
+}
+
+fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn an_agent_comes_from_the_catalogue_or_from_a_file_and_runs_here() {
+    let solo =
+        Solo::load(" GitHub", None, None, env(&[("GITHUB_AGENT_URL", "http://github:8000/")])).unwrap();
+    assert_eq!((solo.agent.name.as_str(), solo.url.as_deref()), ("github", Some("http://github:8000")));
+    assert_eq!(solo.settings.spec.agents.first(), Some(&solo.agent));
+    assert_eq!(solo.agent.home, Home::InProcess {});
+
+    let files = folder(&[("supervisor.yaml", RESOURCE)]);
+    let file = files.path().join("supervisor.yaml");
+    let solo = Solo::load("mine", Some(&file), None, env(&[])).unwrap();
+    assert_eq!((solo.agent.system_prompt.as_str(), solo.url), ("Old prompt.", None));
+    assert_eq!(solo.settings.spec.models.len(), 1);
+}
+
+#[test]
+fn a_folder_says_who_the_agent_is_and_the_file_the_rest() {
+    let files = folder(&[
+        ("supervisor.yaml", RESOURCE),
+        ("IDENTITY.md", "# Mine\n\nNew words.\n\n## Look\nLooks.\n"),
+        ("CONTEXT.md", "In Berlin."),
+    ]);
+    let file = files.path().join("supervisor.yaml");
+    let solo = Solo::load("mine", Some(&file), Some(files.path()), env(&[])).unwrap();
+    assert_eq!(solo.agent.description, "New words.");
+    assert_eq!(solo.agent.system_prompt, "# Mine\n\nNew words.\n\n## Look\nLooks.\n\nIn Berlin.");
+    assert_eq!(solo.agent.require_approval, ["write_*"]);
+    assert_eq!(solo.skills.iter().map(|skill| skill.id.as_str()).collect::<Vec<_>>(), ["look"]);
+
+    let solo = Solo::load("other", None, Some(files.path()), env(&[])).unwrap();
+    assert_eq!((solo.agent.name.as_str(), solo.agent.title.as_str()), ("other", "Mine"));
+    assert!(solo.agent.mcp.is_empty());
+}
+
+#[test]
+fn what_is_wrong_is_told_with_where_it_is() {
+    let broken = folder(&[("IDENTITY.md", "---\nfoo: 1\n---\n# A")]);
+    let place = broken.path().display().to_string();
+    let empty = folder(&[]);
+    let cases = [
+        ("nobody", None, "the environment: spec.agents: there is no agent `nobody`"),
+        ("mine", Some(broken.path()), "IDENTITY.md: foo: unknown key"),
+        ("mine", Some(empty.path()), "failed to read"),
+    ];
+    for (name, folder, says) in cases {
+        let error = Solo::load(name, None, folder, env(&[])).unwrap_err().to_string();
+        assert!(error.contains(says), "{says}: {error}");
+    }
+    let error = Solo::load("mine", None, Some(broken.path()), env(&[])).unwrap_err().to_string();
+    assert!(error.starts_with(&place), "{error}");
+}
