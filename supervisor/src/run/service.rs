@@ -84,7 +84,23 @@ impl Runs {
         if let (Some(owner), Some(context)) = (owner, &message.context_id) {
             self.admit_to_context(owner, context).await?;
         }
-        self.begin(owner, message, request).await.map(|log| (log, 0))
+        let mut id = self.voice.task_of(&message);
+        if let Some(begun) = self.begun_as(id.as_deref()).await? {
+            if Request::of_stored(&begun.request).is_ok_and(|said| said == request) {
+                return Ok((self.log(&begun.id).await?, 0));
+            }
+            // Not every client makes ids that are unique: what says something else is something else.
+            id = None;
+        }
+        self.begin(owner, message, request, id).await.map(|log| (log, 0))
+    }
+
+    /// The task of this id, if one has begun: who got no answer says the message again, and it must not be done twice.
+    async fn begun_as(&self, id: Option<&str>) -> Result<Option<TaskRecord>, RunError> {
+        match id {
+            Some(id) => Ok(self.store.task(id).await?),
+            None => Ok(None),
+        }
     }
 
     /// Refuses a task of somebody else as if it were not there. Nobody is told apart without a caller's name.
@@ -112,6 +128,7 @@ impl Runs {
         owner: Option<&str>,
         mut message: Message,
         request: Request,
+        id: Option<String>,
     ) -> Result<Arc<TaskLog>, RunError> {
         if self.tracker.len() >= MOST_RUNS {
             return Err(RunError::Busy);
@@ -125,8 +142,9 @@ impl Runs {
             )));
         }
         let record =
-            TaskRecord { owner: owner.map(Into::into), ..new_task(&mut message, &request, context)? };
-        let claim = self.live.claim(&record.id).ok();
+            TaskRecord { owner: owner.map(Into::into), ..new_task(&mut message, &request, context, id)? };
+        // Only the same message said twice at once finds its task claimed.
+        let claim = Some(self.live.claim(&record.id).map_err(|_| RunError::Busy)?);
         let commit =
             Commit { context: record.context.clone(), task: Some(record.clone()), ..Commit::default() };
         self.store.commit(commit).await?;
@@ -401,8 +419,13 @@ impl Runs {
 }
 
 /// The record of a task that a message begins; the message is told which one that is.
-fn new_task(message: &mut Message, request: &Request, context: String) -> Result<TaskRecord, RunError> {
-    let id = Uuid::now_v7().to_string();
+fn new_task(
+    message: &mut Message,
+    request: &Request,
+    context: String,
+    id: Option<String>,
+) -> Result<TaskRecord, RunError> {
+    let id = id.unwrap_or_else(|| Uuid::now_v7().to_string());
     message.task_id = Some(id.clone());
     let now = now();
     let trace_id = request.trace_id.clone().unwrap_or_else(|| Uuid::new_v4().simple().to_string());

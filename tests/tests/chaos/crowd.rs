@@ -14,35 +14,35 @@ use serde_json::Value;
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// What they ask for; the number tells jobs apart.
-pub const JOB: &str = "do job";
+pub(crate) const JOB: &str = "do job";
 
 /// What came of all questions.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub(crate) struct Tally {
     /// Jobs that were done, as the answer says.
-    pub done: Vec<usize>,
+    pub(crate) done: Vec<usize>,
     /// Jobs whose agent failed, with what the answer says instead.
-    pub told: BTreeMap<usize, String>,
+    pub(crate) told: BTreeMap<usize, String>,
     /// The longest that anybody waited.
-    pub longest: Duration,
+    pub(crate) longest: Duration,
 }
 
 /// A crowd that is asking.
-pub struct Crowd {
+pub(crate) struct Crowd {
     stop: Arc<AtomicBool>,
     people: Vec<tokio::task::JoinHandle<Result<Tally>>>,
 }
 
 impl Crowd {
     /// So many people begin to ask the supervisor at this base URL.
-    pub fn gather(people: usize, url: &str) -> Self {
+    pub(crate) fn gather(people: usize, url: &str) -> Self {
         let (stop, next) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(1)));
         let person = |_| tokio::spawn(ask_on(url.to_owned(), Arc::clone(&next), Arc::clone(&stop)));
         Self { people: (0..people).map(person).collect(), stop }
     }
 
     /// Lets everybody finish their question, and counts.
-    pub async fn disperse(self) -> Result<Tally> {
+    pub(crate) async fn disperse(self) -> Result<Tally> {
         self.stop.store(true, Ordering::Relaxed);
         let mut whole = Tally::default();
         for person in self.people {
@@ -74,7 +74,7 @@ async fn ask_on(url: String, next: Arc<AtomicUsize>, stop: Arc<AtomicBool>) -> R
 }
 
 /// What the tool server notes of a job. The stop tells 1 from 10.
-pub fn noted(job: usize) -> String {
+pub(crate) fn noted(job: usize) -> String {
     format!("{JOB} {job}.")
 }
 

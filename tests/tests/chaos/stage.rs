@@ -16,9 +16,9 @@ use crate::crowd::{JOB, Tally, noted};
 const AGENT: &str = "jira";
 
 /// Everything that runs.
-pub struct Stage {
-    pub supervisor: Supervisor,
-    pub link: Link,
+pub(crate) struct Stage {
+    pub(crate) supervisor: Supervisor,
+    pub(crate) link: Link,
     agent: Option<Supervisor>,
     agents_setup: Setup,
     resource: PathBuf,
@@ -29,14 +29,14 @@ pub struct Stage {
 
 /// Where the agent shall be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub(crate) enum Place {
     InProcess,
     Remote,
 }
 
 impl Stage {
     /// Everything started, the agent in the supervisor's process.
-    pub async fn set() -> Result<Self> {
+    pub(crate) async fn set() -> Result<Self> {
         let directory = Setup::new()?;
         let notes = directory.dir().join("notes");
         let scenario = scenario_noting(&notes)?;
@@ -59,7 +59,7 @@ impl Stage {
     }
 
     /// Says in the resource where the agent shall be, and waits for nothing.
-    pub fn place(&self, place: Place) -> Result<()> {
+    pub(crate) fn place(&self, place: Place) -> Result<()> {
         let text = std::fs::read_to_string(&self.resource)?;
         let mut resource: Value = serde_json::from_str(&text)?;
         let names: &[&str] = if place == Place::Remote { &[AGENT] } else { &[] };
@@ -70,7 +70,7 @@ impl Stage {
     }
 
     /// Kills the agent's process, and starts it again where it was.
-    pub async fn crash(&mut self) -> Result<()> {
+    pub(crate) async fn crash(&mut self) -> Result<()> {
         self.agent.take().context("there is no agent to kill")?.kill().await?;
         let agent = self.agents_setup.start_unready().await?;
         self.link.lead_to(agent.url())?;
@@ -79,7 +79,7 @@ impl Stage {
     }
 
     /// What was noted fits what the answers say: nothing twice, and all that was done.
-    pub fn check(&self, tally: &Tally) -> Result<()> {
+    pub(crate) fn check(&self, tally: &Tally) -> Result<()> {
         let notes = std::fs::read_to_string(&self.notes).unwrap_or_default();
         let mut lines: Vec<&str> = notes.lines().collect();
         lines.sort_unstable();

@@ -9,7 +9,7 @@ use crate::crowd::Crowd;
 use crate::stage::{Place, Stage};
 
 /// Conversations at once.
-pub const PEOPLE: usize = 100;
+pub(crate) const PEOPLE: usize = 100;
 
 /// How long a trouble lasts.
 const LASTS: Duration = Duration::from_millis(400);
@@ -21,7 +21,7 @@ const CALM: Duration = Duration::from_millis(600);
 const SLOW: Duration = Duration::from_millis(30);
 
 /// How long the troubles go on.
-pub fn span() -> Duration {
+pub(crate) fn span() -> Duration {
     let given = std::env::var("CAIPE_CHAOS_SECONDS").ok().and_then(|seconds| seconds.parse().ok());
     Duration::from_secs(given.unwrap_or(8))
 }
