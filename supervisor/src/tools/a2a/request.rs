@@ -97,8 +97,9 @@ fn blocking(arguments: &Map<String, Value>) -> Result<bool, String> {
     match arguments.get("blocking") {
         None | Some(Value::Null) => Ok(true),
         Some(Value::Bool(blocking)) => Ok(*blocking),
-        Some(Value::String(text)) if text == "false" => Ok(false),
-        Some(Value::String(text)) if text == "true" => Ok(true),
+        // Some models write it as Python does, or as text.
+        Some(Value::String(text)) if text.eq_ignore_ascii_case("true") => Ok(true),
+        Some(Value::String(text)) if text.eq_ignore_ascii_case("false") => Ok(false),
         Some(_) => Err("The argument `blocking` must be true or false.".to_owned()),
     }
 }
@@ -128,7 +129,7 @@ mod tests {
             (CALL, json!({"url": "a", "message": "hi", "blocking": false}), ask(begin.clone(), false, false)),
             (
                 CALL,
-                json!({"url": "a", "message": "hi", "blocking": "false"}),
+                json!({"url": "a", "message": "hi", "blocking": "False"}),
                 ask(begin.clone(), false, false),
             ),
             (CALL_STREAMING, json!({"url": "a", "message": "hi", "task_id": ""}), ask(begin, true, true)),
