@@ -11,7 +11,7 @@ use caipe_store::MemoryStore;
 use serde_json::Value;
 
 use super::worker::{HOMES, PATIENCE, Worker, agent};
-use crate::agents::{Delegate, Role};
+use crate::agents::{Delegate, Directory, Role};
 use crate::binding::Voice;
 use crate::run::Runs;
 
@@ -32,8 +32,8 @@ async fn events(worker: &Worker, text: &str) -> Vec<Value> {
     let delegate =
         Delegate { home: worker.home.clone(), title: "Helper".to_owned(), routing_hint: "helps".to_owned() };
     let spec = caipe_crds::resolve(&default_resource(), &BTreeMap::new()).unwrap().spec;
-    let homes = BTreeMap::from([(AgentName::new("helper"), delegate)]);
-    let role = Role::Supervisor { spec: Arc::new(spec), homes };
+    let directory = Directory::from_iter([(AgentName::new("helper"), delegate)]);
+    let role = Role::Supervisor { spec: Arc::new(spec), directory: Arc::new(directory) };
     let supervisor = Arc::new(agent("supervisor", SUPERVISOR, role, Vec::new(), Vec::new()));
     let store = Arc::new(MemoryStore::default());
     let runs = Runs::new(supervisor, Voice::Supervisor, store, Duration::from_mins(10));

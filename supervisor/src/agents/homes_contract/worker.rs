@@ -17,7 +17,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::agents::{Agent, Briefings, Delegate, Home, InProcess, Remote, RemoteTarget, Role};
+use crate::agents::{Agent, Briefings, Delegate, Directory, Home, InProcess, Remote, RemoteTarget, Role};
 use crate::binding::{ACTIVITY_EXTENSION, Voice};
 use crate::http::Facade;
 use crate::mcp::{ServerSpec, Toolbox, Transport};
@@ -100,7 +100,7 @@ fn helper(script: &str, tools: &str, approval: bool) -> Arc<Agent> {
     let role = if script.contains("deeper") {
         Role::Supervisor {
             spec: Arc::new(spec),
-            homes: BTreeMap::from([(AgentName::new("deeper"), delegate)]),
+            directory: Arc::new(Directory::from_iter([(AgentName::new("deeper"), delegate)])),
         }
     } else {
         Role::Worker
@@ -123,7 +123,8 @@ pub(super) fn agent(
         prompt: format!("You are the {name}."),
         role,
         model: Arc::new(Scripted::from_yaml("test", script).unwrap()),
-        toolbox: Toolbox::start(servers, &BTreeMap::new(), CancellationToken::new()),
+        toolbox: Toolbox::start(servers, &BTreeMap::new(), CancellationToken::new()).into(),
+        a2a: None,
         streaming: true,
         limits: Limits::default(),
         require_approval,
