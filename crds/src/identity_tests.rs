@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 
 const PAGE: &str = "# Data **Pipeline** Agent
@@ -176,4 +178,18 @@ fn faults_of_the_front_matter_have_their_place_in_it() {
     let page = parsed("# A");
     let refused = page.agent("Not A Name", None).unwrap_err().to_string();
     assert!(refused.contains("IDENTITY.md: name: "), "{refused}");
+}
+
+proptest! {
+    #[test]
+    fn no_document_brings_it_down(text in "[-#*`~ \\[\\]():a-zü\n]{0,200}", front in "[-a-z: \n]{0,40}") {
+        for identity in [text.clone(), format!("---\n{front}\n---\n{text}")] {
+            if let Ok(page) = parse("pipeline", &identity, Some(&text)) {
+                prop_assert!(!page.description.is_empty() && page.description.chars().count() <= DESCRIPTION_CHARS);
+                let ids: std::collections::BTreeSet<_> = page.skills.iter().map(|skill| &skill.id).collect();
+                prop_assert_eq!(ids.len(), page.skills.len(), "an id is there twice");
+                prop_assert!(page.skills.iter().all(|skill| !skill.name.is_empty() && !skill.description.is_empty()));
+            }
+        }
+    }
 }

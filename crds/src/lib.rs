@@ -2,13 +2,14 @@
 //! pure rules between the two.
 //!
 //! * [`resource`]: the custom resource, spec and status;
-//! * [`read_resource`] and [`validate()`]: every fault of a file, each with its path;
+//! * [`read_resource`], [`read_rendered`] and [`validate()`]: every fault of a file, each with its path;
 //! * [`placement`]: which agent runs in-process and which remotely;
 //! * [`catalogue`]: the agents that are known by name;
 //! * [`identity`]: an agent's folder, `IDENTITY.md`;
 //! * [`resolve()`]: resource and environment into a [`rendered::RenderedSpec`], the contract between operator
 //!   and supervisor;
 //! * [`prompt`]: the supervisor's system prompt;
+//! * [`report`]: what a running supervisor says of itself;
 //! * [`manifest`]: the CRD as YAML.
 //!
 //! Nothing here does I/O, reads the environment or the clock.
@@ -21,6 +22,7 @@ pub mod placement;
 pub mod prompt;
 pub mod read;
 pub mod rendered;
+pub mod report;
 pub mod resolve;
 pub mod resource;
 mod schema;
@@ -28,7 +30,7 @@ pub mod validate;
 
 pub use catalogue::default_resource;
 pub use fault::{Fault, Faults};
-pub use read::read_resource;
+pub use read::{Document, read_document, read_rendered, read_resource};
 pub use rendered::RenderedSpec;
 pub use resolve::{Resolved, Surroundings, resolve, resolve_agent, resolve_in};
 pub use resource::{CaipeSupervisor, CaipeSupervisorSpec, CaipeSupervisorStatus};

@@ -1,9 +1,10 @@
-//! A resource's file, with everything that is wrong with it.
+//! A file, a resource or a rendered spec, with everything that is wrong with it.
 
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::fault::{Fault, Faults};
+use crate::rendered::RenderedSpec;
 use crate::resource::CaipeSupervisor;
 use crate::{manifest, schema, validate};
 
@@ -12,6 +13,41 @@ pub const MAX_FILE_BYTES: usize = 1 << 20;
 
 const API_VERSION: &str = "caipe.io/v1alpha1";
 const KIND: &str = "CaipeSupervisor";
+
+/// What a file may hold.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Document {
+    /// What people write.
+    Resource(Box<CaipeSupervisor>),
+    /// What the operator writes: every choice is made.
+    Rendered(Box<RenderedSpec>),
+}
+
+/// Reads a resource or a rendered spec from YAML (or JSON), whichever it is: only a rendered spec has an `epoch`.
+///
+/// # Errors
+/// As those of [`read_resource`] or [`read_rendered`].
+pub fn read_document(yaml: &str) -> Result<Document, Faults> {
+    let value = parse(yaml)?;
+    let is_rendered = value.get("epoch").is_some() && value.get("kind").is_none();
+    if is_rendered {
+        return rendered(value).map(Box::new).map(Document::Rendered);
+    }
+    resource(value).map(Box::new).map(Document::Resource)
+}
+
+/// Reads a rendered spec from YAML (or JSON).
+///
+/// # Errors
+/// The first unknown or missing key, or a value of a wrong type; else every agent that nobody could ask.
+pub fn read_rendered(yaml: &str) -> Result<RenderedSpec, Faults> {
+    rendered(parse(yaml)?)
+}
+
+fn rendered(value: Value) -> Result<RenderedSpec, Faults> {
+    let spec: RenderedSpec = typed(value)?;
+    Faults::check(validate::rendered(&spec)).map(|()| spec)
+}
 
 /// Reads a resource from YAML (or JSON).
 ///
@@ -56,11 +92,10 @@ fn check_type(value: &Value) -> Vec<Fault> {
         .collect()
 }
 
-fn typed(value: Value) -> Result<CaipeSupervisor, Fault> {
+fn typed<T: DeserializeOwned>(value: Value) -> Result<T, Fault> {
     let mut track = serde_path_to_error::Track::new();
     let tracked = serde_path_to_error::Deserializer::new(value, &mut track);
-    CaipeSupervisor::deserialize(tracked)
-        .map_err(|error| Fault::new(track.path().to_string(), error.to_string()))
+    T::deserialize(tracked).map_err(|error| Fault::new(track.path().to_string(), error.to_string()))
 }
 
 #[cfg(test)]

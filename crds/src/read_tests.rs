@@ -229,3 +229,48 @@ proptest! {
         let _ = read_resource(&text);
     }
 }
+
+fn rendered_text() -> String {
+    let spec = crate::resolve(&crate::default_resource(), &std::collections::BTreeMap::new()).unwrap().spec;
+    serde_json::to_string(&RenderedSpec { epoch: 4, ..spec }).unwrap()
+}
+
+#[test]
+fn a_document_is_told_by_its_content() {
+    let Document::Rendered(spec) = read_document(&rendered_text()).unwrap() else {
+        panic!("a rendered spec")
+    };
+    assert_eq!((spec.epoch, spec.agents.len()), (4, 14));
+    let Document::Resource(resource) = read_document(&file(EXAMPLE)).unwrap() else { panic!("a resource") };
+    assert_eq!(resource.spec.agents().len(), 4);
+    let neither = read_document("agents: []").unwrap_err().to_string();
+    assert!(neither.contains("must be `CaipeSupervisor`"), "{neither}");
+}
+
+#[test]
+fn a_rendered_spec_is_read_as_strictly_as_a_resource() {
+    let remote = |url: &str| format!(r#"{{"remote":{{"url":"{url}"}}}}"#);
+    let here = r#"{"inProcess":{}}"#;
+    let cases = [
+        (r#""streaming":true"#, r#""streaming":"yes""#.to_owned(), "streaming: "),
+        (r#""streaming":true"#, r#""streaming":true,"colour":"red""#.to_owned(), "colour"),
+        (
+            r#""name":"github""#,
+            r#""name":"GitHub""#.to_owned(),
+            "agents[0].name: must be a name in lower case",
+        ),
+        (
+            r#""name":"gitlab""#,
+            r#""name":"github""#.to_owned(),
+            "agents[1].name: another agent has this name",
+        ),
+        (here, remote("jira:8000"), "agents[0].home.remote.url: must be a URL"),
+    ];
+    for (from, to, expected) in cases {
+        let text = rendered_text().replacen(from, &to, 1);
+        let faults = read_document(&text).expect_err(&to).to_string();
+        assert!(faults.contains(expected), "{to}: {faults}");
+        assert_eq!(read_rendered(&text).unwrap_err().to_string(), faults);
+    }
+    assert!(read_rendered(&rendered_text().replacen(here, &remote("http://jira:8000"), 1)).is_ok());
+}

@@ -179,14 +179,15 @@ pub struct Connectivity {
     pub background: bool,
     /// Deadline of one probe at start, in milliseconds.
     pub timeout_ms: u64,
-    /// Further attempts after a failed one.
+    /// Further attempts after a failed one, where there are no background probes.
     pub max_retries: u32,
-    /// Wait before the first further attempt, in milliseconds; doubles each time.
+    /// Wait before the first of these, in milliseconds; doubles each time.
     pub retry_delay_ms: u64,
     /// Wait before the first probe, in milliseconds.
     pub startup_delay_ms: u64,
-    /// Time between background rounds, in milliseconds.
-    pub refresh_interval_ms: u64,
+    /// Time between background probes of an agent that answers, in milliseconds, where somebody chose one. One that
+    /// does not answer is probed about every second.
+    pub refresh_interval_ms: Option<u64>,
     /// Deadline of one background probe, in milliseconds.
     pub fast_check_timeout_ms: u64,
 }

@@ -1,9 +1,12 @@
 //! The rules that span fields: those of the CRD's CEL, and those that only code can know.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::catalogue;
 use crate::fault::Fault;
+use crate::placement;
+use crate::rendered::{Home, RenderedSpec};
+use crate::resolve::is_url;
 use crate::resource::agent::{Agent, Identity};
 use crate::resource::common::{EnvVar, TextSource};
 use crate::resource::mcp::{ContainerPlacement, McpServer};
@@ -44,6 +47,29 @@ pub fn validate(resource: &CaipeSupervisor) -> Vec<Fault> {
         found.agent(&format!("spec.agents[{at}]"), agent);
     }
     found.0
+}
+
+/// What is wrong with a rendered spec beside its shape: agents that nobody could ask.
+pub fn rendered(spec: &RenderedSpec) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let mut seen = BTreeSet::new();
+    for (at, agent) in spec.agents.iter().enumerate() {
+        let mut fault =
+            |key: &str, message: &str| faults.push(Fault::new(format!("agents[{at}].{key}"), message));
+        if agent.name.is_empty() || agent.name != placement::normal(&agent.name) {
+            fault("name", "must be a name in lower case, without white space around it");
+        }
+        if !seen.insert(agent.name.as_str()) {
+            fault("name", "another agent has this name already: names must differ");
+        }
+        match &agent.home {
+            Home::Remote { url, .. } if !is_url(url) => {
+                fault("home.remote.url", "must be a URL that begins with http:// or https://");
+            }
+            _ => {}
+        }
+    }
+    faults
 }
 
 /// A DNS-1035 label that leaves room for an agent's name behind it.

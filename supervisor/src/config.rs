@@ -1,15 +1,21 @@
-//! One `Settings` from a file and the environment, read once.
+//! One `Settings` from a file and the environment; and another whenever the file holds something new.
 
+mod own;
+mod reload;
 mod solo;
+mod watch;
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use caipe_crds::{Fault, Faults, RenderedSpec, default_resource, read_resource, resolve};
+use caipe_crds::{Document, Fault, Faults, RenderedSpec, Resolved, default_resource, read_document, resolve};
 use secrecy::SecretString;
 
+pub use reload::{Reload, Reloaded};
 pub use solo::Solo;
+pub use watch::FileWatch;
 
 /// The largest specification that is read, in bytes; etcd takes no larger object either.
 const MAX_FILE: u64 = 1_500_000;
@@ -18,6 +24,7 @@ const MAX_FILE: u64 = 1_500_000;
 pub type Environment = Arc<BTreeMap<String, String>>;
 
 /// Everything that a supervisor is told from outside.
+#[derive(Clone)]
 pub struct Settings {
     /// What to run.
     pub spec: RenderedSpec,
@@ -27,6 +34,8 @@ pub struct Settings {
     pub base: PathBuf,
     /// The environment.
     pub env: Environment,
+    /// Whether every choice was made elsewhere, and the epoch counted there.
+    pub rendered: bool,
 }
 
 /// Why there are no settings.
@@ -64,12 +73,14 @@ impl std::fmt::Debug for Settings {
             .field("warnings", &self.warnings)
             .field("base", &self.base)
             .field("env", &self.env.keys())
+            .field("rendered", &self.rendered)
             .finish()
     }
 }
 
 impl Settings {
-    /// Reads the file, or takes the core agents if there is none, and lays the environment on top.
+    /// Reads the file, a resource or a rendered spec, or takes the core agents if there is none; on a resource, the
+    /// environment is laid on top.
     ///
     /// # Errors
     /// When the file cannot be read, or it or a variable is wrong; then with every fault that was found.
@@ -77,17 +88,31 @@ impl Settings {
         let source_name =
             file.map_or_else(|| "the environment".to_owned(), |path| path.display().to_string());
         let faulty = |faults| ConfigError::Faulty { source_name: source_name.clone(), faults };
-        let resource = match file {
-            Some(path) => read_resource(&read_bounded(path)?).map_err(faulty)?,
-            None => default_resource(),
+        let document = match file {
+            Some(path) => read_document(&read_bounded(path)?).map_err(faulty)?,
+            None => Document::Resource(Box::new(default_resource())),
         };
-        let mut resolved = resolve(&resource, &env).map_err(faulty)?;
+        let rendered = matches!(document, Document::Rendered(_));
+        let mut resolved = match document {
+            Document::Resource(resource) => resolve(&resource, &env).map_err(faulty)?,
+            Document::Rendered(spec) => Resolved { spec: *spec, warnings: Vec::new() },
+        };
         if resolved.spec.rag.take().is_some() {
             let message = "this version connects no knowledge base yet; the agents work without it";
             resolved.warnings.push(Fault::new("spec.rag", message));
         }
+        Faults::check(allow_faults(&resolved.spec)).map_err(faulty)?;
         let base = file.and_then(Path::parent).map(Path::to_path_buf).unwrap_or_default();
-        Ok(Self { spec: resolved.spec, warnings: resolved.warnings, base, env })
+        Ok(Self { spec: resolved.spec, warnings: resolved.warnings, base, env, rendered })
+    }
+
+    /// Refuses agents that are said to be where this program itself listens.
+    ///
+    /// # Errors
+    /// With every such agent.
+    pub fn check_addresses(&self, listen: SocketAddr) -> Result<(), ConfigError> {
+        Faults::check(own::faults(&self.spec, listen))
+            .map_err(|faults| ConfigError::Faulty { source_name: "the agents' addresses".to_owned(), faults })
     }
 
     /// The key that callers must bring, if there is one. White space around it, as files end in, is not part of
@@ -96,6 +121,13 @@ impl Settings {
         let key = self.env.get("A2A_AUTH_SHARED_KEY")?.trim();
         (!key.is_empty()).then(|| key.to_owned().into())
     }
+}
+
+/// What is wrong with the list of addresses that the tools may ask; only who screens them can read it.
+fn allow_faults(spec: &RenderedSpec) -> Vec<Fault> {
+    let allow = spec.a2a.as_ref().map(|tools| tools.allow.as_slice()).unwrap_or_default();
+    let error = crate::tools::a2a_screen(allow).err();
+    error.map(|error| Fault::new("spec.a2a.allow", error.to_string())).into_iter().collect()
 }
 
 fn read_bounded(path: &Path) -> Result<String, ConfigError> {

@@ -213,14 +213,14 @@ pub(super) fn connectivity(cx: &mut Context<'_>) -> rendered::Connectivity {
         cx.vars.switch("AGENT_CONNECTIVITY_ENABLE_BACKGROUND"),
     );
     let retries = cx.vars.number("AGENT_CONNECTIVITY_MAX_RETRIES", 0..=100);
-    let mut time = |name: &str, otherwise| {
-        seconds(cx, &format!("AGENT_CONNECTIVITY_{name}"), MONTH_SECONDS).unwrap_or(millis(otherwise))
-    };
+    let mut said = |name: &str| seconds(cx, &format!("AGENT_CONNECTIVITY_{name}"), MONTH_SECONDS);
+    let mut time = |name: &str, otherwise| said(name).unwrap_or(millis(otherwise));
     let timeout_ms = time("TIMEOUT", declared.timeout_seconds);
     let retry_delay_ms = time("RETRY_DELAY", declared.retry_delay_seconds);
     let startup_delay_ms = time("STARTUP_DELAY", declared.startup_delay_seconds);
-    let refresh_interval_ms = time("REFRESH_INTERVAL", declared.refresh_interval_seconds);
     let fast_check_timeout_ms = time("FAST_CHECK_TIMEOUT", declared.fast_check_timeout_seconds);
+    let refresh_interval_ms =
+        said("REFRESH_INTERVAL").or_else(|| Some(millis(declared.refresh_interval_seconds?)));
     Connectivity {
         check: cx.read(skip).map_or(declared.check, |skip| !skip),
         background: cx.read(background).unwrap_or(declared.background),

@@ -74,7 +74,7 @@ impl<'a> Variables<'a> {
 }
 
 /// Whether the text is an `http` or `https` URL with a host.
-pub(super) fn is_url(text: &str) -> bool {
+pub(crate) fn is_url(text: &str) -> bool {
     let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
     rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/')) && !text.contains(char::is_whitespace)
 }

@@ -156,10 +156,11 @@ pub struct Connectivity {
     #[serde(default)]
     #[schemars(range(min = 0, max = 3600))]
     pub startup_delay_seconds: u32,
-    /// Time between background rounds, in seconds.
-    #[serde(default = "number::<300>")]
+    /// Time between background probes of an agent that answers, in seconds; 1.5 without it, so that a dead one is
+    /// shown within five.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 86_400))]
-    pub refresh_interval_seconds: u32,
+    pub refresh_interval_seconds: Option<u32>,
     /// Deadline of one background probe, in seconds.
     #[serde(default = "number::<2>")]
     #[schemars(range(min = 1, max = 300))]
@@ -319,7 +320,7 @@ impl Default for Connectivity {
             max_retries: 3,
             retry_delay_seconds: 2,
             startup_delay_seconds: 0,
-            refresh_interval_seconds: 300,
+            refresh_interval_seconds: None,
             fast_check_timeout_seconds: 2,
         }
     }

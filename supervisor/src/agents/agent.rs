@@ -1,6 +1,5 @@
 //! An agent that this process runs: its words, its model, its tools.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,12 +7,14 @@ use std::time::Duration;
 use caipe_crds::RenderedSpec;
 use caipe_crds::prompt::AgentLine;
 use caipe_crds::rendered;
-use caipe_engine::{Abilities, AgentName, AnswerMode, Limits, RunState, builtin_tools};
+use caipe_engine::{Abilities, AgentName, AnswerMode, Limits, Resume, RunState, builtin_tools};
 use caipe_model::{ChatModel, ChatRequest, ToolSpec};
 
 use tokio_util::sync::CancellationToken;
 
 use super::briefing::{Briefing, Briefings};
+use super::changes::Changes;
+use super::directory::{Directory, Listing};
 use super::home::Home;
 use super::prompt::{supervisor_prompt, worker_prompt};
 use crate::mcp::{Toolbox, ToolsView};
@@ -36,8 +37,8 @@ pub struct Agent {
     pub role: Role,
     /// Its model.
     pub model: Arc<dyn ChatModel>,
-    /// Its MCP tools.
-    pub toolbox: Toolbox,
+    /// Its MCP tools. Agents that follow one another share them where they are the same.
+    pub toolbox: Arc<Toolbox>,
     /// The tools that ask agents of others, if it has them.
     pub a2a: Option<Arc<A2aTools>>,
     /// Whether its words are told while the model says them, or when it has said them all
@@ -57,22 +58,11 @@ pub enum Role {
     Supervisor {
         /// What it is told to be.
         spec: Arc<RenderedSpec>,
-        /// Whom it may ask, by name.
-        homes: BTreeMap<AgentName, Delegate>,
+        /// Whom it may ask, and where they live.
+        directory: Arc<Directory>,
     },
     /// It works for the supervisor.
     Worker,
-}
-
-/// Somebody to delegate to.
-#[derive(Debug, Clone)]
-pub struct Delegate {
-    /// Where it lives.
-    pub home: Arc<dyn Home>,
-    /// Its name in plans.
-    pub title: String,
-    /// When to ask it, for the model.
-    pub routing_hint: String,
 }
 
 impl fmt::Debug for Agent {
@@ -92,7 +82,7 @@ impl Agent {
             // Of its servers, and of the edge what not every agent has: a name in here takes the place of a built-in
             // tool.
             tools: view.tools.iter().map(|tool| tool.name.clone()).chain(self.a2a_tools()).collect(),
-            agents: self.homes().map(|homes| homes.keys().cloned().collect()).unwrap_or_default(),
+            agents: self.listing().keys().cloned().collect(),
             require_approval: self.require_approval.clone(),
             answer: match &self.role {
                 Role::Supervisor { spec, .. } => answer_mode(spec.answer_mode),
@@ -114,26 +104,36 @@ impl Agent {
         }
     }
 
-    /// Where an agent that it may delegate to lives.
-    pub fn home(&self, agent: &AgentName) -> Option<Arc<dyn Home>> {
-        self.homes()?.get(agent).map(|delegate| delegate.home.clone())
+    /// Where a delegation to another agent goes.
+    pub fn home(&self, agent: &AgentName, resume: Option<&Resume>) -> Option<Arc<dyn Home>> {
+        self.directory()?.home_for(agent, resume)
+    }
+
+    /// News of what it may do, from now on.
+    pub fn changes(&self) -> Changes {
+        Changes::since_now(self.toolbox.watch(), self.directory().map(Directory::watch))
     }
 
     fn a2a_tools(&self) -> impl Iterator<Item = String> {
         self.a2a.iter().flat_map(|_| A2aTools::tools()).map(str::to_owned)
     }
 
-    fn homes(&self) -> Option<&BTreeMap<AgentName, Delegate>> {
+    fn listing(&self) -> Arc<Listing> {
+        self.directory().map(Directory::listing).unwrap_or_default()
+    }
+
+    fn directory(&self) -> Option<&Directory> {
         match &self.role {
-            Role::Supervisor { homes, .. } => Some(homes),
+            Role::Supervisor { directory, .. } => Some(directory),
             Role::Worker => None,
         }
     }
 
     /// What its model is asked next.
     pub fn request(&self, state: &RunState, tools: bool) -> ChatRequest {
-        let view = self.toolbox.view();
-        let briefing = self.briefings.get(&view, &state.abilities, || self.brief(&state.abilities, &view));
+        let (view, listing) = (self.toolbox.view(), self.listing());
+        let make = || self.brief(&state.abilities, &view, &listing);
+        let briefing = self.briefings.get((&view, &listing), &state.abilities, make);
         ChatRequest {
             system: briefing.system,
             messages: state.messages.clone(),
@@ -143,9 +143,9 @@ impl Agent {
         }
     }
 
-    fn brief(&self, abilities: &Abilities, view: &ToolsView) -> Briefing {
+    fn brief(&self, abilities: &Abilities, view: &ToolsView, listing: &Listing) -> Briefing {
         let system = match &self.role {
-            Role::Supervisor { spec, homes } => supervisor_prompt(spec, &agent_lines(homes), &view.servers),
+            Role::Supervisor { spec, .. } => supervisor_prompt(spec, &agent_lines(listing), &view.servers),
             Role::Worker => worker_prompt(self.name.as_str(), &self.prompt, &view.servers),
         };
         let own = self.a2a.as_ref().map(|a2a| a2a.specs()).unwrap_or_default();
@@ -155,13 +155,13 @@ impl Agent {
     }
 }
 
-fn agent_lines(homes: &BTreeMap<AgentName, Delegate>) -> Vec<AgentLine<'_>> {
-    homes
+fn agent_lines(listing: &Listing) -> Vec<AgentLine<'_>> {
+    listing
         .iter()
-        .map(|(name, delegate)| AgentLine {
+        .map(|(name, entry)| AgentLine {
             name: name.as_str(),
-            title: &delegate.title,
-            routing_hint: &delegate.routing_hint,
+            title: &entry.title,
+            routing_hint: &entry.routing_hint,
         })
         .collect()
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use caipe_engine::Abilities;
 use caipe_model::ToolSpec;
 
+use super::directory::Listing;
 use crate::mcp::ToolsView;
 
 /// What a model is told before the conversation. Cheap to clone.
@@ -25,26 +26,28 @@ pub struct Briefings(Mutex<Option<(Basis, Briefing)>>);
 #[derive(Debug)]
 struct Basis {
     view: Arc<ToolsView>,
+    listing: Arc<Listing>,
     abilities: Abilities,
 }
 
 impl Briefings {
-    /// The briefing for these tools and abilities, made anew only if either has changed.
+    /// The briefing for these tools, agents and abilities, made anew only if one of them has changed.
     pub(super) fn get(
         &self,
-        view: &Arc<ToolsView>,
+        (view, listing): (&Arc<ToolsView>, &Arc<Listing>),
         abilities: &Abilities,
         make: impl FnOnce() -> Briefing,
     ) -> Briefing {
         let mut newest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let fits = |(basis, briefing): &(Basis, Briefing)| {
-            (Arc::ptr_eq(&basis.view, view) && basis.abilities == *abilities).then(|| briefing.clone())
+            let same = Arc::ptr_eq(&basis.view, view) && Arc::ptr_eq(&basis.listing, listing);
+            (same && basis.abilities == *abilities).then(|| briefing.clone())
         };
         if let Some(briefing) = newest.as_ref().and_then(fits) {
             return briefing;
         }
         let briefing = make();
-        let basis = Basis { view: view.clone(), abilities: abilities.clone() };
+        let basis = Basis { view: view.clone(), listing: listing.clone(), abilities: abilities.clone() };
         *newest = Some((basis, briefing.clone()));
         briefing
     }
@@ -61,12 +64,17 @@ mod tests {
     #[test]
     fn a_briefing_is_made_again_only_when_its_basis_has_changed() {
         let briefings = Briefings::default();
-        let (view, abilities) = (Arc::new(ToolsView::default()), Abilities::default());
-        assert_eq!(&*briefings.get(&view, &abilities, || briefing("first")).system, "first");
-        assert_eq!(&*briefings.get(&view, &abilities, || briefing("again")).system, "first");
+        let (view, listing) = (Arc::new(ToolsView::default()), Arc::new(Listing::new()));
+        let abilities = Abilities::default();
+        let get = |view, listing, abilities, text: &str| {
+            briefings.get((view, listing), abilities, || briefing(text)).system.to_string()
+        };
+        assert_eq!(get(&view, &listing, &abilities, "first"), "first");
+        assert_eq!(get(&view, &listing, &abilities, "again"), "first");
         let other = Abilities { forms: true, ..Abilities::default() };
-        assert_eq!(&*briefings.get(&view, &other, || briefing("abilities")).system, "abilities");
+        assert_eq!(get(&view, &listing, &other, "abilities"), "abilities");
         let newer = Arc::new(ToolsView::default());
-        assert_eq!(&*briefings.get(&newer, &other, || briefing("tools")).system, "tools");
+        assert_eq!(get(&newer, &listing, &other, "tools"), "tools");
+        assert_eq!(get(&newer, &Arc::default(), &other, "agents"), "agents");
     }
 }

@@ -2,19 +2,30 @@
 
 mod agent;
 mod briefing;
+mod build;
+mod changes;
+mod connectivity;
+mod directory;
 mod home;
 mod in_process;
+mod lead;
 mod models;
+mod peer;
 mod prompt;
 mod question;
+mod rehoming;
 mod remote;
 mod roster;
 mod servers;
 
-pub use agent::{Agent, Delegate, Role};
+pub use agent::{Agent, Role};
 pub use briefing::Briefings;
+pub use changes::Changes;
+pub use directory::{Delegate, Directory, Entry, Former, Listing};
 pub use home::{Delegation, Home, Update, Updates};
 pub use in_process::InProcess;
+pub use lead::Lead;
+pub(crate) use peer::target;
 pub(crate) use remote::in_words;
 pub use remote::{Glance, ProbeError, Probed, Remote, RemoteTarget};
 pub use roster::{AgentStatus, Roster, RosterError, RosterStatus};

@@ -1,51 +1,54 @@
-//! Everybody who can be asked, built from the specification.
+//! Everybody who can be asked, built from the specification, and built anew from each one that follows.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use caipe_crds::rendered::{self, RenderedAgent};
-use caipe_engine::{AgentName, Limits};
-use caipe_model::ChatModel;
+use caipe_crds::report::Report;
+use caipe_crds::resource::status::{AgentPhase, AgentPlacement};
+use caipe_engine::AgentName;
+use tokio::sync::watch;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
-use super::agent::{Agent, Delegate, Role};
-use super::briefing::Briefings;
-use super::in_process::InProcess;
-use super::models::{Models, Unconfigured};
-use super::servers::server_specs;
+use super::agent::Agent;
+use super::build::Works;
+use super::directory::{Directory, Former};
+use super::lead::Lead;
+use super::models::Unconfigured;
+use super::rehoming::{Body, Chores, Progress, Revival, Seats, Station};
 use crate::config::Settings;
-use crate::mcp::{ServerPhase, Toolbox, ToolsView};
-use crate::secrets::with_secrets;
-use crate::tools::{A2aTools, A2aToolsError};
+use crate::mcp::Toolbox;
 
-/// The name of the agent that the user talks to, in logs and stored states.
-const SUPERVISOR: &str = "supervisor";
+/// How often a home that is not ready is looked at if it tells nothing.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// How often a home that is left is looked at.
+const DRAIN_LOOK: Duration = Duration::from_millis(100);
+
+/// How long the work at a home that is left may take; no run takes longer unless somebody allows it to.
+const DRAIN_DEADLINE: Duration = Duration::from_hours(1);
 
 /// Everybody who can be asked.
 #[derive(Debug)]
 pub struct Roster {
-    supervisor: Arc<Agent>,
-    workers: Vec<Arc<Agent>>,
+    works: Arc<Works>,
+    directory: Arc<Directory>,
+    /// The supervisor's own.
+    toolbox: Arc<Toolbox>,
+    lead: watch::Sender<Arc<Agent>>,
+    seats: Mutex<Seats>,
+    refused: Mutex<Option<String>>,
 }
 
-/// Why a roster cannot be built.
+/// Why nobody can be asked.
 #[derive(Debug, thiserror::Error)]
 pub enum RosterError {
-    /// A remote agent, in a program that knows no remote home.
-    #[error(
-        "agent {agent} runs at {url}: agents outside this process cannot be asked yet; run it in-process"
-    )]
-    Remote {
-        /// The agent.
-        agent: String,
-        /// Its address.
-        url: String,
-    },
-    /// The tools that ask agents of others cannot be had as they were configured.
-    #[error(transparent)]
-    A2a(#[from] A2aToolsError),
+    /// There is no way to talk to agents outside this process.
+    #[error("failed to make a client for remote agents: {0}")]
+    Client(#[from] reqwest::Error),
     /// No agent at all.
-    #[error("there is no agent to serve")]
+    #[error("there is no agent to serve in this process")]
     Empty,
 }
 
@@ -54,7 +57,7 @@ pub enum RosterError {
 pub struct RosterStatus {
     /// Why no question can be answered right now; empty if one can.
     pub reasons: Vec<String>,
-    /// The agents, in the order of the specification.
+    /// The agents, by name.
     pub agents: Vec<AgentStatus>,
 }
 
@@ -63,66 +66,99 @@ pub struct RosterStatus {
 pub struct AgentStatus {
     /// Its name.
     pub name: String,
+    /// How it is.
+    pub phase: AgentPhase,
     /// Its tools, by name.
     pub tools: Vec<String>,
-    /// Whether its servers are ready or have failed once.
-    pub settled: bool,
-    /// What is wrong with its servers.
+    /// What is wrong with its tool servers, or with the way to it.
     pub faults: Vec<String>,
 }
 
 impl Roster {
-    /// Builds everybody and starts their tool servers; returns before these are up.
+    /// Builds everybody, starts tool servers and looks for remote agents; returns before anything of that is done.
+    /// Must be called within a Tokio runtime.
     ///
     /// # Errors
-    /// When the specification asks for a home that this program does not have.
+    /// When no client for remote agents can be made.
     pub fn start(
-        settings: &Settings,
+        settings: Settings,
         http: reqwest::Client,
         shutdown: &CancellationToken,
     ) -> Result<Arc<Self>, RosterError> {
-        let models = Models::new(settings, http);
-        let shared = models.supervisor();
-        let build = |agent: &RenderedAgent| worker(settings, agent, &models, &shared, shutdown).map(Arc::new);
-        let workers = settings.spec.agents.iter().map(build).collect::<Result<Vec<_>, _>>()?;
-        let supervisor =
-            Arc::new(supervisor(settings, shared.clone(), &workers, A2aTools::new(settings)?, shutdown));
-        Ok(Arc::new(Self { supervisor, workers }))
+        let opened = Opened::new(settings, http, shutdown)?;
+        let build = opened.works.with(&opened.settings);
+        let lead = build.supervisor(opened.directory.clone(), opened.toolbox.clone());
+        drop(build);
+        Ok(opened.led_by(lead.into()))
     }
 
-    /// Builds the one agent of a process without a supervisor: it is who the user talks to.
+    /// Builds the one agent of a process without a supervisor: it is who the user talks to. Must be called within a
+    /// Tokio runtime.
     ///
     /// # Errors
-    /// When there is none, or one does not run in this process.
+    /// When there is none, or none that runs in this process.
     pub fn start_alone(
-        settings: &Settings,
+        settings: Settings,
         http: reqwest::Client,
         shutdown: &CancellationToken,
     ) -> Result<Arc<Self>, RosterError> {
-        let models = Models::new(settings, http);
-        let shared = models.supervisor();
-        let agent = settings.spec.agents.first().ok_or(RosterError::Empty)?;
-        let agent = Arc::new(worker(settings, agent, &models, &shared, shutdown)?);
-        Ok(Arc::new(Self { supervisor: agent.clone(), workers: vec![agent] }))
+        let opened = Opened::new(settings, http, shutdown)?;
+        let agent = opened.seats.serving().find_map(|(_, station)| match &station.body {
+            Body::InProcess(agent) => Some(agent.clone()),
+            Body::Remote(_) => None,
+        });
+        Ok(opened.led_by(agent.ok_or(RosterError::Empty)?))
     }
 
-    /// The agent that the user talks to.
+    /// Goes over to other settings. Runs that are under way end as they began; what they delegate from now on goes to
+    /// the homes of the new settings as these get ready. Must be called within a Tokio runtime.
+    pub fn apply(self: &Arc<Self>, settings: Settings) {
+        let settings = Arc::new(settings);
+        let build = self.works.with(&settings);
+        let lead = build.supervisor(self.directory.clone(), self.toolbox.clone());
+        let mut seats = self.seats();
+        let chores = seats.settle(settings.clone(), &build, false);
+        self.publish(&seats);
+        drop(seats);
+        self.lead.send_replace(Arc::new(lead));
+        self.note_refusal(None);
+        self.see_to(chores);
+    }
+
+    /// Takes note of why other settings were not taken, if they were not; what there is goes on.
+    pub fn note_refusal(&self, reason: Option<String>) {
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = reason;
+    }
+
+    /// What everybody was built from last.
+    pub fn settings(&self) -> Arc<Settings> {
+        self.seats().settings().clone()
+    }
+
+    /// The agent that the user talks to, whichever it is whenever it is asked for.
+    pub fn lead(&self) -> Lead {
+        self.lead.subscribe().into()
+    }
+
+    /// The agent that the user talks to now.
     pub fn supervisor(&self) -> Arc<Agent> {
-        self.supervisor.clone()
+        self.lead.borrow().clone()
     }
 
-    /// The names of the agents, for the card.
-    pub fn names(&self) -> Vec<String> {
-        self.workers.iter().map(|worker| worker.name.to_string()).collect()
+    /// Everything about everybody, for the operator and for people.
+    pub fn report(&self) -> Report {
+        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        self.seats().report(refused)
     }
 
     /// How everybody is right now.
     pub fn status(&self) -> RosterStatus {
-        let agents: Vec<AgentStatus> = self.workers.iter().map(|worker| agent_status(worker)).collect();
-        let starting = agents.iter().filter(|agent| !agent.settled);
+        let seats = self.seats();
+        let agents: Vec<AgentStatus> = seats.serving().map(|(_, station)| agent_status(station)).collect();
+        let starting = seats.serving().filter(|(_, station)| is_starting(station));
         let mut reasons: Vec<String> =
-            starting.map(|agent| format!("agent {}: its tool servers are starting", agent.name)).collect();
-        if self.supervisor.model.name() == Unconfigured::NAME {
+            starting.map(|(name, _)| format!("agent {name}: its tool servers are starting")).collect();
+        if self.supervisor().model.name() == Unconfigured::NAME {
             reasons.push("no model can be asked; the log says what is missing".to_owned());
         }
         RosterStatus { reasons, agents }
@@ -130,98 +166,138 @@ impl Roster {
 
     /// Stops every tool server.
     pub async fn shutdown(&self) {
-        let all = self.workers.iter().chain([&self.supervisor]);
-        futures::future::join_all(all.map(|agent| agent.toolbox.shutdown())).await;
+        let mut toolboxes = vec![self.toolbox.clone()];
+        toolboxes.extend(self.seats().stations().filter_map(|station| match &station.body {
+            Body::InProcess(agent) => Some(agent.toolbox.clone()),
+            Body::Remote(_) => None,
+        }));
+        futures::future::join_all(toolboxes.iter().map(|toolbox| toolbox.shutdown())).await;
+    }
+
+    fn seats(&self) -> MutexGuard<'_, Seats> {
+        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells whoever delegates from now on where everybody lives.
+    fn publish(&self, seats: &Seats) {
+        self.directory.replace(seats.serving().map(|(name, station)| (name.clone(), station.delegate())));
+        self.directory.replace_former(
+            seats
+                .serving()
+                .filter_map(|(name, station)| Some((name.clone(), self.former(seats, name, station)?))),
+        );
+    }
+
+    /// The home for what an agent began where it does not live any more.
+    fn former(&self, seats: &Seats, name: &AgentName, station: &Station) -> Option<Former> {
+        match station.blueprint.placement() {
+            AgentPlacement::Remote => {
+                let home = Revival::new(self.works.clone(), seats.settings().clone(), &station.blueprint)?;
+                Some(Former { placement: AgentPlacement::InProcess, home })
+            }
+            AgentPlacement::InProcess => {
+                Some(Former { placement: AgentPlacement::Remote, home: seats.former_peer(name)? })
+            }
+        }
+    }
+
+    fn see_to(self: &Arc<Self>, chores: Chores) {
+        for (name, id) in chores.ready {
+            let span = tracing::info_span!("move", agent = %name);
+            tokio::spawn(self.clone().move_when_ready(name, id).instrument(span));
+        }
+        for id in chores.drain {
+            tokio::spawn(self.clone().drain(id));
+        }
+    }
+
+    /// Waits until the home is ready, and has the agent asked there from then on.
+    async fn move_when_ready(self: Arc<Self>, name: AgentName, id: u64) {
+        let mut overdue = false;
+        loop {
+            let mut news = match self.consider(&name, id, overdue) {
+                Progress::Gone => return,
+                Progress::Moved(chores) => return self.see_to(chores),
+                Progress::Waiting(news) => news,
+            };
+            tokio::select! {
+                () = self.works.shutdown.cancelled() => return,
+                () = news.changed() => overdue = false,
+                () = tokio::time::sleep(LOOK_AGAIN) => overdue = true,
+            }
+        }
+    }
+
+    fn consider(&self, name: &AgentName, id: u64, overdue: bool) -> Progress {
+        let mut seats = self.seats();
+        let progress = seats.consider(name, id, overdue);
+        if let Progress::Moved(_) = progress {
+            self.publish(&seats);
+        }
+        progress
+    }
+
+    /// Waits until nothing is under way at a home that is left, and stops its tool servers unless another home has
+    /// the same.
+    async fn drain(self: Arc<Self>, id: u64) {
+        let deadline = Instant::now() + DRAIN_DEADLINE;
+        let station = loop {
+            let drained = self.seats().drained(id, Instant::now() >= deadline);
+            match drained {
+                Ok(station) => break station,
+                Err(()) => tokio::time::sleep(DRAIN_LOOK).await,
+            }
+        };
+        let Some(Station { body: Body::InProcess(agent), home, .. }) = station else { return };
+        let toolbox = agent.toolbox.clone();
+        drop((agent, home));
+        if Arc::strong_count(&toolbox) == 1 {
+            toolbox.shutdown().await;
+        }
     }
 }
 
-fn agent_status(agent: &Agent) -> AgentStatus {
-    let view = agent.toolbox.view();
+/// Everybody, before it is known who leads.
+struct Opened {
+    settings: Arc<Settings>,
+    works: Arc<Works>,
+    directory: Arc<Directory>,
+    toolbox: Arc<Toolbox>,
+    seats: Seats,
+}
+
+impl Opened {
+    fn new(
+        settings: Settings,
+        http: reqwest::Client,
+        shutdown: &CancellationToken,
+    ) -> Result<Self, RosterError> {
+        let settings = Arc::new(settings);
+        let works = Arc::new(Works::new(http, shutdown.clone())?);
+        let toolbox = Toolbox::start(Vec::new(), &settings.env, shutdown.child_token());
+        let mut seats = Seats::new(settings.clone());
+        seats.settle(settings.clone(), &works.with(&settings), true);
+        Ok(Self { settings, works, directory: Arc::default(), toolbox: toolbox.into(), seats })
+    }
+
+    fn led_by(self, lead: Arc<Agent>) -> Arc<Roster> {
+        let Self { works, directory, toolbox, seats, .. } = self;
+        let (lead, seats) = (watch::Sender::new(lead), seats.into());
+        let roster = Roster { works, directory, toolbox, lead, seats, refused: Mutex::default() };
+        roster.publish(&roster.seats());
+        Arc::new(roster)
+    }
+}
+
+fn is_starting(station: &Station) -> bool {
+    matches!(station.body, Body::InProcess(_)) && station.phase() == AgentPhase::Pending
+}
+
+fn agent_status(station: &Station) -> AgentStatus {
     AgentStatus {
-        name: agent.name.to_string(),
-        tools: view.tools.iter().map(|tool| tool.name.clone()).collect(),
-        settled: view.settled,
-        faults: faults(&view),
-    }
-}
-
-fn faults(view: &ToolsView) -> Vec<String> {
-    let broken = view.servers.iter().filter(|server| server.phase == ServerPhase::Failed);
-    broken
-        .map(|server| format!("{}: {}", server.name, server.message.as_deref().unwrap_or("not available")))
-        .collect()
-}
-
-fn worker(
-    settings: &Settings,
-    agent: &RenderedAgent,
-    models: &Models<'_>,
-    shared: &Arc<dyn ChatModel>,
-    shutdown: &CancellationToken,
-) -> Result<Agent, RosterError> {
-    if let rendered::Home::Remote { url, .. } = &agent.home {
-        return Err(RosterError::Remote { agent: agent.name.clone(), url: url.clone() });
-    }
-    let env = with_secrets(&settings.env, agent.secrets_dir.as_deref());
-    let specs = server_specs(&settings.spec, agent);
-    let toolbox = tracing::info_span!("agent", name = agent.name)
-        .in_scope(|| Toolbox::start(specs, &env, shutdown.child_token()));
-    Ok(Agent {
-        name: AgentName::new(&agent.name),
-        title: agent.title.clone(),
-        description: agent.routing_hint.clone(),
-        prompt: agent.system_prompt.clone(),
-        role: Role::Worker,
-        model: models.worker(&agent.name, agent.model.as_ref()).unwrap_or_else(|| shared.clone()),
-        toolbox,
-        streaming: settings.spec.streaming,
-        limits: limits(&settings.spec.limits),
-        require_approval: agent.require_approval.clone(),
-        a2a: None,
-        briefings: Briefings::default(),
-    })
-}
-
-fn supervisor(
-    settings: &Settings,
-    model: Arc<dyn ChatModel>,
-    workers: &[Arc<Agent>],
-    a2a: Option<Arc<A2aTools>>,
-    shutdown: &CancellationToken,
-) -> Agent {
-    let spec = &settings.spec;
-    let homes: BTreeMap<AgentName, Delegate> =
-        workers.iter().map(|worker| (worker.name.clone(), delegate(worker))).collect();
-    Agent {
-        name: AgentName::new(SUPERVISOR),
-        title: spec.supervisor.name.clone(),
-        description: spec.supervisor.description.clone(),
-        prompt: String::new(),
-        role: Role::Supervisor { spec: spec.clone().into(), homes },
-        model,
-        toolbox: Toolbox::start(Vec::new(), &settings.env, shutdown.child_token()),
-        streaming: spec.streaming,
-        limits: limits(&spec.limits),
-        require_approval: Vec::new(),
-        a2a,
-        briefings: Briefings::default(),
-    }
-}
-
-fn delegate(worker: &Arc<Agent>) -> Delegate {
-    Delegate {
-        home: Arc::new(InProcess(worker.clone())),
-        title: worker.title.clone(),
-        routing_hint: worker.description.clone(),
-    }
-}
-
-fn limits(limits: &rendered::Limits) -> Limits {
-    Limits {
-        steps: limits.recursion,
-        context_tokens: limits.max_context_tokens.into(),
-        keep_messages: limits.min_messages_to_keep as usize,
-        tool_output_chars: limits.max_tool_output_chars as usize,
-        ..Limits::default()
+        name: station.blueprint.agent.name.clone(),
+        phase: station.phase(),
+        tools: station.tools(),
+        faults: station.faults(),
     }
 }

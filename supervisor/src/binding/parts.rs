@@ -56,8 +56,8 @@ impl Wire {
         self.artifact(Chunk { id, name, description, part, metadata, append: false, last: false })
     }
 
-    /// One line of what an agent of somebody else says about its work.
-    pub(super) fn notice(
+    /// What an agent of somebody else says about its work.
+    pub(super) fn noticed(
         &mut self,
         agent: &str,
         text: &str,

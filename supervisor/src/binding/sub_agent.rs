@@ -104,7 +104,9 @@ impl SubAgent {
                 let activity = agent_activity(AgentEnd, asked.as_str(), call).ended(*end);
                 vec![self.end(agent, asked.as_str(), *end, activity)]
             }
-            EventKind::Noticed { text, end } => vec![self.wire.notice(agent, text, *end, source(agent))],
+            EventKind::Noticed { text, end } => {
+                vec![self.wire.noticed(agent, text, *end, source(agent))]
+            }
             _ => Vec::new(),
         }
     }

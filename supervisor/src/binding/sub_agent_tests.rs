@@ -213,6 +213,14 @@ fn a_question_is_the_same_form_as_the_supervisors_and_the_task_goes_on_after_it(
 }
 
 #[test]
+fn the_words_of_a_foreign_agent_that_it_asked_go_on() {
+    let noticed = EventKind::Noticed { text: "🔍 Searching logs".to_owned(), end: None };
+    let wire = bind(None, [own(noticed).within(&AgentName::new("theirs"))]);
+    assert_eq!(lines(&wire)[1..], ["tool_notification_start|🔍 Theirs: Searching logs\n|false|false"]);
+    assert_eq!(metadata(&wire[1])["sourceAgent"], "theirs");
+}
+
+#[test]
 fn its_plan_is_its_own_matter() {
     let todo = EventKind::TodoStarted { content: "look".to_owned() };
     assert_eq!(lines(&bind(None, [own(todo), own(EventKind::Composing)])), ["working|"]);

@@ -164,7 +164,10 @@ impl Supervisor {
     /// An event of another agent: its calls, under its name, whichever home it has.
     fn agents(&mut self, agent: &str, kind: &EventKind) -> Option<Event> {
         let (call, tool, end) = match kind {
-            EventKind::Noticed { text, end } => return Some(self.noticed(agent, text, *end)),
+            EventKind::Noticed { text, end } => {
+                let metadata = self.source(agent, "sub-agent");
+                return Some(self.wire.noticed(agent, text, *end, metadata));
+            }
             EventKind::ToolStarted { call, tool } => (call, tool.as_str(), None),
             EventKind::DelegationStarted { call, agent } => (call, agent.as_str(), None),
             EventKind::ToolFinished { call, tool, end, .. } => (call, tool.as_str(), Some(*end)),
@@ -189,12 +192,6 @@ impl Supervisor {
         };
         activity.write(&mut metadata);
         Some(self.wire.notification(name, &description, text, metadata))
-    }
-
-    /// What an agent of somebody else says about its work.
-    fn noticed(&mut self, agent: &str, text: &str, end: Option<CallEnd>) -> Event {
-        let metadata = self.source(agent, "sub-agent");
-        self.wire.notice(agent, text, end, metadata)
     }
 
     /// The start of something that the supervisor does.

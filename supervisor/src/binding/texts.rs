@@ -75,12 +75,6 @@ pub(super) fn agent_called(agent: &str, tool: &str, end: CallEnd) -> String {
     }
 }
 
-/// What an agent of somebody else says about its work: its sign, its name, its words.
-pub(super) fn noticed(agent: &str, text: &str) -> String {
-    let (sign, words) = text.split_once(' ').unwrap_or(("🔧", text));
-    format!("{sign} {}: {}\n", title(agent), one_line(words))
-}
-
 /// What a sub-agent's tool returned; its line breaks stay.
 pub(super) fn agent_tool_output(agent: &str, output: &str) -> String {
     format!("📄 {}: Tool output:\n{output}\n\n", title(agent))
@@ -92,6 +86,12 @@ pub(super) fn cut(output: &str, most: usize) -> String {
         Some((end, _)) => format!("{}...\n[Output truncated]", &output[..end]),
         None => output.to_owned(),
     }
+}
+
+/// What an agent of somebody else says about its work: its sign, its name, its words.
+pub(super) fn noticed(agent: &str, text: &str) -> String {
+    let (sign, words) = text.split_once(' ').unwrap_or(("🔧", text));
+    format!("{sign} {}: {}\n", title(agent), one_line(words))
 }
 
 /// A step of the model's to-do list begins.

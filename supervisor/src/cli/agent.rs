@@ -23,11 +23,13 @@ pub(super) async fn run(args: Agent) -> anyhow::Result<ExitCode> {
         // A supervisor, or other agents, may keep theirs beside it; each goes on with its own tasks only.
         database: format!("agent-{}.sqlite3", solo.agent.name),
         voice: Voice::sub_agent(&solo.agent.name, &settings.env),
-        roster: &|shutdown| Ok(Roster::start_alone(settings, reqwest::Client::new(), shutdown)?),
-        cards: &|address, closed| {
+        roster: &|shutdown| Ok(Roster::start_alone(settings.clone(), reqwest::Client::new(), shutdown)?),
+        cards: &|_, address, closed| {
             let card = agent_card(&solo, address, closed);
             [card.clone(), card]
         },
+        // A changed agent gets another pod; this one serves what it was started with.
+        file: None,
     };
     house::serve(&args.serving, tenant).await?;
     Ok(ExitCode::SUCCESS)

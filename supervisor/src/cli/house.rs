@@ -1,9 +1,11 @@
 //! Everything put together that serves, whatever it serves, until somebody says stop.
 
+mod follow;
 mod start;
 mod stop;
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +26,7 @@ use crate::http::{self, Facade, Guard, Limits, Site, router};
 use crate::push::{self, StoredPushes};
 use crate::run::Runs;
 
+use follow::Follow;
 pub(super) use start::{listen, write_address};
 pub(super) use stop::stopped;
 
@@ -46,7 +49,9 @@ pub(super) struct Tenant<'a> {
     /// Builds everybody who can be asked, until the token is cancelled.
     pub(super) roster: &'a dyn Fn(&CancellationToken) -> anyhow::Result<Arc<Roster>>,
     /// The cards at this address: the one for everybody, and the one for who brings the key, if one is asked for.
-    pub(super) cards: &'a dyn Fn(SocketAddr, bool) -> [AgentCard; 2],
+    pub(super) cards: &'a dyn Fn(&Settings, SocketAddr, bool) -> [AgentCard; 2],
+    /// The file whose changes are followed.
+    pub(super) file: Option<&'a Path>,
 }
 
 /// Serves until somebody says stop.
@@ -59,7 +64,9 @@ pub(super) async fn serve(args: &Serving, tenant: Tenant<'_>) -> anyhow::Result<
     let guard = Guard::new(address, settings.shared_key(), args.allow_unauthenticated)?;
     let listener = listen(address).await?;
     let address = listener.local_addr()?;
+    settings.check_addresses(address)?;
     let store = start::open_store(&settings.spec.store, &args.data_dir.join(&tenant.database)).await?;
+    let closed = guard.is_closed();
     let house = House::open(args, &tenant, store, guard, address)?;
     if let Some(path) = &args.address_file {
         write_address(path, address)?;
@@ -67,12 +74,15 @@ pub(super) async fn serve(args: &Serving, tenant: Tenant<'_>) -> anyhow::Result<
     let (agents, model) = (settings.spec.agents.len(), house.roster.supervisor().model.name().to_owned());
     tracing::info!(%address, agents, model, "listening");
     house.recover().await?;
-    house.serve(listener, args).await
+    let followed = (&house.roster, &house.facade);
+    let follow = tenant.file.map(|file| Follow::new(args, &tenant, file, followed, (address, closed)));
+    house.serve(listener, args, follow).await
 }
 
 /// Everything that runs.
 struct House {
     roster: Arc<Roster>,
+    facade: Arc<Facade>,
     runs: Arc<Runs>,
     pushes: Option<Arc<Pushes>>,
     store: Arc<dyn Store>,
@@ -90,17 +100,14 @@ impl House {
     ) -> anyhow::Result<Self> {
         let shutdown = CancellationToken::new();
         let roster = (tenant.roster)(&shutdown)?;
-        let runs = Runs::new(roster.supervisor(), tenant.voice.clone(), store.clone(), args.run_timeout);
+        let runs = Runs::new(roster.lead(), tenant.voice.clone(), store.clone(), args.run_timeout);
         let pushes = pushes(args, &runs, &store)?;
-        let [mut card, mut extended] = (tenant.cards)(address, guard.is_closed());
-        for card in [&mut card, &mut extended] {
-            card.capabilities.push_notifications = pushes.is_some();
-        }
-        args.signing.sign([&mut card, &mut extended])?;
-        let agent = Arc::new(Facade::new(runs.clone(), card, extended).pushing(pushes.clone()));
+        let [card, extended] = signed_cards(args, tenant, tenant.settings, address, guard.is_closed())?;
+        let facade = Arc::new(Facade::new(runs.clone(), card, extended).pushing(pushes.clone()));
+        let agent = facade.clone();
         let origins = origins(&args.cors_origins)?;
         let routes = router(Site { agent, roster: roster.clone(), store: store.clone(), guard, origins });
-        Ok(Self { roster, runs, pushes, store, routes, shutdown })
+        Ok(Self { roster, facade, runs, pushes, store, routes, shutdown })
     }
 
     /// Goes on with what the process before left unfinished.
@@ -121,11 +128,19 @@ impl House {
 
     /// Answers until a signal comes; then takes no new connection, lets running answers end, and goes. A second
     /// signal cuts that short.
-    async fn serve(self, listener: TcpListener, args: &Serving) -> anyhow::Result<()> {
+    async fn serve(
+        self,
+        listener: TcpListener,
+        args: &Serving,
+        follow: Option<Follow<'_>>,
+    ) -> anyhow::Result<()> {
         let stop = CancellationToken::new();
         tokio::spawn(stop::forget_old(self.store.clone(), args.keep_days, self.shutdown.clone()));
         let server = tokio::spawn(http::serve(listener, self.routes, Limits::fitting(), stop.clone()));
-        stopped().await?;
+        tokio::select! {
+            stopped = stopped() => stopped?,
+            () = followed(follow) => {}
+        }
         tracing::info!(active = self.runs.active(), "stopping");
         stop.cancel();
         tokio::select! {
@@ -143,6 +158,30 @@ impl House {
         self.store.close().await.context("failed to close the store")?;
         Ok(())
     }
+}
+
+/// Takes what the file holds anew, if there is one; never ends.
+async fn followed(follow: Option<Follow<'_>>) {
+    match follow {
+        Some(follow) => follow.run().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The cards of these settings, as they are shown.
+fn signed_cards(
+    args: &Serving,
+    tenant: &Tenant<'_>,
+    settings: &Settings,
+    address: SocketAddr,
+    closed: bool,
+) -> anyhow::Result<[AgentCard; 2]> {
+    let [mut card, mut extended] = (tenant.cards)(settings, address, closed);
+    for card in [&mut card, &mut extended] {
+        card.capabilities.push_notifications = args.push.on;
+    }
+    args.signing.sign([&mut card, &mut extended])?;
+    Ok([card, extended])
 }
 
 /// Who delivers push notifications, unless that is turned off.

@@ -28,8 +28,9 @@ pub(super) async fn run(args: Serve) -> anyhow::Result<ExitCode> {
         port: PORT,
         database: DATABASE.to_owned(),
         voice: Voice::Supervisor,
-        roster: &|shutdown| Ok(Roster::start(&settings, reqwest::Client::new(), shutdown)?),
-        cards: &|address, closed| cards(&settings, address, closed),
+        roster: &|shutdown| Ok(Roster::start(settings.clone(), reqwest::Client::new(), shutdown)?),
+        cards: &cards,
+        file: args.file.as_deref(),
     };
     house::serve(&args.serving, tenant).await?;
     Ok(ExitCode::SUCCESS)

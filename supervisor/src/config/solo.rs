@@ -51,7 +51,7 @@ impl Solo {
         spec.rag = None;
         spec.agents = vec![agent.clone()];
         let base = file.and_then(Path::parent).map(Path::to_path_buf).unwrap_or_default();
-        let settings = Settings { spec, warnings: resolved.warnings, base, env };
+        let settings = Settings { spec, warnings: resolved.warnings, base, env, rendered: false };
         Ok(Self { settings, agent, skills, url })
     }
 }

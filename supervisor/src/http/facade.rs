@@ -1,6 +1,6 @@
 //! The runs as an A2A agent.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use async_trait::async_trait;
 use caipe_a2a::A2aError;
@@ -15,15 +15,24 @@ use crate::run::{RunError, Runs};
 /// The runs, as the A2A server sees them.
 pub struct Facade {
     runs: Arc<Runs>,
-    card: Arc<AgentCard>,
-    extended: Arc<AgentCard>,
+    /// The one for everybody, and the one for callers who are known.
+    cards: RwLock<[Arc<AgentCard>; 2]>,
     pushes: Option<Arc<Pushes>>,
 }
 
 impl Facade {
     /// Serves `runs` under `card`, and shows callers who are known the `extended` one.
     pub fn new(runs: Arc<Runs>, card: AgentCard, extended: AgentCard) -> Self {
-        Self { runs, card: Arc::new(card), extended: Arc::new(extended), pushes: None }
+        Self { runs, cards: RwLock::new([card, extended].map(Arc::new)), pushes: None }
+    }
+
+    /// Shows other cards from now on.
+    pub fn show(&self, card: AgentCard, extended: AgentCard) {
+        *self.cards.write().unwrap_or_else(PoisonError::into_inner) = [card, extended].map(Arc::new);
+    }
+
+    fn cards(&self) -> [Arc<AgentCard>; 2] {
+        self.cards.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Pushes the tasks' updates to who asks for it.
@@ -36,7 +45,8 @@ impl Facade {
 #[async_trait]
 impl Agent for Facade {
     fn card(&self) -> Arc<AgentCard> {
-        self.card.clone()
+        let [card, _] = self.cards();
+        card
     }
 
     fn pushes(&self) -> Option<Arc<Pushes>> {
@@ -45,7 +55,10 @@ impl Agent for Facade {
 
     async fn extended_card(&self, call: &CallContext) -> Result<Arc<AgentCard>, A2aError> {
         match call.principal {
-            Some(_) => Ok(self.extended.clone()),
+            Some(_) => {
+                let [_, extended] = self.cards();
+                Ok(extended)
+            }
             None => Err(A2aError::ExtendedAgentCardNotConfigured),
         }
     }

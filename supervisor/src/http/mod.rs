@@ -6,6 +6,7 @@ mod listen;
 mod listing;
 mod origin;
 mod routes;
+mod status;
 
 pub use auth::{Guard, GuardError};
 pub use facade::Facade;

@@ -1,25 +1,20 @@
-//! `/`, the cards, `/health`, `/ready`, `/tools`.
+//! `/`, the cards, `/health`, `/ready`, `/tools`, `/internal/status`.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use axum::extract::State;
-use axum::http::{HeaderValue, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::http::HeaderValue;
 use axum::routing::get;
 use axum::{Json, Router, middleware};
 use caipe_a2a::server::{self, Agent as A2aAgent, ServerOptions};
 use caipe_store::Store;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::{AllowHeaders, AllowMethods, CorsLayer};
 
 use super::auth::{self, Guard};
 use super::origin::{self, Pages};
+use super::status::{self, About};
 use crate::agents::Roster;
-
-/// How long the store may take to say that it is well; a kubelet asks again soon.
-const STORE_DEADLINE: Duration = Duration::from_millis(800);
 
 /// What the routes are made of.
 pub struct Site {
@@ -39,8 +34,9 @@ pub struct Site {
 pub fn router(site: Site) -> Router {
     let about = Router::new()
         .route("/health", get(|| async { Json(json!({"status": "ok"})) }))
-        .route("/ready", get(ready))
-        .route("/tools", get(tools))
+        .route("/ready", get(status::ready))
+        .route("/tools", get(status::tools))
+        .route("/internal/status", get(status::internal))
         .with_state(About { roster: site.roster, store: site.store });
     let pages = Pages::new(&site.origins, site.guard.is_loopback_only());
     let cors = CorsLayer::new()
@@ -53,35 +49,4 @@ pub fn router(site: Site) -> Router {
         .layer(cors)
         .layer(middleware::from_fn_with_state(pages, origin::check))
         .layer(CatchPanicLayer::new())
-}
-
-/// What the routes beside A2A tell of.
-#[derive(Clone)]
-struct About {
-    roster: Arc<Roster>,
-    store: Arc<dyn Store>,
-}
-
-/// 200 when a question can be answered, else 503 with every reason.
-async fn ready(State(about): State<About>) -> Response {
-    let mut reasons = about.roster.status().reasons;
-    match tokio::time::timeout(STORE_DEADLINE, about.store.healthy()).await {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => reasons.push(error.to_string()),
-        Err(_) => reasons.push(format!("the {} store does not answer", about.store.backend())),
-    }
-    let code = if reasons.is_empty() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (code, Json(json!({"ready": reasons.is_empty(), "reasons": reasons}))).into_response()
-}
-
-/// The tools by agent (upstream contract 1.1), and why those are missing that are.
-async fn tools(State(about): State<About>) -> Json<Value> {
-    let (mut tools, mut faults) = (Map::new(), Map::new());
-    for agent in about.roster.status().agents {
-        if !agent.faults.is_empty() {
-            faults.insert(agent.name.clone(), agent.faults.into());
-        }
-        tools.insert(agent.name, agent.tools.into());
-    }
-    Json(json!({ "tools": tools, "faults": faults }))
 }

@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use caipe_engine::{CallId, Durability, Effect, Input, Phase, RunEvent, RunState, decide};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::agents::Agent;
-use crate::mcp::ToolsView;
+use crate::agents::{Agent, Changes};
 
 /// Inputs that may wait for the driver. A slow commit then slows the model stream down, not memory up.
 const INPUT_QUEUE: usize = 256;
@@ -77,8 +76,7 @@ pub struct Driver<S> {
     deadline: Option<Instant>,
     /// Inputs appended since the state was last saved whole.
     appended: usize,
-    tools: watch::Receiver<Arc<ToolsView>>,
-    tools_watched: bool,
+    changes: Changes,
 }
 
 /// What the carrying out of effects needs.
@@ -153,21 +151,8 @@ impl<S: Sink> Driver<S> {
         let (sender, inputs) = mpsc::channel(INPUT_QUEUE);
         let performer = Performer::new(agent.clone(), run, sender);
         let deadline = time_limit.map(|limit| Instant::now() + limit);
-        let mut tools = agent.toolbox.watch();
-        tools.mark_unchanged();
-        Self {
-            agent,
-            state,
-            sink,
-            inputs,
-            performer,
-            stop,
-            stopping: false,
-            deadline,
-            appended: 0,
-            tools,
-            tools_watched: true,
-        }
+        let changes = agent.changes();
+        Self { agent, state, sink, inputs, performer, stop, stopping: false, deadline, appended: 0, changes }
     }
 
     /// Runs until the engine says that it is over, and returns the state and the sink as they are then. An input
@@ -248,7 +233,7 @@ impl<S: Sink> Driver<S> {
                 input = self.inputs.recv() => queue.extend(input),
                 () = self.stop.cancelled(), if !self.stopping => {}
                 () = tokio::time::sleep_until(self.deadline.unwrap_or(far)) => {}
-                changed = self.tools.changed(), if self.tools_watched => self.tools_watched = changed.is_ok(),
+                () = self.changes.wait() => {}
             }
             self.urgent(queue);
         }
@@ -263,8 +248,7 @@ impl<S: Sink> Driver<S> {
     /// same moment must not be stopped once more. Returns whether there was any.
     fn urgent(&mut self, queue: &mut VecDeque<Incoming>) -> bool {
         let before = queue.len();
-        if self.tools_watched && self.tools.has_changed().unwrap_or(false) {
-            self.tools.mark_unchanged();
+        if self.changes.take() {
             let abilities = self.agent.abilities();
             if abilities != self.state.abilities {
                 queue.push_front(Input::Abilities { abilities }.into());

@@ -65,9 +65,10 @@ impl Performer {
         let cancel = self.peers.child_token();
         self.calls.insert(call.clone(), cancel.clone());
         let sender = self.sender.clone();
+        let home = self.agent.home(agent, resume.as_ref());
         let delegation =
             Delegation { call: call.clone(), agent: agent.clone(), prompt, resume, run: self.run.clone() };
-        let Some(home) = self.agent.home(agent) else {
+        let Some(home) = home else {
             let update = DelegateUpdate::Finished {
                 outcome: DelegationOutcome::Failed {
                     reason: format!("agent {agent} is not available any more"),
@@ -91,8 +92,8 @@ impl Performer {
 
     /// Has a remote agent stop a task whose question nobody will answer. Outlives the run, within the home's own limits.
     fn withdraw(&self, call: CallId, agent: AgentName, from: ResumePoint) {
-        let Some(home) = self.agent.home(&agent) else { return };
         let resume = Some(Resume { from: Some(from), decision: None });
+        let Some(home) = self.agent.home(&agent, resume.as_ref()) else { return };
         let delegation = Delegation { call, agent, prompt: String::new(), resume, run: self.run.clone() };
         let cancel = CancellationToken::new();
         cancel.cancel();

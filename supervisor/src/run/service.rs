@@ -18,7 +18,7 @@ use super::error::{MOST_RUNS, RunError};
 use super::journal::{Journal, now};
 use super::live::{Claim, Live};
 use super::start::{Begin, Start};
-use crate::agents::Agent;
+use crate::agents::{Agent, Lead};
 use crate::binding::{self, Request, Voice};
 
 /// How long a cancelled task may take to say so.
@@ -29,7 +29,7 @@ const TURN_DEADLINE: Duration = Duration::from_secs(10);
 
 /// All runs of this process.
 pub struct Runs {
-    agent: Arc<Agent>,
+    lead: Lead,
     voice: Voice,
     store: Arc<dyn Store>,
     conversations: Arc<Conversations>,
@@ -43,12 +43,18 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Runs of `agent`, told in `voice` and kept in `store`. None may take longer than `time_limit`.
-    pub fn new(agent: Arc<Agent>, voice: Voice, store: Arc<dyn Store>, time_limit: Duration) -> Arc<Self> {
+    /// Runs of `lead`, told in `voice` and kept in `store`. None may take longer than `time_limit`.
+    pub fn new(
+        lead: impl Into<Lead>,
+        voice: Voice,
+        store: Arc<dyn Store>,
+        time_limit: Duration,
+    ) -> Arc<Self> {
         let conversations = Conversations::new(store.clone());
         let (live, tracker, halt) = (Live::default(), TaskTracker::new(), CancellationToken::new());
         let pushes = OnceLock::new();
-        Arc::new(Self { agent, voice, store, conversations, live, tracker, halt, time_limit, pushes })
+        let lead = lead.into();
+        Arc::new(Self { lead, voice, store, conversations, live, tracker, halt, time_limit, pushes })
     }
 
     /// Tells `pushes` of every task's log from now on.
@@ -78,7 +84,23 @@ impl Runs {
         if let (Some(owner), Some(context)) = (owner, &message.context_id) {
             self.admit_to_context(owner, context).await?;
         }
-        self.begin(owner, message, request).await.map(|log| (log, 0))
+        let mut id = self.voice.task_of(&message);
+        if let Some(begun) = self.begun_as(id.as_deref()).await? {
+            if Request::of_stored(&begun.request).is_ok_and(|said| said == request) {
+                return Ok((self.log(&begun.id).await?, 0));
+            }
+            // Not every client makes ids that are unique: what says something else is something else.
+            id = None;
+        }
+        self.begin(owner, message, request, id).await.map(|log| (log, 0))
+    }
+
+    /// The task of this id, if one has begun: who got no answer says the message again, and it must not be done twice.
+    async fn begun_as(&self, id: Option<&str>) -> Result<Option<TaskRecord>, RunError> {
+        match id {
+            Some(id) => Ok(self.store.task(id).await?),
+            None => Ok(None),
+        }
     }
 
     /// Refuses a task of somebody else as if it were not there. Nobody is told apart without a caller's name.
@@ -106,6 +128,7 @@ impl Runs {
         owner: Option<&str>,
         mut message: Message,
         request: Request,
+        id: Option<String>,
     ) -> Result<Arc<TaskLog>, RunError> {
         if self.tracker.len() >= MOST_RUNS {
             return Err(RunError::Busy);
@@ -119,8 +142,9 @@ impl Runs {
             )));
         }
         let record =
-            TaskRecord { owner: owner.map(Into::into), ..new_task(&mut message, &request, context)? };
-        let claim = self.live.claim(&record.id).ok();
+            TaskRecord { owner: owner.map(Into::into), ..new_task(&mut message, &request, context, id)? };
+        // Only the same message said twice at once finds its task claimed.
+        let claim = Some(self.live.claim(&record.id).map_err(|_| RunError::Busy)?);
         let commit =
             Commit { context: record.context.clone(), task: Some(record.clone()), ..Commit::default() };
         self.store.commit(commit).await?;
@@ -329,8 +353,8 @@ impl Runs {
             () = place.called() => {}
             () = stop.cancelled() => return journal.end(Outcome::Canceled).await,
         }
-        let user = begin.user();
-        let (state, start) = match self.prepare(&journal, begin).await {
+        let (user, agent) = (begin.user(), self.lead.now());
+        let (state, start) = match self.prepare(&agent, &journal, begin).await {
             Ok(prepared) => prepared,
             Err(error) => return journal.fail(&error.to_string()).await,
         };
@@ -341,7 +365,7 @@ impl Runs {
         let run = journal.info(user);
         let span =
             tracing::info_span!("run", task = %run.task, context = %run.context, trace_id = %run.trace_id);
-        let driver = Driver::new(self.agent.clone(), run, state, journal, stop, Some(self.time_limit));
+        let driver = Driver::new(agent, run, state, journal, stop, Some(self.time_limit));
         match driver.run(input).instrument(span).await {
             Ok(_) => Ok(()),
             Err((error, mut journal)) => journal.fail(&error.to_string()).await,
@@ -349,15 +373,20 @@ impl Runs {
     }
 
     /// Where the conversation stands, and what the task is to it.
-    async fn prepare(&self, journal: &Journal, begin: Begin) -> Result<(RunState, Start), StoreError> {
+    async fn prepare(
+        &self,
+        agent: &Agent,
+        journal: &Journal,
+        begin: Begin,
+    ) -> Result<(RunState, Start), StoreError> {
         let mut state = match begin {
-            Begin::First(_) => RunState::new(self.agent.name.clone()),
-            _ => self.conversations.load(journal.context(), &self.agent.name).await?,
+            Begin::First(_) => RunState::new(agent.name.clone()),
+            _ => self.conversations.load(journal.context(), &agent.name).await?,
         };
         if !matches!(begin, Begin::Recover | Begin::RecoverAnswer(_)) {
             end_lost_run(&mut state);
         }
-        let start = begin.start(&state, || self.agent.abilities());
+        let start = begin.start(&state, || agent.abilities());
         if state.phase == Phase::Waiting && matches!(start, Start::Run(_)) {
             self.close_questions(journal).await?;
         }
@@ -390,8 +419,13 @@ impl Runs {
 }
 
 /// The record of a task that a message begins; the message is told which one that is.
-fn new_task(message: &mut Message, request: &Request, context: String) -> Result<TaskRecord, RunError> {
-    let id = Uuid::now_v7().to_string();
+fn new_task(
+    message: &mut Message,
+    request: &Request,
+    context: String,
+    id: Option<String>,
+) -> Result<TaskRecord, RunError> {
+    let id = id.unwrap_or_else(|| Uuid::now_v7().to_string());
     message.task_id = Some(id.clone());
     let now = now();
     let trace_id = request.trace_id.clone().unwrap_or_else(|| Uuid::new_v4().simple().to_string());

@@ -5,6 +5,7 @@
 mod approval;
 mod failing;
 mod records;
+mod repeats;
 mod support;
 mod tasks;
 mod waiting;

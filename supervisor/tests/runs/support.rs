@@ -15,7 +15,7 @@ use caipe_engine::{AgentName, Limits};
 use caipe_fixtures::mcp;
 use caipe_model::Scripted;
 use caipe_store::Store;
-use caipe_supervisor::agents::{Agent, Briefings, Delegate, Home, InProcess, Role};
+use caipe_supervisor::agents::{Agent, Briefings, Delegate, Directory, Home, InProcess, Role};
 use caipe_supervisor::binding::Voice;
 use caipe_supervisor::mcp::{ServerSpec, Toolbox, Transport};
 use caipe_supervisor::run::Runs;
@@ -76,7 +76,7 @@ impl House {
             role,
             model: model.clone(),
             a2a: None,
-            toolbox: Toolbox::start(servers, &BTreeMap::new(), CancellationToken::new()),
+            toolbox: Toolbox::start(servers, &BTreeMap::new(), CancellationToken::new()).into(),
             streaming,
             limits: Limits::default(),
             require_approval,
@@ -90,8 +90,8 @@ impl House {
             routing_hint: "helps".to_owned(),
         };
         let spec = caipe_crds::resolve(&default_resource(), &BTreeMap::new()).unwrap().spec;
-        let homes = BTreeMap::from([(AgentName::new("helper"), delegate)]);
-        let role = Role::Supervisor { spec: Arc::new(spec), homes };
+        let directory: Directory = [(AgentName::new("helper"), delegate)].into_iter().collect();
+        let role = Role::Supervisor { spec: Arc::new(spec), directory: Arc::new(directory) };
         Arc::new(agent("supervisor", "", role, Vec::new(), Vec::new()))
     }
 

@@ -66,7 +66,7 @@ fn numbers_and_switches_of_the_environment_win() {
     assert_eq!(spec.supervisor.external_url.as_deref(), Some("https://caipe.example"));
     let probing = &spec.connectivity;
     assert_eq!((probing.check, probing.background, probing.max_retries), (false, false, 0));
-    assert_eq!(probing.refresh_interval_ms, 60_000);
+    assert_eq!(probing.refresh_interval_ms, Some(60_000));
 }
 
 #[test]

@@ -66,6 +66,20 @@ async fn printing_the_card_serves_nothing_and_says_the_same() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_card_is_signed_like_a_supervisors() -> Result<()> {
+    // Ed25519 of the seed 7, 7, 7, …
+    let key = "MC4CAQAwBQYDK2VwBCIEIAcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcH";
+    let [begin, end] = ["BEGIN", "END"].map(|word| format!("-----{word} PRIVATE KEY-----"));
+    let setup =
+        agent::setup(&echo(&["jira"])?, "jira")?.file("key.pem", &format!("{begin}\n{key}\n{end}\n"))?;
+    let path = setup.dir().join("key.pem");
+    let agent = setup.env("CAIPE_CARD_SIGNING_KEY", path).start().await?;
+    let card: Value = serde_json::from_str(&agent.get("/.well-known/agent-card.json").await?.1)?;
+    ensure!(card["signatures"][0]["signature"].is_string(), "{card}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn who_does_not_bring_the_key_is_not_answered() -> Result<()> {
     let setup = agent::setup(&echo(&["jira"])?, "jira")?.env("A2A_AUTH_SHARED_KEY", "s3cret");
     let agent = setup.start().await?;

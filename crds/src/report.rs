@@ -1,0 +1,94 @@
+//! What a running supervisor says of itself at `GET /internal/status`: for the operator, which waits for an epoch to
+//! run before it takes an old home away, and for people.
+
+pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde::{Deserialize, Serialize};
+
+use crate::resource::status::{AgentPhase, AgentPlacement};
+
+/// How a supervisor is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Report {
+    /// The epoch of the newest spec that was taken. Outside a cluster: how often the file has been taken anew.
+    pub epoch: u64,
+    /// The newest epoch that runs whole: every agent has the home that it wants.
+    pub running_epoch: u64,
+    /// The hash of the spec of `epoch`.
+    pub hash: String,
+    /// Why what the file holds now was not taken, if it was not; what ran before goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+    /// Every agent of the spec, in its order.
+    pub agents: Vec<AgentReport>,
+    /// Homes that are no longer asked and finish what they began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub draining: Vec<DrainingHome>,
+}
+
+/// How an agent is, at the home that new delegations go to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentReport {
+    /// Its name.
+    pub name: String,
+    /// Where it runs.
+    pub placement: AgentPlacement,
+    /// How it is.
+    pub phase: AgentPhase,
+    /// The epoch that this home is of, or the newest one that changes nothing of it.
+    pub epoch: u64,
+    /// Where a remote one answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+    /// The A2A version that it speaks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol_version: Option<String>,
+    /// How long its last probe took, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_ms: Option<u64>,
+    /// When it was last probed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_probe_time: Option<Time>,
+    /// Delegations under way.
+    pub active_tasks: u64,
+    /// Its tools; of a remote one, the skills on its card.
+    pub tools: Vec<String>,
+    /// What is wrong, or what it waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The home that it shall have and that is not ready yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<NextHome>,
+}
+
+/// A home that is being made ready.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NextHome {
+    /// Where it is.
+    pub placement: AgentPlacement,
+    /// How far it is.
+    pub phase: AgentPhase,
+    /// Where a remote one shall answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+    /// What it waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+/// A home that finishes what it began.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DrainingHome {
+    /// Whose home it was.
+    pub name: String,
+    /// Where it is.
+    pub placement: AgentPlacement,
+    /// Where a remote one answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+    /// Delegations under way.
+    pub active_tasks: u64,
+}

@@ -1,0 +1,86 @@
+//! Follows the file that says what runs, while it runs.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::Tenant;
+use crate::agents::Roster;
+use crate::cli::args::Serving;
+use crate::config::{FileWatch, Reload, Reloaded, Settings};
+use crate::http::Facade;
+
+/// Takes what the file holds anew, as often as that happens.
+pub(super) struct Follow<'a> {
+    args: &'a Serving,
+    tenant: &'a Tenant<'a>,
+    reload: Reload,
+    roster: Arc<Roster>,
+    facade: Arc<Facade>,
+    address: SocketAddr,
+    closed: bool,
+}
+
+impl<'a> Follow<'a> {
+    /// Follows this file. What is served is told by `facade`.
+    pub(super) fn new(
+        args: &'a Serving,
+        tenant: &'a Tenant<'a>,
+        file: &Path,
+        (roster, facade): (&Arc<Roster>, &Arc<Facade>),
+        (address, closed): (SocketAddr, bool),
+    ) -> Self {
+        let reload = Reload::new(file, tenant.settings.env.clone(), address);
+        Self { args, tenant, reload, roster: roster.clone(), facade: facade.clone(), address, closed }
+    }
+
+    /// Never ends: the file may change at any time. SIGHUP has it read whether it seems to have changed or not.
+    pub(super) async fn run(self) {
+        let mut watch = FileWatch::new(self.reload.file());
+        let mut hangups = signal(SignalKind::hangup()).ok();
+        loop {
+            // Also before the first news: the file was read before it was watched.
+            self.look();
+            tokio::select! {
+                () = watch.changed() => {}
+                () = hangup(hangups.as_mut()) => tracing::info!("reading the specification again, as asked"),
+            }
+        }
+    }
+
+    fn look(&self) {
+        match self.reload.after(&self.roster.settings()) {
+            Ok(Reloaded::Same) => self.roster.note_refusal(None),
+            Ok(Reloaded::New(settings)) => self.take(*settings),
+            Err(error) => {
+                tracing::error!(%error, "a new specification is refused; the last good one stays");
+                self.roster.note_refusal(Some(error.to_string()));
+            }
+        }
+    }
+
+    fn take(&self, settings: Settings) {
+        for warning in &settings.warnings {
+            tracing::warn!("{warning}");
+        }
+        if settings.spec.store != self.roster.settings().spec.store {
+            tracing::warn!("conversations are kept where they are: another store is taken after a restart");
+        }
+        match super::signed_cards(self.args, self.tenant, &settings, self.address, self.closed) {
+            Ok([card, extended]) => self.facade.show(card, extended),
+            Err(error) => tracing::error!(%error, "the card stays as it is"),
+        }
+        let (epoch, agents) = (settings.spec.epoch, settings.spec.agents.len());
+        tracing::info!(epoch, agents, "going over to a new specification");
+        self.roster.apply(settings);
+    }
+}
+
+async fn hangup(signals: Option<&mut Signal>) {
+    let Some(signals) = signals else { return std::future::pending().await };
+    if signals.recv().await.is_none() {
+        std::future::pending::<()>().await;
+    }
+}

@@ -1,0 +1,101 @@
+//! Reads the settings again when their file holds something new.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use super::{ConfigError, Environment, Settings};
+
+/// Where settings come from, again and again. The environment stays as it was at the start.
+#[derive(Debug, Clone)]
+pub struct Reload {
+    file: PathBuf,
+    env: Environment,
+    listen: SocketAddr,
+}
+
+/// What came of reading them again.
+#[derive(Debug)]
+pub enum Reloaded {
+    /// They say what they said before.
+    Same,
+    /// They say something else.
+    New(Box<Settings>),
+}
+
+impl Reload {
+    /// Settings of this file for a program that listens there.
+    pub fn new(file: &Path, env: Environment, listen: SocketAddr) -> Self {
+        Self { file: file.to_owned(), env, listen }
+    }
+
+    /// The file.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// Reads the settings that follow these. Where nobody else counts epochs, each new content is one.
+    ///
+    /// # Errors
+    /// As those of [`Settings::load`] and [`Settings::check_addresses`].
+    pub fn after(&self, before: &Settings) -> Result<Reloaded, ConfigError> {
+        let mut settings = Settings::load(Some(&self.file), self.env.clone())?;
+        settings.check_addresses(self.listen)?;
+        let same = settings.spec.hash == before.spec.hash;
+        if same && (!settings.rendered || settings.spec.epoch == before.spec.epoch) {
+            return Ok(Reloaded::Same);
+        }
+        if !settings.rendered {
+            settings.spec.epoch = before.spec.epoch + 1;
+        }
+        Ok(Reloaded::New(Box::new(settings)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn resource(agents: &str) -> String {
+        format!(
+            "apiVersion: caipe.io/v1alpha1\nkind: CaipeSupervisor\nmetadata: {{ name: here }}\n\
+             spec: {{ agents: [{agents}] }}\n"
+        )
+    }
+
+    fn rendered(epoch: u64) -> String {
+        let mut settings = Settings::load(None, Arc::default()).unwrap();
+        settings.spec.epoch = epoch;
+        serde_json::to_string(&settings.spec).unwrap()
+    }
+
+    #[test]
+    fn each_new_content_is_an_epoch_and_what_is_wrong_is_none() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("spec");
+        let write = |text: &str| std::fs::write(&file, text).unwrap();
+        let reload = Reload::new(&file, Arc::default(), "127.0.0.1:8000".parse().unwrap());
+        write(&resource("{ name: jira }"));
+        let first = Settings::load(Some(&file), Arc::default()).unwrap();
+        assert!(matches!(reload.after(&first).unwrap(), Reloaded::Same));
+
+        write(&resource("{ name: jira }, { name: github }"));
+        let Reloaded::New(second) = reload.after(&first).unwrap() else { panic!("there is another agent") };
+        assert_eq!((second.spec.epoch, second.spec.agents.len()), (1, 2));
+
+        write(&resource("{ name: jira, colour: red }"));
+        assert!(reload.after(&second).unwrap_err().to_string().contains("colour"));
+        write(&resource("{ name: x, external: { url: 'http://localhost:8000' } }"));
+        assert!(reload.after(&second).unwrap_err().to_string().contains("own address"));
+        std::fs::remove_file(&file).unwrap();
+        assert!(reload.after(&second).unwrap_err().to_string().contains("failed to read"));
+
+        // The operator counts for itself, and may count on without a change.
+        for (epoch, text) in [(7, rendered(7)), (8, rendered(8)), (3, rendered(3))] {
+            write(&text);
+            let Reloaded::New(next) = reload.after(&second).unwrap() else { panic!("epoch {epoch}") };
+            assert_eq!(next.spec.epoch, epoch);
+        }
+    }
+}
