@@ -5,9 +5,10 @@ use std::path::Path;
 use anyhow::{Result, ensure};
 use caipe_tests::agent::{self, transcript};
 use caipe_tests::stream::Answer;
-use caipe_tests::supervisor::Setup;
+use caipe_tests::supervisor::{Setup, Supervisor};
 use serde_json::{Value, json};
 
+use crate::approval::decide;
 use crate::echo;
 
 /// Everything of an answer that does not change from one to the next: names, texts, and who each artifact is from.
@@ -36,6 +37,34 @@ async fn a_user_sees_no_difference_between_the_two_homes() -> Result<()> {
     ensure!(there.texts("tool_notification_start").contains(&"🔧 Jira: Calling tool: Echo\n".to_owned()));
     let tasks = super::call_1_0(&jira, "ListTasks", json!({})).await?;
     assert_eq!(tasks["result"]["totalSize"], 1, "it was asked once: {tasks}");
+    Ok(())
+}
+
+/// The question that a tool of `jira` puts before it runs, and what comes after the user has said yes.
+async fn approved(supervisor: &Supervisor) -> Result<[Answer; 2]> {
+    let asked = supervisor.ask("write it").await?;
+    assert_eq!(asked.state(), "input-required", "{}", asked.outline());
+    let answered = decide(supervisor, &asked, json!({"type": "approve"})).await?;
+    Ok([asked, answered])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_of_the_agent_reaches_the_user_the_same_way() -> Result<()> {
+    let mut scenario = echo(&["jira"])?.asks("write", &["jira"]);
+    scenario.change_agent("jira", "requireApproval", json!(["ec*"]));
+    let here = approved(&scenario.setup()?.start().await?).await?;
+    let jira = agent::setup(&scenario, "jira")?.start().await?;
+    let supervisor = agent::remote(scenario.setup()?, "jira", jira.url()).start().await?;
+    let there = approved(&supervisor).await?;
+    for (there, here) in there.iter().zip(&here) {
+        assert_eq!(transcript(there), transcript(here));
+        assert_eq!(essence(there), essence(here));
+    }
+    let form = |answer: &Answer| {
+        answer.artifacts("UserInputMetaData").next().map(|it| it["artifact"]["parts"].clone())
+    };
+    assert_eq!(form(&there[0]), form(&here[0]));
+    assert_eq!(there[1].result()?, "jira says: jira: write it");
     Ok(())
 }
 
