@@ -24,6 +24,7 @@ use super::servers::server_specs;
 use crate::config::Settings;
 use crate::mcp::{self, Toolbox};
 use crate::secrets::with_secrets;
+use crate::tools::{A2aTools, A2aToolsError};
 
 /// The name of the agent that the user talks to, in logs and stored states.
 const SUPERVISOR: &str = "supervisor";
@@ -70,9 +71,16 @@ pub(super) struct Builder<'a> {
 
 impl Builder<'_> {
     /// The agent that the user talks to.
-    pub(super) fn supervisor(&self, directory: Arc<Directory>, toolbox: Arc<Toolbox>) -> Agent {
+    ///
+    /// # Errors
+    /// When it cannot have its tools as they were configured.
+    pub(super) fn supervisor(
+        &self,
+        directory: Arc<Directory>,
+        toolbox: Arc<Toolbox>,
+    ) -> Result<Agent, A2aToolsError> {
         let spec = &self.settings.spec;
-        Agent {
+        Ok(Agent {
             name: AgentName::new(SUPERVISOR),
             title: spec.supervisor.name.clone(),
             description: spec.supervisor.description.clone(),
@@ -83,8 +91,9 @@ impl Builder<'_> {
             streaming: spec.streaming,
             limits: limits(&spec.limits),
             require_approval: Vec::new(),
+            a2a: A2aTools::new(self.settings)?,
             briefings: Briefings::default(),
-        }
+        })
     }
 
     /// The tool servers of an agent in this process, which start at once. Its secrets are read now.
@@ -111,6 +120,7 @@ impl Builder<'_> {
             streaming: spec.streaming,
             limits: limits(&spec.limits),
             require_approval: agent.require_approval.clone(),
+            a2a: None,
             briefings: Briefings::default(),
         }
     }

@@ -24,6 +24,10 @@ pub use directory::{Delegate, Directory, Entry, Former, Listing};
 pub use home::{Delegation, Home, Update, Updates};
 pub use in_process::InProcess;
 pub use lead::Lead;
-pub use remote::{ProbeError, Probed, Remote, RemoteTarget};
+pub(crate) use remote::in_words;
+pub use remote::{Glance, ProbeError, Probed, Remote, RemoteTarget};
 pub use roster::{AgentStatus, Roster, RosterError, RosterStatus};
 pub use servers::missing_variables;
+
+#[cfg(test)]
+mod homes_contract;

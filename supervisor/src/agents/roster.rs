@@ -19,6 +19,7 @@ use super::models::Unconfigured;
 use super::rehoming::{Body, Chores, Progress, Revival, Seats, Station};
 use crate::config::Settings;
 use crate::mcp::Toolbox;
+use crate::tools::A2aToolsError;
 
 /// How often a home that is not ready is looked at if it tells nothing.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -47,6 +48,9 @@ pub enum RosterError {
     /// There is no way to talk to agents outside this process.
     #[error("failed to make a client for remote agents: {0}")]
     Client(#[from] reqwest::Error),
+    /// The tools that ask agents of others cannot be had as they were configured.
+    #[error(transparent)]
+    A2a(#[from] A2aToolsError),
     /// No agent at all.
     #[error("there is no agent to serve in this process")]
     Empty,
@@ -79,7 +83,7 @@ impl Roster {
     /// Must be called within a Tokio runtime.
     ///
     /// # Errors
-    /// When no client for remote agents can be made.
+    /// When no client for remote agents can be made, or what the settings say of them is wrong.
     pub fn start(
         settings: Settings,
         http: reqwest::Client,
@@ -87,7 +91,7 @@ impl Roster {
     ) -> Result<Arc<Self>, RosterError> {
         let opened = Opened::new(settings, http, shutdown)?;
         let build = opened.works.with(&opened.settings);
-        let lead = build.supervisor(opened.directory.clone(), opened.toolbox.clone());
+        let lead = build.supervisor(opened.directory.clone(), opened.toolbox.clone())?;
         drop(build);
         Ok(opened.led_by(lead.into()))
     }
@@ -112,10 +116,13 @@ impl Roster {
 
     /// Goes over to other settings. Runs that are under way end as they began; what they delegate from now on goes to
     /// the homes of the new settings as these get ready. Must be called within a Tokio runtime.
-    pub fn apply(self: &Arc<Self>, settings: Settings) {
+    ///
+    /// # Errors
+    /// When nobody can be built from them; everything is then as it was.
+    pub fn apply(self: &Arc<Self>, settings: Settings) -> Result<(), RosterError> {
         let settings = Arc::new(settings);
         let build = self.works.with(&settings);
-        let lead = build.supervisor(self.directory.clone(), self.toolbox.clone());
+        let lead = build.supervisor(self.directory.clone(), self.toolbox.clone())?;
         let mut seats = self.seats();
         let chores = seats.settle(settings.clone(), &build, false);
         self.publish(&seats);
@@ -123,6 +130,7 @@ impl Roster {
         self.lead.send_replace(Arc::new(lead));
         self.note_refusal(None);
         self.see_to(chores);
+        Ok(())
     }
 
     /// Takes note of why other settings were not taken, if they were not; what there is goes on.

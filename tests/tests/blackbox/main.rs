@@ -1,5 +1,6 @@
 //! The built supervisor, seen from outside: what people, clients and platforms rely on.
 
+mod a2a_tools;
 mod abuse;
 mod agent;
 mod answers;

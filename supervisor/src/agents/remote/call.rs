@@ -23,28 +23,26 @@ const FIRST_WAIT: Duration = Duration::from_millis(250);
 /// How often a task is asked for that the agent lets nobody follow.
 const POLL: Duration = Duration::from_secs(1);
 
-/// Carries a delegation out until it ends, asks or nobody listens any more. The agent is told to stop if, and only if,
+/// Carries a delegation out until it ends, asks or nobody listens any more; the update that says so is left to the
+/// caller. The agent is told to stop if, and only if,
 /// the delegation is cancelled: a run that is only left is taken up again by the next process.
 pub(super) async fn carry(
     shared: &Shared,
-    delegation: Delegation,
-    updates: mpsc::Sender<Update>,
-    cancel: CancellationToken,
-) {
+    delegation: &Delegation,
+    updates: &mpsc::Sender<Update>,
+    cancel: &CancellationToken,
+) -> Option<DelegateUpdate> {
     let left = async {
         updates.closed().await;
         if cancel.is_cancelled() {
             std::future::pending::<()>().await;
         }
     };
-    let ids = Ids::of(&delegation);
-    let call = Call { shared, delegation: &delegation, ids, updates: &updates, cancel: &cancel };
-    let last = tokio::select! {
-        last = call.carry() => last,
-        () = left => return,
-    };
-    // Whoever is gone needs no last word.
-    drop(updates.send(last.into()).await);
+    let call = Call { shared, delegation, ids: Ids::of(delegation), updates, cancel };
+    tokio::select! {
+        last = call.carry() => Some(last),
+        () = left => None,
+    }
 }
 
 /// One remote call.
@@ -171,10 +169,7 @@ impl Call<'_> {
         loop {
             let asked = tokio::select! {
                 asked = client.get(&known.task, None) => asked,
-                () = self.cancel.cancelled() => {
-                    self.stop(client, Some(&known.task)).await;
-                    return canceled();
-                }
+                () = self.cancel.cancelled() => return self.stop_task(client, &known.task, reader).await,
             };
             match asked {
                 Ok(task) => {
@@ -202,7 +197,7 @@ impl Call<'_> {
         loop {
             let step = tokio::select! {
                 biased;
-                () = self.cancel.cancelled() => return self.stop_stream(client, stream, known).await,
+                () = self.cancel.cancelled() => return self.stop_stream(client, stream, known, reader).await,
                 step = stream.next_step() => step,
             };
             let event = match step {
@@ -223,7 +218,7 @@ impl Call<'_> {
                 return self.conclude(client, reader, known.as_ref().map(|known| known.task.as_str())).await;
             }
             if !heard && self.cancel.is_cancelled() {
-                return self.stop_stream(client, stream, known).await;
+                return self.stop_stream(client, stream, known, reader).await;
             }
         }
     }
@@ -300,11 +295,18 @@ impl Call<'_> {
         client: &A2aClient,
         stream: EventStream,
         known: Option<Known>,
+        reader: Reader,
     ) -> DelegateUpdate {
-        match known {
-            Some(known) => self.stop(client, Some(&known.task)).await,
-            None => drop(stream.cancel_on_drop()),
+        if let Some(known) = known {
+            return self.stop_task(client, &known.task, reader).await;
         }
+        drop(stream.cancel_on_drop());
+        canceled()
+    }
+
+    async fn stop_task(&self, client: &A2aClient, task: &str, mut reader: Reader) -> DelegateUpdate {
+        self.stop(client, Some(task)).await;
+        self.tell_all(reader.close(CallEnd::Canceled)).await;
         canceled()
     }
 

@@ -9,6 +9,7 @@
 //! ```
 
 mod answer;
+mod aside;
 mod call;
 mod calls;
 mod facts;
@@ -36,6 +37,8 @@ use url::Url;
 use super::home::{Delegation, Home, Updates};
 use crate::binding::ACTIVITY_EXTENSION;
 
+pub use aside::Glance;
+pub(crate) use form::in_words;
 pub use probe::{ProbeError, Probed};
 
 /// Updates that may wait for the delegating run; a slow one slows the reading of the agent's stream down.
@@ -122,8 +125,12 @@ impl Home for Remote {
         let (sender, receiver) = mpsc::channel(UPDATE_QUEUE);
         let active = Active::new(self.shared.clone());
         let work = async move {
-            call::carry(&active.0, delegation, sender, cancel).await;
+            let last = call::carry(&active.0, &delegation, &sender, &cancel).await;
+            // Whoever hears the last word finds it counted no more.
             drop(active);
+            if let Some(last) = last {
+                drop(sender.send(last.into()).await);
+            }
         };
         tokio::spawn(work.in_current_span());
         futures::stream::unfold(receiver, |mut receiver| async {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::Tenant;
-use crate::agents::Roster;
+use crate::agents::{Roster, RosterError};
 use crate::cli::args::Serving;
 use crate::config::{FileWatch, Reload, Reloaded, Settings};
 use crate::http::Facade;
@@ -53,28 +53,36 @@ impl<'a> Follow<'a> {
     fn look(&self) {
         match self.reload.after(&self.roster.settings()) {
             Ok(Reloaded::Same) => self.roster.note_refusal(None),
-            Ok(Reloaded::New(settings)) => self.take(*settings),
-            Err(error) => {
-                tracing::error!(%error, "a new specification is refused; the last good one stays");
-                self.roster.note_refusal(Some(error.to_string()));
+            Ok(Reloaded::New(settings)) => {
+                if let Err(error) = self.take(*settings) {
+                    self.refuse(&error.to_string());
+                }
             }
+            Err(error) => self.refuse(&error.to_string()),
         }
     }
 
-    fn take(&self, settings: Settings) {
+    fn refuse(&self, error: &str) {
+        tracing::error!(error, "a new specification is refused; the last good one stays");
+        self.roster.note_refusal(Some(error.to_owned()));
+    }
+
+    fn take(&self, settings: Settings) -> Result<(), RosterError> {
         for warning in &settings.warnings {
             tracing::warn!("{warning}");
         }
         if settings.spec.store != self.roster.settings().spec.store {
             tracing::warn!("conversations are kept where they are: another store is taken after a restart");
         }
-        match super::signed_cards(self.args, self.tenant, &settings, self.address, self.closed) {
+        let cards = super::signed_cards(self.args, self.tenant, &settings, self.address, self.closed);
+        let (epoch, agents) = (settings.spec.epoch, settings.spec.agents.len());
+        tracing::info!(epoch, agents, "going over to a new specification");
+        self.roster.apply(settings)?;
+        match cards {
             Ok([card, extended]) => self.facade.show(card, extended),
             Err(error) => tracing::error!(%error, "the card stays as it is"),
         }
-        let (epoch, agents) = (settings.spec.epoch, settings.spec.agents.len());
-        tracing::info!(epoch, agents, "going over to a new specification");
-        self.roster.apply(settings);
+        Ok(())
     }
 }
 
