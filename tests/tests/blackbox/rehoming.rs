@@ -47,8 +47,8 @@ async fn nobody_notices_that_an_agent_is_moved_out_and_back() -> Result<()> {
         end.send_replace(true);
         anyhow::Ok(())
     };
-    let (people, moved) = tokio::join!(people, moves);
-    moved?;
+    let (people, done) = tokio::join!(people, moves);
+    done?;
     let mut places: Vec<String> = Vec::new();
     for answers in people {
         for answer in answers? {

@@ -27,10 +27,10 @@ impl A2aTools {
         caller: Caller,
         cancel: CancellationToken,
     ) -> Result<String, String> {
-        let callee = self.callee(&ask.agent)?;
-        let run = run(&callee, caller.run);
+        let peer = self.callee(&ask.agent)?;
+        let run = run(&peer, caller.run);
         let progress = ask.streaming.then_some(caller.progress);
-        let call = Call { callee, id: caller.call, run, progress, cancel };
+        let call = Call { callee: peer, id: caller.call, run, progress, cancel };
         match (&ask.what, ask.blocking) {
             (What::Begin { .. }, false) => call.begin(&ask.what).await,
             (What::Result { task }, blocking) => call.result(task, &ask.what, blocking).await,
