@@ -19,7 +19,6 @@ use super::models::Unconfigured;
 use super::rehoming::{Body, Chores, Progress, Revival, Seats, Station};
 use crate::config::Settings;
 use crate::mcp::Toolbox;
-use crate::tools::A2aToolsError;
 
 /// How often a home that is not ready is looked at if it tells nothing.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -48,9 +47,6 @@ pub enum RosterError {
     /// There is no way to talk to agents outside this process.
     #[error("failed to make a client for remote agents: {0}")]
     Client(#[from] reqwest::Error),
-    /// The tools that ask agents of others cannot be had as they were configured.
-    #[error(transparent)]
-    A2a(#[from] A2aToolsError),
     /// No agent at all.
     #[error("there is no agent to serve in this process")]
     Empty,
@@ -83,7 +79,7 @@ impl Roster {
     /// Must be called within a Tokio runtime.
     ///
     /// # Errors
-    /// When no client for remote agents can be made, or what the settings say of them is wrong.
+    /// When no client for remote agents can be made.
     pub fn start(
         settings: Settings,
         http: reqwest::Client,
@@ -91,7 +87,7 @@ impl Roster {
     ) -> Result<Arc<Self>, RosterError> {
         let opened = Opened::new(settings, http, shutdown)?;
         let build = opened.works.with(&opened.settings);
-        let lead = build.supervisor(opened.directory.clone(), opened.toolbox.clone())?;
+        let lead = build.supervisor(opened.directory.clone(), opened.toolbox.clone());
         drop(build);
         Ok(opened.led_by(lead.into()))
     }
@@ -116,13 +112,10 @@ impl Roster {
 
     /// Goes over to other settings. Runs that are under way end as they began; what they delegate from now on goes to
     /// the homes of the new settings as these get ready. Must be called within a Tokio runtime.
-    ///
-    /// # Errors
-    /// When nobody can be built from them; everything is then as it was.
-    pub fn apply(self: &Arc<Self>, settings: Settings) -> Result<(), RosterError> {
+    pub fn apply(self: &Arc<Self>, settings: Settings) {
         let settings = Arc::new(settings);
         let build = self.works.with(&settings);
-        let lead = build.supervisor(self.directory.clone(), self.toolbox.clone())?;
+        let lead = build.supervisor(self.directory.clone(), self.toolbox.clone());
         let mut seats = self.seats();
         let chores = seats.settle(settings.clone(), &build, false);
         self.publish(&seats);
@@ -130,7 +123,6 @@ impl Roster {
         self.lead.send_replace(Arc::new(lead));
         self.note_refusal(None);
         self.see_to(chores);
-        Ok(())
     }
 
     /// Takes note of why other settings were not taken, if they were not; what there is goes on.

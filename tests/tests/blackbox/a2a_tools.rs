@@ -96,6 +96,18 @@ async fn an_agent_of_0_3_is_called_with_progress() -> Result<()> {
     with_agent_of(Sdk::Python03, &[], "a2a_call_streaming").await
 }
 
+/// The tasks of a supervisor, as it lists them.
+async fn tasks(supervisor: &Supervisor) -> Result<Vec<Value>> {
+    let request = reqwest::Client::new().get(format!("{}/tasks", supervisor.url()));
+    let page: Value = request.header("A2A-Version", "1.0").send().await?.json().await?;
+    page["tasks"].as_array().cloned().with_context(|| format!("no list: {page}"))
+}
+
+/// Whether a supervisor's only task is in this state.
+async fn is(supervisor: &Supervisor, state: &str) -> Result<bool> {
+    Ok(tasks(supervisor).await?.iter().any(|task| task["status"]["state"] == state))
+}
+
 /// Another supervisor of ours, whose agent calls a tool.
 async fn other() -> Result<Supervisor> {
     let server = programs::fixture_mcp()?;
@@ -127,15 +139,10 @@ async fn cancelling_stops_the_remote_task() -> Result<()> {
     let supervisor = caller("a2a_call", other.url(), &["127.0.0.1"]).setup()?.start().await?;
     let mut stream = supervisor.stream(&says("wait").to_string(), None).await?;
     let mut events = stream.read_until(|event| text_of(event).contains("A2A_Call")).await?;
-    let states = async || -> Result<String> { Ok(other.call("ListTasks", json!({})).await?.to_string()) };
-    supervisor
-        .until("the other one is at work", async || Ok(states().await?.contains("TASK_STATE_WORKING")))
-        .await?;
+    supervisor.until("the other one works", async || is(&other, "TASK_STATE_WORKING").await).await?;
     let id = events[0]["id"].clone();
     supervisor.call("tasks/cancel", json!({"id": id})).await?;
-    supervisor
-        .until("the other one has stopped", async || Ok(states().await?.contains("TASK_STATE_CANCELED")))
-        .await?;
+    supervisor.until("the other one has stopped", async || is(&other, "TASK_STATE_CANCELED").await).await?;
     events.extend(stream.rest().await?);
     assert_eq!(supervisor.checked(Answer::new(events))?.state(), "canceled");
     Ok(())
@@ -160,8 +167,7 @@ async fn whoever_must_not_be_asked_is_not() -> Result<()> {
         let answer = told(&supervisor, says("hello")).await?;
         ensure!(answer.contains(part), "{url}: {answer}");
     }
-    let tasks = other.call("ListTasks", json!({})).await?;
-    ensure!(tasks["result"]["tasks"] == json!([]), "somebody was asked: {tasks}");
+    ensure!(tasks(&other).await?.is_empty(), "somebody was asked");
     Ok(())
 }
 
@@ -186,8 +192,7 @@ async fn a_redirect_leads_nowhere_else() -> Result<()> {
     let supervisor = caller("a2a_call", &url, &[&format!("127.0.0.1:{port}")]).setup()?.start().await?;
     let answer = told(&supervisor, says("hello")).await?;
     ensure!(answer.starts_with("ERROR: agent") && answer.contains("points to another place"), "{answer}");
-    let tasks = other.call("ListTasks", json!({})).await?;
-    ensure!(tasks["result"]["tasks"] == json!([]), "somebody was asked: {tasks}");
+    ensure!(tasks(&other).await?.is_empty(), "somebody was asked");
     Ok(())
 }
 
@@ -218,5 +223,27 @@ async fn without_the_field_there_are_no_such_tools() -> Result<()> {
     scenario = scenario.set("a2a", Value::Null);
     let without = told(&scenario.setup()?.start().await?, json!("list")).await?;
     ensure!(without.contains("there is no such tool"), "{without}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_registered_agent_is_called_by_name_and_asked_for_as_any_other() -> Result<()> {
+    let Some((_agent, url)) = Program::server(Sdk::Python10, &[]).await? else { return Ok(()) };
+    let external = json!([{"name": "data", "external": {"url": url, "description": "Knows the data."}}]);
+    let scenario = caller("a2a_call", "Data", &[]).set("agents", external);
+    let task =
+        json!({"calls": [{"name": "task", "arguments": {"subagent_type": "data", "description": "hello"}}]});
+    let scenario = scenario.first(json!({"user": "hand it over", "turn": 0}), task);
+    let supervisor = scenario.setup()?.start().await?;
+    let listed: Value = serde_json::from_str(&told(&supervisor, json!("list")).await?)?;
+    let expected = json!([{"name": "data", "url": format!("{url}/"), "description": "Knows the data."}]);
+    assert_eq!(listed, expected);
+    assert_eq!(told(&supervisor, says("hello")).await?, "echo: hello");
+    let card: Value = serde_json::from_str(&told(&supervisor, json!("discover")).await?)?;
+    assert_eq!(card["name"], "Peer");
+    let answer = supervisor.ask("hand it over").await?;
+    assert_eq!(answer.result()?, "echo: hello");
+    let told = answer.texts("tool_notification_start").concat();
+    ensure!(told.contains("🔧 Supervisor: Calling Agent Data..."), "{told}");
     Ok(())
 }

@@ -27,6 +27,17 @@ pub(crate) struct Tally {
     pub(crate) longest: Duration,
 }
 
+impl Tally {
+    /// What the answers said instead, and how many said so.
+    pub(crate) fn reasons(&self) -> BTreeMap<&str, usize> {
+        let mut reasons = BTreeMap::new();
+        for answer in self.told.values() {
+            *reasons.entry(answer.as_str()).or_default() += 1;
+        }
+        reasons
+    }
+}
+
 /// A crowd that is asking.
 pub(crate) struct Crowd {
     stop: Arc<AtomicBool>,

@@ -87,6 +87,20 @@ impl Story {
         }
     }
 
+    /// Calls that run at once end in any order; ends that follow each other are put into the order of their calls.
+    pub(super) fn sort_ends(&mut self) {
+        let call = |update: &DelegateUpdate| match update {
+            DelegateUpdate::Event { event, .. } => match &event.kind {
+                EventKind::ToolFinished { call, .. } => Some(call.clone()),
+                _ => None,
+            },
+            _ => None,
+        };
+        for ends in self.updates.chunk_by_mut(|a, b| call(a).is_some() && call(b).is_some()) {
+            ends.sort_by_key(call);
+        }
+    }
+
     /// What the agent asked at last.
     pub(super) fn question(&self) -> &Form {
         let Some(DelegateUpdate::Asks { form }) = self.updates.last() else { panic!("{:?}", self.updates) };

@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use caipe_a2a::model::{Event, Message, TaskState};
 use caipe_crds::default_resource;
-use caipe_engine::AgentName;
 use caipe_store::MemoryStore;
 use serde_json::Value;
 
-use super::worker::{HOMES, PATIENCE, Worker, agent};
-use crate::agents::{Delegate, Directory, Role};
+use super::worker::{HOMES, PATIENCE, Worker, agent, supervisor};
+use crate::agents::Delegate;
 use crate::binding::Voice;
 use crate::run::Runs;
 
@@ -32,11 +31,10 @@ async fn events(worker: &Worker, text: &str) -> Vec<Value> {
     let delegate =
         Delegate { home: worker.home.clone(), title: "Helper".to_owned(), routing_hint: "helps".to_owned() };
     let spec = caipe_crds::resolve(&default_resource(), &BTreeMap::new()).unwrap().spec;
-    let directory = Directory::from_iter([(AgentName::new("helper"), delegate)]);
-    let role = Role::Supervisor { spec: Arc::new(spec), directory: Arc::new(directory) };
-    let supervisor = Arc::new(agent("supervisor", SUPERVISOR, role, Vec::new(), Vec::new()));
+    let role = supervisor(spec, "helper", delegate);
+    let lead = Arc::new(agent("supervisor", SUPERVISOR, role, Vec::new(), Vec::new()));
     let store = Arc::new(MemoryStore::default());
-    let runs = Runs::new(supervisor, Voice::Supervisor, store, Duration::from_mins(10));
+    let runs = Runs::new(lead, Voice::Supervisor, store, Duration::from_mins(10));
     let (log, _) = runs.send(Message::user("m", text)).await.unwrap();
     let mut cursor = log.cursor(0);
     let mut events = Vec::new();

@@ -13,6 +13,8 @@ use caipe_engine::{AgentName, Limits};
 use caipe_fixtures::mcp;
 use caipe_model::Scripted;
 use caipe_store::MemoryStore;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -25,6 +27,9 @@ use crate::run::Runs;
 
 /// How long anything may take that should happen.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Bytes of a connection that come one by one.
+const SHORT: usize = 32 * 1024;
 
 /// Where the worker lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,15 +102,14 @@ fn helper(script: &str, tools: &str, approval: bool) -> Arc<Agent> {
     };
     let spec = caipe_crds::resolve(&default_resource(), &BTreeMap::new()).unwrap().spec;
     let spec = caipe_crds::RenderedSpec { answer_mode: caipe_crds::rendered::AnswerMode::Marker, ..spec };
-    let role = if script.contains("deeper") {
-        Role::Supervisor {
-            spec: Arc::new(spec),
-            directory: Arc::new(Directory::from_iter([(AgentName::new("deeper"), delegate)])),
-        }
-    } else {
-        Role::Worker
-    };
+    let role = if script.contains("deeper") { supervisor(spec, "deeper", delegate) } else { Role::Worker };
     Arc::new(agent("helper", script, role, servers("tools"), approval))
+}
+
+/// The role of an agent that can ask one other.
+pub(super) fn supervisor(spec: caipe_crds::RenderedSpec, name: &str, delegate: Delegate) -> Role {
+    let directory: Directory = [(AgentName::new(name), delegate)].into_iter().collect();
+    Role::Supervisor { spec: Arc::new(spec), directory: Arc::new(directory) }
 }
 
 /// An agent of this script.
@@ -124,7 +128,6 @@ pub(super) fn agent(
         role,
         model: Arc::new(Scripted::from_yaml("test", script).unwrap()),
         toolbox: Toolbox::start(servers, &BTreeMap::new(), CancellationToken::new()).into(),
-        a2a: None,
         streaming: true,
         limits: Limits::default(),
         require_approval,
@@ -140,37 +143,34 @@ async fn serve(agent: Arc<Agent>, voice: Voice, listener: TcpListener, url: Stri
     drop(axum::serve(listener, router(Arc::new(facade), ServerOptions::default())).await);
 }
 
-/// Passes connections on, a few bytes at a time: no character of the stream stays whole.
+/// Passes connections on, a byte at a time as long as the answer is short: no character of the stream stays whole.
 async fn pass_on(listener: TcpListener, far: String) {
     while let Ok((near, _)) = listener.accept().await {
         let far = far.clone();
         tokio::spawn(async move {
             let Ok(far) = TcpStream::connect(far).await else { return };
             drop((near.set_nodelay(true), far.set_nodelay(true)));
-            let ((mut from_near, mut to_near), (mut from_far, mut to_far)) =
-                (near.into_split(), far.into_split());
-            let up = tokio::io::copy(&mut from_near, &mut to_far);
-            let down = async {
-                let mut bytes = [0; 7];
-                loop {
-                    match tokio::io::AsyncReadExt::read(&mut from_far, &mut bytes).await {
-                        Ok(0) | Err(_) => return,
-                        Ok(size) => {
-                            for byte in &bytes[..size] {
-                                if tokio::io::AsyncWriteExt::write_all(&mut to_near, &[*byte]).await.is_err()
-                                {
-                                    return;
-                                }
-                            }
-                        }
-                    }
-                }
-            };
+            let ((mut from_near, to_near), (from_far, mut to_far)) = (near.into_split(), far.into_split());
             tokio::select! {
-                _ = up => {}
-                () = down => {}
+                _ = tokio::io::copy(&mut from_near, &mut to_far) => {}
+                _ = cut_up(from_far, to_near) => {}
             }
         });
+    }
+}
+
+async fn cut_up(mut from: OwnedReadHalf, mut to: OwnedWriteHalf) -> std::io::Result<()> {
+    let (mut bytes, mut passed) = ([0; 8192], 0);
+    loop {
+        let size = from.read(&mut bytes).await?;
+        if size == 0 {
+            return Ok(());
+        }
+        passed += size;
+        let piece = if passed < SHORT { 1 } else { bytes.len() };
+        for piece in bytes[..size].chunks(piece) {
+            to.write_all(piece).await?;
+        }
     }
 }
 

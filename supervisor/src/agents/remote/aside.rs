@@ -34,6 +34,13 @@ pub enum Glance {
     Ended(DelegationOutcome),
 }
 
+impl Glance {
+    /// Whether there is more to come without anybody doing anything.
+    pub const fn is_under_way(&self) -> bool {
+        matches!(self, Self::UnderWay { .. })
+    }
+}
+
 impl Remote {
     /// The agent's card.
     ///

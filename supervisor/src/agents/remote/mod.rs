@@ -16,6 +16,8 @@ mod facts;
 mod form;
 mod notice;
 mod outcome;
+#[cfg(test)]
+mod peer;
 mod probe;
 mod read;
 mod request;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::Tenant;
-use crate::agents::{Roster, RosterError};
+use crate::agents::Roster;
 use crate::cli::args::Serving;
 use crate::config::{FileWatch, Reload, Reloaded, Settings};
 use crate::http::Facade;
@@ -53,36 +53,28 @@ impl<'a> Follow<'a> {
     fn look(&self) {
         match self.reload.after(&self.roster.settings()) {
             Ok(Reloaded::Same) => self.roster.note_refusal(None),
-            Ok(Reloaded::New(settings)) => {
-                if let Err(error) = self.take(*settings) {
-                    self.refuse(&error.to_string());
-                }
+            Ok(Reloaded::New(settings)) => self.take(*settings),
+            Err(error) => {
+                tracing::error!(%error, "a new specification is refused; the last good one stays");
+                self.roster.note_refusal(Some(error.to_string()));
             }
-            Err(error) => self.refuse(&error.to_string()),
         }
     }
 
-    fn refuse(&self, error: &str) {
-        tracing::error!(error, "a new specification is refused; the last good one stays");
-        self.roster.note_refusal(Some(error.to_owned()));
-    }
-
-    fn take(&self, settings: Settings) -> Result<(), RosterError> {
+    fn take(&self, settings: Settings) {
         for warning in &settings.warnings {
             tracing::warn!("{warning}");
         }
         if settings.spec.store != self.roster.settings().spec.store {
             tracing::warn!("conversations are kept where they are: another store is taken after a restart");
         }
-        let cards = super::signed_cards(self.args, self.tenant, &settings, self.address, self.closed);
-        let (epoch, agents) = (settings.spec.epoch, settings.spec.agents.len());
-        tracing::info!(epoch, agents, "going over to a new specification");
-        self.roster.apply(settings)?;
-        match cards {
+        match super::signed_cards(self.args, self.tenant, &settings, self.address, self.closed) {
             Ok([card, extended]) => self.facade.show(card, extended),
             Err(error) => tracing::error!(%error, "the card stays as it is"),
         }
-        Ok(())
+        let (epoch, agents) = (settings.spec.epoch, settings.spec.agents.len());
+        tracing::info!(epoch, agents, "going over to a new specification");
+        self.roster.apply(settings);
     }
 }
 

@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::run::RunInfo;
 
-pub use registry::{A2aTools, A2aToolsError};
+pub use registry::{A2aTools, A2aToolsError, screen};
 use request::Request;
 
 /// The tool that lists the registered agents.

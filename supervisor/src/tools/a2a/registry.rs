@@ -4,17 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
-use caipe_a2a::client::{CardCache, http_builder};
+use axum::http::HeaderMap;
+use caipe_a2a::client::CardCache;
 use caipe_a2a::net::{AllowList, AllowListError, Screen};
-use caipe_crds::rendered::{self, Home, RenderedAgent};
+use caipe_crds::rendered::RenderedAgent;
 use caipe_engine::AgentName;
 use url::Url;
 
-use crate::agents::{Remote, RemoteTarget};
-use crate::config::{Environment, Settings};
-use crate::mcp::{TemplateError, fill};
-use crate::secrets::with_secrets;
+use crate::agents::{Remote, RemoteTarget, target};
+use crate::config::Settings;
 
 /// In the list of allowed addresses: every public one.
 const PUBLIC: &str = "*";
@@ -39,7 +37,8 @@ pub(super) struct Registered {
     pub(super) url: String,
     /// What it does.
     pub(super) description: String,
-    remote: Arc<Remote>,
+    /// How it is asked, or why it cannot be.
+    remote: Result<Arc<Remote>, String>,
 }
 
 /// Whom a call goes to.
@@ -54,45 +53,40 @@ pub(super) struct Callee {
 #[derive(Debug, thiserror::Error)]
 pub enum A2aToolsError {
     /// The list of allowed addresses cannot be read.
-    #[error("failed to read spec.a2a.allow or $CAIPE_A2A_ALLOW: {0}")]
+    #[error(transparent)]
     Allow(#[from] AllowListError),
-    /// A registered agent has no usable address.
-    #[error("failed to register agent {agent}: its address cannot be read: {reason}")]
-    Address {
-        /// The agent.
-        agent: String,
-        /// Why.
-        reason: String,
-    },
-    /// A registered agent's header cannot be made.
-    #[error("failed to register agent {agent}: failed to make the header {header}: {reason}")]
-    Header {
-        /// The agent.
-        agent: String,
-        /// The header.
-        header: String,
-        /// Why; never its value.
-        reason: String,
-    },
     /// No HTTP client.
     #[error("failed to make an HTTP client: {0}")]
     Http(#[from] reqwest::Error),
 }
 
 impl A2aTools {
-    /// The tools of a specification; nothing if it has none. The agents' secrets are read now.
+    /// The tools of a specification; nothing if it has none. Registered agents are asked by way of `http`, and their
+    /// cards are kept in `cards`; their secrets are read now.
     ///
     /// # Errors
-    /// When something that was configured cannot be used.
-    pub fn new(settings: &Settings) -> Result<Option<Arc<Self>>, A2aToolsError> {
+    /// When there can be no client that asks only who may be asked.
+    pub fn new(
+        settings: &Settings,
+        http: &reqwest::Client,
+        cards: &Arc<CardCache>,
+    ) -> Result<Option<Self>, A2aToolsError> {
         let Some(tools) = &settings.spec.a2a else { return Ok(None) };
+        let silence = Duration::from_millis(settings.spec.limits.agent_timeout_ms);
+        let known = settings.spec.agents.iter().filter(|agent| tools.agents.contains(&agent.name));
+        let register = |agent: &RenderedAgent| {
+            let target = target(agent, &settings.env, silence);
+            let known = Registered {
+                url: target.as_ref().map(|target| public(target.url.clone())).unwrap_or_default(),
+                description: agent.description.clone(),
+                remote: target.map(|target| Remote::external(target, http.clone(), cards.clone())),
+            };
+            (agent.name.clone(), known)
+        };
+        let registered = known.map(register).collect();
         let screen = screen(&tools.allow)?;
-        let (cards, silence) = (Arc::default(), Duration::from_millis(settings.spec.limits.agent_timeout_ms));
-        let shared = Shared { http: http_builder().build()?, cards: Arc::clone(&cards), silence };
-        let registered = registered(&settings.spec.agents, tools, &settings.env, &shared)?;
-        let http = screen.agent_client()?;
         // What strangers are asked for, without credentials, is kept apart from what friends are.
-        Ok(Some(Arc::new(Self { registered, screen, http, cards: Arc::default(), silence })))
+        Ok(Some(Self { registered, http: screen.agent_client()?, screen, cards: Arc::default(), silence }))
     }
 
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
@@ -110,7 +104,7 @@ impl A2aTools {
     pub(super) fn callee(&self, agent: &str) -> Result<Callee, String> {
         let name = agent.trim().to_lowercase();
         if let Some(known) = self.registered.get(&name) {
-            let remote = Arc::clone(&known.remote);
+            let remote = known.remote.clone().map_err(|reason| format!("ERROR: agent {name}: {reason}"))?;
             return Ok(Callee { name: AgentName::new(&name), remote, is_known: true });
         }
         if !agent.contains("://") {
@@ -139,60 +133,11 @@ impl A2aTools {
     }
 }
 
-/// What the registered agents' connections share.
-struct Shared {
-    http: reqwest::Client,
-    cards: Arc<CardCache>,
-    silence: Duration,
-}
-
-fn registered(
-    agents: &[RenderedAgent],
-    tools: &rendered::A2aTools,
-    env: &Environment,
-    shared: &Shared,
-) -> Result<BTreeMap<String, Registered>, A2aToolsError> {
-    let mut registered = BTreeMap::new();
-    for agent in agents.iter().filter(|agent| tools.agents.contains(&agent.name)) {
-        let Home::Remote { url, headers } = &agent.home else { continue };
-        let parsed: Url = url.parse().map_err(|error: url::ParseError| A2aToolsError::Address {
-            agent: agent.name.clone(),
-            reason: error.to_string(),
-        })?;
-        let env = with_secrets(env, agent.secrets_dir.as_deref());
-        let headers = resolved(&agent.name, headers, &env)?;
-        let name = AgentName::new(&agent.name);
-        let target = RemoteTarget { name, url: parsed.clone(), headers, silence: shared.silence };
-        let remote = Remote::external(target, shared.http.clone(), Arc::clone(&shared.cards));
-        let known = Registered { url: public(parsed), description: agent.description.clone(), remote };
-        registered.insert(agent.name.clone(), known);
-    }
-    Ok(registered)
-}
-
-/// The headers with their variables filled in.
-fn resolved(
-    agent: &str,
-    templates: &BTreeMap<String, String>,
-    env: &Environment,
-) -> Result<HeaderMap, A2aToolsError> {
-    let mut headers = HeaderMap::new();
-    for (name, template) in templates {
-        let fault =
-            |reason: String| A2aToolsError::Header { agent: agent.to_owned(), header: name.clone(), reason };
-        let value = fill(template, env).map_err(|error: TemplateError| fault(error.to_string()))?;
-        let unfit = |_| fault("it holds characters that HTTP does not allow".to_owned());
-        let mut value = HeaderValue::from_str(value.trim()).map_err(unfit)?;
-        value.set_sensitive(true);
-        let key = HeaderName::from_bytes(name.as_bytes())
-            .map_err(|_| fault("its name is none that HTTP allows".to_owned()))?;
-        headers.insert(key, value);
-    }
-    Ok(headers)
-}
-
 /// What URLs may be asked. `*` is every public address; without it, only what is listed.
-fn screen(allow: &[String]) -> Result<Screen, AllowListError> {
+///
+/// # Errors
+/// When an entry cannot be read.
+pub fn screen(allow: &[String]) -> Result<Screen, AllowListError> {
     let (public, listed): (Vec<&str>, Vec<&str>) =
         allow.iter().map(String::as_str).partition(|entry| *entry == PUBLIC);
     let screen = Screen::new(listed.join(",").parse::<AllowList>()?);

@@ -17,14 +17,18 @@ const TWO: &str = "{ agents: [
     { name: data, external: { url: 'http://127.0.0.1:4000' } } ],
   a2a: { allow: ['*.internal:4000', '127.0.0.1:5000'] } }";
 
-fn tools(spec: &str) -> Arc<A2aTools> {
-    A2aTools::new(&settings(spec, &[])).unwrap().unwrap()
+fn made(settings: &Settings) -> Option<A2aTools> {
+    A2aTools::new(settings, &reqwest::Client::new(), &Arc::default()).unwrap()
+}
+
+fn tools(spec: &str) -> A2aTools {
+    made(&settings(spec, &[])).unwrap()
 }
 
 #[test]
 fn there_are_none_unless_they_are_wanted() {
-    assert!(A2aTools::new(&settings("{ agents: [] }", &[])).unwrap().is_none());
-    assert!(A2aTools::new(&settings("{ agents: [] }", &[("CAIPE_A2A_TOOLS", "true")])).unwrap().is_some());
+    assert!(made(&settings("{ agents: [] }", &[])).is_none());
+    assert!(made(&settings("{ agents: [] }", &[("CAIPE_A2A_TOOLS", "true")])).is_some());
 }
 
 #[test]
@@ -74,7 +78,7 @@ fn all_public_addresses_can_be_allowed_and_no_other() {
 
 #[test]
 fn an_entry_that_cannot_be_read_is_named() {
-    let error = A2aTools::new(&settings("{ a2a: { allow: ['http://a/'] } }", &[])).unwrap_err();
+    let error = screen(&["http://a/".to_owned()]).unwrap_err();
     assert!(error.to_string().contains("\"http://a/\""), "{error}");
 }
 
@@ -89,11 +93,12 @@ fn a_list_shows_no_secret() {
 }
 
 #[test]
-fn a_token_that_is_missing_is_named_at_the_start() {
+fn a_token_that_is_missing_is_named_when_the_agent_is_asked() {
     let spec = "{ agents: [{ name: data, external: { url: 'http://d', secretRef: { name: s, key: DATA_TOKEN } } }], \
                 a2a: {} }";
-    let error = A2aTools::new(&settings(spec, &[])).unwrap_err().to_string();
-    assert!(error.contains("agent data") && error.contains("DATA_TOKEN"), "{error}");
-    let tools = A2aTools::new(&settings(spec, &[("DATA_TOKEN", "hunter2")])).unwrap().unwrap();
+    let refusal = tools(spec).callee("data").err().unwrap();
+    assert!(refusal.contains("agent data") && refusal.contains("DATA_TOKEN"), "{refusal}");
+    let tools = made(&settings(spec, &[("DATA_TOKEN", "hunter2")])).unwrap();
+    assert!(tools.callee("data").is_ok());
     assert!(!format!("{tools:?}").contains("hunter2"), "{tools:?}");
 }

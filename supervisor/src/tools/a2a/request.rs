@@ -54,6 +54,16 @@ pub(super) enum What {
     },
 }
 
+impl What {
+    /// The task that it is about.
+    pub(super) fn task(&self) -> Option<&str> {
+        match self {
+            Self::Begin { .. } => None,
+            Self::Result { task } | Self::Answer { task, .. } => Some(task),
+        }
+    }
+}
+
 impl Request {
     /// Reads the arguments of a call.
     ///
