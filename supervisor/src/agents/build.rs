@@ -61,6 +61,16 @@ impl Works {
     }
 }
 
+/// A remote agent.
+pub(super) struct Peer {
+    /// Whom delegations are handed to.
+    pub(super) gate: Arc<dyn Home>,
+    /// Whether it can be reached.
+    pub(super) link: Arc<Link>,
+    /// The agent, whether it can or not.
+    pub(super) home: Arc<dyn Home>,
+}
+
 /// Makes homes for one specification.
 pub(super) struct Builder<'a> {
     works: &'a Works,
@@ -131,7 +141,7 @@ impl Builder<'_> {
     }
 
     /// An agent behind A2A, which is looked at from now on. Its secrets are read now.
-    pub(super) fn remote(&self, blueprint: &Blueprint) -> (Arc<dyn Home>, Arc<Link>) {
+    pub(super) fn remote(&self, blueprint: &Blueprint) -> Peer {
         let span = tracing::info_span!("agent", name = blueprint.agent.name);
         let (home, look): (Arc<dyn Home>, Look) = match self.target(blueprint) {
             Ok(target) => {
@@ -154,7 +164,7 @@ impl Builder<'_> {
         };
         let rules = Rules::from(&self.settings.spec.connectivity);
         let link = span.in_scope(|| Link::start(rules, look, self.works.room.clone()));
-        (Arc::new(Gate::new(home, link.clone())), link)
+        Peer { gate: Arc::new(Gate::new(home.clone(), link.clone())), link, home }
     }
 
     fn target(&self, blueprint: &Blueprint) -> Result<RemoteTarget, String> {

@@ -57,7 +57,7 @@ pub(super) enum Command {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Serve {
-    /// A CaipeSupervisor resource; without it the core agents run
+    /// A CaipeSupervisor resource or a rendered spec, followed while it is served; without it the core agents run
     #[arg(short, long, env = "CAIPE_FILE")]
     pub(super) file: Option<PathBuf>,
 

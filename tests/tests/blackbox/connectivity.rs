@@ -107,5 +107,19 @@ async fn the_status_is_closed_where_everything_is() -> Result<()> {
     let url = format!("{}/internal/status", supervisor.url());
     let response = reqwest::Client::new().get(url).bearer_auth("s3cret").send().await?;
     assert_eq!(response.status(), 200);
+
+    // The program has the key in its environment here.
+    let listed = setup.run(&["agents", "--url", supervisor.url()]).await?;
+    let table = String::from_utf8_lossy(&listed.stdout).into_owned();
+    ensure!(listed.status.success(), "{table}{}", String::from_utf8_lossy(&listed.stderr));
+    let lines: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(
+        lines,
+        [
+            vec!["AGENT", "HOME", "PHASE", "MESSAGE"],
+            vec!["jira", "in-process", "Ready"],
+            vec!["github", "in-process", "Ready"]
+        ]
+    );
     Ok(())
 }

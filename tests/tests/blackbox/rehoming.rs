@@ -21,9 +21,9 @@ async fn runs_whole(supervisor: &Supervisor, epoch: u64) -> Result<()> {
 }
 
 /// Somebody who asks again and again until told to stop; returns what they were answered.
-async fn person(supervisor: &Supervisor, end: &tokio::sync::watch::Receiver<bool>) -> Result<Vec<Answer>> {
+async fn person(supervisor: &Supervisor, over: &tokio::sync::watch::Receiver<bool>) -> Result<Vec<Answer>> {
     let mut answers = Vec::new();
-    while !*end.borrow() {
+    while !*over.borrow() {
         answers.push(supervisor.ask("ask").await?);
     }
     Ok(answers)
@@ -34,8 +34,8 @@ async fn nobody_notices_that_an_agent_is_moved_out_and_back() -> Result<()> {
     let jira = agent::setup(&scenario_taking("there", &["jira"], 100)?, "jira")?.start().await?;
     let setup = scenario_taking("here", &["jira"], 100)?.setup()?.env("JIRA_AGENT_URL", jira.url());
     let supervisor = setup.start().await?;
-    let (end, ended) = tokio::sync::watch::channel(false);
-    let people = futures::future::join_all((0..PEOPLE).map(|_| person(&supervisor, &ended)));
+    let (home_time, over) = tokio::sync::watch::channel(false);
+    let people = futures::future::join_all((0..PEOPLE).map(|_| person(&supervisor, &over)));
     let moves = async {
         for round in 0..3 {
             for (at, placement, names) in [(1, "Remote", json!(["jira"])), (2, "InProcess", json!([]))] {
@@ -44,7 +44,7 @@ async fn nobody_notices_that_an_agent_is_moved_out_and_back() -> Result<()> {
                 until(&supervisor, "jira", placement, "Ready").await?;
             }
         }
-        end.send_replace(true);
+        home_time.send_replace(true);
         anyhow::Ok(())
     };
     let (people, done) = tokio::join!(people, moves);
@@ -235,5 +235,29 @@ async fn a_rendered_specification_is_served_and_its_epochs_are_told() -> Result<
     tokio::process::Command::new("kill").args(["-HUP", &pid]).status().await?;
     supervisor.until("it reads the file again", async || Ok(supervisor.log().contains("as asked"))).await?;
     assert_eq!(supervisor.ask("ask").await?.result()?, "jira there");
+    Ok(())
+}
+
+/// Jira, which asks before it echoes.
+fn careful() -> Result<Scenario> {
+    let mut scenario = crate::echo(&["jira"])?.asks("write", &["jira"]);
+    scenario.change_agent("jira", "requireApproval", json!(["echo"]));
+    Ok(scenario)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_asked_before_a_move_is_answered_where_it_was_asked() -> Result<()> {
+    let jira = agent::setup(&careful()?, "jira")?.start().await?;
+    let setup = careful()?.setup()?.env("JIRA_AGENT_URL", jira.url());
+    let supervisor = setup.start().await?;
+    for (names, placement) in [(json!(["jira"]), "Remote"), (json!([]), "InProcess")] {
+        let asked = supervisor.ask("write it").await?;
+        assert_eq!(asked.state(), "input-required", "{}", asked.outline());
+        edit(&setup, |spec| spec["distributedAgents"] = names)?;
+        until(&supervisor, "jira", placement, "Ready").await?;
+        let told = Answer::new(supervisor.stream("yes", Some(asked.context())).await?.rest().await?);
+        let told = supervisor.checked_after(&asked, told)?;
+        assert_eq!(told.result()?, "jira says: jira: write it", "{}", told.outline());
+    }
     Ok(())
 }

@@ -27,7 +27,8 @@ impl Gate {
 impl Home for Gate {
     fn run(&self, delegation: Delegation, cancel: CancellationToken) -> Updates {
         let (home, link) = (self.home.clone(), self.link.clone());
-        if link.outlook().phase != AgentPhase::Unreachable {
+        // What was begun there is not given up lightly: the home has patience of its own.
+        if delegation.resume.is_some() || link.outlook().phase != AgentPhase::Unreachable {
             return watched(home.run(delegation, cancel), link);
         }
         let late = async move {
