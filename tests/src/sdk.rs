@@ -27,7 +27,7 @@ pub enum Sdk {
 }
 
 impl Sdk {
-    /// The command that runs `client` or `server` made with this SDK; nothing if the SDK is not installed.
+    /// The command that runs `client`, `server` or `agent` made with this SDK; nothing if the SDK is not installed.
     fn command(self, role: &str) -> Option<Command> {
         let (interpreter, script) = match self {
             Self::Python10 => (peers::python("py-a2a")?, format!("{role}_1_0.py")),
@@ -66,7 +66,16 @@ impl Program {
 
     /// Starts an agent and waits until it listens: the program and its base URL.
     pub async fn server(sdk: Sdk, arguments: &[&str]) -> Result<Option<(Self, String)>> {
-        let Some(mut program) = Self::start(sdk, "server", arguments)? else { return Ok(None) };
+        Self::listening(sdk, "server", arguments).await
+    }
+
+    /// The same for the agent `jira`, which speaks as upstream's sub-agents do; there is one in Python only.
+    pub async fn agent(sdk: Sdk, arguments: &[&str]) -> Result<Option<(Self, String)>> {
+        Self::listening(sdk, "agent", arguments).await
+    }
+
+    async fn listening(sdk: Sdk, role: &str, arguments: &[&str]) -> Result<Option<(Self, String)>> {
+        let Some(mut program) = Self::start(sdk, role, arguments)? else { return Ok(None) };
         let line = program.line().await?;
         let url = line["url"].as_str().with_context(|| format!("the agent says no URL: {line}"))?.to_owned();
         Ok(Some((program, url)))

@@ -21,9 +21,9 @@ pub(in crate::agents) fn worker() -> Agent {
         prompt: "You help.".to_owned(),
         role: Role::Worker,
         model: Arc::new(Scripted::from_yaml("test", script).unwrap()),
-        a2a: None,
         toolbox: Toolbox::start(Vec::new(), &std::collections::BTreeMap::new(), CancellationToken::new())
             .into(),
+        a2a: None,
         streaming: true,
         limits: Limits::default(),
         require_approval: vec!["delete_*".to_owned()],

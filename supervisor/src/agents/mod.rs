@@ -30,3 +30,6 @@ pub(crate) use remote::in_words;
 pub use remote::{Glance, ProbeError, Probed, Remote, RemoteTarget};
 pub use roster::{AgentStatus, Roster, RosterError, RosterStatus};
 pub use servers::missing_variables;
+
+#[cfg(test)]
+mod homes_contract;

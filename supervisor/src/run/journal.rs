@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::driver::{Batch, RunInfo, Sink, SinkError};
 use super::live::Claim;
-use crate::binding::{self, Binding, Voice};
+use crate::binding::{self, Binding, Request, Voice};
 
 /// Events read from the store at a time.
 const PAGE: usize = 1024;
@@ -99,6 +99,11 @@ impl Journal {
 
     pub(super) fn context(&self) -> &str {
         &self.record.context
+    }
+
+    /// Who asked, as far as the first message says so.
+    pub(super) fn user(&self) -> Option<String> {
+        Request::of_stored(&self.record.request).ok()?.user
     }
 
     pub(super) fn phase(&self) -> TaskPhase {

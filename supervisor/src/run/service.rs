@@ -353,7 +353,9 @@ impl Runs {
             () = place.called() => {}
             () = stop.cancelled() => return journal.end(Outcome::Canceled).await,
         }
-        let (user, agent) = (begin.user(), self.lead.now());
+        let (user, agent) = (begin.user().or_else(|| journal.user()), self.lead.now());
+        // An agent that has just started has no tools for a moment, and would say that there are none.
+        agent.settled(&stop).await;
         let (state, start) = match self.prepare(&agent, &journal, begin).await {
             Ok(prepared) => prepared,
             Err(error) => return journal.fail(&error.to_string()).await,

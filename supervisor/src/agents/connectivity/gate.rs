@@ -63,9 +63,7 @@ fn single(outcome: DelegationOutcome) -> Updates {
 /// What the model reads (edge case of the unification seed: the connection error is told to it).
 fn unreachable(agent: &AgentName, outlook: &Outlook) -> DelegationOutcome {
     let why = outlook.message.as_deref().unwrap_or("it does not answer");
-    let reason = format!(
-        "the agent {agent} cannot be reached right now: {why}. Say so, and go on without it; it may be back later."
-    );
+    let reason = format!("{why}. Say so, and go on without agent {agent}; it may be back later.");
     DelegationOutcome::Failed { reason }
 }
 

@@ -20,6 +20,7 @@ pub(super) struct Answer {
     last: String,
     error: Option<String>,
     bytes: usize,
+    is_cut: bool,
 }
 
 /// How much a whole result counts; among equals the newest does.
@@ -129,7 +130,7 @@ impl Answer {
         if text.len() > room {
             let end = (0..=room).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
             text.truncate(end);
-            if self.bytes < LARGEST {
+            if !std::mem::replace(&mut self.is_cut, true) {
                 text.push_str(TRUNCATED);
             }
         }

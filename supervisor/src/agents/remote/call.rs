@@ -23,28 +23,26 @@ const FIRST_WAIT: Duration = Duration::from_millis(250);
 /// How often a task is asked for that the agent lets nobody follow.
 const POLL: Duration = Duration::from_secs(1);
 
-/// Carries a delegation out until it ends, asks or nobody listens any more. The agent is told to stop if, and only if,
+/// Carries a delegation out until it ends, asks or nobody listens any more; the update that says so is left to the
+/// caller. The agent is told to stop if, and only if,
 /// the delegation is cancelled: a run that is only left is taken up again by the next process.
 pub(super) async fn carry(
     shared: &Shared,
-    delegation: Delegation,
-    updates: mpsc::Sender<Update>,
-    cancel: CancellationToken,
-) {
+    delegation: &Delegation,
+    updates: &mpsc::Sender<Update>,
+    cancel: &CancellationToken,
+) -> Option<DelegateUpdate> {
     let left = async {
         updates.closed().await;
         if cancel.is_cancelled() {
             std::future::pending::<()>().await;
         }
     };
-    let ids = Ids::of(&delegation);
-    let call = Call { shared, delegation: &delegation, ids, updates: &updates, cancel: &cancel };
-    let last = tokio::select! {
-        last = call.carry() => last,
-        () = left => return,
-    };
-    // Whoever is gone needs no last word.
-    drop(updates.send(last.into()).await);
+    let call = Call { shared, delegation, ids: Ids::of(delegation), updates, cancel };
+    tokio::select! {
+        last = call.carry() => Some(last),
+        () = left => None,
+    }
 }
 
 /// One remote call.
@@ -89,7 +87,7 @@ impl Call<'_> {
                     request::answer(self.delegation, &self.ids, &known.task, &known.context, answered);
                 let reader = self.reader(&client).from(known.place, true);
                 let stream = client.follow(SendMessageRequest::new(message));
-                self.follow(&client, stream, reader, Some(known)).await
+                self.told(self.follow(&client, stream, reader, Some(known)).await)
             }
             (Some(known), _) => self.take_up(&client, known).await,
             // Whoever was here before may have sent it, and died before anybody could know.
@@ -131,12 +129,36 @@ impl Call<'_> {
         Ok(None)
     }
 
-    /// The one call that begins the task.
+    /// The one call that begins the task. If it is unknown whether the agent got it, the agent is asked; only one of
+    /// this program is then told again, for it does once what it is told twice.
     async fn begin(&self, client: &A2aClient) -> DelegateUpdate {
         self.shared.count_call();
-        let message = request::opening(self.delegation, &self.ids);
-        let stream = client.follow(SendMessageRequest::new(message));
-        self.follow(client, stream, self.reader(client), None).await
+        let mut wait = FIRST_WAIT;
+        for attempt in 1.. {
+            let reader = self.reader(client);
+            let is_ours = reader.is_ours();
+            let message = request::opening(self.delegation, &self.ids);
+            let stream = client.follow(SendMessageRequest::new(message));
+            let error = match self.follow(client, stream, reader, None).await {
+                Ok(last) => return last,
+                Err(error) => error,
+            };
+            if attempt == TRIES || !outcome::is_cut(&error) {
+                return self.trouble(&Trouble::Unaccepted(error));
+            }
+            tokio::time::sleep(wait).await;
+            wait *= 2;
+            if let Some(known) = self.find(client).await {
+                return self.take_up(client, known).await;
+            }
+            if !is_ours {
+                return self.trouble(&Trouble::Unaccepted(error));
+            }
+            if self.cancel.is_cancelled() {
+                break;
+            }
+        }
+        canceled()
     }
 
     /// Looks for a task that was begun already: nobody else's is in a conversation of this delegation's own. Agents of
@@ -157,7 +179,7 @@ impl Call<'_> {
     async fn take_up(&self, client: &A2aClient, known: Known) -> DelegateUpdate {
         let reader = self.reader(client).from(known.place, false);
         match client.subscribe(&known.task, known.place.seq).await {
-            Ok(stream) => self.follow(client, stream, reader, Some(known)).await,
+            Ok(stream) => self.told(self.follow(client, stream, reader, Some(known)).await),
             // It has ended, or the agent lets nobody follow.
             Err(ClientError::Remote(error)) if error.code != RemoteError::TASK_NOT_FOUND => {
                 self.poll(client, &known, reader).await
@@ -171,10 +193,7 @@ impl Call<'_> {
         loop {
             let asked = tokio::select! {
                 asked = client.get(&known.task, None) => asked,
-                () = self.cancel.cancelled() => {
-                    self.stop(client, Some(&known.task)).await;
-                    return canceled();
-                }
+                () = self.cancel.cancelled() => return self.stop_task(client, &known.task, reader).await,
             };
             match asked {
                 Ok(task) => {
@@ -192,17 +211,25 @@ impl Call<'_> {
         }
     }
 
+    fn told(&self, followed: Result<DelegateUpdate, ClientError>) -> DelegateUpdate {
+        followed.unwrap_or_else(|error| self.trouble(&Trouble::Unaccepted(error)))
+    }
+
+    /// Follows a stream to its last update.
+    ///
+    /// # Errors
+    /// Why nothing came, so that nobody knows whether the agent has the task.
     async fn follow(
         &self,
         client: &A2aClient,
         mut stream: EventStream,
         mut reader: Reader,
         mut known: Option<Known>,
-    ) -> DelegateUpdate {
+    ) -> Result<DelegateUpdate, ClientError> {
         loop {
             let step = tokio::select! {
                 biased;
-                () = self.cancel.cancelled() => return self.stop_stream(client, stream, known).await,
+                () = self.cancel.cancelled() => return Ok(self.stop_stream(client, stream, known, reader).await),
                 step = stream.next_step() => step,
             };
             let event = match step {
@@ -212,18 +239,22 @@ impl Call<'_> {
                     continue;
                 }
                 Some(Ok(Followed::Back)) => continue,
-                Some(Err(error)) if known.is_some() => return self.lost(reader, &Trouble::Lost(error)).await,
-                Some(Err(error)) => return self.trouble(&Trouble::Unaccepted(error)),
-                None => return self.unfinished(client, reader, known.as_ref()).await,
+                Some(Err(error)) if known.is_some() => {
+                    return Ok(self.lost(reader, &Trouble::Lost(error)).await);
+                }
+                Some(Err(error)) => return Err(error),
+                None => return Ok(self.unfinished(client, reader, known.as_ref()).await),
             };
             self.accepted(&event, &mut known).await;
             // Blocks while the delegating run is slow; so does the reading of the stream, then.
             let heard = self.tell_all(reader.read(event)).await;
             if reader.end().is_some() {
-                return self.conclude(client, reader, known.as_ref().map(|known| known.task.as_str())).await;
+                return Ok(self
+                    .conclude(client, reader, known.as_ref().map(|known| known.task.as_str()))
+                    .await);
             }
             if !heard && self.cancel.is_cancelled() {
-                return self.stop_stream(client, stream, known).await;
+                return Ok(self.stop_stream(client, stream, known, reader).await);
             }
         }
     }
@@ -300,11 +331,18 @@ impl Call<'_> {
         client: &A2aClient,
         stream: EventStream,
         known: Option<Known>,
+        reader: Reader,
     ) -> DelegateUpdate {
-        match known {
-            Some(known) => self.stop(client, Some(&known.task)).await,
-            None => drop(stream.cancel_on_drop()),
+        if let Some(known) = known {
+            return self.stop_task(client, &known.task, reader).await;
         }
+        drop(stream.cancel_on_drop());
+        canceled()
+    }
+
+    async fn stop_task(&self, client: &A2aClient, task: &str, mut reader: Reader) -> DelegateUpdate {
+        self.stop(client, Some(task)).await;
+        self.tell_all(reader.close(CallEnd::Canceled)).await;
         canceled()
     }
 
@@ -367,3 +405,7 @@ impl Call<'_> {
 fn canceled() -> DelegateUpdate {
     DelegateUpdate::Finished { outcome: DelegationOutcome::Canceled }
 }
+
+#[cfg(test)]
+#[path = "call_tests.rs"]
+mod tests;

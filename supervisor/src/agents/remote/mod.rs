@@ -16,6 +16,8 @@ mod facts;
 mod form;
 mod notice;
 mod outcome;
+#[cfg(test)]
+mod peer;
 mod probe;
 mod read;
 mod request;
@@ -125,8 +127,12 @@ impl Home for Remote {
         let (sender, receiver) = mpsc::channel(UPDATE_QUEUE);
         let active = Active::new(self.shared.clone());
         let work = async move {
-            call::carry(&active.0, delegation, sender, cancel).await;
+            let last = call::carry(&active.0, &delegation, &sender, &cancel).await;
+            // Whoever hears the last word finds it counted no more.
             drop(active);
+            if let Some(last) = last {
+                drop(sender.send(last.into()).await);
+            }
         };
         tokio::spawn(work.in_current_span());
         futures::stream::unfold(receiver, |mut receiver| async {

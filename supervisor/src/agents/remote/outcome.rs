@@ -78,6 +78,11 @@ const fn is_silence(error: &ClientError) -> bool {
     matches!(error, ClientError::Timeout { .. } | ClientError::Idle(_) | ClientError::Deadline)
 }
 
+/// Whether a connection broke, as opposed to an agent that is silent or refuses.
+pub(super) const fn is_cut(error: &ClientError) -> bool {
+    error.is_ambiguous() && !is_silence(error)
+}
+
 /// Why an agent could not be asked, in a few words.
 pub(super) fn unreached(error: &ClientError) -> String {
     match error {

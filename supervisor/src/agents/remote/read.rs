@@ -283,8 +283,9 @@ impl Reader {
         if !facts.path.is_empty() {
             return facts.path.clone();
         }
+        let is_tool = !matches!(facts.fact, Fact::AgentStarted { .. } | Fact::AgentFinished { .. });
         // A supervisor tells of its agents' calls without a path; it has said before that it asks them.
-        let whose = facts.agent.as_ref().filter(|agent| self.asked.contains(agent.as_str()));
+        let whose = facts.agent.as_ref().filter(|agent| is_tool && self.asked.contains(agent.as_str()));
         whose.filter(|_| agent_type(metadata) == Some("sub-agent")).cloned().into_iter().collect()
     }
 
@@ -399,3 +400,7 @@ fn described(artifact: &Artifact) -> (Option<CallEnd>, Option<String>) {
         None => (is_end.then_some(CallEnd::Completed), None),
     }
 }
+
+#[cfg(test)]
+#[path = "read_tests.rs"]
+mod tests;

@@ -108,11 +108,19 @@ fn slow(delay: u64) -> Scenario {
     Scenario::new().agent_with("slow", json!([])).turn(json!({}), reply)
 }
 
+/// How many tasks the agent says it works on.
+async fn active(agent: &Supervisor) -> Result<Value> {
+    let status: Value = serde_json::from_str(&agent.get("/internal/status").await?.1)?;
+    Ok(status["agents"][0]["activeTasks"].clone())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_under_way_end_before_the_process_does() -> Result<()> {
     let agent = agent::setup(&slow(30), "slow")?.start().await?;
+    assert_eq!(active(&agent).await?, 0);
     let mut stream = agent.stream("count", None).await?;
     let mut events = stream.read_until(|event| text_of(event).contains("one")).await?;
+    assert_eq!(active(&agent).await?, 1);
     let (stopped, rest) = tokio::join!(agent.stop(), stream.rest());
     assert_eq!(stopped?, Some(0));
     events.extend(rest?);

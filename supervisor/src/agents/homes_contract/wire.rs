@@ -1,0 +1,126 @@
+//! What the user's client sees of a supervisor whose agent lives here or there.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use caipe_a2a::model::{Event, Message, TaskState};
+use caipe_crds::default_resource;
+use caipe_store::MemoryStore;
+use serde_json::Value;
+
+use super::worker::{HOMES, PATIENCE, Worker, agent, supervisor};
+use crate::agents::Delegate;
+use crate::binding::Voice;
+use crate::run::Runs;
+
+/// A supervisor that hands everything to the helper, once or twice at once.
+const SUPERVISOR: &str = r#"
+turns:
+  - when: { user: twice, turn: 0 }
+    reply:
+      calls:
+        - { name: task, arguments: { subagent_type: helper, description: "{{ user }} a" } }
+        - { name: task, arguments: { subagent_type: helper, description: "{{ user }} b" } }
+  - { when: { turn: 0 }, reply: { text: "I ask. ", calls: [{ name: task, arguments: { subagent_type: helper, description: "{{ user }}" } }] } }
+  - { reply: { calls: [{ name: PlatformEngineerResponse, arguments: { content: "helper: {{ last_result }}" } }] } }
+"#;
+
+/// The wire events of an answer to `text`, where the helper runs this script.
+async fn events(worker: &Worker, text: &str) -> Vec<Value> {
+    let delegate =
+        Delegate { home: worker.home.clone(), title: "Helper".to_owned(), routing_hint: "helps".to_owned() };
+    let spec = caipe_crds::resolve(&default_resource(), &BTreeMap::new()).unwrap().spec;
+    let role = supervisor(spec, "helper", delegate);
+    let lead = Arc::new(agent("supervisor", SUPERVISOR, role, Vec::new(), Vec::new()));
+    let store = Arc::new(MemoryStore::default());
+    let runs = Runs::new(lead, Voice::Supervisor, store, Duration::from_mins(10));
+    let (log, _) = runs.send(Message::user("m", text)).await.unwrap();
+    let mut cursor = log.cursor(0);
+    let mut events = Vec::new();
+    let all = async {
+        while let Some(logged) = cursor.next().await {
+            events.push(logged.event().clone());
+        }
+    };
+    tokio::time::timeout(PATIENCE, all).await.expect("the log ends");
+    assert!(events.last().and_then(Event::state).is_some_and(TaskState::ends_stream), "{events:?}");
+    let mut names = Names::default();
+    events.iter().map(|event| names.mask(serde_json::to_value(event).unwrap())).collect()
+}
+
+/// Ids by the order in which they appear; times by nothing.
+#[derive(Default)]
+struct Names(BTreeMap<String, usize>);
+
+impl Names {
+    fn mask(&mut self, value: Value) -> Value {
+        match value {
+            Value::Object(object) => Value::Object(
+                object
+                    .into_iter()
+                    .map(|(name, value)| {
+                        let value = match (name.as_str(), &value) {
+                            ("timestamp", _) => Value::from("time"),
+                            (
+                                "artifactId" | "messageId" | "taskId" | "contextId" | "id" | "trace_id",
+                                Value::String(id),
+                            ) => self.name(id),
+                            _ => self.mask(value),
+                        };
+                        (name, value)
+                    })
+                    .collect(),
+            ),
+            Value::Array(values) => values.into_iter().map(|value| self.mask(value)).collect(),
+            other => other,
+        }
+    }
+
+    fn name(&mut self, id: &str) -> Value {
+        let next = self.0.len();
+        format!("id-{}", self.0.entry(id.to_owned()).or_insert(next)).into()
+    }
+}
+
+async fn same(script: &str, approval: bool, text: &str) {
+    let mut first: Option<Vec<Value>> = None;
+    for place in HOMES {
+        let worker = Worker::start(place, script, approval).await;
+        let events = events(&worker, text).await;
+        let first = first.get_or_insert_with(|| events.clone());
+        let lines = |events: &[Value]| events.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
+        assert_eq!(lines(&events), lines(first), "{place:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_users_stream_does_not_tell_where_an_agent_lives() {
+    same(super::scenarios::PLAIN, false, "hello").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nor_does_it_if_the_agent_asks() {
+    let script = "turns: [{ reply: { calls: [{ name: echo, arguments: { text: danger } }] } }]";
+    same(script, true, "hello").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nor_does_it_if_the_agent_fails() {
+    same("turns: [{ reply: { error: { status: 401, message: no } } }]", false, "hello").await;
+}
+
+/// Two agents at once may meet in any order; each keeps its own.
+#[tokio::test(flavor = "multi_thread")]
+async fn two_delegations_at_once_end_as_they_began() {
+    for place in HOMES {
+        let worker = Worker::start(place, super::scenarios::PLAIN, false).await;
+        let events = events(&worker, "twice").await;
+        let count = |text: &str| events.iter().filter(|event| event.to_string().contains(text)).count();
+        assert_eq!(count("🔧 Supervisor: Calling Agent Helper"), 2, "{place:?}");
+        assert_eq!(count("✅ Supervisor: Agent task Helper completed"), 2, "{place:?}");
+        assert_eq!(count("🔧 Helper: Calling tool: Echo"), 2, "{place:?}");
+        assert_eq!(count("✅ Helper: Tool Echo completed"), 2, "{place:?}");
+        assert_eq!(count("complete_result"), 2, "{place:?}");
+    }
+}
