@@ -24,13 +24,13 @@ impl A2aTools {
     pub(super) async fn ask(
         &self,
         ask: Ask,
-        caller: Caller,
+        origin: Caller,
         cancel: CancellationToken,
     ) -> Result<String, String> {
-        let peer = self.callee(&ask.agent)?;
-        let run = run(&peer, caller.run);
-        let progress = ask.streaming.then_some(caller.progress);
-        let call = Call { callee: peer, id: caller.call, run, progress, cancel };
+        let callee = self.callee(&ask.agent)?;
+        let run = run(&callee, origin.run);
+        let progress = ask.streaming.then_some(origin.progress);
+        let call = Call { callee, id: origin.call, run, progress, cancel };
         match (&ask.what, ask.blocking) {
             (What::Begin { .. }, false) => call.begin(&ask.what).await,
             (What::Result { task }, blocking) => call.result(task, &ask.what, blocking).await,
