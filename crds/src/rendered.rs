@@ -34,6 +34,9 @@ pub struct RenderedSpec {
     pub limits: Limits,
     /// The knowledge base, if there is one.
     pub rag: Option<Rag>,
+    /// The tools that ask A2A agents of others, if the supervisor has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub a2a: Option<A2aTools>,
     /// Where conversations are kept.
     pub store: Store,
     /// How remote agents are probed.
@@ -124,6 +127,16 @@ pub struct Rag {
     pub max_output_chars: u32,
     /// Most results of one search (`RAG_MAX_SEARCH_RESULTS`).
     pub max_search_results: u32,
+}
+
+/// The tools that ask A2A agents of others (`harness-spec.md` A2, A3).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct A2aTools {
+    /// The registry: names of agents that somebody else runs, which the tools know by name.
+    pub agents: Vec<String>,
+    /// Where URLs may lead: hosts, `*.domain`, addresses and networks; `*` is every public address (`CAIPE_A2A_ALLOW`).
+    pub allow: Vec<String>,
 }
 
 /// Where conversations are kept.

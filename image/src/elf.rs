@@ -36,10 +36,8 @@ pub fn architecture(program: &[u8]) -> Result<&'static str, Unfit> {
         Some(183) if is_elf(program) => "arm64",
         _ => return Err(Unfit::Foreign),
     };
-    match segments(program).ok_or(Unfit::Foreign)?.contains(&INTERPRETER) {
-        true => Err(Unfit::Dynamic),
-        false => Ok(architecture),
-    }
+    let is_dynamic = segments(program).ok_or(Unfit::Foreign)?.contains(&INTERPRETER);
+    if is_dynamic { Err(Unfit::Dynamic) } else { Ok(architecture) }
 }
 
 fn is_elf(program: &[u8]) -> bool {

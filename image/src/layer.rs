@@ -35,8 +35,7 @@ impl Layer {
 /// `sha256:` and the hash of some bytes, as OCI writes digests.
 pub fn digest(bytes: &[u8]) -> String {
     let hash = Sha256::digest(bytes);
-    let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("sha256:{hex}")
+    hash.iter().fold(String::from("sha256:"), |hex, byte| hex + &format!("{byte:02x}"))
 }
 
 /// A tar file of the entries, without a time in it.

@@ -101,6 +101,7 @@ impl Settings {
             let message = "this version connects no knowledge base yet; the agents work without it";
             resolved.warnings.push(Fault::new("spec.rag", message));
         }
+        Faults::check(allow_faults(&resolved.spec)).map_err(faulty)?;
         let base = file.and_then(Path::parent).map(Path::to_path_buf).unwrap_or_default();
         Ok(Self { spec: resolved.spec, warnings: resolved.warnings, base, env, rendered })
     }
@@ -120,6 +121,13 @@ impl Settings {
         let key = self.env.get("A2A_AUTH_SHARED_KEY")?.trim();
         (!key.is_empty()).then(|| key.to_owned().into())
     }
+}
+
+/// What is wrong with the list of addresses that the tools may ask; only who screens them can read it.
+fn allow_faults(spec: &RenderedSpec) -> Vec<Fault> {
+    let allow = spec.a2a.as_ref().map(|tools| tools.allow.as_slice()).unwrap_or_default();
+    let error = crate::tools::a2a_screen(allow).err();
+    error.map(|error| Fault::new("spec.a2a.allow", error.to_string())).into_iter().collect()
 }
 
 fn read_bounded(path: &Path) -> Result<String, ConfigError> {

@@ -87,3 +87,14 @@ fn what_is_printed_of_the_settings_holds_names_and_no_values() {
     let printed = format!("{settings:?}");
     assert!(printed.contains("OPENAI_API_KEY") && !printed.contains("sk-very-secret"));
 }
+
+#[test]
+fn a_list_of_addresses_that_cannot_be_read_is_a_fault() {
+    let refused =
+        |settings: Result<Settings, ConfigError>| settings.err().map(|error| error.to_string()).unwrap();
+    let listed = file(&format!("{ONE}  a2a: {{ allow: ['http://agents.example.com/'] }}\n"));
+    let fault = refused(Settings::load(Some(listed.path()), env(&[])));
+    assert!(fault.contains("spec.a2a.allow: ") && fault.contains("http://agents.example.com/"), "{fault}");
+    let variables = env(&[("CAIPE_A2A_TOOLS", "on"), ("CAIPE_A2A_ALLOW", "a b")]);
+    assert!(refused(Settings::load(None, variables)).contains("\"a b\""));
+}

@@ -7,6 +7,7 @@
 pub mod acts;
 pub mod agent;
 pub mod dns;
+pub mod homes;
 pub mod image;
 pub mod invariants;
 pub mod link;

@@ -65,6 +65,13 @@ impl Scenario {
         self
     }
 
+    /// Adds a turn of the script before all others.
+    #[must_use]
+    pub fn first(mut self, when: Value, reply: Value) -> Self {
+        self.turns.insert(0, json!({"when": when, "reply": reply}));
+        self
+    }
+
     /// The agent's two turns: it calls one tool, then tells the first line of what that returned.
     #[must_use]
     pub fn agent_calls(self, name: &str, tool: &str, arguments: Value) -> Self {

@@ -110,6 +110,7 @@ fn finish(
         streaming: settings::streaming(&mut cx),
         limits: settings::limits(&mut cx),
         rag: settings::rag(&mut cx),
+        a2a: settings::a2a(&mut cx, &agents),
         store: settings::store(&mut cx),
         connectivity: settings::connectivity(&mut cx),
         agents,

@@ -1,7 +1,8 @@
 //! Everything of a spec but models and agents.
 
 use crate::rendered::{
-    self, AnswerMode, Connectivity, ExternalStore, Limits, Rag, Store, SupervisorIdentity,
+    self, A2aTools, AnswerMode, Connectivity, ExternalStore, Limits, Rag, RenderedAgent, Store,
+    SupervisorIdentity,
 };
 use crate::resource::common::TextSource;
 use crate::resource::settings as declared;
@@ -104,6 +105,27 @@ pub(super) fn rag(cx: &mut Context<'_>) -> Option<Rag> {
         max_output_chars: number("RAG_MAX_OUTPUT_CHARS", 100..=1_000_000, declared.max_output_chars),
         max_search_results: number("RAG_MAX_SEARCH_RESULTS", 1..=100, declared.max_search_results),
     })
+}
+
+/// The tools that ask A2A agents of others: `CAIPE_A2A_TOOLS` decides where it is set; else they are there if the
+/// resource names them.
+pub(super) fn a2a(cx: &mut Context<'_>, agents: &[RenderedAgent]) -> Option<A2aTools> {
+    let enabled = cx.vars.switch("CAIPE_A2A_TOOLS");
+    let declared = cx.resource.spec.a2a.clone();
+    if !cx.read(enabled).unwrap_or(declared.is_some()) {
+        return None;
+    }
+    let allowed = cx.vars.text("CAIPE_A2A_ALLOW").map(|list| list.split(',').map(str::trim));
+    let allow = match allowed {
+        Some(list) => list.filter(|entry| !entry.is_empty()).map(str::to_owned).collect(),
+        None => declared.unwrap_or_default().allow,
+    };
+    let external = |agent: &&RenderedAgent| {
+        let declared = cx.resource.spec.agents().iter().find(|it| it.name == agent.name);
+        declared.is_some_and(|it| it.external.is_some())
+    };
+    let agents = agents.iter().filter(external).map(|agent| agent.name.clone()).collect();
+    Some(A2aTools { agents, allow })
 }
 
 /// Where conversations are kept: `LANGGRAPH_CHECKPOINT_TYPE` decides where it is set.

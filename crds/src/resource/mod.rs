@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use agent::Agent;
 use common::{PodTemplate, Resources, list_map};
 use model::Model;
-use settings::{Auth, Card, Connectivity, Limits, Prompts, Rag, Service, Store};
+use settings::{A2aTools, Auth, Card, Connectivity, Limits, Prompts, Rag, Service, Store};
 
 pub use status::CaipeSupervisorStatus;
 
@@ -65,6 +65,9 @@ pub struct CaipeSupervisorSpec {
     /// The knowledge base.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rag: Option<Rag>,
+    /// Gives the supervisor tools that ask A2A agents of others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub a2a: Option<A2aTools>,
     /// Bounds of one run.
     #[serde(default)]
     pub limits: Limits,

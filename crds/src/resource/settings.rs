@@ -33,6 +33,16 @@ pub struct Rag {
     pub max_search_results: u32,
 }
 
+/// Tools that ask A2A agents of others: the external ones of `agents` by name, and what `allow` lists by URL.
+#[derive(KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct A2aTools {
+    /// Where URLs may lead: hosts, `*.domain`, addresses, each with `:port` if need be, networks; `*` is every public
+    /// address. Empty: nowhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64), inner(length(min = 1, max = 253), regex(pattern = r"^[^\s,]+$")))]
+    pub allow: Vec<String>,
+}
+
 /// Bounds of one run.
 #[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -54,6 +54,15 @@ pub enum Input {
         /// How it went.
         output: ToolOutput,
     },
+    /// An agent that a tool asks says something about its work.
+    ToolProgress {
+        /// Which call.
+        call: CallId,
+        /// The agent.
+        agent: AgentName,
+        /// What it says: a sign, then one line.
+        text: String,
+    },
     /// News of a delegation.
     Delegate {
         /// Which call.
@@ -291,6 +300,7 @@ impl Input {
     pub fn durability(&self) -> Durability {
         match self {
             Self::ModelDelta { .. }
+            | Self::ToolProgress { .. }
             | Self::Delegate { update: DelegateUpdate::Event { place: None, .. }, .. } => Durability::Events,
             Self::ToolFinished { .. } | Self::Delegate { .. } => Durability::Append,
             _ => Durability::Snapshot,

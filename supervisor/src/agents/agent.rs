@@ -18,6 +18,7 @@ use super::directory::{Directory, Listing};
 use super::home::Home;
 use super::prompt::{supervisor_prompt, worker_prompt};
 use crate::mcp::{Toolbox, ToolsView};
+use crate::tools::A2aTools;
 
 /// How long a task waits for the agent's tool servers to start.
 const SETTLE_DEADLINE: Duration = Duration::from_secs(15);
@@ -38,6 +39,8 @@ pub struct Agent {
     pub model: Arc<dyn ChatModel>,
     /// Its MCP tools. Agents that follow one another share them where they are the same.
     pub toolbox: Arc<Toolbox>,
+    /// The tools that ask agents of others, if it has them.
+    pub a2a: Option<Arc<A2aTools>>,
     /// Whether its words are told while the model says them, or when it has said them all
     /// (`ENABLE_STREAMING`).
     pub streaming: bool,
@@ -76,8 +79,9 @@ impl Agent {
     pub fn abilities(&self) -> Abilities {
         let view = self.toolbox.watch().borrow().clone();
         Abilities {
-            // Of its servers only: a name in here takes the place of a built-in tool.
-            tools: view.tools.iter().map(|tool| tool.name.clone()).collect(),
+            // Of its servers, and of the edge what not every agent has: a name in here takes the place of a built-in
+            // tool.
+            tools: view.tools.iter().map(|tool| tool.name.clone()).chain(self.a2a_tools()).collect(),
             agents: self.listing().keys().cloned().collect(),
             require_approval: self.require_approval.clone(),
             answer: match &self.role {
@@ -110,6 +114,10 @@ impl Agent {
         Changes::since_now(self.toolbox.watch(), self.directory().map(Directory::watch))
     }
 
+    fn a2a_tools(&self) -> impl Iterator<Item = String> {
+        self.a2a.iter().flat_map(|_| A2aTools::tools()).map(str::to_owned)
+    }
+
     fn listing(&self) -> Arc<Listing> {
         self.directory().map(Directory::listing).unwrap_or_default()
     }
@@ -140,7 +148,10 @@ impl Agent {
             Role::Supervisor { spec, .. } => supervisor_prompt(spec, &agent_lines(listing), &view.servers),
             Role::Worker => worker_prompt(self.name.as_str(), &self.prompt, &view.servers),
         };
-        Briefing { system: system.into(), tools: offered(abilities, &view.tools) }
+        let own = self.a2a.as_ref().map(|a2a| a2a.specs()).unwrap_or_default();
+        let own = own.into_iter().filter(|own| view.tools.iter().all(|served| served.name != own.name));
+        let served: Vec<ToolSpec> = own.chain(view.tools.iter().cloned()).collect();
+        Briefing { system: system.into(), tools: offered(abilities, &served) }
     }
 }
 

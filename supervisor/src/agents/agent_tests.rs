@@ -23,6 +23,7 @@ pub(in crate::agents) fn worker() -> Agent {
         model: Arc::new(Scripted::from_yaml("test", script).unwrap()),
         toolbox: Toolbox::start(Vec::new(), &std::collections::BTreeMap::new(), CancellationToken::new())
             .into(),
+        a2a: None,
         streaming: true,
         limits: Limits::default(),
         require_approval: vec!["delete_*".to_owned()],

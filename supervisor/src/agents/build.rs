@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use caipe_a2a::client::CardCache;
-use caipe_crds::rendered::{self, Home as Place};
+use caipe_crds::rendered;
 use caipe_engine::{AgentName, DelegateUpdate, DelegationOutcome, Limits};
 use caipe_model::ChatModel;
 use futures::{FutureExt as _, StreamExt as _};
@@ -18,12 +17,14 @@ use super::connectivity::{Gate, Link, Look, Rules, Seen};
 use super::directory::Directory;
 use super::home::{Delegation, Home, Update, Updates};
 use super::models::Models;
+use super::peer::{NO_ADDRESS, target};
 use super::rehoming::{Blueprint, Shared};
 use super::remote::{Remote, RemoteTarget};
 use super::servers::server_specs;
 use crate::config::Settings;
-use crate::mcp::{self, Toolbox};
+use crate::mcp::Toolbox;
 use crate::secrets::with_secrets;
+use crate::tools::A2aTools;
 
 /// The name of the agent that the user talks to, in logs and stored states.
 const SUPERVISOR: &str = "supervisor";
@@ -60,6 +61,16 @@ impl Works {
     }
 }
 
+/// A remote agent.
+pub(super) struct Peer {
+    /// Whom delegations are handed to.
+    pub(super) gate: Arc<dyn Home>,
+    /// Whether it can be reached.
+    pub(super) link: Arc<Link>,
+    /// The agent, whether it can or not.
+    pub(super) home: Arc<dyn Home>,
+}
+
 /// Makes homes for one specification.
 pub(super) struct Builder<'a> {
     works: &'a Works,
@@ -80,10 +91,23 @@ impl Builder<'_> {
             role: Role::Supervisor { spec: spec.clone().into(), directory },
             model: self.shared.clone(),
             toolbox,
+            a2a: self.a2a(),
             streaming: spec.streaming,
             limits: limits(&spec.limits),
             require_approval: Vec::new(),
             briefings: Briefings::default(),
+        }
+    }
+
+    /// The tools that ask agents of others, if they are wanted. Secrets are read now.
+    fn a2a(&self) -> Option<Arc<A2aTools>> {
+        let tools = A2aTools::new(self.settings, &self.works.peers, &self.works.cards).transpose()?;
+        match tools {
+            Ok(tools) => Some(tools.into()),
+            Err(error) => {
+                tracing::warn!(%error, "the tools that ask agents of others are left out");
+                None
+            }
         }
     }
 
@@ -108,6 +132,7 @@ impl Builder<'_> {
             role: Role::Worker,
             model: own.unwrap_or_else(|| self.shared.clone()),
             toolbox,
+            a2a: None,
             streaming: spec.streaming,
             limits: limits(&spec.limits),
             require_approval: agent.require_approval.clone(),
@@ -116,7 +141,7 @@ impl Builder<'_> {
     }
 
     /// An agent behind A2A, which is looked at from now on. Its secrets are read now.
-    pub(super) fn remote(&self, blueprint: &Blueprint) -> (Arc<dyn Home>, Arc<Link>) {
+    pub(super) fn remote(&self, blueprint: &Blueprint) -> Peer {
         let span = tracing::info_span!("agent", name = blueprint.agent.name);
         let (home, look): (Arc<dyn Home>, Look) = match self.target(blueprint) {
             Ok(target) => {
@@ -139,39 +164,13 @@ impl Builder<'_> {
         };
         let rules = Rules::from(&self.settings.spec.connectivity);
         let link = span.in_scope(|| Link::start(rules, look, self.works.room.clone()));
-        (Arc::new(Gate::new(home, link.clone())), link)
+        Peer { gate: Arc::new(Gate::new(home.clone(), link.clone())), link, home }
     }
 
     fn target(&self, blueprint: &Blueprint) -> Result<RemoteTarget, String> {
-        let (Place::Remote { url, headers }, Shared::Remote { silence }) =
-            (&blueprint.agent.home, &blueprint.shared)
-        else {
-            return Err("it has no address".to_owned());
-        };
-        let env = with_secrets(&self.settings.env, blueprint.agent.secrets_dir.as_deref());
-        let url = url.parse().map_err(|error| format!("failed to read its address: {error}"))?;
-        let mut target =
-            RemoteTarget { name: blueprint.name(), url, headers: HeaderMap::new(), silence: *silence };
-        for (name, template) in headers {
-            let (name, value) = header(name, template, &env)?;
-            target.headers.insert(name, value);
-        }
-        Ok(target)
+        let Shared::Remote { silence } = &blueprint.shared else { return Err(NO_ADDRESS.to_owned()) };
+        target(&blueprint.agent, &self.settings.env, *silence)
     }
-}
-
-fn header(
-    name: &str,
-    template: &str,
-    env: &std::collections::BTreeMap<String, String>,
-) -> Result<(HeaderName, HeaderValue), String> {
-    let value =
-        mcp::fill(template, env).map_err(|error| format!("failed to make the header {name}: {error}"))?;
-    let unfit = || format!("failed to make the header {name}: its value cannot be sent as a header");
-    let mut value = HeaderValue::from_str(value.trim()).map_err(|_| unfit())?;
-    value.set_sensitive(true);
-    let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| unfit())?;
-    Ok((name, value))
 }
 
 fn look_at(remote: Arc<Remote>) -> Look {

@@ -10,6 +10,7 @@ mod home;
 mod in_process;
 mod lead;
 mod models;
+mod peer;
 mod prompt;
 mod question;
 mod rehoming;
@@ -24,7 +25,9 @@ pub use directory::{Delegate, Directory, Entry, Former, Listing};
 pub use home::{Delegation, Home, Update, Updates};
 pub use in_process::InProcess;
 pub use lead::Lead;
-pub use remote::{ProbeError, Probed, Remote, RemoteTarget};
+pub(crate) use peer::target;
+pub(crate) use remote::in_words;
+pub use remote::{Glance, ProbeError, Probed, Remote, RemoteTarget};
 pub use roster::{AgentStatus, Roster, RosterError, RosterStatus};
 pub use servers::missing_variables;
 

@@ -105,7 +105,7 @@ impl Roster {
         let opened = Opened::new(settings, http, shutdown)?;
         let agent = opened.seats.serving().find_map(|(_, station)| match &station.body {
             Body::InProcess(agent) => Some(agent.clone()),
-            Body::Remote(_) => None,
+            Body::Remote(..) => None,
         });
         Ok(opened.led_by(agent.ok_or(RosterError::Empty)?))
     }
@@ -169,7 +169,7 @@ impl Roster {
         let mut toolboxes = vec![self.toolbox.clone()];
         toolboxes.extend(self.seats().stations().filter_map(|station| match &station.body {
             Body::InProcess(agent) => Some(agent.toolbox.clone()),
-            Body::Remote(_) => None,
+            Body::Remote(..) => None,
         }));
         futures::future::join_all(toolboxes.iter().map(|toolbox| toolbox.shutdown())).await;
     }

@@ -124,8 +124,9 @@ fn a_delegation_shows_the_agent_and_never_the_tool_that_delegates() {
 }
 
 #[test]
-fn a_failed_agent_says_why_in_one_line_and_gives_no_result() {
-    let wire = bind(delegated("argocd", CallEnd::Failed, "connection **refused**\nby 10.0.0.1"));
+fn a_failed_agent_says_why_in_one_sentence_and_gives_no_result() {
+    let wire =
+        bind(delegated("argocd", CallEnd::Failed, "connection **refused**\nby 10.0.0.1. Go on without it."));
     assert_eq!(
         lines(&wire)[1..],
         [

@@ -55,7 +55,7 @@ pub(super) fn called(name: &str, end: CallEnd, reason: &str) -> String {
     let name = title(name);
     match end {
         CallEnd::Completed => format!("✅ Supervisor: Agent task {name} completed\n"),
-        CallEnd::Failed => format!("❌ {name}: {}\n", one_line(reason)),
+        CallEnd::Failed => format!("❌ {name}: {}\n", first_sentence(&one_line(reason))),
         CallEnd::Canceled => format!("❌ {name}: canceled\n"),
     }
 }
@@ -121,6 +121,11 @@ pub(super) fn ended(name: &str, end: CallEnd) -> String {
         CallEnd::Failed => format!("Tool call failed: {name}"),
         CallEnd::Canceled => format!("Tool call canceled: {name}"),
     }
+}
+
+/// What happened, without what the model is told to do about it.
+fn first_sentence(text: &str) -> &str {
+    text.split_once(". ").map_or(text, |(first, _)| first)
 }
 
 /// A notification is one line and no Markdown.

@@ -1,13 +1,64 @@
 //! `agents`: who is enabled, where each one runs, what it needs.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
+use anyhow::Context;
 use caipe_crds::rendered::{Home, RenderedAgent};
+use caipe_crds::report::{AgentReport, Report};
+use secrecy::ExposeSecret as _;
 use serde_json::json;
 
 use super::args::{Agents, Output};
 use crate::config::{Environment, Settings, environment};
 
+/// How long a supervisor may take to say how it is.
+const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
+
+/// Prints how the agents of a running supervisor are, by its `/internal/status`.
+pub(super) async fn ask(args: &Agents) -> anyhow::Result<ExitCode> {
+    let url = args.url.as_ref().context("failed to ask a supervisor: give its --url")?;
+    let mut status = url.clone();
+    status.set_path(&format!("{}/internal/status", url.path().trim_end_matches('/')));
+    let request = reqwest::Client::new().get(status).timeout(ANSWER_DEADLINE);
+    let request = match &args.token {
+        Some(token) => request.bearer_auth(token.expose_secret()),
+        None => request,
+    };
+    let response = request.send().await.and_then(reqwest::Response::error_for_status);
+    // Whoever gave the address knows what is in it; it may hold a password.
+    let response = response.map_err(reqwest::Error::without_url).context("failed to ask the supervisor")?;
+    let report: Report = response.json().await.context("failed to read the supervisor's status")?;
+    match args.output {
+        Output::Json => println!("{}", serde_json::to_string(&report)?),
+        Output::Text => print_report(&report),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print_report(report: &Report) {
+    if let Some(refused) = &report.refused {
+        println!("refused: {refused}");
+    }
+    if report.epoch != report.running_epoch {
+        println!("epoch {} runs; on the way to {}", report.running_epoch, report.epoch);
+    }
+    let rows: Vec<[String; 4]> = report.agents.iter().map(report_row).collect();
+    print_rows(["AGENT", "HOME", "PHASE", "MESSAGE"], &rows);
+}
+
+fn report_row(agent: &AgentReport) -> [String; 4] {
+    let home = agent.endpoint.clone().unwrap_or_else(|| "in-process".to_owned());
+    let next = agent.next.as_ref().map(|next| {
+        let place = next.endpoint.as_deref().unwrap_or("in-process");
+        let why = next.message.as_deref().unwrap_or("it is not ready");
+        format!("moves to {place}: {why}")
+    });
+    let message: Vec<String> = agent.message.iter().cloned().chain(next).collect();
+    [agent.name.clone(), home, format!("{:?}", agent.phase), message.join("; ")]
+}
+
+/// Prints who would be there.
 pub(super) fn run(args: &Agents) -> anyhow::Result<ExitCode> {
     let settings = Settings::load(args.file.as_deref(), environment())?;
     for warning in &settings.warnings {
@@ -28,11 +79,16 @@ fn print_json(settings: &Settings) {
 
 fn print_table(settings: &Settings) {
     let rows: Vec<[String; 4]> = settings.spec.agents.iter().map(|agent| row(agent, &settings.env)).collect();
-    let head = ["AGENT", "HOME", "TOOL SERVERS", "MISSING"].map(str::to_owned);
+    print_rows(["AGENT", "HOME", "TOOL SERVERS", "MISSING"], &rows);
+}
+
+/// Prints a table; the last column is as wide as it likes.
+fn print_rows(head: [&str; 4], rows: &[[String; 4]]) {
+    let head = head.map(str::to_owned);
     let width =
         |column: usize| rows.iter().chain([&head]).map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths = [width(0), width(1), width(2)];
-    for [agent, home, servers, missing] in std::iter::once(&head).chain(&rows) {
+    for [agent, home, servers, missing] in std::iter::once(&head).chain(rows) {
         let line = format!("{agent:0$}  {home:1$}  {servers:2$}  {missing}", widths[0], widths[1], widths[2]);
         println!("{}", line.trim_end());
     }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use secrecy::SecretString;
+use url::Url;
 
 use super::conformance::Conformance;
 use super::signing::Signing;
@@ -56,7 +57,7 @@ pub(super) enum Command {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Serve {
-    /// A CaipeSupervisor resource; without it the core agents run
+    /// A CaipeSupervisor resource or a rendered spec, followed while it is served; without it the core agents run
     #[arg(short, long, env = "CAIPE_FILE")]
     pub(super) file: Option<PathBuf>,
 
@@ -155,6 +156,15 @@ pub(super) struct Agents {
     /// A CaipeSupervisor resource; without it the core agents
     #[arg(short, long, env = "CAIPE_FILE")]
     pub(super) file: Option<PathBuf>,
+
+    /// Ask the supervisor that runs there how its agents are, instead of a file who they would be
+    // No conflict with the file: an image may set its variable.
+    #[arg(long)]
+    pub(super) url: Option<Url>,
+
+    /// The bearer token that it asks for
+    #[arg(long, env = "A2A_AUTH_SHARED_KEY", hide_env_values = true)]
+    pub(super) token: Option<SecretString>,
 
     /// What to print
     #[arg(short, long, value_enum, default_value_t)]

@@ -106,7 +106,9 @@ impl House {
         let facade = Arc::new(Facade::new(runs.clone(), card, extended).pushing(pushes.clone()));
         let agent = facade.clone();
         let origins = origins(&args.cors_origins)?;
-        let routes = router(Site { agent, roster: roster.clone(), store: store.clone(), guard, origins });
+        let alone = (tenant.voice != Voice::Supervisor).then(|| runs.clone());
+        let routes =
+            router(Site { agent, roster: roster.clone(), alone, store: store.clone(), guard, origins });
         Ok(Self { roster, facade, runs, pushes, store, routes, shutdown })
     }
 

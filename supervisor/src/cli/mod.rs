@@ -48,9 +48,9 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
     match &args.command {
         Command::Check(check) => return Ok(check::run(check)),
         Command::Card(card) => return card::run(card),
-        Command::Agents(agents) => return agents::run(agents),
+        Command::Agents(agents) if agents.url.is_none() => return agents::run(agents),
         Command::Agent(agent) if agent.card => return agent::card(agent),
-        Command::Serve(_) | Command::Agent(_) | Command::Chat(_) | Command::JqEval => {}
+        Command::Serve(_) | Command::Agent(_) | Command::Agents(_) | Command::Chat(_) | Command::JqEval => {}
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let code = runtime.block_on(async {
@@ -58,9 +58,8 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
             Command::Serve(serve) => serve::run(serve).await,
             Command::Agent(agent) => agent::run(agent).await,
             Command::Chat(chat) => chat::run(chat).await,
-            Command::Card(_) | Command::Agents(_) | Command::Check(_) | Command::JqEval => {
-                Ok(ExitCode::SUCCESS)
-            }
+            Command::Agents(args) => agents::ask(&args).await,
+            Command::Card(_) | Command::Check(_) | Command::JqEval => Ok(ExitCode::SUCCESS),
         }
     });
     // A thread that reads a terminal cannot be ended; it must not hold the program back.

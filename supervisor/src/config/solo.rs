@@ -2,9 +2,12 @@
 
 use std::path::Path;
 
-use caipe_crds::identity::{self, CONTEXT_FILE, Document, IDENTITY_FILE, Skill};
+use caipe_crds::identity::{self, CONTEXT_FILE, IDENTITY_FILE, Skill};
 use caipe_crds::rendered::{Home, RenderedAgent};
-use caipe_crds::{CaipeSupervisor, Faults, default_resource, placement, read_resource, resolve_agent};
+use caipe_crds::{
+    CaipeSupervisor, Document, Fault, Faults, Resolved, default_resource, placement, read_document,
+    resolve_agent,
+};
 
 use super::{ConfigError, Environment, Settings, read_bounded};
 
@@ -22,8 +25,8 @@ pub struct Solo {
 }
 
 impl Solo {
-    /// Finds the agent `name` in the file, or in the catalogue if there is none, and lays the environment on top. With a
-    /// folder, that says who the agent is.
+    /// Finds the agent `name` in the file, a resource or a rendered spec, or in the catalogue if there is none; on a
+    /// resource, the environment is laid on top. With a folder, that says who the agent is.
     ///
     /// # Errors
     /// When a file cannot be read, or is wrong, or there is nothing of this agent to serve.
@@ -34,33 +37,45 @@ impl Solo {
         env: Environment,
     ) -> Result<Self, ConfigError> {
         let name = placement::normal(name);
-        let mut resource = resource(file)?;
-        let mut skills = Vec::new();
-        if let Some(folder) = folder {
-            let document = read_folder(&name, folder)?;
-            install(&mut resource, &name, &document).map_err(|faults| faulty(Some(folder), faults))?;
-            skills = document.skills;
-        }
-        let resolved = resolve_agent(&resource, &env, &name).map_err(|faults| faulty(file, faults))?;
-        let (mut spec, mut agent) = resolved.spec.alone(&name).map_err(|fault| faulty(file, fault.into()))?;
+        let identity = folder.map(|folder| read_folder(&name, folder)).transpose()?;
+        let document = match file {
+            Some(path) => read_document(&read_bounded(path)?).map_err(|faults| faulty(file, faults))?,
+            None => Document::Resource(Box::new(default_resource())),
+        };
+        let rendered = matches!(document, Document::Rendered(_));
+        let resolved = match document {
+            Document::Rendered(_) if folder.is_some() => return Err(faulty(file, said_already().into())),
+            Document::Rendered(spec) => Resolved { spec: *spec, warnings: Vec::new() },
+            Document::Resource(mut resource) => {
+                if let Some(identity) = &identity {
+                    install(&mut resource, &name, identity).map_err(|faults| faulty(folder, faults))?;
+                }
+                resolve_agent(&resource, &env, &name).map_err(|faults| faulty(file, faults))?
+            }
+        };
+        let (spec, agent) = resolved.spec.alone(&name).map_err(|fault| faulty(file, fault.into()))?;
+        let base = file.and_then(Path::parent).map(Path::to_path_buf).unwrap_or_default();
+        let settings = Settings { spec, warnings: resolved.warnings, base, env, rendered };
+        let skills = identity.map(|identity| identity.skills).unwrap_or_default();
+        Ok(Self::here(settings, agent, skills))
+    }
+
+    /// The agent in this process, wherever its supervisor looks for it.
+    fn here(mut settings: Settings, mut agent: RenderedAgent, skills: Vec<Skill>) -> Self {
         let url = match std::mem::replace(&mut agent.home, Home::InProcess {}) {
             Home::Remote { url, .. } => Some(url),
             Home::InProcess {} => None,
         };
         // Only a supervisor asks the knowledge base.
-        spec.rag = None;
-        spec.agents = vec![agent.clone()];
-        let base = file.and_then(Path::parent).map(Path::to_path_buf).unwrap_or_default();
-        let settings = Settings { spec, warnings: resolved.warnings, base, env, rendered: false };
-        Ok(Self { settings, agent, skills, url })
+        settings.spec.rag = None;
+        settings.spec.agents = vec![agent.clone()];
+        Self { settings, agent, skills, url }
     }
 }
 
-fn resource(file: Option<&Path>) -> Result<CaipeSupervisor, ConfigError> {
-    match file {
-        Some(path) => read_resource(&read_bounded(path)?).map_err(|faults| faulty(file, faults)),
-        None => Ok(default_resource()),
-    }
+/// A rendered spec has made every choice; nothing is laid on top of it.
+fn said_already() -> Fault {
+    Fault::new("", "a rendered spec says who its agents are: leave --identity out, or give a resource")
 }
 
 fn faulty(source: Option<&Path>, faults: Faults) -> ConfigError {
@@ -69,7 +84,7 @@ fn faulty(source: Option<&Path>, faults: Faults) -> ConfigError {
 }
 
 /// Who the agent is, by its folder.
-fn read_folder(name: &str, folder: &Path) -> Result<Document, ConfigError> {
+fn read_folder(name: &str, folder: &Path) -> Result<identity::Document, ConfigError> {
     let identity = read_bounded(&folder.join(IDENTITY_FILE))?;
     let context = match folder.join(CONTEXT_FILE) {
         path if path.exists() => Some(read_bounded(&path)?),
@@ -79,7 +94,7 @@ fn read_folder(name: &str, folder: &Path) -> Result<Document, ConfigError> {
 }
 
 /// Makes the resource's agent of that name the one of the folder.
-fn install(resource: &mut CaipeSupervisor, name: &str, document: &Document) -> Result<(), Faults> {
+fn install(resource: &mut CaipeSupervisor, name: &str, document: &identity::Document) -> Result<(), Faults> {
     let agents = resource.spec.agents.get_or_insert_default();
     let place = agents.iter().position(|agent| agent.name == name);
     let agent = document.agent(name, place.map(|place| &agents[place]))?;

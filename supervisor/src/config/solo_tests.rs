@@ -63,6 +63,25 @@ fn a_folder_says_who_the_agent_is_and_the_file_the_rest() {
 }
 
 #[test]
+fn a_rendered_spec_serves_its_remote_agents_as_it_stands() {
+    let files = folder(&[("supervisor.yaml", RESOURCE), ("IDENTITY.md", "# A")]);
+    let addresses = env(&[("JIRA_AGENT_URL", "http://jira:8000"), ("MINE_AGENT_URL", "http://mine:8000")]);
+    let spec = Settings::load(Some(&files.path().join("supervisor.yaml")), addresses).unwrap().spec;
+    let file = files.path().join("spec.json");
+    std::fs::write(&file, serde_json::to_string(&spec).unwrap()).unwrap();
+
+    let solo = Solo::load("jira", Some(&file), None, env(&[("ENABLE_JIRA", "false")])).unwrap();
+    assert_eq!((solo.url.as_deref(), &solo.agent.home), (Some("http://jira:8000"), &Home::InProcess {}));
+    assert!(!solo.agent.mcp.is_empty() && !solo.agent.system_prompt.is_empty());
+    assert_eq!(solo.settings.spec.models, spec.models);
+
+    let error = Solo::load("mine", Some(&file), Some(files.path()), env(&[])).unwrap_err().to_string();
+    assert!(error.contains("leave --identity out"), "{error}");
+    let error = Solo::load("nobody", Some(&file), None, env(&[])).unwrap_err().to_string();
+    assert!(error.contains("name one of jira, mine"), "{error}");
+}
+
+#[test]
 fn what_is_wrong_is_told_with_where_it_is() {
     let broken = folder(&[("IDENTITY.md", "---\nfoo: 1\n---\n# A")]);
     let place = broken.path().display().to_string();

@@ -15,6 +15,7 @@ use super::auth::{self, Guard};
 use super::origin::{self, Pages};
 use super::status::{self, About};
 use crate::agents::Roster;
+use crate::run::Runs;
 
 /// What the routes are made of.
 pub struct Site {
@@ -22,6 +23,8 @@ pub struct Site {
     pub agent: Arc<dyn A2aAgent>,
     /// Who is there to be asked.
     pub roster: Arc<Roster>,
+    /// The runs, where they are those of an agent that is served alone.
+    pub alone: Option<Arc<Runs>>,
     /// Where conversations are kept.
     pub store: Arc<dyn Store>,
     /// Who may come in.
@@ -37,7 +40,7 @@ pub fn router(site: Site) -> Router {
         .route("/ready", get(status::ready))
         .route("/tools", get(status::tools))
         .route("/internal/status", get(status::internal))
-        .with_state(About { roster: site.roster, store: site.store });
+        .with_state(About { roster: site.roster, store: site.store, alone: site.alone });
     let pages = Pages::new(&site.origins, site.guard.is_loopback_only());
     let cors = CorsLayer::new()
         .allow_origin(site.origins)

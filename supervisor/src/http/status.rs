@@ -13,6 +13,7 @@ use caipe_store::Store;
 use serde_json::{Map, Value, json};
 
 use crate::agents::Roster;
+use crate::run::Runs;
 
 /// How long the store may take to say that it is well; a kubelet asks again soon.
 const STORE_DEADLINE: Duration = Duration::from_millis(800);
@@ -22,6 +23,8 @@ const STORE_DEADLINE: Duration = Duration::from_millis(800);
 pub(super) struct About {
     pub(super) roster: Arc<Roster>,
     pub(super) store: Arc<dyn Store>,
+    /// The runs of an agent that is served alone.
+    pub(super) alone: Option<Arc<Runs>>,
 }
 
 /// 200 when a question can be answered, else 503 with every reason. An agent that is not well is named, and is no
@@ -52,7 +55,13 @@ pub(super) async fn tools(State(about): State<About>) -> Json<Value> {
     Json(json!({ "tools": tools, "faults": faults }))
 }
 
-/// Which specification runs, and how far; how each agent is, and where.
+/// Which specification runs, and how far; how each agent is, and where. Nobody in this process delegates to an agent
+/// that is served alone: what it works on are its own runs.
 pub(super) async fn internal(State(about): State<About>) -> Json<Report> {
-    Json(about.roster.report())
+    let mut report = about.roster.report();
+    if let Some(runs) = about.alone {
+        let active = u64::try_from(runs.active()).unwrap_or(u64::MAX);
+        report.agents.iter_mut().for_each(|agent| agent.active_tasks = active);
+    }
+    Json(report)
 }

@@ -16,7 +16,10 @@ use tracing::Instrument;
 
 use super::driver::{Incoming, Performer};
 use crate::agents::{Agent, Delegation, Update, Updates};
-use crate::tools;
+use crate::tools::{self, A2aTools, Caller, Progress};
+
+/// Lines of progress that may wait for the driver; a slow one slows the reading of the agent's stream down.
+const PROGRESS_QUEUE: usize = 16;
 
 impl Performer {
     /// Starts the effect; its results come back as inputs.
@@ -46,9 +49,12 @@ impl Performer {
     fn call_tool(&mut self, call: CallId, tool: String, arguments: Value) {
         let cancel = self.token_for(&call);
         let (agent, sender) = (self.agent.clone(), self.sender.clone());
+        let (progress, told) = mpsc::channel(PROGRESS_QUEUE);
+        let caller = Caller { call: call.clone(), run: self.run.clone(), progress };
         let span = tracing::debug_span!("tool", agent = %agent.name, tool);
         let work = async move {
-            let ran = AssertUnwindSafe(run_tool(&agent, &tool, arguments, cancel)).catch_unwind().await;
+            let running = AssertUnwindSafe(run_tool(&agent, &tool, arguments, caller, cancel)).catch_unwind();
+            let (ran, ()) = tokio::join!(running, pump_progress(&call, told, &sender));
             let output = ran.unwrap_or_else(|_| broken(&tool));
             let _ = sender.send(Input::ToolFinished { call, output }.into()).await;
         };
@@ -174,15 +180,32 @@ fn model_input(turn: u32, item: Result<ModelEvent, ModelError>) -> Option<Input>
     Some(Input::ModelDelta { turn, delta })
 }
 
-async fn run_tool(agent: &Arc<Agent>, tool: &str, arguments: Value, cancel: CancellationToken) -> ToolOutput {
+/// Hands what an agent says that a tool asks to the driver, until the tool is done.
+async fn pump_progress(call: &CallId, mut told: mpsc::Receiver<Progress>, sender: &mpsc::Sender<Incoming>) {
+    while let Some(Progress { agent, text }) = told.recv().await {
+        let _ = sender.send(Input::ToolProgress { call: call.clone(), agent, text }.into()).await;
+    }
+}
+
+async fn run_tool(
+    agent: &Arc<Agent>,
+    tool: &str,
+    arguments: Value,
+    caller: Caller,
+    cancel: CancellationToken,
+) -> ToolOutput {
     let arguments: Map<String, Value> = match arguments {
         Value::Object(map) => map,
         _ => Map::new(),
     };
     // A server's tool takes the place of a built-in one of the same name.
-    if !agent.toolbox.has(tool)
-        && let Some(output) = tools::call(tool, &arguments, cancel.clone()).await
-    {
+    if agent.toolbox.has(tool) {
+        return agent.toolbox.call(tool, arguments, cancel).await;
+    }
+    if let Some(a2a) = agent.a2a.as_ref().filter(|_| A2aTools::tools().any(|name| name == tool)) {
+        return a2a.call(tool, &arguments, caller, cancel).await;
+    }
+    if let Some(output) = tools::call(tool, &arguments, cancel.clone()).await {
         return output;
     }
     agent.toolbox.call(tool, arguments, cancel).await

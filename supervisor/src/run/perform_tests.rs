@@ -40,6 +40,7 @@ fn performer(model: Arc<Silent>) -> Performer {
         role: Role::Worker,
         model,
         toolbox: Toolbox::start(Vec::new(), &BTreeMap::new(), CancellationToken::new()).into(),
+        a2a: None,
         streaming: true,
         limits: Limits::default(),
         require_approval: Vec::new(),

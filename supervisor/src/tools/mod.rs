@@ -1,7 +1,9 @@
-//! The tools that the supervisor runs itself, for every agent: the date, a pause, and `jq`.
+//! The tools that the supervisor runs itself: for every agent the date, a pause, and `jq`; for the supervisor, where
+//! they are wanted, those that ask agents of others ([`A2aTools`]).
 //!
-//! What the model is told of them is declared by the engine crate; here they are run.
+//! What the model is told of the former is declared by the engine crate; here they are run.
 
+mod a2a;
 mod date;
 mod jq;
 mod jq_eval;
@@ -11,6 +13,7 @@ use caipe_engine::ToolOutput;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
+pub use a2a::{A2aTools, A2aToolsError, Caller, Progress, screen as a2a_screen};
 pub use jq_eval::{JQ_EVAL_COMMAND, jq_eval_main};
 
 /// Runs a tool of the edge; `None` if there is none of this name.

@@ -76,6 +76,7 @@ impl House {
             role,
             model: model.clone(),
             toolbox: Toolbox::start(servers, &BTreeMap::new(), CancellationToken::new()).into(),
+            a2a: None,
             streaming,
             limits: Limits::default(),
             require_approval,

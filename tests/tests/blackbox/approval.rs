@@ -16,7 +16,7 @@ fn careful() -> Result<Scenario> {
 }
 
 /// The user's decision, as CAIPE's web client sends it: a new message in the same conversation.
-async fn decide(supervisor: &Supervisor, asked: &Answer, decision: Value) -> Result<Answer> {
+pub(crate) async fn decide(supervisor: &Supervisor, asked: &Answer, decision: Value) -> Result<Answer> {
     let parts = json!([{"kind": "text", "text": "Form submitted"}, {"kind": "data", "data": {"resume": {"decisions": [decision]}}}]);
     let message = json!({"role": "user", "kind": "message", "messageId": unique("message"), "contextId": asked.context(), "parts": parts});
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "message/stream", "params": {"message": message}});

@@ -1,5 +1,6 @@
 //! The built supervisor, seen from outside: what people, clients and platforms rely on.
 
+mod a2a_tools;
 mod abuse;
 mod agent;
 mod answers;
@@ -8,11 +9,14 @@ mod bad_input;
 mod cancel;
 mod commands;
 mod compose;
+mod connectivity;
 mod kill;
 mod memory;
 mod probes;
 mod push;
 mod quickstart;
+mod rehoming;
+mod routing;
 
 use anyhow::Result;
 use caipe_tests::programs;

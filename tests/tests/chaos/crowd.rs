@@ -11,7 +11,7 @@ use caipe_tests::stream::parts_text;
 use serde_json::Value;
 
 /// Whatever happens, an answer is there by then.
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_mins(1);
 
 /// What they ask for; the number tells jobs apart.
 pub(crate) const JOB: &str = "do job";
@@ -25,6 +25,17 @@ pub(crate) struct Tally {
     pub(crate) told: BTreeMap<usize, String>,
     /// The longest that anybody waited.
     pub(crate) longest: Duration,
+}
+
+impl Tally {
+    /// What the answers said instead, and how many said so.
+    pub(crate) fn reasons(&self) -> BTreeMap<&str, usize> {
+        let mut reasons = BTreeMap::new();
+        for answer in self.told.values() {
+            *reasons.entry(answer.as_str()).or_default() += 1;
+        }
+        reasons
+    }
 }
 
 /// A crowd that is asking.

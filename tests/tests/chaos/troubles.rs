@@ -40,10 +40,11 @@ async fn whatever_happens_to_an_agent_every_question_is_answered_once() -> Resul
     }
     let tally = crowd.disperse().await.with_context(|| format!("{counts:?}"))?;
     println!(
-        "{} jobs done, {} told that they were not; {counts:?}; longest {:?}",
+        "{} jobs done, {} told that they were not; {counts:?}; longest {:?}; {:#?}",
         tally.done.len(),
         tally.told.len(),
-        tally.longest
+        tally.longest,
+        tally.reasons()
     );
     ensure!(!tally.done.is_empty(), "nothing was done at all: {:#?}", tally.told);
     stage.check(&tally)

@@ -114,3 +114,21 @@ fn an_external_agent_is_remote_with_its_token_as_a_template() {
     assert_eq!(agent.description, "pipelines: operations and management");
     assert!(agent.mcp.is_empty() && agent.system_prompt.is_empty());
 }
+
+#[test]
+fn agents_that_are_known_only_remotely_are_remote_whatever_is_distributed() {
+    for name in ["netutils", "victorops", "petstore", "jarvis"] {
+        let alone = resource(&format!("agents: [{{ name: {name} }}]"));
+        let variable = format!("{}_AGENT_URL", name.to_uppercase());
+        let lost = faults(&alone, &[]);
+        assert!(
+            lost[0].starts_with(&format!("${variable}: agent `{name}` is remote and has no address")),
+            "{lost:?}"
+        );
+        for distributed in ["", "jira", "all", name] {
+            let variables = [("DISTRIBUTED_AGENTS", distributed), (variable.as_str(), "http://there:1")];
+            let spec = resolve(&alone, &env(&variables)).unwrap().spec;
+            assert!(matches!(&spec.agents[0].home, Home::Remote { url, .. } if url == "http://there:1"));
+        }
+    }
+}

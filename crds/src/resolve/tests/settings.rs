@@ -93,6 +93,30 @@ fn the_knowledge_base() {
 }
 
 #[test]
+fn the_tools_for_agents_of_others() {
+    let agents = "agents: [{ name: jira }, { name: pipelines, external: { url: 'https://p.example' } }]";
+    let with = resource(&format!("{agents}\na2a: {{ allow: [ '*.example', '10.0.0.0/8' ] }}"));
+    let without = resource(agents);
+    let registered = vec!["pipelines"];
+    let cases = [
+        (&without, vec![], None),
+        (&without, vec![("CAIPE_A2A_ALLOW", "x")], None),
+        (&without, vec![("CAIPE_A2A_TOOLS", "true")], Some((registered.clone(), vec![]))),
+        (&with, vec![], Some((registered.clone(), vec!["*.example", "10.0.0.0/8"]))),
+        (&with, vec![("CAIPE_A2A_ALLOW", " a:1 ,, *")], Some((registered, vec!["a:1", "*"]))),
+        (&with, vec![("CAIPE_A2A_TOOLS", "false")], None),
+        (&with, vec![("ENABLE_PIPELINES", "false")], Some((vec![], vec!["*.example", "10.0.0.0/8"]))),
+    ];
+    for (resource, variables, expected) in cases {
+        let tools = resolve(resource, &env(&variables)).unwrap().spec.a2a;
+        let found = tools.map(|tools| (tools.agents, tools.allow));
+        let texts = |list: Vec<&str>| list.into_iter().map(str::to_owned).collect::<Vec<_>>();
+        let expected = expected.map(|(agents, allow)| (texts(agents), texts(allow)));
+        assert_eq!(found, expected, "{variables:?}");
+    }
+}
+
+#[test]
 fn the_store() {
     let redis = |spec: RenderedSpec| match spec.store {
         Store::Redis(store) => (store.url, store.required, store.secrets_dir),

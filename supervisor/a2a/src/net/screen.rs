@@ -8,7 +8,7 @@ use url::{Host, Url};
 use super::address::{Special, check};
 use super::allow::{AllowList, Named};
 use super::client::{Client, Redirects};
-use super::resolve::{Lookup, SystemLookup};
+use super::resolve::{Lookup, Screened, SystemLookup};
 
 /// Why something is not reached.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -28,6 +28,9 @@ pub enum Refusal {
     /// A name that is allowed on other ports only.
     #[error("{0} is reached on the ports only that it is allowed for")]
     Port(String),
+    /// What nobody has allowed, where only what is allowed is reached.
+    #[error("{0} is not on the list of allowed addresses")]
+    Unlisted(String),
     /// An address that is not public.
     #[error("{address} is {special}, which is not reached for others")]
     Address {
@@ -42,6 +45,8 @@ pub enum Refusal {
 #[derive(Clone)]
 pub struct Screen {
     allow: Arc<AllowList>,
+    /// Whether what is public must be allowed too.
+    only_listed: bool,
     lookup: Arc<dyn Lookup>,
 }
 
@@ -60,7 +65,13 @@ impl std::fmt::Debug for Screen {
 impl Screen {
     /// A screen with exceptions. Names are resolved as the system does.
     pub fn new(allow: AllowList) -> Self {
-        Self { allow: Arc::new(allow), lookup: Arc::new(SystemLookup) }
+        Self { allow: Arc::new(allow), only_listed: false, lookup: Arc::new(SystemLookup) }
+    }
+
+    /// Lets pass only what is allowed by name. A network on the list stands for the addresses that URLs write out.
+    #[must_use]
+    pub fn only_listed(self) -> Self {
+        Self { only_listed: true, ..self }
     }
 
     /// Resolves names in another way.
@@ -90,7 +101,11 @@ impl Screen {
     }
 
     fn literal(&self, address: IpAddr, port: u16) -> Result<(), Refusal> {
-        if self.allow.literal(address, port) { Ok(()) } else { check(address) }
+        if self.allow.literal(address, port) {
+            return Ok(());
+        }
+        check(address)?;
+        if self.only_listed { Err(Refusal::Unlisted(address.to_string())) } else { Ok(()) }
     }
 
     fn name(&self, name: &str, port: u16) -> Result<(), Refusal> {
@@ -98,6 +113,7 @@ impl Screen {
             // What is on the list is known to be inside: other ports must not slip through with it.
             Named::OtherPort => Err(Refusal::Port(name.to_owned())),
             Named::Unlisted if is_own_name(name) => Err(Refusal::Name(name.to_owned())),
+            Named::Unlisted if self.only_listed => Err(Refusal::Unlisted(name.to_owned())),
             Named::Allowed | Named::Unlisted => Ok(()),
         }
     }
@@ -124,6 +140,17 @@ impl Screen {
     /// When the system has no TLS to offer.
     pub fn client(&self, redirects: Redirects) -> Result<Client, reqwest::Error> {
         Client::new(self.clone(), redirects)
+    }
+
+    /// An HTTP client for [`A2aClient`](crate::client::A2aClient) that connects to no address that was not screened.
+    /// It follows redirects within an origin only. Whoever uses it asks [`Self::url`] for the agent's address first:
+    /// one that is written out is not resolved.
+    ///
+    /// # Errors
+    /// When the system has no TLS to offer.
+    pub fn agent_client(&self) -> Result<reqwest::Client, reqwest::Error> {
+        let builder = crate::client::http_builder().no_proxy().referer(false);
+        builder.dns_resolver(Screened(self.clone())).build()
     }
 }
 

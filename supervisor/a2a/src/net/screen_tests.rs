@@ -53,6 +53,30 @@ fn urls_are_judged_without_being_resolved() {
 }
 
 #[test]
+fn a_closed_screen_lets_pass_what_is_listed_and_nothing_else() {
+    const LISTED: &str = "8.8.8.8, 10.0.0.0/8, agents.example.com, *.internal:4000";
+    let screen = Screen::new(LISTED.parse().unwrap()).only_listed();
+    for (url, refusal) in [
+        ("http://8.8.8.8/", None),
+        ("http://10.1.2.3:4000/", None),
+        ("https://agents.example.com/a", None),
+        ("http://data.internal:4000/", None),
+        ("http://9.9.9.9/", Some("9.9.9.9 is not on the list of allowed addresses")),
+        ("https://example.com/", Some("example.com is not on the list of allowed addresses")),
+        ("http://data.internal/", Some("data.internal is reached on the ports only that it is allowed for")),
+        (
+            "http://169.254.169.254/",
+            Some(
+                "169.254.169.254 is the address of a cloud's metadata service, which is not reached for others",
+            ),
+        ),
+    ] {
+        let judged = screen.url(&url.parse().unwrap());
+        assert_eq!(judged.err().map(|refusal| refusal.to_string()).as_deref(), refusal, "{url}");
+    }
+}
+
+#[test]
 fn a_refusal_says_what_is_wrong() {
     let refusal = judged("", "http://10.1.2.3/").unwrap_err();
     assert_eq!(refusal.to_string(), "10.1.2.3 is a private address, which is not reached for others");

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use caipe_model::{Message, ToolResult};
 
 use crate::effects::Effects;
-use crate::event::{EventKind, Outcome};
+use crate::event::{EventKind, Outcome, RunEvent};
 use crate::io::{Effect, Resume, ToolOutput};
 use crate::plan::PlanCause;
-use crate::state::{AnswerMode, CallKind, CallStatus, PendingCall, Phase, RunState};
+use crate::state::{AgentName, AnswerMode, CallKind, CallStatus, PendingCall, Phase, RunState};
 
 use super::endings::{ending, finish_call};
 use super::{route, turn};
@@ -52,16 +52,25 @@ pub(super) fn perform(call: &PendingCall, resume: Option<Resume>) -> Effect {
     }
 }
 
+/// Tells what an agent says that a tool asks; nothing once the tool has its result.
+pub(super) fn tool_progress(state: &RunState, id: &str, agent: &AgentName, text: String, out: &mut Effects) {
+    if state.phase == Phase::Calls && state.calls.iter().any(|call| is_running_tool(call, id)) {
+        let kind = EventKind::Noticed { text, end: None };
+        out.push(Effect::Emit(RunEvent::own(kind).within(agent)));
+    }
+}
+
+fn is_running_tool(call: &PendingCall, id: &str) -> bool {
+    call.id == id && call.kind == CallKind::Tool && call.status == CallStatus::Running
+}
+
 /// Takes the result of a tool.
 pub(super) fn tool_finished(state: &mut RunState, id: &str, output: &ToolOutput, out: &mut Effects) {
     if state.phase != Phase::Calls {
         return;
     }
     let chars = state.abilities.limits.tool_output_chars;
-    let running = |call: &&mut PendingCall| {
-        call.id == id && call.kind == CallKind::Tool && call.status == CallStatus::Running
-    };
-    let Some(call) = state.calls.iter_mut().find(running) else { return };
+    let Some(call) = state.calls.iter_mut().find(|call| is_running_tool(call, id)) else { return };
     let said = if output.is_error { Err(output.content.clone()) } else { Ok(output.content.clone()) };
     finish_call(call, ending(&said), said, chars, out);
     settle(state, out);

@@ -34,6 +34,9 @@ pub fn decide(state: &mut RunState, input: Input) -> Vec<Effect> {
         Input::ModelFinished { turn, completion } => model::finished(state, turn, completion, &mut out),
         Input::ModelFailed { turn, error } => failure::failed(state, turn, &error, &mut out),
         Input::ToolFinished { call, output } => calls::tool_finished(state, &call, &output, &mut out),
+        Input::ToolProgress { call, agent, text } => {
+            calls::tool_progress(state, &call, &agent, text, &mut out);
+        }
         Input::Delegate { call, update } => delegate::update(state, &call, update, &mut out),
         Input::Decided { decisions } => human::decided(state, &decisions, &mut out),
         Input::Cancel => stop::cancel(state, &mut out),

@@ -129,6 +129,23 @@ fn an_agents_events_carry_its_name() {
 }
 
 #[test]
+fn what_an_agent_says_to_a_tool_is_told_while_the_tool_runs() {
+    let mut sim = begun(AnswerMode::Structured);
+    sim.model("", &[("a", "search", "{}"), ("b", "task", &task("jira", "x"))]);
+    let (agent, text) = (AgentName::new("data"), "🔍 Step 1".to_owned());
+    let says =
+        |call: &str| Input::ToolProgress { call: call.to_owned(), agent: agent.clone(), text: text.clone() };
+    let before = sim.state.clone();
+    let told = events(&sim.feed(says("a")));
+    assert_eq!(told, [RunEvent::own(EventKind::Noticed { text: text.clone(), end: None }).within(&agent)]);
+    assert_eq!(sim.state, before, "what is not saved must not change the state");
+    assert!(sim.feed(says("b")).is_empty(), "a delegation tells by itself");
+    assert!(sim.feed(says("c")).is_empty());
+    sim.tool("a", "done");
+    assert!(sim.feed(says("a")).is_empty(), "a tool that is done says no more");
+}
+
+#[test]
 fn late_and_doubled_results_are_ignored() {
     let mut sim = begun(AnswerMode::Structured);
     sim.model("", &[("a", "search", "{}"), ("b", "search", "{}")]);

@@ -27,7 +27,8 @@ impl Gate {
 impl Home for Gate {
     fn run(&self, delegation: Delegation, cancel: CancellationToken) -> Updates {
         let (home, link) = (self.home.clone(), self.link.clone());
-        if link.outlook().phase != AgentPhase::Unreachable {
+        // What was begun there is not given up lightly: the home has patience of its own.
+        if delegation.resume.is_some() || link.outlook().phase != AgentPhase::Unreachable {
             return watched(home.run(delegation, cancel), link);
         }
         let late = async move {
@@ -63,9 +64,7 @@ fn single(outcome: DelegationOutcome) -> Updates {
 /// What the model reads (edge case of the unification seed: the connection error is told to it).
 fn unreachable(agent: &AgentName, outlook: &Outlook) -> DelegationOutcome {
     let why = outlook.message.as_deref().unwrap_or("it does not answer");
-    let reason = format!(
-        "the agent {agent} cannot be reached right now: {why}. Say so, and go on without it; it may be back later."
-    );
+    let reason = format!("{why}. Say so, and go on without agent {agent}; it may be back later.");
     DelegationOutcome::Failed { reason }
 }
 

@@ -186,4 +186,4 @@ fn jittered(time: Duration) -> Duration {
 
 #[cfg(test)]
 #[path = "link_tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -128,6 +128,7 @@ pub(super) fn agent(
         role,
         model: Arc::new(Scripted::from_yaml("test", script).unwrap()),
         toolbox: Toolbox::start(servers, &BTreeMap::new(), CancellationToken::new()).into(),
+        a2a: None,
         streaming: true,
         limits: Limits::default(),
         require_approval,

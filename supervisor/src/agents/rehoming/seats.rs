@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use caipe_crds::report::Report;
-use caipe_crds::resource::status::AgentPlacement;
 use caipe_engine::AgentName;
 
 use super::blueprint::{Blueprint, Shared};
 use super::plan::{Act, Standing, moves, plan};
 use super::station::{Body, Leased, News, Station};
-use crate::agents::build::Builder;
+use crate::agents::build::{Builder, Peer};
 use crate::agents::home::Home;
 use crate::agents::in_process::InProcess;
 use crate::config::Settings;
@@ -111,6 +110,7 @@ impl Seats {
         }
         let Change { left, mut chores, .. } = change;
         self.drain(left, &mut chores);
+        self.peers.retain(|name, _| self.by_name.contains_key(name));
         self.settings = settings;
         self.note_epoch();
         chores
@@ -150,8 +150,9 @@ impl Seats {
 
     fn drain(&mut self, stations: impl IntoIterator<Item = Station>, chores: &mut Chores) {
         for station in stations {
-            if station.blueprint.placement() == AgentPlacement::Remote {
-                self.peers.insert(station.blueprint.name(), station.home.inner());
+            // Not the whole station: nobody looks whether a former peer is there.
+            if let Body::Remote(_, peer) = &station.body {
+                self.peers.insert(station.blueprint.name(), peer.clone());
             }
             chores.drain.push(station.id);
             self.draining.push(station);
@@ -169,8 +170,8 @@ impl Seats {
                 (Leased::new(Arc::new(InProcess(agent.clone()))), Body::InProcess(agent))
             }
             Shared::Remote { .. } => self.peer_for(&blueprint).unwrap_or_else(|| {
-                let (home, link) = build.remote(&blueprint);
-                (Leased::new(home), Body::Remote(link))
+                let Peer { gate, link, home } = build.remote(&blueprint);
+                (Leased::new(gate), Body::Remote(link, home))
             }),
         };
         Station { id, blueprint, epoch, home, body }

@@ -35,8 +35,8 @@ pub(in crate::agents) struct Station {
 pub(in crate::agents) enum Body {
     /// The agent, with its tool servers.
     InProcess(Arc<Agent>),
-    /// Whether the agent can be reached.
-    Remote(Arc<Link>),
+    /// Whether the agent can be reached, and the agent whether it can or not.
+    Remote(Arc<Link>, Arc<dyn Home>),
 }
 
 /// News of how a home is.
@@ -74,14 +74,14 @@ impl Station {
     pub(in crate::agents) fn phase(&self) -> AgentPhase {
         match &self.body {
             Body::InProcess(agent) => phase_of(&agent.toolbox.view()),
-            Body::Remote(link) => link.outlook().phase,
+            Body::Remote(link, _) => link.outlook().phase,
         }
     }
 
     /// How it is for the question whether to move there: whoever wants no checks takes it as it comes.
     pub(in crate::agents) fn readiness(&self) -> AgentPhase {
         match &self.body {
-            Body::Remote(link) if !link.is_checked() => AgentPhase::Ready,
+            Body::Remote(link, _) if !link.is_checked() => AgentPhase::Ready,
             _ => self.phase(),
         }
     }
@@ -94,7 +94,7 @@ impl Station {
                 tools.mark_unchanged();
                 News::Tools(tools)
             }
-            Body::Remote(link) => {
+            Body::Remote(link, _) => {
                 let mut outlook = link.watch();
                 outlook.mark_unchanged();
                 News::Link(outlook)
@@ -104,7 +104,7 @@ impl Station {
 
     /// Has another look taken at an agent that could not be reached, also where nobody goes on looking.
     pub(in crate::agents) fn nudge(&self) {
-        if let Body::Remote(link) = &self.body
+        if let Body::Remote(link, _) = &self.body
             && self.phase() == AgentPhase::Unreachable
         {
             link.doubt();
@@ -122,7 +122,7 @@ impl Station {
             Body::InProcess(agent) => {
                 agent.toolbox.view().tools.iter().map(|tool| tool.name.clone()).collect()
             }
-            Body::Remote(link) => link.outlook().seen.map(|seen| seen.skills).unwrap_or_default(),
+            Body::Remote(link, _) => link.outlook().seen.map(|seen| seen.skills).unwrap_or_default(),
         }
     }
 
@@ -130,7 +130,7 @@ impl Station {
     pub(in crate::agents) fn faults(&self) -> Vec<String> {
         match &self.body {
             Body::InProcess(agent) => faults_of(&agent.toolbox.view()),
-            Body::Remote(link) => link.outlook().message.into_iter().collect(),
+            Body::Remote(link, _) => link.outlook().message.into_iter().collect(),
         }
     }
 
@@ -140,7 +140,7 @@ impl Station {
         match (&self.body, self.phase()) {
             _ if !faults.is_empty() => Some(faults),
             (Body::InProcess(_), AgentPhase::Pending) => Some("its tool servers are starting".to_owned()),
-            (Body::Remote(_), AgentPhase::Pending) => Some("it has not answered yet".to_owned()),
+            (Body::Remote(..), AgentPhase::Pending) => Some("it has not answered yet".to_owned()),
             _ => None,
         }
     }
@@ -148,7 +148,7 @@ impl Station {
     pub(in crate::agents) fn report(&self, next: Option<&Self>) -> AgentReport {
         let outlook = match &self.body {
             Body::InProcess(_) => None,
-            Body::Remote(link) => Some(link.outlook()),
+            Body::Remote(link, _) => Some(link.outlook()),
         };
         let seen = outlook.as_ref().and_then(|outlook| outlook.seen.clone());
         AgentReport {
@@ -222,11 +222,6 @@ impl Leased {
     /// The same home, with a count of its own.
     pub(in crate::agents) fn again(&self) -> Arc<Self> {
         Self::new(self.home.clone())
-    }
-
-    /// The home that nobody counts at.
-    pub(in crate::agents) fn inner(&self) -> Arc<dyn Home> {
-        self.home.clone()
     }
 
     /// Delegations that are under way.

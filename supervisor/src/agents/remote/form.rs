@@ -70,7 +70,7 @@ fn field(field: Field) -> Option<FormField> {
 }
 
 /// A question in words, as a form of one field.
-pub(super) fn in_words(agent: &str, question: Option<&str>) -> Form {
+pub(crate) fn in_words(agent: &str, question: Option<&str>) -> Form {
     let description =
         question.map_or_else(|| format!("The agent {agent} needs more information."), str::to_owned);
     let field = FormField {

@@ -9,6 +9,7 @@
 //! ```
 
 mod answer;
+mod aside;
 mod call;
 mod calls;
 mod facts;
@@ -38,6 +39,8 @@ use url::Url;
 use super::home::{Delegation, Home, Updates};
 use crate::binding::ACTIVITY_EXTENSION;
 
+pub use aside::Glance;
+pub(crate) use form::in_words;
 pub use probe::{ProbeError, Probed};
 
 /// Updates that may wait for the delegating run; a slow one slows the reading of the agent's stream down.

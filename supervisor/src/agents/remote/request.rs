@@ -88,8 +88,13 @@ fn metadata(run: &RunInfo, memory: &str) -> Metadata {
 
 /// The options of the calls: W3C Trace Context, so that the agent's spans belong to the same trace.
 pub(super) fn options(run: &RunInfo, ids: &Ids) -> CallOptions {
+    traced(run, &ids.message)
+}
+
+/// The same for a call that belongs to no delegation.
+pub(super) fn traced(run: &RunInfo, span: &str) -> CallOptions {
     let options = CallOptions::default();
-    let Some(header) = traceparent(&run.trace_id, &ids.message) else { return options };
+    let Some(header) = traceparent(&run.trace_id, span) else { return options };
     options.clone().header("traceparent", &header).unwrap_or(options)
 }
 

@@ -3,6 +3,7 @@
 mod cards;
 mod ends;
 mod identity;
+mod remote;
 mod streams;
 
 use anyhow::{Context, Result};

@@ -1,0 +1,114 @@
+//! What is asked of an agent beside delegations: its card, a task that nobody waits for, how a task stands.
+
+use std::sync::Arc;
+
+use caipe_a2a::client::{A2aClient, ClientError};
+use caipe_a2a::model::{AgentCard, Event, Reply, SendMessageConfiguration, SendMessageRequest};
+use caipe_engine::DelegationOutcome;
+
+use super::outcome::{self, Trouble};
+use super::read::{End, Reader};
+use super::request::{self, Ids};
+use super::{Remote, form};
+use crate::agents::Delegation;
+use crate::run::RunInfo;
+
+/// How a task of an agent stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Glance {
+    /// It is not over.
+    UnderWay {
+        /// The task's id at the agent.
+        task: String,
+        /// Its state, in A2A's word.
+        state: String,
+    },
+    /// It waits for an answer.
+    Asks {
+        /// The task's id at the agent.
+        task: String,
+        /// The question.
+        question: String,
+    },
+    /// It is over.
+    Ended(DelegationOutcome),
+}
+
+impl Glance {
+    /// Whether there is more to come without anybody doing anything.
+    pub const fn is_under_way(&self) -> bool {
+        matches!(self, Self::UnderWay { .. })
+    }
+}
+
+impl Remote {
+    /// The agent's card.
+    ///
+    /// # Errors
+    /// Why it cannot be had, in words for a model.
+    pub async fn card(&self) -> Result<Arc<AgentCard>, String> {
+        Ok(self.connected().await?.card())
+    }
+
+    /// Begins the task and waits only until the agent has taken it.
+    ///
+    /// # Errors
+    /// Why it was not taken, in words for a model.
+    pub async fn begin(&self, delegation: &Delegation) -> Result<Glance, String> {
+        let ids = Ids::of(delegation);
+        let client = self.connected().await?.with(request::options(&delegation.run, &ids));
+        let configuration = SendMessageConfiguration { return_immediately: true, ..Default::default() };
+        let message = request::opening(delegation, &ids);
+        let request =
+            SendMessageRequest { configuration: Some(configuration), ..SendMessageRequest::new(message) };
+        self.shared.count_call();
+        let reply = client.send(request).await.map_err(|error| self.words(&Trouble::Unaccepted(error)))?;
+        let event = match reply {
+            Reply::Task(task) => Event::from(*task),
+            Reply::Message(message) => Event::Message(message),
+        };
+        Ok(self.glance(&client, event))
+    }
+
+    /// How a task stands.
+    ///
+    /// # Errors
+    /// Why nobody can tell, in words for a model.
+    pub async fn look(&self, task: &str, run: &RunInfo) -> Result<Glance, String> {
+        let client = self.connected().await?.with(request::traced(run, task));
+        let task = client.get(task, None).await.map_err(|error| match error {
+            ClientError::Remote(error) => format!("it says: {error}"),
+            error => self.words(&Trouble::Unreached(error)),
+        })?;
+        Ok(self.glance(&client, Event::from(task)))
+    }
+
+    async fn connected(&self) -> Result<A2aClient, String> {
+        let super::Shared { target, http, options, cards, .. } = &*self.shared;
+        let connecting = A2aClient::connect_with(target.url.as_str(), http.clone(), options.clone(), cards);
+        connecting.await.map_err(|error| self.words(&Trouble::Unreached(error)))
+    }
+
+    fn glance(&self, client: &A2aClient, event: Event) -> Glance {
+        let task = event.task_id().unwrap_or_default().to_owned();
+        let state = event.state().map(|state| state.to_string()).unwrap_or_default();
+        let name = &self.shared.target.name;
+        let mut reader = Reader::new(name, &client.card(), &task);
+        reader.read(event.into());
+        match reader.end().cloned() {
+            None => Glance::UnderWay { task, state },
+            Some(End::Asks(words)) => {
+                let form = reader.forms().into_iter().next();
+                let form = form.unwrap_or_else(|| form::in_words(name.as_str(), words.as_deref()));
+                Glance::Asks { task, question: form.description }
+            }
+            Some(end) => Glance::Ended(outcome::of(&end, reader.answer(), reader.is_ours())),
+        }
+    }
+
+    /// A failure in words, with nothing in it that was said in confidence.
+    fn words(&self, trouble: &Trouble) -> String {
+        let target = &self.shared.target;
+        outcome::scrubbed(trouble.reason(target.silence), &target.headers)
+    }
+}

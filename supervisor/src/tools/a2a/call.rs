@@ -1,0 +1,151 @@
+//! One call of an agent: as a delegation that no plan knows of.
+
+use caipe_engine::{Answered, Decision, DelegateUpdate, RemotePlace, Resume, ResumePoint, RunEvent};
+use futures::StreamExt;
+use serde_json::Map;
+use tokio_util::sync::CancellationToken;
+
+use super::progress::{MOST_LINES, line};
+use super::registry::Callee;
+use super::request::{Ask, What};
+use super::{A2aTools, Caller, Progress, report};
+use crate::agents::{Delegation, Glance, Home, in_words};
+use crate::run::RunInfo;
+
+impl A2aTools {
+    /// Reads an agent's card.
+    pub(super) async fn discover(&self, agent: &str, cancel: &CancellationToken) -> Result<String, String> {
+        let Callee { name, remote, .. } = self.callee(agent)?;
+        let card = unless_cancelled(cancel, remote.card()).await?;
+        card.map(|card| report::card(&card)).map_err(|reason| failure(name.as_str(), &reason))
+    }
+
+    /// Asks an agent, or about a task of its.
+    pub(super) async fn ask(
+        &self,
+        ask: Ask,
+        origin: Caller,
+        cancel: CancellationToken,
+    ) -> Result<String, String> {
+        let callee = self.callee(&ask.agent)?;
+        let run = run(&callee, origin.run);
+        let progress = ask.streaming.then_some(origin.progress);
+        let call = Call { callee, id: origin.call, run, progress, cancel };
+        match (&ask.what, ask.blocking) {
+            (What::Begin { .. }, false) => call.begin(&ask.what).await,
+            (What::Result { task }, blocking) => call.result(task, &ask.what, blocking).await,
+            _ => call.follow(&ask.what).await,
+        }
+    }
+}
+
+/// One call.
+struct Call {
+    callee: Callee,
+    id: String,
+    run: RunInfo,
+    /// Who is told of progress, if anybody.
+    progress: Option<tokio::sync::mpsc::Sender<Progress>>,
+    cancel: CancellationToken,
+}
+
+impl Call {
+    /// Begins a task, and waits no longer than the agent takes to take it.
+    async fn begin(&self, what: &What) -> Result<String, String> {
+        let delegation = self.delegation(what);
+        let begun = unless_cancelled(&self.cancel, self.callee.remote.begin(&delegation)).await?;
+        report::glance(self.name(), begun.map_err(|reason| failure(self.name(), &reason))?)
+    }
+
+    /// What became of a task, or becomes of it.
+    async fn result(&self, task: &str, what: &What, blocking: bool) -> Result<String, String> {
+        let seen = self.look(task).await?;
+        if !blocking || !seen.is_under_way() {
+            return report::glance(self.name(), seen);
+        }
+        match self.follow(what).await {
+            // It may have ended just before anybody could follow it.
+            Err(reason) => match self.look(task).await {
+                Ok(seen) if !seen.is_under_way() => report::glance(self.name(), seen),
+                _ => Err(reason),
+            },
+            told => told,
+        }
+    }
+
+    async fn look(&self, task: &str) -> Result<Glance, String> {
+        let seen = unless_cancelled(&self.cancel, self.callee.remote.look(task, &self.run)).await?;
+        seen.map_err(|reason| failure(self.name(), &reason))
+    }
+
+    /// Follows the work to its end. The home of the agent carries a cancellation to it.
+    async fn follow(&self, what: &What) -> Result<String, String> {
+        let (mut task, mut lines) = (what.task().map(str::to_owned), 0);
+        let mut updates = self.callee.remote.run(self.delegation(what), self.cancel.clone());
+        while let Some(update) = updates.next().await {
+            match update.news {
+                DelegateUpdate::Accepted { task: accepted, .. } => task = Some(accepted),
+                DelegateUpdate::Event { event, .. } => self.tell(&event, &mut lines).await,
+                DelegateUpdate::Asks { form } => {
+                    return Ok(report::question(self.name(), task.as_deref(), &form.description));
+                }
+                DelegateUpdate::Finished { outcome } => return report::outcome(self.name(), outcome),
+                DelegateUpdate::Checkpoint { .. } => {}
+            }
+        }
+        Err(failure(self.name(), "it stopped without an answer."))
+    }
+
+    async fn tell(&self, event: &RunEvent, lines: &mut usize) {
+        let (Some(progress), Some(text)) = (&self.progress, line(event)) else { return };
+        *lines += 1;
+        if *lines <= MOST_LINES {
+            // Nobody listens any more once the run is over.
+            let _ = progress.send(Progress { agent: self.callee.name.clone(), text }).await;
+        }
+    }
+
+    fn delegation(&self, what: &What) -> Delegation {
+        let from = what.task().map(|task| ResumePoint::Remote {
+            task: task.to_owned(),
+            context: String::new(),
+            place: RemotePlace::default(),
+        });
+        let (prompt, decision) = match what {
+            What::Begin { message } => (message.clone(), None),
+            What::Result { .. } => (String::new(), None),
+            What::Answer { message, .. } => (message.clone(), Some(answered(self.name(), message))),
+        };
+        let resume = from.map(|from| Resume { from: Some(from), decision });
+        let (call, agent, run) = (self.id.clone(), self.callee.name.clone(), self.run.clone());
+        Delegation { call, agent, prompt, resume, run }
+    }
+
+    fn name(&self) -> &str {
+        self.callee.name.as_str()
+    }
+}
+
+/// The message as the answer to a question in words.
+fn answered(agent: &str, message: &str) -> Answered {
+    let form = in_words(agent, None);
+    let values = form.fields.iter().map(|field| (field.field_name.clone(), message.into()));
+    let decision = Decision::Submit { values: values.collect::<Map<_, _>>() };
+    Answered { form, decision }
+}
+
+/// What the agent may know of the run: a stranger does not learn who asks.
+fn run(callee: &Callee, run: RunInfo) -> RunInfo {
+    if callee.is_known { run } else { RunInfo { user: None, ..run } }
+}
+
+fn failure(agent: &str, reason: &str) -> String {
+    format!("ERROR: agent {agent}: {reason}")
+}
+
+async fn unless_cancelled<T>(cancel: &CancellationToken, work: impl Future<Output = T>) -> Result<T, String> {
+    tokio::select! {
+        done = work => Ok(done),
+        () = cancel.cancelled() => Err("The call was stopped.".to_owned()),
+    }
+}

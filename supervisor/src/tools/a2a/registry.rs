@@ -1,0 +1,167 @@
+//! Whom the tools may ask: registered agents by name, others at URLs that are allowed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::HeaderMap;
+use caipe_a2a::client::CardCache;
+use caipe_a2a::net::{AllowList, AllowListError, Screen};
+use caipe_crds::rendered::RenderedAgent;
+use caipe_engine::AgentName;
+use url::Url;
+
+use crate::agents::{Remote, RemoteTarget, target};
+use crate::config::Settings;
+
+/// In the list of allowed addresses: every public one.
+const PUBLIC: &str = "*";
+
+/// Most characters of a name or an address that a model made up, in an error.
+const SHOWN: usize = 80;
+
+/// The tools that ask agents of others, and whom they may ask.
+#[derive(Debug)]
+pub struct A2aTools {
+    registered: BTreeMap<String, Registered>,
+    screen: Screen,
+    http: reqwest::Client,
+    cards: Arc<CardCache>,
+    silence: Duration,
+}
+
+/// An agent that is known by name.
+#[derive(Debug)]
+pub(super) struct Registered {
+    /// Where it is, for people: without credentials.
+    pub(super) url: String,
+    /// What it does.
+    pub(super) description: String,
+    /// How it is asked, or why it cannot be.
+    remote: Result<Arc<Remote>, String>,
+}
+
+/// Whom a call goes to.
+pub(super) struct Callee {
+    pub(super) name: AgentName,
+    pub(super) remote: Arc<Remote>,
+    /// Whether it may know who the user is: whoever runs this has registered it.
+    pub(super) is_known: bool,
+}
+
+/// Why there are no tools.
+#[derive(Debug, thiserror::Error)]
+pub enum A2aToolsError {
+    /// The list of allowed addresses cannot be read.
+    #[error(transparent)]
+    Allow(#[from] AllowListError),
+    /// No HTTP client.
+    #[error("failed to make an HTTP client: {0}")]
+    Http(#[from] reqwest::Error),
+}
+
+impl A2aTools {
+    /// The tools of a specification; nothing if it has none. Registered agents are asked by way of `http`, and their
+    /// cards are kept in `cards`; their secrets are read now.
+    ///
+    /// # Errors
+    /// When there can be no client that asks only who may be asked.
+    pub fn new(
+        settings: &Settings,
+        http: &reqwest::Client,
+        cards: &Arc<CardCache>,
+    ) -> Result<Option<Self>, A2aToolsError> {
+        let Some(tools) = &settings.spec.a2a else { return Ok(None) };
+        let silence = Duration::from_millis(settings.spec.limits.agent_timeout_ms);
+        let known = settings.spec.agents.iter().filter(|agent| tools.agents.contains(&agent.name));
+        let register = |agent: &RenderedAgent| {
+            let target = target(agent, &settings.env, silence);
+            let known = Registered {
+                url: target.as_ref().map(|target| public(target.url.clone())).unwrap_or_default(),
+                description: agent.description.clone(),
+                remote: target.map(|target| Remote::external(target, http.clone(), cards.clone())),
+            };
+            (agent.name.clone(), known)
+        };
+        let registered = known.map(register).collect();
+        let screen = screen(&tools.allow)?;
+        // What strangers are asked for, without credentials, is kept apart from what friends are.
+        Ok(Some(Self { registered, http: screen.agent_client()?, screen, cards: Arc::default(), silence }))
+    }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.registered.keys().map(String::as_str)
+    }
+
+    pub(super) const fn registered(&self) -> &BTreeMap<String, Registered> {
+        &self.registered
+    }
+
+    /// Whom a name or a URL means.
+    ///
+    /// # Errors
+    /// Why nobody is asked, for the model.
+    pub(super) fn callee(&self, agent: &str) -> Result<Callee, String> {
+        let name = agent.trim().to_lowercase();
+        if let Some(known) = self.registered.get(&name) {
+            let remote = known.remote.clone().map_err(|reason| format!("ERROR: agent {name}: {reason}"))?;
+            return Ok(Callee { name: AgentName::new(&name), remote, is_known: true });
+        }
+        if !agent.contains("://") {
+            return Err(self.unknown(agent));
+        }
+        let shown = shown(agent);
+        let url: Url = agent.parse().map_err(|error| format!("failed to read the URL {shown}: {error}."))?;
+        self.screen
+            .url(&url)
+            .map_err(|refusal| format!("The URL is not asked: {refusal}. {}", self.known()))?;
+        let name = AgentName::new(&authority(&url));
+        let target =
+            RemoteTarget { name: name.clone(), url, headers: HeaderMap::new(), silence: self.silence };
+        let remote = Remote::external(target, self.http.clone(), Arc::clone(&self.cards));
+        Ok(Callee { name, remote, is_known: false })
+    }
+
+    fn unknown(&self, agent: &str) -> String {
+        format!("There is no registered agent {}. {}", shown(agent), self.known())
+    }
+
+    fn known(&self) -> String {
+        let names: Vec<&str> = self.names().collect();
+        let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        format!("The registered agents are: {names}.")
+    }
+}
+
+/// What URLs may be asked. `*` is every public address; without it, only what is listed.
+///
+/// # Errors
+/// When an entry cannot be read.
+pub fn screen(allow: &[String]) -> Result<Screen, AllowListError> {
+    let (public, listed): (Vec<&str>, Vec<&str>) =
+        allow.iter().map(String::as_str).partition(|entry| *entry == PUBLIC);
+    let screen = Screen::new(listed.join(",").parse::<AllowList>()?);
+    Ok(if public.is_empty() { screen.only_listed() } else { screen })
+}
+
+/// Host and port of a URL, by which a stranger goes here.
+fn authority(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+}
+
+/// The URL without what may be secret in it.
+fn public(mut url: Url) -> String {
+    // A URL that cannot have a user has none.
+    let _ = url.set_username("").and_then(|()| url.set_password(None));
+    url.set_query(None);
+    url.to_string()
+}
+
+fn shown(text: &str) -> String {
+    format!("{:?}", text.chars().take(SHOWN).collect::<String>())
+}
+
+#[cfg(test)]
+#[path = "registry_tests.rs"]
+mod tests;

@@ -1,0 +1,77 @@
+//! What comes back, in words for the model. Pure.
+
+use std::collections::BTreeMap;
+
+use caipe_a2a::model::AgentCard;
+use caipe_engine::DelegationOutcome;
+use serde_json::{Value, json};
+
+use super::registry::Registered;
+use crate::agents::Glance;
+
+/// Most skills of a card that are told.
+const SKILLS: usize = 100;
+/// Most characters of each text of a card.
+const TEXT: usize = 2000;
+
+/// The registered agents.
+pub(super) fn list(agents: &BTreeMap<String, Registered>) -> String {
+    let agents = agents
+        .iter()
+        .map(|(name, agent)| json!({ "name": name, "url": agent.url, "description": agent.description }));
+    Value::Array(agents.collect()).to_string()
+}
+
+/// What an agent says of itself.
+pub(super) fn card(card: &AgentCard) -> String {
+    let skills = card.skills.iter().take(SKILLS).map(|skill| {
+        json!({ "id": short(&skill.id), "name": short(&skill.name), "description": short(&skill.description) })
+    });
+    let versions: Vec<&str> =
+        card.supported_interfaces.iter().map(|interface| &*interface.protocol_version).collect();
+    json!({
+        "name": short(&card.name),
+        "description": short(&card.description),
+        "version": short(&card.version),
+        "protocolVersions": versions,
+        "capabilities": card.capabilities,
+        "skills": skills.collect::<Vec<_>>(),
+    })
+    .to_string()
+}
+
+/// How a task ended.
+pub(super) fn outcome(agent: &str, outcome: DelegationOutcome) -> Result<String, String> {
+    match outcome {
+        DelegationOutcome::Completed { text } if text.trim().is_empty() => {
+            Ok(format!("The agent {agent} is done, and said nothing."))
+        }
+        DelegationOutcome::Completed { text } => Ok(text),
+        DelegationOutcome::Failed { reason } => Err(format!("ERROR: agent {agent}: {reason}")),
+        DelegationOutcome::Canceled => Err(format!("The agent {agent} was stopped before it had an answer.")),
+    }
+}
+
+/// How a task stands.
+pub(super) fn glance(agent: &str, glance: Glance) -> Result<String, String> {
+    match glance {
+        Glance::UnderWay { task, state } => Ok(format!(
+            "The agent {agent} is at work: task {task} is {state}. Call again with task_id {task} for its answer."
+        )),
+        Glance::Asks { task, question } => Ok(self::question(agent, Some(&task), &question)),
+        Glance::Ended(ended) => outcome(agent, ended),
+    }
+}
+
+/// What an agent wants to know.
+pub(super) fn question(agent: &str, task: Option<&str>, question: &str) -> String {
+    let how = task.map_or_else(
+        || "Call again with the answer in the message.".to_owned(),
+        |task| format!("Call again with task_id {task} and the answer as message."),
+    );
+    format!("The agent {agent} asks: {}\n{how}", question.trim())
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(TEXT).collect()
+}
