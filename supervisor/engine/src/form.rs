@@ -6,6 +6,9 @@ use serde_json::{Map, Value};
 /// The tool by which a model asks the user.
 pub const ASK_TOOL: &str = "CAIPEAgentResponse";
 
+/// The only field of a question that is put in words: whatever is said is its answer.
+pub const ANSWER_FIELD: &str = "answer";
+
 /// A question to a human.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

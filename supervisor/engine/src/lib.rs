@@ -13,7 +13,7 @@ mod tools;
 
 pub use decide::decide;
 pub use event::{AnswerOrigin, CallEnd, EventKind, Outcome, RunEvent, TextRole};
-pub use form::{ASK_TOOL, Decision, Form, FormField};
+pub use form::{ANSWER_FIELD, ASK_TOOL, Decision, Form, FormField};
 pub use io::{
     Answered, DelegateUpdate, DelegationOutcome, Durability, Effect, Input, ModelDelta, ModelFailure,
     RemotePlace, Resume, ResumePoint, ToolOutput,

@@ -1,7 +1,7 @@
 //! What a client's message asks for: a new question, or the answer to one of ours (upstream contract 3.7).
 
 use caipe_a2a::model::{Content, Message as A2aMessage, Metadata};
-use caipe_engine::{ASK_TOOL, Decision, Form};
+use caipe_engine::{ANSWER_FIELD, ASK_TOOL, Decision, Form};
 use caipe_model::{Message, Role};
 use serde_json::{Map, Value};
 
@@ -172,8 +172,18 @@ fn spoken(text: &str, questions: &[&Form], addressed: bool) -> Option<Decision> 
     }
     let is_field =
         |key: &String| questions.iter().flat_map(|form| &form.fields).any(|f| f.field_name == *key);
+    if addressed && is_in_words(questions) {
+        let answer = (ANSWER_FIELD.to_owned(), Value::from(body(text).trim()));
+        return Some(Decision::Submit { values: Map::from_iter([answer]) });
+    }
     let values = key_values(text)?;
     (addressed || values.keys().any(is_field)).then_some(Decision::Submit { values })
+}
+
+/// Whether there is one question, put in words.
+fn is_in_words(questions: &[&Form]) -> bool {
+    let [Form { fields, .. }] = questions else { return false };
+    matches!(fields.as_slice(), [field] if field.field_name == ANSWER_FIELD)
 }
 
 /// A message that is nothing but a yes or a no.

@@ -107,6 +107,16 @@ fn a_question_with_a_colon_is_no_answer_unless_it_names_the_task_that_waits() {
 }
 
 #[test]
+fn a_question_in_words_is_answered_by_whatever_is_said_to_its_task() {
+    let field = FormField { field_name: ANSWER_FIELD.to_owned(), ..FormField::default() };
+    let asked = Form { action: ASK_TOOL.to_owned(), fields: vec![field], ..Form::default() };
+    let request = || read(vec![Part::text("by user: a@b.c\n\nthe blue one: it fits")]);
+    let Reply::Decisions(decisions) = request().reply(&[&asked], true) else { panic!() };
+    assert_eq!(decisions, [Decision::Submit { values: object(json!({"answer": "the blue one: it fits"})) }]);
+    assert!(matches!(request().reply(&[&asked], false), Reply::Message(_)), "it may be the next question");
+}
+
+#[test]
 fn a_plain_yes_or_no_answers_an_approval_and_nothing_else() {
     let reject = || Decision::Reject { message: "User rejected the request".to_owned() };
     let cases = [

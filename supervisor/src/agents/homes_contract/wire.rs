@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use caipe_a2a::model::{Event, Message, TaskState};
+use caipe_a2a::model::Message;
+use caipe_a2a::server::TaskLog;
 use caipe_crds::default_resource;
 use caipe_store::MemoryStore;
 use serde_json::Value;
 
-use super::worker::{HOMES, PATIENCE, Worker, agent, supervisor};
+use super::worker::{HOMES, PATIENCE, Where, Worker, agent, supervisor};
 use crate::agents::Delegate;
 use crate::binding::Voice;
 use crate::run::Runs;
@@ -26,27 +27,39 @@ turns:
   - { reply: { calls: [{ name: PlatformEngineerResponse, arguments: { content: "helper: {{ last_result }}" } }] } }
 "#;
 
-/// The wire events of an answer to `text`, where the helper runs this script.
-async fn events(worker: &Worker, text: &str) -> Vec<Value> {
+/// The runs of a supervisor whose helper is this one.
+fn runs(worker: &Worker, store: Arc<MemoryStore>) -> Arc<Runs> {
     let delegate =
         Delegate { home: worker.home.clone(), title: "Helper".to_owned(), routing_hint: "helps".to_owned() };
     let spec = caipe_crds::resolve(&default_resource(), &BTreeMap::new()).unwrap().spec;
     let role = supervisor(spec, "helper", delegate);
     let lead = Arc::new(agent("supervisor", SUPERVISOR, role, Vec::new(), Vec::new()));
-    let store = Arc::new(MemoryStore::default());
-    let runs = Runs::new(lead, Voice::Supervisor, store, Duration::from_mins(10));
-    let (log, _) = runs.send(Message::user("m", text)).await.unwrap();
+    Runs::new(lead, Voice::Supervisor, store, Duration::from_mins(10))
+}
+
+/// What the log tells up to the first event for which `last` holds, or to its end.
+async fn read(log: &Arc<TaskLog>, last: impl Fn(&Value) -> bool) -> Vec<Value> {
     let mut cursor = log.cursor(0);
     let mut events = Vec::new();
     let all = async {
         while let Some(logged) = cursor.next().await {
-            events.push(logged.event().clone());
+            events.push(serde_json::to_value(logged.event()).unwrap());
+            if events.last().is_some_and(&last) {
+                return;
+            }
         }
     };
-    tokio::time::timeout(PATIENCE, all).await.expect("the log ends");
-    assert!(events.last().and_then(Event::state).is_some_and(TaskState::ends_stream), "{events:?}");
+    tokio::time::timeout(PATIENCE, all).await.expect("the log goes on");
+    events
+}
+
+/// The wire events of an answer to `text`.
+async fn events(worker: &Worker, text: &str) -> Vec<Value> {
+    let (log, _) = runs(worker, Arc::default()).send(Message::user("m", text)).await.unwrap();
+    let events = read(&log, |_| false).await;
+    assert!(log.snapshot().status.state.ends_stream(), "{events:?}");
     let mut names = Names::default();
-    events.iter().map(|event| names.mask(serde_json::to_value(event).unwrap())).collect()
+    events.into_iter().map(|event| names.mask(event)).collect()
 }
 
 /// Ids by the order in which they appear; times by nothing.
@@ -122,5 +135,43 @@ async fn two_delegations_at_once_end_as_they_began() {
         assert_eq!(count("🔧 Helper: Calling tool: Echo"), 2, "{place:?}");
         assert_eq!(count("✅ Helper: Tool Echo completed"), 2, "{place:?}");
         assert_eq!(count("complete_result"), 2, "{place:?}");
+    }
+}
+
+/// A process that dies leaves the agent at work; the next one listens on, and neither the work nor a word of it comes
+/// twice.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_supervisor_that_dies_is_followed_by_one_that_listens_on() {
+    let script = r#"
+turns:
+  - { when: { turn: 0 }, reply: { calls: [{ name: echo, arguments: { text: first } }, { name: slow, arguments: { ms: 3000 } }] } }
+  - { reply: { text: "{% for result in results %}{{ result.content }};{% endfor %}" } }
+"#;
+    for place in HOMES.into_iter().filter(|place| *place != Where::Here) {
+        let (worker, store) = (Worker::start(place, script, false).await, Arc::<MemoryStore>::default());
+        let first = runs(&worker, store.clone());
+        let (log, _) = first.send(Message::user("m", "look")).await.unwrap();
+        let ended = |event: &Value| event.to_string().contains("✅ Helper: Tool Echo completed");
+        read(&log, ended).await;
+        let task = log.snapshot().id;
+        first.drain(Duration::ZERO).await;
+
+        let next = runs(&worker, store);
+        assert_eq!(next.recover().await.unwrap(), 1);
+        let log = next.log(&task).await.unwrap();
+        let events = read(&log, |_| false).await;
+        let count = |text: &str| events.iter().filter(|event| event.to_string().contains(text)).count();
+        for line in [
+            "🔧 Supervisor: Calling Agent Helper",
+            "🔧 Helper: Calling tool: Echo",
+            "✅ Helper: Tool Echo completed",
+            "🔧 Helper: Calling tool: Slow",
+            "✅ Helper: Tool Slow completed",
+            "✅ Supervisor: Agent task Helper completed",
+        ] {
+            assert_eq!(count(line), 1, "{place:?} {line}: {events:#?}");
+        }
+        assert_eq!(count("first;slow;"), 3, "in its streams and results: {events:#?}");
+        assert_eq!(worker.remote.as_ref().map(|remote| remote.calls()), Some(1), "{place:?}");
     }
 }

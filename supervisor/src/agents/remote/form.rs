@@ -1,14 +1,12 @@
 //! Questions of an agent, as forms, and what is said in answer (upstream contract 3.7). Pure.
 
 use caipe_a2a::model::{Artifact, Part};
-use caipe_engine::{ASK_TOOL, Answered, Decision, Form, FormField};
+use caipe_engine::{ANSWER_FIELD, ASK_TOOL, Answered, Decision, Form, FormField};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::agents::question::for_all;
 
-/// The field of a question that is put in words only.
-const ANSWER: &str = "answer";
 /// Most fields that a form may have.
 const MOST_FIELDS: usize = 200;
 
@@ -76,7 +74,7 @@ pub(crate) fn in_words(agent: &str, question: Option<&str>) -> Form {
     let description =
         question.map_or_else(|| format!("The agent {agent} needs more information."), str::to_owned);
     let field = FormField {
-        field_name: ANSWER.to_owned(),
+        field_name: ANSWER_FIELD.to_owned(),
         field_description: "Your answer".to_owned(),
         required: true,
         ..FormField::default()
@@ -95,10 +93,10 @@ pub(super) fn answer(answered: &Answered) -> Vec<Part> {
     let Answered { form, decision } = answered;
     let decision = for_all(decision.clone(), &asked(form));
     if let ([field], Decision::Submit { values }) = (form.fields.as_slice(), &decision)
-        && field.field_name == ANSWER
+        && field.field_name == ANSWER_FIELD
         && form.action == ASK_TOOL
     {
-        let answer = values.get(ANSWER).map_or_else(|| lines(values), in_text);
+        let answer = values.get(ANSWER_FIELD).map_or_else(|| lines(values), in_text);
         return vec![Part::text(answer)];
     }
     let (words, data) = match &decision {
