@@ -95,6 +95,7 @@ pub fn parse(name: &str, identity: &str, context: Option<&str>) -> Result<Docume
     let text = |key: &str| front.get(key).and_then(Value::as_str).map(str::to_owned);
     let title = text("title").or_else(|| outline.title().map(plain)).filter(|title| !title.is_empty());
     let description = text("description").or_else(|| outline.description());
+    let description = description.filter(|description| !description.trim().is_empty());
     let description = description.or_else(|| title.clone()).unwrap_or_else(|| name.to_owned());
     let skills = skills(&outline)?;
     let settings = front.iter().filter(|(key, _)| AGENT_KEYS.contains(&key.as_str()));

@@ -180,6 +180,12 @@ fn faults_of_the_front_matter_have_their_place_in_it() {
     assert!(refused.contains("IDENTITY.md: name: "), "{refused}");
 }
 
+#[test]
+fn a_paragraph_of_signs_alone_describes_nothing() {
+    assert_eq!(parsed(":\n").description, "pipeline");
+    assert_eq!(parsed("# Pipelines\n\n**").description, "Pipelines");
+}
+
 proptest! {
     #[test]
     fn no_document_brings_it_down(text in "[-#*`~ \\[\\]():a-zü\n]{0,200}", front in "[-a-z: \n]{0,40}") {

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use caipe_engine::AgentName;
+use caipe_crds::resource::status::AgentPlacement;
+use caipe_engine::{AgentName, Resume, ResumePoint, RunState};
 use tokio_util::sync::CancellationToken;
 
-use super::{Delegate, Directory};
+use super::{Delegate, Directory, Former};
 use crate::agents::home::{Delegation, Home, Updates};
 
 /// A home that is told from others by its number, and never asked.
@@ -58,4 +59,22 @@ fn what_is_told_of_an_agent_is_news_too() {
     directory.replace([(name, Delegate { routing_hint: "tickets".to_owned(), ..told })]);
     assert!(watching.has_changed().unwrap());
     assert_eq!(directory.listing()[&AgentName::new("jira")].routing_hint, "tickets");
+}
+
+#[test]
+fn what_stopped_somewhere_goes_on_there_and_everything_else_at_the_home_of_now() {
+    let name = AgentName::new("jira");
+    let directory: Directory = [delegate("jira", 1)].into_iter().collect();
+    let nested =
+        Resume { from: Some(ResumePoint::Nested(Box::new(RunState::new(name.clone())))), decision: None };
+    let begun = Resume { from: None, decision: None };
+    let goes = |resume: Option<&Resume>| directory.home_for(&name, resume).map(|home| format!("{home:?}"));
+    assert_eq!(goes(Some(&nested)).as_deref(), Some("home 1"), "no other is known");
+    for (placement, expected) in [(AgentPlacement::InProcess, "home 2"), (AgentPlacement::Remote, "home 1")] {
+        let former = Former { placement, home: Arc::new(Numbered(2)) };
+        directory.replace_former([(name.clone(), former)]);
+        assert_eq!(goes(Some(&nested)).as_deref(), Some(expected), "{placement:?}");
+        assert_eq!(goes(Some(&begun)).as_deref(), Some("home 1"));
+        assert_eq!(goes(None).as_deref(), Some("home 1"));
+    }
 }

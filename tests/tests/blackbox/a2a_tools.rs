@@ -247,3 +247,19 @@ async fn a_registered_agent_is_called_by_name_and_asked_for_as_any_other() -> Re
     ensure!(told.contains("🔧 Supervisor: Calling Agent Data..."), "{told}");
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_an_agent_that_is_registered_gets_its_token() -> Result<()> {
+    let closed = Scenario::new().answers("hello", "Hello, friend.").set("agents", json!([])).setup()?;
+    let other = closed.env("A2A_AUTH_SHARED_KEY", "hunter2").start().await?;
+    let token = json!({"name": "other", "key": "OTHER_TOKEN"});
+    let external = json!([{"name": "other", "external": {"url": other.url(), "secretRef": token}}]);
+    for (agent, part) in [("other", "Hello, friend."), (other.url(), "(HTTP 401)")] {
+        let scenario = caller("a2a_call", agent, &["127.0.0.1"]).set("agents", external.clone());
+        let supervisor = scenario.setup()?.env("OTHER_TOKEN", "hunter2").start().await?;
+        let answer = told(&supervisor, says("hello")).await?;
+        ensure!(answer.contains(part) && !answer.contains("hunter2"), "{agent}: {answer}");
+        ensure!(!supervisor.log().contains("hunter2"), "the token is in the log");
+    }
+    Ok(())
+}

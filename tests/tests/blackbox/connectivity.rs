@@ -30,7 +30,7 @@ async fn a_late_agent_joins_by_itself_and_until_then_the_model_is_told() -> Resu
     ensure!(ready.contains(r#""agents":{"jira":"Unreachable"}"#), "{ready}");
     let without = supervisor.ask("ask").await?;
     let told = without.result()?;
-    ensure!(told.contains("jira cannot be reached") && told.contains("github here"), "{told}");
+    ensure!(told.contains("agent jira: failed to reach") && told.contains("github here"), "{told}");
     ensure!(
         without.texts("tool_notification_end").iter().any(|text| text.starts_with("❌")),
         "no failure is shown:{}",
