@@ -233,7 +233,10 @@ async fn a_silent_agent_is_given_up() {
         failure(&updates),
         "it has given no sign of life for 1 s. It may still be at work: look what was done before you ask it again."
     );
-    let ended = |update: &DelegateUpdate| matches!(update, DelegateUpdate::Event { event, .. } if matches!(event.kind, EventKind::ToolFinished { .. }));
+    let ended = |update: &DelegateUpdate| match update {
+        DelegateUpdate::Event { event, .. } => matches!(event.kind, EventKind::ToolFinished { .. }),
+        _ => false,
+    };
     assert_eq!(updates.iter().filter(|update| ended(update)).count(), 1, "what began has ended: {updates:?}");
 }
 

@@ -38,64 +38,65 @@ fn each_trouble_says_what_happened_and_what_to_do() {
     };
     let timeout = || ClientError::Timeout { host: host(), after: Duration::from_mins(2) };
     let cases = [
-        (
-            Trouble::Unreached(connect()),
-            "it cannot be asked: nothing answers at jira:8000. Nothing was done. Go on without it, or ask it again later.",
-        ),
+        (Trouble::Unreached(connect()), "it cannot be asked: nothing answers at jira:8000", NOTHING_DONE),
         (
             Trouble::Unreached(ClientError::Dns { host: host(), reason: String::new() }),
-            "it cannot be asked: the name jira:8000 is not known. Nothing was done. Go on without it, or ask it again later.",
+            "it cannot be asked: the name jira:8000 is not known",
+            NOTHING_DONE,
         ),
         (
             Trouble::Unreached(ClientError::Tls { host: host(), reason: String::new() }),
-            "it cannot be asked: jira:8000 shows no certificate that is trusted. Nothing was done. Go on without it, or ask it again later.",
+            "it cannot be asked: jira:8000 shows no certificate that is trusted",
+            NOTHING_DONE,
         ),
         (
             Trouble::Unreached(denied),
-            "it cannot be asked: it does not take the supervisor's credentials (HTTP 401). Nothing was done. Go on without it, or ask it again later.",
+            "it cannot be asked: it does not take the supervisor's credentials (HTTP 401)",
+            NOTHING_DONE,
         ),
         (
             Trouble::Unreached(status(404)),
-            "it cannot be asked: there is no agent at its address (HTTP 404). Nothing was done. Go on without it, or ask it again later.",
+            "it cannot be asked: there is no agent at its address (HTTP 404)",
+            NOTHING_DONE,
         ),
         (
             Trouble::WrongCard(
                 "failed to find agent jira there: the card is that of \"GitHub\"; check the address"
                     .to_owned(),
             ),
-            "it cannot be asked: failed to find agent jira there: the card is that of \"GitHub\"; check the address. Nothing was done. Go on without it, or ask it again later.",
+            "it cannot be asked: failed to find agent jira there: the card is that of \"GitHub\"; check the address",
+            NOTHING_DONE,
         ),
         (
             Trouble::Unaccepted(remote("no such skill")),
-            "it does not take the task: it says: no such skill. Nothing was done. Go on without it, or ask it again later.",
+            "it does not take the task: it says: no such skill",
+            NOTHING_DONE,
         ),
-        (
-            Trouble::Unaccepted(timeout()),
-            "it gave no answer within 120 s. It may still be at work: look what was done before you ask it again.",
-        ),
+        (Trouble::Unaccepted(timeout()), "it gave no answer within 120 s", MAYBE_DONE),
         (
             Trouble::Unaccepted(ClientError::Cut),
-            "the connection broke before it answered: the connection broke off. It may still be at work: look what was done before you ask it again.",
+            "the connection broke before it answered: the connection broke off",
+            MAYBE_DONE,
         ),
         (
             Trouble::Lost(ClientError::Idle(Duration::from_mins(2))),
-            "it has given no sign of life for 120 s. It may still be at work: look what was done before you ask it again.",
+            "it has given no sign of life for 120 s",
+            MAYBE_DONE,
         ),
         (
             Trouble::Lost(connect()),
-            "the connection to it was lost for good: nothing answers at jira:8000. It may still be at work: look what was done before you ask it again.",
+            "the connection to it was lost for good: nothing answers at jira:8000",
+            MAYBE_DONE,
         ),
         (
             Trouble::Lost(remote("Task not found")),
-            "it does not go on with the task: Task not found. It may still be at work: look what was done before you ask it again.",
+            "it does not go on with the task: Task not found",
+            MAYBE_DONE,
         ),
-        (
-            Trouble::Silent,
-            "it ended without an answer. It may still be at work: look what was done before you ask it again.",
-        ),
+        (Trouble::Silent, "it ended without an answer", MAYBE_DONE),
     ];
-    for (trouble, expected) in cases {
-        assert_eq!(reason(&trouble), expected);
+    for (trouble, what, advice) in cases {
+        assert_eq!(reason(&trouble), format!("{what}. {advice}"));
     }
 }
 
@@ -105,6 +106,12 @@ fn failed(reason: &str) -> DelegationOutcome {
 
 fn completed(text: &str) -> DelegationOutcome {
     DelegationOutcome::Completed { text: text.to_owned() }
+}
+
+#[test]
+fn advice_is_short_enough_for_one_line() {
+    assert_eq!(NOTHING_DONE, "Nothing was done. Go on without it, or ask it again later.");
+    assert_eq!(MAYBE_DONE, "It may still be at work: look what was done before you ask it again.");
 }
 
 #[test]
@@ -135,7 +142,7 @@ fn an_end_is_told_as_the_agent_means_it() {
     assert_eq!(of(&End::Canceled, &done, true), DelegationOutcome::Canceled);
     assert_eq!(
         of(&End::Rejected(text("Not mine.")), &none, true),
-        failed("it refuses the task: Not mine. Nothing was done. Go on without it, or ask it again later.")
+        failed(&format!("it refuses the task: Not mine. {NOTHING_DONE}"))
     );
     assert_eq!(
         of(&End::WantsCredentials(text("log in at Jira")), &none, true),

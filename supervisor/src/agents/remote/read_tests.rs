@@ -160,7 +160,10 @@ fn calls_of_the_same_tool_at_once_keep_their_own_ends() {
 #[test]
 fn facts_count_before_names_and_names_before_signs() {
     let mut reader = reader();
-    let facts = |event: &str, status: &str| json!({"event": event, "agent": "argocd", "tool": "get_app", "callId": "x", "status": status});
+    let facts = |event: &str, status: &str| {
+        let call = "x";
+        json!({"event": event, "agent": "argocd", "tool": "get_app", "callId": call, "status": status})
+    };
     let lines = read(
         &mut reader,
         [
@@ -202,7 +205,10 @@ fn facts_count_before_names_and_names_before_signs() {
 
 #[test]
 fn agents_that_the_agent_asks_itself_are_told_from_it() {
-    let facts = |event: &str, agent: &str, path: Value| json!({"event": event, "agent": agent, "tool": "get", "callId": "x", "status": "running", "path": path});
+    let facts = |event: &str, agent: &str, path: Value| {
+        let (call, status) = ("x", "running");
+        json!({"event": event, "agent": agent, "tool": "get", "callId": call, "status": status, "path": path})
+    };
     let start = |id: &str, facts: Value, source: &str, kind: &str| {
         update(part(id, "tool_notification_start", "", "", typed(facts, source, kind)), false)
     };
