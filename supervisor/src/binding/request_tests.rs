@@ -1,7 +1,7 @@
 //! What clients really send (upstream contract 3.7, 7.2, 8).
 
 use caipe_a2a::model::{Message as A2aMessage, Part, Role as A2aRole};
-use caipe_engine::{ASK_TOOL, Decision, Form, FormField};
+use caipe_engine::{ANSWER_FIELD, ASK_TOOL, Decision, Form, FormField};
 use serde_json::{Map, Value, json};
 
 use super::{Reply, Request};

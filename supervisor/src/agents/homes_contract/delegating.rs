@@ -1,7 +1,8 @@
 //! One delegation, seen from the run that asks for it.
 
 use caipe_engine::{
-    AgentName, Answered, Decision, DelegateUpdate, EventKind, Form, Resume, ResumePoint, RunEvent,
+    AgentName, Answered, Decision, DelegateUpdate, EventKind, Form, RemotePlace, Resume, ResumePoint,
+    RunEvent,
 };
 use futures::StreamExt;
 use tokio_util::sync::CancellationToken;
@@ -74,7 +75,7 @@ impl Story {
     fn take(&mut self, news: DelegateUpdate) {
         match news {
             DelegateUpdate::Accepted { task, context } => {
-                self.from = Some(ResumePoint::Remote { task, context, place: Default::default() });
+                self.from = Some(ResumePoint::Remote { task, context, place: RemotePlace::default() });
             }
             DelegateUpdate::Checkpoint { frame } => self.from = Some(ResumePoint::Nested(frame)),
             DelegateUpdate::Event { event, place: told } => {

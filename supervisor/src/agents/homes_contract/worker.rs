@@ -26,7 +26,7 @@ use crate::mcp::{ServerSpec, Toolbox, Transport};
 use crate::run::Runs;
 
 /// How long anything may take that should happen.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Bytes of a connection that come one by one.
 const SHORT: usize = 32 * 1024;

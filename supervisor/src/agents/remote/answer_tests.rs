@@ -46,7 +46,9 @@ fn a_whole_result_wins_over_pieces_and_pieces_over_status_texts() {
 fn the_older_generation_answers_in_its_status() {
     let spoken = |words: &[&str], last: &str| {
         text(|answer| {
-            words.iter().for_each(|word| answer.word((*word).to_owned()));
+            for word in words {
+                answer.word((*word).to_owned());
+            }
             answer.last(last.to_owned());
         })
     };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use caipe_a2a::client::{A2aClient, ClientError, EventStream, Followed, RemoteError, StreamEvent};
-use caipe_a2a::model::{Event, ListTasksRequest, SendMessageRequest};
+use caipe_a2a::model::{Event, SendMessageRequest};
 use caipe_engine::{CallEnd, DelegateUpdate, DelegationOutcome, RemotePlace, Resume, ResumePoint};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -16,16 +16,12 @@ use crate::agents::Delegation;
 use crate::agents::home::{MOVED, Update};
 use crate::agents::question::one_form;
 
-/// Tries to read the card of an agent that cannot be reached, and the wait before the second; it doubles.
-const TRIES: u32 = 5;
-const FIRST_WAIT: Duration = Duration::from_millis(250);
-
 /// How often a task is asked for that the agent lets nobody follow.
 const POLL: Duration = Duration::from_secs(1);
 
 /// Carries a delegation out until it ends, asks or nobody listens any more; the update that says so is left to the
-/// caller. The agent is told to stop if, and only if,
-/// the delegation is cancelled: a run that is only left is taken up again by the next process.
+/// caller. The agent is told to stop if, and only if, the delegation is cancelled: a run that is only left is taken up
+/// again by the next process.
 pub(super) async fn carry(
     shared: &Shared,
     delegation: &Delegation,
@@ -46,20 +42,20 @@ pub(super) async fn carry(
 }
 
 /// One remote call.
-struct Call<'a> {
-    shared: &'a Shared,
-    delegation: &'a Delegation,
-    ids: Ids,
+pub(super) struct Call<'a> {
+    pub(super) shared: &'a Shared,
+    pub(super) delegation: &'a Delegation,
+    pub(super) ids: Ids,
     updates: &'a mpsc::Sender<Update>,
-    cancel: &'a CancellationToken,
+    pub(super) cancel: &'a CancellationToken,
 }
 
 /// A task of the agent.
 #[derive(Debug, Clone)]
-struct Known {
-    task: String,
-    context: String,
-    place: RemotePlace,
+pub(super) struct Known {
+    pub(super) task: String,
+    pub(super) context: String,
+    pub(super) place: RemotePlace,
 }
 
 impl Call<'_> {
@@ -87,7 +83,11 @@ impl Call<'_> {
                     request::answer(self.delegation, &self.ids, &known.task, &known.context, answered);
                 let reader = self.reader(&client).from(known.place, true);
                 let stream = client.follow(SendMessageRequest::new(message));
-                self.told(self.follow(&client, stream, reader, Some(known)).await)
+                match self.follow(&client, stream, reader, Some(known.clone())).await {
+                    // If the answer did not arrive, the agent asks again, and so does the user's supervisor.
+                    Err(error) if outcome::is_cut(&error) => self.take_up(&client, known).await,
+                    followed => self.told(followed),
+                }
             }
             (Some(known), _) => self.take_up(&client, known).await,
             // Whoever was here before may have sent it, and died before anybody could know.
@@ -99,84 +99,8 @@ impl Call<'_> {
         }
     }
 
-    /// Reads the agent's card, again and again for a while if it cannot be reached: it may be about to start. Nothing
-    /// if that is not wanted any more.
-    async fn connect(&self, although_cancelled: bool) -> Result<Option<A2aClient>, Trouble> {
-        let Shared { target, http, options, cards, .. } = self.shared;
-        let mut wait = FIRST_WAIT;
-        for attempt in 1.. {
-            let connecting =
-                A2aClient::connect_with(target.url.as_str(), http.clone(), options.clone(), cards);
-            let connected = tokio::select! {
-                connected = connecting => connected,
-                () = self.cancel.cancelled(), if !although_cancelled => return Ok(None),
-            };
-            match connected {
-                Ok(client) => {
-                    self.shared
-                        .check(&client.card())
-                        .map_err(|error| Trouble::WrongCard(error.to_string()))?;
-                    return Ok(Some(client.with(request::options(&self.delegation.run, &self.ids))));
-                }
-                Err(error) if error.is_unreached() && attempt < TRIES && !self.cancel.is_cancelled() => {
-                    tracing::debug!(agent = %target.name, %error, attempt, "failed to reach the agent; trying again");
-                }
-                Err(error) => return Err(Trouble::Unreached(error)),
-            }
-            tokio::time::sleep(wait).await;
-            wait *= 2;
-        }
-        Ok(None)
-    }
-
-    /// The one call that begins the task. If it is unknown whether the agent got it, the agent is asked; only one of
-    /// this program is then told again, for it does once what it is told twice.
-    async fn begin(&self, client: &A2aClient) -> DelegateUpdate {
-        self.shared.count_call();
-        let mut wait = FIRST_WAIT;
-        for attempt in 1.. {
-            let reader = self.reader(client);
-            let is_ours = reader.is_ours();
-            let message = request::opening(self.delegation, &self.ids);
-            let stream = client.follow(SendMessageRequest::new(message));
-            let error = match self.follow(client, stream, reader, None).await {
-                Ok(last) => return last,
-                Err(error) => error,
-            };
-            if attempt == TRIES || !outcome::is_cut(&error) {
-                return self.trouble(&Trouble::Unaccepted(error));
-            }
-            tokio::time::sleep(wait).await;
-            wait *= 2;
-            if let Some(known) = self.find(client).await {
-                return self.take_up(client, known).await;
-            }
-            if !is_ours {
-                return self.trouble(&Trouble::Unaccepted(error));
-            }
-            if self.cancel.is_cancelled() {
-                break;
-            }
-        }
-        canceled()
-    }
-
-    /// Looks for a task that was begun already: nobody else's is in a conversation of this delegation's own. Agents of
-    /// 0.3 cannot say; they get the message again, under the same id.
-    async fn find(&self, client: &A2aClient) -> Option<Known> {
-        let request = ListTasksRequest {
-            context_id: Some(self.ids.context.clone()),
-            page_size: Some(1),
-            ..Default::default()
-        };
-        let page = tokio::time::timeout(SHORT_CALL, client.list(request)).await.ok()?.ok()?;
-        let task = page.tasks.into_iter().find(|task| task.context_id == self.ids.context)?;
-        self.tell(DelegateUpdate::Accepted { task: task.id.clone(), context: task.context_id.clone() }).await;
-        Some(Known { task: task.id, context: task.context_id, place: RemotePlace::default() })
-    }
-
     /// Follows a task that is under way, from where it was left.
-    async fn take_up(&self, client: &A2aClient, known: Known) -> DelegateUpdate {
+    pub(super) async fn take_up(&self, client: &A2aClient, known: Known) -> DelegateUpdate {
         let reader = self.reader(client).from(known.place, false);
         match client.subscribe(&known.task, known.place.seq).await {
             Ok(stream) => self.told(self.follow(client, stream, reader, Some(known)).await),
@@ -219,13 +143,14 @@ impl Call<'_> {
     ///
     /// # Errors
     /// Why nothing came, so that nobody knows whether the agent has the task.
-    async fn follow(
+    pub(super) async fn follow(
         &self,
         client: &A2aClient,
         mut stream: EventStream,
         mut reader: Reader,
         mut known: Option<Known>,
     ) -> Result<DelegateUpdate, ClientError> {
+        let mut heard = false;
         loop {
             let step = tokio::select! {
                 biased;
@@ -239,21 +164,20 @@ impl Call<'_> {
                     continue;
                 }
                 Some(Ok(Followed::Back)) => continue,
-                Some(Err(error)) if known.is_some() => {
-                    return Ok(self.lost(reader, &Trouble::Lost(error)).await);
-                }
+                Some(Err(error)) if heard => return Ok(self.lost(reader, &Trouble::Lost(error)).await),
                 Some(Err(error)) => return Err(error),
                 None => return Ok(self.unfinished(client, reader, known.as_ref()).await),
             };
+            heard = true;
             self.accepted(&event, &mut known).await;
             // Blocks while the delegating run is slow; so does the reading of the stream, then.
-            let heard = self.tell_all(reader.read(event)).await;
+            let listens = self.tell_all(reader.read(event)).await;
             if reader.end().is_some() {
                 return Ok(self
                     .conclude(client, reader, known.as_ref().map(|known| known.task.as_str()))
                     .await);
             }
-            if !heard && self.cancel.is_cancelled() {
+            if !listens && self.cancel.is_cancelled() {
                 return Ok(self.stop_stream(client, stream, known, reader).await);
             }
         }
@@ -364,7 +288,7 @@ impl Call<'_> {
         self.trouble(trouble)
     }
 
-    fn reader(&self, client: &A2aClient) -> Reader {
+    pub(super) fn reader(&self, client: &A2aClient) -> Reader {
         Reader::new(&self.shared.target.name, &client.card(), &self.delegation.call)
     }
 
@@ -377,11 +301,11 @@ impl Call<'_> {
     }
 
     /// Waits until there is room for the update; returns whether anybody listens.
-    async fn tell(&self, update: DelegateUpdate) -> bool {
+    pub(super) async fn tell(&self, update: DelegateUpdate) -> bool {
         self.updates.send(update.into()).await.is_ok()
     }
 
-    fn trouble(&self, trouble: &Trouble) -> DelegateUpdate {
+    pub(super) fn trouble(&self, trouble: &Trouble) -> DelegateUpdate {
         tracing::warn!(agent = %self.shared.target.name, category = trouble.category(), "a remote agent failed");
         self.failed(trouble.reason(self.shared.target.silence))
     }
@@ -402,7 +326,7 @@ impl Call<'_> {
     }
 }
 
-fn canceled() -> DelegateUpdate {
+pub(super) fn canceled() -> DelegateUpdate {
     DelegateUpdate::Finished { outcome: DelegationOutcome::Canceled }
 }
 

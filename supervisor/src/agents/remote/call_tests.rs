@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue};
 use caipe_engine::{
-    AgentName, DelegateUpdate, DelegationOutcome, EventKind, RemotePlace, Resume, ResumePoint,
+    AgentName, Answered, Decision, DelegateUpdate, DelegationOutcome, EventKind, Form, RemotePlace, Resume,
+    ResumePoint,
 };
 use futures::StreamExt;
 use serde_json::{Value, json};
@@ -269,9 +270,9 @@ async fn whoever_only_leaves_stops_nothing() {
     assert_eq!(peer.count("CancelTask"), 0);
 }
 
-fn remote(place: RemotePlace) -> Option<Resume> {
+fn remote(place: RemotePlace) -> Resume {
     let from = ResumePoint::Remote { task: "t".to_owned(), context: "k".to_owned(), place };
-    Some(Resume { from: Some(from), decision: None })
+    Resume { from: Some(from), decision: None }
 }
 
 #[tokio::test]
@@ -286,7 +287,7 @@ async fn who_takes_over_follows_the_same_task_and_tells_nothing_twice() {
     })
     .await;
     let home = peer.home();
-    let updates = run(&home, remote(RemotePlace { seq: Some(7), told: 1 })).await;
+    let updates = run(&home, Some(remote(RemotePlace { seq: Some(7), told: 1 }))).await;
     assert_eq!((answer(&updates), tools(&updates)), ("3", vec!["two"]));
     assert_eq!((peer.count("SendStreamingMessage"), home.calls()), (0, 0));
     assert_eq!(peer.asked()[1].headers["last-event-id"], "7");
@@ -315,9 +316,32 @@ async fn who_takes_over_what_may_have_been_sent_looks_before() {
 #[tokio::test]
 async fn a_task_that_is_known_no_more_is_told() {
     let peer = foreign(|_, _| Say::Error(-32001, "Task not found")).await;
-    let updates = run(&peer.home(), remote(RemotePlace::default())).await;
+    let updates = run(&peer.home(), Some(remote(RemotePlace::default()))).await;
     assert!(failure(&updates).starts_with("it does not go on with the task: Task not found."), "{updates:?}");
     assert_eq!(peer.count("SendStreamingMessage"), 0, "the work is not done twice");
+}
+
+#[tokio::test]
+async fn an_answer_that_did_not_arrive_is_asked_for_again() {
+    let form = json!({"artifactId": "f", "name": "UserInputMetaData", "parts": [{"data":
+        {"user_input": true, "response": "Really?", "action_name": "delete", "input_fields": []}}]});
+    let peer = foreign(move |method, _| match method {
+        "SendStreamingMessage" => Say::Broken(1, Vec::new()),
+        "SubscribeToTask" => {
+            let mut waits = task("INPUT_REQUIRED");
+            waits["task"]["artifacts"] = json!([form]);
+            Say::Events(3, vec![waits])
+        }
+        _ => Say::Status(500),
+    })
+    .await;
+    let answered = Answered { form: Form::default(), decision: Decision::Approve };
+    let resume = Resume { decision: Some(answered), ..remote(RemotePlace::default()) };
+    let updates = run(&peer.home(), Some(resume)).await;
+    let Some(DelegateUpdate::Asks { form }) = updates.last() else { panic!("{updates:?}") };
+    assert_eq!(form.description, "Really?");
+    let sent = peer.asked().into_iter().find(|asked| asked.method == "SendStreamingMessage").unwrap();
+    assert_eq!(sent.params["message"]["taskId"], "t");
 }
 
 #[tokio::test]
@@ -325,7 +349,7 @@ async fn a_question_that_is_given_up_is_withdrawn() {
     let peer = foreign(|_, _| Say::Result(whole("CANCELED"))).await;
     let cancel = CancellationToken::new();
     cancel.cancel();
-    let updates = all(peer.home().run(delegation(remote(RemotePlace::default())), cancel)).await;
+    let updates = all(peer.home().run(delegation(Some(remote(RemotePlace::default()))), cancel)).await;
     assert_eq!(updates, [DelegateUpdate::Finished { outcome: DelegationOutcome::Canceled }]);
     assert_eq!(peer.count("CancelTask"), 1);
 }

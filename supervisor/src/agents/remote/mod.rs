@@ -3,17 +3,21 @@
 //!
 //! ```text
 //! call (one remote call, spawned) -> read (pure: wire events -> run events, answer, question)
-//!   |                                  |-- notice (pure: what a foreign agent says in words)
-//!   |                                  '-- answer (pure: which of its words are the answer)
-//!   '-- request (pure: ids, metadata, decisions)  '-- outcome (pure: failures in words)
+//!   |-- begin (finds the agent,        |-- facts, label (what artifacts say of themselves)
+//!   |          tells it once)          |-- notice (what a foreign agent says in words)
+//!   |-- request (ids, metadata)        |-- calls (each start has one end)
+//!   |-- form (questions, decisions)    '-- answer (which of its words are the answer)
+//!   '-- outcome (failures in words)
 //! ```
 
 mod answer;
 mod aside;
+mod begin;
 mod call;
 mod calls;
 mod facts;
 mod form;
+mod label;
 mod notice;
 mod outcome;
 #[cfg(test)]

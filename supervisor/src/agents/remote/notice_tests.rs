@@ -2,45 +2,45 @@
 
 use super::*;
 
-fn started(agent: Option<&str>, tool: &str) -> Option<Notice> {
-    Some(Notice::Started { agent: agent.map(str::to_owned), tool: tool.to_owned() })
+fn started(agent: Option<&str>, tool: &str) -> Notice {
+    Notice::Started { agent: agent.map(str::to_owned), tool: tool.to_owned() }
 }
 
-fn ended(agent: Option<&str>, tool: &str, end: CallEnd) -> Option<Notice> {
-    Some(Notice::Ended { agent: agent.map(str::to_owned), tool: tool.to_owned(), end })
+fn ended(agent: Option<&str>, tool: &str, end: CallEnd) -> Notice {
+    Notice::Ended { agent: agent.map(str::to_owned), tool: tool.to_owned(), end }
 }
 
-fn said(text: &str, end: Option<CallEnd>) -> Option<Notice> {
-    Some(Notice::Said { text: text.to_owned(), end })
+fn said(text: &str, end: Option<CallEnd>) -> Notice {
+    Notice::Said { text: text.to_owned(), end }
 }
 
 #[test]
 fn a_sign_at_the_beginning_tells_a_notification() {
     use CallEnd::{Completed, Failed};
     let cases = [
-        ("🔧 Calling tool: **version_service__version**", started(None, "version_service__version")),
+        ("🔧 Calling tool: **version_service__version**", Some(started(None, "version_service__version"))),
         (
             "\n  🔧 Argocd: Calling tool: Version_Service__Version\n",
-            started(None, "Version_Service__Version"),
+            Some(started(None, "Version_Service__Version")),
         ),
-        ("🔧 ArgoCD: Calling tool: get", started(None, "get")),
-        ("🔧 Calling get_issue...", started(None, "get_issue")),
-        ("🔧 Jira: Calling tool: Get_Issue", started(Some("jira"), "Get_Issue")),
-        ("🔧 Supervisor: Calling Agent Jira...\n", started(None, "Jira")),
-        ("🔧 Workflow: Calling [Jira] look...", said("🔧 Workflow: Calling [Jira] look...", None)),
-        ("🔧 Using three tools at once", said("🔧 Using three tools at once", None)),
+        ("🔧 ArgoCD: Calling tool: get", Some(started(None, "get"))),
+        ("🔧 Calling get_issue...", Some(started(None, "get_issue"))),
+        ("🔧 Jira: Calling tool: Get_Issue", Some(started(Some("jira"), "Get_Issue"))),
+        ("🔧 Supervisor: Calling Agent Jira...\n", Some(started(None, "Jira"))),
+        ("🔧 Workflow: Calling [Jira] look...", Some(said("🔧 Workflow: Calling [Jira] look...", None))),
+        ("🔧 Using three tools at once", Some(said("🔧 Using three tools at once", None))),
         (
             "✅ Tool **version_service__version** completed",
-            ended(None, "version_service__version", Completed),
+            Some(ended(None, "version_service__version", Completed)),
         ),
-        ("✅ Argocd: Tool Version completed\n", ended(None, "Version", Completed)),
-        ("✅ Supervisor: Agent task Jira completed", ended(None, "Jira", Completed)),
-        ("✅ Cluster found", said("✅ Cluster found", Some(Completed))),
-        ("❌ Argocd: Tool Sync failed", ended(None, "Sync", Failed)),
-        ("❌ Tool sync failed: no rights", ended(None, "sync", Failed)),
-        ("❌ Argocd: out of reach", said("❌ out of reach", Some(Failed))),
-        ("🔍 Querying **Splunk** for\nerrors", said("🔍 Querying Splunk for errors", None)),
-        ("🔍 Argocd: Searching", said("🔍 Searching", None)),
+        ("✅ Argocd: Tool Version completed\n", Some(ended(None, "Version", Completed))),
+        ("✅ Supervisor: Agent task Jira completed", Some(ended(None, "Jira", Completed))),
+        ("✅ Cluster found", Some(said("✅ Cluster found", Some(Completed)))),
+        ("❌ Argocd: Tool Sync failed", Some(ended(None, "Sync", Failed))),
+        ("❌ Tool sync failed: no rights", Some(ended(None, "sync", Failed))),
+        ("❌ Argocd: out of reach", Some(said("❌ out of reach", Some(Failed)))),
+        ("🔍 Querying **Splunk** for\nerrors", Some(said("🔍 Querying Splunk for errors", None))),
+        ("🔍 Argocd: Searching", Some(said("🔍 Searching", None))),
         ("📄 Argocd: Tool output:\none\ntwo\n\n", Some(Notice::Output("one\ntwo".to_owned()))),
         ("📄 bare", Some(Notice::Output("bare".to_owned()))),
         ("All is well ✅ and completed", None),

@@ -10,7 +10,7 @@ use super::super::answer::{Join, Rank};
 use super::*;
 
 fn reason(trouble: &Trouble) -> String {
-    trouble.reason(Duration::from_secs(120))
+    trouble.reason(Duration::from_mins(2))
 }
 
 fn host() -> String {
@@ -18,6 +18,7 @@ fn host() -> String {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn each_trouble_says_what_happened_and_what_to_do() {
     let status = |status: u16| ClientError::Status {
         host: host(),
@@ -35,7 +36,7 @@ fn each_trouble_says_what_happened_and_what_to_do() {
     let remote = |message: &str| {
         ClientError::Remote(RemoteError { code: -32603, message: message.to_owned(), data: None })
     };
-    let timeout = || ClientError::Timeout { host: host(), after: Duration::from_secs(120) };
+    let timeout = || ClientError::Timeout { host: host(), after: Duration::from_mins(2) };
     let cases = [
         (
             Trouble::Unreached(connect()),
@@ -77,7 +78,7 @@ fn each_trouble_says_what_happened_and_what_to_do() {
             "the connection broke before it answered: the connection broke off. It may still be at work: look what was done before you ask it again.",
         ),
         (
-            Trouble::Lost(ClientError::Idle(Duration::from_secs(120))),
+            Trouble::Lost(ClientError::Idle(Duration::from_mins(2))),
             "it has given no sign of life for 120 s. It may still be at work: look what was done before you ask it again.",
         ),
         (

@@ -12,12 +12,12 @@ use caipe_a2a::model::{
     AgentCard, Artifact, Event, Message, Metadata, Role, Task, TaskArtifactUpdateEvent, TaskState, TaskStatus,
 };
 use caipe_engine::{AgentName, CallEnd, DelegateUpdate, EventKind, Form, RemotePlace, RunEvent};
-use serde_json::Value;
 
 use super::answer::{Answer, Join, Rank, content};
 use super::calls::Calls;
 use super::facts::{Fact, Facts};
 use super::form;
+use super::label::{agent_type, described, is_narration, is_notification, message_text, source};
 use super::notice::{self, Notice};
 use super::probe::is_alike;
 use crate::binding::ACTIVITY_EXTENSION;
@@ -356,48 +356,6 @@ impl Reader {
         let Some(source) = source(metadata) else { return true };
         let is_sub_agent = agent_type(metadata) == Some("sub-agent");
         !is_sub_agent || self.names.iter().any(|name| is_alike(name, source)) && !self.asked.contains(source)
-    }
-}
-
-/// What a message says, in all its parts.
-fn message_text(message: &Message) -> String {
-    let artifact = Artifact::new(String::new(), String::new(), message.parts.clone());
-    content(&artifact)
-}
-
-fn source(metadata: Option<&Metadata>) -> Option<&str> {
-    metadata?.get("sourceAgent")?.as_str().filter(|source| !source.is_empty())
-}
-
-fn agent_type(metadata: Option<&Metadata>) -> Option<&str> {
-    metadata?.get("agentType")?.as_str()
-}
-
-fn is_narration(metadata: Option<&Metadata>) -> bool {
-    metadata.and_then(|metadata| metadata.get("is_narration")).and_then(Value::as_bool).unwrap_or_default()
-}
-
-/// Whether an artifact tells of the agent's work, not of its result.
-fn is_notification(artifact: &Artifact) -> bool {
-    let name = artifact.name.as_deref().unwrap_or_default();
-    matches!(name, "tool_notification_start" | "tool_notification_end" | "tool_output")
-        || artifact.metadata.as_ref().is_some_and(|metadata| metadata.contains_key(ACTIVITY_EXTENSION))
-}
-
-/// The tool's own name, and how its call ended, from the description: the text has the name for display only.
-fn described(artifact: &Artifact) -> (Option<CallEnd>, Option<String>) {
-    let leads = [
-        ("Tool call started: ", None),
-        ("Tool call completed: ", Some(CallEnd::Completed)),
-        ("Tool call failed: ", Some(CallEnd::Failed)),
-        ("Tool call canceled: ", Some(CallEnd::Canceled)),
-    ];
-    let description = artifact.description.as_deref().unwrap_or_default();
-    let found = leads.iter().find_map(|(lead, end)| Some((*end, description.strip_prefix(lead)?.trim())));
-    let is_end = artifact.name.as_deref() == Some("tool_notification_end");
-    match found.filter(|(_, tool)| !tool.is_empty()) {
-        Some((end, tool)) => (end.or_else(|| is_end.then_some(CallEnd::Completed)), Some(tool.to_owned())),
-        None => (is_end.then_some(CallEnd::Completed), None),
     }
 }
 

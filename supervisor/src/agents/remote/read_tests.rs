@@ -1,5 +1,10 @@
 //! Streams of agents of every generation, read.
 
+#![allow(
+    clippy::needless_pass_by_value,
+    reason = "`json!` borrows what it is given; tests read better without `&`"
+)]
+
 use caipe_a2a::model::AgentExtension;
 use serde_json::{Value, json};
 
@@ -48,7 +53,7 @@ fn told(updates: Vec<DelegateUpdate>) -> Vec<String> {
 
 fn line(update: DelegateUpdate) -> String {
     let DelegateUpdate::Event { event, .. } = update else { panic!("{update:?}") };
-    let path: String = event.path.iter().map(|agent| format!("{agent}/")).collect();
+    let path: Vec<&str> = event.path.iter().map(AgentName::as_str).chain([""]).collect();
     let said = match event.kind {
         EventKind::ToolStarted { call, tool } => format!("{tool} starts ({call})"),
         EventKind::ToolFinished { call, tool, end, output } => {
@@ -62,7 +67,7 @@ fn line(update: DelegateUpdate) -> String {
         EventKind::Noticed { text, end } => format!("says {text} {end:?}"),
         other => panic!("{other:?}"),
     };
-    path + &said
+    path.join("/") + &said
 }
 
 fn read(reader: &mut Reader, events: impl IntoIterator<Item = Value>) -> Vec<String> {

@@ -1,0 +1,93 @@
+//! The beginning of a remote call: the agent is found, and told once.
+
+use std::time::Duration;
+
+use caipe_a2a::client::A2aClient;
+use caipe_a2a::model::{ListTasksRequest, SendMessageRequest};
+use caipe_engine::{DelegateUpdate, RemotePlace};
+
+use super::call::{Call, Known, canceled};
+use super::outcome::{self, Trouble};
+use super::{SHORT_CALL, Shared, request};
+
+/// Tries to read the card of an agent that cannot be reached, and the wait before the second; it doubles.
+const TRIES: u32 = 5;
+const FIRST_WAIT: Duration = Duration::from_millis(250);
+
+impl Call<'_> {
+    /// Reads the agent's card, again and again for a while if it cannot be reached: it may be about to start. Nothing
+    /// if that is not wanted any more.
+    pub(super) async fn connect(&self, although_cancelled: bool) -> Result<Option<A2aClient>, Trouble> {
+        let Shared { target, http, options, cards, .. } = self.shared;
+        let mut wait = FIRST_WAIT;
+        for attempt in 1.. {
+            let connecting =
+                A2aClient::connect_with(target.url.as_str(), http.clone(), options.clone(), cards);
+            let connected = tokio::select! {
+                connected = connecting => connected,
+                () = self.cancel.cancelled(), if !although_cancelled => return Ok(None),
+            };
+            match connected {
+                Ok(client) => {
+                    self.shared
+                        .check(&client.card())
+                        .map_err(|error| Trouble::WrongCard(error.to_string()))?;
+                    return Ok(Some(client.with(request::options(&self.delegation.run, &self.ids))));
+                }
+                Err(error) if error.is_unreached() && attempt < TRIES && !self.cancel.is_cancelled() => {
+                    tracing::debug!(agent = %target.name, %error, attempt, "failed to reach the agent; trying again");
+                }
+                Err(error) => return Err(Trouble::Unreached(error)),
+            }
+            tokio::time::sleep(wait).await;
+            wait *= 2;
+        }
+        Ok(None)
+    }
+
+    /// The one call that begins the task. If it is unknown whether the agent got it, the agent is asked; only one of
+    /// this program is then told again, for it does once what it is told twice.
+    pub(super) async fn begin(&self, client: &A2aClient) -> DelegateUpdate {
+        self.shared.count_call();
+        let mut wait = FIRST_WAIT;
+        for attempt in 1.. {
+            let reader = self.reader(client);
+            let is_ours = reader.is_ours();
+            let message = request::opening(self.delegation, &self.ids);
+            let stream = client.follow(SendMessageRequest::new(message));
+            let error = match self.follow(client, stream, reader, None).await {
+                Ok(last) => return last,
+                Err(error) => error,
+            };
+            if attempt == TRIES || !outcome::is_cut(&error) {
+                return self.trouble(&Trouble::Unaccepted(error));
+            }
+            tokio::time::sleep(wait).await;
+            wait *= 2;
+            if let Some(known) = self.find(client).await {
+                return self.take_up(client, known).await;
+            }
+            if !is_ours {
+                return self.trouble(&Trouble::Unaccepted(error));
+            }
+            if self.cancel.is_cancelled() {
+                break;
+            }
+        }
+        canceled()
+    }
+
+    /// Looks for a task that was begun already: nobody else's is in a conversation of this delegation's own. Agents of
+    /// 0.3 cannot say; they get the message again, under the same id.
+    pub(super) async fn find(&self, client: &A2aClient) -> Option<Known> {
+        let request = ListTasksRequest {
+            context_id: Some(self.ids.context.clone()),
+            page_size: Some(1),
+            ..Default::default()
+        };
+        let page = tokio::time::timeout(SHORT_CALL, client.list(request)).await.ok()?.ok()?;
+        let task = page.tasks.into_iter().find(|task| task.context_id == self.ids.context)?;
+        self.tell(DelegateUpdate::Accepted { task: task.id.clone(), context: task.context_id.clone() }).await;
+        Some(Known { task: task.id, context: task.context_id, place: RemotePlace::default() })
+    }
+}
