@@ -29,8 +29,8 @@ use crate::tools::A2aTools;
 /// The name of the agent that the user talks to, in logs and stored states.
 const SUPERVISOR: &str = "supervisor";
 
-/// Agents that are looked at at the same time (upstream contract 2.4).
-const LOOKS_AT_A_TIME: usize = 10;
+/// Agents that are looked at at the same time: those where connections hang must not hold back the others.
+const LOOKS_AT_A_TIME: usize = 64;
 
 /// What everybody is made with.
 #[derive(Debug)]

@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use caipe_crds::rendered::{Home, RenderedAgent};
 use caipe_engine::AgentName;
+use url::Url;
 
 use super::remote::RemoteTarget;
 use crate::config::Environment;
@@ -34,6 +35,16 @@ pub(crate) fn target(
         target.headers.insert(name, value);
     }
     Ok(target)
+}
+
+/// An address as people may see it: without credentials, and without a query, which may be one.
+pub(crate) fn shown(url: &Url) -> String {
+    let mut url = url.clone();
+    url.set_query(None);
+    url.set_fragment(None);
+    // Only a URL that cannot have a host refuses these.
+    let _ = (url.set_username(""), url.set_password(None));
+    url.as_str().trim_end_matches('/').to_owned()
 }
 
 fn header(

@@ -10,6 +10,7 @@ use secrecy::ExposeSecret as _;
 use serde_json::json;
 
 use super::args::{Agents, Output};
+use crate::agents::shown;
 use crate::config::{Environment, Settings, environment};
 
 /// How long a supervisor may take to say how it is.
@@ -102,7 +103,14 @@ fn row(agent: &RenderedAgent, env: &Environment) -> [String; 4] {
 fn home(agent: &RenderedAgent) -> String {
     match &agent.home {
         Home::InProcess {} => "in-process".to_owned(),
-        Home::Remote { url, .. } => url.clone(),
+        Home::Remote { url, .. } => url.parse().map(|url| shown(&url)).unwrap_or_default(),
+    }
+}
+
+fn home_as_json(agent: &RenderedAgent) -> serde_json::Value {
+    match &agent.home {
+        Home::InProcess {} => json!({ "inProcess": {} }),
+        Home::Remote { .. } => json!({ "remote": { "url": home(agent) } }),
     }
 }
 
@@ -119,7 +127,7 @@ fn as_json(agent: &RenderedAgent, env: &Environment) -> serde_json::Value {
         "name": agent.name,
         "title": agent.title,
         "description": agent.description,
-        "home": agent.home,
+        "home": home_as_json(agent),
         "servers": agent.mcp.iter().map(|server| &server.name).collect::<Vec<_>>(),
         "missing": missing(agent, env),
     })

@@ -15,7 +15,7 @@ use tokio::net::unix::pipe::Receiver;
 /// How often the file is looked at without a notice.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// How long after the last notice whoever writes is taken to be done.
+/// How long it must be quiet for whoever writes to be taken to be done.
 const QUIET: Duration = Duration::from_millis(30);
 
 /// Notices that are waited out at most, one after the other: somebody may write for ever.
@@ -60,7 +60,8 @@ impl FileWatch {
     /// Waits until no more notices come: whoever writes is then done.
     async fn settle(&self) {
         for _ in 0..MOST_WAITS {
-            if tokio::time::timeout(QUIET, noticed(self.notices.as_ref())).await.is_err() {
+            tokio::time::sleep(QUIET).await;
+            if !self.notices.as_ref().is_some_and(take) {
                 return;
             }
         }
@@ -100,9 +101,16 @@ async fn noticed(notices: Option<&Receiver>) {
     if notices.readable().await.is_err() {
         return std::future::pending().await;
     }
-    // What they say does not matter: the file is looked at anyway.
-    let mut buffer = [0; 4096];
-    while notices.try_read(&mut buffer).is_ok_and(|read| read > 0) {}
+    take(notices);
+}
+
+/// Takes all notices that there are; whether there were any. What they say does not matter: the file is looked at anyway.
+fn take(notices: &Receiver) -> bool {
+    let (mut buffer, mut any) = ([0; 4096], false);
+    while notices.try_read(&mut buffer).is_ok_and(|read| read > 0) {
+        any = true;
+    }
+    any
 }
 
 #[cfg(test)]

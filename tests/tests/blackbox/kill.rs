@@ -24,7 +24,7 @@ const LITTLE: usize = 4;
 
 fn setup() -> Result<Setup> {
     let words: Vec<String> = (0..WORDS).map(|word| format!("wörd-{word}")).collect();
-    let reply = json!({"text": words.join(" "), "delay_ms": 2});
+    let reply = json!({"text": words.join(" "), "delay_ms": 3});
     Scenario::new().turn(json!({}), reply).set("prompts", json!({"answerMode": "Marker"})).setup()
 }
 

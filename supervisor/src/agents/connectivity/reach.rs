@@ -18,6 +18,9 @@ const RETRY: Duration = Duration::from_secs(1);
 /// Time until a first failure is looked into.
 const CONFIRM: Duration = Duration::from_millis(200);
 
+/// Least of any time that can be chosen: nobody is looked at without a pause, or given no time to answer.
+const SHORTEST: Duration = Duration::from_millis(100);
+
 /// Most time that the look into a first failure may take.
 const CONFIRM_DEADLINE: Duration = Duration::from_secs(1);
 
@@ -77,9 +80,9 @@ impl From<&Connectivity> for Rules {
             check: said.check,
             background: said.background,
             startup_delay: millis(said.startup_delay_ms),
-            timeout: millis(said.timeout_ms),
-            fast: millis(said.fast_check_timeout_ms),
-            refresh: said.refresh_interval_ms.map_or(REFRESH, millis),
+            timeout: millis(said.timeout_ms).max(SHORTEST),
+            fast: millis(said.fast_check_timeout_ms).max(SHORTEST),
+            refresh: said.refresh_interval_ms.map_or(REFRESH, millis).max(SHORTEST),
             retries: said.max_retries,
             retry_delay: millis(said.retry_delay_ms),
         }

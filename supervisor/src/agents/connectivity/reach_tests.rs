@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use caipe_crds::rendered::Connectivity;
 use caipe_crds::resource::status::AgentPhase::{self, Degraded, Pending, Ready, Unreachable};
 use proptest::prelude::*;
 
@@ -11,9 +12,13 @@ const fn millis(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-fn rules(background: bool) -> Rules {
+fn connectivity() -> Connectivity {
     let spec = caipe_crds::resolve(&caipe_crds::default_resource(), &std::collections::BTreeMap::new());
-    Rules { background, ..Rules::from(&spec.unwrap().spec.connectivity) }
+    spec.unwrap().spec.connectivity
+}
+
+fn rules(background: bool) -> Rules {
+    Rules { background, ..Rules::from(&connectivity()) }
 }
 
 /// The phase and the next look after these: `+` answered, `-` did not.
@@ -78,6 +83,18 @@ fn whoever_wants_no_checks_gets_none_and_whoever_sets_an_interval_gets_it() {
     assert_eq!(slow.failed().and_then(|_| slow.failed()).map(|next| next.after), Some(millis(1000)));
     let mut quick = Reach::new(Rules { refresh: millis(300), ..rules(true) });
     assert_eq!(quick.failed().and_then(|_| quick.failed()).map(|next| next.after), Some(millis(300)));
+    let never = Connectivity {
+        timeout_ms: 0,
+        fast_check_timeout_ms: 0,
+        refresh_interval_ms: Some(0),
+        ..connectivity()
+    };
+    let least = Rules::from(&never);
+    assert_eq!(
+        [least.timeout, least.fast, least.refresh],
+        [millis(100); 3],
+        "no time at all is no time to live"
+    );
     let declared = rules(true);
     assert_eq!((declared.check, declared.startup_delay, declared.retries), (true, Duration::ZERO, 3));
 }

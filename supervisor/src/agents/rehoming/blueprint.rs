@@ -7,6 +7,8 @@ use caipe_crds::rendered::{Home, Limits, ModelChoice, RenderedAgent};
 use caipe_crds::resource::status::AgentPlacement;
 use caipe_engine::AgentName;
 
+use crate::agents::shown;
+
 /// All that an agent's home is made of.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::agents) struct Blueprint {
@@ -67,10 +69,7 @@ impl Blueprint {
     /// Where a remote one answers, for people: without credentials.
     pub(in crate::agents) fn endpoint(&self) -> Option<String> {
         let Home::Remote { url, .. } = &self.agent.home else { return None };
-        let mut url: url::Url = url.parse().ok()?;
-        // Only a URL that cannot have a host refuses these.
-        let _ = (url.set_username(""), url.set_password(None));
-        Some(url.to_string().trim_end_matches('/').to_owned())
+        url.parse().ok().map(|url| shown(&url))
     }
 
     /// Whether it is somebody else's program, with nothing that this one could run.

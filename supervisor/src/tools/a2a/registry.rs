@@ -11,7 +11,7 @@ use caipe_crds::rendered::RenderedAgent;
 use caipe_engine::AgentName;
 use url::Url;
 
-use crate::agents::{Remote, RemoteTarget, target};
+use crate::agents::{self, Remote, RemoteTarget, target};
 use crate::config::Settings;
 
 /// In the list of allowed addresses: every public one.
@@ -77,7 +77,7 @@ impl A2aTools {
         let register = |agent: &RenderedAgent| {
             let target = target(agent, &settings.env, silence);
             let known = Registered {
-                url: target.as_ref().map(|target| public(target.url.clone())).unwrap_or_default(),
+                url: target.as_ref().map(|target| agents::shown(&target.url)).unwrap_or_default(),
                 description: agent.description.clone(),
                 remote: target.map(|target| Remote::external(target, http.clone(), cards.clone())),
             };
@@ -110,7 +110,7 @@ impl A2aTools {
         if !agent.contains("://") {
             return Err(self.unknown(agent));
         }
-        let shown = shown(agent);
+        let shown = quoted(agent);
         let url: Url = agent.parse().map_err(|error| format!("failed to read the URL {shown}: {error}."))?;
         self.screen
             .url(&url)
@@ -123,7 +123,7 @@ impl A2aTools {
     }
 
     fn unknown(&self, agent: &str) -> String {
-        format!("There is no registered agent {}. {}", shown(agent), self.known())
+        format!("There is no registered agent {}. {}", quoted(agent), self.known())
     }
 
     fn known(&self) -> String {
@@ -150,15 +150,7 @@ fn authority(url: &Url) -> String {
     url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
-/// The URL without what may be secret in it.
-fn public(mut url: Url) -> String {
-    // A URL that cannot have a user has none.
-    let _ = url.set_username("").and_then(|()| url.set_password(None));
-    url.set_query(None);
-    url.to_string()
-}
-
-fn shown(text: &str) -> String {
+fn quoted(text: &str) -> String {
     format!("{:?}", text.chars().take(SHOWN).collect::<String>())
 }
 
