@@ -10,7 +10,13 @@ use serde_json::json;
 use super::{Binding, Voice};
 
 fn binding() -> Binding {
-    Binding::new("task-1", "context-1", "0af7651916cd43dd8448eb211c80319c", &Voice::Supervisor)
+    showing(None)
+}
+
+/// A binding that shows so many characters of what agents' tools return.
+fn showing(tool_output: Option<usize>) -> Binding {
+    let voice = Voice::Supervisor { tool_output };
+    Binding::new("task-1", "context-1", "0af7651916cd43dd8448eb211c80319c", &voice)
 }
 
 fn own(kind: EventKind) -> RunEvent {
@@ -121,6 +127,18 @@ fn a_delegation_shows_the_agent_and_never_the_tool_that_delegates() {
     ids.sort();
     ids.dedup();
     assert_eq!(ids.len(), wire.len(), "every notification has an id of its own");
+}
+
+#[test]
+fn what_an_agents_tool_returned_is_shown_only_if_that_is_switched_on_and_then_cut() {
+    let (call, tool, output) = ("c".to_owned(), "get_issue".to_owned(), Some("one\ntwo".to_owned()));
+    let event = of("jira", EventKind::ToolFinished { call, tool, end: CallEnd::Completed, output });
+    let end = "tool_notification_end|Tool call completed: get_issue|✅ Jira: Tool Get_Issue completed\n|false|false";
+    assert_eq!(lines(&showing(None).bind(&event)), [end]);
+    let shown = lines(&showing(Some(5)).bind(&event));
+    assert_eq!(shown.len(), 2, "{shown:?}");
+    assert!(shown[0].starts_with("tool_output|") && shown[1] == end, "{shown:?}");
+    assert!(shown[0].contains("📄 Jira: Tool output:\none\nt...\n[Output truncated]\n\n"), "{shown:?}");
 }
 
 #[test]

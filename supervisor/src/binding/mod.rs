@@ -47,7 +47,9 @@ impl Binding {
     pub fn new(task: &str, context: &str, trace_id: &str, voice: &Voice) -> Self {
         let wire = Wire::new(task, context, trace_id);
         Self(match voice {
-            Voice::Supervisor => Speaker::Supervisor(Box::new(Supervisor::new(wire))),
+            Voice::Supervisor { tool_output } => {
+                Speaker::Supervisor(Box::new(Supervisor::new(wire, *tool_output)))
+            }
             Voice::SubAgent { name, tool_output } => {
                 Speaker::SubAgent(Box::new(SubAgent::new(wire, name, *tool_output)))
             }

@@ -117,7 +117,8 @@ fn log() -> impl Strategy<Value = Vec<RunEvent>> {
 
 fn voice() -> impl Strategy<Value = Voice> {
     let agent = |tool_output| Voice::SubAgent { name: "jira".into(), tool_output };
-    select(vec![Voice::Supervisor, agent(None), agent(Some(3))])
+    let supervisor = |tool_output| Voice::Supervisor { tool_output };
+    select(vec![supervisor(None), supervisor(Some(3)), agent(None), agent(Some(3))])
 }
 
 fn artifacts(wire: &[Event]) -> impl Iterator<Item = &TaskArtifactUpdateEvent> {
@@ -148,7 +149,7 @@ proptest! {
             } else {
                 prop_assert_eq!(fresh, !update.append, "an id was used twice: {:?}", update);
             }
-            if name == "streaming_result" && voice == Voice::Supervisor {
+            if name == "streaming_result" && !voice.is_sub_agent() {
                 prop_assert!(!update.last_chunk);
             }
             if matches!(name.as_str(), "final_result" | "partial_result") {

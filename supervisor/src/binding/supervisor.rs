@@ -18,6 +18,8 @@ const RAG_TOOLS: [&str; 5] =
 #[derive(Debug, Clone)]
 pub(super) struct Supervisor {
     wire: Wire,
+    /// So many characters of what agents' tools return are shown.
+    tool_output: Option<usize>,
     plan: PlanView,
     stream: TextStream,
     open: OpenCalls,
@@ -26,9 +28,10 @@ pub(super) struct Supervisor {
 }
 
 impl Supervisor {
-    pub(super) fn new(wire: Wire) -> Self {
+    pub(super) fn new(wire: Wire, tool_output: Option<usize>) -> Self {
         Self {
             wire,
+            tool_output,
             plan: PlanView::default(),
             stream: TextStream::default(),
             open: OpenCalls::default(),
@@ -44,7 +47,8 @@ impl Supervisor {
             }
             Some(agent) => {
                 self.open.follow(agent.as_str(), &event.kind);
-                self.agents(agent.as_str(), &event.kind).into_iter().collect()
+                let output = self.agents_output(agent.as_str(), &event.kind);
+                output.into_iter().chain(self.agents(agent.as_str(), &event.kind)).collect()
             }
         }
     }
@@ -159,6 +163,15 @@ impl Supervisor {
             output: None,
         });
         ended.filter_map(|kind| self.agents(agent, &kind)).collect()
+    }
+
+    /// What a tool of another agent returned, if that is shown.
+    fn agents_output(&mut self, agent: &str, kind: &EventKind) -> Option<Event> {
+        let EventKind::ToolFinished { call, tool, output, .. } = kind else { return None };
+        let text = texts::agent_tool_output(agent, &texts::cut(output.as_deref()?, self.tool_output?));
+        let mut metadata = self.source(agent, "sub-agent");
+        Activity::tool(ActivityKind::ToolOutput, Some(agent), tool, call).write(&mut metadata);
+        Some(self.wire.notification("tool_output", &texts::tool_output(tool), text, metadata))
     }
 
     /// An event of another agent: its calls, under its name, whichever home it has.

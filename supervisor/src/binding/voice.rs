@@ -15,11 +15,13 @@ const TOOL_OUTPUT: usize = 2000;
 const TASKS: Uuid = Uuid::from_u128(0x4c0e_8a77_13d5_5b0f_9f4e_6d1b_2c83_a590);
 
 /// As whom a process speaks.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Voice {
     /// As the supervisor, to people (upstream contract 3).
-    #[default]
-    Supervisor,
+    Supervisor {
+        /// So many characters of what its agents' tools return are shown; nothing of it without a number.
+        tool_output: Option<usize>,
+    },
     /// As an agent, to the supervisor that asks it and to whoever else does (upstream contract 2.6).
     SubAgent {
         /// The agent's name.
@@ -30,19 +32,27 @@ pub enum Voice {
 }
 
 impl Voice {
+    /// The voice of a supervisor; `STREAM_SUB_AGENT_TOOL_OUTPUT` and `MAX_TOOL_OUTPUT_LENGTH` say what it shows of the
+    /// results of its agents' tools.
+    pub fn supervisor(env: &BTreeMap<String, String>) -> Self {
+        Self::Supervisor { tool_output: shown_output(env, "STREAM_SUB_AGENT_TOOL_OUTPUT") }
+    }
+
     /// The voice of an agent; `STREAM_TOOL_OUTPUT` and `MAX_TOOL_OUTPUT_LENGTH` say what it shows of tools' results.
     pub fn sub_agent(name: &str, env: &BTreeMap<String, String>) -> Self {
-        let shown = env.get("STREAM_TOOL_OUTPUT").is_some_and(|text| truthy(text));
-        let most = env.get("MAX_TOOL_OUTPUT_LENGTH").and_then(|text| text.trim().parse().ok());
-        let tool_output = shown.then(|| most.unwrap_or(TOOL_OUTPUT).min(TOOL_OUTPUT));
-        Self::SubAgent { name: name.into(), tool_output }
+        Self::SubAgent { name: name.into(), tool_output: shown_output(env, "STREAM_TOOL_OUTPUT") }
+    }
+
+    /// Whether it is that of an agent that a supervisor asks.
+    pub const fn is_sub_agent(&self) -> bool {
+        matches!(self, Self::SubAgent { .. })
     }
 
     /// Puts the message into the conversation that it belongs to: upstream's supervisor names it in the metadata of
     /// what it says to an agent, not as the protocol does.
     pub fn place(&self, message: &mut Message) {
         let named = || message.metadata.as_ref()?.get("context_id")?.as_str().map(str::trim);
-        if *self != Self::Supervisor && message.context_id.is_none() && message.task_id.is_none() {
+        if self.is_sub_agent() && message.context_id.is_none() && message.task_id.is_none() {
             message.context_id = named().filter(|id| !id.is_empty()).map(str::to_owned);
         }
     }
@@ -52,12 +62,18 @@ impl Voice {
     /// and only within a conversation that the sender named.
     pub fn task_of(&self, message: &Message) -> Option<String> {
         let context = message.context_id.as_ref()?;
-        if *self == Self::Supervisor || message.message_id.is_empty() {
+        if !self.is_sub_agent() || message.message_id.is_empty() {
             return None;
         }
         let conversation = Uuid::new_v5(&TASKS, context.as_bytes());
         Some(Uuid::new_v5(&conversation, message.message_id.as_bytes()).to_string())
     }
+}
+
+fn shown_output(env: &BTreeMap<String, String>, switch: &str) -> Option<usize> {
+    let shown = env.get(switch).is_some_and(|text| truthy(text));
+    let most = env.get("MAX_TOOL_OUTPUT_LENGTH").and_then(|text| text.trim().parse().ok());
+    shown.then(|| most.unwrap_or(TOOL_OUTPUT).min(TOOL_OUTPUT))
 }
 
 #[cfg(test)]
@@ -83,6 +99,8 @@ mod tests {
                 variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
             let Voice::SubAgent { tool_output, .. } = Voice::sub_agent("jira", &env) else { panic!() };
             assert_eq!(tool_output, *expected, "{variables:?}");
+            let Voice::Supervisor { tool_output } = Voice::supervisor(&env) else { panic!() };
+            assert_eq!(tool_output, None, "{variables:?}");
         }
     }
 
@@ -98,9 +116,11 @@ mod tests {
         assert!(known.is_some() && known == task(&agent, Some("c"), "m"));
         assert_ne!(known, task(&agent, Some("c"), "m2"));
         assert_ne!(known, task(&agent, Some("c2"), "m"));
-        for (voice, context, id) in
-            [(&agent, None, "m"), (&agent, Some("c"), ""), (&Voice::Supervisor, Some("c"), "m")]
-        {
+        for (voice, context, id) in [
+            (&agent, None, "m"),
+            (&agent, Some("c"), ""),
+            (&Voice::supervisor(&BTreeMap::new()), Some("c"), "m"),
+        ] {
             assert_eq!(task(voice, context, id), None);
         }
     }
@@ -118,6 +138,6 @@ mod tests {
         assert_eq!(placed(&agent, None, "thread").as_deref(), Some("thread"));
         assert_eq!(placed(&agent, Some("c"), "thread").as_deref(), Some("c"));
         assert_eq!(placed(&agent, None, " "), None);
-        assert_eq!(placed(&Voice::Supervisor, None, "thread"), None);
+        assert_eq!(placed(&Voice::supervisor(&BTreeMap::new()), None, "thread"), None);
     }
 }

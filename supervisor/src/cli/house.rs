@@ -106,7 +106,7 @@ impl House {
         let facade = Arc::new(Facade::new(runs.clone(), card, extended).pushing(pushes.clone()));
         let agent = facade.clone();
         let origins = origins(&args.cors_origins)?;
-        let alone = (tenant.voice != Voice::Supervisor).then(|| runs.clone());
+        let alone = tenant.voice.is_sub_agent().then(|| runs.clone());
         let routes =
             router(Site { agent, roster: roster.clone(), alone, store: store.clone(), guard, origins });
         Ok(Self { roster, facade, runs, pushes, store, routes, shutdown })

@@ -27,7 +27,7 @@ pub(super) async fn run(args: Serve) -> anyhow::Result<ExitCode> {
         settings: &settings,
         port: PORT,
         database: DATABASE.to_owned(),
-        voice: Voice::Supervisor,
+        voice: Voice::supervisor(&settings.env),
         roster: &|shutdown| Ok(Roster::start(settings.clone(), reqwest::Client::new(), shutdown)?),
         cards: &cards,
         file: args.file.as_deref(),

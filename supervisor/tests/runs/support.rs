@@ -96,7 +96,7 @@ impl House {
     }
 
     pub(crate) fn runs(self, store: Arc<dyn Store>) -> Arc<Runs> {
-        Runs::new(self.supervisor(), Voice::Supervisor, store, Duration::from_mins(10))
+        Runs::new(self.supervisor(), Voice::Supervisor { tool_output: None }, store, Duration::from_mins(10))
     }
 }
 

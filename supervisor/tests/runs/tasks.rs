@@ -133,7 +133,7 @@ async fn without_streaming_the_answer_comes_in_one_piece() {
     let texts = async |streaming| {
         let runs = Runs::new(
             supervisor(streaming),
-            Voice::Supervisor,
+            Voice::Supervisor { tool_output: None },
             Arc::new(MemoryStore::default()),
             Duration::from_mins(10),
         );

@@ -34,7 +34,7 @@ fn runs(worker: &Worker, store: Arc<MemoryStore>) -> Arc<Runs> {
     let spec = caipe_crds::resolve(&default_resource(), &BTreeMap::new()).unwrap().spec;
     let role = supervisor(spec, "helper", delegate);
     let lead = Arc::new(agent("supervisor", SUPERVISOR, role, Vec::new(), Vec::new()));
-    Runs::new(lead, Voice::Supervisor, store, Duration::from_mins(10))
+    Runs::new(lead, Voice::Supervisor { tool_output: None }, store, Duration::from_mins(10))
 }
 
 /// What the log tells up to the first event for which `last` holds, or to its end.

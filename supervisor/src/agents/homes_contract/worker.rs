@@ -67,7 +67,7 @@ impl Worker {
             return Self { home: Arc::new(InProcess(agent)), remote: None, _servers: servers };
         }
         let voice = if place == Where::ThereAsSupervisor {
-            Voice::Supervisor
+            Voice::Supervisor { tool_output: None }
         } else {
             Voice::sub_agent("helper", &BTreeMap::new())
         };

@@ -29,7 +29,7 @@ impl Role {
     pub(super) fn of(artifact: &Artifact) -> Self {
         let metadata = artifact.metadata.as_ref();
         match artifact.name.as_deref().unwrap_or_default() {
-            "tool_notification_start" => Self::Notification { ends: false },
+            "tool_notification_start" | "tool_output" => Self::Notification { ends: false },
             "tool_notification_end" => Self::Notification { ends: true },
             "execution_plan_update" => Self::Plan { whole: true },
             "execution_plan_status_update" => Self::Plan { whole: false },
