@@ -10,8 +10,7 @@
 # It listens on all addresses of the container, and therefore asks for A2A_AUTH_SHARED_KEY; without one it starts only
 # with CAIPE_ALLOW_UNAUTHENTICATED=true. It writes to /data and /tmp, and to nothing else.
 #
-# UNTESTED: no container engine was at hand where this was written. What it says is checked against `make image`, which
-# is tested.
+# UNTESTED: no container engine has run this. What it says is checked against `make image`, which is tested.
 
 FROM rust:1.95-alpine AS build
 RUN apk add --no-cache build-base cmake perl linux-headers

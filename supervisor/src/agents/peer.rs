@@ -59,3 +59,19 @@ fn header(
     let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| unfit())?;
     Ok((name, value))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_shown_without_what_may_be_secret() {
+        for (url, expected) in [
+            ("http://jira:8000", "http://jira:8000"),
+            ("https://user:hunter2@jira/a2a/?key=hunter3#x", "https://jira/a2a"),
+            ("http://token@10.0.0.1", "http://10.0.0.1"),
+        ] {
+            assert_eq!(shown(&url.parse().unwrap()), expected);
+        }
+    }
+}

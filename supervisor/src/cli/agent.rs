@@ -7,7 +7,7 @@ use caipe_a2a::model::AgentCard;
 
 use super::args::Agent;
 use super::house::{self, Tenant};
-use crate::agents::Roster;
+use crate::agents::{Roster, shown};
 use crate::binding::{self, Voice};
 use crate::config::{Solo, environment};
 
@@ -52,6 +52,7 @@ fn load(args: &Agent) -> anyhow::Result<Solo> {
 
 /// The card; it names the address under which others know the agent, if that was said.
 fn agent_card(solo: &Solo, address: SocketAddr, closed: bool) -> AgentCard {
-    let url = solo.url.as_ref().map_or_else(|| format!("http://{address}/"), |url| format!("{url}/"));
+    let known = solo.url.as_ref().and_then(|url| url.parse().ok());
+    let url = known.map_or_else(|| format!("http://{address}/"), |url| format!("{}/", shown(&url)));
     binding::agent_card(&solo.agent, &solo.skills, &url, closed)
 }

@@ -236,7 +236,7 @@ async fn a_registered_agent_is_called_by_name_and_asked_for_as_any_other() -> Re
     let scenario = scenario.first(json!({"user": "hand it over", "turn": 0}), task);
     let supervisor = scenario.setup()?.start().await?;
     let listed: Value = serde_json::from_str(&told(&supervisor, json!("list")).await?)?;
-    let expected = json!([{"name": "data", "url": format!("{url}/"), "description": "Knows the data."}]);
+    let expected = json!([{"name": "data", "url": url, "description": "Knows the data."}]);
     assert_eq!(listed, expected);
     assert_eq!(told(&supervisor, says("hello")).await?, "echo: hello");
     let card: Value = serde_json::from_str(&told(&supervisor, json!("discover")).await?)?;

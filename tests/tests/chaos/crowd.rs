@@ -78,6 +78,7 @@ async fn ask_on(url: String, next: Arc<AtomicUsize>, stop: Arc<AtomicBool>) -> R
         if answer.contains(&noted(job)) {
             tally.done.push(job);
         } else {
+            ensure!(!answer.contains("noted "), "job {job} was answered with another: {answer}");
             tally.told.insert(job, answer);
         }
     }

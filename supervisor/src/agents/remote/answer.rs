@@ -56,15 +56,19 @@ impl Answer {
     pub(super) fn result(&mut self, rank: Rank, text: String) {
         let outranked = self.result.as_ref().is_some_and(|(known, _)| *known > rank);
         if !outranked && !text.is_empty() {
-            self.result = Some((rank, self.bounded(text)));
+            // It stands for all of the pieces, so it has room of its own.
+            self.result = Some((rank, cut(text, LARGEST).0));
         }
     }
 
     /// A piece of an artifact.
     pub(super) fn piece(&mut self, id: &str, is_narration: bool, text: String, join: Join) {
+        let at = self.pieces.iter().position(|piece| piece.id == id && piece.is_narration == is_narration);
+        if let (Some(piece), Join::Replace) = (at.and_then(|at| self.pieces.get(at)), join) {
+            self.bytes = self.bytes.saturating_sub(piece.text.len());
+        }
         let text = self.bounded(text);
-        let known = self.pieces.iter_mut().find(|piece| piece.id == id && piece.is_narration == is_narration);
-        match (known, join) {
+        match (at.and_then(|at| self.pieces.get_mut(at)), join) {
             (Some(piece), Join::Add) => piece.text.push_str(&text),
             (Some(piece), Join::Replace) => piece.text = text,
             (None, _) => self.pieces.push(Piece { id: id.to_owned(), is_narration, text }),
@@ -125,18 +129,26 @@ impl Answer {
     }
 
     /// The text as far as there is room for it.
-    fn bounded(&mut self, mut text: String) -> String {
-        let room = LARGEST.saturating_sub(self.bytes);
-        if text.len() > room {
-            let end = (0..=room).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
-            text.truncate(end);
-            if !std::mem::replace(&mut self.is_cut, true) {
-                text.push_str(TRUNCATED);
-            }
+    fn bounded(&mut self, text: String) -> String {
+        let (mut text, is_cut) = cut(text, LARGEST.saturating_sub(self.bytes));
+        if is_cut && std::mem::replace(&mut self.is_cut, true) {
+            // Once is enough.
+            text.truncate(text.len() - TRUNCATED.len());
         }
         self.bytes = self.bytes.saturating_add(text.len());
         text
     }
+}
+
+/// At most so many bytes of a text, and whether there were more, which it then says.
+fn cut(mut text: String, room: usize) -> (String, bool) {
+    if text.len() <= room {
+        return (text, false);
+    }
+    let end = (0..=room).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
+    text.truncate(end);
+    text.push_str(TRUNCATED);
+    (text, true)
 }
 
 /// Texts that were said one after the other; nothing if all are blank.

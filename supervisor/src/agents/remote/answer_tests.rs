@@ -79,6 +79,17 @@ fn an_artifact_that_takes_the_place_of_another_replaces_it() {
 }
 
 #[test]
+fn an_artifact_that_is_sent_whole_again_and_again_leaves_room_for_itself_and_for_the_result() {
+    let mut answer = Answer::default();
+    for length in 1..2_000 {
+        answer.piece("a", false, "x".repeat(10 * length), Join::Replace);
+    }
+    assert_eq!(answer.text().map(|text| text.len()), Some(19_990));
+    answer.result(Rank::Own, "the whole".to_owned());
+    assert_eq!(answer.text().as_deref(), Some("the whole"));
+}
+
+#[test]
 fn an_endless_answer_is_cut() {
     let endless =
         text(|answer| (0..20).for_each(|_| answer.piece("a", false, "ü".repeat(1 << 19), Join::Add)));

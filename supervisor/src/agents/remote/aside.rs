@@ -77,7 +77,9 @@ impl Remote {
     pub async fn look(&self, task: &str, run: &RunInfo) -> Result<Glance, String> {
         let client = self.connected().await?.with(request::traced(run, task));
         let task = client.get(task, None).await.map_err(|error| match error {
-            ClientError::Remote(error) => format!("it says: {error}"),
+            ClientError::Remote(error) => {
+                self.scrubbed(format!("it says: {}", outcome::said(&error.message)))
+            }
             error => self.words(&Trouble::Unreached(error)),
         })?;
         Ok(self.glance(&client, Event::from(task)))
@@ -102,13 +104,21 @@ impl Remote {
                 let form = form.unwrap_or_else(|| form::in_words(name.as_str(), words.as_deref()));
                 Glance::Asks { task, question: form.description }
             }
-            Some(end) => Glance::Ended(outcome::of(&end, reader.answer(), reader.is_ours())),
+            Some(end) => Glance::Ended(match outcome::of(&end, reader.answer(), reader.is_ours()) {
+                DelegationOutcome::Failed { reason } => {
+                    DelegationOutcome::Failed { reason: self.scrubbed(reason) }
+                }
+                outcome => outcome,
+            }),
         }
     }
 
     /// A failure in words, with nothing in it that was said in confidence.
     fn words(&self, trouble: &Trouble) -> String {
-        let target = &self.shared.target;
-        outcome::scrubbed(trouble.reason(target.silence), &target.headers)
+        self.scrubbed(trouble.reason(self.shared.target.silence))
+    }
+
+    fn scrubbed(&self, text: String) -> String {
+        outcome::scrubbed(text, &self.shared.target.headers)
     }
 }

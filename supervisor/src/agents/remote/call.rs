@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use caipe_a2a::client::{A2aClient, ClientError, EventStream, Followed, RemoteError, StreamEvent};
+use caipe_a2a::ProtocolVersion;
+use caipe_a2a::client::{A2aClient, ClientError, EventStream, Followed, StreamEvent};
 use caipe_a2a::model::{Event, SendMessageRequest};
 use caipe_engine::{CallEnd, DelegateUpdate, DelegationOutcome, RemotePlace, Resume, ResumePoint};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::outcome::{self, Trouble};
@@ -102,18 +104,21 @@ impl Call<'_> {
     /// Follows a task that is under way, from where it was left.
     pub(super) async fn take_up(&self, client: &A2aClient, known: Known) -> DelegateUpdate {
         let reader = self.reader(client).from(known.place, false);
+        // Such a stream begins in the middle where events have no numbers; what came before would be missing.
+        if client.version() == ProtocolVersion::V0_3 && known.place.seq.is_none() {
+            return self.poll(client, &known, reader).await;
+        }
         match client.subscribe(&known.task, known.place.seq).await {
             Ok(stream) => self.told(self.follow(client, stream, reader, Some(known)).await),
-            // It has ended, or the agent lets nobody follow.
-            Err(ClientError::Remote(error)) if error.code != RemoteError::TASK_NOT_FOUND => {
-                self.poll(client, &known, reader).await
-            }
+            // It has ended, or waits, or the agent lets nobody follow. A task that is gone is gone for a look, too.
+            Err(ClientError::Remote(_)) => self.poll(client, &known, reader).await,
             Err(error) => self.trouble(&Trouble::Lost(error)),
         }
     }
 
-    /// Asks for the task again and again until it ends.
+    /// Asks for the task again and again until it ends. An agent that does not answer for a while may be starting.
     async fn poll(&self, client: &A2aClient, known: &Known, mut reader: Reader) -> DelegateUpdate {
+        let mut answered = Instant::now();
         loop {
             let asked = tokio::select! {
                 asked = client.get(&known.task, None) => asked,
@@ -121,8 +126,10 @@ impl Call<'_> {
             };
             match asked {
                 Ok(task) => {
+                    answered = Instant::now();
                     self.tell_all(reader.read(Event::from(task).into())).await;
                 }
+                Err(error) if error.may_pass() && answered.elapsed() < self.shared.target.silence => {}
                 Err(error) => return self.lost(reader, &Trouble::Lost(error)).await,
             }
             if reader.end().is_some() {
@@ -278,7 +285,11 @@ impl Call<'_> {
             Ok(Ok(told)) => {
                 tracing::debug!(agent = %name, task, state = %told.status.state, "stopped a remote task");
             }
-            Ok(Err(error)) => tracing::warn!(agent = %name, task, %error, "failed to stop a remote task"),
+            // What it says is not for the log: it may repeat a credential.
+            Ok(Err(error)) => {
+                let category = error.category();
+                tracing::warn!(agent = %name, task, category, "failed to stop a remote task");
+            }
             Err(_) => tracing::warn!(agent = %name, task, "failed to stop a remote task in time"),
         }
     }

@@ -158,7 +158,7 @@ fn completed(text: String, is_ours: bool) -> DelegationOutcome {
 }
 
 /// What an agent says, cut to a fixed size.
-fn said(text: &str) -> String {
+pub(super) fn said(text: &str) -> String {
     let text = text.trim();
     match text.char_indices().nth(SAID) {
         Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
