@@ -97,10 +97,22 @@ impl Window {
             let all = fresh.seq() == self.last;
             return (vec![fresh], all);
         }
-        let start = self.events.partition_point(|event| event.seq() <= after);
+        let start = self.behind(after);
         let batch: Vec<_> = self.events.range(start..).take(limit).cloned().collect();
         let all = start + batch.len() == self.events.len();
         (batch, all)
+    }
+
+    /// Where the events after `after` begin. Numbers mostly follow one another, so that the place can be reckoned: a
+    /// search would touch many events that no cache holds any more.
+    fn behind(&self, after: u64) -> usize {
+        let first = self.events.front().map_or(0, |event| event.seq());
+        let place = usize::try_from(after.saturating_add(1).saturating_sub(first)).unwrap_or(usize::MAX);
+        let is_last = |at: usize| self.events.get(at).is_some_and(|event| event.seq() == after);
+        match place.checked_sub(1) {
+            Some(before) if is_last(before) => place,
+            _ => self.events.partition_point(|event| event.seq() <= after),
+        }
     }
 
     /// The task as it was at the newest event that nobody could have missed without being told. All that fell out
