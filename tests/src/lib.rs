@@ -6,6 +6,7 @@
 
 pub mod acts;
 pub mod agent;
+pub mod chance;
 pub mod dns;
 pub mod homes;
 pub mod image;

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use caipe_tests::chance::{Chance, seed};
 use caipe_tests::numbered::{Connection, Version};
 use caipe_tests::scenario::Scenario;
 use caipe_tests::supervisor::{Setup, Supervisor};
@@ -30,7 +31,7 @@ fn setup() -> Result<Setup> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hundred_kills_cost_no_client_a_byte() -> Result<()> {
-    let seed = seed();
+    let seed = seed("CAIPE_KILL_SEED");
     println!("CAIPE_KILL_SEED={seed} kills the server at the same events again");
     let mut chance = Chance(seed);
     let setup = setup()?;
@@ -57,26 +58,6 @@ async fn a_hundred_kills_cost_no_client_a_byte() -> Result<()> {
         "only {broken_off} answers were cut off: the kills come at the wrong time"
     );
     supervisor.kill().await
-}
-
-/// A seed that a failure can be repeated with.
-fn seed() -> u64 {
-    let given = std::env::var("CAIPE_KILL_SEED").ok().and_then(|seed| seed.parse().ok());
-    let now = || std::time::SystemTime::UNIX_EPOCH.elapsed().ok()?.as_micros().try_into().ok();
-    given.or_else(now).unwrap_or(1)
-}
-
-/// The generator `SplitMix64`.
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((mixed ^ (mixed >> 31)) % limit as u64).unwrap_or_default()
-    }
 }
 
 /// Who follows the task: one who reads all that comes and one who reads little, in each version.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use caipe_tests::chance::{Chance, seed};
 use tokio::time::Instant;
 
 use crate::crowd::Crowd;
@@ -28,14 +29,14 @@ pub(crate) fn span() -> Duration {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whatever_happens_to_an_agent_every_question_is_answered_once() -> Result<()> {
-    let seed = seed();
+    let seed = seed("CAIPE_CHAOS_SEED");
     println!("CAIPE_CHAOS_SEED={seed} makes the same troubles again");
     let mut stage = Stage::set().await?;
     stage.place(Place::Remote)?;
     let crowd = Crowd::gather(PEOPLE, stage.supervisor.url());
     let (end, mut chance, mut counts) = (Instant::now() + span(), Chance(seed), Counts::default());
     while Instant::now() < end {
-        counts.make(chance.trouble(), &mut stage).await?;
+        counts.make(trouble(&mut chance), &mut stage).await?;
         tokio::time::sleep(CALM).await;
     }
     let tally = crowd.disperse().await.with_context(|| format!("{counts:?}"))?;
@@ -98,34 +99,17 @@ impl Counts {
     }
 }
 
-/// A seed that a failure can be repeated with.
-fn seed() -> u64 {
-    let given = std::env::var("CAIPE_CHAOS_SEED").ok().and_then(|seed| seed.parse().ok());
-    let now = || std::time::SystemTime::UNIX_EPOCH.elapsed().ok()?.as_micros().try_into().ok();
-    given.or_else(now).unwrap_or(1)
-}
-
-/// Which trouble comes next.
-struct Chance(u64);
-
-impl Chance {
-    /// Remote more often than not, since the other troubles have to find the agent there.
-    fn trouble(&mut self) -> Trouble {
-        const ALL: [Trouble; 8] = [
-            Trouble::Out,
-            Trouble::Cut,
-            Trouble::Crash,
-            Trouble::Slow,
-            Trouble::Home,
-            Trouble::Out,
-            Trouble::Cut,
-            Trouble::Crash,
-        ];
-        // The generator SplitMix64.
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((mixed ^ (mixed >> 31)) % ALL.len() as u64).map_or(Trouble::Cut, |at| ALL[at])
-    }
+/// Which trouble comes next. Remote more often than not, since the other troubles have to find the agent there.
+fn trouble(chance: &mut Chance) -> Trouble {
+    const ALL: [Trouble; 8] = [
+        Trouble::Out,
+        Trouble::Cut,
+        Trouble::Crash,
+        Trouble::Slow,
+        Trouble::Home,
+        Trouble::Out,
+        Trouble::Cut,
+        Trouble::Crash,
+    ];
+    ALL[chance.below(ALL.len())]
 }
