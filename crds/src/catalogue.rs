@@ -204,7 +204,7 @@ pub fn core_agents() -> Vec<Agent> {
 pub fn default_resource() -> CaipeSupervisor {
     CaipeSupervisor {
         metadata: ObjectMeta { name: Some("platform-engineer".to_owned()), ..ObjectMeta::default() },
-        spec: CaipeSupervisorSpec { replicas: Some(1), ..CaipeSupervisorSpec::default() },
+        spec: CaipeSupervisorSpec::default(),
         status: None,
     }
 }

@@ -89,6 +89,13 @@ fn every_entry_makes_a_valid_agent_at_home_and_in_a_cluster() {
     assert_eq!(validate(&resource), []);
     let cluster =
         crate::Surroundings::Cluster { namespace: "caipe".to_owned(), config_maps: BTreeMap::default() };
+    let faults = resolve_in(&resource, &BTreeMap::default(), &cluster).unwrap_err().to_string();
+    assert_eq!(
+        faults,
+        "spec.agents[jarvis]: is somebody else's agent: set its external.url or its image, or take it out"
+    );
+    resource.spec.agents.iter_mut().flatten().find(|agent| agent.name == "jarvis").unwrap().image =
+        Some("jarvis:1".to_owned());
     let resolved = resolve_in(&resource, &BTreeMap::default(), &cluster).unwrap();
     assert_eq!(resolved.spec.agents.len(), entries().len());
 }

@@ -1,4 +1,4 @@
-//! An agent's folder: `IDENTITY.md`, with optional front matter, and perhaps `CONTEXT.md` (`harness-spec` section 0, A5).
+//! An agent's folder: `IDENTITY.md`, with optional front matter, and perhaps `CONTEXT.md`.
 //!
 //! The first heading is the title, the first paragraph the description, and each `##` section with a body a skill,
 //! unless there is a section `## Skills`: then its entries are. All of the document, then the context, is the agent's

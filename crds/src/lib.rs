@@ -10,14 +10,18 @@
 //!   and supervisor;
 //! * [`prompt`]: the supervisor's system prompt;
 //! * [`report`]: what a running supervisor says of itself;
-//! * [`manifest`]: the CRD as YAML.
+//! * [`manifest`]: the CRD as YAML;
+//! * [`compatible`]: whether it takes what an older one took;
+//! * [`names`]: of the objects that are made for a supervisor.
 //!
 //! Nothing here does I/O, reads the environment or the clock.
 
 pub mod catalogue;
+pub mod compatible;
 pub mod fault;
 pub mod identity;
 pub mod manifest;
+pub mod names;
 pub mod placement;
 pub mod prompt;
 pub mod read;

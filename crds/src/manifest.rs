@@ -22,17 +22,47 @@ pub fn crd() -> CustomResourceDefinition {
         let schema = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut());
         let Some(schema) = schema else { continue };
         tidy(schema);
+        without_defaults_in_lists(schema, false);
         if let Some(status) = schema.properties.as_mut().and_then(|properties| properties.get_mut("status")) {
+            describe_conditions(status);
             status.default = Some(JSON(json!({ "observedGeneration": -1 })));
         }
     }
     crd
 }
 
+/// What the fields of a condition are, in fewer words than Kubernetes' own, so that the file stays small.
+const CONDITION: [(&str, &str); 6] = [
+    ("lastTransitionTime", "When the status changed last."),
+    ("message", "What people should know about it."),
+    ("observedGeneration", "The generation that this condition is about."),
+    ("reason", "Why, in one word for programs."),
+    ("status", "True, False or Unknown."),
+    ("type", "Which condition."),
+];
+
+fn describe_conditions(status: &mut JSONSchemaProps) {
+    let conditions = status.properties.as_mut().and_then(|properties| properties.get_mut("conditions"));
+    let Some(JSONSchemaPropsOrArray::Schema(each)) = conditions.and_then(|list| list.items.as_mut()) else {
+        return;
+    };
+    each.description = Some("One aspect of how the supervisor is.".to_owned());
+    for (name, description) in CONDITION {
+        if let Some(field) = each.properties.as_mut().and_then(|fields| fields.get_mut(name)) {
+            field.description = Some(description.to_owned());
+        }
+    }
+}
+
 /// Takes out what the derived schema has too much: `nullable`, so that the API server drops a null and puts the
 /// default in its place, and Rust's number formats, of which it would warn.
 fn tidy(schema: &mut JSONSchemaProps) {
     schema.nullable = None;
+    // Lines of the source are no lines of the text.
+    schema.description = schema.description.take().map(|text| text.replace('\n', " "));
+    if schema.x_kubernetes_int_or_string == Some(true) {
+        schema.description = Some("A quantity, as `100m` or `64Mi`.".to_owned());
+    }
     if matches!(schema.type_.as_deref(), Some("integer" | "number")) {
         schema.format = None;
     }
@@ -45,12 +75,31 @@ fn tidy(schema: &mut JSONSchemaProps) {
     }
 }
 
+/// Takes out the defaults of fields within lists: Argo CD compares a list as a whole, and would show each default that
+/// the API server adds to an entry as a difference from Git. Whoever reads the resource has the same defaults.
+fn without_defaults_in_lists(schema: &mut JSONSchemaProps, within: bool) {
+    if within {
+        schema.default = None;
+    }
+    for below in schema.properties.iter_mut().flat_map(|properties| properties.values_mut()) {
+        without_defaults_in_lists(below, within);
+    }
+    if let Some(JSONSchemaPropsOrArray::Schema(items)) = &mut schema.items {
+        without_defaults_in_lists(items, true);
+    }
+    if let Some(JSONSchemaPropsOrBool::Schema(values)) = &mut schema.additional_properties {
+        without_defaults_in_lists(values, within);
+    }
+}
+
 /// The custom resource definition as a YAML file.
 ///
 /// # Errors
 /// Never for the types as they are; the serializer's error otherwise.
 pub fn yaml() -> Result<String, serde_saphyr::SerializeError> {
-    Ok(format!("{HEADER}{}", serde_saphyr::to_string(&crd())?))
+    // A line that is folded costs its indentation.
+    let whole_lines = serde_saphyr::ser_options! { folded_wrap_chars: 1000 };
+    Ok(format!("{HEADER}{}", serde_saphyr::to_string_with_options(&crd(), whole_lines)?))
 }
 
 /// The schema of the whole resource, with the fields that every Kubernetes object has.

@@ -62,11 +62,18 @@ fn names_and_columns() {
 fn defaults_stand_in_the_schema() {
     let crd = as_json();
     let spec = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"];
-    assert_eq!(spec["replicas"]["default"], 1);
+    assert!(spec["replicas"].get("default").is_none(), "an autoscaler may say how many there are");
     assert_eq!(spec["limits"]["properties"]["recursion"]["default"], 500);
     assert_eq!(spec["rag"]["properties"]["searchMaxCalls"]["default"], 5);
-    assert_eq!(spec["agents"]["items"]["properties"]["enabled"]["default"], true);
     assert_eq!(spec["prompts"]["properties"]["answerMode"]["default"], "Structured");
+}
+
+/// Argo CD compares lists as a whole: a default that is added to an entry would show as a difference from Git.
+#[test]
+fn no_default_stands_within_a_list() {
+    walk(&as_json()["spec"]["versions"][0]["schema"]["openAPIV3Schema"], "", &mut |schema, path| {
+        assert!(!path.contains("[]") || schema.get("default").is_none(), "{path}");
+    });
 }
 
 /// The API server refuses rules whose cost it cannot bound, and `schema::check` knows no other keywords.
@@ -98,6 +105,19 @@ fn every_text_list_and_number_of_the_spec_is_bounded_and_structural() {
             Some("array") => assert!(schema["maxItems"].is_number(), "{path}: items"),
             Some("integer" | "number") => assert!(schema["maximum"].is_number(), "{path}: maximum"),
             _ => {}
+        }
+    });
+}
+
+/// For `kubectl explain`.
+#[test]
+fn every_field_has_a_sentence() {
+    let crd = as_json();
+    walk(&crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"], "", &mut |schema, path| {
+        for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+            let text = field["description"].as_str().unwrap_or_default();
+            let sentence = text.ends_with('.') && text.starts_with(|c: char| c.is_uppercase() || c == '`');
+            assert!(sentence && text.len() > 7, "{path}.{name}: {text:?}");
         }
     });
 }

@@ -1,9 +1,6 @@
-use std::collections::BTreeSet;
-
 use proptest::prelude::*;
 
 use super::*;
-use crate::resource::rules;
 
 fn file(spec: &str) -> String {
     let spec = spec.replace('\n', "\n  ");
@@ -55,66 +52,6 @@ fn defaults_are_those_of_the_schema() {
     assert_eq!(resource.spec, crate::default_resource().spec);
 }
 
-/// One case per rule: what breaks it, and where.
-#[test]
-fn every_rule_is_broken_by_its_case_and_only_it() {
-    let mut seen = BTreeSet::new();
-    let cases = [
-        ("spec", "store: {}\nreplicas: 2", rules::REPLICAS_NEED_STORE),
-        ("spec.model", "model: { provider: openai }", rules::MODEL_NAME),
-        ("spec.model", "model: { provider: scripted }", rules::MODEL_SCRIPT),
-        ("spec.model", "model: { provider: openai, name: x, script: { path: turns } }", rules::MODEL_SCRIPT),
-        ("spec.model.script", "model: { provider: scripted, script: {} }", rules::SCRIPT_SOURCE),
-        (
-            "spec.model.fallbacks[0]",
-            "model: { provider: openai, name: x, fallbacks: [{ provider: scripted, name: z }] }",
-            rules::SCRIPTED_FALLBACK,
-        ),
-        (
-            "spec.agents[0].model",
-            "agents: [{ name: jira, model: { provider: scripted, name: x } }]",
-            rules::SCRIPTED_AGENT,
-        ),
-        ("spec.agents[0]", "agents: [{ name: all, image: x }]", rules::AGENT_RESERVED),
-        (
-            "spec.agents[0]",
-            "agents: [{ name: x, image: i, external: { url: 'http://z' } }]",
-            rules::AGENT_KIND,
-        ),
-        ("spec.agents[0]", "agents: [{ name: x, image: i, tools: [z] }]", rules::AGENT_FOREIGN_TOOLS),
-        (
-            "spec.agents[0]",
-            "agents: [{ name: x, external: { url: 'http://z' }, secretRef: { name: s } }]",
-            rules::AGENT_EXTERNAL_POD,
-        ),
-        ("spec.agents[0].identity", "agents: [{ name: x, identity: {} }]", rules::TEXT_SOURCE),
-        ("spec.prompts.systemPrompt", "prompts: { systemPrompt: {} }", rules::TEXT_SOURCE),
-        ("spec.agents[0].env[0]", "agents: [{ name: jira, env: [{ name: A }] }]", rules::ENV_VALUE),
-        ("spec.agents[0].mcp[0]", "agents: [{ name: jira, mcp: [{ name: a }] }]", rules::MCP_KIND),
-        (
-            "spec.agents[0].mcp[0].stdio.env[0]",
-            "agents: [{ name: jira, mcp: [{ name: a, stdio: { command: b, env: [{ name: A }] } }] }]",
-            rules::ENV_VALUE,
-        ),
-        (
-            "spec.agents[0].mcp[0].container",
-            "agents: [{ name: jira, mcp: [{ name: a, container: { image: b, port: 8000 } }] }]",
-            rules::SIDECAR_PORT,
-        ),
-        ("spec.store", "store: { sqlite: {}, redis: { secretRef: { name: a } } }", rules::STORE_KIND),
-        ("spec.auth", "auth: {}", rules::AUTH_EMPTY),
-    ];
-    for (path, spec, message) in cases {
-        let yaml = file(spec).replace("  replicas: 1\n  store", "  store");
-        assert_eq!(faults(&yaml), [format!("{path}: {message}")], "{yaml}");
-        seen.insert(message);
-    }
-    let unnamed = file("").replace("name: platform", "name: Platform_1");
-    assert_eq!(faults(&unnamed), [format!("metadata.name: {}", rules::RESOURCE_NAME)]);
-    seen.insert(rules::RESOURCE_NAME);
-    assert_eq!(seen, rules::ALL.into_iter().collect());
-}
-
 #[test]
 fn what_the_schema_forbids_is_told_with_its_path() {
     let cases = [
@@ -163,16 +100,6 @@ fn an_agent_that_nobody_knows_is_told_with_those_that_are_known() {
     assert_eq!(found.len(), 1);
     assert!(found[0].starts_with("spec.agents[0].name: `agrocd` is not in the catalogue"), "{found:?}");
     assert!(found[0].contains("argocd"), "{found:?}");
-}
-
-#[test]
-fn sidecars_of_one_agent_have_different_ports() {
-    let spec = "agents: [{ name: jira, mcp: [{ name: a, container: { image: x, port: 9000 } }, { name: b, container: { image: x, port: 9000 } }] }]";
-    let found = faults(&file(spec));
-    assert_eq!(
-        found,
-        ["spec.agents[0].mcp[1].container.port: port 9000 is that of `a` already: give one another port"]
-    );
 }
 
 #[test]

@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 
 use crate::fault::Fault;
 use crate::resource::model::Provider;
+use crate::resource::settings::OAuth2;
 
 /// Everything that a supervisor needs to know.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -41,6 +42,9 @@ pub struct RenderedSpec {
     pub store: Store,
     /// How remote agents are probed.
     pub connectivity: Connectivity,
+    /// Whose tokens callers may bring, if any; other ways in are for the environment to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oauth2: Option<OAuth2>,
     /// The enabled agents, in the order of the resource. Names are unique.
     pub agents: Vec<RenderedAgent>,
 }
@@ -129,7 +133,7 @@ pub struct Rag {
     pub max_search_results: u32,
 }
 
-/// The tools that ask A2A agents of others (`harness-spec.md` A2, A3).
+/// The tools that ask A2A agents of others.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct A2aTools {
@@ -318,6 +322,8 @@ impl RenderedSpec {
             store.database = Some(format!("{database}-{}", agent.name));
         }
         self.agents = vec![agent.clone()];
+        // Only the supervisor calls it, and with another key.
+        self.oauth2 = None;
         Ok((self.sealed(), agent))
     }
 

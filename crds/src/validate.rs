@@ -1,6 +1,6 @@
 //! The rules that span fields: those of the CRD's CEL, and those that only code can know.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::catalogue;
 use crate::fault::Fault;
@@ -34,6 +34,7 @@ pub fn validate(resource: &CaipeSupervisor) -> Vec<Fault> {
     if let Some(model) = &spec.model {
         found.model("spec.model", model);
     }
+    found.urls(spec);
     if let Some(store) = &spec.store {
         found.rule("spec.store", store_count(store) <= 1, rules::STORE_KIND);
     }
@@ -46,6 +47,17 @@ pub fn validate(resource: &CaipeSupervisor) -> Vec<Fault> {
     for (at, agent) in spec.agents().iter().enumerate() {
         found.agent(&format!("spec.agents[{at}]"), agent);
     }
+    found.0
+}
+
+/// What cannot be made of the old spec, though the new one has no fault by itself.
+pub fn changed(old: &CaipeSupervisorSpec, new: &CaipeSupervisorSpec) -> Vec<Fault> {
+    let mut found = Found::default();
+    let sqlite = |spec: &CaipeSupervisorSpec| {
+        spec.store.as_ref().and_then(|store| store.sqlite.clone()).unwrap_or_default()
+    };
+    let fixed = is_shared(old) || is_shared(new) || sqlite(old) == sqlite(new);
+    found.rule("spec", fixed, rules::VOLUME_FIXED);
     found.0
 }
 
@@ -106,13 +118,30 @@ impl Found {
         let scripted = model.provider == Provider::Scripted;
         self.rule(path, scripted || model.name.is_some(), rules::MODEL_NAME);
         self.rule(path, scripted == model.script.is_some(), rules::MODEL_SCRIPT);
+        self.url(&format!("{path}.baseUrl"), model.base_url.as_deref());
         if let Some(script) = &model.script {
             self.script(&format!("{path}.script"), script);
         }
         for (at, fallback) in model.fallbacks.iter().enumerate() {
             let path = format!("{path}.fallbacks[{at}]");
             self.rule(&path, fallback.provider != Provider::Scripted, rules::SCRIPTED_FALLBACK);
+            self.url(&format!("{path}.baseUrl"), fallback.base_url.as_deref());
         }
+    }
+
+    /// The URLs of the supervisor's own settings.
+    fn urls(&mut self, spec: &CaipeSupervisorSpec) {
+        self.url("spec.rag.url", spec.rag.as_ref().map(|rag| rag.url.as_str()));
+        let card = spec.card.as_ref().and_then(|card| card.external_url.as_deref());
+        self.url("spec.card.externalUrl", card);
+        let oauth2 = spec.auth.as_ref().and_then(|auth| auth.oauth2.as_ref());
+        self.url("spec.auth.oauth2.jwksUri", oauth2.map(|oauth2| oauth2.jwks_uri.as_str()));
+    }
+
+    /// What the pattern lets through and nobody could ask. What it does not let through is its fault alone.
+    fn url(&mut self, path: &str, url: Option<&str>) {
+        let Some(url) = url.filter(|url| is_url(url)) else { return };
+        self.rule(path, url::Url::parse(url).is_ok_and(|url| url.has_host()), rules::URL);
     }
 
     fn script(&mut self, path: &str, script: &Script) {
@@ -128,12 +157,15 @@ impl Found {
             matches!(agent.name.as_str(), "all" | "user-input" | "rag" | "supervisor" | "general-purpose");
         self.rule(path, !reserved, rules::AGENT_RESERVED);
         self.agent_kind(path, agent);
+        let external = agent.external.as_ref().map(|external| external.url.as_str());
+        self.url(&format!("{path}.external.url"), external);
         if let Some(identity) = &agent.identity {
             self.identity(&format!("{path}.identity"), identity);
         }
         if let Some(model) = &agent.model {
             let path = format!("{path}.model");
             self.rule(&path, model.provider != Provider::Scripted, rules::SCRIPTED_AGENT);
+            self.url(&format!("{path}.baseUrl"), model.base_url.as_deref());
         }
         self.variables(&format!("{path}.env"), &agent.env);
         for (at, server) in agent.mcp.iter().enumerate() {
@@ -189,18 +221,16 @@ impl Found {
         }
     }
 
-    /// Sidecars of one agent share their pod's ports.
+    /// Sidecars of one agent share its pod's ports.
     fn sidecar_ports(&mut self, path: &str, agent: &Agent) {
-        let mut taken: BTreeMap<u16, &str> = BTreeMap::new();
-        for (at, server) in agent.mcp.iter().enumerate() {
-            let sidecar = server.container.as_ref().filter(|it| it.placement == ContainerPlacement::Sidecar);
-            let Some(container) = sidecar else { continue };
-            if let Some(other) = taken.insert(container.port, &server.name) {
-                let path = format!("{path}.mcp[{at}].container.port");
-                let message =
-                    format!("port {} is that of `{other}` already: give one another port", container.port);
-                self.0.push(Fault::new(path, message));
-            }
-        }
+        let containers = agent.mcp.iter().filter_map(|server| server.container.as_ref());
+        let sidecars = containers.filter(|container| container.placement == ContainerPlacement::Sidecar);
+        let mut taken = BTreeSet::new();
+        let mut ports = sidecars.map(|container| container.port);
+        self.rule(path, ports.all(|port| taken.insert(port)), rules::SIDECAR_PORTS);
     }
 }
+
+#[cfg(test)]
+#[path = "validate_tests.rs"]
+mod tests;

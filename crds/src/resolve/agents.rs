@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::catalogue::{self, Entry};
+use crate::names;
 use crate::placement::{self, Distribution, Forms, Placement};
 use crate::rendered::{Home, McpServer, ModelChoice, RenderedAgent};
 use crate::resource::agent::{Agent, Identity};
@@ -11,6 +12,10 @@ use crate::resource::common::SecretKeyRef;
 use super::{Context, Surroundings, models, servers, variable_part};
 
 const AGENT_PORT: u32 = 8000;
+
+/// The variable with the key between a supervisor and the remote agents that are run for it. A cluster's operator makes
+/// it; a template names it.
+const AGENT_KEY: &str = "CAIPE_AGENT_KEY";
 
 /// The enabled agents, in the order of the resource.
 pub(super) fn agents(cx: &mut Context<'_>, chain: Option<&ModelChoice>) -> Vec<RenderedAgent> {
@@ -197,6 +202,11 @@ fn home(
 fn remote(cx: &mut Context<'_>, agent: &Agent) -> Option<Home> {
     let prefix = variable_part(&agent.name);
     let Some(url) = address(cx, agent) else {
+        if cx.in_cluster() {
+            let message = "is somebody else's agent: set its external.url or its image, or take it out";
+            cx.fault(format!("spec.agents[{}]", agent.name), message);
+            return None;
+        }
         let message = format!(
             "agent `{}` is remote and has no address: set {prefix}_AGENT_URL, or {prefix}_AGENT_HOST and {prefix}_AGENT_PORT, or take it out of the distributed agents, or set ENABLE_{prefix}=false",
             agent.name
@@ -204,7 +214,7 @@ fn remote(cx: &mut Context<'_>, agent: &Agent) -> Option<Home> {
         cx.fault(format!("${prefix}_AGENT_URL"), message);
         return None;
     };
-    Some(Home::Remote { url, headers: token_header(agent) })
+    Some(Home::Remote { url, headers: token_header(cx, agent) })
 }
 
 /// Where the agent is reached while it is remote, if anything says so.
@@ -215,21 +225,27 @@ pub(super) fn address(cx: &mut Context<'_>, agent: &Agent) -> Option<String> {
     let (url, port) = (cx.read(url), cx.read(port).unwrap_or(AGENT_PORT));
     let host = cx.vars.text(&format!("{prefix}_AGENT_HOST"));
     let url = url.map(str::to_owned).or_else(|| Some(format!("http://{}:{port}", host?)));
-    let url =
-        url.or_else(|| Some(agent.external.as_ref()?.url.clone())).or_else(|| service(cx, &agent.name))?;
+    let url = url.or_else(|| Some(agent.external.as_ref()?.url.clone())).or_else(|| service(cx, agent))?;
     Some(url.trim_end_matches('/').to_owned())
 }
 
-fn token_header(agent: &Agent) -> BTreeMap<String, String> {
-    let token = agent.external.as_ref().and_then(|external| external.secret_ref.as_ref());
-    let header = |key: SecretKeyRef| ("Authorization".to_owned(), format!("Bearer ${{{}}}", key.key));
-    token.map(SecretKeyRef::from).map(header).into_iter().collect()
+/// What opens the agent: the token of an external one, the common key of one that the operator runs.
+fn token_header(cx: &Context<'_>, agent: &Agent) -> BTreeMap<String, String> {
+    let key = match &agent.external {
+        Some(external) => external.secret_ref.as_ref().map(|token| SecretKeyRef::from(token).key),
+        None => cx.in_cluster().then(|| AGENT_KEY.to_owned()),
+    };
+    let header = |key: String| ("Authorization".to_owned(), format!("Bearer ${{{key}}}"));
+    key.map(header).into_iter().collect()
 }
 
-/// The Service of a remote agent in a cluster.
-fn service(cx: &Context<'_>, agent: &str) -> Option<String> {
+/// The Service of a remote agent in a cluster, if there is something of it to run.
+fn service(cx: &Context<'_>, agent: &Agent) -> Option<String> {
     let Surroundings::Cluster { namespace, .. } = cx.surroundings else { return None };
-    Some(format!("http://{}-{agent}.{namespace}.svc:{AGENT_PORT}", cx.name()))
+    let runs = agent.image.is_some()
+        || entry(agent)
+            .is_none_or(|entry| entry.image.is_some() || forms(agent, Some(entry)) != Forms::RemoteOnly);
+    runs.then(|| names::url(&names::agent(cx.name(), &agent.name), namespace, names::PORT))
 }
 
 fn identified<'a>(cx: &mut Context<'_>, agent: &Agent, entry: Option<&'a Entry>) -> Identified<'a> {

@@ -5,6 +5,7 @@
 
 mod agents;
 mod alone;
+pub mod bridge;
 mod models;
 mod servers;
 mod settings;
@@ -16,6 +17,7 @@ use std::collections::BTreeMap;
 use crate::fault::{Fault, Faults};
 use crate::rendered::{ModelChoice, RenderedAgent, RenderedSpec};
 use crate::resource::CaipeSupervisor;
+use crate::resource::settings::OAuth2;
 
 use variables::Variables;
 
@@ -74,7 +76,8 @@ pub fn resolve_in(
     cx.faults = crate::validate(resource);
     let models = models::chain(&mut cx);
     let agents = agents::agents(&mut cx, models.first());
-    finish(cx, models, agents)
+    let oauth2 = resource.spec.auth.as_ref().and_then(|auth| auth.oauth2.clone());
+    finish(cx, models, agents, oauth2)
 }
 
 /// Resolves one agent of a resource for a process of its own on this machine: the spec has no other. Its home says
@@ -92,7 +95,8 @@ pub fn resolve_agent(
     cx.faults = crate::validate(resource);
     let models = models::chain(&mut cx);
     let agents = alone::agent(&mut cx, name, models.first()).into_iter().collect();
-    finish(cx, models, agents)
+    // Only a supervisor calls it, and with another key.
+    finish(cx, models, agents, None)
 }
 
 /// Everything but models and agents, and what was found wrong on the way.
@@ -100,6 +104,7 @@ fn finish(
     mut cx: Context<'_>,
     models: Vec<ModelChoice>,
     agents: Vec<RenderedAgent>,
+    oauth2: Option<OAuth2>,
 ) -> Result<Resolved, Faults> {
     let spec = RenderedSpec {
         epoch: 0,
@@ -113,6 +118,7 @@ fn finish(
         a2a: settings::a2a(&mut cx, &agents),
         store: settings::store(&mut cx),
         connectivity: settings::connectivity(&mut cx),
+        oauth2,
         agents,
     };
     Faults::check(cx.faults)?;

@@ -110,7 +110,7 @@ fn model_name(cx: &Context<'_>, provider: Provider) -> Option<String> {
 }
 
 fn provider_name(cx: &Context<'_>, provider: Provider) -> Option<String> {
-    cx.vars.first(&prefixed(name_variables(provider))).map(str::to_owned)
+    cx.vars.first(&prefixed(provider.name_variables())).map(str::to_owned)
 }
 
 /// The variables, the supervisor's own forms (`SUPERVISOR_…`) before the shared ones.
@@ -119,39 +119,8 @@ fn prefixed(variables: &[&str]) -> Vec<String> {
     own.chain(variables.iter().map(|name| (*name).to_owned())).collect()
 }
 
-/// The variables that name the provider's model; the first that is set counts.
-const fn name_variables(provider: Provider) -> &'static [&'static str] {
-    match provider {
-        Provider::OpenAi => &["OPENAI_MODEL_NAME"],
-        Provider::AzureOpenAi => &["AZURE_OPENAI_DEPLOYMENT"],
-        Provider::AnthropicClaude => &["ANTHROPIC_MODEL_NAME"],
-        Provider::GoogleGemini => &["GOOGLE_GEMINI_MODEL_NAME", "GEMINI_MODEL_NAME"],
-        Provider::GcpVertexAi => &["VERTEXAI_MODEL_NAME"],
-        Provider::AwsBedrock => &["AWS_BEDROCK_MODEL_ID"],
-        Provider::Ollama => &["OLLAMA_MODEL_NAME"],
-        Provider::Groq => &["GROQ_MODEL_NAME"],
-        Provider::Scripted => &[],
-    }
-}
-
-/// The variables that name the provider's endpoint; the first that is set counts.
-const fn url_variables(provider: Provider) -> &'static [&'static str] {
-    match provider {
-        Provider::OpenAi => &["OPENAI_ENDPOINT", "OPENAI_BASE_URL"],
-        Provider::AzureOpenAi => &["AZURE_OPENAI_ENDPOINT"],
-        Provider::AnthropicClaude => &["ANTHROPIC_ENDPOINT", "ANTHROPIC_BASE_URL"],
-        Provider::GoogleGemini => &["GOOGLE_GEMINI_BASE_URL"],
-        Provider::GcpVertexAi => &["VERTEXAI_ENDPOINT"],
-        Provider::AwsBedrock => &["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"],
-        // A bare host and port are usual in `OLLAMA_HOST`, so that the provider's own reader takes it.
-        Provider::Ollama => &["OLLAMA_ENDPOINT"],
-        Provider::Groq => &["GROQ_ENDPOINT"],
-        Provider::Scripted => &[],
-    }
-}
-
 fn base_url(cx: &mut Context<'_>, provider: Provider) -> Option<String> {
-    let names = prefixed(url_variables(provider));
+    let names = prefixed(provider.url_variables());
     let name = names.into_iter().find(|name| cx.vars.text(name).is_some())?;
     let url = cx.vars.url(&name);
     cx.read(url).map(str::to_owned)
@@ -170,7 +139,7 @@ fn script(cx: &mut Context<'_>, declared: Option<&Script>) -> Option<String> {
 }
 
 fn check_name(cx: &mut Context<'_>, provider: Provider, named: bool) {
-    if let (Some(variable), false) = (name_variables(provider).first(), named) {
+    if let (Some(variable), false) = (provider.name_variables().first(), named) {
         let message = format!("is not set: name the {} model, here or in spec.model.name", provider.as_str());
         cx.fault(format!("${variable}"), message);
     }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::catalogue::{Entry, Form, Server};
+use crate::names;
 use crate::placement::normal;
 use crate::rendered::{McpServer, McpTransport};
 use crate::resource::agent::Agent;
@@ -10,6 +11,9 @@ use crate::resource::common::EnvVar;
 use crate::resource::mcp::{self, Container, ContainerPlacement};
 
 use super::{Context, Surroundings, template, variable_part};
+
+/// Where the containers of one pod reach each other.
+const LOOPBACK: &str = "127.0.0.1";
 
 /// The agent's tool servers: its own if it names some, else those of the catalogue.
 pub(super) fn of_agent(cx: &mut Context<'_>, agent: &Agent, entry: Option<&Entry>) -> Vec<McpServer> {
@@ -60,7 +64,11 @@ fn environment(variables: &[EnvVar]) -> BTreeMap<String, String> {
 
 fn declared(cx: &mut Context<'_>, agent: &Agent, server: &mcp::McpServer) -> Option<McpServer> {
     let known = plain(agent);
-    let transport = if let Some(stdio) = &server.stdio {
+    let bridge = super::bridge::port(cx, &agent.name, server);
+    let transport = if let Some(port) = bridge {
+        let url = format!("http://{LOOPBACK}:{port}{}", super::bridge::PATH);
+        McpTransport::Http { url, headers: BTreeMap::new() }
+    } else if let Some(stdio) = &server.stdio {
         let mut env = environment(&agent.env);
         env.extend(environment(&stdio.env));
         stdio_transport(&known, &stdio.command, &stdio.args, &env, stdio.cwd.clone())
@@ -106,8 +114,10 @@ fn container(
         return None;
     };
     let host = match container.placement {
-        ContainerPlacement::Sidecar => "127.0.0.1".to_owned(),
-        ContainerPlacement::Service => format!("{}-{}-{server}.{namespace}.svc", cx.name(), agent.name),
+        ContainerPlacement::Sidecar => LOOPBACK.to_owned(),
+        ContainerPlacement::Service => {
+            format!("{}.{namespace}.svc", names::tool_server(cx.name(), &agent.name, server))
+        }
     };
     let url = format!("http://{host}:{}{}", container.port, container.path);
     Some(McpTransport::Http { url, headers: BTreeMap::new() })
@@ -179,7 +189,7 @@ fn as_child(agent: &Agent, server: &Server) -> McpServer {
 
 fn as_sidecar(agent: &Agent, server: &Server) -> McpServer {
     let Some(container) = &server.container else { return as_child(agent, server) };
-    let url = format!("http://127.0.0.1:{}{}", container.port, container.path);
+    let url = format!("http://{LOOPBACK}:{}{}", container.port, container.path);
     named(server, McpTransport::Http { url, headers: container.headers.clone() })
 }
 

@@ -16,6 +16,7 @@ use super::rules;
     validation = Rule::new("[has(self.identity), has(self.external), has(self.image)].filter(x, x).size() <= 1").message(rules::AGENT_KIND),
     validation = Rule::new("!(has(self.external) || has(self.image)) || !((has(self.mcp) && size(self.mcp) > 0) || (has(self.tools) && size(self.tools) > 0) || (has(self.requireApproval) && size(self.requireApproval) > 0) || has(self.model))").message(rules::AGENT_FOREIGN_TOOLS),
     validation = Rule::new("!has(self.external) || !(has(self.secretRef) || (has(self.env) && size(self.env) > 0) || has(self.resources) || has(self.podTemplate))").message(rules::AGENT_EXTERNAL_POD),
+    validation = Rule::new(rules::SIDECAR_PORTS_CEL).message(rules::SIDECAR_PORTS),
 )]
 pub struct Agent {
     /// The name: what `distributedAgents` lists and the model calls. In lower case.
@@ -105,6 +106,7 @@ pub struct InlineIdentity {
 pub struct External {
     /// Its base URL; the card is at `/.well-known/agent-card.json` below it.
     #[schemars(length(max = 2048), regex(pattern = r"^https?://[^/]"))]
+    #[x_kube(validation = Rule::new(rules::URL_CEL).message(rules::URL))]
     pub url: String,
     /// The key of a Secret with its bearer token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -121,7 +123,7 @@ pub struct TokenRef {
     /// The Secret's name.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
-    /// The key.
+    /// The key; `token` without it.
     #[serde(default = "token")]
     #[schemars(length(min = 1, max = 253), regex(pattern = r"^[A-Za-z_][A-Za-z0-9_]*$"))]
     pub key: String,

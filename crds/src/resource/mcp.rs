@@ -30,6 +30,11 @@ pub struct McpServer {
 #[derive(KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Stdio {
+    /// The image that has the program. In a cluster it then runs in a container of its own beside the agent; without
+    /// one, the agent's own image must have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 512))]
+    pub image: Option<String>,
     /// The program: a name on the path, or a path.
     #[schemars(length(min = 1, max = 4096))]
     pub command: String,
@@ -65,7 +70,7 @@ pub struct Http {
 /// A container that serves MCP over streamable HTTP.
 #[derive(KubeSchema, Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[x_kube(validation = Rule::new("self.port != 8000 || self.placement == 'Service'").message(rules::SIDECAR_PORT))]
+#[x_kube(validation = Rule::new("self.port != 8000 || (has(self.placement) && self.placement == 'Service')").message(rules::SIDECAR_PORT))]
 pub struct Container {
     /// The image.
     #[schemars(length(min = 1, max = 512))]
@@ -81,7 +86,7 @@ pub struct Container {
     /// The port that it listens on. Sidecars share their pod's ports, of which 8000 is the agent's own.
     #[schemars(range(min = 1024, max = 65535))]
     pub port: u16,
-    /// The path of its endpoint.
+    /// The path of its endpoint; `/mcp` without it.
     #[serde(default = "mcp_path")]
     #[schemars(length(min = 1, max = 512), regex(pattern = r"^/"))]
     pub path: String,
@@ -90,7 +95,7 @@ pub struct Container {
     #[schemars(length(max = 64))]
     #[x_kube(merge_strategy = list_map("name"))]
     pub env: Vec<EnvVar>,
-    /// Beside the agent, wherever that runs, or in a Deployment of its own.
+    /// Beside the agent, wherever that runs, or in a Deployment of its own; `Sidecar` without it.
     #[serde(default)]
     pub placement: ContainerPlacement,
     /// Its compute resources.

@@ -14,6 +14,8 @@ pub mod rules;
 pub mod settings;
 pub mod status;
 
+use std::borrow::Cow;
+
 use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 
@@ -45,7 +47,10 @@ pub use status::CaipeSupervisorStatus;
     validation = Rule::new("size(self.metadata.name) <= 30 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')").message(rules::RESOURCE_NAME),
 )]
 #[serde(rename_all = "camelCase")]
-#[x_kube(validation = Rule::new("!has(self.replicas) || self.replicas <= 1 || (has(self.store) && (has(self.store.redis) || has(self.store.mongodb)))").message(rules::REPLICAS_NEED_STORE))]
+#[x_kube(
+    validation = Rule::new("!has(self.replicas) || self.replicas <= 1 || (has(self.store) && (has(self.store.redis) || has(self.store.mongodb)))").message(rules::REPLICAS_NEED_STORE),
+    validation = Rule::new(rules::VOLUME_FIXED_CEL).message(rules::VOLUME_FIXED),
+)]
 pub struct CaipeSupervisorSpec {
     /// The language model. Absent: chosen by the environment (`LLM_PROVIDER` and the provider's variables).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -89,8 +94,8 @@ pub struct CaipeSupervisorSpec {
     /// How the supervisor is exposed in the cluster.
     #[serde(default)]
     pub service: Service,
-    /// Supervisor pods. More than one needs a shared store.
-    #[serde(default = "one", skip_serializing_if = "Option::is_none")]
+    /// Supervisor pods; more than one needs a shared store. Absent: 1, unless an autoscaler says otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 50))]
     pub replicas: Option<i32>,
     /// The image of the supervisor and of agents that run remotely. Absent: the operator's own release.
@@ -105,13 +110,14 @@ pub struct CaipeSupervisorSpec {
     pub pod_template: Option<PodTemplate>,
 }
 
-#[allow(clippy::unnecessary_wraps)] // serde and the schema need the field's type
-const fn one() -> Option<i32> {
-    Some(1)
-}
-
 impl CaipeSupervisorSpec {
-    /// The agents, or none if the list is absent.
+    /// The agents, or the core ones of the catalogue if the list is absent.
+    pub fn declared_agents(&self) -> Cow<'_, [Agent]> {
+        let core = || Cow::Owned(crate::catalogue::core_agents());
+        self.agents.as_deref().map_or_else(core, Cow::Borrowed)
+    }
+
+    /// The agents that are listed, or none if the list is absent.
     pub fn agents(&self) -> &[Agent] {
         self.agents.as_deref().unwrap_or_default()
     }

@@ -63,6 +63,47 @@ impl Provider {
         }
     }
 
+    /// The variable that names the provider's model.
+    pub fn name_variable(self) -> Option<&'static str> {
+        self.name_variables().first().copied()
+    }
+
+    /// The variable that names the provider's endpoint.
+    pub fn url_variable(self) -> Option<&'static str> {
+        self.url_variables().first().copied()
+    }
+
+    /// The variables that name the provider's model; the first that is set counts.
+    pub(crate) const fn name_variables(self) -> &'static [&'static str] {
+        match self {
+            Self::OpenAi => &["OPENAI_MODEL_NAME"],
+            Self::AzureOpenAi => &["AZURE_OPENAI_DEPLOYMENT"],
+            Self::AnthropicClaude => &["ANTHROPIC_MODEL_NAME"],
+            Self::GoogleGemini => &["GOOGLE_GEMINI_MODEL_NAME", "GEMINI_MODEL_NAME"],
+            Self::GcpVertexAi => &["VERTEXAI_MODEL_NAME"],
+            Self::AwsBedrock => &["AWS_BEDROCK_MODEL_ID"],
+            Self::Ollama => &["OLLAMA_MODEL_NAME"],
+            Self::Groq => &["GROQ_MODEL_NAME"],
+            Self::Scripted => &[],
+        }
+    }
+
+    /// The variables that name the provider's endpoint; the first that is set counts.
+    pub(crate) const fn url_variables(self) -> &'static [&'static str] {
+        match self {
+            Self::OpenAi => &["OPENAI_ENDPOINT", "OPENAI_BASE_URL"],
+            Self::AzureOpenAi => &["AZURE_OPENAI_ENDPOINT"],
+            Self::AnthropicClaude => &["ANTHROPIC_ENDPOINT", "ANTHROPIC_BASE_URL"],
+            Self::GoogleGemini => &["GOOGLE_GEMINI_BASE_URL"],
+            Self::GcpVertexAi => &["VERTEXAI_ENDPOINT"],
+            Self::AwsBedrock => &["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"],
+            // A bare host and port are usual in `OLLAMA_HOST`, so that the provider's own reader takes it.
+            Self::Ollama => &["OLLAMA_ENDPOINT"],
+            Self::Groq => &["GROQ_ENDPOINT"],
+            Self::Scripted => &[],
+        }
+    }
+
     /// Reads a value of `LLM_PROVIDER`: a name, or the short form that people write (`anthropic`, `bedrock`).
     pub fn from_variable(text: &str) -> Option<Self> {
         let name = crate::placement::normal(text);
@@ -94,7 +135,8 @@ pub struct Model {
     pub name: Option<String>,
     /// Replaces the provider's endpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 2048), regex(pattern = r"^https?://"))]
+    #[schemars(length(max = 2048), regex(pattern = r"^https?://[^/]"))]
+    #[x_kube(validation = Rule::new(rules::URL_CEL).message(rules::URL))]
     pub base_url: Option<String>,
     /// The Secret with the provider's variables, such as `OPENAI_API_KEY`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -128,7 +170,8 @@ pub struct Fallback {
     pub name: String,
     /// Replaces the provider's endpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 2048), regex(pattern = r"^https?://"))]
+    #[schemars(length(max = 2048), regex(pattern = r"^https?://[^/]"))]
+    #[x_kube(validation = Rule::new(rules::URL_CEL).message(rules::URL))]
     pub base_url: Option<String>,
     /// The Secret with the provider's variables; that of the preferred model without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -147,7 +190,8 @@ pub struct ModelOverride {
     pub name: String,
     /// Replaces the provider's endpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 2048), regex(pattern = r"^https?://"))]
+    #[schemars(length(max = 2048), regex(pattern = r"^https?://[^/]"))]
+    #[x_kube(validation = Rule::new(rules::URL_CEL).message(rules::URL))]
     pub base_url: Option<String>,
     /// The Secret with the provider's variables; the supervisor's without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

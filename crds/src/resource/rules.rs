@@ -35,6 +35,19 @@ pub const MCP_KIND: &str = "a tool server is a child process, an endpoint or a c
 /// 8000 is the agent's.
 pub const SIDECAR_PORT: &str =
     "port 8000 of the pod is the agent's own: give the sidecar another port, or set placement to Service";
+/// One port each.
+pub const SIDECAR_PORTS: &str = "the sidecars of an agent share its pod's ports: give each another port";
+/// A URL that can be asked.
+pub const URL: &str = "must be a URL with a host and, if it names one, a port up to 65535";
+/// A volume is made once.
+pub const VOLUME_FIXED: &str = "the volume of conversations stays as it was made: leave sqlite.size and sqlite.storageClassName, or move to redis or mongodb";
+/// The CEL of [`URL`], for fields whose pattern asks for `http` or `https` and a host. Texts are only compared, never
+/// made: the API server cannot tell how long they get, and refuses what might cost too much.
+pub(super) const URL_CEL: &str = "isURL(self) && !self.matches('^[a-z]+://[^/?#]*:(6553[6-9]|655[4-9][0-9]|65[6-9][0-9]{2}|6[6-9][0-9]{3}|[7-9][0-9]{4}|[0-9]{6,})([/?#]|$)')";
+/// The CEL of [`VOLUME_FIXED`]: unless a store outside the pod is or was in use, size and class are the same.
+pub(super) const VOLUME_FIXED_CEL: &str = "[self, oldSelf].exists(s, has(s.store) && (has(s.store.redis) || has(s.store.mongodb))) || ((has(self.store) && has(self.store.sqlite) ? self.store.sqlite.size : '1Gi') == (has(oldSelf.store) && has(oldSelf.store.sqlite) ? oldSelf.store.sqlite.size : '1Gi') && (has(self.store) && has(self.store.sqlite) && has(self.store.sqlite.storageClassName) ? self.store.sqlite.storageClassName : '') == (has(oldSelf.store) && has(oldSelf.store.sqlite) && has(oldSelf.store.sqlite.storageClassName) ? oldSelf.store.sqlite.storageClassName : ''))";
+/// The CEL of [`SIDECAR_PORTS`].
+pub(super) const SIDECAR_PORTS_CEL: &str = "!has(self.mcp) || self.mcp.filter(m, has(m.container) && !(has(m.container.placement) && m.container.placement == 'Service')).map(m, m.container.port).all(p, self.mcp.exists_one(m, has(m.container) && !(has(m.container.placement) && m.container.placement == 'Service') && m.container.port == p))";
 /// One store.
 pub const STORE_KIND: &str =
     "conversations are kept in one place: set at most one of sqlite, redis and mongodb";
@@ -43,7 +56,7 @@ pub const AUTH_EMPTY: &str =
     "auth without a way in locks everybody out: set sharedKey or oauth2, or take auth out";
 
 /// All of them.
-pub const ALL: [&str; 17] = [
+pub const ALL: [&str; 20] = [
     RESOURCE_NAME,
     REPLICAS_NEED_STORE,
     MODEL_NAME,
@@ -59,6 +72,9 @@ pub const ALL: [&str; 17] = [
     ENV_VALUE,
     MCP_KIND,
     SIDECAR_PORT,
+    SIDECAR_PORTS,
+    URL,
+    VOLUME_FIXED,
     STORE_KIND,
     AUTH_EMPTY,
 ];

@@ -14,6 +14,7 @@ use super::rules;
 pub struct Rag {
     /// The RAG server's base URL.
     #[schemars(length(max = 2048), regex(pattern = r"^https?://[^/]"))]
+    #[x_kube(validation = Rule::new(rules::URL_CEL).message(rules::URL))]
     pub url: String,
     /// Most `search` calls of one request.
     #[serde(default = "number::<5>")]
@@ -182,6 +183,7 @@ pub struct Card {
     /// The URL under which clients outside the cluster reach it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 2048), regex(pattern = r"^https?://[^/]"))]
+    #[x_kube(validation = Rule::new(rules::URL_CEL).message(rules::URL))]
     pub external_url: Option<String>,
     /// Example questions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -248,6 +250,7 @@ pub struct OAuth2 {
     pub audience: String,
     /// The issuer's keys.
     #[schemars(length(max = 2048), regex(pattern = r"^https?://[^/]"))]
+    #[x_kube(validation = Rule::new(rules::URL_CEL).message(rules::URL))]
     pub jwks_uri: String,
 }
 
@@ -294,6 +297,12 @@ const fn port() -> u16 {
 
 fn volume_size() -> String {
     "1Gi".to_owned()
+}
+
+impl Default for Sqlite {
+    fn default() -> Self {
+        Self { size: volume_size(), storage_class_name: None }
+    }
 }
 
 impl Default for Limits {

@@ -69,8 +69,8 @@ fn a_remote_agent_is_where_the_variables_say_and_never_here_by_default() {
         );
     }
     let in_cluster = resolve_in(&jira, &BTreeMap::new(), &cluster(&[])).unwrap().spec;
-    let service =
-        Home::Remote { url: "http://platform-jira.ns.svc:8000".to_owned(), headers: BTreeMap::new() };
+    let headers = env(&[("Authorization", "Bearer ${CAIPE_AGENT_KEY}")]);
+    let service = Home::Remote { url: "http://platform-jira.ns.svc:8000".to_owned(), headers };
     assert_eq!(in_cluster.agents[0].home, service);
 }
 

@@ -87,6 +87,24 @@ fn an_agent_of_ones_own_with_every_form_of_tool_server() {
 }
 
 #[test]
+fn a_child_process_with_an_image_is_behind_a_bridge_in_a_cluster_only() {
+    let own = resource(
+        "agents:
+- name: own
+  identity: { inline: { description: d, systemPrompt: s } }
+  mcp: [{ name: fs, stdio: { image: 'node:24', command: serve } }]",
+    );
+    let here = resolve(&own, &BTreeMap::new()).unwrap().spec;
+    assert!(
+        matches!(&here.agents[0].mcp[0].transport, McpTransport::Stdio { command, .. } if command == "serve")
+    );
+    let there = resolve_in(&own, &BTreeMap::new(), &cluster(&[])).unwrap().spec;
+    let port = crate::resolve::bridge::ports(&own.spec)[&("own".to_owned(), "fs".to_owned())];
+    let url = format!("http://127.0.0.1:{port}/mcp");
+    assert_eq!(there.agents[0].mcp[0].transport, McpTransport::Http { url, headers: BTreeMap::new() });
+}
+
+#[test]
 fn containers_and_config_maps_need_a_cluster() {
     let spec = "agents:
 - name: own
@@ -106,7 +124,10 @@ prompts: { systemPrompt: { configMapRef: { name: id, key: supervisor } } }";
     assert_eq!((agent.title.as_str(), agent.system_prompt.as_str()), ("T", "s"));
     let urls: Vec<_> = agent.mcp.iter().map(|server| server.transport.clone()).collect();
     let http = |url: &str| McpTransport::Http { url: url.to_owned(), headers: BTreeMap::new() };
-    assert_eq!(urls, [http("http://127.0.0.1:9000/mcp"), http("http://platform-own-shared.ns.svc:8000/x")]);
+    assert_eq!(
+        urls,
+        [http("http://127.0.0.1:9000/mcp"), http("http://platform-own-shared-c95a60.ns.svc:8000/x")]
+    );
     let lost = resolve_in(&resource, &BTreeMap::new(), &cluster(&[])).unwrap_err().to_string();
     assert!(lost.contains("there is no key `supervisor` in ConfigMap `id`"), "{lost}");
 }

@@ -1,0 +1,161 @@
+//! Whether a definition takes everything that another one took: the check against the last release.
+//!
+//! What is compared is what an API server would hold against resources that are there already, or against the clients
+//! that write them: fields that are gone, values that are no longer allowed, other list types and defaults. A wider
+//! definition is compatible; a narrower one is not, even where nobody may have used what is lost.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use serde_json::{Map, Value};
+
+use crate::fault::Fault;
+
+/// Keywords that bound a value from below.
+const LEAST: [&str; 4] = ["minimum", "minLength", "minItems", "minProperties"];
+/// Keywords that bound a value from above.
+const MOST: [&str; 4] = ["maximum", "maxLength", "maxItems", "maxProperties"];
+/// Keywords that must stay as they are.
+const FIXED: [(&str, &str); 8] = [
+    ("type", "type"),
+    ("format", "format"),
+    ("pattern", "pattern"),
+    ("default", "default"),
+    ("x-kubernetes-list-type", "list type"),
+    ("x-kubernetes-list-map-keys", "list keys"),
+    ("x-kubernetes-int-or-string", "choice of number or text"),
+    ("x-kubernetes-preserve-unknown-fields", "openness to unknown fields"),
+];
+
+/// What the new definition refuses or loses that the old one took; each with its path. The status of a resource counts
+/// too: programs read it.
+pub fn incompatibilities(old: &CustomResourceDefinition, new: &CustomResourceDefinition) -> Vec<Fault> {
+    let value = |crd: &CustomResourceDefinition| serde_json::to_value(crd).unwrap_or_default();
+    let (old, new) = (value(old), value(new));
+    let mut found = Found::default();
+    for pointer in ["/spec/group", "/spec/scope", "/spec/names/kind", "/spec/names/plural"] {
+        let is_same = old.pointer(pointer) == new.pointer(pointer);
+        found.rule(is_same, &pointer[1..].replace('/', "."), "is not what it was");
+    }
+    for version in list(&old["spec"]["versions"]).filter(|version| version["served"] == true) {
+        found.version(version, &new["spec"]["versions"]);
+    }
+    found.0
+}
+
+fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+fn entries(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    value.as_object().into_iter().flat_map(Map::iter)
+}
+
+#[derive(Default)]
+struct Found(Vec<Fault>);
+
+impl Found {
+    fn rule(&mut self, holds: bool, path: &str, message: impl Into<String>) {
+        if !holds {
+            self.0.push(Fault::new(path.trim_start_matches('.'), message));
+        }
+    }
+
+    fn version(&mut self, old: &Value, versions: &Value) {
+        let name = old["name"].as_str().unwrap_or_default();
+        let Some(new) = list(versions).find(|new| new["name"] == old["name"] && new["served"] == true) else {
+            self.rule(false, name, "is no longer served");
+            return;
+        };
+        for (subresource, _) in entries(&old["subresources"]) {
+            let kept = new["subresources"].get(subresource).is_some();
+            self.rule(kept, name, format!("has no subresource `{subresource}` any more"));
+        }
+        self.schema(&old["schema"]["openAPIV3Schema"], &new["schema"]["openAPIV3Schema"], "");
+    }
+
+    fn schema(&mut self, old: &Value, new: &Value, path: &str) {
+        self.fixed(old, new, path);
+        self.bounds(old, new, path);
+        self.choices(old, new, path);
+        self.rules(old, new, path);
+        self.required(old, new, path);
+        for (name, field) in entries(&old["properties"]) {
+            let below = format!("{path}.{name}");
+            match new["properties"].get(name) {
+                Some(other) => self.schema(field, other, &below),
+                None => self.rule(false, &below, "is gone"),
+            }
+        }
+        for (key, suffix) in [("items", "[]"), ("additionalProperties", ".*")] {
+            if old[key].is_object() && new[key].is_object() {
+                self.schema(&old[key], &new[key], &format!("{path}{suffix}"));
+            }
+        }
+    }
+
+    fn fixed(&mut self, old: &Value, new: &Value, path: &str) {
+        let shown = |value: Option<&Value>| value.map_or_else(|| "nothing".to_owned(), Value::to_string);
+        for (keyword, title) in FIXED {
+            let (before, now) = (old.get(keyword), new.get(keyword));
+            // Taking a bound on texts away lets more through.
+            let wider = matches!(keyword, "pattern" | "format") && now.is_none();
+            let message = format!("has another {title}: {} instead of {}", shown(now), shown(before));
+            self.rule(before == now || wider, path, message);
+        }
+    }
+
+    fn bounds(&mut self, old: &Value, new: &Value, path: &str) {
+        for (keywords, is_narrower) in
+            [(LEAST, f64::gt as fn(&f64, &f64) -> bool), (MOST, f64::lt as fn(&f64, &f64) -> bool)]
+        {
+            for keyword in keywords {
+                let (before, now) = (old[keyword].as_f64(), new[keyword].as_f64());
+                let narrower = match (before, now) {
+                    (Some(before), Some(now)) => is_narrower(&now, &before),
+                    (None, Some(_)) => true,
+                    (_, None) => false,
+                };
+                let was = before.map_or_else(|| "none".to_owned(), |before| before.to_string());
+                let is = now.unwrap_or_default();
+                self.rule(!narrower, path, format!("has a narrower {keyword}: {is} instead of {was}"));
+            }
+        }
+    }
+
+    fn choices(&mut self, old: &Value, new: &Value, path: &str) {
+        if new["enum"].is_null() {
+            return;
+        }
+        let now: Vec<&Value> = list(&new["enum"]).collect();
+        self.rule(!old["enum"].is_null(), path, "takes listed values only, where it took any");
+        for choice in list(&old["enum"]).filter(|choice| !now.contains(choice)) {
+            self.rule(false, path, format!("does not take {choice} any more"));
+        }
+    }
+
+    /// Rules are known by their messages: a rule may be written better.
+    fn rules(&mut self, old: &Value, new: &Value, path: &str) {
+        let messages = |schema: &Value| -> BTreeSet<String> {
+            let rules = list(&schema["x-kubernetes-validations"]);
+            rules.filter_map(|rule| rule["message"].as_str().map(str::to_owned)).collect()
+        };
+        let before = messages(old);
+        for message in messages(new).into_iter().filter(|message| !before.contains(message)) {
+            self.rule(false, path, format!("has a new rule: {message}"));
+        }
+    }
+
+    fn required(&mut self, old: &Value, new: &Value, path: &str) {
+        let before: Vec<&Value> = list(&old["required"]).collect();
+        for name in list(&new["required"]).filter(|name| !before.contains(name)) {
+            let name = name.as_str().unwrap_or_default();
+            let has_default = new["properties"][name].get("default").is_some();
+            self.rule(has_default, &format!("{path}.{name}"), "is required now");
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "compatible_tests.rs"]
+mod tests;

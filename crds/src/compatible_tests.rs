@@ -1,0 +1,136 @@
+use serde_json::json;
+
+use super::*;
+use crate::manifest;
+
+/// What is said when the schema of `spec` changes so.
+fn found(old: Value, new: Value) -> Vec<String> {
+    let crd = |spec: Value| -> CustomResourceDefinition {
+        let schema = json!({ "openAPIV3Schema": { "type": "object", "properties": { "spec": spec } } });
+        let version = json!({ "name": "v1", "served": true, "storage": true, "schema": schema, "subresources": { "status": {} } });
+        serde_json::from_value(json!({
+            "metadata": {},
+            "spec": { "group": "g", "scope": "Namespaced", "names": { "kind": "K", "plural": "ks" }, "versions": [version] },
+        }))
+        .unwrap()
+    };
+    let faults = incompatibilities(&crd(old), &crd(new));
+    faults.into_iter().map(|fault| fault.to_string()).collect()
+}
+
+#[test]
+fn what_is_lost_or_narrower_is_told_with_its_path() {
+    let object = |fields: Value| json!({ "type": "object", "properties": fields });
+    let of = |keyword: &str, value: Value| json!({ "type": "string", keyword: value });
+    let text = || json!({ "type": "string" });
+    let cases = [
+        (object(json!({ "a": text() })), object(json!({})), "spec.a: is gone"),
+        (text(), json!({ "type": "integer" }), r#"spec: has another type: "integer" instead of "string""#),
+        (of("enum", json!(["a", "b"])), of("enum", json!(["a"])), r#"spec: does not take "b" any more"#),
+        (text(), of("enum", json!(["a"])), "spec: takes listed values only, where it took any"),
+        (
+            of("maxLength", json!(10)),
+            of("maxLength", json!(9)),
+            "spec: has a narrower maxLength: 9 instead of 10",
+        ),
+        (text(), of("maxLength", json!(9)), "spec: has a narrower maxLength: 9 instead of none"),
+        (
+            of("minLength", json!(1)),
+            of("minLength", json!(2)),
+            "spec: has a narrower minLength: 2 instead of 1",
+        ),
+        (text(), of("pattern", json!("^a")), r#"spec: has another pattern: "^a" instead of nothing"#),
+        (of("default", json!("a")), text(), r#"spec: has another default: nothing instead of "a""#),
+        (
+            json!({ "type": "array", "x-kubernetes-list-type": "map", "items": text() }),
+            json!({ "type": "array", "items": text() }),
+            r#"spec: has another list type: nothing instead of "map""#,
+        ),
+        (
+            json!({ "type": "array", "items": of("maxLength", json!(2)) }),
+            json!({ "type": "array", "items": of("maxLength", json!(1)) }),
+            "spec[]: has a narrower maxLength: 1 instead of 2",
+        ),
+        (
+            json!({ "type": "object", "additionalProperties": text() }),
+            json!({ "type": "object", "additionalProperties": { "type": "integer" } }),
+            r#"spec.*: has another type: "integer" instead of "string""#,
+        ),
+        (
+            object(json!({ "a": text() })),
+            json!({ "type": "object", "properties": { "a": text() }, "required": ["a"] }),
+            "spec.a: is required now",
+        ),
+        (
+            text(),
+            of("x-kubernetes-validations", json!([{ "rule": "true", "message": "m" }])),
+            "spec: has a new rule: m",
+        ),
+        (
+            json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true }),
+            json!({ "type": "object" }),
+            "spec: has another openness to unknown fields: nothing instead of true",
+        ),
+    ];
+    for (old, new, expected) in cases {
+        assert_eq!(found(old.clone(), new.clone()), [expected], "{old} to {new}");
+        assert_eq!(found(old.clone(), old), [""; 0]);
+    }
+}
+
+#[test]
+fn what_is_wider_is_no_fault() {
+    let cases = [
+        (
+            json!({ "type": "object" }),
+            json!({ "type": "object", "properties": { "a": { "type": "string" } } }),
+        ),
+        (json!({ "type": "string", "enum": ["a"] }), json!({ "type": "string", "enum": ["a", "b"] })),
+        (json!({ "type": "string", "enum": ["a"] }), json!({ "type": "string" })),
+        (json!({ "type": "string", "maxLength": 1 }), json!({ "type": "string", "maxLength": 2 })),
+        (json!({ "type": "string", "pattern": "a" }), json!({ "type": "string" })),
+        (
+            json!({ "type": "object", "properties": {} }),
+            json!({ "type": "object", "properties": { "a": { "type": "string", "default": "" } }, "required": ["a"] }),
+        ),
+        (
+            json!({ "type": "string", "x-kubernetes-validations": [{ "rule": "a", "message": "m" }] }),
+            json!({ "type": "string", "x-kubernetes-validations": [{ "rule": "b", "message": "m" }] }),
+        ),
+    ];
+    for (old, new) in cases {
+        assert_eq!(found(old.clone(), new.clone()), [""; 0], "{old} to {new}");
+    }
+}
+
+#[test]
+fn a_version_and_its_subresources_stay() {
+    let old = manifest::crd();
+    let mut new = old.clone();
+    new.spec.versions[0].subresources = None;
+    assert_eq!(texts(&old, &new), ["v1alpha1: has no subresource `status` any more"]);
+    new.spec.versions[0].served = false;
+    assert_eq!(texts(&old, &new), ["v1alpha1: is no longer served"]);
+    new.spec.scope = "Cluster".to_owned();
+    assert_eq!(texts(&old, &new)[0], "spec.scope: is not what it was");
+    assert_eq!(texts(&old, &old), [""; 0]);
+}
+
+fn texts(old: &CustomResourceDefinition, new: &CustomResourceDefinition) -> Vec<String> {
+    incompatibilities(old, new).into_iter().map(|fault| fault.to_string()).collect()
+}
+
+/// `released/` has the definition of each release.
+#[test]
+fn the_definition_takes_what_every_release_took() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/released");
+    let mut seen = 0;
+    for file in std::fs::read_dir(folder).unwrap() {
+        let path = file.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let released: CustomResourceDefinition = serde_saphyr::from_str(&text).unwrap();
+        assert_eq!(texts(&released, &manifest::crd()), [""; 0], "{}", path.display());
+        seen += 1;
+    }
+    assert!(seen > 0, "no release in {folder}");
+}

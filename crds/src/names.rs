@@ -1,0 +1,76 @@
+//! Names of the objects that are made for a supervisor.
+//!
+//! A Service's name is at most 63 characters of a DNS label; a resource's name has at most 30, an agent's at most 32. A
+//! name with a dot is none of a Service, so that what is no Service can never be mistaken for an agent's.
+
+use sha2::{Digest, Sha256};
+
+/// Most characters of a DNS label.
+const LABEL: usize = 63;
+
+/// Characters of the hash in a shortened or told-apart name.
+const HASH: usize = 6;
+
+/// The port that the supervisor and each remote agent listen on.
+pub const PORT: u16 = 8000;
+
+/// The Deployment, Service, `ConfigMap` and so on of an agent that runs remotely.
+pub fn agent(supervisor: &str, agent: &str) -> String {
+    format!("{supervisor}-{agent}")
+}
+
+/// The Deployment and Service of a tool server that runs by itself. Ends in a hash: `a-b` of agent `c` and `b` of agent
+/// `c-a` must differ, and three long names must fit.
+pub fn tool_server(supervisor: &str, agent: &str, server: &str) -> String {
+    told_apart(&[supervisor, agent, server])
+}
+
+/// The container of a tool server that runs beside its agent's home. Ends in a hash, like [`tool_server`].
+pub fn sidecar(agent: &str, server: &str) -> String {
+    told_apart(&[agent, server])
+}
+
+/// The parts with `-` between them, cut so that a hash of them fits behind.
+fn told_apart(parts: &[&str]) -> String {
+    let digest = Sha256::digest(parts.join("\n").as_bytes());
+    let hash = digest.iter().take(HASH / 2).fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"));
+    let mut name = parts.join("-");
+    name.truncate(LABEL - HASH - 1);
+    format!("{}-{hash}", name.trim_end_matches('-'))
+}
+
+/// The `ConfigMap` with the rendered spec.
+pub fn spec(supervisor: &str) -> String {
+    format!("{supervisor}.spec")
+}
+
+/// The Secret with the keys that the operator makes.
+pub fn keys(supervisor: &str) -> String {
+    format!("{supervisor}.keys")
+}
+
+/// The volume of conversations.
+pub fn data(supervisor: &str) -> String {
+    format!("{supervisor}.data")
+}
+
+/// The URL of a Service's port in the cluster.
+pub fn url(service: &str, namespace: &str, port: u16) -> String {
+    format!("http://{service}.{namespace}.svc:{port}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_fit_a_label_and_differ() {
+        let (long, agents) = ("s".repeat(30), "a".repeat(32));
+        assert_eq!(agent(&long, &agents).len(), LABEL);
+        let name = tool_server(&long, &agents, &"t".repeat(32));
+        assert!(name.len() <= LABEL, "{name}");
+        assert_ne!(tool_server("a", "b-c", "d"), tool_server("a", "b", "c-d"));
+        assert_ne!(sidecar("b-c", "d"), sidecar("b", "c-d"));
+        assert!(sidecar(&agents, &"t".repeat(32)).len() <= LABEL);
+    }
+}

@@ -1,0 +1,73 @@
+//! Child processes with an image: in a cluster each runs in a container of its own, behind a bridge that serves it
+//! over HTTP on a port of the pod.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sha2::{Digest, Sha256};
+
+use crate::catalogue;
+use crate::resource::CaipeSupervisorSpec;
+use crate::resource::mcp::{ContainerPlacement, McpServer};
+
+use super::Context;
+
+/// The path of a bridge's endpoint.
+pub const PATH: &str = "/mcp";
+/// The first port of bridges. The catalogue's containers have 8101 and so on.
+const FIRST: u16 = 9100;
+/// How many ports there are for bridges: more than a resource can have servers (128 agents with 16 each).
+const COUNT: u16 = 4096;
+
+/// The port of each bridge, by agent and server. A server has the same one in whichever pod its agent lives, and hardly
+/// ever gets another when servers are added or taken away.
+pub fn ports(spec: &CaipeSupervisorSpec) -> BTreeMap<(String, String), u16> {
+    let mut taken = declared(spec);
+    let mut wanted: Vec<(String, String)> = Vec::new();
+    for agent in spec.agents() {
+        let bridged = agent.mcp.iter().filter(|server| is_bridged(server));
+        wanted.extend(bridged.map(|server| (agent.name.clone(), server.name.clone())));
+    }
+    wanted.sort();
+    let mut ports = BTreeMap::new();
+    for (agent, server) in wanted {
+        let start = start(&agent, &server);
+        let mut free = (0..COUNT).map(|step| FIRST + (start + step) % COUNT);
+        if let Some(port) = free.find(|port| !taken.contains(port)) {
+            taken.insert(port);
+            ports.insert((agent, server), port);
+        }
+    }
+    ports
+}
+
+/// Whether the server is a child process that has a container of its own in a cluster.
+pub fn is_bridged(server: &McpServer) -> bool {
+    server.stdio.as_ref().is_some_and(|stdio| stdio.image.is_some())
+}
+
+/// The port of a server's bridge, if it has one here.
+pub(super) fn port(cx: &Context<'_>, agent: &str, server: &McpServer) -> Option<u16> {
+    if !cx.in_cluster() || !is_bridged(server) {
+        return None;
+    }
+    ports(&cx.resource.spec).remove(&(agent.to_owned(), server.name.clone()))
+}
+
+/// The ports that sidecars declare, anybody's: agents move, and then they share a pod.
+fn declared(spec: &CaipeSupervisorSpec) -> BTreeSet<u16> {
+    let containers = spec.agents().iter().flat_map(|agent| &agent.mcp);
+    let containers = containers.filter_map(|server| server.container.as_ref());
+    let own = containers.filter(|it| it.placement == ContainerPlacement::Sidecar).map(|it| it.port);
+    let built_in = catalogue::entries().iter().flat_map(|entry| &entry.servers);
+    own.chain(built_in.filter_map(|server| Some(server.container.as_ref()?.port))).collect()
+}
+
+/// Where to look first: by a hash of the names, so that neighbours do not push each other away.
+fn start(agent: &str, server: &str) -> u16 {
+    let digest = Sha256::digest(format!("{agent}\n{server}").as_bytes());
+    digest.iter().take(2).fold(0_u16, |sum, byte| (sum << 8) | u16::from(*byte)) % COUNT
+}
+
+#[cfg(test)]
+#[path = "bridge_tests.rs"]
+mod tests;

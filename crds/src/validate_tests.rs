@@ -1,0 +1,239 @@
+//! Each rule, as the API server has it (CEL) and as the code has it.
+
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
+
+use serde_json::Value;
+
+use super::*;
+use crate::read::resource;
+
+/// A rule, where it is broken, a spec that breaks it and no other, and one that comes close and does not.
+const CASES: [(&str, &str, &str, &str); 24] = [
+    (
+        rules::REPLICAS_NEED_STORE,
+        "spec",
+        "{ store: {}, replicas: 2 }",
+        "{ store: { mongodb: { secretRef: { name: a } } }, replicas: 2 }",
+    ),
+    (
+        rules::MODEL_NAME,
+        "spec.model",
+        "{ model: { provider: openai } }",
+        "{ model: { provider: openai, name: a } }",
+    ),
+    (
+        rules::MODEL_SCRIPT,
+        "spec.model",
+        "{ model: { provider: scripted } }",
+        "{ model: { provider: scripted, script: { path: a } } }",
+    ),
+    (
+        rules::MODEL_SCRIPT,
+        "spec.model",
+        "{ model: { provider: openai, name: a, script: { path: a } } }",
+        "{ model: { provider: openai, name: a } }",
+    ),
+    (
+        rules::SCRIPT_SOURCE,
+        "spec.model.script",
+        "{ model: { provider: scripted, script: {} } }",
+        "{ model: { provider: scripted, script: { configMapRef: { name: a, key: b } } } }",
+    ),
+    (
+        rules::SCRIPTED_FALLBACK,
+        "spec.model.fallbacks[0]",
+        "{ model: { provider: openai, name: a, fallbacks: [{ provider: scripted, name: b }] } }",
+        "{ model: { provider: openai, name: a, fallbacks: [{ provider: groq, name: b }] } }",
+    ),
+    (
+        rules::SCRIPTED_AGENT,
+        "spec.agents[0].model",
+        "{ agents: [{ name: jira, model: { provider: scripted, name: a } }] }",
+        "{ agents: [{ name: jira, model: { provider: groq, name: a } }] }",
+    ),
+    (
+        rules::AGENT_RESERVED,
+        "spec.agents[0]",
+        "{ agents: [{ name: all, image: a }] }",
+        "{ agents: [{ name: all-of-it, image: a }] }",
+    ),
+    (
+        rules::AGENT_KIND,
+        "spec.agents[0]",
+        "{ agents: [{ name: a, image: b, external: { url: 'http://c' } }] }",
+        "{ agents: [{ name: a, external: { url: 'http://c' } }] }",
+    ),
+    (
+        rules::AGENT_FOREIGN_TOOLS,
+        "spec.agents[0]",
+        "{ agents: [{ name: a, image: b, tools: [c] }] }",
+        "{ agents: [{ name: a, image: b, tools: [] }] }",
+    ),
+    (
+        rules::AGENT_EXTERNAL_POD,
+        "spec.agents[0]",
+        "{ agents: [{ name: a, external: { url: 'http://c' }, secretRef: { name: d } }] }",
+        "{ agents: [{ name: a, external: { url: 'http://c', secretRef: { name: d } } }] }",
+    ),
+    (
+        rules::TEXT_SOURCE,
+        "spec.agents[0].identity",
+        "{ agents: [{ name: a, identity: {} }] }",
+        "{ agents: [{ name: a, identity: { configMapRef: { name: b } } }] }",
+    ),
+    (
+        rules::TEXT_SOURCE,
+        "spec.prompts.systemPrompt",
+        "{ prompts: { systemPrompt: { inline: a, configMapRef: { name: b, key: c } } } }",
+        "{ prompts: { systemPrompt: { inline: a } } }",
+    ),
+    (
+        rules::ENV_VALUE,
+        "spec.agents[0].env[0]",
+        "{ agents: [{ name: jira, env: [{ name: A }] }] }",
+        "{ agents: [{ name: jira, env: [{ name: A, value: '' }] }] }",
+    ),
+    (
+        rules::MCP_KIND,
+        "spec.agents[0].mcp[0]",
+        "{ agents: [{ name: jira, mcp: [{ name: a }] }] }",
+        "{ agents: [{ name: jira, mcp: [{ name: a, http: { url: 'http://b' } }] }] }",
+    ),
+    (
+        rules::SIDECAR_PORT,
+        "spec.agents[0].mcp[0].container",
+        "{ agents: [{ name: jira, mcp: [{ name: a, container: { image: b, port: 8000 } }] }] }",
+        "{ agents: [{ name: jira, mcp: [{ name: a, container: { image: b, port: 8000, placement: Service } }] }] }",
+    ),
+    (
+        rules::SIDECAR_PORTS,
+        "spec.agents[0]",
+        "{ agents: [{ name: jira, mcp: [{ name: a, container: { image: b, port: 9000 } }, { name: c, container: { image: b, port: 9000 } }] }] }",
+        "{ agents: [{ name: jira, mcp: [{ name: a, container: { image: b, port: 9000 } }, { name: c, container: { image: b, port: 9000, placement: Service } }, { name: d, stdio: { command: e } }] }] }",
+    ),
+    (
+        rules::URL,
+        "spec.agents[0].external.url",
+        "{ agents: [{ name: a, external: { url: 'https://h:99999' } }] }",
+        "{ agents: [{ name: a, external: { url: 'https://h:65535/a?b=c' } }] }",
+    ),
+    (
+        rules::URL,
+        "spec.rag.url",
+        "{ rag: { url: 'http://rag:123456' } }",
+        "{ rag: { url: 'http://rag:9446' } }",
+    ),
+    (
+        rules::URL,
+        "spec.card.externalUrl",
+        "{ card: { externalUrl: 'http://[::1' } }",
+        "{ card: { externalUrl: 'http://[::1]:8000/' } }",
+    ),
+    (
+        rules::URL,
+        "spec.model.baseUrl",
+        "{ model: { provider: openai, name: a, baseUrl: 'https://a:b' } }",
+        "{ model: { provider: openai, name: a, baseUrl: 'https://a/b' } }",
+    ),
+    (
+        rules::URL,
+        "spec.auth.oauth2.jwksUri",
+        "{ auth: { oauth2: { issuer: a, audience: b, jwksUri: 'https://a:65536' } } }",
+        "{ auth: { oauth2: { issuer: a, audience: b, jwksUri: 'https://a:65535' } } }",
+    ),
+    (
+        rules::STORE_KIND,
+        "spec.store",
+        "{ store: { sqlite: {}, redis: { secretRef: { name: a } } } }",
+        "{ store: { redis: { secretRef: { name: a } } } }",
+    ),
+    (
+        rules::AUTH_EMPTY,
+        "spec.auth",
+        "{ auth: {} }",
+        "{ auth: { sharedKey: { secretKeyRef: { name: a, key: b } } } }",
+    ),
+];
+
+/// Stores before and after, and whether one can become the other.
+const CHANGES: [(&str, &str, bool); 12] = [
+    ("{}", "{}", true),
+    ("{}", "{ store: { sqlite: {} } }", true),
+    ("{}", "{ store: {} }", true),
+    ("{ store: { sqlite: { size: 1Gi } } }", "{}", true),
+    ("{}", "{ store: { sqlite: { size: 2Gi } } }", false),
+    ("{ store: { sqlite: { size: 2Gi } } }", "{}", false),
+    ("{ store: { sqlite: { size: 2Gi } } }", "{ store: { sqlite: { size: 3Gi } } }", false),
+    ("{}", "{ store: { sqlite: { storageClassName: fast } } }", false),
+    (
+        "{ store: { sqlite: { storageClassName: fast } } }",
+        "{ store: { sqlite: { storageClassName: fast } }, replicas: 1 }",
+        true,
+    ),
+    ("{ store: { sqlite: { size: 2Gi } } }", "{ store: { redis: { secretRef: { name: a } } } }", true),
+    ("{ store: { mongodb: { secretRef: { name: a } } } }", "{ store: { sqlite: { size: 2Gi } } }", true),
+    (
+        "{ store: { mongodb: { secretRef: { name: a } } } }",
+        "{ store: { redis: { secretRef: { name: a } } } }",
+        true,
+    ),
+];
+
+fn value(name: &str, spec: &str) -> Value {
+    let yaml = format!(
+        "{{ apiVersion: caipe.io/v1alpha1, kind: CaipeSupervisor, metadata: {{ name: {name} }}, spec: {spec} }}"
+    );
+    serde_saphyr::from_str(&yaml).unwrap_or_else(|error| panic!("{error}: {yaml}"))
+}
+
+/// What the API server would say to the object, after its schema.
+fn by_cel(old: Option<&Value>, new: &Value) -> Vec<String> {
+    static SCHEMA: OnceLock<Value> = OnceLock::new();
+    let schema = SCHEMA.get_or_init(|| {
+        let crd = serde_json::to_value(crate::manifest::crd()).unwrap();
+        crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone()
+    });
+    let checked = kube_cel::Validator::new().validate_with_defaults(schema, new, old);
+    let errors = checked.err().map(kube_cel::ValidationErrors::into_vec).unwrap_or_default();
+    errors.into_iter().map(|error| error.message).collect()
+}
+
+/// What the code says, and only of the rules.
+fn by_code(new: &Value) -> Vec<String> {
+    let faults = resource(new.clone()).err().into_iter().flatten();
+    faults.map(|fault| fault.to_string()).collect()
+}
+
+#[test]
+fn each_rule_fires_for_what_breaks_it_and_for_nothing_else_in_both_forms() {
+    let mut seen = BTreeSet::new();
+    for (rule, path, broken, fitting) in CASES {
+        let (broken, fitting) = (value("platform", broken), value("platform", fitting));
+        assert_eq!(by_cel(None, &broken), [rule], "CEL: {broken}");
+        assert_eq!(by_code(&broken), [format!("{path}: {rule}")], "code: {broken}");
+        assert_eq!(by_cel(None, &fitting), [""; 0], "CEL: {fitting}");
+        assert_eq!(by_code(&fitting), [""; 0], "code: {fitting}");
+        seen.insert(rule);
+    }
+    for name in ["Platform", "9lives", "-", "a-", "abcdefghijklmnopqrstuvwxyz12345"] {
+        let value = value(&format!("'{name}'"), "{}");
+        assert_eq!(by_cel(None, &value), [rules::RESOURCE_NAME], "{name}");
+        assert_eq!(by_code(&value), [format!("metadata.name: {}", rules::RESOURCE_NAME)], "{name}");
+    }
+    seen.extend([rules::RESOURCE_NAME, rules::VOLUME_FIXED]);
+    assert_eq!(seen, rules::ALL.into_iter().collect());
+}
+
+#[test]
+fn a_volume_stays_as_it_was_made_and_a_store_may_change() {
+    for (old, new, possible) in CHANGES {
+        let (old, new) = (value("platform", old), value("platform", new));
+        let expected: Vec<&str> = if possible { vec![] } else { vec![rules::VOLUME_FIXED] };
+        assert_eq!(by_cel(Some(&old), &new), expected, "CEL: {old} to {new}");
+        let spec = |value: &Value| resource(value.clone()).unwrap().spec;
+        let faults: Vec<_> =
+            changed(&spec(&old), &spec(&new)).into_iter().map(|fault| fault.message).collect();
+        assert_eq!(faults, expected, "code: {old} to {new}");
+    }
+}
