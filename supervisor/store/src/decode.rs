@@ -1,5 +1,6 @@
 //! Reading back what was written.
 
+use caipe_engine::RunEvent;
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 
@@ -48,16 +49,17 @@ fn depth(json: &str) -> usize {
     deepest
 }
 
-/// Adds the events of one stored chunk that come after `after`, until there are `limit`.
+/// Adds the events of commits that follow one another, from number `first` on, that come after `after`, until there
+/// are `limit`.
 pub(crate) fn extend(
     events: &mut Vec<LoggedEvent>,
-    (task, first, at, json): (&str, u64, Timestamp, &str),
+    first: u64,
+    commits: impl IntoIterator<Item = (Timestamp, Vec<RunEvent>)>,
     after: u64,
     limit: usize,
-) -> Result<(), StoreError> {
-    let chunk: Vec<_> = decode(|| format!("the events of task {task:?} from {first} on"), json)?;
+) {
     let room = limit.saturating_sub(events.len());
-    let numbered = (first..).zip(chunk).map(|(seq, event)| LoggedEvent { seq, at, event });
+    let dated = commits.into_iter().flat_map(|(at, chunk)| chunk.into_iter().map(move |event| (at, event)));
+    let numbered = (first..).zip(dated).map(|(seq, (at, event))| LoggedEvent { seq, at, event });
     events.extend(numbered.filter(|logged| logged.seq > after).take(room));
-    Ok(())
 }

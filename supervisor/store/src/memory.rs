@@ -107,7 +107,9 @@ impl Store for MemoryStore {
     async fn events(&self, task: &str, after: u64, limit: usize) -> Result<Vec<LoggedEvent>, StoreError> {
         let mut events = Vec::new();
         for chunk in self.kept().chunks(task, after, limit) {
-            extend(&mut events, (task, chunk.first, chunk.at, &chunk.json), after, limit)?;
+            let told =
+                decode(|| format!("the events of task {task:?} from {} on", chunk.first), &chunk.json)?;
+            extend(&mut events, chunk.first, [(chunk.at, told)], after, limit);
         }
         Ok(events)
     }

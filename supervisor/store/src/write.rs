@@ -83,11 +83,9 @@ impl Write {
         self.appends.is_some() && self.state.is_none()
     }
 
-    /// Whether no more than one row is written.
+    /// Whether a store that keeps events apart writes at most one row.
     pub(crate) const fn is_single(&self) -> bool {
-        let rows = [self.task.is_some(), self.appends.is_some(), self.events.is_some()];
-        self.state.is_none()
-            && matches!(rows, [true, false, false] | [false, true, false] | [false, false, true])
+        self.state.is_none() && !(self.task.is_some() && self.appends.is_some())
     }
 
     /// Whether this commit brings the record of the task that its events belong to.

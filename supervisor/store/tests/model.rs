@@ -3,10 +3,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use caipe_store::contract::samples::{appended, event, logged, recorded, saved, state, task};
 use caipe_store::{Commit, MemoryStore, Saved, SqliteStore, Store, TaskFilter, TaskPhase};
 use proptest::prelude::*;
+use tempfile::TempDir;
 
 /// One commit, by small numbers.
 #[derive(Debug, Clone)]
@@ -122,7 +124,7 @@ impl Model {
     }
 }
 
-async fn replay(store: &dyn Store, steps: &[Step]) {
+async fn replay(store: &dyn Store, steps: &[Step]) -> Model {
     let mut model = Model::default();
     for (number, step) in steps.iter().enumerate() {
         let commit = commit_of(step, number, &model);
@@ -133,6 +135,16 @@ async fn replay(store: &dyn Store, steps: &[Step]) {
         }
     }
     model.compare(store).await;
+    model
+}
+
+/// The files as a kill would leave them now.
+fn killed(directory: &Path) -> TempDir {
+    let copy = tempfile::tempdir().unwrap();
+    for name in ["caipe.db", "caipe.db-wal"] {
+        std::fs::copy(directory.join(name), copy.path().join(name)).unwrap();
+    }
+    copy
 }
 
 proptest! {
@@ -146,8 +158,12 @@ proptest! {
             let directory = tempfile::tempdir().unwrap();
             let path = directory.path().join("caipe.db");
             let store = SqliteStore::open(&path).unwrap();
-            replay(&store, &steps).await;
+            let model = replay(&store, &steps).await;
+            let left = killed(directory.path());
+            let after = SqliteStore::open(&left.path().join("caipe.db")).unwrap();
+            model.compare(&after).await;
             store.close().await.unwrap();
+            after.close().await.unwrap();
         });
     }
 }

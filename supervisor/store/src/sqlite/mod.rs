@@ -4,11 +4,14 @@
 //! the disk and a thousand busy ones share it. Readers have connections of their own and never wait for it.
 
 mod error;
+mod journal;
 mod open;
 mod push;
 mod read;
 mod rows;
 mod schema;
+mod stretch;
+mod tails;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -24,7 +27,9 @@ use crate::types::{
     Commit, LoggedEvent, Pruned, Retention, Saved, Store, StoreError, TaskFilter, TaskRecord,
 };
 use crate::write::Write;
+use journal::Journal;
 use read::Readers;
+use tails::Tails;
 use writer::{Job, Work};
 
 pub(crate) const BACKEND: &str = "sqlite";
@@ -42,6 +47,7 @@ pub struct SqliteStore {
     path: PathBuf,
     jobs: mpsc::Sender<Job>,
     readers: Arc<Readers>,
+    tails: Arc<Tails>,
 }
 
 impl SqliteStore {
@@ -53,10 +59,12 @@ impl SqliteStore {
     /// time it takes to open it.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let file = open::prepare(path)?;
-        let connection = open::for_writing(path)?;
+        let mut connection = open::for_writing(path)?;
+        let tails = Arc::new(Tails::default());
+        let journal = Journal::open(&mut connection, &tails).map_err(|failure| failure.at(path, "open"))?;
         let (jobs, queue) = mpsc::channel(QUEUE);
-        writer::start(path, connection, file, queue)?;
-        Ok(Self { path: path.to_owned(), jobs, readers: Arc::new(Readers::new(path)) })
+        writer::start(path, (connection, journal), file, queue)?;
+        Ok(Self { path: path.to_owned(), jobs, readers: Arc::new(Readers::new(path)), tails })
     }
 
     async fn write(&self, work: Work) -> Result<Pruned, StoreError> {
@@ -109,7 +117,10 @@ impl Store for SqliteStore {
 
     async fn events(&self, task: &str, after: u64, limit: usize) -> Result<Vec<LoggedEvent>, StoreError> {
         let task = task.to_owned();
-        self.readers.read(move |connection| read::events(connection, &task, after, limit)).await
+        let tail = self.tails.beyond(&task, after);
+        self.readers
+            .read(move |connection| read::events(connection, &task, tail.as_ref(), after, limit))
+            .await
     }
 
     async fn put_push(&self, push: PushRecord) -> Result<(), StoreError> {

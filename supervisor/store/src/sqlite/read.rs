@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use jiff::Timestamp;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 use tokio::sync::Semaphore;
 
 use super::error::{Failure, unavailable};
 use super::open;
-use crate::decode::{decode, extend};
+use super::stretch::{Stretch, event_row, read_row};
+use crate::decode::decode;
 use crate::types::{LoggedEvent, Saved, StoreError, TaskFilter, TaskPhase, TaskRecord};
 
 /// Most reads at once. More would only compete for the same disk.
@@ -152,13 +152,16 @@ fn record(row: &Row<'_>) -> Result<TaskRecord, Failure> {
     Ok(decode(|| format!("the record of task {id:?}"), text(row, 1)?)?)
 }
 
+/// The events of a task after `after`: first those in the file, then those of the `tail` that was there before.
 pub(super) fn events(
     connection: &Connection,
     task: &str,
+    tail: Option<&Stretch>,
     after: u64,
     limit: usize,
 ) -> Result<Vec<LoggedEvent>, Failure> {
-    const SQL: &str = "SELECT first_seq, at, events FROM events WHERE task = ?1 AND last_seq > ?2 ORDER BY last_seq LIMIT ?3";
+    const SQL: &str =
+        "SELECT first_seq, chunks FROM events WHERE task = ?1 AND last_seq > ?2 ORDER BY last_seq LIMIT ?3";
     let mut statement = connection.prepare_cached(SQL)?;
     // Each row holds at least one event.
     let mut rows = statement.query(params![task, column(after), column(limit as u64)])?;
@@ -167,8 +170,11 @@ pub(super) fn events(
         && let Some(row) = rows.next()?
     {
         let first: i64 = row.get(0)?;
-        let at = Timestamp::from_microsecond(row.get(1)?).unwrap_or_default();
-        extend(&mut events, (task, first.unsigned_abs(), at, text(row, 2)?), after, limit)?;
+        read_row((task, first.unsigned_abs(), text(row, 1)?), &mut events, after, limit)?;
+    }
+    if let Some((first, _, row)) = event_row(tail.filter(|_| events.len() < limit)) {
+        let after = events.last().map_or(after, |event| event.seq);
+        read_row((task, first, &row), &mut events, after, limit)?;
     }
     Ok(events)
 }

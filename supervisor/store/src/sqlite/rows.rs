@@ -4,14 +4,16 @@ use jiff::Timestamp;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, params};
 
 use super::error::Failure;
+use super::journal::Staged;
 use crate::types::{Pruned, Retention};
-use crate::write::{Chunk, Refusal, TaskRow, Write};
+use crate::write::{Refusal, TaskRow, Write};
 
 /// Most tasks and conversations that one prune takes at a time; commits wait for it.
 const PRUNE_STEP: i64 = 64;
 
-pub(super) fn commit(connection: &Connection, write: &Write) -> Result<(), Failure> {
-    admit(connection, write)?;
+/// Writes all of a commit but its events, which the journal takes once the rest stands.
+pub(super) fn commit(connection: &Connection, write: &Write, staged: &Staged<'_>) -> Result<(), Failure> {
+    admit(connection, write, staged)?;
     if let Some(task) = &write.task {
         put_task(connection, task)?;
     }
@@ -22,22 +24,19 @@ pub(super) fn commit(connection: &Connection, write: &Write) -> Result<(), Failu
         const SQL: &str = "INSERT INTO appends (context, at, inputs) VALUES (?1, ?2, ?3)";
         run(connection, SQL, params![write.context, write.at.as_microsecond(), inputs])?;
     }
-    if let Some(chunk) = &write.events {
-        const SQL: &str =
-            "INSERT INTO events (task, first_seq, last_seq, at, events) VALUES (?1, ?2, ?3, ?4, ?5)";
-        let (first, last, at) = (column(chunk.first), column(chunk.last), chunk.at.as_microsecond());
-        run(connection, SQL, params![chunk.task, first, last, at, chunk.json])?;
-    }
     Ok(())
 }
 
-fn admit(connection: &Connection, write: &Write) -> Result<(), Failure> {
+fn admit(connection: &Connection, write: &Write, staged: &Staged<'_>) -> Result<(), Failure> {
     if write.needs_snapshot() && !has_snapshot(connection, &write.context)? {
         return Err(Refusal::NoSnapshot(write.context.clone()).into());
     }
     if let Some(chunk) = &write.events {
-        let last = last_seq(connection, chunk)?.or_else(|| write.brings(&chunk.task).then_some(0));
-        chunk.follows(last)?;
+        let last = match staged.last_seq(&chunk.task) {
+            None => last_seq(connection, &chunk.task)?,
+            known => known,
+        };
+        chunk.follows(last.or_else(|| write.brings(&chunk.task).then_some(0)))?;
     }
     Ok(())
 }
@@ -46,12 +45,12 @@ fn has_snapshot(connection: &Connection, context: &str) -> rusqlite::Result<bool
     connection.prepare_cached("SELECT 1 FROM conversations WHERE context = ?1")?.exists([context])
 }
 
-/// The number of the log's last event, 0 if it has none, `None` if there is no such task.
-fn last_seq(connection: &Connection, chunk: &Chunk) -> rusqlite::Result<Option<u64>> {
+/// The number of the last event in a log's rows, 0 if it has none, `None` if there is no such task.
+pub(super) fn last_seq(connection: &Connection, task: &str) -> rusqlite::Result<Option<u64>> {
     const SQL: &str =
         "SELECT coalesce((SELECT max(last_seq) FROM events WHERE task = ?1), 0) FROM tasks WHERE id = ?1";
     let found: Option<i64> =
-        connection.prepare_cached(SQL)?.query_row([&chunk.task], |row| row.get(0)).optional()?;
+        connection.prepare_cached(SQL)?.query_row([task], |row| row.get(0)).optional()?;
     Ok(found.map(i64::unsigned_abs))
 }
 
@@ -136,7 +135,7 @@ pub(super) fn run(connection: &Connection, sql: &str, params: impl Params) -> ru
     connection.prepare_cached(sql)?.execute(params).map(drop)
 }
 
-/// A number as a column holds it; see [`Chunk`] for its bound.
+/// A number as a column holds it; see [`Chunk`](crate::write::Chunk) for its bound.
 pub(super) fn column(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -14,7 +14,7 @@ const APPLICATION_ID: i32 = 0x4341_4950;
 ///
 /// Times are microseconds since 1970. Texts other than ids are JSON. What may be large comes last in its
 /// table, so that reading the rest does not read through it.
-const MIGRATIONS: &[&str] = &[FIRST, PUSH_CONFIGS, DATED_EVENTS];
+const MIGRATIONS: &[&str] = &[FIRST, PUSH_CONFIGS, DATED_EVENTS, JOURNAL];
 
 const FIRST: &str = r"
 CREATE TABLE conversations (
@@ -88,6 +88,28 @@ ALTER TABLE dated_events RENAME TO events;
 CREATE UNIQUE INDEX events_by_task ON events (task, last_seq);
 ";
 
+// A row of the events now holds what several commits told, as [[microseconds, [event, ...]], ...]. What is not
+// there yet is in the journal, one row per transaction, as [[task, first number, microseconds, [event, ...]], ...].
+const JOURNAL: &str = r"
+CREATE TABLE sealed_events (
+    task      TEXT NOT NULL,
+    first_seq INTEGER NOT NULL,
+    last_seq  INTEGER NOT NULL,
+    chunks    TEXT NOT NULL
+) STRICT;
+INSERT INTO sealed_events
+    SELECT task, first_seq, last_seq, '[[' || at || ',' || events || ']]' FROM events ORDER BY rowid;
+DROP TABLE events;
+ALTER TABLE sealed_events RENAME TO events;
+CREATE UNIQUE INDEX events_by_task ON events (task, last_seq);
+
+-- The ids are places: how many bytes of entries came before.
+CREATE TABLE journal (
+    id      INTEGER PRIMARY KEY,
+    entries TEXT NOT NULL
+) STRICT;
+";
+
 /// Refuses a file that is not ours, before anything is written to it.
 pub(super) fn refuse_foreign(connection: &Connection, path: &Path) -> Result<(), Failure> {
     let id: i32 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
@@ -131,9 +153,9 @@ mod tests {
         connection.execute_batch(rows).unwrap();
         migrate(&mut connection, Path::new("caipe.db")).unwrap();
         let mut statement =
-            connection.prepare("SELECT last_seq, at, events FROM events ORDER BY last_seq").unwrap();
-        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
-        let rows: Vec<(i64, i64, String)> = rows.collect::<Result<_, _>>().unwrap();
-        assert_eq!(rows, [(3, 77, "[1, 2, 3]".to_owned()), (4, 77, "[4]".to_owned())]);
+            connection.prepare("SELECT last_seq, chunks FROM events ORDER BY last_seq").unwrap();
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        let rows: Vec<(i64, String)> = rows.collect::<Result<_, _>>().unwrap();
+        assert_eq!(rows, [(3, "[[77,[1, 2, 3]]]".to_owned()), (4, "[[77,[4]]]".to_owned())]);
     }
 }

@@ -8,6 +8,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
 use super::error::{Failure, translate, unavailable};
+use super::journal::{Journal, Staged};
 use super::open::Claim;
 use super::{push, rows};
 use crate::push::PushChange;
@@ -43,6 +44,7 @@ pub(super) enum Work {
 struct Writer {
     path: PathBuf,
     connection: Connection,
+    journal: Journal,
     queue: mpsc::Receiver<Job>,
     closing: Vec<Answer>,
 }
@@ -50,11 +52,11 @@ struct Writer {
 /// Starts the thread. It ends when it is told to close, or when nobody is left who could ask for anything.
 pub(super) fn start(
     path: &Path,
-    connection: Connection,
+    (connection, journal): (Connection, Journal),
     claim: Claim,
     queue: mpsc::Receiver<Job>,
 ) -> Result<(), StoreError> {
-    let writer = Writer { path: path.to_owned(), connection, queue, closing: Vec::new() };
+    let writer = Writer { path: path.to_owned(), connection, journal, queue, closing: Vec::new() };
     std::thread::Builder::new()
         .name("caipe-store".into())
         .spawn(move || writer.run(claim))
@@ -69,8 +71,8 @@ impl Writer {
             self.write(group);
             self.linger();
         }
-        let Self { path, connection, closing, .. } = self;
-        let closed = close(&path, connection);
+        let Self { path, connection, journal, closing, .. } = self;
+        let closed = close(&path, connection, journal);
         drop(claim);
         if let Err(error) = &closed {
             tracing::warn!(%error, "the store closed badly; its log is replayed when it is opened next");
@@ -114,7 +116,7 @@ impl Writer {
     }
 
     fn write(&mut self, group: Vec<Job>) {
-        match transact(&mut self.connection, &group) {
+        match transact(&mut self.connection, &mut self.journal, &group) {
             Ok(outcomes) => {
                 for (job, outcome) in group.into_iter().zip(outcomes) {
                     let _ =
@@ -132,11 +134,17 @@ impl Writer {
 }
 
 /// Writes a group in one transaction. The outer result is that of all; an inner one touches nobody else.
-fn transact(connection: &mut Connection, group: &[Job]) -> rusqlite::Result<Vec<Result<Pruned, Failure>>> {
+fn transact(
+    connection: &mut Connection,
+    journal: &mut Journal,
+    group: &[Job],
+) -> rusqlite::Result<Vec<Result<Pruned, Failure>>> {
     let mut transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let tails = journal.tails();
+    let mut staged = Staged::new(&tails);
     let mut outcomes = Vec::with_capacity(group.len());
     for job in group {
-        let outcome = job.work.within(&mut transaction);
+        let outcome = job.work.within(&mut transaction, &mut staged);
         if transaction.is_autocommit() {
             // Out of space or the like: SQLite has taken the whole transaction back, neighbours included.
             return Err(match outcome {
@@ -146,27 +154,42 @@ fn transact(connection: &mut Connection, group: &[Job]) -> rusqlite::Result<Vec<
         }
         outcomes.push(outcome);
     }
+    let written = journal.write(&transaction, staged)?;
     transaction.commit()?;
+    journal.settle(written);
     Ok(outcomes)
 }
 
 impl Work {
-    fn within(&self, transaction: &mut Transaction<'_>) -> Result<Pruned, Failure> {
+    fn within<'g>(
+        &'g self,
+        transaction: &mut Transaction<'_>,
+        staged: &mut Staged<'g>,
+    ) -> Result<Pruned, Failure> {
         if let Self::Commit(write) = self
             && write.is_single()
         {
-            // One statement is taken back whole if it fails; a savepoint around it would cost more than it does.
-            return rows::commit(transaction, write).map(|()| Pruned::default());
+            // A statement is taken back whole if it fails; a savepoint around it would cost more than it does.
+            rows::commit(transaction, write, staged)?;
+            staged.take(write);
+            return Ok(Pruned::default());
+        }
+        if matches!(self, Self::Prune(_)) {
+            // Before it, for what is sealed stays sealed whether or not the prune fails.
+            staged.purge(transaction)?;
         }
         let savepoint = transaction.savepoint()?;
         let outcome = match self {
-            Self::Commit(write) => rows::commit(&savepoint, write).map(|()| Pruned::default())?,
+            Self::Commit(write) => rows::commit(&savepoint, write, staged).map(|()| Pruned::default())?,
             Self::Push(change) => push::change(&savepoint, change).map(|()| Pruned::default())?,
             Self::Prune(retention) => rows::prune(&savepoint, *retention)?,
             Self::Probe(at) => rows::probe(&savepoint, *at).map(|()| Pruned::default())?,
             Self::Close => Pruned::default(),
         };
         savepoint.commit()?;
+        if let Self::Commit(write) = self {
+            staged.take(write);
+        }
         Ok(outcome)
     }
 
@@ -181,9 +204,10 @@ impl Work {
     }
 }
 
-/// Folds the write-ahead log into the file, so that a copy of the file alone is whole.
-fn close(path: &Path, connection: Connection) -> Result<(), StoreError> {
+/// Folds the journal and the write-ahead log into the file, so that a copy of the file alone is whole.
+fn close(path: &Path, mut connection: Connection, mut journal: Journal) -> Result<(), StoreError> {
     let fold = |error| translate(path, "close", &error);
+    journal.close(&mut connection).map_err(fold)?;
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).map_err(fold)?;
     connection.close().map_err(|(_, error)| translate(path, "close", &error))
 }
