@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use caipe_crds::{Document, Fault, Faults, RenderedSpec, Resolved, default_resource, read_document, resolve};
-use secrecy::SecretString;
 
 pub use reload::{Reload, Reloaded};
 pub use solo::Solo;
@@ -113,13 +112,6 @@ impl Settings {
     pub fn check_addresses(&self, listen: SocketAddr) -> Result<(), ConfigError> {
         Faults::check(own::faults(&self.spec, listen))
             .map_err(|faults| ConfigError::Faulty { source_name: "the agents' addresses".to_owned(), faults })
-    }
-
-    /// The key that callers must bring, if there is one. White space around it, as files end in, is not part of
-    /// it: no header could carry that.
-    pub fn shared_key(&self) -> Option<SecretString> {
-        let key = self.env.get("A2A_AUTH_SHARED_KEY")?.trim();
-        (!key.is_empty()).then(|| key.to_owned().into())
     }
 }
 

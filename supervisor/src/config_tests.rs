@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::Path;
 
-use secrecy::ExposeSecret as _;
-
 use super::{ConfigError, Environment, MAX_FILE, Settings};
 
 fn env(pairs: &[(&str, &str)]) -> Environment {
@@ -68,17 +66,6 @@ fn a_file_that_is_missing_or_endless_is_named() {
     large.as_file().set_len(MAX_FILE + 1).unwrap();
     let refused = Settings::load(Some(large.path()), env(&[])).unwrap_err().to_string();
     assert!(refused.contains("at most 1500000"), "{refused}");
-}
-
-#[test]
-fn the_shared_key_is_what_a_header_can_carry() {
-    let key = |value| {
-        let settings = Settings::load(None, env(&[("A2A_AUTH_SHARED_KEY", value)])).unwrap();
-        settings.shared_key().map(|key| key.expose_secret().to_owned())
-    };
-    assert_eq!(key("s3cret\n").as_deref(), Some("s3cret"));
-    assert_eq!(key(" "), None);
-    assert_eq!(Settings::load(None, env(&[])).unwrap().shared_key().map(|_| ()), None);
 }
 
 #[test]

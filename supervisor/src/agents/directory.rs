@@ -1,7 +1,7 @@
 //! Who may be asked, and where each one lives right now.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use caipe_crds::resource::status::AgentPlacement;
 use caipe_engine::{AgentName, Resume, ResumePoint};
@@ -23,9 +23,21 @@ pub struct Delegate {
 /// Whoever can be delegated to. Runs that are under way see it change; a delegation ends at the home where it began.
 #[derive(Debug, Default)]
 pub struct Directory {
-    homes: RwLock<BTreeMap<AgentName, Arc<dyn Home>>>,
-    former: RwLock<BTreeMap<AgentName, Former>>,
+    places: RwLock<Places>,
     listing: watch::Sender<Arc<Listing>>,
+}
+
+/// Where everybody lives, and lived: one moment's truth.
+#[derive(Debug, Default)]
+struct Places {
+    homes: BTreeMap<AgentName, Arc<dyn Home>>,
+    former: BTreeMap<AgentName, Former>,
+}
+
+impl Places {
+    fn home(&self, agent: &AgentName) -> Option<Arc<dyn Home>> {
+        self.homes.get(agent).cloned()
+    }
 }
 
 /// A home that takes no new delegations, for those that stopped where the agent does not live any more.
@@ -52,7 +64,11 @@ pub struct Entry {
 impl Directory {
     /// Where an agent lives now. To be used at once: whoever holds a home keeps it from being given up.
     pub fn home(&self, agent: &AgentName) -> Option<Arc<dyn Home>> {
-        self.homes.read().unwrap_or_else(PoisonError::into_inner).get(agent).cloned()
+        self.places().home(agent)
+    }
+
+    fn places(&self) -> RwLockReadGuard<'_, Places> {
+        self.places.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Where a delegation goes: one that goes on, to where it stopped, as far as that is known.
@@ -62,10 +78,10 @@ impl Directory {
             Some(ResumePoint::Remote { .. }) => AgentPlacement::Remote,
             None => return self.home(agent),
         };
-        let former = self.former.read().unwrap_or_else(PoisonError::into_inner);
-        match former.get(agent) {
+        let places = self.places();
+        match places.former.get(agent) {
             Some(former) if former.placement == stopped => Some(former.home.clone()),
-            _ => self.home(agent),
+            _ => places.home(agent),
         }
     }
 
@@ -79,20 +95,20 @@ impl Directory {
         self.listing.subscribe()
     }
 
-    /// Puts these in the place of all former homes.
-    pub fn replace_former(&self, former: impl IntoIterator<Item = (AgentName, Former)>) {
-        *self.former.write().unwrap_or_else(PoisonError::into_inner) = former.into_iter().collect();
-    }
-
-    /// Puts these in the place of all that there were, at once. Only a change of who may be asked, or of what is told
-    /// of them, is told to those who watch.
-    pub fn replace(&self, delegates: impl IntoIterator<Item = (AgentName, Delegate)>) {
+    /// Puts these homes, and these former ones, in the place of all that there were, at once. Only a change of who may be
+    /// asked, or of what is told of them, is told to those who watch.
+    pub fn replace(
+        &self,
+        delegates: impl IntoIterator<Item = (AgentName, Delegate)>,
+        former: impl IntoIterator<Item = (AgentName, Former)>,
+    ) {
         let (mut homes, mut listing) = (BTreeMap::new(), Listing::new());
         for (name, Delegate { home, title, routing_hint }) in delegates {
             homes.insert(name.clone(), home);
             listing.insert(name, Entry { title, routing_hint });
         }
-        *self.homes.write().unwrap_or_else(PoisonError::into_inner) = homes;
+        let places = Places { homes, former: former.into_iter().collect() };
+        *self.places.write().unwrap_or_else(PoisonError::into_inner) = places;
         self.listing.send_if_modified(|told| {
             let changed = **told != listing;
             if changed {
@@ -106,7 +122,7 @@ impl Directory {
 impl FromIterator<(AgentName, Delegate)> for Directory {
     fn from_iter<I: IntoIterator<Item = (AgentName, Delegate)>>(delegates: I) -> Self {
         let directory = Self::default();
-        directory.replace(delegates);
+        directory.replace(delegates, []);
         directory
     }
 }

@@ -41,11 +41,11 @@ fn a_move_is_seen_by_who_asks_next_and_told_to_nobody() {
     let directory: Directory = [delegate("jira", 1), delegate("github", 2)].into_iter().collect();
     let mut watching = directory.watch();
     assert_eq!(home(&directory, " Jira ").as_deref(), Some("home 1"));
-    directory.replace([delegate("jira", 3), delegate("github", 2)]);
+    directory.replace([delegate("jira", 3), delegate("github", 2)], []);
     assert_eq!(home(&directory, "jira").as_deref(), Some("home 3"));
     assert!(!watching.has_changed().unwrap(), "nobody came, nobody went");
 
-    directory.replace([delegate("jira", 3)]);
+    directory.replace([delegate("jira", 3)], []);
     assert!(watching.has_changed().unwrap());
     assert_eq!(watching.borrow_and_update().keys().map(AgentName::as_str).collect::<Vec<_>>(), ["jira"]);
     assert_eq!(home(&directory, "github"), None);
@@ -56,7 +56,7 @@ fn what_is_told_of_an_agent_is_news_too() {
     let directory: Directory = [delegate("jira", 1)].into_iter().collect();
     let watching = directory.watch();
     let (name, told) = delegate("jira", 1);
-    directory.replace([(name, Delegate { routing_hint: "tickets".to_owned(), ..told })]);
+    directory.replace([(name, Delegate { routing_hint: "tickets".to_owned(), ..told })], []);
     assert!(watching.has_changed().unwrap());
     assert_eq!(directory.listing()[&AgentName::new("jira")].routing_hint, "tickets");
 }
@@ -72,7 +72,7 @@ fn what_stopped_somewhere_goes_on_there_and_everything_else_at_the_home_of_now()
     assert_eq!(goes(Some(&nested)).as_deref(), Some("home 1"), "no other is known");
     for (placement, expected) in [(AgentPlacement::InProcess, "home 2"), (AgentPlacement::Remote, "home 1")] {
         let former = Former { placement, home: Arc::new(Numbered(2)) };
-        directory.replace_former([(name.clone(), former)]);
+        directory.replace([delegate("jira", 1)], [(name.clone(), former)]);
         assert_eq!(goes(Some(&nested)).as_deref(), Some(expected), "{placement:?}");
         assert_eq!(goes(Some(&begun)).as_deref(), Some("home 1"));
         assert_eq!(goes(None).as_deref(), Some("home 1"));

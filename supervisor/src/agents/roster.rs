@@ -180,12 +180,11 @@ impl Roster {
 
     /// Tells whoever delegates from now on where everybody lives.
     fn publish(&self, seats: &Seats) {
-        self.directory.replace(seats.serving().map(|(name, station)| (name.clone(), station.delegate())));
-        self.directory.replace_former(
-            seats
-                .serving()
-                .filter_map(|(name, station)| Some((name.clone(), self.former(seats, name, station)?))),
-        );
+        let homes = seats.serving().map(|(name, station)| (name.clone(), station.delegate()));
+        let former = seats.serving();
+        let former =
+            former.filter_map(|(name, station)| Some((name.clone(), self.former(seats, name, station)?)));
+        self.directory.replace(homes, former);
     }
 
     /// The home for what an agent began where it does not live any more.

@@ -1,14 +1,30 @@
 //! The cards of a supervisor (upstream contract 1.1) and of an agent that is served alone.
 
 use caipe_a2a::card::CardBuilder;
-use caipe_a2a::model::{AgentCard, AgentSkill};
+use caipe_a2a::model::{AgentCard, AgentSkill, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use caipe_crds::identity::Skill;
 use caipe_crds::rendered::{RenderedAgent, SupervisorIdentity};
 
 use super::ACTIVITY_EXTENSION;
 
-/// The card of a supervisor that answers at `url` and can ask `agents`; `closed` if callers must bring a key.
-pub fn card(identity: &SupervisorIdentity, url: &str, agents: Vec<String>, closed: bool) -> AgentCard {
+/// What callers must bring, as a card says it: one of these, if any.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Locks {
+    /// A key that all callers share.
+    pub shared_key: bool,
+    /// A token of this issuer.
+    pub issuer: Option<String>,
+}
+
+impl Locks {
+    /// Whether callers must bring anything at all.
+    pub fn is_closed(&self) -> bool {
+        self.shared_key || self.issuer.is_some()
+    }
+}
+
+/// The card of a supervisor that answers at `url` behind these locks and can ask `agents`.
+pub fn card(identity: &SupervisorIdentity, url: &str, agents: Vec<String>, locks: &Locks) -> AgentCard {
     let skill = AgentSkill {
         id: "ai_platform_engineer".to_owned(),
         name: identity.name.clone(),
@@ -18,12 +34,12 @@ pub fn card(identity: &SupervisorIdentity, url: &str, agents: Vec<String>, close
         ..AgentSkill::default()
     };
     let card = begin(&identity.name, &identity.description, url).skill(skill);
-    finish(card, closed, "The shared key of this supervisor")
+    finish(card, locks, "The shared key of this supervisor")
 }
 
-/// The card of one agent that answers at `url` (`harness-spec` A1, A5): it is called what delegations call it. Without
-/// skills of its own it has one, everything that it does; `closed` if callers must bring a key.
-pub fn agent_card(agent: &RenderedAgent, skills: &[Skill], url: &str, closed: bool) -> AgentCard {
+/// The card of one agent that answers at `url` behind these locks: it is called what delegations call it. Without
+/// skills of its own it has one, everything that it does.
+pub fn agent_card(agent: &RenderedAgent, skills: &[Skill], url: &str, locks: &Locks) -> AgentCard {
     let mut card = begin(&agent.name, &agent.description, url);
     for skill in skills {
         card = card.skill(skill_of(agent, &skill.id, &skill.name, &skill.description));
@@ -31,7 +47,7 @@ pub fn agent_card(agent: &RenderedAgent, skills: &[Skill], url: &str, closed: bo
     if skills.is_empty() {
         card = card.skill(skill_of(agent, &agent.name, &agent.title, &agent.routing_hint));
     }
-    let mut card = finish(card, closed, "The shared key of this agent");
+    let mut card = finish(card, locks, "The shared key of this agent");
     let text = || vec!["text/plain".to_owned()];
     (card.default_input_modes, card.default_output_modes) = (text(), text());
     card
@@ -45,12 +61,23 @@ fn begin(name: &str, description: &str, url: &str) -> CardBuilder {
         .extension(ACTIVITY_EXTENSION, about)
 }
 
-fn finish(card: CardBuilder, closed: bool, key: &str) -> AgentCard {
-    if !closed {
-        return card.build();
+fn finish(mut card: CardBuilder, locks: &Locks, key: &str) -> AgentCard {
+    if locks.shared_key {
+        card = card.bearer(key);
     }
-    let mut card = card.bearer(key).build();
-    card.capabilities.extended_agent_card = true;
+    if let Some(issuer) = &locks.issuer {
+        let scheme = HttpAuthScheme {
+            description: Some(format!("A token of {issuer}")),
+            scheme: "bearer".to_owned(),
+            bearer_format: Some("JWT".to_owned()),
+        };
+        let no_scopes: [&str; 0] = [];
+        card = card
+            .scheme("token", SecurityScheme::HttpAuthSecurityScheme(scheme))
+            .requirement(SecurityRequirement::new("token", no_scopes));
+    }
+    let mut card = card.build();
+    card.capabilities.extended_agent_card = locks.is_closed();
     card
 }
 

@@ -1,5 +1,5 @@
 //! Run events to A2A events: the only place that knows artifact names, texts and signs (upstream contract
-//! 2.6, 3.1-3.6, `DESIGN.md` section 7).
+//! 2.6, 3.1-3.6).
 //!
 //! A binding is a pure fold over the task's log, ids included: the same log gives the same wire events, so a
 //! stream can be rebuilt after a restart, event by event, under the same numbers.
@@ -22,7 +22,7 @@ use caipe_a2a::model::Event;
 use caipe_engine::RunEvent;
 
 pub use activity::EXTENSION as ACTIVITY_EXTENSION;
-pub use card::{agent_card, card, extended_card};
+pub use card::{Locks, agent_card, card, extended_card};
 pub use opening::{opening, state, summary};
 pub use request::{Reply, Request};
 pub use voice::Voice;

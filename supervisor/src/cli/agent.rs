@@ -7,11 +7,12 @@ use caipe_a2a::model::AgentCard;
 
 use super::args::Agent;
 use super::house::{self, Tenant};
+use super::keys::{keyring, locks};
 use crate::agents::{Roster, shown};
-use crate::binding::{self, Voice};
+use crate::binding::{self, Locks, Voice};
 use crate::config::{Solo, environment};
 
-/// Where an agent listens if nothing else is said (`harness-spec`, section 1).
+/// Where an agent listens if nothing else is said.
 const PORT: u16 = 4000;
 
 pub(super) async fn run(args: Agent) -> anyhow::Result<ExitCode> {
@@ -24,8 +25,8 @@ pub(super) async fn run(args: Agent) -> anyhow::Result<ExitCode> {
         database: format!("agent-{}.sqlite3", solo.agent.name),
         voice: Voice::sub_agent(&solo.agent.name, &settings.env),
         roster: &|shutdown| Ok(Roster::start_alone(settings.clone(), reqwest::Client::new(), shutdown)?),
-        cards: &|_, address, closed| {
-            let card = agent_card(&solo, address, closed);
+        cards: &|_, address, locks| {
+            let card = agent_card(&solo, address, locks);
             [card.clone(), card]
         },
         // A changed agent gets another pod; this one serves what it was started with.
@@ -35,11 +36,11 @@ pub(super) async fn run(args: Agent) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// `--card`: what the agent would say of itself (`harness-spec` A5).
+/// `--card`: what the agent would say of itself.
 pub(super) fn card(args: &Agent) -> anyhow::Result<ExitCode> {
     let solo = load(args)?;
-    let closed = solo.settings.shared_key().is_some();
-    let mut card = agent_card(&solo, args.serving.address(PORT), closed);
+    let locks = locks(&keyring(&solo.settings)?);
+    let mut card = agent_card(&solo, args.serving.address(PORT), &locks);
     card.capabilities.push_notifications = args.serving.push.on;
     args.serving.signing.sign([&mut card])?;
     super::card::print(&card)?;
@@ -51,8 +52,8 @@ fn load(args: &Agent) -> anyhow::Result<Solo> {
 }
 
 /// The card; it names the address under which others know the agent, if that was said.
-fn agent_card(solo: &Solo, address: SocketAddr, closed: bool) -> AgentCard {
+fn agent_card(solo: &Solo, address: SocketAddr, locks: &Locks) -> AgentCard {
     let known = solo.url.as_ref().and_then(|url| url.parse().ok());
     let url = known.map_or_else(|| format!("http://{address}/"), |url| format!("{}/", shown(&url)));
-    binding::agent_card(&solo.agent, &solo.skills, &url, closed)
+    binding::agent_card(&solo.agent, &solo.skills, &url, locks)
 }

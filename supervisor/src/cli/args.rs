@@ -1,5 +1,6 @@
 //! What can be said on the command line. Every flag has an environment variable.
 
+mod bridge;
 mod serving;
 
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use url::Url;
 use super::conformance::Conformance;
 use super::signing::Signing;
 use crate::telemetry::LogFormat;
+pub(super) use bridge::{Install, McpBridge};
 pub(super) use serving::{PushSwitch, Serving};
 
 /// CAIPE: one supervisor that answers people over A2A and runs its agents.
@@ -50,6 +52,10 @@ pub(super) enum Command {
     Agents(Agents),
     /// Check a CaipeSupervisor file: prints every fault with its path
     Check(Check),
+    /// Serve a tool server that speaks MCP on its stdin and stdout over streamable HTTP, on loopback
+    McpBridge(McpBridge),
+    /// Copy this program to a path, for another container to run it from there
+    Install(Install),
     /// Evaluate a jq program in a process of its own (used by the tool `jq`)
     #[command(hide = true)]
     JqEval,

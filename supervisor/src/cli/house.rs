@@ -19,8 +19,9 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::args::Serving;
+use super::keys::{keyring, locks};
 use crate::agents::Roster;
-use crate::binding::Voice;
+use crate::binding::{Locks, Voice};
 use crate::config::Settings;
 use crate::http::{self, Facade, Guard, Limits, Site, router};
 use crate::push::{self, StoredPushes};
@@ -48,8 +49,8 @@ pub(super) struct Tenant<'a> {
     pub(super) voice: Voice,
     /// Builds everybody who can be asked, until the token is cancelled.
     pub(super) roster: &'a dyn Fn(&CancellationToken) -> anyhow::Result<Arc<Roster>>,
-    /// The cards at this address: the one for everybody, and the one for who brings the key, if one is asked for.
-    pub(super) cards: &'a dyn Fn(&Settings, SocketAddr, bool) -> [AgentCard; 2],
+    /// The cards at this address behind these locks: the one for everybody, and the one for who opens them.
+    pub(super) cards: &'a dyn Fn(&Settings, SocketAddr, &Locks) -> [AgentCard; 2],
     /// The file whose changes are followed.
     pub(super) file: Option<&'a Path>,
 }
@@ -61,13 +62,14 @@ pub(super) async fn serve(args: &Serving, tenant: Tenant<'_>) -> anyhow::Result<
         tracing::warn!("{warning}");
     }
     let address = args.address(tenant.port);
-    let guard = Guard::new(address, settings.shared_key(), args.allow_unauthenticated)?;
+    let keyring = keyring(settings)?;
+    let locks = locks(&keyring);
+    let guard = Guard::new(address, keyring, args.allow_unauthenticated)?;
     let listener = listen(address).await?;
     let address = listener.local_addr()?;
     settings.check_addresses(address)?;
     let store = start::open_store(&settings.spec.store, &args.data_dir.join(&tenant.database)).await?;
-    let closed = guard.is_closed();
-    let house = House::open(args, &tenant, store, guard, address)?;
+    let house = House::open(args, &tenant, store, guard, (address, &locks))?;
     if let Some(path) = &args.address_file {
         write_address(path, address)?;
     }
@@ -75,7 +77,7 @@ pub(super) async fn serve(args: &Serving, tenant: Tenant<'_>) -> anyhow::Result<
     tracing::info!(%address, agents, model, "listening");
     house.recover().await?;
     let followed = (&house.roster, &house.facade);
-    let follow = tenant.file.map(|file| Follow::new(args, &tenant, file, followed, (address, closed)));
+    let follow = tenant.file.map(|file| Follow::new(args, &tenant, file, followed, (address, locks)));
     house.serve(listener, args, follow).await
 }
 
@@ -96,19 +98,20 @@ impl House {
         tenant: &Tenant<'_>,
         store: Arc<dyn Store>,
         guard: Guard,
-        address: SocketAddr,
+        (address, locks): (SocketAddr, &Locks),
     ) -> anyhow::Result<Self> {
         let shutdown = CancellationToken::new();
         let roster = (tenant.roster)(&shutdown)?;
         let runs = Runs::new(roster.lead(), tenant.voice.clone(), store.clone(), args.run_timeout);
         let pushes = pushes(args, &runs, &store)?;
-        let [card, extended] = signed_cards(args, tenant, tenant.settings, address, guard.is_closed())?;
+        let [card, extended] = signed_cards(args, tenant, tenant.settings, address, locks)?;
         let facade = Arc::new(Facade::new(runs.clone(), card, extended).pushing(pushes.clone()));
         let agent = facade.clone();
         let origins = origins(&args.cors_origins)?;
-        let alone = tenant.voice.is_sub_agent().then(|| runs.clone());
-        let routes =
-            router(Site { agent, roster: roster.clone(), alone, store: store.clone(), guard, origins });
+        let (of, alone) = (runs.clone(), tenant.voice.is_sub_agent());
+        let site =
+            Site { agent, roster: roster.clone(), runs: of, alone, store: store.clone(), guard, origins };
+        let routes = router(site);
         Ok(Self { roster, facade, runs, pushes, store, routes, shutdown })
     }
 
@@ -143,7 +146,9 @@ impl House {
             stopped = stopped() => stopped?,
             () = followed(follow) => {}
         }
-        tracing::info!(active = self.runs.active(), "stopping");
+        // Open questions hold nothing up: they are kept, and whoever starts next takes the answers.
+        let questions = self.runs.questions().await.unwrap_or_default();
+        tracing::info!(active = self.runs.active(), questions, "stopping");
         stop.cancel();
         tokio::select! {
             () = self.runs.drain(args.grace) => {}
@@ -176,9 +181,9 @@ fn signed_cards(
     tenant: &Tenant<'_>,
     settings: &Settings,
     address: SocketAddr,
-    closed: bool,
+    locks: &Locks,
 ) -> anyhow::Result<[AgentCard; 2]> {
-    let [mut card, mut extended] = (tenant.cards)(settings, address, closed);
+    let [mut card, mut extended] = (tenant.cards)(settings, address, locks);
     for card in [&mut card, &mut extended] {
         card.capabilities.push_notifications = args.push.on;
     }

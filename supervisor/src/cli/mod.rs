@@ -8,6 +8,9 @@ mod chat;
 mod check;
 mod conformance;
 mod house;
+mod install;
+mod keys;
+mod mcp_bridge;
 mod serve;
 mod signing;
 
@@ -28,6 +31,9 @@ pub fn main() -> ExitCode {
     let args = Args::parse_from(with_server_name(std::env::args().collect()));
     if let Command::JqEval = args.command {
         return ExitCode::from(u8::try_from(crate::tools::jq_eval_main()).unwrap_or(1));
+    }
+    if let Command::Install(install) = &args.command {
+        return install::run(install);
     }
     if let Err(message) = crate::telemetry::init(&args.log, args.log_format) {
         eprintln!("caipe-supervisor: {message}");
@@ -50,7 +56,7 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Card(card) => return card::run(card),
         Command::Agents(agents) if agents.url.is_none() => return agents::run(agents),
         Command::Agent(agent) if agent.card => return agent::card(agent),
-        Command::Serve(_) | Command::Agent(_) | Command::Agents(_) | Command::Chat(_) | Command::JqEval => {}
+        _ => {}
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let code = runtime.block_on(async {
@@ -59,7 +65,10 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
             Command::Agent(agent) => agent::run(agent).await,
             Command::Chat(chat) => chat::run(chat).await,
             Command::Agents(args) => agents::ask(&args).await,
-            Command::Card(_) | Command::Check(_) | Command::JqEval => Ok(ExitCode::SUCCESS),
+            Command::McpBridge(bridge) => mcp_bridge::run(bridge).await,
+            Command::Card(_) | Command::Check(_) | Command::Install(_) | Command::JqEval => {
+                Ok(ExitCode::SUCCESS)
+            }
         }
     });
     // A thread that reads a terminal cannot be ended; it must not hold the program back.

@@ -9,7 +9,7 @@ use super::args::Serve;
 use super::conformance;
 use super::house::{self, Tenant};
 use crate::agents::Roster;
-use crate::binding::{self, Voice};
+use crate::binding::{self, Locks, Voice};
 use crate::config::{Settings, environment};
 
 /// Where the supervisor listens if nothing else is said.
@@ -36,11 +36,11 @@ pub(super) async fn run(args: Serve) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn cards(settings: &Settings, address: SocketAddr, closed: bool) -> [AgentCard; 2] {
+fn cards(settings: &Settings, address: SocketAddr, locks: &Locks) -> [AgentCard; 2] {
     let spec = &settings.spec;
     let url = spec.supervisor.external_url.clone().unwrap_or_else(|| format!("http://{address}/"));
     let names = spec.agents.iter().map(|agent| agent.name.clone()).collect();
-    let card = binding::card(&spec.supervisor, &url, names, closed);
+    let card = binding::card(&spec.supervisor, &url, names, locks);
     let extended = binding::extended_card(&card, &spec.agents);
     [card, extended]
 }

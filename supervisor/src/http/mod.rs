@@ -8,7 +8,8 @@ mod origin;
 mod routes;
 mod status;
 
-pub use auth::{Guard, GuardError};
+pub use auth::{Guard, GuardError, Keyring, RulesError, TokenRules};
 pub use facade::Facade;
 pub use listen::{Limits, serve};
+pub(crate) use origin::{Pages, check as check_origin};
 pub use routes::{Site, router};

@@ -13,7 +13,7 @@ use serde_json::json;
 
 /// The pages that may call, and under which names.
 #[derive(Debug, Clone)]
-pub(super) struct Pages {
+pub(crate) struct Pages {
     origins: Arc<[HeaderValue]>,
     /// Whether nothing but loopback protects this server: then a name that was made to point there (DNS rebinding)
     /// must not pass for this server's own.
@@ -21,7 +21,7 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    pub(super) fn new(origins: &[HeaderValue], only_loopback: bool) -> Self {
+    pub(crate) fn new(origins: &[HeaderValue], only_loopback: bool) -> Self {
         Self { origins: origins.into(), only_loopback }
     }
 
@@ -29,7 +29,9 @@ impl Pages {
     fn refusal(&self, headers: &HeaderMap) -> Option<&'static str> {
         let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
         if self.only_loopback && !host.is_empty() && !is_own_name(host) {
-            return Some("call this server by its address or as localhost, or set A2A_AUTH_SHARED_KEY");
+            return Some(
+                "call this server by its address or as localhost: no key is asked for under other names",
+            );
         }
         let origin = headers.get(header::ORIGIN)?;
         let own = origin.to_str().ok().and_then(|origin| origin.split_once("://"));
@@ -47,7 +49,7 @@ fn is_own_name(host: &str) -> bool {
 }
 
 /// The middleware.
-pub(super) async fn check(State(pages): State<Pages>, request: Request, next: Next) -> Response {
+pub(crate) async fn check(State(pages): State<Pages>, request: Request, next: Next) -> Response {
     match pages.refusal(request.headers()) {
         None => next.run(request).await,
         Some(reason) => {

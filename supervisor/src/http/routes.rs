@@ -23,8 +23,10 @@ pub struct Site {
     pub agent: Arc<dyn A2aAgent>,
     /// Who is there to be asked.
     pub roster: Arc<Roster>,
-    /// The runs, where they are those of an agent that is served alone.
-    pub alone: Option<Arc<Runs>>,
+    /// What is under way.
+    pub runs: Arc<Runs>,
+    /// Whether that is the work of an agent that is served alone.
+    pub alone: bool,
     /// Where conversations are kept.
     pub store: Arc<dyn Store>,
     /// Who may come in.
@@ -40,7 +42,7 @@ pub fn router(site: Site) -> Router {
         .route("/ready", get(status::ready))
         .route("/tools", get(status::tools))
         .route("/internal/status", get(status::internal))
-        .with_state(About { roster: site.roster, store: site.store, alone: site.alone });
+        .with_state(About { roster: site.roster, store: site.store, runs: site.runs, alone: site.alone });
     let pages = Pages::new(&site.origins, site.guard.is_loopback_only());
     let cors = CorsLayer::new()
         .allow_origin(site.origins)

@@ -1,5 +1,6 @@
 //! `/ready`, `/tools`, `/internal/status`: how everybody is.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,11 +10,12 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use caipe_crds::report::Report;
 use caipe_crds::resource::status::AgentPhase;
+use caipe_engine::AgentName;
 use caipe_store::Store;
 use serde_json::{Map, Value, json};
 
 use crate::agents::Roster;
-use crate::run::Runs;
+use crate::run::{RunError, Runs};
 
 /// How long the store may take to say that it is well; a kubelet asks again soon.
 const STORE_DEADLINE: Duration = Duration::from_millis(800);
@@ -23,8 +25,9 @@ const STORE_DEADLINE: Duration = Duration::from_millis(800);
 pub(super) struct About {
     pub(super) roster: Arc<Roster>,
     pub(super) store: Arc<dyn Store>,
-    /// The runs of an agent that is served alone.
-    pub(super) alone: Option<Arc<Runs>>,
+    pub(super) runs: Arc<Runs>,
+    /// Whether they are those of an agent that is served alone.
+    pub(super) alone: bool,
 }
 
 /// 200 when a question can be answered, else 503 with every reason. An agent that is not well is named, and is no
@@ -56,12 +59,32 @@ pub(super) async fn tools(State(about): State<About>) -> Json<Value> {
 }
 
 /// Which specification runs, and how far; how each agent is, and where. Nobody in this process delegates to an agent
-/// that is served alone: what it works on are its own runs.
+/// that is served alone: what it works on are its own runs. A question that waits for a human is work as well: the
+/// answer goes to the home that asked.
 pub(super) async fn internal(State(about): State<About>) -> Json<Report> {
     let mut report = about.roster.report();
-    if let Some(runs) = about.alone {
-        let active = u64::try_from(runs.active()).unwrap_or(u64::MAX);
+    if about.alone {
+        let questions = counted(about.runs.questions().await, 1);
+        let active = u64::try_from(about.runs.active()).unwrap_or(u64::MAX).saturating_add(questions);
         report.agents.iter_mut().for_each(|agent| agent.active_tasks = active);
+    } else {
+        let questions = counted(about.runs.questions_by_agent().await.map(Some), None);
+        for agent in &mut report.agents {
+            let asked = questions.as_ref().map_or(1, |questions| asked(questions, &agent.name));
+            agent.active_tasks = agent.active_tasks.saturating_add(asked);
+        }
     }
     Json(report)
+}
+
+fn asked(questions: &BTreeMap<AgentName, u64>, agent: &str) -> u64 {
+    questions.iter().find(|(name, _)| name.as_str() == agent).map_or(0, |(_, count)| *count)
+}
+
+/// What was counted. Where the store cannot be asked, nobody may take it that nothing is open.
+fn counted<T>(count: Result<T, RunError>, unknown: T) -> T {
+    count.unwrap_or_else(|error| {
+        tracing::warn!(%error, "open questions cannot be counted; some are taken to be there");
+        unknown
+    })
 }

@@ -16,6 +16,7 @@
 //! (specification, "stdio: shutdown"); in a container it goes with the container in any case.
 
 mod backoff;
+pub mod bridge;
 mod call;
 mod catalog;
 mod environment;

@@ -3,8 +3,9 @@
 //! The client library asks `server/discover`, waits ten seconds, and then begins the old way with `initialize`. A server that took longer to
 //! start finds both questions. If it is of the old era, it refuses the first, and the library, which waits for the answer to the
 //! second, gives up over the wrong id. If it is of the new era, it answers the first and refuses the second. Servers in
-//! Python on a busy machine do take that long. So a late refusal is dropped here, and a late answer stands in for that to `initialize`,
-//! whereupon the library goes on in the new era.
+//! Python on a busy machine do take that long. So a late refusal is dropped here, and a late answer of a child stands in for that to
+//! `initialize`, whereupon the library goes on in the new era. Over HTTP a late answer is dropped as well: there the library's
+//! transport has begun a session of the old era by then, and waits for its second message before it does anything else.
 
 use std::future::{Future, ready};
 
@@ -25,6 +26,8 @@ pub(super) struct Patient<T> {
     both: Option<Questions>,
     /// The first question was answered late, and the answer used for the second.
     settled: bool,
+    /// Whether a late answer may be used so.
+    stands_in: bool,
 }
 
 /// The two questions, once both are asked.
@@ -35,8 +38,14 @@ struct Questions {
 }
 
 impl<T> Patient<T> {
-    pub(super) fn new(inner: T) -> Self {
-        Self { inner, first: None, both: None, settled: false }
+    /// Over a pipe to a child.
+    pub(super) fn with_child(inner: T) -> Self {
+        Self { inner, first: None, both: None, settled: false, stands_in: true }
+    }
+
+    /// Over HTTP.
+    pub(super) fn with_endpoint(inner: T) -> Self {
+        Self { stands_in: false, ..Self::with_child(inner) }
     }
 
     fn note_request(&mut self, message: &TxJsonRpcMessage<RoleClient>) {
@@ -68,6 +77,9 @@ impl<T> Patient<T> {
         };
         match message {
             JsonRpcMessage::Response(response) if response.id == questions.discover => {
+                if !self.stands_in {
+                    return None;
+                }
                 let ServerResult::DiscoverResult(result) = response.result else {
                     return None;
                 };
@@ -123,5 +135,81 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Patient<T> {
 
     fn close(&mut self) -> impl Future<Output = Result<(), Self::Error>> + Send {
         self.inner.close()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Patient;
+    use rmcp::RoleClient;
+    use rmcp::model::ServerJsonRpcMessage;
+    use rmcp::service::TxJsonRpcMessage;
+    use rmcp::transport::Transport;
+    use serde_json::{Value, json};
+    use std::collections::VecDeque;
+
+    /// Takes everything, and says what it was given to say.
+    struct Said(VecDeque<Value>);
+
+    impl Transport<RoleClient> for Said {
+        type Error = std::io::Error;
+
+        fn send(
+            &mut self,
+            _: TxJsonRpcMessage<RoleClient>,
+        ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+            std::future::ready(Ok(()))
+        }
+
+        async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+            serde_json::from_value(self.0.pop_front()?).ok()
+        }
+
+        async fn close(&mut self) -> Result<(), Self::Error> {
+            Ok(())
+        }
+    }
+
+    /// What the library reads after it has asked both questions.
+    async fn read(wrap: impl Fn(Said) -> Patient<Said>, said: &[Value]) -> Vec<Value> {
+        let mut patient = wrap(Said(said.iter().cloned().collect()));
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": {"name": "x", "version": "0"},
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "0"}});
+        for asked in [
+            json!({"jsonrpc": "2.0", "id": 0, "method": "server/discover", "params": {"_meta": meta}}),
+            json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}),
+        ] {
+            patient.send(serde_json::from_value(asked).unwrap()).await.unwrap();
+        }
+        let mut read = Vec::new();
+        while let Some(message) = patient.receive().await {
+            read.push(serde_json::to_value(message).unwrap());
+        }
+        read
+    }
+
+    #[tokio::test]
+    async fn a_late_answer_does_no_harm() {
+        let discovered = json!({"jsonrpc": "2.0", "id": 0, "result": {
+            "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {}, "ttlMs": 0,
+            "cacheScope": "private",
+        }});
+        let refused = json!({"jsonrpc": "2.0", "id": 0, "error": {"code": -32601, "message": "what?"}});
+        let begun = json!({"jsonrpc": "2.0", "id": 1, "result": {
+            "protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "y", "version": "1"},
+        }});
+        let no_longer = json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "too old"}});
+        let child = read(Patient::with_child, &[discovered.clone(), no_longer]).await;
+        assert_eq!((child.len(), &child[0]["id"]), (1, &json!(1)), "{child:?}");
+        assert_eq!(child[0]["result"]["protocolVersion"], "2026-07-28");
+        for late in [&discovered, &refused] {
+            let endpoint = read(Patient::with_endpoint, &[late.clone(), begun.clone()]).await;
+            assert_eq!((endpoint.len(), &endpoint[0]["id"]), (1, &json!(1)), "{endpoint:?}");
+            assert_eq!(endpoint[0]["result"]["protocolVersion"], "2025-11-25");
+        }
     }
 }

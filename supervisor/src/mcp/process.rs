@@ -44,6 +44,8 @@ pub(super) struct Program<'a> {
     pub(super) env: &'a BTreeMap<String, String>,
     /// Where it runs.
     pub(super) cwd: Option<&'a str>,
+    /// Whether what it says on stderr is for everybody who reads the log, not only for whoever debugs.
+    pub(super) loud: bool,
 }
 
 /// A running child, leader of its own process group. Dropping it kills the group.
@@ -78,7 +80,7 @@ impl ServerProcess {
         let server = program.server.to_owned();
         let pumps = [
             tokio::spawn(stdout::filter(server.clone(), child_out, sink, redactor.clone(), noise.clone())),
-            tokio::spawn(stderr::drain(server, child_err, redactor.clone(), stderr.clone())),
+            tokio::spawn(stderr::drain(server, child_err, redactor.clone(), stderr.clone(), program.loud)),
         ];
         Ok((Self { child, stderr, noise, pumps, gone: false }, Pipes { reader, writer }))
     }

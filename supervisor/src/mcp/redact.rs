@@ -28,6 +28,11 @@ impl Redactor {
         Self { values }
     }
 
+    /// Hides these values as well.
+    pub(super) fn and<'a>(&'a self, values: impl IntoIterator<Item = &'a String>) -> Self {
+        Self::new(self.values.iter().chain(values))
+    }
+
     /// The text without the values.
     pub(super) fn redact(&self, text: String) -> String {
         self.values.iter().fold(text, |text, value| {

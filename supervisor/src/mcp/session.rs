@@ -110,10 +110,11 @@ impl Session {
     ) -> Result<Self, StartError> {
         match &target.resolved.transport {
             spec::Transport::Stdio { command, args, env, cwd } => {
-                let program = Program { server: &target.name, command, args, env, cwd: cwd.as_deref() };
+                let (server, cwd) = (&target.name, cwd.as_deref());
+                let program = Program { server, command, args, env, cwd, loud: false };
                 let (mut process, Pipes { reader, writer }) =
                     ServerProcess::spawn(program, &target.resolved.logs)?;
-                let transport = Patient::new(AsyncRwTransport::new_client(reader, writer));
+                let transport = Patient::with_child(AsyncRwTransport::new_client(reader, writer));
                 match within(target, shutdown, converse(transport, opening, changed)).await {
                     Ok((peer, tools, connection)) => {
                         Ok(Self { peer, tools, connection, process: Some(process) })
@@ -123,6 +124,7 @@ impl Session {
             }
             spec::Transport::Http { url, headers } => {
                 let transport = StreamableHttpClientTransport::from_config(http_config(url, headers)?);
+                let transport = Patient::with_endpoint(transport);
                 match within(target, shutdown, converse(transport, opening, changed)).await {
                     Ok((peer, tools, connection)) => Ok(Self { peer, tools, connection, process: None }),
                     Err(refusal) => Err(refusal.into_error(target, String::new())),
@@ -220,7 +222,6 @@ async fn converse<T>(transport: T, opening: Opening, changed: mpsc::Sender<()>) 
 where
     T: Transport<RoleClient> + 'static,
 {
-    let transport = Patient::new(transport);
     let stop = CancellationToken::new();
     // Whatever becomes of this attempt, its connection does not outlive it.
     let guard = stop.clone().drop_guard();

@@ -47,7 +47,8 @@ async fn begin(answers: [Value; 2]) -> (String, Vec<Value>) {
     let (reader, writer) = split(ours);
     let (changed, _noted) = mpsc::channel(1);
     let opened =
-        converse(Patient::new(AsyncRwTransport::new_client(reader, writer)), Opening::Probe, changed).await;
+        converse(Patient::with_child(AsyncRwTransport::new_client(reader, writer)), Opening::Probe, changed)
+            .await;
     let (peer, tools, connection) = opened.unwrap();
     assert_eq!(tools.len(), 1);
     let version = peer.peer_info().unwrap().protocol_version.to_string();

@@ -37,13 +37,23 @@ impl Tail {
 }
 
 /// Reads the stream to its end, so that the child never blocks on it; each line goes to the log and to the tail.
-pub(super) async fn drain(server: String, stream: impl AsyncRead + Unpin, redactor: Redactor, tail: Tail) {
+pub(super) async fn drain(
+    server: String,
+    stream: impl AsyncRead + Unpin,
+    redactor: Redactor,
+    tail: Tail,
+    loud: bool,
+) {
     let mut reader = BufReader::new(stream);
     let mut buffer = Vec::new();
     while next_line(&mut reader, &mut buffer, LINE_BYTES).await.is_some() {
         let line = redactor.redact(String::from_utf8_lossy(&buffer).trim_end().to_owned());
         if !line.is_empty() {
-            tracing::debug!(server, line, "tool server stderr");
+            if loud {
+                tracing::info!(server, line, "tool server stderr");
+            } else {
+                tracing::debug!(server, line, "tool server stderr");
+            }
             tail.push(&line);
         }
     }

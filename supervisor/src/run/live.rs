@@ -31,6 +31,8 @@ pub(super) struct Handle {
     pub(super) stop: CancellationToken,
     /// Cancelled once it is under way no more.
     pub(super) over: CancellationToken,
+    /// Cancelled once a task that begins can be found.
+    pub(super) begun: CancellationToken,
 }
 
 /// The right to carry on a task, which only one has at a time; it lasts until it is dropped.
@@ -44,7 +46,8 @@ pub(super) struct Claim {
 impl Live {
     /// Claims a task, or returns the hold on it that there is.
     pub(super) fn claim(&self, task: &str) -> Result<Claim, Handle> {
-        let handle = Handle { stop: CancellationToken::new(), over: CancellationToken::new() };
+        let [stop, over, begun] = std::array::from_fn(|_| CancellationToken::new());
+        let handle = Handle { stop, over, begun };
         let mut tasks = self.lock();
         if let Some(known) = tasks.under_way.get(task) {
             return Err(known.clone());
@@ -91,6 +94,11 @@ impl Live {
 }
 
 impl Claim {
+    /// To be cancelled when the task can be found, which it could not before.
+    pub(super) fn begun(&self) -> CancellationToken {
+        self.handle.begun.clone()
+    }
+
     /// Cancelled when the task shall stop.
     pub(super) fn stop(&self) -> CancellationToken {
         self.handle.stop.clone()

@@ -6,6 +6,7 @@ mod error;
 mod journal;
 mod live;
 mod perform;
+mod questions;
 mod service;
 mod start;
 

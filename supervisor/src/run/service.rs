@@ -16,7 +16,8 @@ use super::conversations::{Conversations, Place, end_lost_run};
 use super::driver::Driver;
 use super::error::{MOST_RUNS, RunError};
 use super::journal::{Journal, now};
-use super::live::{Claim, Live};
+use super::live::{Claim, Handle, Live};
+use super::questions::Askers;
 use super::start::{Begin, Start};
 use crate::agents::{Agent, Lead};
 use crate::binding::{self, Request, Voice};
@@ -29,10 +30,11 @@ const TURN_DEADLINE: Duration = Duration::from_secs(10);
 
 /// All runs of this process.
 pub struct Runs {
-    lead: Lead,
+    pub(super) lead: Lead,
     voice: Voice,
-    store: Arc<dyn Store>,
-    conversations: Arc<Conversations>,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) conversations: Arc<Conversations>,
+    pub(super) askers: Askers,
     live: Live,
     tracker: TaskTracker,
     /// Cancelled when runs shall be left as they are, for the next process.
@@ -54,7 +56,18 @@ impl Runs {
         let (live, tracker, halt) = (Live::default(), TaskTracker::new(), CancellationToken::new());
         let pushes = OnceLock::new();
         let lead = lead.into();
-        Arc::new(Self { lead, voice, store, conversations, live, tracker, halt, time_limit, pushes })
+        Arc::new(Self {
+            lead,
+            voice,
+            store,
+            conversations,
+            askers: Askers::default(),
+            live,
+            tracker,
+            halt,
+            time_limit,
+            pushes,
+        })
     }
 
     /// Tells `pushes` of every task's log from now on.
@@ -143,16 +156,35 @@ impl Runs {
         }
         let record =
             TaskRecord { owner: owner.map(Into::into), ..new_task(&mut message, &request, context, id)? };
-        // Only the same message said twice at once finds its task claimed.
-        let claim = Some(self.live.claim(&record.id).map_err(|_| RunError::Busy)?);
+        let claim = match self.live.claim(&record.id) {
+            Ok(claim) => claim,
+            Err(other) => return self.begun_beside(&other, &record).await,
+        };
+        let begun = claim.begun();
         let commit =
             Commit { context: record.context.clone(), task: Some(record.clone()), ..Commit::default() };
         self.store.commit(commit).await?;
         let log = Arc::new(TaskLog::new(binding::opening(&record, message)));
         let place = self.conversations.queue(&record.context);
-        let journal = Journal::new(self.store.clone(), record, log.clone(), claim, &self.voice);
+        let journal = Journal::new(self.store.clone(), record, log.clone(), Some(claim), &self.voice);
         self.spawn(journal, place, if fresh { Begin::First(request) } else { Begin::Request(request) });
+        begun.cancel();
         Ok(log)
+    }
+
+    /// The task of the same message, said twice at once: the other one is just beginning it.
+    async fn begun_beside(&self, other: &Handle, record: &TaskRecord) -> Result<Arc<TaskLog>, RunError> {
+        let begun = async {
+            tokio::select! {
+                () = other.begun.cancelled() => {}
+                () = other.over.cancelled() => {}
+            }
+        };
+        drop(tokio::time::timeout(TURN_DEADLINE, begun).await);
+        match self.begun_as(Some(&record.id)).await? {
+            Some(begun) if begun.request == record.request => self.log(&begun.id).await,
+            _ => Err(RunError::Busy),
+        }
     }
 
     /// A message to a task that waits for one.

@@ -16,9 +16,9 @@ use crate::support::{Bench, eventually, message, names, notes, state_file, statu
 tests![time, git, everything, filesystem, stateless_over_stdio, stateless_over_http];
 
 /// A server on the official Python SDK.
-const MODERN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mcp/modern.py");
+pub(crate) const MODERN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mcp/modern.py");
 
-fn peer(path: &str) -> Option<String> {
+pub(crate) fn peer(path: &str) -> Option<String> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.cache/peers");
     let peers = std::env::var_os("CAIPE_PEERS").map_or(workspace, PathBuf::from);
     let program = peers.join(path);

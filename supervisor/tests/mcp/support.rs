@@ -13,9 +13,9 @@ use tokio_util::sync::CancellationToken;
 /// The argument by which this executable becomes the stand-in.
 pub(crate) const STAND_IN: &str = "--stand-in";
 /// The variable by which a test's processes are told from all others.
-const MARK: &str = "STAND_IN_ID";
+pub(crate) const MARK: &str = "STAND_IN_ID";
 /// How long anything may take that should happen.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A toolbox, and the mark of its processes.
 pub(crate) struct Bench {
@@ -95,11 +95,7 @@ impl Bench {
 
     /// The processes of this toolbox that run now.
     pub(crate) fn processes(&self) -> Vec<String> {
-        let entry = format!("{MARK}={}", self.mark);
-        let processes = std::fs::read_dir("/proc")
-            .unwrap()
-            .filter_map(|entry| entry.unwrap().file_name().into_string().ok());
-        processes.filter(|pid| environment_of(pid).split('\0').any(|variable| variable == entry)).collect()
+        processes_of(&self.mark)
     }
 
     /// Shuts the toolbox down, after which none of its processes may be left.
@@ -116,6 +112,14 @@ impl Bench {
             Self { toolbox: Toolbox::start(Vec::new(), &BTreeMap::new(), CancellationToken::new()), mark };
         eventually(|| empty.processes().is_empty()).await;
     }
+}
+
+/// The processes that bear this mark.
+pub(crate) fn processes_of(mark: &str) -> Vec<String> {
+    let entry = format!("{MARK}={mark}");
+    let processes =
+        std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().into_string().ok());
+    processes.filter(|pid| environment_of(pid).split('\0').any(|variable| variable == entry)).collect()
 }
 
 /// The environment of a process; empty for one that has ended.

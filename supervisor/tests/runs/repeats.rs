@@ -29,6 +29,25 @@ async fn an_agent_does_not_do_twice_what_it_is_told_twice() {
     assert_eq!(read(&later).await, read(&first).await);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_said_twice_at_once_is_one_task() {
+    for _ in 0..20 {
+        let agent = agents_runs(Arc::new(MemoryStore::default()));
+        let said = (0..8).map(|_| {
+            let agent = agent.clone();
+            tokio::spawn(async move { agent.send(message("hello", Some("c1"))).await.map(|(log, _)| log) })
+        });
+        let mut tasks = Vec::new();
+        for said in futures::future::join_all(said).await {
+            let log = said.unwrap().expect("nobody is sent away");
+            assert_eq!(texts(&read(&log).await, "complete_result"), ["you said hello"]);
+            tasks.push(log.snapshot().id);
+        }
+        tasks.dedup();
+        assert_eq!(tasks.len(), 1, "{tasks:?}");
+    }
+}
+
 #[tokio::test]
 async fn another_text_or_another_conversation_is_another_task() {
     let agent = agents_runs(Arc::new(MemoryStore::default()));

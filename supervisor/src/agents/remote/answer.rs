@@ -6,6 +6,8 @@ use serde_json::Value;
 
 /// Most bytes of an answer that are kept, as many as an event of a stream may have.
 const LARGEST: usize = 8 << 20;
+/// Most artifacts and most status texts that are told apart; what comes beyond them is joined to the last.
+const MOST_PIECES: usize = 4096;
 /// What stands at the end of an answer that was cut.
 const TRUNCATED: &str = "\n[Output truncated]";
 
@@ -67,18 +69,29 @@ impl Answer {
         if let (Some(piece), Join::Replace) = (at.and_then(|at| self.pieces.get(at)), join) {
             self.bytes = self.bytes.saturating_sub(piece.text.len());
         }
-        let text = self.bounded(text);
+        let (text, room) = (self.bounded(text), self.pieces.len() < MOST_PIECES);
         match (at.and_then(|at| self.pieces.get_mut(at)), join) {
             (Some(piece), Join::Add) => piece.text.push_str(&text),
             (Some(piece), Join::Replace) => piece.text = text,
-            (None, _) => self.pieces.push(Piece { id: id.to_owned(), is_narration, text }),
+            (None, _) if room => {
+                self.pieces.push(Piece { id: id.to_owned(), is_narration, text });
+            }
+            (None, _) => {
+                if let Some(last) = self.pieces.last_mut() {
+                    last.text.push_str(&text);
+                }
+            }
         }
     }
 
     /// A status text on the way that is no notification.
     pub(super) fn word(&mut self, text: String) {
+        let full = self.words.len() >= MOST_PIECES;
         let text = self.bounded(text);
-        self.words.push(text);
+        match self.words.last_mut().filter(|_| full) {
+            Some(last) => last.push_str(&text),
+            None => self.words.push(text),
+        }
     }
 
     /// The text of the status that it ends with.
@@ -88,7 +101,7 @@ impl Answer {
 
     /// That it failed, whatever its status says.
     pub(super) fn error(&mut self, text: String) {
-        self.error = Some(text);
+        self.error = Some(cut(text, LARGEST).0);
     }
 
     /// Why it failed, if it said so in an artifact.

@@ -14,6 +14,16 @@ use super::{SHORT_CALL, Shared, request};
 const TRIES: u32 = 5;
 const FIRST_WAIT: Duration = Duration::from_millis(250);
 
+/// What an agent says of a task that may have been begun.
+enum Found {
+    /// This is it.
+    Task(Known),
+    /// There is none.
+    Nothing,
+    /// It cannot say.
+    Unknown,
+}
+
 impl Call<'_> {
     /// Reads the agent's card, again and again for a while if it cannot be reached: it may be about to start. Nothing
     /// if that is not wanted any more.
@@ -64,7 +74,7 @@ impl Call<'_> {
             }
             tokio::time::sleep(wait).await;
             wait *= 2;
-            if let Some(known) = self.find(client).await {
+            if let Found::Task(known) = self.find(client).await {
                 return self.take_up(client, known).await;
             }
             if !is_ours {
@@ -77,17 +87,31 @@ impl Call<'_> {
         canceled()
     }
 
+    /// Begins what somebody else may have begun, who died before anybody could know. An agent that is not of this program
+    /// does twice what it is told twice; if it cannot say whether it was told, it is not told again.
+    pub(super) async fn begin_anew(&self, client: &A2aClient) -> DelegateUpdate {
+        match self.find(client).await {
+            Found::Task(known) => self.take_up(client, known).await,
+            Found::Unknown if !self.reader(client).is_ours() => self.trouble(&Trouble::Doubtful),
+            Found::Nothing | Found::Unknown => self.begin(client).await,
+        }
+    }
+
     /// Looks for a task that was begun already: nobody else's is in a conversation of this delegation's own. Agents of
-    /// 0.3 cannot say; they get the message again, under the same id.
-    pub(super) async fn find(&self, client: &A2aClient) -> Option<Known> {
+    /// 0.3 cannot say.
+    async fn find(&self, client: &A2aClient) -> Found {
         let request = ListTasksRequest {
             context_id: Some(self.ids.context.clone()),
             page_size: Some(1),
             ..Default::default()
         };
-        let page = tokio::time::timeout(SHORT_CALL, client.list(request)).await.ok()?.ok()?;
-        let task = page.tasks.into_iter().find(|task| task.context_id == self.ids.context)?;
+        let Ok(Ok(page)) = tokio::time::timeout(SHORT_CALL, client.list(request)).await else {
+            return Found::Unknown;
+        };
+        let Some(task) = page.tasks.into_iter().find(|task| task.context_id == self.ids.context) else {
+            return Found::Nothing;
+        };
         self.tell(DelegateUpdate::Accepted { task: task.id.clone(), context: task.context_id.clone() }).await;
-        Some(Known { task: task.id, context: task.context_id, place: RemotePlace::default() })
+        Found::Task(Known { task: task.id, context: task.context_id, place: RemotePlace::default() })
     }
 }

@@ -92,11 +92,7 @@ impl Call<'_> {
                 }
             }
             (Some(known), _) => self.take_up(&client, known).await,
-            // Whoever was here before may have sent it, and died before anybody could know.
-            (None, Some(_)) => match self.find(&client).await {
-                Some(known) => self.take_up(&client, known).await,
-                None => self.begin(&client).await,
-            },
+            (None, Some(_)) => self.begin_anew(&client).await,
             (None, None) => self.begin(&client).await,
         }
     }
@@ -116,9 +112,11 @@ impl Call<'_> {
         }
     }
 
-    /// Asks for the task again and again until it ends. An agent that does not answer for a while may be starting.
+    /// Asks for the task again and again until it ends. An agent that does not answer for a while may be starting; one
+    /// that shows nothing new for as long as it may be silent is given up.
     async fn poll(&self, client: &A2aClient, known: &Known, mut reader: Reader) -> DelegateUpdate {
-        let mut answered = Instant::now();
+        let (mut answered, mut changed, mut last) = (Instant::now(), Instant::now(), None);
+        let silence = self.shared.target.silence;
         loop {
             let asked = tokio::select! {
                 asked = client.get(&known.task, None) => asked,
@@ -127,13 +125,20 @@ impl Call<'_> {
             match asked {
                 Ok(task) => {
                     answered = Instant::now();
+                    if last.as_ref() != Some(&task) {
+                        changed = answered;
+                        last = Some(task.clone());
+                    }
                     self.tell_all(reader.read(Event::from(task).into())).await;
                 }
-                Err(error) if error.may_pass() && answered.elapsed() < self.shared.target.silence => {}
+                Err(error) if error.may_pass() && answered.elapsed() < silence => {}
                 Err(error) => return self.lost(reader, &Trouble::Lost(error)).await,
             }
             if reader.end().is_some() {
                 return self.conclude(client, reader, Some(&known.task)).await;
+            }
+            if changed.elapsed() >= silence {
+                return self.lost(reader, &Trouble::Still).await;
             }
             tokio::select! {
                 () = tokio::time::sleep(POLL) => {}

@@ -317,6 +317,40 @@ async fn who_takes_over_what_may_have_been_sent_looks_before() {
 }
 
 #[tokio::test]
+async fn a_stranger_who_cannot_say_what_it_was_told_is_not_told_again() {
+    let ours = json!([{"uri": ACTIVITY_EXTENSION}]);
+    for (extensions, sent) in [(json!([]), 0), (ours, 1)] {
+        let says = |method: &str, _: usize| match method {
+            "ListTasks" => Say::Error(-32601, "Method not found"),
+            _ => Say::Events(1, events(vec![task("WORKING")], done())),
+        };
+        let peer = Peer::start("Jira", extensions, says).await;
+        let updates = run(&peer.home(), Some(Resume { from: None, decision: None })).await;
+        assert_eq!(peer.count("SendStreamingMessage"), sent, "{updates:?}");
+        if sent == 0 {
+            assert_eq!(
+                failure(&updates),
+                "it may have been asked before a restart, and cannot say. It may still be at work: look what was done \
+                 before you ask it again."
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_task_that_never_changes_is_given_up() {
+    let peer = foreign(|method, _| match method {
+        "SubscribeToTask" => Say::Error(-32004, "nobody may follow"),
+        "GetTask" => Say::Result(whole("WORKING")),
+        _ => Say::Status(500),
+    })
+    .await;
+    let home = home(&peer.url, HeaderMap::new(), Duration::from_secs(1));
+    let updates = run(&home, Some(remote(RemotePlace::default()))).await;
+    assert!(failure(&updates).starts_with("its task has shown nothing new for 1 s."), "{updates:?}");
+}
+
+#[tokio::test]
 async fn a_task_that_is_known_no_more_is_told() {
     let peer = foreign(|_, _| Say::Error(-32001, "Task not found")).await;
     let updates = run(&peer.home(), Some(remote(RemotePlace::default()))).await;

@@ -6,6 +6,8 @@ use caipe_engine::{AgentName, CallEnd, CallId, EventKind, RunEvent};
 
 /// Most outputs that wait for their call to end.
 const MOST_OUTPUTS: usize = 64;
+/// Most calls that are open at a time; what begins beyond them is shown, and ends only if the agent says so.
+const MOST_OPEN: usize = 1024;
 /// Most characters of an output that are kept (`MAX_TOOL_OUTPUT_LENGTH`).
 const OUTPUT_CHARS: usize = 2000;
 
@@ -28,7 +30,9 @@ impl Calls {
     /// Takes note of an event that names its call.
     pub(super) fn note(&mut self, event: RunEvent) -> RunEvent {
         match &event.kind {
-            EventKind::ToolStarted { .. } | EventKind::DelegationStarted { .. } => {
+            EventKind::ToolStarted { .. } | EventKind::DelegationStarted { .. }
+                if self.open.len() < MOST_OPEN =>
+            {
                 self.open.push(event.clone());
             }
             EventKind::ToolFinished { call, .. } | EventKind::DelegationFinished { call, .. } => {

@@ -34,6 +34,10 @@ pub(super) enum Trouble {
     Lost(ClientError),
     /// It ended its stream without a word.
     Silent,
+    /// It answers, and its task does not change.
+    Still,
+    /// It may have been asked before, and cannot say.
+    Doubtful,
 }
 
 impl Trouble {
@@ -43,6 +47,8 @@ impl Trouble {
             Self::Unreached(error) | Self::Unaccepted(error) | Self::Lost(error) => error.category(),
             Self::WrongCard(_) => "wrong_card",
             Self::Silent => "silent",
+            Self::Still => "still",
+            Self::Doubtful => "doubtful",
         }
     }
 
@@ -70,6 +76,12 @@ impl Trouble {
                 format!("the connection to it was lost for good: {}. {MAYBE_DONE}", unreached(error))
             }
             Self::Silent => format!("it ended without an answer. {MAYBE_DONE}"),
+            Self::Still => {
+                format!("its task has shown nothing new for {} s. {MAYBE_DONE}", silence.as_secs())
+            }
+            Self::Doubtful => {
+                format!("it may have been asked before a restart, and cannot say. {MAYBE_DONE}")
+            }
         }
     }
 }

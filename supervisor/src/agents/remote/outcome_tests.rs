@@ -94,6 +94,8 @@ fn each_trouble_says_what_happened_and_what_to_do() {
             MAYBE_DONE,
         ),
         (Trouble::Silent, "it ended without an answer", MAYBE_DONE),
+        (Trouble::Still, "its task has shown nothing new for 120 s", MAYBE_DONE),
+        (Trouble::Doubtful, "it may have been asked before a restart, and cannot say", MAYBE_DONE),
     ];
     for (trouble, what, advice) in cases {
         assert_eq!(reason(&trouble), format!("{what}. {advice}"));

@@ -25,6 +25,10 @@ use crate::binding::ACTIVITY_EXTENSION;
 /// Most notifications of a task by which they are known again.
 const MOST_SEEN: usize = 100_000;
 
+/// Most agents that it has asked, and most questions, that are told apart.
+const MOST_ASKED: usize = 256;
+const MOST_FORMS: usize = 64;
+
 /// Reads the stream of one task.
 #[derive(Debug)]
 pub(super) struct Reader {
@@ -244,7 +248,11 @@ impl Reader {
             }
             _ => {
                 match form::of(artifact) {
-                    Some(form) if !self.answered.contains(id) => self.forms.push((id.clone(), form)),
+                    Some(form) if !self.answered.contains(id) => {
+                        if self.forms.len() < MOST_FORMS {
+                            self.forms.push((id.clone(), form));
+                        }
+                    }
                     Some(_) => {}
                     None => self.answer.piece(id, is_narration(artifact.metadata.as_ref()), text, join),
                 }
@@ -268,7 +276,9 @@ impl Reader {
                 return None;
             }
             Fact::AgentStarted { agent } => {
-                self.asked.insert(agent.as_str().to_owned());
+                if self.asked.len() < MOST_ASKED {
+                    self.asked.insert(agent.as_str().to_owned());
+                }
                 EventKind::DelegationStarted { call, agent }
             }
             Fact::AgentFinished { agent, end } => {

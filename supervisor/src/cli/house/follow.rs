@@ -8,6 +8,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::Tenant;
 use crate::agents::Roster;
+use crate::binding::Locks;
 use crate::cli::args::Serving;
 use crate::config::{FileWatch, Reload, Reloaded, Settings};
 use crate::http::Facade;
@@ -20,7 +21,7 @@ pub(super) struct Follow<'a> {
     roster: Arc<Roster>,
     facade: Arc<Facade>,
     address: SocketAddr,
-    closed: bool,
+    locks: Locks,
 }
 
 impl<'a> Follow<'a> {
@@ -30,10 +31,10 @@ impl<'a> Follow<'a> {
         tenant: &'a Tenant<'a>,
         file: &Path,
         (roster, facade): (&Arc<Roster>, &Arc<Facade>),
-        (address, closed): (SocketAddr, bool),
+        (address, locks): (SocketAddr, Locks),
     ) -> Self {
         let reload = Reload::new(file, tenant.settings.env.clone(), address);
-        Self { args, tenant, reload, roster: roster.clone(), facade: facade.clone(), address, closed }
+        Self { args, tenant, reload, roster: roster.clone(), facade: facade.clone(), address, locks }
     }
 
     /// Never ends: the file may change at any time. SIGHUP has it read whether it seems to have changed or not.
@@ -68,7 +69,10 @@ impl<'a> Follow<'a> {
         if settings.spec.store != self.roster.settings().spec.store {
             tracing::warn!("conversations are kept where they are: another store is taken after a restart");
         }
-        match super::signed_cards(self.args, self.tenant, &settings, self.address, self.closed) {
+        if settings.spec.oauth2 != self.roster.settings().spec.oauth2 {
+            tracing::warn!("who may call is as it was: other rules for tokens are taken after a restart");
+        }
+        match super::signed_cards(self.args, self.tenant, &settings, self.address, &self.locks) {
             Ok([card, extended]) => self.facade.show(card, extended),
             Err(error) => tracing::error!(%error, "the card stays as it is"),
         }

@@ -1,6 +1,6 @@
 //! What comes back, in words for the model. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use caipe_a2a::model::AgentCard;
 use caipe_engine::DelegationOutcome;
@@ -11,6 +11,8 @@ use crate::agents::Glance;
 
 /// Most skills of a card that are told.
 const SKILLS: usize = 100;
+/// Most interfaces, and most extensions, of a card that are told.
+const FEW: usize = 16;
 /// Most characters of each text of a card.
 const TEXT: usize = 2000;
 
@@ -27,14 +29,22 @@ pub(super) fn card(card: &AgentCard) -> String {
     let skills = card.skills.iter().take(SKILLS).map(|skill| {
         json!({ "id": short(&skill.id), "name": short(&skill.name), "description": short(&skill.description) })
     });
-    let versions: Vec<&str> =
-        card.supported_interfaces.iter().map(|interface| &*interface.protocol_version).collect();
+    let versions =
+        card.supported_interfaces.iter().take(FEW).map(|interface| short(&interface.protocol_version));
+    let versions: BTreeSet<String> = versions.collect();
+    let can = &card.capabilities;
+    let extensions: Vec<String> = can.extensions.iter().take(FEW).map(|known| short(&known.uri)).collect();
     json!({
         "name": short(&card.name),
         "description": short(&card.description),
         "version": short(&card.version),
         "protocolVersions": versions,
-        "capabilities": card.capabilities,
+        "capabilities": {
+            "streaming": can.streaming,
+            "pushNotifications": can.push_notifications,
+            "extendedAgentCard": can.extended_agent_card,
+            "extensions": extensions,
+        },
         "skills": skills.collect::<Vec<_>>(),
     })
     .to_string()
@@ -74,4 +84,24 @@ pub(super) fn question(agent: &str, task: Option<&str>, question: &str) -> Strin
 
 fn short(text: &str) -> String {
     text.chars().take(TEXT).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use caipe_a2a::model::{AgentCard, AgentInterface};
+
+    use super::{FEW, TEXT, card};
+
+    #[test]
+    fn a_card_of_any_size_is_told_in_a_bounded_text() {
+        let mut huge = AgentCard::default();
+        let long = || "x".repeat(10 * TEXT);
+        (huge.name, huge.description, huge.version) = (long(), long(), long());
+        huge.supported_interfaces = (0..10 * FEW)
+            .map(|n| AgentInterface::new("http://a", "JSONRPC", format!("{n}{}", long())))
+            .collect();
+        let told = card(&huge);
+        assert!(told.len() < (FEW + 4) * TEXT, "{} bytes", told.len());
+        assert!(told.contains("\"streaming\":"), "what it can is told");
+    }
 }

@@ -1,0 +1,222 @@
+//! The keys of who issues tokens: fetched, kept for a while, fetched again (RFC 7517).
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::http::{HeaderMap, header};
+use jsonwebtoken::jwk::{Jwk, PublicKeyUse};
+use jsonwebtoken::{AlgorithmFamily, DecodingKey};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::time::Instant;
+
+/// How long fetching the keys may take.
+const DEADLINE: Duration = Duration::from_secs(5);
+/// The largest answer.
+const MOST_BYTES: usize = 256 * 1024;
+/// Most keys of one issuer.
+const MOST_KEYS: usize = 64;
+/// How long keys are kept if the answer does not say, and within which bounds it may.
+const KEPT: Duration = Duration::from_hours(1);
+const KEPT_LEAST: Duration = Duration::from_mins(1);
+const KEPT_MOST: Duration = Duration::from_hours(24);
+/// How long keys may serve on that could not be fetched anew.
+const STALE: Duration = Duration::from_hours(24);
+/// How often they are fetched at most: an unknown key, which anybody can name, does not make us ask more often.
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// The keys cannot be had, for a reason that is for whoever reads the log.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("failed to fetch the keys of the tokens' issuer: {0}")]
+pub(super) struct KeysError(String);
+
+/// The keys as far as they are known.
+#[derive(Debug)]
+pub(super) struct Keys {
+    url: String,
+    client: reqwest::Client,
+    known: Mutex<Option<Arc<Known>>>,
+    /// When they were asked for last. Whoever holds it asks; the others wait for the answer.
+    asked: tokio::sync::Mutex<Option<Instant>>,
+}
+
+#[derive(Debug)]
+struct Known {
+    keys: BTreeMap<String, Key>,
+    since: Instant,
+    kept: Duration,
+}
+
+/// One key.
+#[derive(Clone)]
+pub(super) struct Key {
+    pub(super) key: DecodingKey,
+    /// The only algorithm that it is for, if it says so.
+    pub(super) algorithm: Option<String>,
+}
+
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Key").field("algorithm", &self.algorithm).finish_non_exhaustive()
+    }
+}
+
+impl Keys {
+    /// The keys at this URL, which are fetched when they are needed first. Redirects are not followed.
+    pub(super) fn new(url: String) -> Result<Self, reqwest::Error> {
+        let client = reqwest::Client::builder().timeout(DEADLINE).redirect(reqwest::redirect::Policy::none());
+        Ok(Self {
+            url,
+            client: client.build()?,
+            known: Mutex::default(),
+            asked: tokio::sync::Mutex::default(),
+        })
+    }
+
+    /// The key of this id; without an id, the only one. `None` where the issuer has no such key.
+    pub(super) async fn find(&self, id: Option<&str>) -> Result<Option<Key>, KeysError> {
+        let known = self.known();
+        let found = known.as_ref().and_then(|known| known.find(id));
+        if found.is_some() && known.as_ref().is_some_and(|known| known.since.elapsed() < known.kept) {
+            return Ok(found);
+        }
+        let refreshed = self.refresh(known.as_ref()).await;
+        let usable = self.known().filter(|known| known.since.elapsed() < STALE);
+        match (usable, refreshed) {
+            (Some(known), Ok(())) => Ok(known.find(id)),
+            (Some(known), Err(error)) => {
+                tracing::warn!(%error, "the keys of the tokens' issuer stay as they are");
+                Ok(known.find(id))
+            }
+            (None, Err(error)) => Err(error),
+            (None, Ok(())) => Err(KeysError("those that are known are too old".to_owned())),
+        }
+    }
+
+    /// Fetches the keys, unless that was tried just now, or somebody has done it since `seen`.
+    async fn refresh(&self, seen: Option<&Arc<Known>>) -> Result<(), KeysError> {
+        let mut asked = self.asked.lock().await;
+        let known = self.known();
+        let is_newer = known.as_ref().is_some_and(|known| seen.is_none_or(|seen| !Arc::ptr_eq(known, seen)));
+        if is_newer {
+            return Ok(());
+        }
+        if asked.is_some_and(|asked| asked.elapsed() < PAUSE) {
+            let failed = || KeysError("that failed a moment ago".to_owned());
+            return known.map(drop).ok_or_else(failed);
+        }
+        *asked = Some(Instant::now());
+        let fetched = self.fetch().await.map_err(KeysError)?;
+        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(fetched));
+        Ok(())
+    }
+
+    async fn fetch(&self) -> Result<Known, String> {
+        let reason = |error: reqwest::Error| error.without_url().to_string();
+        let mut answer = self.client.get(&self.url).send().await.map_err(reason)?;
+        if !answer.status().is_success() {
+            return Err(format!("it answers with HTTP {}", answer.status().as_u16()));
+        }
+        let kept = kept(answer.headers());
+        let mut body = Vec::new();
+        while let Some(chunk) = answer.chunk().await.map_err(reason)? {
+            if body.len() + chunk.len() > MOST_BYTES {
+                return Err(format!("its answer has more than {MOST_BYTES} bytes"));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(Known { keys: read(&body)?, since: Instant::now(), kept })
+    }
+
+    fn known(&self) -> Option<Arc<Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Known {
+    fn find(&self, id: Option<&str>) -> Option<Key> {
+        match id {
+            Some(id) => self.keys.get(id).cloned(),
+            None if self.keys.len() == 1 => self.keys.values().next().cloned(),
+            None => None,
+        }
+    }
+}
+
+/// How long an answer says that it may be kept.
+fn kept(headers: &HeaderMap) -> Duration {
+    let said = headers.get(header::CACHE_CONTROL).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let age = said.split(',').find_map(|part| part.trim().strip_prefix("max-age=")?.parse().ok());
+    age.map_or(KEPT, Duration::from_secs).clamp(KEPT_LEAST, KEPT_MOST)
+}
+
+/// The keys of a set that can check a signature. Those that are for something else, or of a kind that we do not know, are
+/// passed over.
+fn read(body: &[u8]) -> Result<BTreeMap<String, Key>, String> {
+    #[derive(Deserialize)]
+    struct Set {
+        keys: Vec<Value>,
+    }
+    let set: Set =
+        serde_json::from_slice(body).map_err(|error| format!("its answer is no key set: {error}"))?;
+    if set.keys.len() > MOST_KEYS {
+        return Err(format!("it has more than {MOST_KEYS} keys"));
+    }
+    let usable = set.keys.into_iter().filter_map(usable);
+    let keys: BTreeMap<String, Key> = usable.collect();
+    if keys.is_empty() { Err("it has no key that checks signatures".to_owned()) } else { Ok(keys) }
+}
+
+fn usable(key: Value) -> Option<(String, Key)> {
+    let jwk: Jwk = serde_json::from_value(key).ok()?;
+    let common = &jwk.common;
+    if common.public_key_use.as_ref().is_some_and(|usage| *usage != PublicKeyUse::Signature) {
+        return None;
+    }
+    let key = DecodingKey::from_jwk(&jwk).ok().filter(|key| key.family() != AlgorithmFamily::Hmac)?;
+    let algorithm = common.key_algorithm.map(|algorithm| algorithm.to_string());
+    Some((common.key_id.clone().unwrap_or_default(), Key { key, algorithm }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{kept, read};
+    use axum::http::{HeaderMap, header};
+    use serde_json::json;
+    use std::time::Duration;
+
+    #[test]
+    fn an_answer_says_within_bounds_how_long_it_may_be_kept() {
+        for (said, seconds) in [
+            ("", 3600),
+            ("public, max-age=600", 600),
+            ("max-age=0", 60),
+            ("max-age=99999999", 86_400),
+            ("max-age=soon", 3600),
+            ("no-store", 3600),
+        ] {
+            let headers = HeaderMap::from_iter([(header::CACHE_CONTROL, said.parse().unwrap())]);
+            assert_eq!(kept(&headers), Duration::from_secs(seconds), "{said}");
+        }
+    }
+
+    #[test]
+    fn only_keys_that_check_signatures_are_taken() {
+        let point = "MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4";
+        let good = json!({"kty": "EC", "crv": "P-256", "kid": "a", "use": "sig", "x": point, "y": point});
+        let others = [
+            json!({"kty": "oct", "kid": "shared", "k": "c2VjcmV0c2VjcmV0"}),
+            json!({"kty": "EC", "crv": "P-256", "kid": "enc", "use": "enc", "x": point, "y": point}),
+            json!({"kty": "LMS", "kid": "later"}),
+            json!("no key"),
+        ];
+        let set = |keys: &[serde_json::Value]| json!({ "keys": keys }).to_string();
+        let all: Vec<_> = others.iter().cloned().chain([good.clone()]).collect();
+        let keys = read(set(&all).as_bytes()).unwrap();
+        assert_eq!(keys.keys().collect::<Vec<_>>(), ["a"]);
+        assert!(read(set(&others).as_bytes()).is_err());
+        assert!(read(b"{}").is_err() && read(b"<html>").is_err());
+        assert!(read(set(&vec![good; 65]).as_bytes()).is_err());
+    }
+}

@@ -1,0 +1,266 @@
+//! Who may come in. Nothing beyond loopback is open unless somebody said so.
+
+mod keys;
+mod tokens;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use caipe_a2a::server::Principal;
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::json;
+
+pub use tokens::{RulesError, TokenRules};
+use tokens::{TokenError, Tokens};
+
+/// Paths that anybody may read: the cards, which say how to authenticate, and the probes.
+const OPEN: [&str; 4] = ["/.well-known/agent-card.json", "/.well-known/agent.json", "/health", "/ready"];
+
+/// The one path that the status token opens.
+const STATUS: &str = "/internal/status";
+
+/// The name of whoever brings the shared key.
+pub(super) const KEY_HOLDER: &str = "shared-key";
+
+/// What stands before the subject of a token in the name of its bearer, so that no subject is taken for the key holder.
+const SUBJECT: &str = "sub:";
+
+/// What opens.
+#[derive(Debug, Default)]
+pub struct Keyring {
+    /// A key that all callers share (`A2A_AUTH_SHARED_KEY`).
+    pub shared: Option<SecretString>,
+    /// Tokens of an issuer (`A2A_AUTH_OAUTH2`).
+    pub tokens: Option<TokenRules>,
+    /// The key to `GET /internal/status`, and to nothing else (`CAIPE_STATUS_TOKEN`).
+    pub status: Option<SecretString>,
+}
+
+/// The check at the door (upstream contract 9): the shared key or a token; either will do.
+#[derive(Debug, Clone)]
+pub struct Guard {
+    shared: Option<Arc<SecretString>>,
+    tokens: Option<Arc<Tokens>>,
+    status: Option<Arc<SecretString>>,
+    /// Whether loopback is all that keeps strangers out.
+    loopback_only: bool,
+}
+
+/// Why the door is not opened at all.
+#[derive(Debug, thiserror::Error)]
+pub enum GuardError {
+    /// Anybody could come in.
+    #[error(
+        "refusing to listen on {0} without authentication: set A2A_AUTH_SHARED_KEY, listen on 127.0.0.1, or pass \
+         --allow-unauthenticated"
+    )]
+    Open(SocketAddr),
+    /// Tokens cannot be checked as they shall be.
+    #[error(transparent)]
+    Rules(#[from] RulesError),
+}
+
+/// Whom a request is let in as.
+#[derive(Debug, PartialEq, Eq)]
+enum Entry {
+    /// Nobody in particular.
+    Anybody,
+    /// Somebody who is known.
+    Known(Principal),
+}
+
+/// Why a request is not let in.
+#[derive(Debug, PartialEq, Eq)]
+struct Refused(StatusCode, String);
+
+impl Guard {
+    /// The check for a listener at `address`.
+    ///
+    /// # Errors
+    /// When others than this machine could reach the listener and nothing is asked of them, or when the rules of tokens
+    /// cannot be followed. The status token opens one path only, so that it is no reason to listen.
+    pub fn new(address: SocketAddr, keyring: Keyring, allow_open: bool) -> Result<Self, GuardError> {
+        let closed = keyring.shared.is_some() || keyring.tokens.is_some();
+        if !closed && !address.ip().is_loopback() && !allow_open {
+            return Err(GuardError::Open(address));
+        }
+        let loopback_only = !closed && address.ip().is_loopback();
+        let tokens = keyring.tokens.map(Tokens::new).transpose()?.map(Arc::new);
+        let (shared, status) = (keyring.shared.map(Arc::new), keyring.status.map(Arc::new));
+        Ok(Self { shared, tokens, status, loopback_only })
+    }
+
+    /// Whether loopback is all that keeps strangers out.
+    pub(super) fn is_loopback_only(&self) -> bool {
+        self.loopback_only
+    }
+
+    /// Lets a request in, or not.
+    async fn admit(&self, method: &Method, path: &str, headers: &HeaderMap) -> Result<Entry, Refused> {
+        if method == Method::OPTIONS || OPEN.contains(&path) {
+            return Ok(Entry::Anybody);
+        }
+        let is_status = path == STATUS;
+        if is_status && method == Method::GET && opens(self.status.as_deref(), headers) {
+            return Ok(Entry::Anybody);
+        }
+        match self.recognise(headers).await {
+            Ok(principal) => Ok(Entry::Known(principal)),
+            Err(refused) => {
+                let closed = self.shared.is_some() || self.tokens.is_some();
+                let locked = closed || (is_status && self.status.is_some());
+                if locked { Err(refused) } else { Ok(Entry::Anybody) }
+            }
+        }
+    }
+
+    /// Who asks: whoever has the shared key is one and the same; whoever has a token is its subject.
+    async fn recognise(&self, headers: &HeaderMap) -> Result<Principal, Refused> {
+        if opens(self.shared.as_deref(), headers) {
+            return Ok(Principal::new(KEY_HOLDER));
+        }
+        let Some(given) = bearer(headers) else { return Err(self.unasked(headers)) };
+        let Some(tokens) = &self.tokens else {
+            return Err(unauthorized("the bearer token is not the right one"));
+        };
+        match tokens.subject(given).await {
+            Ok(subject) => Ok(Principal::new(format!("{SUBJECT}{subject}"))),
+            Err(TokenError::Unchecked(error)) => {
+                tracing::warn!(%error, "a token cannot be checked");
+                let reason = TokenError::Unchecked(error).to_string();
+                Err(Refused(StatusCode::SERVICE_UNAVAILABLE, reason))
+            }
+            Err(error) => Err(unauthorized(error.to_string())),
+        }
+    }
+
+    /// What to say to whoever brings nothing.
+    fn unasked(&self, headers: &HeaderMap) -> Refused {
+        unauthorized(match (&self.tokens, &self.shared) {
+            _ if headers.contains_key(header::AUTHORIZATION) => "the bearer token is not the right one",
+            (Some(_), None) => "send a token of the issuer as \"Authorization: Bearer TOKEN\"",
+            (Some(_), Some(_)) => "send the shared key or a token as \"Authorization: Bearer TOKEN\"",
+            (None, _) => "send the shared key as \"Authorization: Bearer KEY\"",
+        })
+    }
+}
+
+/// The middleware.
+pub(super) async fn check(State(guard): State<Guard>, mut request: Request, next: Next) -> Response {
+    match guard.admit(request.method(), request.uri().path(), request.headers()).await {
+        Ok(Entry::Anybody) => next.run(request).await,
+        Ok(Entry::Known(principal)) => {
+            request.extensions_mut().insert(principal);
+            next.run(request).await
+        }
+        Err(refused) => refused.into_response(),
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        let Self(status, reason) = self;
+        let error = if status == StatusCode::UNAUTHORIZED { "unauthorized" } else { "unavailable" };
+        let body = axum::Json(json!({"error": error, "reason": reason}));
+        (status, [(header::WWW_AUTHENTICATE, "Bearer")], body).into_response()
+    }
+}
+
+fn unauthorized(reason: impl Into<String>) -> Refused {
+    Refused(StatusCode::UNAUTHORIZED, reason.into())
+}
+
+/// Whether a request brings this key.
+fn opens(key: Option<&SecretString>, headers: &HeaderMap) -> bool {
+    let (Some(key), Some(given)) = (key, bearer(headers)) else { return false };
+    same(given.as_bytes(), key.expose_secret().as_bytes())
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// Compares in a time that depends on the length alone.
+fn same(given: &[u8], key: &[u8]) -> bool {
+    given.len() == key.len() && given.iter().zip(key).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keyring(shared: Option<&str>, status: Option<&str>) -> Keyring {
+        let secret = |text: &str| SecretString::from(text.to_owned());
+        Keyring { shared: shared.map(secret), tokens: None, status: status.map(secret) }
+    }
+
+    fn guard(shared: Option<&str>, status: Option<&str>) -> Guard {
+        Guard::new("0.0.0.0:1".parse().unwrap(), keyring(shared, status), true).unwrap()
+    }
+
+    fn headers(value: &str) -> HeaderMap {
+        if value.is_empty() {
+            return HeaderMap::new();
+        }
+        HeaderMap::from_iter([(header::AUTHORIZATION, value.parse().unwrap())])
+    }
+
+    #[test]
+    fn only_loopback_is_open_without_a_key() {
+        let new = |address: &str, keyring, open| Guard::new(address.parse().unwrap(), keyring, open);
+        assert!(new("127.0.0.1:8000", Keyring::default(), false).is_ok());
+        assert!(new("[::1]:8000", Keyring::default(), false).is_ok());
+        let refused = new("0.0.0.0:8000", Keyring::default(), false).unwrap_err();
+        assert!(refused.to_string().contains("A2A_AUTH_SHARED_KEY"), "{refused}");
+        assert!(new("0.0.0.0:8000", Keyring::default(), true).is_ok());
+        // The status token locks one path, not the house.
+        assert!(new("0.0.0.0:8000", keyring(None, Some("st4tus")), false).is_err());
+        assert!(new("0.0.0.0:8000", keyring(Some("s3cret"), Some("st4tus")), false).is_ok());
+    }
+
+    #[tokio::test]
+    async fn each_key_opens_what_it_is_for() {
+        let (both, neither) = (guard(Some("s3cret"), Some("st4tus")), guard(None, None));
+        let (shared, status) = (guard(Some("s3cret"), None), guard(None, Some("st4tus")));
+        let cases = [
+            (&both, "POST", "/", "Bearer s3cret", true),
+            (&both, "POST", "/", "bearer s3cret", true),
+            (&both, "POST", "/", "Bearer s3creT", false),
+            (&both, "POST", "/", "Basic s3cret", false),
+            (&both, "POST", "/", "s3cret", false),
+            (&both, "POST", "/", "Bearer st4tus", false),
+            (&both, "GET", "/tools", "", false),
+            (&both, "GET", "/tools", "Bearer st4tus", false),
+            (&both, "GET", STATUS, "Bearer st4tus", true),
+            (&both, "GET", STATUS, "Bearer s3cret", true),
+            (&both, "GET", STATUS, "Bearer st4tuS", false),
+            (&both, "POST", STATUS, "Bearer st4tus", false),
+            (&both, "GET", "/internal/status/", "Bearer st4tus", false),
+            (&both, "GET", STATUS, "", false),
+            (&shared, "GET", STATUS, "Bearer st4tus", false),
+            (&status, "GET", STATUS, "Bearer st4tus", true),
+            (&status, "GET", STATUS, "", false),
+            (&status, "POST", "/", "", true),
+            (&neither, "GET", STATUS, "", true),
+            (&neither, "POST", "/", "Bearer whatever", true),
+        ];
+        for (guard, method, path, value, admitted) in cases {
+            let entry = guard.admit(&method.parse().unwrap(), path, &headers(value)).await;
+            assert_eq!(entry.is_ok(), admitted, "{method} {path} {value}");
+        }
+    }
+
+    #[tokio::test]
+    async fn cards_and_probes_stay_open() {
+        for path in OPEN {
+            let guard = guard(Some("s3cret"), Some("st4tus"));
+            assert!(guard.admit(&Method::GET, path, &HeaderMap::new()).await.is_ok(), "{path}");
+        }
+    }
+}
