@@ -27,6 +27,26 @@ fn crd_prints_the_generated_file() {
 }
 
 #[test]
+fn crd_tells_what_it_does_not_take_any_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("crd.yaml");
+    let (_, ours, _) = operator(&["crd"], "");
+    let compare = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        operator(&["crd", "--compatible-with", path.to_str().unwrap()], "")
+    };
+    let (code, stdout, stderr) = compare(&ours);
+    assert_eq!((code, stdout.as_str()), (0, ""));
+    assert!(stderr.ends_with("crd.yaml: compatible\n"), "{stderr}");
+    let (code, _, stderr) = compare(&ours.replace("distributedAgents:", "formerName:"));
+    assert_eq!(code, 1);
+    assert!(stderr.contains("crd.yaml: error: spec.formerName: is gone\n"), "{stderr}");
+    let (code, _, stderr) = compare("kind: CustomResourceDefinition\nspec: []\n");
+    assert_eq!(code, 1);
+    assert!(stderr.contains("failed to read a CustomResourceDefinition from"), "{stderr}");
+}
+
+#[test]
 fn check_is_content_with_a_good_file() {
     let (code, stdout, stderr) = operator(&["check", "-f", "-"], VALID);
     assert_eq!((code, stdout.as_str(), stderr.as_str()), (0, "", "-: no fault\n"));
@@ -48,7 +68,7 @@ fn check_prints_every_fault_with_its_path_and_exits_with_1() {
 
 #[test]
 fn render_prints_a_spec_without_secrets_and_with_its_hash() {
-    let (code, stdout, stderr) = operator(&["render", "--file", "-"], VALID);
+    let (code, stdout, stderr) = operator(&["render", "--spec", "--file", "-"], VALID);
     assert_eq!((code, stderr.as_str()), (0, ""));
     let spec: caipe_crds::RenderedSpec = serde_saphyr::from_str(&stdout).unwrap();
     assert_eq!(spec.hash, spec.content_hash());
@@ -57,6 +77,41 @@ fn render_prints_a_spec_without_secrets_and_with_its_hash() {
         Some("/var/run/caipe/secrets/agents/jira")
     );
     assert_eq!(spec.models[0].secrets_dir.as_deref(), Some("/var/run/caipe/secrets/model"));
+}
+
+#[test]
+fn render_prints_what_would_be_applied_as_a_stream_that_kubectl_takes() {
+    let (code, stdout, stderr) = operator(&["render", "-f", "-"], VALID);
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    let comment = stdout.lines().next().unwrap();
+    assert!(comment.starts_with("# ") && comment.contains("Secret `platform.keys`"), "{comment}");
+    let mut kinds = Vec::new();
+    for document in stdout.split("---\n").skip(1) {
+        let manifest: serde_json::Value = serde_saphyr::from_str(document).unwrap();
+        assert_eq!(manifest["metadata"]["namespace"], "default");
+        kinds.push(manifest["kind"].as_str().unwrap().to_owned());
+    }
+    let expected =
+        ["ServiceAccount", "PersistentVolumeClaim", "NetworkPolicy", "Service", "ConfigMap", "Deployment"];
+    assert_eq!(kinds, expected);
+}
+
+#[test]
+fn render_takes_the_operators_defaults() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("defaults.yaml");
+    std::fs::write(&path, "image: registry.example.com/caipe:7\nimagePullSecrets: [registry]\n").unwrap();
+    let (_, stdout, _) = operator(&["render", "-f", "-", "--defaults", path.to_str().unwrap()], VALID);
+    assert!(stdout.contains("image: registry.example.com/caipe:7\n"), "{stdout}");
+    assert!(stdout.contains("imagePullSecrets:\n      - name: registry\n"), "{stdout}");
+}
+
+#[test]
+fn check_finds_what_only_a_pod_shows() {
+    let input = format!("{VALID}  podTemplate: {{ spec: {{ containers: [{{ name: superviser }}] }} }}\n");
+    let (code, _, stderr) = operator(&["check", "-f", "-"], &input);
+    assert_eq!(code, 1);
+    assert!(stderr.contains("there is no container `superviser`"), "{stderr}");
 }
 
 #[test]

@@ -1,21 +1,27 @@
 //! `check` and `render`: a resource's file.
 
-use std::collections::BTreeMap;
-use std::io::{self, Read};
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use caipe_crds::read::MAX_FILE_BYTES;
-use caipe_crds::{Fault, Faults, Resolved, Surroundings, read_resource, resolve_in};
-use serde::Deserialize;
+use caipe_crds::{CaipeSupervisor, Fault, Faults, Resolved, names, read_resource};
+use caipe_operator::defaults::Defaults;
+use caipe_operator::supervisor::build::{self, Objects};
+use caipe_operator::supervisor::decision::Wanted;
+use caipe_operator::supervisor::manifest::manifests;
+use caipe_operator::supervisor::references::References;
+use caipe_operator::supervisor::settled::settled;
+use caipe_operator::supervisor::validate::validate;
+
+use super::documents;
 
 /// Prints every fault; none is success.
-pub(super) fn check(path: &Path) -> anyhow::Result<ExitCode> {
-    let text = read(path)?;
-    match resolved(&text) {
-        Ok(resolved) => {
-            report(path, "warning", &resolved.warnings);
+pub(super) fn check(path: &Path, defaults: Option<&Path>) -> anyhow::Result<ExitCode> {
+    let defaults = read_defaults(defaults)?;
+    match Checked::read(&documents::read(path)?).and_then(|checked| checked.built(&defaults).map(|_| checked))
+    {
+        Ok(checked) => {
+            report(path, "warning", &checked.resolved.warnings);
             eprintln!("{}: no fault", path.display());
             Ok(ExitCode::SUCCESS)
         }
@@ -23,11 +29,24 @@ pub(super) fn check(path: &Path) -> anyhow::Result<ExitCode> {
     }
 }
 
+/// Prints the objects that would be applied, as YAML.
+pub(super) fn render(path: &Path, defaults: Option<&Path>) -> anyhow::Result<ExitCode> {
+    let defaults = read_defaults(defaults)?;
+    let built = Checked::read(&documents::read(path)?)
+        .and_then(|checked| checked.built(&defaults).map(|objects| (checked, objects)));
+    match built {
+        Ok((checked, objects)) => {
+            report(path, "warning", &checked.resolved.warnings);
+            super::print(&stream(&checked, objects)?)
+        }
+        Err(faults) => Ok(refuse(path, &faults)),
+    }
+}
+
 /// Prints the rendered spec as YAML.
-pub(super) fn render(path: &Path) -> anyhow::Result<ExitCode> {
-    let text = read(path)?;
-    match resolved(&text) {
-        Ok(resolved) => {
+pub(super) fn render_spec(path: &Path) -> anyhow::Result<ExitCode> {
+    match Checked::read(&documents::read(path)?) {
+        Ok(Checked { resolved, .. }) => {
             report(path, "warning", &resolved.warnings);
             super::print(
                 &serde_saphyr::to_string(&resolved.spec).context("failed to write the spec as YAML")?,
@@ -35,6 +54,55 @@ pub(super) fn render(path: &Path) -> anyhow::Result<ExitCode> {
         }
         Err(faults) => Ok(refuse(path, &faults)),
     }
+}
+
+/// The manifests, one document each, after a word on what is not among them.
+fn stream(checked: &Checked, objects: Objects) -> anyhow::Result<String> {
+    let name = checked.resource.metadata.name.as_deref().unwrap_or_default();
+    let keys = names::keys(name);
+    let mut text = format!(
+        "# What the operator applies for CaipeSupervisor `{name}`, in this order. Not among it: Secret `{keys}`, whose\n\
+         # keys the operator makes once (A2A_AUTH_SHARED_KEY, CAIPE_AGENT_KEY, CAIPE_STATUS_TOKEN: a random text each).\n"
+    );
+    for manifest in manifests(objects).context("failed to write the objects as JSON")? {
+        text += "---\n";
+        text += &serde_saphyr::to_string(&manifest.value).context("failed to write an object as YAML")?;
+    }
+    Ok(text)
+}
+
+/// A resource without a fault, and what it comes to in a cluster.
+#[derive(Debug)]
+struct Checked {
+    resource: CaipeSupervisor,
+    references: References,
+    resolved: Resolved,
+}
+
+impl Checked {
+    /// What the operator would make of the file: no environment, in the resource's namespace.
+    fn read(text: &str) -> Result<Self, Faults> {
+        let (resource, config_maps) = documents::split(text)?;
+        let resource = read_resource(&resource)?;
+        let references = References { config_maps, ..References::default() };
+        let namespace = resource.metadata.namespace.as_deref().unwrap_or("default");
+        let resolved = validate(&resource, &references, namespace)?.resolved;
+        Ok(Self { resource, references, resolved })
+    }
+
+    fn built(&self, defaults: &Defaults) -> Result<Objects, Faults> {
+        let decision = settled(&self.resource, self.resolved.spec.clone());
+        let (resource, references) = (&self.resource, &self.references);
+        let wanted = Wanted { resource, references, defaults, decision: &decision };
+        build::objects(&wanted).map_err(|error| Fault::new("", error.to_string()).into())
+    }
+}
+
+fn read_defaults(path: Option<&Path>) -> anyhow::Result<Defaults> {
+    let Some(path) = path else { return Ok(Defaults::default()) };
+    let text = documents::read(path)?;
+    serde_saphyr::from_str(&text)
+        .with_context(|| format!("failed to read the defaults of {}", path.display()))
 }
 
 fn refuse(path: &Path, faults: &Faults) -> ExitCode {
@@ -46,74 +114,6 @@ fn report(path: &Path, severity: &str, faults: &[Fault]) {
     for fault in faults {
         eprintln!("{}: {severity}: {fault}", path.display());
     }
-}
-
-/// What the operator would make of the file: no environment, in the resource's namespace.
-fn resolved(text: &str) -> Result<Resolved, Faults> {
-    let (resource, config_maps) = documents(text)?;
-    let resource = read_resource(&resource)?;
-    let namespace = resource.metadata.namespace.clone().unwrap_or_else(|| "default".to_owned());
-    resolve_in(&resource, &BTreeMap::new(), &Surroundings::Cluster { namespace, config_maps })
-}
-
-type ConfigMaps = BTreeMap<String, BTreeMap<String, String>>;
-
-/// Splits the file into the resource's document and the `ConfigMap`s beside it.
-fn documents(text: &str) -> Result<(String, ConfigMaps), Faults> {
-    let mut resource = String::new();
-    let mut config_maps = ConfigMaps::new();
-    for document in split(text) {
-        match serde_saphyr::from_str::<ConfigMap>(&document) {
-            Ok(map) if map.kind == "ConfigMap" => {
-                config_maps.insert(map.metadata.name, map.data);
-            }
-            _ if resource.is_empty() => resource = document,
-            _ => return Err(Fault::new("", "the file has more than one resource: give one at a time").into()),
-        }
-    }
-    Ok((resource, config_maps))
-}
-
-/// The documents of a YAML file that are not empty.
-fn split(text: &str) -> Vec<String> {
-    let mut documents = vec![String::new()];
-    for line in text.lines() {
-        if line.trim_end() == "---" {
-            documents.push(String::new());
-        } else if let Some(last) = documents.last_mut() {
-            last.extend([line, "\n"]);
-        }
-    }
-    let filled = |text: &String| text.lines().any(|line| !line.trim().is_empty() && !line.starts_with('#'));
-    documents.retain(filled);
-    documents
-}
-
-#[derive(Deserialize)]
-struct ConfigMap {
-    kind: String,
-    metadata: Metadata,
-    #[serde(default)]
-    data: BTreeMap<String, String>,
-}
-
-#[derive(Deserialize)]
-struct Metadata {
-    name: String,
-}
-
-/// Reads the file, or standard input, up to a bound.
-fn read(path: &Path) -> anyhow::Result<String> {
-    let mut text = String::new();
-    let limit = u64::try_from(MAX_FILE_BYTES)?.saturating_add(1);
-    let read = if path == Path::new("-") {
-        io::stdin().lock().take(limit).read_to_string(&mut text)
-    } else {
-        std::fs::File::open(path).and_then(|file| file.take(limit).read_to_string(&mut text))
-    };
-    read.with_context(|| format!("failed to read {}", path.display()))?;
-    anyhow::ensure!(text.len() <= MAX_FILE_BYTES, "{} is larger than {MAX_FILE_BYTES} bytes", path.display());
-    Ok(text)
 }
 
 #[cfg(test)]

@@ -22,7 +22,8 @@ fn a_resource_is_rendered_with_the_config_maps_beside_it() {
     for text in
         [format!("{RESOURCE}---\n{CONFIG_MAP}"), format!("# first\n---\n{CONFIG_MAP}--- \n{RESOURCE}---\n")]
     {
-        let spec = resolved(&text).unwrap_or_else(|faults| panic!("{faults}")).spec;
+        let checked = Checked::read(&text).unwrap_or_else(|faults| panic!("{faults}"));
+        let spec = checked.resolved.spec;
         let prompt = |name: &str| spec.agent(name).map(|agent| agent.system_prompt.as_str());
         assert_eq!(prompt("runbooks"), Some("You read runbooks."));
         assert_ne!(prompt("jira"), Some(""), "the remote agent's own pod reads this spec too");
@@ -33,18 +34,18 @@ fn a_resource_is_rendered_with_the_config_maps_beside_it() {
 
 #[test]
 fn a_missing_config_map_is_a_fault_with_its_name() {
-    let faults = resolved(RESOURCE).unwrap_err().to_string();
+    let faults = Checked::read(RESOURCE).unwrap_err().to_string();
     assert!(faults.contains("ConfigMap `runbooks`"), "{faults}");
 }
 
 #[test]
 fn one_resource_at_a_time() {
-    let faults = resolved(&format!("{RESOURCE}---\n{RESOURCE}")).unwrap_err().to_string();
+    let faults = Checked::read(&format!("{RESOURCE}---\n{RESOURCE}")).unwrap_err().to_string();
     assert!(faults.contains("more than one resource"), "{faults}");
 }
 
 #[test]
 fn a_file_that_is_not_there_is_named() {
-    let error = read(Path::new("/nowhere/at-all.yaml")).unwrap_err();
+    let error = documents::read(Path::new("/nowhere/at-all.yaml")).unwrap_err();
     assert!(format!("{error:#}").contains("/nowhere/at-all.yaml"));
 }

@@ -1,6 +1,10 @@
-//! The command line: what can be done without a cluster.
+//! The command line.
 
+mod definition;
+mod documents;
 mod file;
+mod ready;
+mod run;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -20,19 +24,36 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Watch the cluster's `CaipeSupervisor`s and make them real.
+    Run(run::Run),
+    /// Wait until an operator that runs somewhere is ready.
+    Ready(ready::Ready),
     /// Print the custom resource definition.
-    Crd,
+    Crd {
+        /// Print instead what the definition of this file takes and this one does not; exit with 1 if there is such.
+        #[arg(long, value_name = "FILE")]
+        compatible_with: Option<PathBuf>,
+    },
     /// Print every fault of a resource's file; exit with 1 if there is one.
     Check {
         /// The file; `-` is standard input.
         #[arg(short, long)]
         file: PathBuf,
+        /// The operator's defaults: the file of its own flag of that name.
+        #[arg(long, env = "CAIPE_DEFAULTS")]
+        defaults: Option<PathBuf>,
     },
-    /// Print the spec that a resource's file is rendered to in a cluster.
+    /// Print the objects that would be applied for a resource's file, in their order.
     Render {
         /// The file; `-` is standard input. `ConfigMap`s that it refers to may follow in it, as further documents.
         #[arg(short, long)]
         file: PathBuf,
+        /// The operator's defaults: the file of its own flag of that name.
+        #[arg(long, env = "CAIPE_DEFAULTS")]
+        defaults: Option<PathBuf>,
+        /// Print the spec that the supervisor reads instead.
+        #[arg(long)]
+        spec: bool,
     },
 }
 
@@ -50,9 +71,15 @@ impl Cli {
 
     fn try_run(&self) -> anyhow::Result<ExitCode> {
         match &self.command {
-            Command::Crd => print(&manifest::yaml().context("failed to write the definition as YAML")?),
-            Command::Check { file } => file::check(file),
-            Command::Render { file } => file::render(file),
+            Command::Run(run) => run.run(),
+            Command::Ready(ready) => ready.run(),
+            Command::Crd { compatible_with: Some(file) } => definition::compare(file),
+            Command::Crd { compatible_with: None } => {
+                print(&manifest::yaml().context("failed to write the definition as YAML")?)
+            }
+            Command::Check { file, defaults } => file::check(file, defaults.as_deref()),
+            Command::Render { file, spec: true, .. } => file::render_spec(file),
+            Command::Render { file, defaults, .. } => file::render(file, defaults.as_deref()),
         }
     }
 }

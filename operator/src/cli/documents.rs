@@ -1,0 +1,72 @@
+//! A file with a resource and perhaps the `ConfigMap`s that it refers to.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::path::Path;
+
+use anyhow::Context;
+use caipe_crds::read::MAX_FILE_BYTES;
+use caipe_crds::{Fault, Faults};
+use caipe_operator::supervisor::references::ConfigMapContent;
+use serde::Deserialize;
+
+pub(super) type ConfigMaps = BTreeMap<String, ConfigMapContent>;
+
+/// Splits the file into the resource's document and the `ConfigMap`s beside it.
+pub(super) fn split(text: &str) -> Result<(String, ConfigMaps), Faults> {
+    let mut resource = String::new();
+    let mut config_maps = ConfigMaps::new();
+    for document in documents(text) {
+        match serde_saphyr::from_str::<ConfigMap>(&document) {
+            Ok(map) if map.kind == "ConfigMap" => {
+                let content = ConfigMapContent { version: String::new(), data: map.data };
+                config_maps.insert(map.metadata.name, content);
+            }
+            _ if resource.is_empty() => resource = document,
+            _ => return Err(Fault::new("", "the file has more than one resource: give one at a time").into()),
+        }
+    }
+    Ok((resource, config_maps))
+}
+
+/// The documents of a YAML file that are not empty.
+fn documents(text: &str) -> Vec<String> {
+    let mut documents = vec![String::new()];
+    for line in text.lines() {
+        if line.trim_end() == "---" {
+            documents.push(String::new());
+        } else if let Some(last) = documents.last_mut() {
+            last.extend([line, "\n"]);
+        }
+    }
+    let filled = |text: &String| text.lines().any(|line| !line.trim().is_empty() && !line.starts_with('#'));
+    documents.retain(filled);
+    documents
+}
+
+#[derive(Deserialize)]
+struct ConfigMap {
+    kind: String,
+    metadata: Metadata,
+    #[serde(default)]
+    data: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    name: String,
+}
+
+/// Reads the file, or standard input, up to a bound.
+pub(super) fn read(path: &Path) -> anyhow::Result<String> {
+    let mut text = String::new();
+    let limit = u64::try_from(MAX_FILE_BYTES)?.saturating_add(1);
+    let read = if path == Path::new("-") {
+        io::stdin().lock().take(limit).read_to_string(&mut text)
+    } else {
+        std::fs::File::open(path).and_then(|file| file.take(limit).read_to_string(&mut text))
+    };
+    read.with_context(|| format!("failed to read {}", path.display()))?;
+    anyhow::ensure!(text.len() <= MAX_FILE_BYTES, "{} is larger than {MAX_FILE_BYTES} bytes", path.display());
+    Ok(text)
+}

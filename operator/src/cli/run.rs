@@ -1,0 +1,138 @@
+//! `run`: the operator itself.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context;
+use caipe_operator::defaults::Defaults;
+use caipe_operator::events::{Events, EventsOptions};
+use caipe_operator::health::{self, Health};
+use caipe_operator::lease::{self, Leadership, LeaseOptions};
+use caipe_operator::metrics::Metrics;
+use caipe_operator::probe::{Prober, ProberOptions};
+use caipe_operator::run::{self, NOTICES, Options, Parts};
+use caipe_operator::telemetry::{self, LogFormat};
+use clap::Args;
+use kube::{Client, Config};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// Most bytes of the file of defaults.
+const MAX_DEFAULTS: u64 = 1 << 20;
+
+#[derive(Debug, Args)]
+pub(super) struct Run {
+    /// A namespace to watch; may be repeated. Without it, all of them.
+    #[arg(long = "watch-namespace", env = "CAIPE_WATCH_NAMESPACE", value_delimiter = ',')]
+    watch_namespaces: Vec<String>,
+    /// The operator's own namespace, where its lease is.
+    #[arg(long, env = "POD_NAMESPACE", default_value = "default")]
+    namespace: String,
+    /// The operator's own pod.
+    #[arg(long, env = "POD_NAME", default_value = "caipe-operator")]
+    name: String,
+    /// Whether to contend for leadership; without it nobody else may run.
+    #[arg(long, env = "CAIPE_LEADER_ELECTION", default_value_t = true, action = clap::ArgAction::Set)]
+    leader_election: bool,
+    /// Where metrics and health are served.
+    #[arg(long, env = "CAIPE_LISTEN", default_value = "0.0.0.0:8080")]
+    listen: SocketAddr,
+    /// A YAML file with what every supervisor gets that does not say otherwise.
+    #[arg(long, env = "CAIPE_DEFAULTS")]
+    defaults: Option<PathBuf>,
+    /// Most supervisors at work at once.
+    #[arg(long, env = "CAIPE_CONCURRENCY", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=256))]
+    concurrency: u16,
+    /// How the log is written.
+    #[arg(long, env = "CAIPE_LOG_FORMAT", value_enum, default_value_t)]
+    log_format: LogFormat,
+    /// What is logged, as in `info` or `caipe_operator=debug,warn`.
+    #[arg(long, env = "CAIPE_LOG_LEVEL", default_value = "info")]
+    log_level: String,
+}
+
+impl Run {
+    /// Works until SIGTERM or SIGINT.
+    pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
+        telemetry::init(&self.log_level, self.log_format)?;
+        let defaults = self.defaults.as_deref().map(read_defaults).transpose()?.unwrap_or_default();
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        runtime.block_on(self.work(defaults))?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    async fn work(&self, defaults: Defaults) -> anyhow::Result<()> {
+        let client = client().await?;
+        let metrics = Arc::new(Metrics::new());
+        let stop = stopped()?;
+        // Leadership is given back when the last pass has ended, and the server goes last of all.
+        let (release, close) = (CancellationToken::new(), CancellationToken::new());
+        let (leadership, keeper) = self.leadership(&client, &metrics, release.clone());
+        let health = Health::default();
+        let listener = health::bind(self.listen).await?;
+        let server =
+            tokio::spawn(health::serve(listener, health.clone(), Arc::clone(&metrics), close.clone()));
+        let options = EventsOptions::new(&self.name);
+        let (events, publisher) = Events::new(client.clone(), options, Arc::clone(&metrics), close.clone());
+        let publisher = tokio::spawn(health.watch_over("events", publisher));
+        let (notify, notices) = mpsc::channel(NOTICES);
+        let prober = Prober::new(ProberOptions::default(), Arc::clone(&metrics), notify)
+            .context("failed to make a client of the pods")?;
+        let looking = tokio::spawn(health.watch_over("prober", Arc::clone(&prober).run(close.clone())));
+        let options =
+            Options { namespaces: self.watch_namespaces.clone(), concurrency: self.concurrency, defaults };
+        run::run(Parts { client, metrics, leadership, events, health, prober, notices }, options, stop).await;
+        release.cancel();
+        keeper.await.context("failed to give leadership back")?;
+        close.cancel();
+        let _ = tokio::join!(server, publisher, looking);
+        Ok(())
+    }
+
+    fn leadership(
+        &self,
+        client: &Client,
+        metrics: &Arc<Metrics>,
+        release: CancellationToken,
+    ) -> (Leadership, tokio::task::JoinHandle<()>) {
+        if !self.leader_election {
+            return (Leadership::always(), tokio::spawn(async {}));
+        }
+        let options = LeaseOptions::new(&self.namespace, "caipe-operator", lease::identity(&self.name));
+        lease::keep(client.clone(), options, Arc::clone(metrics), release)
+    }
+}
+
+/// Retries are the pass's own matter: the client's would hide how the API server is.
+async fn client() -> anyhow::Result<Client> {
+    let mut config =
+        Config::infer().await.context("failed to find a cluster: set KUBECONFIG, or run in a pod")?;
+    config.default_retry = false;
+    Client::try_from(config).context("failed to make a client of the cluster")
+}
+
+fn stopped() -> anyhow::Result<CancellationToken> {
+    let stop = CancellationToken::new();
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let told = stop.clone();
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        tracing::info!("told to stop; passes under way are ended first");
+        told.cancel();
+    });
+    Ok(stop)
+}
+
+fn read_defaults(path: &Path) -> anyhow::Result<Defaults> {
+    let shown = path.display();
+    let size = std::fs::metadata(path).with_context(|| format!("failed to read {shown}"))?.len();
+    anyhow::ensure!(size <= MAX_DEFAULTS, "{shown} is larger than {MAX_DEFAULTS} bytes");
+    let text = std::fs::read_to_string(path).with_context(|| format!("failed to read {shown}"))?;
+    serde_saphyr::from_str(&text).with_context(|| format!("{shown} is no file of defaults"))
+}

@@ -1,0 +1,212 @@
+//! Publishes events, from a queue of its own: no pass waits for one, and none fails with one.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use caipe_crds::CaipeSupervisor;
+use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::api::events::v1::Event;
+use k8s_openapi::jiff::Timestamp;
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::{Api, Client, Resource};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::memory::{Memory, Word};
+use super::object;
+use super::reason::Reason;
+use crate::labels::MANAGER;
+use crate::metrics::Metrics;
+use crate::metrics::labels::{Category, EventOutcome, ObjectKind, Verb};
+use crate::supervisor::key::Key;
+
+/// How events are published.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventsOptions {
+    /// Which operator reports: the name of its pod.
+    pub instance: String,
+    /// Events that may wait; one that comes when so many do is dropped.
+    pub queue: usize,
+    /// How long the API server may take for one.
+    pub deadline: Duration,
+}
+
+impl EventsOptions {
+    /// A queue of 256, and 5 s each.
+    pub fn new(instance: &str) -> Self {
+        Self { instance: instance.to_owned(), queue: 256, deadline: Duration::from_secs(5) }
+    }
+}
+
+/// Where events are told. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Events {
+    queue: mpsc::Sender<Item>,
+    memory: Arc<Mutex<Memory>>,
+    metrics: Arc<Metrics>,
+}
+
+#[derive(Debug)]
+struct Item {
+    regarding: ObjectReference,
+    reason: Reason,
+    about: String,
+    note: String,
+}
+
+impl Events {
+    /// And the work that publishes them, which ends at `stop`; what waits then is lost.
+    pub fn new(
+        client: Client,
+        options: EventsOptions,
+        metrics: Arc<Metrics>,
+        stop: CancellationToken,
+    ) -> (Self, impl Future<Output = ()> + Send) {
+        let (queue, items) = mpsc::channel(options.queue.max(1));
+        let publisher = Publisher { client, options, metrics: Arc::clone(&metrics), recent: HashMap::new() };
+        let events = Self { queue, memory: Arc::default(), metrics };
+        (events, publisher.run(items, stop))
+    }
+
+    /// Tells it, if it is news: the last word about a subject is none until something else of the same topic was said (that
+    /// an agent can be reached again ends that it could not), the spec has changed, or it is [`Self::over`]. `about` is
+    /// an agent, a Secret, an object; empty for the resource itself. Never waits.
+    pub fn tell(&self, resource: &CaipeSupervisor, reason: Reason, about: &str, note: &str) {
+        let regarding = ObjectReference { resource_version: None, ..resource.object_ref(&()) };
+        let Some(key) = key(&regarding) else { return };
+        let note = object::cut(note);
+        let word = Word { reason, note: note.clone(), generation: resource.metadata.generation };
+        if !self.memory().is_news(&key, about, word) {
+            return;
+        }
+        let about = about.to_owned();
+        if let Err(refused) = self.queue.try_send(Item { regarding, reason, about, note }) {
+            // It may be said at the next pass.
+            let item = refused.into_inner();
+            self.memory().over(&key, reason, &item.about);
+            self.metrics.event(EventOutcome::Dropped);
+        }
+    }
+
+    /// It is over: when it happens again, it is told again. Says whether it was the last word.
+    pub fn over(&self, key: &Key, reason: Reason, about: &str) -> bool {
+        self.memory().over(key, reason, about)
+    }
+
+    /// The resource is gone.
+    pub fn forget(&self, key: &Key) {
+        self.memory().forget(key);
+    }
+
+    /// Another operator tells from now on.
+    pub fn forget_all(&self) {
+        self.memory().forget_all();
+    }
+
+    /// Nothing panics while it is held.
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn key(regarding: &ObjectReference) -> Option<Key> {
+    Some(Key::new(regarding.namespace.as_deref()?, regarding.name.as_deref()?))
+}
+
+/// How long an event that comes again is counted onto the first one, as in Kubernetes' own recorder.
+const SERIES: Duration = Duration::from_mins(6);
+/// Events that may be counted onto.
+const RECENT: usize = 1024;
+
+/// What makes two events one that came twice: the resource, the reason, the subject and the words.
+type Same = (Option<String>, Reason, String, String);
+
+struct Recent {
+    namespace: String,
+    name: String,
+    count: i32,
+    at: Instant,
+}
+
+struct Publisher {
+    client: Client,
+    options: EventsOptions,
+    metrics: Arc<Metrics>,
+    recent: HashMap<Same, Recent>,
+}
+
+impl Publisher {
+    async fn run(mut self, mut items: mpsc::Receiver<Item>, stop: CancellationToken) {
+        while let Some(Some(item)) = stop.run_until_cancelled(items.recv()).await {
+            let publishing = timeout(self.options.deadline, self.publish(item));
+            let outcome = match stop.run_until_cancelled(publishing).await {
+                None => return,
+                Some(Ok(outcome)) => outcome,
+                Some(Err(_)) => {
+                    tracing::warn!("failed to publish an event: the API server did not answer in time");
+                    EventOutcome::Failed
+                }
+            };
+            self.metrics.event(outcome);
+        }
+    }
+
+    async fn publish(&mut self, item: Item) -> EventOutcome {
+        let now = Instant::now();
+        self.recent.retain(|_, recent| recent.at + SERIES > now);
+        let same = (item.regarding.uid.clone(), item.reason, item.about.clone(), item.note.clone());
+        if let Some(recent) = self.recent.get_mut(&same) {
+            recent.count = recent.count.saturating_add(1).max(2);
+            recent.at = now;
+            let (namespace, name, count) = (recent.namespace.clone(), recent.name.clone(), recent.count);
+            if self.repeat(&namespace, &name, count).await {
+                return EventOutcome::Repeated;
+            }
+            self.recent.remove(&same);
+        }
+        self.create(item, same).await
+    }
+
+    /// Whether it could be counted onto the earlier one. That may be gone: events are kept for an hour, or less.
+    async fn repeat(&self, namespace: &str, name: &str, count: i32) -> bool {
+        let api: Api<Event> = Api::namespaced(self.client.clone(), namespace);
+        self.metrics.wrote(ObjectKind::Event, Verb::Patch);
+        let series = object::series(count, Timestamp::now());
+        let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+        api.patch(name, &params, &Patch::Merge(series)).await.is_ok()
+    }
+
+    async fn create(&mut self, item: Item, same: Same) -> EventOutcome {
+        let unique = uuid::Uuid::new_v4().as_u64_pair().0;
+        let (reason, instance) = (item.reason, &self.options.instance);
+        let event = object::event(&item.regarding, reason, &item.note, instance, Timestamp::now(), unique);
+        let (namespace, name) = (event.metadata.namespace.clone(), event.metadata.name.clone());
+        let (namespace, name) = (namespace.unwrap_or_default(), name.unwrap_or_default());
+        let api: Api<Event> = Api::namespaced(self.client.clone(), &namespace);
+        self.metrics.wrote(ObjectKind::Event, Verb::Create);
+        let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
+        match api.create(&params, &event).await {
+            Ok(_) => {
+                if self.recent.len() < RECENT {
+                    self.recent.insert(same, Recent { namespace, name, count: 1, at: Instant::now() });
+                }
+                EventOutcome::Published
+            }
+            // The namespace goes away, and the resource with it.
+            Err(error) if matches!(Category::of(&error), Category::Terminating | Category::NotFound) => {
+                tracing::debug!(%error, %reason, "failed to publish an event");
+                EventOutcome::Failed
+            }
+            Err(error) => {
+                tracing::warn!(%error, %reason, "failed to publish an event");
+                EventOutcome::Failed
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "publisher_tests.rs"]
+mod tests;

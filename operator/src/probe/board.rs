@@ -1,0 +1,193 @@
+//! What is looked at, when next, and what was seen. No clock and no network: times come in.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use secrecy::{ExposeSecret, SecretString};
+use tokio::time::{Duration, Instant};
+
+use super::look::Request;
+use super::pace::pause;
+use super::pod::{Looked, Number, Pod};
+use super::view::{Ask, PodTarget, Targets, Views};
+use crate::supervisor::key::Key;
+
+/// When a look that nobody ever heard of again is given up; longer than any look's deadline.
+const LOST: Duration = Duration::from_secs(10);
+
+/// A look that is due.
+#[derive(Debug, Clone)]
+pub(super) struct Job {
+    pub(super) number: Number,
+    pub(super) request: Request,
+    pub(super) ask: Ask,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Board {
+    watched: HashMap<Key, Watched>,
+    pods: HashMap<Number, (Key, String)>,
+    due: BTreeSet<(Instant, Number)>,
+    changed: BTreeSet<Key>,
+    last: Number,
+}
+
+#[derive(Debug, Default)]
+struct Watched {
+    token: Option<SecretString>,
+    pods: BTreeMap<String, Pod>,
+}
+
+impl Board {
+    /// Looks at these pods of a supervisor, and at no others. What is known of those that stay is kept.
+    pub(super) fn watch(&mut self, key: &Key, targets: Targets, now: Instant) {
+        let Targets { pods, token } = targets;
+        let watched = self.watched.entry(key.clone()).or_default();
+        let new_token = !same_token(watched.token.as_ref(), token.as_ref());
+        watched.token = token;
+        let gone: Vec<String> = watched
+            .pods
+            .iter()
+            .filter(|(name, pod)| pods.get(*name).is_none_or(|target| target.ip != pod.target.ip))
+            .map(|(name, _)| name.clone())
+            .collect();
+        for name in gone {
+            self.remove(key, &name);
+        }
+        for (name, target) in pods {
+            self.watch_pod(key, name, target, new_token, now);
+        }
+    }
+
+    fn watch_pod(&mut self, key: &Key, name: String, target: PodTarget, new_token: bool, now: Instant) {
+        let Some(watched) = self.watched.get_mut(key) else { return };
+        let number = match watched.pods.get_mut(&name) {
+            Some(pod) if pod.target.ask != target.ask => {
+                pod.ask_for(target.ask);
+                pod.number
+            }
+            Some(pod) if new_token => pod.number,
+            Some(_) => return,
+            None => {
+                self.last += 1;
+                self.pods.insert(self.last, (key.clone(), name.clone()));
+                watched.pods.insert(name, Pod::new(self.last, target));
+                self.last
+            }
+        };
+        self.hurry_pod(number, now);
+    }
+
+    /// Looks at none of a supervisor's pods any more.
+    pub(super) fn forget(&mut self, key: &Key) {
+        let names = self.watched.get(key).map(|watched| watched.pods.keys().cloned().collect::<Vec<_>>());
+        for name in names.unwrap_or_default() {
+            self.remove(key, &name);
+        }
+        self.watched.remove(key);
+        self.changed.remove(key);
+    }
+
+    /// Looks at nothing any more. Numbers are not used again: looks may be under way.
+    pub(super) fn forget_all(&mut self) {
+        *self = Self { last: self.last, ..Self::default() };
+    }
+
+    fn remove(&mut self, key: &Key, name: &str) {
+        let Some(pod) = self.watched.get_mut(key).and_then(|watched| watched.pods.remove(name)) else {
+            return;
+        };
+        self.pods.remove(&pod.number);
+        if let Some(due) = pod.due {
+            self.due.remove(&(due, pod.number));
+        }
+    }
+
+    /// Looks at all pods of a supervisor now. A look under way does not count: it may have asked too early.
+    pub(super) fn hurry(&mut self, key: &Key, now: Instant) {
+        let Some(watched) = self.watched.get(key) else { return };
+        let numbers: Vec<Number> = watched.pods.values().map(|pod| pod.number).collect();
+        for number in numbers {
+            self.hurry_pod(number, now);
+        }
+    }
+
+    fn hurry_pod(&mut self, number: Number, now: Instant) {
+        match self.pod(number) {
+            Some((_, pod)) if pod.in_flight => pod.again = true,
+            Some(_) => self.schedule(number, now),
+            None => {}
+        }
+    }
+
+    fn pod(&mut self, number: Number) -> Option<(bool, &mut Pod)> {
+        let (key, name) = self.pods.get(&number)?;
+        let watched = self.watched.get_mut(key)?;
+        let has_token = watched.token.is_some();
+        watched.pods.get_mut(name).map(|pod| (has_token, pod))
+    }
+
+    fn schedule(&mut self, number: Number, at: Instant) {
+        let Some((has_token, pod)) = self.pod(number) else { return };
+        let next = pod.ask(has_token).map(|_| at);
+        let before = std::mem::replace(&mut pod.due, next);
+        if let Some(before) = before {
+            self.due.remove(&(before, number));
+        }
+        if let Some(next) = next {
+            self.due.insert((next, number));
+        }
+    }
+
+    /// When the next look is due.
+    pub(super) fn next_due(&self) -> Option<Instant> {
+        self.due.first().map(|(due, _)| *due)
+    }
+
+    /// A look that is due, if there is one. It is under way from now on.
+    pub(super) fn take(&mut self, now: Instant) -> Option<Job> {
+        let (_, number) = self.due.first().copied().filter(|(due, _)| *due <= now)?;
+        let (key, name) = self.pods.get(&number)?;
+        let watched = self.watched.get_mut(key)?;
+        let (token, pod) = (watched.token.clone(), watched.pods.get_mut(name)?);
+        let (ask, ip) = (pod.ask(token.is_some()), pod.target.ip);
+        pod.in_flight = ask.is_some();
+        self.schedule(number, now + LOST);
+        ask.map(|ask| Job { number, request: Request { ip, token }, ask })
+    }
+
+    /// Learns what a look came to. One at a pod that is not watched any more says nothing.
+    pub(super) fn learn(&mut self, number: Number, looked: Looked, now: Instant, chance: f64) {
+        let Some((_, pod)) = self.pod(number) else { return };
+        pod.in_flight = false;
+        let again = std::mem::take(&mut pod.again);
+        let matters = pod.learn(looked);
+        let wait = if again { Duration::ZERO } else { pause(pod.failures(), chance) };
+        self.schedule(number, now + wait);
+        if matters && let Some((key, _)) = self.pods.get(&number) {
+            self.changed.insert(key.clone());
+        }
+    }
+
+    /// A supervisor of which something changed that matters; each once, however much it was.
+    pub(super) fn take_changed(&mut self) -> Option<Key> {
+        self.changed.pop_first()
+    }
+
+    pub(super) fn views(&self, key: &Key) -> Views {
+        let pods = self.watched.get(key).into_iter().flat_map(|watched| &watched.pods);
+        pods.filter_map(|(name, pod)| Some((name.clone(), pod.view.clone()?))).collect()
+    }
+
+    /// How many pods are looked at.
+    pub(super) fn len(&self) -> usize {
+        self.pods.len()
+    }
+}
+
+fn same_token(a: Option<&SecretString>, b: Option<&SecretString>) -> bool {
+    a.map(ExposeSecret::expose_secret) == b.map(ExposeSecret::expose_secret)
+}
+
+#[cfg(test)]
+#[path = "board_tests.rs"]
+mod tests;

@@ -1,0 +1,81 @@
+//! One failed look changes nothing, two in a row do. Pure.
+
+/// Failed looks in a row that change what is known.
+pub(super) const FAILURES: u32 = 2;
+
+/// How much the last look at something is worth.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Doubt {
+    failures: u32,
+    /// The text that is told, and the one that replaces it if it comes again.
+    told: Option<String>,
+    last: Option<String>,
+}
+
+impl Doubt {
+    /// Learns what a look came to, and says what is known then.
+    pub(super) fn learn<T: Clone>(&mut self, seen: Result<T, String>, before: Option<&T>) -> Option<T> {
+        match seen {
+            Ok(value) => {
+                *self = Self::default();
+                Some(value)
+            }
+            Err(why) => {
+                self.fail(why);
+                before.filter(|_| self.failures < FAILURES).cloned()
+            }
+        }
+    }
+
+    /// The text of a failure is damped too: a pod that ends is refused and timed out by turns.
+    fn fail(&mut self, why: String) {
+        self.failures = self.failures.saturating_add(1);
+        let again = self.last.as_ref() == Some(&why);
+        if self.failures >= FAILURES && (again || self.told.is_none()) {
+            self.told = Some(why.clone());
+        }
+        self.last = Some(why);
+    }
+
+    /// Why there is nothing, once that is certain.
+    pub(super) const fn failure(&self) -> Option<&String> {
+        self.told.as_ref()
+    }
+
+    /// Failed looks in a row.
+    pub(super) const fn failures(&self) -> u32 {
+        self.failures
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Looks as `+` (it answered) and any other letter (it failed for that reason), and what is known after them.
+    #[test]
+    fn two_failures_in_a_row_change_what_is_known() {
+        for (looks, known, failure) in [
+            ("", false, None),
+            ("+", true, None),
+            ("c", false, None),
+            ("+c", true, None),
+            ("+c+c+c", true, None),
+            ("cc", false, Some("c")),
+            ("+cc", false, Some("c")),
+            ("+ct", false, Some("t")),
+            ("+ctctct", false, Some("t")),
+            ("+cctt", false, Some("t")),
+            ("+cct", false, Some("c")),
+            ("+cc+", true, None),
+            ("+cc+c", true, None),
+        ] {
+            let (mut doubt, mut value) = (Doubt::default(), None);
+            for look in looks.chars() {
+                let seen = if look == '+' { Ok(()) } else { Err(look.to_string()) };
+                value = doubt.learn(seen, value.as_ref());
+            }
+            assert_eq!((value.is_some(), doubt.failure().map(String::as_str)), (known, failure), "{looks:?}");
+        }
+    }
+}

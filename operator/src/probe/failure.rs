@@ -1,0 +1,100 @@
+//! Why a look failed, in words that stay the same while the cause does, and that repeat nothing of what a pod said.
+
+use caipe_a2a::client::ClientError;
+use reqwest::StatusCode;
+
+use crate::metrics::labels::ProbeOutcome;
+
+/// Why a look failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    /// Of what kind.
+    pub outcome: ProbeOutcome,
+    /// For people. The same for the same cause, so that nothing changes while the cause does not.
+    pub message: String,
+}
+
+impl Failure {
+    pub(super) fn new(outcome: ProbeOutcome, message: impl Into<String>) -> Self {
+        Self { outcome, message: message.into() }
+    }
+
+    pub(super) fn timeout() -> Self {
+        Self::new(ProbeOutcome::Timeout, "failed to get an answer from the pod in time")
+    }
+}
+
+pub(super) fn accepted(status: StatusCode) -> Result<(), Failure> {
+    let outcome = match status {
+        _ if status.is_success() => return Ok(()),
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => ProbeOutcome::Denied,
+        _ if status.is_redirection() => ProbeOutcome::Redirected,
+        _ => ProbeOutcome::Status,
+    };
+    Err(Failure::new(outcome, refused(outcome, status)))
+}
+
+/// What a pod says in a refusal is not repeated: it would end up in a status.
+fn refused(outcome: ProbeOutcome, status: StatusCode) -> String {
+    let number = status.as_u16();
+    match outcome {
+        ProbeOutcome::Denied => {
+            format!("failed to be let in by the pod: it answered with HTTP status {number}")
+        }
+        ProbeOutcome::Redirected => format!(
+            "failed to get an answer from the pod: it points elsewhere (HTTP status {number}), which is not followed"
+        ),
+        _ => format!("failed to get an answer from the pod: HTTP status {number}"),
+    }
+}
+
+/// The system's words for a connection that fails are as stable as their cause; the address in them is known anyway.
+pub(super) fn transport(error: &reqwest::Error) -> Failure {
+    if error.is_timeout() {
+        Failure::timeout()
+    } else if error.is_connect() {
+        Failure::new(ProbeOutcome::Connect, "failed to connect to the pod")
+    } else {
+        Failure::new(ProbeOutcome::Broken, "failed to read the pod's answer: the connection broke")
+    }
+}
+
+pub(super) fn too_large(limit: usize) -> Failure {
+    let message = format!("failed to read the pod's answer: it is larger than {limit} bytes");
+    Failure::new(ProbeOutcome::TooLarge, message)
+}
+
+pub(super) fn of_client(error: &ClientError, limit: usize) -> Failure {
+    match error {
+        ClientError::Timeout { .. } | ClientError::Deadline | ClientError::Idle(_) => Failure::timeout(),
+        ClientError::Connect { .. } | ClientError::Dns { .. } | ClientError::Tls { .. } => {
+            Failure::new(ProbeOutcome::Connect, "failed to connect to the pod")
+        }
+        ClientError::TooLarge { .. } => too_large(limit),
+        ClientError::Denied { status, .. } => {
+            Failure::new(ProbeOutcome::Denied, refused(ProbeOutcome::Denied, *status))
+        }
+        ClientError::Status { status, .. } => accepted(*status).err().unwrap_or_else(Failure::timeout),
+        ClientError::Redirected { .. } => Failure::new(
+            ProbeOutcome::Redirected,
+            "failed to get an answer from the pod: it points elsewhere, which is not followed",
+        ),
+        ClientError::Broken { .. } | ClientError::Cut => {
+            Failure::new(ProbeOutcome::Broken, "failed to read the pod's answer: the connection broke")
+        }
+        _ => Failure::new(ProbeOutcome::Malformed, misunderstood(error)),
+    }
+}
+
+/// Without the pod's own words, which may be any.
+const fn misunderstood(error: &ClientError) -> &'static str {
+    match error {
+        ClientError::ContentType { .. } => "failed to understand the pod's card: it is no JSON",
+        ClientError::NoInterface { .. } => {
+            "failed to understand the pod's card: it offers no JSON-RPC of A2A 1.0 or 0.3"
+        }
+        ClientError::Remote(_) => "failed to get the pod's card: it answered with an error",
+        _ => "failed to understand the pod's card: it is no agent card",
+    }
+}

@@ -1,0 +1,284 @@
+//! The scheduler with pods that follow a script, in paused time.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use caipe_crds::report::Report;
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+
+use super::super::look::Request;
+use super::super::view::{Ask as Asked, CardSeen, PodTarget, View};
+use super::*;
+
+/// How a pod behaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mood {
+    Up,
+    Refusing,
+    Mute,
+}
+
+#[derive(Debug, Default)]
+struct Pods {
+    moods: Mutex<HashMap<IpAddr, Mood>>,
+    looks: AtomicUsize,
+    under_way: AtomicUsize,
+    most: AtomicUsize,
+}
+
+impl Pods {
+    fn mood(&self, ip: IpAddr, mood: Mood) {
+        self.moods.lock().unwrap().insert(ip, mood);
+    }
+
+    async fn answer(&self, ip: IpAddr) -> Result<(), Failure> {
+        self.looks.fetch_add(1, Ordering::Relaxed);
+        let under_way = self.under_way.fetch_add(1, Ordering::Relaxed) + 1;
+        self.most.fetch_max(under_way, Ordering::Relaxed);
+        let mood = *self.moods.lock().unwrap().get(&ip).unwrap_or(&Mood::Up);
+        let took = Duration::from_millis(if mood == Mood::Mute { 1000 } else { 3 });
+        sleep(took).await;
+        self.under_way.fetch_sub(1, Ordering::Relaxed);
+        match mood {
+            Mood::Up => Ok(()),
+            Mood::Mute => Err(Failure::timeout()),
+            Mood::Refusing => Err(Failure { outcome: ProbeOutcome::Connect, message: "refused".into() }),
+        }
+    }
+}
+
+impl Look for Arc<Pods> {
+    async fn status(&self, request: &Request) -> Result<Report, Failure> {
+        self.answer(request.ip).await?;
+        Ok(Report {
+            epoch: 1,
+            running_epoch: 1,
+            hash: String::new(),
+            refused: None,
+            agents: Vec::new(),
+            draining: Vec::new(),
+        })
+    }
+
+    async fn card(&self, request: &Request) -> Result<CardSeen, Failure> {
+        self.answer(request.ip).await?;
+        Ok(CardSeen { name: "argocd".into(), protocol_version: "1.0".into(), latency_ms: 3 })
+    }
+}
+
+struct Running {
+    pods: Arc<Pods>,
+    prober: Arc<Prober<Arc<Pods>>>,
+    told: mpsc::Receiver<Key>,
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+    metrics: Arc<Metrics>,
+}
+
+fn start(max_concurrent: usize) -> Running {
+    let (notify, told) = mpsc::channel(1);
+    let (pods, metrics, stop) =
+        (Arc::new(Pods::default()), Arc::new(Metrics::new()), CancellationToken::new());
+    let options = ProberOptions { max_concurrent, ..ProberOptions::default() };
+    let prober = Prober::with(Arc::clone(&pods), options, Arc::clone(&metrics), notify);
+    let task = tokio::spawn(Arc::clone(&prober).run(stop.clone()));
+    Running { pods, prober, told, stop, task, metrics }
+}
+
+impl Running {
+    async fn end(self) {
+        self.stop.cancel();
+        timeout(Duration::from_secs(1), self.task).await.expect("it ends").unwrap();
+    }
+
+    /// How long it takes until somebody is told.
+    async fn told(&mut self) -> (Key, Duration) {
+        let begun = Instant::now();
+        let told = timeout(Duration::from_secs(30), self.told.recv()).await.expect("somebody is told");
+        (told.unwrap(), begun.elapsed())
+    }
+
+    fn looks(&self) -> usize {
+        self.pods.looks.load(Ordering::Relaxed)
+    }
+}
+
+fn ip(number: usize) -> IpAddr {
+    let [.., high, low] = number.to_be_bytes();
+    [10, 0, high, low].into()
+}
+
+fn key(number: usize) -> Key {
+    Key::new("team", &format!("supervisor-{number}"))
+}
+
+fn targets(number: usize, ask: Asked) -> Targets {
+    let pods = [("pod".to_owned(), PodTarget { ip: ip(number), ask })].into();
+    Targets { pods, token: Some("secret".into()) }
+}
+
+fn view<L: Look>(prober: &Prober<L>, number: usize) -> View {
+    prober.views(&key(number)).remove("pod").unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_truth_is_shown_within_five_seconds() {
+    let limit = Duration::from_secs(5);
+    for mood in [Mood::Refusing, Mood::Mute] {
+        let mut running = start(8);
+        running.prober.watch(&key(1), targets(1, Asked::Both));
+        let (told, took) = running.told().await;
+        assert_eq!(told, key(1));
+        assert!(took < Duration::from_millis(10), "a new pod is looked at at once: {took:?}");
+        for round in 0..20 {
+            // At any moment between two looks.
+            sleep(Duration::from_millis(3000 + 73 * round)).await;
+            running.pods.mood(ip(1), mood);
+            let (_, took) = running.told().await;
+            assert!(took <= limit, "{mood:?}, round {round}: {took:?}");
+            let seen = view(&running.prober, 1);
+            assert!(seen.report.is_none() && seen.card.is_none() && seen.failure.is_some(), "{seen:?}");
+            sleep(Duration::from_millis(20_000 + 73 * round)).await;
+            running.pods.mood(ip(1), Mood::Up);
+            let (_, took) = running.told().await;
+            assert!(took <= limit, "{mood:?}, round {round}, back: {took:?}");
+            assert_eq!(view(&running.prober, 1).failure, None);
+        }
+        running.end().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_is_told_while_nothing_matters() {
+    let mut running = start(8);
+    running.prober.watch(&key(1), targets(1, Asked::Both));
+    running.told().await;
+    let before = running.looks();
+    assert!(timeout(Duration::from_mins(1), running.told.recv()).await.is_err());
+    let looks = running.looks() - before;
+    // Of both things, every 1.2 to 1.5 s.
+    assert!((78..=102).contains(&looks), "{looks} looks a minute");
+    running.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_failure_between_successes_is_told_to_nobody() {
+    let mut running = start(8);
+    running.prober.watch(&key(1), targets(1, Asked::Card));
+    running.told().await;
+    for _ in 0..20 {
+        running.pods.mood(ip(1), Mood::Refusing);
+        let before = running.looks();
+        while running.looks() == before {
+            sleep(Duration::from_millis(1)).await;
+        }
+        running.pods.mood(ip(1), Mood::Up);
+        assert!(timeout(Duration::from_secs(4), running.told.recv()).await.is_err());
+        assert_eq!(view(&running.prober, 1).failure, None);
+    }
+    running.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn thousands_are_looked_at_within_bounds_and_each_change_is_told() {
+    let mut running = start(64);
+    let all = 3000;
+    for number in 0..all {
+        running.prober.watch(&key(number), targets(number, Asked::Card));
+    }
+    assert_eq!(running.prober.pods(), all);
+    let mut told = std::collections::BTreeSet::new();
+    // The reader is slow and its channel holds one.
+    while told.len() < all {
+        told.insert(running.told().await.0);
+    }
+    for number in (0..all).step_by(100) {
+        running.pods.mood(ip(number), Mood::Refusing);
+    }
+    let mut down = std::collections::BTreeSet::new();
+    while down.len() < all / 100 {
+        let (key, took) = running.told().await;
+        assert!(took < Duration::from_secs(5), "{took:?}");
+        down.insert(key);
+    }
+    let expected: std::collections::BTreeSet<_> = (0..all).step_by(100).map(key).collect();
+    assert_eq!(down, expected);
+    assert_eq!(running.pods.most.load(Ordering::Relaxed), 64);
+    running.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_that_do_not_answer_hold_nobody_up() {
+    let mut running = start(64);
+    for number in 0..100 {
+        running.pods.mood(ip(number), Mood::Mute);
+        running.prober.watch(&key(number), targets(number, Asked::Card));
+    }
+    sleep(Duration::from_secs(20)).await;
+    while running.told.try_recv().is_ok() {
+        tokio::task::yield_now().await;
+    }
+    running.prober.watch(&key(500), targets(500, Asked::Card));
+    let (told, took) = running.told().await;
+    assert_eq!(told, key(500));
+    assert!(took < Duration::from_secs(1), "{took:?}");
+    running.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hurry_does_not_wait_for_the_next_look() {
+    let mut running = start(8);
+    running.prober.watch(&key(1), targets(1, Asked::Card));
+    running.told().await;
+    sleep(Duration::from_millis(100)).await;
+    let before = running.looks();
+    running.prober.hurry(&key(1));
+    sleep(Duration::from_millis(10)).await;
+    assert_eq!(running.looks(), before + 1);
+    running.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_forgotten_is_looked_at_no_more() {
+    let mut running = start(8);
+    running.prober.watch(&key(1), targets(1, Asked::Card));
+    running.told().await;
+    running.prober.forget(&key(1));
+    let before = running.looks();
+    sleep(Duration::from_secs(30)).await;
+    assert_eq!((running.looks(), running.prober.pods()), (before, 0));
+    assert!(running.prober.views(&key(1)).is_empty());
+    running.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operator_that_leads_no_more_looks_at_nothing() {
+    let mut running = start(8);
+    for number in 0..10 {
+        running.prober.watch(&key(number), targets(number, Asked::Card));
+        running.told().await;
+    }
+    running.prober.hurry(&key(1));
+    running.prober.forget_all();
+    let before = running.looks();
+    sleep(Duration::from_secs(30)).await;
+    assert!(running.looks() <= before + 1, "but for what was under way");
+    assert_eq!((running.prober.pods(), running.prober.views(&key(1)).len()), (0, 0));
+    running.prober.watch(&key(1), targets(1, Asked::Card));
+    assert_eq!(running.told().await.0, key(1));
+    running.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn looks_are_counted() {
+    let mut running = start(8);
+    running.prober.watch(&key(1), targets(1, Asked::Both));
+    running.told().await;
+    let text = running.metrics.encode().unwrap();
+    assert!(text.contains("caipe_operator_probes_total{ask=\"card\",outcome=\"ok\"} 1\n"), "{text}");
+    assert!(text.contains("caipe_operator_probe_duration_seconds_count{ask=\"status\"} 1\n"), "{text}");
+    running.end().await;
+}

@@ -1,0 +1,328 @@
+//! The operator at work: watches, leadership, and a pass over each supervisor that something happened to.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+use caipe_crds::CaipeSupervisor;
+use futures::{Stream, StreamExt, future};
+use kube::api::ListParams;
+use kube::core::DeserializeGuard;
+use kube::runtime::controller::{Action, Config, Controller};
+use kube::runtime::reflector::{self, ObjectRef, Store};
+use kube::runtime::watcher::{self, watcher};
+use kube::runtime::{PredicateConfig, WatchStreamExt};
+use kube::{Api, Client, Resource, ResourceExt};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::defaults::Defaults;
+use crate::events::Events;
+use crate::health::{Gate, Health};
+use crate::lease::Leadership;
+use crate::metrics::Metrics;
+use crate::metrics::labels::ObjectKind;
+use crate::probe::Probes;
+use crate::supervisor::error::Error;
+use crate::supervisor::key::Key;
+use crate::supervisor::memory::Memory;
+use crate::supervisor::pass::{Context, Pass};
+use crate::supervisor::report::Reporter;
+use crate::world::watch::{Sync, Watching};
+use crate::world::{Dirty, World};
+
+/// How long one pass may take. A slow API server is tried again; nothing is done halfway.
+const PASS: Duration = Duration::from_secs(30);
+
+/// When a supervisor is looked at again though nothing happened.
+const RESYNC: Duration = Duration::from_mins(10);
+
+/// How often it is asked whether the definition is there by now.
+const DEFINITION: Duration = Duration::from_secs(2);
+
+/// The first wait after a failed pass; doubles up to [`LONGEST`].
+const FIRST: Duration = Duration::from_millis(250);
+
+/// The longest wait after a failed pass.
+const LONGEST: Duration = Duration::from_mins(1);
+
+/// How often a sign of life is given.
+const PULSE: Duration = Duration::from_secs(1);
+
+/// Notices of changed views that may wait. A full channel makes the prober wait.
+pub const NOTICES: usize = 1024;
+
+/// How the operator works.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The namespaces to watch; all of them without one.
+    pub namespaces: Vec<String>,
+    /// Most passes at once.
+    pub concurrency: u16,
+    /// What the installation gives every supervisor.
+    pub defaults: Defaults,
+}
+
+/// What the operator works with.
+pub struct Parts {
+    /// The API server.
+    pub client: Client,
+    /// Where everything is counted.
+    pub metrics: Arc<Metrics>,
+    /// Whether this process may write.
+    pub leadership: Leadership,
+    /// Where events go.
+    pub events: Events,
+    /// Where it is said that everything works.
+    pub health: Health,
+    /// What looks at pods.
+    pub prober: Arc<dyn Probes>,
+    /// Where it says whose views have changed.
+    pub notices: mpsc::Receiver<Key>,
+}
+
+/// Works until it is told to stop; passes under way are ended first.
+pub async fn run(parts: Parts, options: Options, stop: CancellationToken) {
+    let sync = Arc::new(Sync::default());
+    let (health, leadership) = (parts.health.clone(), parts.leadership.clone());
+    let world = Arc::new(World::default());
+    let scopes: Vec<Scope> = Scope::all(&options.namespaces);
+    let metrics = Arc::clone(&parts.metrics);
+    let watches = watches(&parts, &scopes, &world, &sync);
+    let reporter =
+        Reporter { client: parts.client.clone(), metrics: Arc::clone(&metrics), events: parts.events };
+    let cx = Arc::new(Context {
+        client: parts.client,
+        world,
+        memory: Memory::default(),
+        metrics,
+        prober: parts.prober,
+        defaults: options.defaults.clone(),
+        reporter,
+    });
+    let pump = tokio::spawn(pump(parts.notices, scopes.clone()));
+    let alive =
+        tokio::spawn(live(health.clone(), leadership.clone(), Arc::clone(&cx.metrics), scopes.clone()));
+    let begun = async {
+        defined(&cx, &scopes).await;
+        health.set(Gate::Definition, true);
+        sync.wait().await;
+        health.set(Gate::Caches, true);
+    };
+    if stop.run_until_cancelled(begun).await.is_some() {
+        lead(&cx, &scopes, &options, leadership, &stop).await;
+    }
+    pump.abort();
+    alive.abort();
+    drop(watches);
+}
+
+/// Gives signs of life, says when it is known who leads, and how much waits.
+async fn live(health: Health, leadership: Leadership, metrics: Arc<Metrics>, scopes: Vec<Scope>) {
+    let beat = health.beat("operator", 10 * PULSE);
+    loop {
+        beat.now();
+        health.set(Gate::Leadership, leadership.is_known());
+        metrics.queue(scopes.iter().map(|scope| scope.dirty.len()).sum());
+        tokio::time::sleep(PULSE).await;
+    }
+}
+
+/// A namespace, or all of them, and who wants a pass there.
+#[derive(Clone)]
+struct Scope {
+    namespace: Option<String>,
+    dirty: Arc<Dirty>,
+}
+
+impl Scope {
+    fn all(namespaces: &[String]) -> Vec<Self> {
+        let one = |namespace| Self { namespace, dirty: Arc::default() };
+        if namespaces.is_empty() {
+            return vec![one(None)];
+        }
+        namespaces.iter().cloned().map(Some).map(one).collect()
+    }
+
+    fn api<K>(&self, client: &Client) -> Api<K>
+    where
+        K: Resource<Scope = kube::core::NamespaceResourceScope, DynamicType = ()>,
+    {
+        match &self.namespace {
+            Some(namespace) => Api::namespaced(client.clone(), namespace),
+            None => Api::all(client.clone()),
+        }
+    }
+}
+
+fn watches(parts: &Parts, scopes: &[Scope], world: &Arc<World>, sync: &Arc<Sync>) -> Vec<JoinSet<()>> {
+    let start = |scope: &Scope| {
+        let watching = Watching {
+            client: parts.client.clone(),
+            scope: scope.namespace.clone(),
+            world: Arc::clone(world),
+            dirty: Arc::clone(&scope.dirty),
+            metrics: Arc::clone(&parts.metrics),
+            health: parts.health.clone(),
+        };
+        watching.start(sync)
+    };
+    scopes.iter().map(start).collect()
+}
+
+/// Marks the supervisors whose views have changed.
+async fn pump(mut notices: mpsc::Receiver<Key>, scopes: Vec<Scope>) {
+    while let Some(key) = notices.recv().await {
+        let fits = |scope: &&Scope| scope.namespace.as_ref().is_none_or(|it| *it == key.namespace);
+        if let Some(scope) = scopes.iter().find(fits) {
+            scope.dirty.mark(key);
+        }
+    }
+}
+
+/// Works while this process leads. What is under way when leadership is lost is dropped: another one writes now.
+async fn lead(
+    cx: &Arc<Context>,
+    scopes: &[Scope],
+    options: &Options,
+    leadership: Leadership,
+    stop: &CancellationToken,
+) {
+    while !stop.is_cancelled() {
+        if stop.run_until_cancelled(leadership.won()).await.is_none() {
+            return;
+        }
+        tracing::info!("this process leads");
+        let work = future::join_all(scopes.iter().map(|scope| control(cx, scope, options, stop)));
+        tokio::select! {
+            _ = work => {}
+            () = leadership.lost() => tracing::warn!("leadership was lost; what was under way is dropped"),
+        }
+        cx.forget_all();
+    }
+}
+
+type Guarded = DeserializeGuard<CaipeSupervisor>;
+
+/// Passes over the supervisors of a scope, until it is told to stop.
+async fn control(cx: &Arc<Context>, scope: &Scope, options: &Options, stop: &CancellationToken) {
+    let api = scope.api::<Guarded>(&cx.client);
+    let (reader, writer) = reflector::store();
+    let supervisors = watcher(api, watcher::Config::default().page_size(500))
+        .default_backoff()
+        .modify(|object| object.managed_fields_mut().clear())
+        .reflect(writer)
+        .inspect({
+            let cx = Arc::clone(cx);
+            move |event| watched(&cx, event)
+        })
+        .applied_objects()
+        .predicate_filter(version, PredicateConfig::default());
+    Controller::for_stream(supervisors, reader.clone())
+        .with_config(Config::default().concurrency(options.concurrency))
+        .reconcile_on(wanted(cx, scope, reader))
+        .graceful_shutdown_on(stop.clone().cancelled_owned())
+        .run(reconcile, retry, Arc::clone(cx))
+        .for_each(|_| future::ready(()))
+        .await;
+}
+
+/// Waits until the definition of the resource is in the cluster.
+async fn defined(cx: &Context, scopes: &[Scope]) {
+    let Some(scope) = scopes.first() else { return };
+    let api = scope.api::<CaipeSupervisor>(&cx.client);
+    while let Err(kube::Error::Api(status)) = api.list_metadata(&ListParams::default().limit(1)).await {
+        if status.code != 404 {
+            break;
+        }
+        tracing::warn!(
+            "the definition of CaipeSupervisor is not in the cluster: install the chart caipe-crds"
+        );
+        cx.metrics.crd_missing(true);
+        tokio::time::sleep(DEFINITION).await;
+    }
+    cx.metrics.crd_missing(false);
+}
+
+fn watched(cx: &Context, event: &Result<watcher::Event<Guarded>, watcher::Error>) {
+    match event {
+        Ok(watcher::Event::Delete(object)) => cx.forget(&key(object)),
+        Ok(_) => {}
+        Err(error) => {
+            tracing::warn!(%error, "the watch of CaipeSupervisors failed and is begun again");
+            cx.metrics.watch_failed(ObjectKind::CaipeSupervisor);
+        }
+    }
+}
+
+/// What of a resource a pass is about. The uid is in it, so that one that was made anew is another one.
+#[expect(clippy::unnecessary_wraps, reason = "the filter wants it so")]
+fn version(object: &Guarded) -> Option<u64> {
+    let mut hasher = DefaultHasher::new();
+    let meta = object.meta();
+    (&meta.uid, meta.generation, meta.deletion_timestamp.is_some()).hash(&mut hasher);
+    Some(hasher.finish())
+}
+
+/// The supervisors around which something happened. What is left of one that is gone wants no pass.
+fn wanted(
+    cx: &Arc<Context>,
+    scope: &Scope,
+    reader: Store<Guarded>,
+) -> impl Stream<Item = ObjectRef<Guarded>> + use<> {
+    let cx = Arc::clone(cx);
+    Arc::clone(&scope.dirty).stream().filter_map(move |key| {
+        let reference = ObjectRef::<Guarded>::new(&key.name).within(&key.namespace);
+        let is_there = reader.get(&reference).is_some();
+        if !is_there {
+            cx.forget(&key);
+        }
+        future::ready(is_there.then_some(reference))
+    })
+}
+
+fn key(object: &Guarded) -> Key {
+    Key::new(&object.namespace().unwrap_or_default(), &object.name_any())
+}
+
+/// One pass, within a bound of time.
+async fn reconcile(object: Arc<Guarded>, cx: Arc<Context>) -> Result<Action, Error> {
+    let key = key(&object);
+    let resource = match &object.0 {
+        Ok(resource) if resource.metadata.deletion_timestamp.is_none() => resource,
+        Ok(_) => {
+            cx.forget(&key);
+            return Ok(Action::await_change());
+        }
+        Err(error) => {
+            tracing::error!(supervisor = %key, %error, "the resource cannot be read: the operator is older than its definition?");
+            return Ok(Action::await_change());
+        }
+    };
+    let measure = cx.metrics.pass();
+    let run = Pass::new(&cx, resource).run(&measure);
+    let done = tokio::time::timeout(PASS, run).await.unwrap_or(Err(Error::Timeout(PASS)));
+    match done {
+        Ok((outcome, due)) => {
+            measure.finish(outcome);
+            cx.memory.succeeded(&key);
+            Ok(Action::requeue(due.unwrap_or(RESYNC)))
+        }
+        Err(error) => {
+            measure.finish(crate::metrics::labels::Outcome::Failed);
+            Err(error)
+        }
+    }
+}
+
+/// Tries again, ever later. What the API server refuses for good is tried least often.
+#[expect(clippy::needless_pass_by_value, reason = "the controller gives them away")]
+fn retry(object: Arc<Guarded>, error: &Error, cx: Arc<Context>) -> Action {
+    let key = key(&object);
+    let failures = cx.memory.failed(&key);
+    let wait = FIRST.saturating_mul(1 << failures.min(8)).min(LONGEST);
+    tracing::warn!(supervisor = %key, %error, category = error.category().as_str(), failures, retry_in_ms = wait.as_millis(), "a pass failed");
+    Action::requeue(wait)
+}

@@ -1,0 +1,204 @@
+//! Writes what was built, and takes away what is no longer wanted. What is as it was applied is left alone, so that a
+//! pass over an unchanged world writes nothing.
+
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::api::{
+    DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions, PropagationPolicy,
+};
+use kube::core::PartialObjectMeta;
+use kube::{Api, Client, ResourceExt};
+use serde_json::json;
+
+use super::error::Error;
+use super::key::Key;
+use super::manifest::Manifest;
+use super::memory::Remembered;
+use crate::labels;
+use crate::metrics::Metrics;
+use crate::metrics::labels::Verb;
+use crate::world::{Around, Child, Kind, Workload, World};
+
+/// The edge of a pass: what it writes, for whom.
+pub struct Applier<'a> {
+    /// The API server.
+    pub client: &'a Client,
+    /// Where writes are counted.
+    pub metrics: &'a Metrics,
+    /// What is told of what was written.
+    pub world: &'a World,
+    /// Whose objects.
+    pub key: &'a Key,
+    /// The uid of the resource, which owns them.
+    pub uid: &'a str,
+}
+
+/// Whether an object has to be written. Pure.
+fn needs_writing(manifest: &Manifest, child: &Child, remembered: &Remembered) -> bool {
+    child.deleting
+        || child.draining_since.is_some()
+        || child.applied.as_deref() != Some(manifest.hash.as_str())
+        || !remembered.is_untouched(child)
+}
+
+impl Applier<'_> {
+    /// Applies everything that is not as it was applied before; how each object is afterwards.
+    ///
+    /// # Errors
+    /// At the first object that the API server does not take, or that is somebody else's.
+    pub async fn apply(
+        &self,
+        manifests: &[Manifest],
+        around: &Around,
+        remembered: &Remembered,
+    ) -> Result<Vec<Child>, Error> {
+        let mut after = Vec::with_capacity(manifests.len());
+        for manifest in manifests {
+            let child = around.children.get(&(manifest.kind, manifest.name.clone()));
+            if let Some(child) = child.filter(|child| !needs_writing(manifest, child, remembered)) {
+                after.push(child.clone());
+                continue;
+            }
+            self.check_owner(manifest, child).await?;
+            if child.is_some_and(|child| child.draining_since.is_some()) {
+                self.mark(manifest.kind, &manifest.name, None).await?;
+            }
+            after.push(self.write(manifest).await?);
+        }
+        Ok(after)
+    }
+
+    async fn write(&self, manifest: &Manifest) -> Result<Child, Error> {
+        let (kind, name) = (manifest.kind, &manifest.name);
+        let params = PatchParams::apply(labels::MANAGER).force();
+        let patched = self.api(kind).patch(name, &params, &Patch::Apply(&manifest.value)).await;
+        self.metrics.wrote(kind.into(), Verb::Apply);
+        let object = patched.map_err(Error::api(format!("apply {} {name}", kind.as_str())))?;
+        let child = Child::new(kind, &object.metadata);
+        self.world.wrote(self.key, &child, workload(kind, object)?);
+        Ok(child)
+    }
+
+    /// Nothing of somebody else's is taken over, whoever forces it.
+    async fn check_owner(&self, manifest: &Manifest, child: Option<&Child>) -> Result<(), Error> {
+        let (kind, name) = (manifest.kind, &manifest.name);
+        let seen = match child {
+            Some(child) => Some(child.clone()),
+            None => self.look(kind, name).await?,
+        };
+        let Some(child) = seen else { return Ok(()) };
+        match child.controller.as_deref() {
+            Some(uid) if uid == self.uid => Ok(()),
+            // Perhaps of an earlier resource of that name, and about to be collected: the next try will tell.
+            other => {
+                let owner =
+                    other.map_or_else(|| "nobody we know".to_owned(), |uid| format!("the owner {uid}"));
+                Err(Error::Foreign { kind: kind.as_str(), name: name.clone(), owner })
+            }
+        }
+    }
+
+    async fn look(&self, kind: Kind, name: &str) -> Result<Option<Child>, Error> {
+        let found: Option<PartialObjectMeta<DynamicObject>> = self
+            .api(kind)
+            .get_metadata_opt(name)
+            .await
+            .map_err(Error::api(format!("look for {} {name}", kind.as_str())))?;
+        Ok(found.map(|object| Child::new(kind, &object.metadata)))
+    }
+
+    /// Makes an object that must not be there yet; whether it was made.
+    ///
+    /// # Errors
+    /// When the API server does not take it.
+    pub async fn create(&self, kind: Kind, object: &DynamicObject) -> Result<Option<Child>, Error> {
+        let params = PostParams { field_manager: Some(labels::MANAGER.to_owned()), ..PostParams::default() };
+        let made = self.api(kind).create(&params, object).await;
+        self.metrics.wrote(kind.into(), Verb::Create);
+        match made {
+            Ok(object) => {
+                let child = Child::new(kind, &object.metadata);
+                self.world.wrote(self.key, &child, None);
+                Ok(Some(child))
+            }
+            Err(kube::Error::Api(status)) if status.code == 409 => Ok(None),
+            Err(error) => Err(Error::api(format!("create {} {}", kind.as_str(), object.name_any()))(error)),
+        }
+    }
+
+    /// Notes since when an object only finishes what it began; none takes the note away.
+    ///
+    /// # Errors
+    /// When the API server does not take it.
+    pub async fn mark(&self, kind: Kind, name: &str, since: Option<&str>) -> Result<(), Error> {
+        self.annotate(kind, name, labels::DRAINING_SINCE, since).await?;
+        self.world.marked(self.key, kind, name, since);
+        Ok(())
+    }
+
+    /// Tells a pod of an epoch, which wakes its kubelet. A pod that has gone is no error.
+    ///
+    /// # Errors
+    /// When the API server does not take it.
+    pub async fn wake(&self, pod: &str, epoch: u64) -> Result<(), Error> {
+        let epoch = epoch.to_string();
+        match self.annotate(Kind::Pod, pod, labels::EPOCH, Some(&epoch)).await {
+            Err(error) if !is_missing(&error) => Err(error),
+            _ => {
+                self.world.woke(self.key, pod, &epoch);
+                Ok(())
+            }
+        }
+    }
+
+    async fn annotate(
+        &self,
+        kind: Kind,
+        name: &str,
+        annotation: &str,
+        text: Option<&str>,
+    ) -> Result<(), Error> {
+        let patch = json!({"metadata": {"annotations": {annotation: text}}});
+        let params =
+            PatchParams { field_manager: Some(labels::MANAGER.to_owned()), ..PatchParams::default() };
+        let patched = self.api(kind).patch_metadata(name, &params, &Patch::Merge(&patch)).await;
+        self.metrics.wrote(kind.into(), Verb::Patch);
+        patched.map_err(Error::api(format!("annotate {} {name}", kind.as_str())))?;
+        Ok(())
+    }
+
+    /// Takes an object away, if it is still the one that was seen.
+    ///
+    /// # Errors
+    /// When the API server does not do it. That it has gone is none.
+    pub async fn remove(&self, child: &Child) -> Result<(), Error> {
+        let preconditions = Preconditions { uid: Some(child.uid.clone()), resource_version: None };
+        let params = DeleteParams {
+            propagation_policy: Some(PropagationPolicy::Background),
+            preconditions: Some(preconditions),
+            ..DeleteParams::default()
+        };
+        let removed = self.api(child.kind).delete(&child.name, &params).await;
+        self.metrics.wrote(child.kind.into(), Verb::Delete);
+        let action = format!("delete {} {}", child.kind.as_str(), child.name);
+        let removed = removed.map(drop).map_err(Error::api(action));
+        removed.or_else(|error| if is_missing(&error) { Ok(()) } else { Err(error) })
+    }
+
+    fn api(&self, kind: Kind) -> Api<DynamicObject> {
+        Api::namespaced_with(self.client.clone(), &self.key.namespace, &kind.resource())
+    }
+}
+
+/// How a Deployment is, as the API server answered.
+fn workload(kind: Kind, object: DynamicObject) -> Result<Option<Workload>, Error> {
+    if kind != Kind::Deployment {
+        return Ok(None);
+    }
+    let deployment: Deployment = serde_json::from_value(serde_json::to_value(object)?)?;
+    Ok(Some(Workload::from(&deployment)))
+}
+
+fn is_missing(error: &Error) -> bool {
+    let Error::Api { source, .. } = error else { return false };
+    matches!(source.as_ref(), kube::Error::Api(status) if status.code == 404)
+}

@@ -1,0 +1,49 @@
+//! The rendered spec, as a file for the pods.
+
+use std::collections::BTreeMap;
+
+use caipe_crds::{RenderedSpec, names};
+use k8s_openapi::api::core::v1::ConfigMap;
+
+use super::BuildError;
+use super::meta::Component;
+use super::scene::Scene;
+
+/// The key of the spec.
+pub const SPEC_KEY: &str = "spec.yaml";
+/// The most bytes of a rendered spec. An object may have 1 MiB (1,048,576 bytes), of which the field manager's notes
+/// and a second copy in an annotation of `kubectl apply` are no part here, but the JSON around the text is.
+pub const MAX_SPEC_BYTES: usize = 900_000;
+
+/// The supervisor's.
+pub(super) fn of_supervisor(scene: &Scene<'_>) -> Result<ConfigMap, BuildError> {
+    config_map(scene, &names::spec(scene.name), Component::Supervisor, &scene.wanted.decision.spec)
+}
+
+/// That of an agent that runs remotely.
+pub(super) fn of_agent(
+    scene: &Scene<'_>,
+    name: &str,
+    agent: &str,
+    spec: &RenderedSpec,
+) -> Result<ConfigMap, BuildError> {
+    config_map(scene, name, Component::Agent(agent), spec)
+}
+
+fn config_map(
+    scene: &Scene<'_>,
+    name: &str,
+    component: Component<'_>,
+    spec: &RenderedSpec,
+) -> Result<ConfigMap, BuildError> {
+    let text = serde_saphyr::to_string(spec).map_err(|error| BuildError::Yaml(error.to_string()))?;
+    if text.len() > MAX_SPEC_BYTES {
+        let (bytes, limit) = (text.len(), MAX_SPEC_BYTES);
+        return Err(BuildError::SpecTooLarge { config_map: name.to_owned(), bytes, limit });
+    }
+    Ok(ConfigMap {
+        metadata: scene.meta(name, component),
+        data: Some(BTreeMap::from([(SPEC_KEY.to_owned(), text)])),
+        ..ConfigMap::default()
+    })
+}

@@ -1,0 +1,178 @@
+//! The supervisor.
+
+use caipe_crds::names::{self, PORT};
+use caipe_crds::resolve::SCRIPT_DIR;
+use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy, RollingUpdateDeployment};
+use k8s_openapi::api::core::v1::{
+    Container, EnvVar, PersistentVolumeClaimVolumeSource, PodSpec, PodTemplateSpec, TopologySpreadConstraint,
+    Volume,
+};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+use super::meta::Component;
+use super::pod::{self, Mounts};
+use super::scene::{Program, Scene};
+use super::service::A2A_PORT;
+use super::sidecars::{self, PROGRAM};
+use super::template::{self, Patch};
+use super::{BuildError, env, probes, secrets};
+use crate::labels;
+
+/// Where the rendered spec is in a pod.
+const SPEC_DIR: &str = "/etc/caipe/spec";
+/// Where conversations are kept in a pod.
+const DATA_DIR: &str = "/data";
+/// How long a rollout may stand still before it counts as failed, in seconds.
+const PROGRESS_SECONDS: i32 = 300;
+/// The key of the Secret with our keys that opens the remote agents.
+pub(super) const AGENT_KEY: &str = "CAIPE_AGENT_KEY";
+/// The key that opens the status.
+pub(super) const STATUS_TOKEN: &str = "CAIPE_STATUS_TOKEN";
+/// The key that opens a supervisor or an agent to its callers.
+pub(super) const SHARED_KEY: &str = "A2A_AUTH_SHARED_KEY";
+
+/// The supervisor, with everything that the agents need whose seat it has.
+pub(super) fn deployment(scene: &Scene<'_>) -> Result<Deployment, BuildError> {
+    let component = Component::Supervisor;
+    let spec = &scene.wanted.resource.spec;
+    let mut mounts = mounts(scene, &names::spec(scene.name), data(scene));
+    for member in &scene.members {
+        let foreign = matches!(member.program, Program::Foreign);
+        if foreign || scene.wanted.decision.seats.contains(&member.rendered.name) {
+            secrets::of_agent(&member.declared, &mut mounts);
+        }
+    }
+    let tools: Vec<_> = scene.seated().flat_map(|member| sidecars::tools(scene, member)).collect();
+    let sidecars = sidecars::sidecars(scene, &tools)?;
+    let mut container = program(scene, "supervisor", &["serve"], keys(scene), &mounts)?;
+    container.resources =
+        Some(pod::resources(spec.resources.as_ref(), scene.wanted.defaults.resources.as_ref()));
+    if !scene.keeps_a_file() {
+        probes::step_aside(&mut container);
+    }
+    let volumes = [mounts.volumes, sidecars.volumes].concat();
+    let mut pod = pod::pod(scene, vec![container], volumes);
+    pod.init_containers = (!sidecars.init_containers.is_empty()).then_some(sidecars.init_containers);
+    ends_in_time(&mut pod);
+    pod.topology_spread_constraints = (!scene.keeps_a_file()).then(|| spread(scene));
+    let own = spec.pod_template.as_ref().map(|patch| Patch { path: "spec.podTemplate".to_owned(), patch });
+    let template = template::template(scene, component, pod, None, own)?;
+    let mut made = of(scene, scene.name, component, template);
+    let seats: Vec<_> = scene.wanted.decision.seats.iter().map(String::as_str).collect();
+    made.metadata.annotations = Some([(labels::SEATS.to_owned(), seats.join(","))].into());
+    // Without a number somebody else may set one, such as an autoscaler.
+    made.spec.replicas = spec.replicas;
+    if scene.keeps_a_file() {
+        // Two processes cannot have one file: neither side by side nor one after the other without a gap.
+        made.spec.replicas = Some(spec.replicas.unwrap_or(1).min(1));
+        made.spec.strategy =
+            Some(DeploymentStrategy { type_: Some("Recreate".to_owned()), rolling_update: None });
+    }
+    Ok(made)
+}
+
+/// A Deployment whose new pods are ready before old ones go.
+pub(super) fn of(
+    scene: &Scene<'_>,
+    name: &str,
+    component: Component<'_>,
+    template: PodTemplateSpec,
+) -> Deployment {
+    let rolling = RollingUpdateDeployment {
+        max_surge: Some(IntOrString::Int(1)),
+        max_unavailable: Some(IntOrString::Int(0)),
+    };
+    Deployment {
+        metadata: scene.meta(name, component),
+        spec: DeploymentSpec {
+            min_ready_seconds: Some(0),
+            progress_deadline_seconds: Some(PROGRESS_SECONDS),
+            revision_history_limit: Some(2),
+            selector: component.pods(scene.name),
+            strategy: Some(DeploymentStrategy {
+                type_: Some("RollingUpdate".to_owned()),
+                rolling_update: Some(rolling),
+            }),
+            template,
+            ..DeploymentSpec::default()
+        },
+        status: None,
+    }
+}
+
+/// Spec, conversations, a place to write to, and the Secrets and files that supervisor and agents share.
+pub(super) fn mounts(scene: &Scene<'_>, spec: &str, data: Volume) -> Mounts {
+    let mut mounts = Mounts::default();
+    mounts.config_map("spec", spec, SPEC_DIR, false);
+    mounts.writable(data, DATA_DIR);
+    mounts.empty("tmp", "/tmp");
+    let model = scene.wanted.resource.spec.model.as_ref();
+    let script = model.and_then(|model| model.script.as_ref()?.config_map_ref.as_ref());
+    if let Some(script) = script {
+        mounts.config_map("script", &script.name, SCRIPT_DIR, false);
+    }
+    secrets::shared(scene, &mut mounts);
+    mounts
+}
+
+fn data(scene: &Scene<'_>) -> Volume {
+    if !scene.keeps_a_file() {
+        return pod::empty("data");
+    }
+    let claim = PersistentVolumeClaimVolumeSource { claim_name: names::data(scene.name), read_only: None };
+    Volume { name: "data".to_owned(), persistent_volume_claim: Some(claim), ..Volume::default() }
+}
+
+/// The container of our own program.
+pub(super) fn program(
+    scene: &Scene<'_>,
+    name: &str,
+    command: &[&str],
+    env: Vec<EnvVar>,
+    mounts: &Mounts,
+) -> Result<Container, BuildError> {
+    let mut container = pod::container(scene, name, &scene.image()?);
+    let (spec, listen) = (format!("{SPEC_DIR}/{}", super::SPEC_KEY), format!("0.0.0.0:{PORT}"));
+    let grace = probes::GRACE_SECONDS.to_string();
+    let flags = ["-f", &spec, "--listen", &listen, "--data-dir", DATA_DIR, "--grace", &grace];
+    container.command = Some(vec![PROGRAM.to_owned()]);
+    container.args = Some(command.iter().chain(&flags).map(|&text| text.to_owned()).collect());
+    container.env = Some(env);
+    container.ports = Some(vec![sidecars::container_port(A2A_PORT, PORT)]);
+    container.volume_mounts = Some(mounts.mounts.clone());
+    probes::ours(&mut container);
+    Ok(container)
+}
+
+/// The keys of the supervisor: of those who call it, of its remote agents, of those who look at its status.
+fn keys(scene: &Scene<'_>) -> Vec<EnvVar> {
+    let keys = names::keys(scene.name);
+    let auth = scene.wanted.resource.spec.auth.as_ref();
+    let shared = auth.and_then(|auth| auth.shared_key.as_ref()).map(|shared| &shared.secret_key_ref);
+    let mut env = Vec::new();
+    match (shared, auth) {
+        (Some(own), _) => env.push(env::secret(SHARED_KEY, &own.name, &own.key, false)),
+        (None, None) => env.push(env::secret(SHARED_KEY, &keys, SHARED_KEY, false)),
+        // Tokens of an issuer are the only way in.
+        (None, Some(_)) => {}
+    }
+    env.extend([AGENT_KEY, STATUS_TOKEN].map(|key| env::secret(key, &keys, key, false)));
+    env
+}
+
+/// On different nodes and in different zones, where that can be had.
+fn spread(scene: &Scene<'_>) -> Vec<TopologySpreadConstraint> {
+    let over = |key: &str| TopologySpreadConstraint {
+        max_skew: 1,
+        topology_key: key.to_owned(),
+        when_unsatisfiable: "ScheduleAnyway".to_owned(),
+        label_selector: Some(Component::Supervisor.pods(scene.name)),
+        ..TopologySpreadConstraint::default()
+    };
+    ["kubernetes.io/hostname", "topology.kubernetes.io/zone"].map(over).to_vec()
+}
+
+/// Sets how long a pod may take to end.
+pub(super) const fn ends_in_time(pod: &mut PodSpec) {
+    pod.termination_grace_period_seconds = Some(probes::TERMINATION_SECONDS);
+}

@@ -1,0 +1,72 @@
+//! Why the objects of a supervisor cannot be made.
+
+/// Why the objects of a supervisor cannot be made. Each message says what to change in the resource.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BuildError {
+    /// The resource did not come from an API server, nor from a file that was checked.
+    #[error("failed to build the objects: the resource has no name")]
+    Nameless,
+    /// Nothing says which program to run.
+    #[error("failed to choose the image: set spec.image, or `image` in the operator's defaults")]
+    NoImage,
+    /// An agent shall run by itself, and there is nothing of it to run.
+    #[error("failed to build agent `{agent}`: {reason}")]
+    Agent {
+        /// Its name.
+        agent: String,
+        /// What is missing.
+        reason: String,
+    },
+    /// Two tool servers of one pod listen on the same port.
+    #[error(
+        "failed to put tool servers `{first}` and `{second}` into one pod: both listen on port {port}; \
+         give one of them another port, or `placement: Service`"
+    )]
+    PortTaken {
+        /// The port.
+        port: u16,
+        /// The one that has it, as agent and server.
+        first: String,
+        /// The one that wants it too.
+        second: String,
+    },
+    /// A rendered spec that no `ConfigMap` could hold.
+    #[error(
+        "failed to fit the rendered spec into ConfigMap `{config_map}`: it has {bytes} bytes, and {limit} are \
+         allowed; shorten system prompts, or take agents out"
+    )]
+    SpecTooLarge {
+        /// The object.
+        config_map: String,
+        /// Its size.
+        bytes: usize,
+        /// The most that it may have.
+        limit: usize,
+    },
+    /// A rendered spec that cannot be written.
+    #[error("failed to write the rendered spec as YAML: {0}")]
+    Yaml(String),
+    /// A partial pod template that does not fit.
+    #[error("failed to apply {path}: {reason}")]
+    PodTemplate {
+        /// Where it is, down to the key if that is known.
+        path: String,
+        /// What is wrong, and what to do.
+        reason: String,
+    },
+}
+
+impl BuildError {
+    /// A bounded name of the kind, for metrics and reasons of events.
+    pub const fn category(&self) -> &'static str {
+        match self {
+            Self::Nameless => "nameless",
+            Self::NoImage => "no_image",
+            Self::Agent { .. } => "agent",
+            Self::PortTaken { .. } => "port_taken",
+            Self::SpecTooLarge { .. } => "spec_too_large",
+            Self::Yaml(_) => "yaml",
+            Self::PodTemplate { .. } => "pod_template",
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Labels: which part of which supervisor an object is.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+
+use crate::labels;
+
+/// The value of [`labels::NAME`].
+const PRODUCT: &str = "caipe";
+
+/// The part that an object plays.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Component<'a> {
+    /// The supervisor itself.
+    Supervisor,
+    /// An agent that runs remotely.
+    Agent(&'a str),
+    /// A tool server that runs by itself.
+    ToolServer {
+        /// The agent that it is for.
+        agent: &'a str,
+        /// Its name.
+        server: &'a str,
+    },
+}
+
+impl Component<'_> {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Supervisor => labels::COMPONENT_SUPERVISOR,
+            Self::Agent(_) => labels::COMPONENT_AGENT,
+            Self::ToolServer { .. } => labels::COMPONENT_TOOL_SERVER,
+        }
+    }
+
+    /// The labels that tell its pods from all others; they can never change.
+    pub(super) fn selector(self, supervisor: &str) -> BTreeMap<String, String> {
+        let mut labels = vec![(labels::INSTANCE, supervisor), (labels::COMPONENT, self.name())];
+        match self {
+            Self::Supervisor => {}
+            Self::Agent(agent) => labels.push((labels::AGENT, agent)),
+            Self::ToolServer { agent, server } => {
+                labels.extend([(labels::AGENT, agent), (labels::TOOL_SERVER, server)]);
+            }
+        }
+        labels.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+    }
+
+    /// All labels.
+    pub(super) fn labels(self, supervisor: &str) -> BTreeMap<String, String> {
+        let mut labels = self.selector(supervisor);
+        labels.insert(labels::MANAGED_BY.to_owned(), labels::MANAGER.to_owned());
+        labels.insert(labels::NAME.to_owned(), PRODUCT.to_owned());
+        labels
+    }
+
+    /// Its pods, for a Deployment, a disruption budget or a policy.
+    pub(super) fn pods(self, supervisor: &str) -> LabelSelector {
+        LabelSelector { match_labels: Some(self.selector(supervisor)), match_expressions: None }
+    }
+}

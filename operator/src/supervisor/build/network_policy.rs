@@ -1,0 +1,225 @@
+//! Who may talk to whom. Everything that is not said here is closed, both ways.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use caipe_crds::names::PORT;
+use caipe_crds::rendered::{McpTransport, ModelChoice, RenderedAgent, Store};
+use caipe_crds::resource::common::EnvVar;
+use caipe_crds::resource::settings::ServiceKind;
+use k8s_openapi::api::networking::v1::{
+    NetworkPolicy, NetworkPolicyEgressRule, NetworkPolicyIngressRule, NetworkPolicyPeer, NetworkPolicySpec,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+
+use super::egress::{self, Egress, NAMESPACE_LABEL};
+use super::meta::Component;
+use super::scene::{Member, Program, Scene};
+use super::sidecars::{self, Tool};
+
+/// The supervisor's. Whoever is in the cluster may call it, since it is locked by a key; a Service that is open to
+/// others lets everybody call.
+pub(super) fn of_supervisor(scene: &Scene<'_>) -> NetworkPolicy {
+    let inside = NetworkPolicyPeer {
+        namespace_selector: Some(LabelSelector::default()),
+        ..NetworkPolicyPeer::default()
+    };
+    let closed = scene.wanted.resource.spec.service.kind == ServiceKind::ClusterIP;
+    let from = if closed { vec![inside] } else { Vec::new() };
+    let mut rules = Vec::new();
+    if scene.remote().next().is_some() || !scene.wanted.decision.draining.is_empty() {
+        let agents = peer(scene, Component::Agent(""));
+        rules.push(egress::rule(vec![agents], vec![egress::ports("TCP", PORT, PORT)]));
+    }
+    for member in scene.seated() {
+        rules.extend(tool_servers(scene, member));
+    }
+    rules.extend(supervisor_egress(scene).rules());
+    policy(scene, scene.name, Component::Supervisor, vec![ingress(from, PORT)], rules)
+}
+
+/// That of an agent that runs remotely: the supervisor calls it, the operator looks at it.
+pub(super) fn of_agent(scene: &Scene<'_>, member: &Member<'_>, name: &str) -> NetworkPolicy {
+    let from = [Some(supervisor(scene)), operator(scene)].into_iter().flatten().collect();
+    let mut egress = Egress::new(scene.namespace);
+    shared(scene, &mut egress);
+    agent_egress(member, &mut egress);
+    let mut rules = tool_servers(scene, member);
+    rules.extend(egress.rules());
+    let component = Component::Agent(&member.rendered.name);
+    policy(scene, name, component, vec![ingress(from, PORT)], rules)
+}
+
+/// That of a tool server that runs by itself: its agent calls it, wherever that lives.
+pub(super) fn of_tool_server(
+    scene: &Scene<'_>,
+    member: &Member<'_>,
+    name: &str,
+    tool: &Tool,
+) -> NetworkPolicy {
+    let agent = &member.rendered.name;
+    let decision = scene.wanted.decision;
+    let mut from = Vec::new();
+    if decision.seats.contains(agent) {
+        from.push(supervisor(scene));
+    }
+    if decision.remote.contains(agent) || decision.draining.contains_key(agent) {
+        from.push(peer(scene, Component::Agent(agent)));
+    }
+    // Without a home there is nobody to let in.
+    let rules = if from.is_empty() { Vec::new() } else { vec![ingress(from, tool.port)] };
+    let mut egress = Egress::new(scene.namespace);
+    declared(member, &mut egress);
+    let component = Component::ToolServer { agent: &tool.agent, server: &tool.server };
+    policy(scene, name, component, rules, egress.rules())
+}
+
+fn policy(
+    scene: &Scene<'_>,
+    name: &str,
+    component: Component<'_>,
+    ingress: Vec<NetworkPolicyIngressRule>,
+    egress: Vec<NetworkPolicyEgressRule>,
+) -> NetworkPolicy {
+    NetworkPolicy {
+        metadata: scene.meta(name, component),
+        spec: Some(NetworkPolicySpec {
+            pod_selector: Some(component.pods(scene.name)),
+            policy_types: Some(vec!["Ingress".to_owned(), "Egress".to_owned()]),
+            ingress: (!ingress.is_empty()).then_some(ingress),
+            egress: (!egress.is_empty()).then_some(egress),
+        }),
+    }
+}
+
+/// From those peers, or from all if there are none.
+fn ingress(from: Vec<NetworkPolicyPeer>, port: u16) -> NetworkPolicyIngressRule {
+    let open = vec![egress::ports("TCP", port, port)];
+    NetworkPolicyIngressRule { from: (!from.is_empty()).then_some(from), ports: Some(open) }
+}
+
+fn supervisor(scene: &Scene<'_>) -> NetworkPolicyPeer {
+    peer(scene, Component::Supervisor)
+}
+
+/// The operator's pods, if it is known how to tell them.
+fn operator(scene: &Scene<'_>) -> Option<NetworkPolicyPeer> {
+    let pods = &scene.wanted.defaults.operator;
+    if pods.namespace.is_empty() || pods.labels.is_empty() {
+        return None;
+    }
+    let labels = BTreeMap::from([(NAMESPACE_LABEL.to_owned(), pods.namespace.clone())]);
+    Some(NetworkPolicyPeer {
+        namespace_selector: Some(selector(labels)),
+        pod_selector: Some(selector(pods.labels.clone())),
+        ip_block: None,
+    })
+}
+
+/// Pods of the same supervisor; those of all agents, if the agent has no name.
+fn peer(scene: &Scene<'_>, component: Component<'_>) -> NetworkPolicyPeer {
+    let mut labels = component.selector(scene.name);
+    labels.retain(|_, value| !value.is_empty());
+    NetworkPolicyPeer { pod_selector: Some(selector(labels)), ..NetworkPolicyPeer::default() }
+}
+
+const fn selector(labels: BTreeMap<String, String>) -> LabelSelector {
+    LabelSelector { match_labels: Some(labels), match_expressions: None }
+}
+
+/// To the agent's tool servers that run by themselves.
+fn tool_servers(scene: &Scene<'_>, member: &Member<'_>) -> Vec<NetworkPolicyEgressRule> {
+    let tools = sidecars::tools(scene, member);
+    let by_itself = tools.iter().filter(|tool| tool.by_itself);
+    let rule = |tool: &Tool| {
+        let component = Component::ToolServer { agent: &tool.agent, server: &tool.server };
+        let open = vec![egress::ports("TCP", tool.port, tool.port)];
+        egress::rule(vec![peer(scene, component)], open)
+    };
+    by_itself.map(rule).collect()
+}
+
+/// Where the supervisor itself and the agents with a seat connect to.
+fn supervisor_egress(scene: &Scene<'_>) -> Egress {
+    let mut egress = Egress::new(scene.namespace);
+    shared(scene, &mut egress);
+    let spec = &scene.wanted.decision.spec;
+    if let Some(rag) = &spec.rag {
+        egress.url(&rag.url);
+    }
+    for entry in spec.a2a.iter().flat_map(|tools| &tools.allow) {
+        allowed(entry, &mut egress);
+    }
+    let auth = scene.wanted.resource.spec.auth.as_ref();
+    if let Some(oauth2) = auth.and_then(|auth| auth.oauth2.as_ref()) {
+        egress.url(&oauth2.jwks_uri);
+    }
+    for member in scene.members.iter().filter(|member| matches!(member.program, Program::Foreign)) {
+        if let caipe_crds::rendered::Home::Remote { url, .. } = &member.rendered.home {
+            egress.url(url);
+        }
+    }
+    for member in scene.seated() {
+        agent_egress(member, &mut egress);
+    }
+    egress
+}
+
+/// Models and store, which supervisor and agents share.
+fn shared(scene: &Scene<'_>, egress: &mut Egress) {
+    let spec = &scene.wanted.decision.spec;
+    spec.models.iter().for_each(|model| model_egress(model, egress));
+    match &spec.store {
+        // Where it is, only the Secret says; these are the ports that it and the clouds' own have.
+        Store::Redis(_) => egress.ports(6379, 6380),
+        Store::Mongodb(_) => egress.ports(27015, 27019),
+        Store::Sqlite {} | Store::Memory {} => {}
+    }
+}
+
+fn model_egress(model: &ModelChoice, egress: &mut Egress) {
+    if let Some(url) = &model.base_url {
+        egress.url(url);
+    }
+}
+
+/// An agent in whichever pod it lives, with the tool servers beside it.
+fn agent_egress(member: &Member<'_>, egress: &mut Egress) {
+    let RenderedAgent { mcp, model, .. } = member.rendered;
+    if let Some(model) = model {
+        model_egress(model, egress);
+    }
+    for server in mcp {
+        if let McpTransport::Http { url, .. } = &server.transport {
+            egress.url(url);
+        }
+    }
+    declared(member, egress);
+}
+
+/// What the variables name that are no secret.
+fn declared(member: &Member<'_>, egress: &mut Egress) {
+    let agent = &member.declared;
+    let servers = agent.mcp.iter().flat_map(|server| {
+        let stdio = server.stdio.iter().flat_map(|stdio| &stdio.env);
+        stdio.chain(server.container.iter().flat_map(|container| &container.env))
+    });
+    let values = agent.env.iter().chain(servers).filter_map(|variable: &EnvVar| variable.value.as_deref());
+    values.for_each(|value| egress.url(value));
+}
+
+/// An entry of `a2a.allow`: a host, `*.domain`, an address, each perhaps with a port, a network, or `*`.
+fn allowed(entry: &str, egress: &mut Egress) {
+    if entry.contains('/') {
+        egress.network(entry, None);
+        return;
+    }
+    let (host, port) = match entry.rsplit_once(':') {
+        Some((host, port)) if !host.contains(':') || host.ends_with(']') => (host, port.parse().ok()),
+        _ => (entry, None),
+    };
+    match host.trim_matches(['[', ']']).parse::<IpAddr>() {
+        Ok(ip) => egress.address(ip, port),
+        Err(_) => egress.host(if host == "*" { "*.public" } else { host }, port),
+    }
+}

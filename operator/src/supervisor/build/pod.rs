@@ -1,0 +1,148 @@
+//! What all pods have in common: security, volumes, requests, and the template around them.
+
+use std::collections::BTreeMap;
+
+use caipe_crds::resource::common::Resources;
+use k8s_openapi::api::core::v1::{
+    Capabilities, ConfigMapVolumeSource, Container, EmptyDirVolumeSource, LocalObjectReference,
+    PodSecurityContext, PodSpec, ResourceRequirements, SeccompProfile, SecurityContext, Volume, VolumeMount,
+};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+use super::scene::Scene;
+
+/// The user and group of the images.
+const USER: i64 = 65532;
+/// What a container is sure to get if nothing else is said: cpu, memory.
+const OWN_REQUESTS: [(&str, &str); 2] = [("cpu", "50m"), ("memory", "64Mi")];
+
+/// Volumes, and where the main container has them.
+#[derive(Default)]
+pub(super) struct Mounts {
+    pub(super) volumes: Vec<Volume>,
+    pub(super) mounts: Vec<VolumeMount>,
+}
+
+impl Mounts {
+    /// A volume that is only read.
+    pub(super) fn read_only(&mut self, volume: Volume, path: &str) {
+        self.add(volume, path, Some(true));
+    }
+
+    /// A volume that is written to.
+    pub(super) fn writable(&mut self, volume: Volume, path: &str) {
+        self.add(volume, path, None);
+    }
+
+    /// A directory that lives as long as the pod.
+    pub(super) fn empty(&mut self, name: &str, path: &str) {
+        self.writable(empty(name), path);
+    }
+
+    /// The texts of a `ConfigMap`; where it is `optional`, the pod does not wait for it.
+    pub(super) fn config_map(&mut self, volume: &str, name: &str, path: &str, optional: bool) {
+        let source = ConfigMapVolumeSource {
+            name: name.to_owned(),
+            optional: optional.then_some(true),
+            ..ConfigMapVolumeSource::default()
+        };
+        let volume = Volume { name: volume.to_owned(), config_map: Some(source), ..Volume::default() };
+        self.read_only(volume, path);
+    }
+
+    fn add(&mut self, volume: Volume, path: &str, read_only: Option<bool>) {
+        let mount = VolumeMount {
+            name: volume.name.clone(),
+            mount_path: path.to_owned(),
+            read_only,
+            ..VolumeMount::default()
+        };
+        self.volumes.push(volume);
+        self.mounts.push(mount);
+    }
+}
+
+/// A directory that lives as long as the pod.
+pub(super) fn empty(name: &str) -> Volume {
+    let source = EmptyDirVolumeSource::default();
+    Volume { name: name.to_owned(), empty_dir: Some(source), ..Volume::default() }
+}
+
+/// A container with nothing but an image, its pull policy and the rights that it has not.
+pub(super) fn container(scene: &Scene<'_>, name: &str, image: &str) -> Container {
+    Container {
+        name: name.to_owned(),
+        image: Some(image.to_owned()),
+        image_pull_policy: scene.wanted.defaults.image_pull_policy.clone(),
+        security_context: Some(security()),
+        ..Container::default()
+    }
+}
+
+/// A pod around its containers; every right that it does not need is taken from it (Pod Security, level *restricted*).
+pub(super) fn pod(scene: &Scene<'_>, containers: Vec<Container>, volumes: Vec<Volume>) -> PodSpec {
+    let secrets = scene.wanted.defaults.image_pull_secrets.iter();
+    let secrets: Vec<_> = secrets.map(|name| LocalObjectReference { name: name.clone() }).collect();
+    PodSpec {
+        automount_service_account_token: Some(false),
+        containers,
+        enable_service_links: Some(false),
+        image_pull_secrets: (!secrets.is_empty()).then_some(secrets),
+        security_context: Some(PodSecurityContext {
+            fs_group: Some(USER),
+            // A large volume is not walked through at each start.
+            fs_group_change_policy: Some("OnRootMismatch".to_owned()),
+            run_as_group: Some(USER),
+            run_as_non_root: Some(true),
+            run_as_user: Some(USER),
+            seccomp_profile: Some(seccomp()),
+            ..PodSecurityContext::default()
+        }),
+        service_account_name: Some(scene.name.to_owned()),
+        volumes: Some(volumes),
+        ..PodSpec::default()
+    }
+}
+
+fn security() -> SecurityContext {
+    SecurityContext {
+        allow_privilege_escalation: Some(false),
+        capabilities: Some(Capabilities { add: None, drop: Some(vec!["ALL".to_owned()]) }),
+        read_only_root_filesystem: Some(true),
+        run_as_non_root: Some(true),
+        seccomp_profile: Some(seccomp()),
+        ..SecurityContext::default()
+    }
+}
+
+fn seccomp() -> SeccompProfile {
+    SeccompProfile { type_: "RuntimeDefault".to_owned(), localhost_profile: None }
+}
+
+/// What a container may use: what was declared for it, else the installation's. There are always requests, so that no
+/// pod is the first to be evicted; there is no limit that nobody asked for.
+pub(super) fn resources(declared: Option<&Resources>, otherwise: Option<&Resources>) -> ResourceRequirements {
+    let chosen = declared.or(otherwise).cloned().unwrap_or_default();
+    let mut requests = quantities(&chosen.requests);
+    for (name, quantity) in OWN_REQUESTS {
+        // With a limit alone, Kubernetes takes that for the request.
+        if !chosen.limits.contains_key(name) {
+            requests.entry(name.to_owned()).or_insert_with(|| Quantity(quantity.to_owned()));
+        }
+    }
+    let limits = quantities(&chosen.limits);
+    ResourceRequirements {
+        claims: None,
+        limits: (!limits.is_empty()).then_some(limits),
+        requests: (!requests.is_empty()).then_some(requests),
+    }
+}
+
+fn quantities(declared: &BTreeMap<String, IntOrString>) -> BTreeMap<String, Quantity> {
+    let text = |quantity: &IntOrString| match quantity {
+        IntOrString::Int(number) => number.to_string(),
+        IntOrString::String(text) => text.clone(),
+    };
+    declared.iter().map(|(name, quantity)| (name.clone(), Quantity(text(quantity)))).collect()
+}

@@ -1,0 +1,114 @@
+//! Secrets as files: one directory for each owner, one file for each variable.
+
+use std::collections::BTreeMap;
+
+use caipe_crds::resolve::SECRETS_ROOT;
+use caipe_crds::resource::agent::Agent;
+use caipe_crds::resource::common::SecretKeyRef;
+use k8s_openapi::api::core::v1::{
+    KeyToPath, ProjectedVolumeSource, SecretProjection, Volume, VolumeProjection,
+};
+
+use super::pod::Mounts;
+use super::scene::Scene;
+
+/// Readable by the pod's group, which every container has; nobody else.
+const MODE: i32 = 0o440;
+
+/// A file that is one key of a Secret.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::supervisor) struct KeyFile {
+    /// The file's name: the variable's.
+    pub(in crate::supervisor) variable: String,
+    /// The Secret.
+    pub(in crate::supervisor) secret: String,
+    /// Its key.
+    pub(in crate::supervisor) key: String,
+}
+
+impl KeyFile {
+    fn new(variable: &str, reference: &SecretKeyRef) -> Self {
+        let (secret, key) = (reference.name.clone(), reference.key.clone());
+        Self { variable: variable.to_owned(), secret, key }
+    }
+}
+
+/// The single keys of Secrets that the agent's program reads as files, beside its whole Secret.
+pub(in crate::supervisor) fn key_files(agent: &Agent) -> Vec<KeyFile> {
+    let children = agent.mcp.iter().filter_map(|server| server.stdio.as_ref());
+    // With an image it is a container, which has its variables as such.
+    let children = children.filter(|stdio| stdio.image.is_none()).flat_map(|stdio| &stdio.env);
+    let variables = agent.env.iter().chain(children).filter_map(|variable| {
+        variable.secret_key_ref.as_ref().map(|reference| KeyFile::new(&variable.name, reference))
+    });
+    let headers = agent.mcp.iter().filter_map(|server| server.http.as_ref());
+    let headers = headers.flat_map(|http| &http.headers_from);
+    let headers = headers.map(|header| KeyFile::new(&header.secret_key_ref.key, &header.secret_key_ref));
+    let token = agent.external.as_ref().and_then(|external| external.secret_ref.as_ref());
+    let token = token.map(SecretKeyRef::from).map(|token| KeyFile::new(&token.key, &token));
+    let mut files: Vec<KeyFile> = variables.chain(headers).chain(token).collect();
+    files.sort();
+    files.dedup();
+    files
+}
+
+/// The Secrets of models and store, which supervisor and agents share.
+pub(super) fn shared(scene: &Scene<'_>, mounts: &mut Mounts) {
+    let spec = &scene.wanted.resource.spec;
+    if let Some(model) = &spec.model {
+        if let Some(secret) = &model.secret_ref {
+            mount(mounts, "secrets-model", "model", vec![whole(&secret.name)]);
+        }
+        for (at, fallback) in model.fallbacks.iter().enumerate() {
+            let Some(secret) = &fallback.secret_ref else { continue };
+            let owner = format!("model-fallback-{at}");
+            mount(mounts, &format!("secrets-{owner}"), &owner, vec![whole(&secret.name)]);
+        }
+    }
+    let store = spec.store.iter().flat_map(|store| [&store.redis, &store.mongodb]).flatten().next();
+    if let Some(store) = store {
+        mount(mounts, "secrets-store", "store", vec![whole(&store.secret_ref.name)]);
+    }
+}
+
+/// The Secrets of one agent, and of its own model.
+pub(super) fn of_agent(agent: &Agent, mounts: &mut Mounts) {
+    let name = &agent.name;
+    let mut sources: Vec<_> = agent.secret_ref.iter().map(|secret| whole(&secret.name)).collect();
+    sources.extend(keys(&key_files(agent)));
+    if !sources.is_empty() {
+        mount(mounts, &format!("secrets-of-{name}"), &format!("agents/{name}"), sources);
+    }
+    let model = agent.model.as_ref().and_then(|model| model.secret_ref.as_ref());
+    if let Some(secret) = model {
+        let owner = format!("agents/{name}-model");
+        mount(mounts, &format!("model-secrets-of-{name}"), &owner, vec![whole(&secret.name)]);
+    }
+}
+
+fn mount(mounts: &mut Mounts, volume: &str, owner: &str, sources: Vec<VolumeProjection>) {
+    let projected =
+        ProjectedVolumeSource { default_mode: Some(MODE), sources: Some(sources), default_user: None };
+    let volume = Volume { name: volume.to_owned(), projected: Some(projected), ..Volume::default() };
+    mounts.read_only(volume, &format!("{SECRETS_ROOT}/{owner}"));
+}
+
+/// Every key of a Secret. One that is not there leaves the directory empty, so that nobody else has to wait for it.
+fn whole(secret: &str) -> VolumeProjection {
+    projection(secret, None)
+}
+
+/// Single keys, by Secret.
+fn keys(files: &[KeyFile]) -> Vec<VolumeProjection> {
+    let mut by_secret: BTreeMap<&str, Vec<KeyToPath>> = BTreeMap::new();
+    for file in files {
+        let item = KeyToPath { key: file.key.clone(), path: file.variable.clone(), mode: None, user: None };
+        by_secret.entry(&file.secret).or_default().push(item);
+    }
+    by_secret.into_iter().map(|(secret, items)| projection(secret, Some(items))).collect()
+}
+
+fn projection(secret: &str, items: Option<Vec<KeyToPath>>) -> VolumeProjection {
+    let secret = SecretProjection { name: secret.to_owned(), items, optional: Some(true) };
+    VolumeProjection { secret: Some(secret), ..VolumeProjection::default() }
+}

@@ -1,0 +1,16 @@
+//! Who the pods are.
+
+use k8s_openapi::api::core::v1::ServiceAccount;
+
+use super::meta::Component;
+use super::scene::Scene;
+
+/// An account of its own, so that a role in the cloud can be tied to it. No token is mounted: nothing here asks the API
+/// server.
+pub(super) fn service_account(scene: &Scene<'_>) -> ServiceAccount {
+    ServiceAccount {
+        metadata: scene.meta(scene.name, Component::Supervisor),
+        automount_service_account_token: Some(false),
+        ..ServiceAccount::default()
+    }
+}

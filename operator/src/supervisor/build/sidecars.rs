@@ -1,0 +1,211 @@
+//! Tool servers as containers: beside the home of their agent, or by themselves.
+
+use std::collections::BTreeMap;
+
+use caipe_crds::catalogue::{self, Image};
+use caipe_crds::names;
+use caipe_crds::resolve::bridge;
+use caipe_crds::resource::common::Resources;
+use caipe_crds::resource::mcp::{self, ContainerPlacement};
+use k8s_openapi::api::core::v1::{Container, ContainerPort, EnvVar, Volume, VolumeMount};
+
+use super::BuildError;
+use super::env;
+use super::pod;
+use super::scene::{Member, Program, Scene};
+
+/// Where our program is in its image.
+pub(super) const PROGRAM: &str = "/usr/local/bin/caipe-supervisor";
+/// Where it is copied to, for containers of other images.
+const SHARED: &str = "/caipe/bin";
+const SHARED_VOLUME: &str = "program";
+
+/// A tool server that is a container.
+pub(super) struct Tool {
+    pub(super) agent: String,
+    pub(super) server: String,
+    pub(super) image: String,
+    pub(super) command: Vec<String>,
+    pub(super) args: Vec<String>,
+    pub(super) directory: Option<String>,
+    pub(super) env: Vec<EnvVar>,
+    /// The agent's Secret.
+    pub(super) secret: Option<String>,
+    pub(super) port: u16,
+    pub(super) resources: Option<Resources>,
+    /// Whether it runs by itself.
+    pub(super) by_itself: bool,
+    /// Whether our program stands in front of it.
+    bridged: bool,
+}
+
+/// The containers of an agent's tool servers, in the order of the resource.
+pub(super) fn tools(scene: &Scene<'_>, member: &Member<'_>) -> Vec<Tool> {
+    let agent = &member.declared;
+    if !matches!(member.program, Program::Ours) {
+        return Vec::new();
+    }
+    if agent.mcp.is_empty() && agent.identity.is_none() {
+        let servers = catalogue::find(&agent.name).map(|entry| entry.servers.as_slice()).unwrap_or_default();
+        let container =
+            |server: &catalogue::Server| Some(built_in(member, &server.name, server.container.as_ref()?));
+        return servers.iter().filter_map(container).collect();
+    }
+    let tool = |server: &mcp::McpServer| {
+        let port = scene.bridges.get(&(agent.name.clone(), server.name.clone()));
+        declared(member, server, port.copied())
+    };
+    agent.mcp.iter().filter_map(tool).collect()
+}
+
+fn declared(member: &Member<'_>, server: &mcp::McpServer, bridge: Option<u16>) -> Option<Tool> {
+    let agent = &member.declared;
+    if let Some(container) = &server.container {
+        let by_itself = container.placement == ContainerPlacement::Service;
+        return Some(Tool {
+            command: container.command.clone(),
+            args: container.args.clone(),
+            env: env::over(env::over(base(), &agent.env), &container.env),
+            resources: container.resources.clone(),
+            by_itself,
+            ..tool(member, &server.name, &container.image, container.port)
+        });
+    }
+    let stdio = server.stdio.as_ref()?;
+    let (image, port) = (stdio.image.as_ref()?, bridge?);
+    let env = env::over(env::over(base(), &agent.env), &stdio.env);
+    // The bridge fills in `${VAR}` from the environment here; Kubernetes must leave the texts as they are.
+    let args = std::iter::once(&stdio.command).chain(&stdio.args).map(|text| env::literal(text)).collect();
+    let listen = format!("127.0.0.1:{port}");
+    let program = format!("{SHARED}/caipe-supervisor");
+    let command = [program.as_str(), "mcp-bridge", "--listen", &listen, "--path", bridge::PATH, "--"];
+    Some(Tool {
+        command: command.map(str::to_owned).to_vec(),
+        args,
+        directory: stdio.cwd.clone(),
+        env,
+        bridged: true,
+        ..tool(member, &server.name, image, port)
+    })
+}
+
+/// A server of the catalogue; the agent's own variables stand over its.
+fn built_in(member: &Member<'_>, server: &str, image: &Image) -> Tool {
+    let mut env = base();
+    let own = env::over(Vec::new(), &member.declared.env);
+    for (name, text) in &image.env {
+        if own.iter().all(|variable| variable.name != *name) {
+            let known = own.iter().map(|variable| variable.name.clone()).collect();
+            env.push(env::plain(name, &env::expanded(text, &known)));
+        }
+    }
+    env.retain(|variable| own.iter().all(|other| other.name != variable.name));
+    // A value can only name variables that stand before it.
+    env.splice(0..0, own);
+    Tool { args: image.args.clone(), env, ..tool(member, server, &image.image, image.port) }
+}
+
+fn tool(member: &Member<'_>, server: &str, image: &str, port: u16) -> Tool {
+    Tool {
+        agent: member.declared.name.clone(),
+        server: server.to_owned(),
+        image: image.to_owned(),
+        command: Vec::new(),
+        args: Vec::new(),
+        directory: None,
+        env: Vec::new(),
+        secret: member.declared.secret_ref.as_ref().map(|secret| secret.name.clone()),
+        port,
+        resources: None,
+        by_itself: false,
+        bridged: false,
+    }
+}
+
+/// The root file system cannot be written to; `/tmp` can.
+fn base() -> Vec<EnvVar> {
+    vec![env::plain("HOME", "/tmp")]
+}
+
+/// What the tool servers add to their agents' pod.
+#[derive(Default)]
+pub(super) struct Sidecars {
+    pub(super) init_containers: Vec<Container>,
+    pub(super) volumes: Vec<Volume>,
+}
+
+/// The containers beside a home. They are started before it, in their order, and end after it (native sidecars). None
+/// has a startup probe: most listen on loopback, where the kubelet cannot look, and one broken server must not keep the
+/// agents of all others from starting; the home itself waits for each and says which one does not answer.
+pub(super) fn sidecars(scene: &Scene<'_>, tools: &[Tool]) -> Result<Sidecars, BuildError> {
+    let mut all = Sidecars::default();
+    let mut ports: BTreeMap<u16, &Tool> = BTreeMap::new();
+    let beside: Vec<&Tool> = tools.iter().filter(|tool| !tool.by_itself).collect();
+    if beside.iter().any(|tool| tool.bridged) {
+        all.init_containers.push(installer(scene)?);
+        all.volumes.push(pod::empty(SHARED_VOLUME));
+    }
+    for tool in beside {
+        if let Some(other) = ports.insert(tool.port, tool) {
+            let (port, first, second) = (tool.port, other.title(), tool.title());
+            return Err(BuildError::PortTaken { port, first, second });
+        }
+        let name = names::sidecar(&tool.agent, &tool.server);
+        let temporary = format!("tmp-{}", tool.port);
+        let mut container = tool.container(scene, &name, &format!("mcp-{}", tool.port), &temporary);
+        container.restart_policy = Some("Always".to_owned());
+        all.init_containers.push(container);
+        all.volumes.push(pod::empty(&temporary));
+    }
+    Ok(all)
+}
+
+impl Tool {
+    /// Agent and server, for messages.
+    fn title(&self) -> String {
+        format!("{}/{}", self.agent, self.server)
+    }
+
+    /// The container, with the volume `temporary` to write to.
+    pub(super) fn container(&self, scene: &Scene<'_>, name: &str, port: &str, temporary: &str) -> Container {
+        let mut container = pod::container(scene, name, &self.image);
+        let listed = |texts: &[String]| (!texts.is_empty()).then(|| texts.to_vec());
+        container.command = listed(&self.command);
+        container.args = listed(&self.args);
+        container.working_dir.clone_from(&self.directory);
+        container.env = Some(self.env.clone());
+        container.env_from = self.secret.as_deref().map(|secret| vec![env::all_of(secret)]);
+        container.ports = Some(vec![container_port(port, self.port)]);
+        container.resources = Some(pod::resources(self.resources.as_ref(), None));
+        let mut mounts = vec![mount(temporary, "/tmp", None)];
+        if self.bridged {
+            mounts.push(mount(SHARED_VOLUME, SHARED, Some(true)));
+        }
+        container.volume_mounts = Some(mounts);
+        container
+    }
+}
+
+/// Copies our program to where containers of other images can run it.
+fn installer(scene: &Scene<'_>) -> Result<Container, BuildError> {
+    let mut container = pod::container(scene, "install-bridge", &scene.image()?);
+    let target = format!("{SHARED}/caipe-supervisor");
+    container.command = Some(vec![PROGRAM.to_owned(), "install".to_owned(), target]);
+    container.resources = Some(pod::resources(None, None));
+    container.volume_mounts = Some(vec![mount(SHARED_VOLUME, SHARED, None)]);
+    Ok(container)
+}
+
+/// A named port.
+pub(super) fn container_port(name: &str, port: u16) -> ContainerPort {
+    ContainerPort {
+        name: Some(name.to_owned()),
+        container_port: i32::from(port),
+        protocol: Some("TCP".to_owned()),
+        ..ContainerPort::default()
+    }
+}
+
+fn mount(volume: &str, path: &str, read_only: Option<bool>) -> VolumeMount {
+    VolumeMount { name: volume.to_owned(), mount_path: path.to_owned(), read_only, ..VolumeMount::default() }
+}

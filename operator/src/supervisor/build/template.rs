@@ -1,0 +1,102 @@
+//! The template around a pod: labels, partial templates laid over it, and the hash of what it refers to.
+
+use std::collections::BTreeMap;
+
+use caipe_crds::names;
+use caipe_crds::resource::common::PodTemplate;
+use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use sha2::{Digest, Sha256};
+
+use super::meta::Component;
+use super::scene::Scene;
+use super::{BuildError, merge};
+use crate::labels;
+use crate::supervisor::references::{self, Names};
+
+/// A partial template, and where it was declared.
+pub(super) struct Patch<'a> {
+    pub(super) path: String,
+    pub(super) patch: &'a PodTemplate,
+}
+
+/// The pod with its labels, the installation's partial template and then the resource's `own` laid over it.
+pub(super) fn template(
+    scene: &Scene<'_>,
+    component: Component<'_>,
+    pod: PodSpec,
+    spec_hash: Option<String>,
+    own: Option<Patch<'_>>,
+) -> Result<PodTemplateSpec, BuildError> {
+    let metadata = ObjectMeta { labels: Some(component.labels(scene.name)), ..ObjectMeta::default() };
+    let mut template = PodTemplateSpec { metadata: Some(metadata), spec: Some(pod) };
+    let general = scene.wanted.defaults.pod_template.as_ref();
+    let general =
+        general.map(|patch| Patch { path: "podTemplate of the operator's defaults".to_owned(), patch });
+    for Patch { path, patch } in general.into_iter().chain(own) {
+        template = merge::laid_over(&template, patch).map_err(|error| BuildError::PodTemplate {
+            path: path.clone() + &error.at,
+            reason: error.reason,
+        })?;
+        check(scene, component, &template).map_err(|reason| BuildError::PodTemplate { path, reason })?;
+    }
+    let hash = references_hash(scene, &template);
+    let annotations = [(labels::REFERENCES, hash), (labels::SPEC_HASH, spec_hash)];
+    for (key, value) in annotations.into_iter().filter_map(|(key, value)| Some((key, value?))) {
+        let metadata = template.metadata.get_or_insert_default();
+        metadata.annotations.get_or_insert_default().insert(key.to_owned(), value);
+    }
+    Ok(template)
+}
+
+/// What a partial template must leave as it is.
+fn check(scene: &Scene<'_>, component: Component<'_>, template: &PodTemplateSpec) -> Result<(), String> {
+    let labels = template.metadata.as_ref().and_then(|metadata| metadata.labels.clone()).unwrap_or_default();
+    for (label, value) in component.selector(scene.name) {
+        if labels.get(&label) != Some(&value) {
+            return Err(format!("the pods are known by their label `{label}`: leave it as it is"));
+        }
+    }
+    let spec = template.spec.clone().unwrap_or_default();
+    let containers = spec.containers.iter().chain(spec.init_containers.iter().flatten());
+    let nameless = |container: &&Container| container.image.as_deref().unwrap_or_default().is_empty();
+    if let Some(container) = containers.clone().find(nameless) {
+        let known: Vec<_> = containers.filter(|it| !nameless(it)).map(|it| it.name.as_str()).collect();
+        return Err(format!(
+            "there is no container `{}`, and a new one needs an image; the pod has {}",
+            container.name,
+            known.join(", ")
+        ));
+    }
+    Ok(())
+}
+
+/// A hash over the versions of all Secrets and `ConfigMap`s that the pod takes in, so that it is rolled when one of them
+/// changes, comes or goes; none if there are none. What the operator itself makes is not among them.
+fn references_hash(scene: &Scene<'_>, template: &PodTemplateSpec) -> Option<String> {
+    let value = serde_json::to_value(template).unwrap_or_default();
+    let Names { config_maps, secrets } = references::of_pod(&value);
+    let (known, agent) = (scene.wanted.references, scene.wanted.decision.remote.iter());
+    let mut own: Vec<String> = agent.map(|agent| names::agent(scene.name, agent)).collect();
+    own.extend([names::spec(scene.name), names::keys(scene.name)]);
+    let secrets = secrets.into_iter().map(|name| {
+        let version = known.secrets.get(&name).cloned();
+        (format!("secret/{name}"), version)
+    });
+    let config_maps = config_maps.into_iter().map(|name| {
+        let version = known.config_maps.get(&name).map(|found| found.version.clone());
+        (format!("configmap/{name}"), version)
+    });
+    let foreign = |(name, _): &(String, Option<String>)| {
+        name.split_once('/').is_some_and(|(_, name)| own.iter().all(|own| own != name))
+    };
+    let versions: BTreeMap<String, Option<String>> = secrets.chain(config_maps).filter(foreign).collect();
+    (!versions.is_empty()).then(|| digest(&versions))
+}
+
+fn digest(versions: &BTreeMap<String, Option<String>>) -> String {
+    let lines = versions.iter().map(|(name, version)| [name, "=", version.as_deref().unwrap_or("-"), "\n"]);
+    let text: String = lines.flatten().collect();
+    let digest = Sha256::digest(text.as_bytes());
+    digest.iter().take(16).fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
+}

@@ -1,0 +1,216 @@
+//! What holds for the objects of every supervisor.
+
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::supervisor::references::{of_pod, referenced};
+
+/// The scenes, each as it is declared and with every agent remote, and one at the limits of all names.
+fn everybody() -> Vec<(String, CaipeSupervisor, Objects)> {
+    let mut all = Vec::new();
+    for (name, spec) in SCENES {
+        for distributed in [false, true] {
+            let mut resource = resource(spec);
+            if distributed {
+                resource.spec.distributed_agents = vec!["all".to_owned()];
+            }
+            let objects = build(&resource, &decided(&resource)).unwrap();
+            all.push((name.to_owned(), resource, objects));
+        }
+    }
+    let long = |letter: &str, length| letter.repeat(length);
+    let (agent, server) = (long("a", 32), long("t", 32));
+    let spec = format!(
+        "distributedAgents: [all]\nagents:\n- name: {agent}\n  identity: {{ inline: {{ description: d, systemPrompt: s }} }}\n  model: {{ provider: groq, name: fast, secretRef: {{ name: groq }} }}\n  secretRef: {{ name: x }}\n  mcp:\n  - {{ name: {server}, container: {{ image: i, port: 65535 }} }}\n  - {{ name: {server2}, container: {{ image: i, port: 9000, placement: Service }} }}",
+        server2 = long("u", 32),
+    );
+    let resource = named(&long("s", 30), &spec);
+    let objects = build(&resource, &decided(&resource)).unwrap();
+    all.push(("limits".to_owned(), resource, objects));
+    all
+}
+
+fn texts<'a>(value: &'a Value, pointer: &str) -> Vec<&'a Value> {
+    value.pointer(pointer).and_then(Value::as_array).map(|list| list.iter().collect()).unwrap_or_default()
+}
+
+fn containers(template: &Value) -> Vec<&Value> {
+    [texts(template, "/spec/containers"), texts(template, "/spec/initContainers")].concat()
+}
+
+/// Calls `see` with each Deployment of every supervisor.
+fn deployments(mut see: impl FnMut(&str, &CaipeSupervisor, &Value)) {
+    for (name, resource, objects) in everybody() {
+        for manifest in manifests(&objects).iter().filter(|it| it["kind"] == "Deployment") {
+            see(&name, &resource, manifest);
+        }
+    }
+}
+
+#[test]
+fn every_pod_meets_the_restricted_level() {
+    deployments(|scene, _, deployment| {
+        let template = &deployment["spec"]["template"];
+        let pod = &template["spec"];
+        assert_eq!(pod["automountServiceAccountToken"], false, "{scene}");
+        assert_eq!(pod["enableServiceLinks"], false, "{scene}");
+        assert_eq!(pod["securityContext"]["runAsNonRoot"], true, "{scene}");
+        assert_eq!(pod["securityContext"]["seccompProfile"]["type"], "RuntimeDefault", "{scene}");
+        for container in containers(template) {
+            if container["name"] == "log-shipper" {
+                // A partial pod template brought it, with what it needs.
+                continue;
+            }
+            let security = &container["securityContext"];
+            let name = format!("{scene}: {}", container["name"]);
+            assert_eq!(security["allowPrivilegeEscalation"], false, "{name}");
+            assert_eq!(security["capabilities"]["drop"], serde_json::json!(["ALL"]), "{name}");
+            assert_eq!(security["readOnlyRootFilesystem"], true, "{name}");
+            assert_eq!(security["runAsNonRoot"], true, "{name}");
+            assert_eq!(security["seccompProfile"]["type"], "RuntimeDefault", "{name}");
+            let resources = &container["resources"];
+            for kind in ["cpu", "memory"] {
+                let sure = !resources["requests"][kind].is_null() || !resources["limits"][kind].is_null();
+                assert!(sure, "{name}: no request of {kind}");
+            }
+        }
+    });
+}
+
+#[test]
+fn the_keys_are_only_ever_named() {
+    deployments(|scene, _, deployment| {
+        for container in containers(&deployment["spec"]["template"]) {
+            for variable in texts(container, "/env") {
+                let name = variable["name"].as_str().unwrap();
+                let secret = name.contains("KEY") || name.contains("TOKEN");
+                let template = variable["value"].as_str().is_some_and(|value| value.starts_with("$("));
+                assert!(!secret || variable["value"].is_null() || template, "{scene}: {variable}");
+            }
+        }
+    });
+}
+
+#[test]
+fn every_secret_and_config_map_of_a_pod_is_among_the_references() {
+    deployments(|scene, resource, deployment| {
+        let known = referenced(resource);
+        let own = caipe_crds::names::keys(resource.metadata.name.as_deref().unwrap());
+        let used = of_pod(&deployment["spec"]["template"]);
+        for secret in used.secrets.iter().filter(|name| **name != own) {
+            assert!(known.secrets.contains(secret), "{scene}: Secret {secret}");
+        }
+        let spec = caipe_crds::names::spec(resource.metadata.name.as_deref().unwrap());
+        let made = |name: &str| name == spec || deployment["metadata"]["name"] == *name;
+        for map in used.config_maps.iter().filter(|name| !made(name)) {
+            assert!(known.config_maps.contains(map), "{scene}: ConfigMap {map}");
+        }
+    });
+}
+
+#[test]
+fn volumes_and_mounts_fit() {
+    deployments(|scene, _, deployment| {
+        let template = &deployment["spec"]["template"];
+        let volumes: Vec<_> = texts(template, "/spec/volumes").iter().map(|it| it["name"].clone()).collect();
+        let distinct: BTreeSet<String> = volumes.iter().map(ToString::to_string).collect();
+        assert_eq!(distinct.len(), volumes.len(), "{scene}: {volumes:?}");
+        assert!(volumes.iter().all(|name| is_label(name.as_str().unwrap())), "{scene}: {volumes:?}");
+        for container in containers(template) {
+            let mounts = texts(container, "/volumeMounts");
+            let paths: BTreeSet<_> = mounts.iter().map(|it| it["mountPath"].to_string()).collect();
+            assert_eq!(paths.len(), mounts.len(), "{scene}: {mounts:?}");
+            for mount in mounts {
+                assert!(volumes.contains(&mount["name"]), "{scene}: {mount}");
+            }
+        }
+    });
+}
+
+#[test]
+fn selectors_find_the_pods_and_ports_have_names_that_are_there() {
+    for (scene, _, objects) in everybody() {
+        let all = manifests(&objects);
+        let templates: Vec<_> =
+            all.iter().map(|it| &it["spec"]["template"]).filter(|it| it.is_object()).collect();
+        let finds = |selector: &Value, template: &Value| {
+            let labels = &template["metadata"]["labels"];
+            selector.as_object().unwrap().iter().all(|(key, value)| labels[key] == *value)
+        };
+        for manifest in &all {
+            let selector = match manifest["kind"].as_str().unwrap() {
+                "Deployment" | "PodDisruptionBudget" => &manifest["spec"]["selector"]["matchLabels"],
+                "Service" => &manifest["spec"]["selector"],
+                "NetworkPolicy" => &manifest["spec"]["podSelector"]["matchLabels"],
+                _ => continue,
+            };
+            let found: Vec<_> = templates.iter().filter(|template| finds(selector, template)).collect();
+            assert_eq!(found.len(), 1, "{scene}: {} {}", manifest["kind"], manifest["metadata"]["name"]);
+            if manifest["kind"] == "Service" {
+                let port = &manifest["spec"]["ports"][0]["targetPort"];
+                let named =
+                    |container: &Value| texts(container, "/ports").iter().any(|it| it["name"] == *port);
+                assert!(texts(found[0], "/spec/containers").into_iter().any(named), "{scene}: {port}");
+            }
+        }
+    }
+}
+
+#[test]
+fn all_names_are_valid_and_differ() {
+    for (scene, _, objects) in everybody() {
+        let mut seen = BTreeSet::new();
+        for manifest in manifests(&objects) {
+            let (kind, name) = (manifest["kind"].to_string(), manifest["metadata"]["name"].as_str().unwrap());
+            assert!(seen.insert((kind.clone(), name.to_owned())), "{scene}: two of {kind} {name}");
+            let valid = name.split('.').all(is_label);
+            assert!(valid && (!kind.contains("Service\"") || is_label(name)), "{scene}: {kind} {name}");
+            for (key, value) in manifest["metadata"]["labels"].as_object().unwrap() {
+                assert!(value.as_str().unwrap().len() <= 63, "{scene}: {key}={value}");
+            }
+            let template = &manifest["spec"]["template"];
+            let mut names = BTreeSet::new();
+            let mut ports = BTreeSet::new();
+            for container in containers(template) {
+                let name = container["name"].as_str().unwrap();
+                assert!(is_label(name) && names.insert(name), "{scene}: container {name}");
+                for port in texts(container, "/ports") {
+                    let name = port["name"].as_str().unwrap();
+                    assert!(is_label(name) && name.len() <= 15, "{scene}: port {name}");
+                    assert!(ports.insert(port["containerPort"].as_u64()), "{scene}: port {port}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn everything_belongs_to_the_resource() {
+    for (scene, _, objects) in everybody() {
+        for manifest in manifests(&objects) {
+            let owner = &manifest["metadata"]["ownerReferences"][0];
+            assert_eq!(owner["uid"], "u-1", "{scene}");
+            assert_eq!((&owner["controller"], &owner["blockOwnerDeletion"]), (&true.into(), &true.into()));
+            assert_eq!(manifest["metadata"]["namespace"], "team");
+            assert_eq!(manifest["metadata"]["labels"][labels::MANAGED_BY], "caipe-operator");
+        }
+    }
+}
+
+#[test]
+fn the_same_input_gives_the_same_bytes() {
+    for (_, spec) in SCENES {
+        let bytes = || serde_json::to_string(&manifests(&made(spec))).unwrap();
+        assert_eq!(bytes(), bytes());
+    }
+}
+
+/// RFC 1123, a label.
+fn is_label(text: &str) -> bool {
+    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    !text.is_empty()
+        && text.len() <= 63
+        && text.chars().all(inner)
+        && !text.starts_with('-')
+        && !text.ends_with('-')
+}

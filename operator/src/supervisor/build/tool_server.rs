@@ -1,0 +1,35 @@
+//! A tool server that runs by itself.
+
+use caipe_crds::names;
+
+use super::meta::Component;
+use super::scene::{Member, Scene};
+use super::service::{self, MCP_PORT};
+use super::sidecars::Tool;
+use super::{BuildError, ToolServerObjects, deployment, network_policy, pod, probes, template};
+
+/// Everything of the tool server.
+pub(super) fn tool_server(
+    scene: &Scene<'_>,
+    member: &Member<'_>,
+    tool: &Tool,
+) -> Result<ToolServerObjects, BuildError> {
+    let name = names::tool_server(scene.name, &tool.agent, &tool.server);
+    let component = Component::ToolServer { agent: &tool.agent, server: &tool.server };
+    let mut container = tool.container(scene, "tool-server", MCP_PORT, "tmp");
+    probes::port(&mut container, MCP_PORT);
+    probes::step_aside(&mut container);
+    let mut pod = pod::pod(scene, vec![container], vec![pod::empty("tmp")]);
+    deployment::ends_in_time(&mut pod);
+    let template = template::template(scene, component, pod, None, None)?;
+    let mut deployment = deployment::of(scene, &name, component, template);
+    // Its sessions are in one pod.
+    deployment.spec.replicas = Some(1);
+    Ok(ToolServerObjects {
+        agent: tool.agent.clone(),
+        name: tool.server.clone(),
+        service: service::of_tool_server(scene, &name, component, tool.port),
+        network_policy: network_policy::of_tool_server(scene, member, &name, tool),
+        deployment,
+    })
+}

@@ -1,0 +1,34 @@
+//! The volume of conversations.
+
+use std::collections::BTreeMap;
+
+use caipe_crds::names;
+use caipe_crds::resource::settings::Sqlite;
+use k8s_openapi::api::core::v1::{
+    PersistentVolumeClaim, PersistentVolumeClaimSpec, VolumeResourceRequirements,
+};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+
+use super::meta::Component;
+use super::scene::Scene;
+
+/// With `SQLite`: a volume that one node at a time has.
+pub(super) fn volume_claim(scene: &Scene<'_>) -> Option<PersistentVolumeClaim> {
+    if !scene.keeps_a_file() {
+        return None;
+    }
+    let store = scene.wanted.resource.spec.store.as_ref();
+    let sqlite = store.and_then(|store| store.sqlite.clone()).unwrap_or_default();
+    let Sqlite { size, storage_class_name } = sqlite;
+    let requests = BTreeMap::from([("storage".to_owned(), Quantity(size))]);
+    Some(PersistentVolumeClaim {
+        metadata: scene.meta(&names::data(scene.name), Component::Supervisor),
+        spec: Some(PersistentVolumeClaimSpec {
+            access_modes: Some(vec!["ReadWriteOnce".to_owned()]),
+            resources: Some(VolumeResourceRequirements { requests: Some(requests), limits: None }),
+            storage_class_name,
+            ..PersistentVolumeClaimSpec::default()
+        }),
+        status: None,
+    })
+}

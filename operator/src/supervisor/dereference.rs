@@ -1,0 +1,150 @@
+//! The first step: what the resource refers to, and what of our own must be read.
+
+use std::sync::Arc;
+
+use caipe_crds::{RenderedSpec, names, read_rendered};
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::api::{ApiResource, DynamicObject};
+use kube::{Api, Client};
+use secrecy::SecretString;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::apply::Applier;
+use super::error::Error;
+use super::key::Key;
+use super::memory::{Memory, Remembered};
+use super::moves::Current;
+use super::references::{ConfigMapContent, Names, References};
+use crate::labels;
+use crate::world::{Around, Kind, Referred, World};
+
+/// The key of the rendered spec in its `ConfigMap`.
+pub const SPEC_KEY: &str = "spec.yaml";
+
+/// What callers bring where the resource names no key of its own.
+const SHARED_KEY: &str = "A2A_AUTH_SHARED_KEY";
+/// What the supervisor brings to its agents.
+const AGENT_KEY: &str = "CAIPE_AGENT_KEY";
+/// What the operator brings to `/internal/status`.
+const STATUS_TOKEN: &str = "CAIPE_STATUS_TOKEN";
+
+/// Reads what is behind the names. What is not there is left out.
+///
+/// # Errors
+/// When the API server does not answer.
+pub async fn references(
+    client: &Client,
+    key: &Key,
+    names: &Names,
+    world: &World,
+    memory: &Memory,
+) -> Result<References, Error> {
+    let mut references = References::default();
+    for name in &names.secrets {
+        if let Some(version) = world.version(Referred::Secret, &key.namespace, name) {
+            references.secrets.insert(name.clone(), version);
+        }
+    }
+    for name in &names.config_maps {
+        let Some(version) = world.version(Referred::ConfigMap, &key.namespace, name) else { continue };
+        if let Some(content) = content(client, key, name, &version, memory).await? {
+            references.config_maps.insert(name.clone(), content.as_ref().clone());
+        }
+    }
+    Ok(references)
+}
+
+async fn content(
+    client: &Client,
+    key: &Key,
+    name: &str,
+    version: &str,
+    memory: &Memory,
+) -> Result<Option<Arc<ConfigMapContent>>, Error> {
+    if let Some(known) = memory.content(&key.namespace, name, version) {
+        return Ok(Some(known));
+    }
+    let api = Api::<ConfigMap>::namespaced(client.clone(), &key.namespace);
+    let found = api.get_opt(name).await.map_err(Error::api(format!("read ConfigMap {name}")))?;
+    let content = found.map(|map| {
+        let version = map.metadata.resource_version.unwrap_or_default();
+        Arc::new(ConfigMapContent { version, data: map.data.unwrap_or_default() })
+    });
+    memory.keep_content(&key.namespace, name, content.clone());
+    Ok(content)
+}
+
+/// The spec in the cluster, where it is not known: after a start, and after a pass that failed. One that cannot be read
+/// counts as none: the next one is written over it.
+///
+/// # Errors
+/// When the API server does not answer.
+pub async fn current(client: &Client, key: &Key, remembered: &mut Remembered) -> Result<(), Error> {
+    let name = names::spec(&key.name);
+    if remembered.current.is_some() {
+        return Ok(());
+    }
+    let api = Api::<ConfigMap>::namespaced(client.clone(), &key.namespace);
+    let found = api.get_opt(&name).await.map_err(Error::api(format!("read ConfigMap {name}")))?;
+    let text = found.and_then(|map| map.data).and_then(|mut data| data.remove(SPEC_KEY));
+    let spec: Option<RenderedSpec> = text.and_then(|text| read_rendered(&text).ok());
+    remembered.current = spec.as_ref().map(Current::from);
+    Ok(())
+}
+
+/// Sees to it that the Secret with the keys is there, and remembers the token of the pods' status.
+///
+/// # Errors
+/// When the API server does not answer, or the Secret is somebody else's.
+pub async fn keys(applier: &Applier<'_>, around: &Around, remembered: &mut Remembered) -> Result<(), Error> {
+    let name = names::keys(&applier.key.name);
+    let child = around.children.get(&(Kind::Secret, name.clone())).filter(|child| !child.deleting);
+    if let (Some(child), Some((uid, _))) = (child, &remembered.token)
+        && child.uid == *uid
+    {
+        return Ok(());
+    }
+    if child.is_none() {
+        applier.create(Kind::Secret, &fresh(applier.key, &name, applier.uid)).await?;
+    }
+    let api = Api::<Secret>::namespaced(applier.client.clone(), &applier.key.namespace);
+    let secret = api.get_opt(&name).await.map_err(Error::api(format!("read Secret {name}")))?;
+    remembered.token = secret.map(|secret| owned(secret, applier.uid)).transpose()?;
+    Ok(())
+}
+
+fn owned(secret: Secret, uid: &str) -> Result<(String, SecretString), Error> {
+    let owners = secret.metadata.owner_references.unwrap_or_default();
+    if !owners.iter().any(|owner| owner.uid == uid) {
+        let name = secret.metadata.name.unwrap_or_default();
+        return Err(Error::Foreign { kind: "Secret", name, owner: "nobody we know".to_owned() });
+    }
+    let ByteString(token) = secret.data.and_then(|mut data| data.remove(STATUS_TOKEN)).unwrap_or_default();
+    let token = String::from_utf8(token).unwrap_or_default();
+    Ok((secret.metadata.uid.unwrap_or_default(), SecretString::from(token)))
+}
+
+/// The Secret with new keys.
+fn fresh(key: &Key, name: &str, uid: &str) -> DynamicObject {
+    let mut secret = DynamicObject::new(name, &ApiResource::erase::<Secret>(&())).within(&key.namespace);
+    let labels = [
+        (labels::MANAGED_BY, labels::MANAGER),
+        (labels::NAME, "caipe"),
+        (labels::INSTANCE, key.name.as_str()),
+        (labels::COMPONENT, labels::COMPONENT_SUPERVISOR),
+    ];
+    let labels = labels.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    secret.metadata.labels = Some(labels.into_iter().collect());
+    secret.metadata.owner_references = Some(vec![super::owner(&key.name, uid)]);
+    secret.data = json!({
+        "stringData": { SHARED_KEY: random(), AGENT_KEY: random(), STATUS_TOKEN: random() },
+    });
+    secret
+}
+
+/// 244 random bits.
+fn random() -> String {
+    format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple())
+}

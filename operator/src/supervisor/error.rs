@@ -1,0 +1,67 @@
+//! What can go wrong in a pass.
+
+use std::time::Duration;
+
+use super::status::{Reason, Refusal};
+use crate::metrics::labels::Category;
+
+/// What went wrong in a pass. Faults of the resource are no errors: they are told in the status.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The API server did not do what it was asked.
+    #[error("failed to {action}: {source}")]
+    Api {
+        /// What was tried.
+        action: String,
+        /// What it said.
+        #[source]
+        source: Box<kube::Error>,
+    },
+    /// There is an object of that name which is not this supervisor's.
+    #[error(
+        "{kind} {name} is there already and belongs to {owner}: rename this resource or its agent, or delete that object"
+    )]
+    Foreign {
+        /// Its kind.
+        kind: &'static str,
+        /// Its name.
+        name: String,
+        /// Whose it seems to be.
+        owner: String,
+    },
+    /// An object could not be written as JSON.
+    #[error("failed to write an object as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// The pass took too long.
+    #[error("failed to finish within {} s: the API server is slow or does not answer", .0.as_secs())]
+    Timeout(Duration),
+}
+
+impl Error {
+    /// An error of the API server, with what was tried.
+    pub fn api(action: impl Into<String>) -> impl FnOnce(kube::Error) -> Self {
+        let action = action.into();
+        move |source| Self::Api { action, source: Box::new(source) }
+    }
+
+    /// Which kind of error it is.
+    pub fn category(&self) -> Category {
+        match self {
+            Self::Foreign { .. } => Category::Foreign,
+            Self::Json(_) => Category::Internal,
+            Self::Timeout(_) => Category::Timeout,
+            Self::Api { source, .. } => Category::of(source),
+        }
+    }
+
+    /// What the status says of it, if somebody has to do something about it; trying again mends the others.
+    pub fn refusal(&self) -> Option<Refusal> {
+        let reason = match self.category() {
+            Category::Foreign => Reason::ForeignObject,
+            Category::Forbidden | Category::Quota => Reason::Forbidden,
+            Category::Rejected => Reason::InvalidSpec,
+            _ => return None,
+        };
+        Some(Refusal { reason, message: self.to_string() })
+    }
+}

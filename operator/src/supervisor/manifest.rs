@@ -1,0 +1,103 @@
+//! Built objects as they are sent to the API server.
+
+use k8s_openapi::Resource;
+use kube::core::ObjectMeta;
+use serde::Serialize;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::build::{AgentObjects, Objects, ToolServerObjects};
+use crate::labels;
+use crate::world::Kind;
+
+/// An object as it is applied.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Manifest {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its name.
+    pub name: String,
+    /// The hash of what is applied, which is also its annotation [`labels::APPLIED`].
+    pub hash: String,
+    /// The object.
+    pub value: Value,
+}
+
+/// Every object in the order in which they are applied: what a pod needs before the pod. No kind of object can be
+/// forgotten here: the parts are taken out by name.
+///
+/// # Errors
+/// When an object cannot be written as JSON; none of ours is like that.
+pub fn manifests(objects: Objects) -> Result<Vec<Manifest>, serde_json::Error> {
+    let Objects {
+        service_account,
+        spec,
+        data,
+        service,
+        network_policy,
+        disruption_budget,
+        deployment,
+        agents,
+        tool_servers,
+    } = objects;
+    let mut all = vec![manifest(Kind::ServiceAccount, &service_account)?];
+    if let Some(data) = data {
+        all.push(manifest(Kind::PersistentVolumeClaim, &data)?);
+    }
+    for ToolServerObjects { agent: _, name: _, service, network_policy, deployment } in tool_servers {
+        all.push(manifest(Kind::NetworkPolicy, &network_policy)?);
+        all.push(manifest(Kind::Service, &service)?);
+        all.push(manifest(Kind::Deployment, &deployment)?);
+    }
+    for AgentObjects { name: _, spec, service, network_policy, deployment } in agents {
+        if let Some(spec) = spec {
+            all.push(manifest(Kind::ConfigMap, &spec)?);
+        }
+        all.push(manifest(Kind::NetworkPolicy, &network_policy)?);
+        all.push(manifest(Kind::Service, &service)?);
+        all.push(manifest(Kind::Deployment, &deployment)?);
+    }
+    all.push(manifest(Kind::NetworkPolicy, &network_policy)?);
+    all.push(manifest(Kind::Service, &service)?);
+    if let Some(budget) = disruption_budget {
+        all.push(manifest(Kind::PodDisruptionBudget, &budget)?);
+    }
+    all.push(manifest(Kind::ConfigMap, &spec)?);
+    all.push(manifest(Kind::Deployment, &deployment)?);
+    Ok(all)
+}
+
+fn manifest<T>(kind: Kind, object: &T) -> Result<Manifest, serde_json::Error>
+where
+    T: Serialize + Resource + k8s_openapi::Metadata<Ty = ObjectMeta>,
+{
+    let mut value = serde_json::to_value(object)?;
+    if kind == Kind::Deployment {
+        let template = hash(&value["spec"]["template"]);
+        annotate(&mut value, labels::TEMPLATE, &template);
+    }
+    let hash = hash(&value);
+    annotate(&mut value, labels::APPLIED, &hash);
+    let name = object.metadata().name.clone().unwrap_or_default();
+    Ok(Manifest { kind, name, hash, value })
+}
+
+fn annotate(value: &mut Value, name: &str, text: &str) {
+    let annotations = &mut value["metadata"]["annotations"];
+    if !annotations.is_object() {
+        *annotations = json!({});
+    }
+    annotations[name] = json!(text);
+}
+
+/// Half of a SHA-256, in hex: enough to tell versions of one object apart.
+fn hash(value: &Value) -> String {
+    let digest = Sha256::digest(value.to_string().as_bytes());
+    digest.iter().take(16).fold(String::with_capacity(32), |hex, byte| hex + &format!("{byte:02x}"))
+}
+
+/// The hash of the pod template of a Deployment among the manifests.
+pub fn template<'a>(manifests: &'a [Manifest], deployment: &str) -> Option<&'a str> {
+    let found = manifests.iter().find(|it| it.kind == Kind::Deployment && it.name == deployment)?;
+    found.value["metadata"]["annotations"][labels::TEMPLATE].as_str()
+}

@@ -1,0 +1,114 @@
+//! What is remembered of each supervisor between passes. All of it can be found out again.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use caipe_crds::CaipeSupervisorStatus;
+use secrecy::SecretString;
+
+use super::key::Key;
+use super::moves::Current;
+use super::references::ConfigMapContent;
+use crate::world::Child;
+
+/// What is remembered of one supervisor.
+#[derive(Debug, Clone, Default)]
+pub struct Remembered {
+    /// The spec in the cluster.
+    pub current: Option<Current>,
+    /// What was reported last, until the watch has brought it.
+    pub reported: Option<CaipeSupervisorStatus>,
+    /// The bearer token of the pods' status, with the uid of the Secret that it is from.
+    pub token: Option<(String, SecretString)>,
+    /// Passes that failed in a row.
+    pub failures: u32,
+    /// Objects that were seen as they were applied, so that another state of them is news.
+    applied: HashSet<u64>,
+}
+
+impl Remembered {
+    /// Whether the object is as it was applied: nobody took a field of it since.
+    pub fn is_untouched(&self, child: &Child) -> bool {
+        self.applied.contains(&mark(child))
+    }
+
+    /// Remembers how the objects are after they were applied.
+    pub fn applied<'a>(&mut self, children: impl IntoIterator<Item = &'a Child>) {
+        self.applied = children.into_iter().map(mark).collect();
+    }
+}
+
+fn mark(child: &Child) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (child.kind, &child.name, &child.uid, &child.applied, child.owned, &child.controller).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// What is remembered of all supervisors.
+#[derive(Debug, Default)]
+pub struct Memory {
+    supervisors: Mutex<HashMap<Key, Arc<Remembered>>>,
+    contents: Mutex<HashMap<(String, String), Arc<ConfigMapContent>>>,
+}
+
+impl Memory {
+    /// What is remembered of one; nothing at first. Which spec is in the cluster is not remembered before the pass has
+    /// kept it: one that is broken off may have written another.
+    pub fn begin(&self, key: &Key) -> Remembered {
+        let mut supervisors = self.supervisors.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(remembered) = supervisors.get_mut(key) else { return Remembered::default() };
+        let begun = remembered.as_ref().clone();
+        Arc::make_mut(remembered).current = None;
+        begun
+    }
+
+    /// Forgets everything: somebody else has written meanwhile.
+    pub fn clear(&self) {
+        self.supervisors.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Remembers.
+    pub fn keep(&self, key: &Key, remembered: Remembered) {
+        let mut supervisors = self.supervisors.lock().unwrap_or_else(PoisonError::into_inner);
+        supervisors.insert(key.clone(), Arc::new(remembered));
+    }
+
+    /// Counts a pass that failed; how many did in a row before it.
+    pub fn failed(&self, key: &Key) -> u32 {
+        let mut supervisors = self.supervisors.lock().unwrap_or_else(PoisonError::into_inner);
+        let remembered = Arc::make_mut(supervisors.entry(key.clone()).or_default());
+        remembered.failures = remembered.failures.saturating_add(1);
+        remembered.failures - 1
+    }
+
+    /// Counts a pass that did not fail.
+    pub fn succeeded(&self, key: &Key) {
+        let mut supervisors = self.supervisors.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(remembered) = supervisors.get_mut(key).filter(|remembered| remembered.failures > 0) {
+            Arc::make_mut(remembered).failures = 0;
+        }
+    }
+
+    /// Forgets a supervisor that is gone; says whether it was known.
+    pub fn forget(&self, key: &Key) -> bool {
+        self.supervisors.lock().unwrap_or_else(PoisonError::into_inner).remove(key).is_some()
+    }
+
+    /// The content of a `ConfigMap` of that version, if it was read before.
+    pub fn content(&self, namespace: &str, name: &str, version: &str) -> Option<Arc<ConfigMapContent>> {
+        let contents = self.contents.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = (namespace.to_owned(), name.to_owned());
+        contents.get(&place).filter(|content| content.version == version).cloned()
+    }
+
+    /// Remembers the content of a `ConfigMap`; none forgets it.
+    pub fn keep_content(&self, namespace: &str, name: &str, content: Option<Arc<ConfigMapContent>>) {
+        let mut contents = self.contents.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = (namespace.to_owned(), name.to_owned());
+        match content {
+            Some(content) => contents.insert(place, content),
+            None => contents.remove(&place),
+        };
+    }
+}

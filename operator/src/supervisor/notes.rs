@@ -1,0 +1,105 @@
+//! What is told as events when a status changes. Pure.
+
+use caipe_crds::CaipeSupervisorStatus;
+use caipe_crds::resource::status::{AgentPhase, AgentStatus};
+
+use super::status::Reason as Why;
+use crate::events::Reason;
+
+/// One event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// Its reason.
+    pub reason: Reason,
+    /// The agent that it is about; empty for the resource.
+    pub about: String,
+    /// The words.
+    pub text: String,
+}
+
+/// What happened between two statuses.
+pub fn between(before: Option<&CaipeSupervisorStatus>, after: &CaipeSupervisorStatus) -> Vec<Note> {
+    let mut notes = of_conditions(before, after);
+    if let Some(before) = before {
+        let known = |agent: &AgentStatus| before.agents.iter().find(|it| it.name == agent.name);
+        notes.extend(after.agents.iter().filter_map(|agent| of_agent(known(agent)?, agent)));
+    }
+    notes
+}
+
+fn of_conditions(before: Option<&CaipeSupervisorStatus>, after: &CaipeSupervisorStatus) -> Vec<Note> {
+    let was = |kind: &str| before.and_then(|before| condition(before, kind));
+    let mut notes = Vec::new();
+    if let Some((why, text)) = condition(after, "Stalled").filter(|now| was("Stalled") != Some(*now)) {
+        notes.push(note(stalled(why), "", text));
+    }
+    match (was("Reconciling"), condition(after, "Reconciling")) {
+        (None, Some((why, text))) if why == Why::RollingOut.as_str() => {
+            notes.push(note(Reason::RolloutStarted, "", text));
+        }
+        (Some((why, _)), None) if why != Why::Moving.as_str() && condition(after, "Stalled").is_none() => {
+            let epoch = after.epoch.map(|epoch| epoch.to_string()).unwrap_or_default();
+            notes.push(note(Reason::RolloutFinished, "", &format!("the supervisor runs spec {epoch}")));
+        }
+        _ => {}
+    }
+    let missing = Why::ReferenceMissing.as_str();
+    let (then, now) = (ready(before), ready(Some(after)));
+    if let Some((_, text)) = now.filter(|(why, _)| *why == missing && then != now) {
+        notes.push(note(Reason::ReferenceMissing, "", text));
+    } else if then.is_some_and(|(why, _)| why == missing) && now.is_none_or(|(why, _)| why != missing) {
+        notes.push(note(Reason::ReferenceFound, "", "what was missing is there"));
+    }
+    notes
+}
+
+/// Reason and message of a condition that is true.
+fn condition<'a>(status: &'a CaipeSupervisorStatus, kind: &str) -> Option<(&'a str, &'a str)> {
+    let found = status.conditions.iter().find(|it| it.type_ == kind && it.status == "True")?;
+    Some((&found.reason, &found.message))
+}
+
+/// Reason and message of `Ready`, whatever it is.
+fn ready(status: Option<&CaipeSupervisorStatus>) -> Option<(&str, &str)> {
+    let found = status?.conditions.iter().find(|it| it.type_ == "Ready")?;
+    Some((&found.reason, &found.message))
+}
+
+fn stalled(why: &str) -> Reason {
+    match why {
+        _ if why == Why::SpecRefused.as_str() => Reason::SpecRefused,
+        _ if why == Why::ForeignObject.as_str() => Reason::ForeignObject,
+        _ if why == Why::Forbidden.as_str() => Reason::ApplyFailed,
+        _ if why == Why::RolloutFailed.as_str() => Reason::PodFailing,
+        _ => Reason::InvalidSpec,
+    }
+}
+
+fn of_agent(before: &AgentStatus, after: &AgentStatus) -> Option<Note> {
+    let (name, message) = (&after.name, after.message.as_deref().unwrap_or("no reason was given"));
+    if before.placement != after.placement {
+        let text = format!("agent {name} moved from {:?} to {:?}", before.placement, after.placement);
+        return Some(note(Reason::AgentMoved, name, &text));
+    }
+    match (before.phase, after.phase) {
+        (was, now) if was == now => None,
+        (_, AgentPhase::Unreachable) => {
+            Some(note(Reason::AgentUnreachable, name, &format!("agent {name} cannot be reached: {message}")))
+        }
+        (_, AgentPhase::Degraded) => {
+            Some(note(Reason::AgentDegraded, name, &format!("agent {name} is usable in part: {message}")))
+        }
+        (AgentPhase::Unreachable | AgentPhase::Degraded, AgentPhase::Ready) => {
+            Some(note(Reason::AgentRecovered, name, &format!("agent {name} is usable again")))
+        }
+        _ => None,
+    }
+}
+
+fn note(reason: Reason, about: &str, text: &str) -> Note {
+    Note { reason, about: about.to_owned(), text: text.to_owned() }
+}
+
+#[cfg(test)]
+#[path = "notes_tests.rs"]
+mod tests;

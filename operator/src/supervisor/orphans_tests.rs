@@ -1,0 +1,108 @@
+use caipe_crds::report::DrainingHome;
+
+use super::*;
+
+const DEADLINE: Duration = Duration::from_mins(10);
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(1_800_000_000 + second).unwrap()
+}
+
+fn child(kind: Kind, agent: Option<&str>, draining_since: Option<Timestamp>) -> Child {
+    Child {
+        kind,
+        name: "p-a".to_owned(),
+        uid: "u".to_owned(),
+        controller: None,
+        applied: None,
+        owned: 0,
+        agent: agent.map(str::to_owned),
+        draining_since: draining_since.map(|since| since.to_string()),
+        deleting: false,
+    }
+}
+
+fn report(running_epoch: u64, draining: &[(&str, u64)]) -> Report {
+    let draining = draining.iter().map(|(name, active_tasks)| DrainingHome {
+        name: (*name).to_owned(),
+        placement: AgentPlacement::Remote,
+        endpoint: None,
+        active_tasks: *active_tasks,
+    });
+    Report {
+        epoch: running_epoch,
+        running_epoch,
+        hash: String::new(),
+        refused: None,
+        agents: Vec::new(),
+        draining: draining.collect(),
+    }
+}
+
+#[test]
+fn an_agents_deployment_is_marked_drained_and_then_removed() {
+    let marked = child(Kind::Deployment, Some("a"), Some(at(0)));
+    let busy = report(5, &[("a", 2)]);
+    let idle = report(5, &[("a", 0)]);
+    let behind = report(4, &[]);
+    let cases = [
+        (
+            "an unmarked one is marked first",
+            child(Kind::Deployment, Some("a"), None),
+            Some(&idle),
+            0,
+            Act::Mark,
+        ),
+        ("work is waited for", marked.clone(), Some(&busy), 599, Act::Wait),
+        ("but not for ever", marked.clone(), Some(&busy), 600, Act::Remove(Why::Deadline)),
+        ("an idle one goes", marked.clone(), Some(&idle), 1, Act::Remove(Why::Idle)),
+        ("an older spec may still use it", marked.clone(), Some(&behind), 1, Act::Wait),
+        ("a silent pod may still use it", marked.clone(), None, 1, Act::Wait),
+        ("a silent pod is not waited for without end", marked, None, 600, Act::Remove(Why::Deadline)),
+    ];
+    for (case, child, report, second, expected) in cases {
+        let used = Use::new(5, [report], []);
+        assert_eq!(act(&child, &used, DEADLINE, at(second)), expected, "{case}");
+    }
+}
+
+#[test]
+fn what_an_agents_own_pod_works_on_counts() {
+    let mut own = report(0, &[]);
+    own.agents = vec![caipe_crds::report::AgentReport {
+        name: "a".to_owned(),
+        placement: AgentPlacement::InProcess,
+        phase: caipe_crds::resource::status::AgentPhase::Ready,
+        epoch: 0,
+        endpoint: None,
+        protocol_version: None,
+        latency_ms: None,
+        last_probe_time: None,
+        active_tasks: 1,
+        tools: Vec::new(),
+        message: None,
+        next: None,
+    }];
+    let idle = report(5, &[]);
+    let used = Use::new(5, [Some(&idle)], [("a", &own)]);
+    let marked = child(Kind::Deployment, Some("a"), Some(at(0)));
+    assert_eq!(act(&marked, &used, DEADLINE, at(1)), Act::Wait);
+}
+
+#[test]
+fn what_is_nobodys_goes_at_once_but_never_a_volume_or_a_key() {
+    let used = Use::default();
+    let gone = |kind| act(&child(kind, None, None), &used, DEADLINE, at(0));
+    assert_eq!(gone(Kind::PodDisruptionBudget), Act::Remove(Why::Unused));
+    assert_eq!(gone(Kind::PersistentVolumeClaim), Act::Wait);
+    assert_eq!(gone(Kind::Secret), Act::Wait);
+}
+
+#[test]
+fn a_service_stays_as_long_as_something_may_use_it() {
+    let service = child(Kind::Service, Some("a"), None);
+    let busy = report(5, &[("a", 1)]);
+    assert_eq!(act(&service, &Use::new(5, [Some(&busy)], []), DEADLINE, at(0)), Act::Wait);
+    let idle = report(5, &[]);
+    assert_eq!(act(&service, &Use::new(5, [Some(&idle)], []), DEADLINE, at(0)), Act::Remove(Why::Unused));
+}

@@ -1,0 +1,73 @@
+//! Ports of the supervisor's pod, which the tool servers of all agents that live there share.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use caipe_crds::rendered::Home;
+use caipe_crds::resolve::bridge;
+use caipe_crds::resource::mcp::{ContainerPlacement, McpServer};
+use caipe_crds::{CaipeSupervisor, Fault, RenderedSpec, catalogue};
+
+use super::decision::Decision;
+
+/// Two sidecars on one port, of agents that shall both run in the supervisor's process.
+pub(super) fn faults(resource: &CaipeSupervisor, spec: &RenderedSpec) -> Vec<Fault> {
+    let mut taken: BTreeMap<u16, (String, String)> = BTreeMap::new();
+    let mut faults = Vec::new();
+    for agent in in_process(spec) {
+        for (server, port) in sidecars(resource, &agent) {
+            match taken.get(&port) {
+                // The same agent's are a fault of the resource, whatever it runs in.
+                Some((other, theirs)) if *other != agent => {
+                    let message = format!(
+                        "`{agent}/{server}` and `{other}/{theirs}` both listen on port {port} of the supervisor's pod: \
+                         give one another port, or `placement: Service`, or run its agent remotely"
+                    );
+                    faults.push(Fault::new(format!("spec.agents[{agent}].mcp[{server}]"), message));
+                }
+                Some(_) => {}
+                None => {
+                    taken.insert(port, (agent.clone(), server));
+                }
+            }
+        }
+    }
+    faults
+}
+
+/// The seats that go into one pod, in the order of need: of agents that run in the supervisor's process, then of those
+/// that shall, then those that were kept. One whose port is taken has to wait, or is given up.
+pub fn seats_that_fit(resource: &CaipeSupervisor, decision: &Decision) -> BTreeSet<String> {
+    let mut taken: BTreeSet<u16> = BTreeSet::new();
+    let mut seats = BTreeSet::new();
+    let needed = in_process(&decision.spec).chain(in_process(&decision.wanted));
+    for agent in needed.chain(decision.seats.iter().cloned()) {
+        let ports: Vec<u16> = sidecars(resource, &agent).into_iter().map(|(_, port)| port).collect();
+        if !seats.contains(&agent) && ports.iter().all(|port| !taken.contains(port)) {
+            taken.extend(ports);
+            seats.insert(agent);
+        }
+    }
+    seats
+}
+
+fn in_process(spec: &RenderedSpec) -> impl Iterator<Item = String> + '_ {
+    let here = spec.agents.iter().filter(|agent| matches!(agent.home, Home::InProcess {}));
+    here.map(|agent| agent.name.clone())
+}
+
+/// The agent's sidecars, by server, with their ports.
+fn sidecars(resource: &CaipeSupervisor, name: &str) -> Vec<(String, u16)> {
+    let declared = resource.spec.agents().iter().find(|agent| agent.name == name);
+    let Some(agent) = declared.filter(|agent| !agent.mcp.is_empty() || agent.identity.is_some()) else {
+        let servers = catalogue::find(name).map(|entry| entry.servers.as_slice()).unwrap_or_default();
+        let port = |server: &catalogue::Server| Some((server.name.clone(), server.container.as_ref()?.port));
+        return servers.iter().filter_map(port).collect();
+    };
+    let bridges = bridge::ports(&resource.spec);
+    let port = |server: &McpServer| {
+        let beside = server.container.as_ref().filter(|it| it.placement == ContainerPlacement::Sidecar);
+        let bridge = bridges.get(&(agent.name.clone(), server.name.clone())).copied();
+        Some((server.name.clone(), beside.map(|container| container.port).or(bridge)?))
+    };
+    agent.mcp.iter().filter_map(port).collect()
+}

@@ -1,0 +1,125 @@
+//! What a resource refers to, and what of it is there.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use caipe_crds::CaipeSupervisor;
+use caipe_crds::resource::common::PodTemplate;
+use serde_json::Value;
+
+/// The names that a resource refers to, all in its own namespace.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Names {
+    /// `ConfigMap`s, whose content becomes part of the rendered spec or is mounted.
+    pub config_maps: BTreeSet<String>,
+    /// Secrets, which are mounted or become variables. Only their version is ever looked at.
+    pub secrets: BTreeSet<String>,
+}
+
+/// What was found behind the names.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct References {
+    /// The content of each `ConfigMap` that is there.
+    pub config_maps: BTreeMap<String, ConfigMapContent>,
+    /// The version of each Secret that is there.
+    pub secrets: BTreeMap<String, Version>,
+}
+
+/// `metadata.resourceVersion`: changes with every write.
+pub type Version = String;
+
+/// A `ConfigMap`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ConfigMapContent {
+    /// Its version.
+    pub version: Version,
+    /// Its texts.
+    pub data: BTreeMap<String, String>,
+}
+
+/// The names that the resource refers to.
+pub fn referenced(resource: &CaipeSupervisor) -> Names {
+    let mut names = Names::default();
+    names.add_model(resource);
+    names.add_settings(resource);
+    for agent in resource.spec.agents() {
+        names.add_agent(agent);
+    }
+    names
+}
+
+/// The names that a pod template refers to, a whole one or a partial one: variables and volumes. Secrets of image
+/// registries are the kubelet's matter.
+pub fn of_pod(template: &Value) -> Names {
+    let mut names = Names::default();
+    names.add_below(template);
+    names
+}
+
+impl Names {
+    fn add_model(&mut self, resource: &CaipeSupervisor) {
+        let Some(model) = &resource.spec.model else { return };
+        let fallbacks = model.fallbacks.iter().filter_map(|fallback| fallback.secret_ref.as_ref());
+        let secrets = model.secret_ref.iter().chain(fallbacks).map(|secret| secret.name.clone());
+        self.secrets.extend(secrets);
+        let script = model.script.as_ref().and_then(|script| script.config_map_ref.as_ref());
+        self.config_maps.extend(script.map(|script| script.name.clone()));
+    }
+
+    fn add_settings(&mut self, resource: &CaipeSupervisor) {
+        let spec = &resource.spec;
+        let prompt = spec.prompts.system_prompt.as_ref().and_then(|prompt| prompt.config_map_ref.as_ref());
+        self.config_maps.extend(prompt.map(|prompt| prompt.name.clone()));
+        let store = spec.store.iter().flat_map(|store| [&store.redis, &store.mongodb]).flatten();
+        self.secrets.extend(store.map(|store| store.secret_ref.name.clone()));
+        self.add_template(spec.pod_template.as_ref());
+        let key = spec.auth.as_ref().and_then(|auth| auth.shared_key.as_ref());
+        self.secrets.extend(key.map(|key| key.secret_key_ref.name.clone()));
+    }
+
+    fn add_template(&mut self, template: Option<&PodTemplate>) {
+        template.iter().flat_map(|template| template.0.values()).for_each(|value| self.add_below(value));
+    }
+
+    fn add_below(&mut self, value: &Value) {
+        let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+        match value {
+            Value::Object(object) => {
+                for (key, below) in object {
+                    match key.as_str() {
+                        "secretKeyRef" | "secretRef" => self.secrets.extend(text(below, "name")),
+                        // A volume says `secretName`, a source of a projected one `name`.
+                        "secret" => {
+                            self.secrets.extend(text(below, "secretName").or_else(|| text(below, "name")));
+                        }
+                        "configMapKeyRef" | "configMapRef" | "configMap" => {
+                            self.config_maps.extend(text(below, "name"));
+                        }
+                        _ => self.add_below(below),
+                    }
+                }
+            }
+            Value::Array(list) => list.iter().for_each(|below| self.add_below(below)),
+            _ => {}
+        }
+    }
+
+    fn add_agent(&mut self, agent: &caipe_crds::resource::agent::Agent) {
+        self.add_template(agent.pod_template.as_ref());
+        let identity = agent.identity.as_ref().and_then(|identity| identity.config_map_ref.as_ref());
+        self.config_maps.extend(identity.map(|identity| identity.name.clone()));
+        let token = agent.external.as_ref().and_then(|external| external.secret_ref.as_ref());
+        self.secrets.extend(token.map(|token| token.name.clone()));
+        let model = agent.model.as_ref().and_then(|model| model.secret_ref.as_ref());
+        let own = agent.secret_ref.iter().chain(model).map(|secret| secret.name.clone());
+        self.secrets.extend(own);
+        let servers = agent.mcp.iter().flat_map(|server| {
+            let stdio = server.stdio.iter().flat_map(|stdio| &stdio.env);
+            stdio.chain(server.container.iter().flat_map(|container| &container.env))
+        });
+        let keys = agent.env.iter().chain(servers).filter_map(|variable| variable.secret_key_ref.as_ref());
+        self.secrets.extend(keys.map(|key| key.name.clone()));
+        let headers = agent.mcp.iter().filter_map(|server| server.http.as_ref());
+        let headers = headers.flat_map(|http| &http.headers_from);
+        self.secrets.extend(headers.map(|header| header.secret_key_ref.name.clone()));
+    }
+}

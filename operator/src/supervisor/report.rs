@@ -1,0 +1,93 @@
+//! The last step: the status, and what else is told of a supervisor.
+
+use std::sync::Arc;
+
+use caipe_crds::{CaipeSupervisor, CaipeSupervisorStatus};
+use kube::api::{Patch, PatchParams};
+use kube::{Api, Client, ResourceExt};
+use serde_json::json;
+
+use super::error::Error;
+use super::key::Key;
+use super::orphans::Why;
+use super::{notes, status};
+use crate::events::{Events, Reason};
+use crate::labels;
+use crate::metrics::labels::{ObjectKind, ResourcePhase, Verb};
+use crate::metrics::{Metrics, Tally};
+use crate::world::{Child, Kind};
+
+/// Tells the API server how supervisors are.
+#[derive(Clone)]
+pub struct Reporter {
+    /// The API server.
+    pub client: Client,
+    /// Where writes are counted, and how resources are.
+    pub metrics: Arc<Metrics>,
+    /// Where events go.
+    pub events: Events,
+}
+
+impl Reporter {
+    /// Writes the status if it says something else than before, with an event for what changed; whether it was written.
+    ///
+    /// # Errors
+    /// When the API server does not take it.
+    pub async fn report(
+        &self,
+        resource: &CaipeSupervisor,
+        before: Option<&CaipeSupervisorStatus>,
+        status: &CaipeSupervisorStatus,
+    ) -> Result<bool, Error> {
+        let (namespace, name) = (resource.namespace().unwrap_or_default(), resource.name_any());
+        let key = Key::new(&namespace, &name);
+        self.metrics.tally(&key, tally(status));
+        if before.is_some_and(|before| status::same(before, status)) {
+            return Ok(false);
+        }
+        let api = Api::<CaipeSupervisor>::namespaced(self.client.clone(), &namespace);
+        let patch = json!({
+            "apiVersion": "caipe.io/v1alpha1",
+            "kind": "CaipeSupervisor",
+            "metadata": { "name": name, "uid": resource.uid() },
+            "status": status,
+        });
+        let params = PatchParams::apply(labels::MANAGER).force();
+        let patched = api.patch_status(&name, &params, &Patch::Apply(&patch)).await;
+        self.metrics.wrote(ObjectKind::CaipeSupervisor, Verb::Status);
+        patched.map_err(Error::api("write the status"))?;
+        if let Some(ready) = status.conditions.iter().find(|it| it.type_ == "Ready") {
+            let agents = status.agents_ready.as_deref();
+            tracing::info!(%namespace, %name, ready = ready.status, reason = ready.reason, agents, epoch = status.epoch, "{}", ready.message);
+        }
+        for note in notes::between(before, status) {
+            // A change is told however often it happens.
+            self.events.over(&key, note.reason, &note.about);
+            self.events.tell(resource, note.reason, &note.about, &note.text);
+        }
+        Ok(true)
+    }
+
+    /// Tells of an object that was taken away.
+    pub fn removed(&self, resource: &CaipeSupervisor, child: &Child, why: Why) {
+        let Some(agent) = child.agent.as_deref().filter(|_| child.kind == Kind::Deployment) else { return };
+        let (reason, text) = match why {
+            Why::Deadline => (Reason::DrainDeadline, "was removed before it had finished"),
+            Why::Idle | Why::Unused => (Reason::Drained, "has finished what it began and was removed"),
+        };
+        self.events.tell(resource, reason, agent, &format!("{} {text}", child.name));
+    }
+}
+
+fn tally(status: &CaipeSupervisorStatus) -> Tally {
+    let is = |kind: &str| status.conditions.iter().any(|it| it.type_ == kind && it.status == "True");
+    let phase = if is("Stalled") {
+        ResourcePhase::Stalled
+    } else if is("Ready") {
+        ResourcePhase::Ready
+    } else {
+        ResourcePhase::Reconciling
+    };
+    let agents = status.agents.iter().map(|agent| (agent.placement.into(), agent.phase.into())).collect();
+    Tally { phase, agents }
+}

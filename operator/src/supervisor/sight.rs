@@ -1,0 +1,138 @@
+//! What a pass sees of a supervisor: the objects around it, and what its pods say. Pure.
+
+use std::collections::BTreeMap;
+
+use caipe_crds::catalogue;
+use caipe_crds::placement::Forms;
+use caipe_crds::report::Report;
+use caipe_crds::{CaipeSupervisor, names};
+use secrecy::SecretString;
+
+use super::key::Key;
+use super::manifest::Manifest;
+use super::orphans::Use;
+use super::status::RemoteFacts;
+use crate::labels;
+use crate::probe::{Ask, PodTarget, Targets, Views};
+use crate::world::{Around, Child, Kind, Pod, Workload};
+
+/// What a pass sees of a supervisor.
+#[derive(Debug)]
+pub struct Sight {
+    name: String,
+    /// The objects around it.
+    pub around: Around,
+    /// What its pods say.
+    pub views: Views,
+}
+
+impl Sight {
+    /// Of a supervisor.
+    pub fn new(key: &Key, around: Around, views: Views) -> Self {
+        Self { name: key.name.clone(), around, views }
+    }
+
+    /// The supervisor's Deployment.
+    pub fn deployment(&self) -> Option<&Workload> {
+        self.around.workloads.get(&self.name)
+    }
+
+    /// The agents that have a Deployment, and since when it only finishes what it began.
+    pub fn deployed(&self) -> BTreeMap<String, Option<String>> {
+        let deployments = self.around.children.values().filter(|child| child.kind == Kind::Deployment);
+        let of_agent = |child: &Child| {
+            let agent = child.agent.clone()?;
+            let own = child.name == names::agent(&self.name, &agent);
+            own.then(|| (agent, child.draining_since.clone()))
+        };
+        deployments.filter_map(of_agent).collect()
+    }
+
+    /// Whether a remote agent has rolled out, and its card answers.
+    pub fn answers(&self, agent: &str) -> bool {
+        let workload = self.around.workloads.get(&names::agent(&self.name, agent));
+        let mut pods = self.around.pods.iter().filter(|(_, pod)| pod.agent.as_deref() == Some(agent));
+        workload.is_some_and(|workload| workload.rolled_out && workload.available > 0)
+            && pods.any(|(name, _)| self.views.get(name).is_some_and(|view| view.card.is_some()))
+    }
+
+    /// What may still be at work at old homes; `epoch` is the spec that all shall run.
+    pub fn use_of(&self, epoch: u64) -> Use {
+        let mut reports: Vec<Option<&Report>> = self.reports();
+        let expected = self.around.workloads.get(&self.name).is_none_or(|workload| workload.replicas > 0);
+        if reports.is_empty() && expected {
+            reports.push(None);
+        }
+        let agents =
+            self.around.pods.iter().filter_map(|(name, pod)| {
+                Some((pod.agent.as_deref()?, self.views.get(name)?.report.as_ref()?))
+            });
+        Use::new(epoch, reports, agents)
+    }
+
+    /// The supervisor's pods that stay.
+    pub fn supervisors(&self) -> impl Iterator<Item = (&String, &Pod)> {
+        let ours = |pod: &Pod| pod.component == labels::COMPONENT_SUPERVISOR && !pod.deleting;
+        self.around.pods.iter().filter(move |(_, pod)| ours(pod))
+    }
+
+    /// Whether a pod that is ready was not looked at yet.
+    pub fn is_first(&self) -> bool {
+        self.supervisors().any(|(name, pod)| pod.ready && !self.views.contains_key(name))
+    }
+
+    /// What each of them says; none for one that says nothing.
+    pub fn reports(&self) -> Vec<Option<&Report>> {
+        self.supervisors()
+            .map(|(name, _)| self.views.get(name).and_then(|view| view.report.as_ref()))
+            .collect()
+    }
+
+    /// The supervisor's Deployment: what the watch has shown counts only if it is of what was applied.
+    pub fn supervisor(&self, manifests: &[Manifest]) -> Option<Workload> {
+        let name = &self.name;
+        let mut workload = self.around.workloads.get(name).cloned()?;
+        let child = self.around.children.get(&(Kind::Deployment, name.clone()));
+        let applied = manifests.iter().find(|it| it.kind == Kind::Deployment && it.name == *name);
+        let is_current = child.and_then(|child| child.applied.as_ref()) == applied.map(|it| &it.hash);
+        workload.rolled_out &= is_current;
+        Some(workload)
+    }
+
+    /// Which pods are to be looked at, and for what.
+    pub fn targets(&self, resource: &CaipeSupervisor, token: Option<SecretString>) -> Targets {
+        let pods = self.around.pods.iter().filter(|(_, pod)| !pod.deleting);
+        let target = |(name, pod): (&String, &Pod)| {
+            let ask = match pod.component.as_str() {
+                labels::COMPONENT_SUPERVISOR => Ask::Status,
+                labels::COMPONENT_AGENT if is_foreign(resource, pod.agent.as_deref()?) => Ask::Card,
+                labels::COMPONENT_AGENT => Ask::Both,
+                _ => return None,
+            };
+            Some((name.clone(), PodTarget { ip: pod.ip?, ask }))
+        };
+        Targets { pods: pods.filter_map(target).collect(), token }
+    }
+
+    /// How the Deployments of remote agents are.
+    pub fn remotes(&self) -> BTreeMap<String, RemoteFacts> {
+        let deployments = self.around.children.values().filter(|child| child.kind == Kind::Deployment);
+        let facts = |child: &Child| {
+            let agent = child.agent.clone()?;
+            let workload = self.around.workloads.get(&child.name)?;
+            let mut pods = self.around.pods.values().filter(|pod| pod.agent.as_ref() == Some(&agent));
+            let trouble = pods.find_map(|pod| pod.trouble.as_ref()).map(ToString::to_string);
+            let facts = RemoteFacts { failure: workload.failure.clone(), trouble };
+            Some((agent, facts))
+        };
+        deployments.filter_map(facts).collect()
+    }
+}
+
+/// Whether the agent's pod runs somebody else's program, which has a card and nothing else that we know.
+fn is_foreign(resource: &CaipeSupervisor, agent: &str) -> bool {
+    let declared = resource.spec.agents().iter().find(|it| it.name == agent);
+    let own = declared.is_some_and(|it| it.identity.is_some() || !it.mcp.is_empty());
+    let remote_only = catalogue::find(agent).is_some_and(|entry| entry.forms() == Forms::RemoteOnly);
+    declared.is_some_and(|it| it.image.is_some()) || (remote_only && !own)
+}

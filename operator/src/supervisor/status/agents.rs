@@ -1,0 +1,132 @@
+//! Each agent, as the supervisor's pods see it.
+
+use caipe_crds::rendered::Home;
+use caipe_crds::report::{AgentReport, DrainingHome, Report};
+use caipe_crds::resource::status::{AgentPhase, AgentPlacement, AgentStatus};
+
+use super::Facts;
+use crate::supervisor::moves::Held;
+use crate::supervisor::orphans::work_left;
+
+/// Every enabled agent in the order of the resource, then those that only finish what they began. Without a valid
+/// resource: what runs, as the pods see it.
+pub(super) fn agents(facts: &Facts<'_>) -> Vec<AgentStatus> {
+    let reports: Vec<&Report> = facts.reports.iter().flatten().copied().collect();
+    let Some(decision) = facts.decision else { return as_seen(facts, &reports) };
+    let mut agents: Vec<AgentStatus> =
+        decision.spec.agents.iter().map(|agent| one(facts, &agent.name, &agent.home, &reports)).collect();
+    let gone = facts.draining.iter().filter(|name| decision.spec.agent(name).is_none());
+    agents.extend(gone.map(|name| leaving(name, &reports)));
+    agents
+}
+
+fn as_seen(facts: &Facts<'_>, reports: &[&Report]) -> Vec<AgentStatus> {
+    match reports.first() {
+        Some(report) => report.agents.iter().map(|agent| seen(&agent.name, agent, reports)).collect(),
+        None => facts.before.map(|before| before.agents.clone()).unwrap_or_default(),
+    }
+}
+
+fn one(facts: &Facts<'_>, name: &str, home: &Home, reports: &[&Report]) -> AgentStatus {
+    let found: Vec<&AgentReport> =
+        reports.iter().flat_map(|report| &report.agents).filter(|agent| agent.name == name).collect();
+    let worst = found.iter().max_by_key(|agent| badness(agent.phase));
+    let mut status = worst.map_or_else(|| unseen(name, home), |agent| seen(name, agent, reports));
+    if let Some(why) = why(facts, name, &status, reports) {
+        status.message = Some(why);
+    }
+    status
+}
+
+/// What keeps an agent from being, or being where it is wanted: the cluster's words before the supervisor's.
+fn why(facts: &Facts<'_>, name: &str, status: &AgentStatus, reports: &[&Report]) -> Option<String> {
+    let remote = facts.remotes.get(name);
+    let trouble = remote.and_then(|remote| remote.trouble.clone().or_else(|| remote.failure.clone()));
+    match facts.held.get(name) {
+        Some(Held::UntilRemoteAnswers) => {
+            let waits = "stays in-process until its pod answers".to_owned();
+            return Some(trouble.map_or(waits.clone(), |trouble| format!("{waits}: {trouble}")));
+        }
+        Some(Held::UntilSeated) => {
+            return Some(
+                "stays remote until the supervisor's pods have its tool servers and Secrets".to_owned(),
+            );
+        }
+        None => {}
+    }
+    if status.placement == AgentPlacement::Remote && status.phase != AgentPhase::Ready && trouble.is_some() {
+        return trouble;
+    }
+    let old = if status.placement == AgentPlacement::Remote {
+        AgentPlacement::InProcess
+    } else {
+        AgentPlacement::Remote
+    };
+    let left = work_left(name, old, reports);
+    let moved = status.phase == AgentPhase::Ready && (left > 0 || facts.draining.contains(name));
+    moved.then(|| format!("its old home finishes what it began: {left} under way"))
+}
+
+/// An agent that no pod has said anything of.
+fn unseen(name: &str, home: &Home) -> AgentStatus {
+    let (placement, endpoint) = match home {
+        Home::InProcess {} => (AgentPlacement::InProcess, None),
+        Home::Remote { url, .. } => (AgentPlacement::Remote, Some(url.clone())),
+    };
+    AgentStatus {
+        name: name.to_owned(),
+        placement,
+        phase: AgentPhase::Pending,
+        endpoint,
+        protocol_version: None,
+        latency_ms: None,
+        last_probe_time: None,
+        active_tasks: None,
+        message: Some("no pod of the supervisor has told of it yet".to_owned()),
+    }
+}
+
+fn seen(name: &str, agent: &AgentReport, reports: &[&Report]) -> AgentStatus {
+    let all = reports.iter().flat_map(|report| &report.agents).filter(|other| other.name == name);
+    let active: u64 = all.map(|other| other.active_tasks).sum();
+    AgentStatus {
+        name: name.to_owned(),
+        placement: agent.placement,
+        phase: agent.phase,
+        endpoint: agent.endpoint.clone(),
+        protocol_version: agent.protocol_version.clone(),
+        latency_ms: agent.latency_ms.map(|latency| i64::try_from(latency).unwrap_or(i64::MAX)),
+        last_probe_time: agent.last_probe_time.clone(),
+        active_tasks: Some(i32::try_from(active).unwrap_or(i32::MAX)),
+        message: agent.message.clone(),
+    }
+}
+
+fn leaving(name: &str, reports: &[&Report]) -> AgentStatus {
+    let homes: Vec<&DrainingHome> =
+        reports.iter().flat_map(|report| &report.draining).filter(|home| home.name == name).collect();
+    let active: u64 = homes.iter().map(|home| home.active_tasks).sum();
+    let placement = homes.first().map_or(AgentPlacement::Remote, |home| home.placement);
+    AgentStatus {
+        name: name.to_owned(),
+        placement,
+        phase: AgentPhase::Draining,
+        endpoint: homes.first().and_then(|home| home.endpoint.clone()),
+        protocol_version: None,
+        latency_ms: None,
+        last_probe_time: None,
+        active_tasks: Some(i32::try_from(active).unwrap_or(i32::MAX)),
+        message: Some("taken out; finishes what it began".to_owned()),
+    }
+}
+
+/// Which of several pods' views is told: the worst.
+const fn badness(phase: AgentPhase) -> u8 {
+    match phase {
+        AgentPhase::Ready => 0,
+        AgentPhase::Draining => 1,
+        AgentPhase::Pending => 2,
+        AgentPhase::Degraded => 3,
+        AgentPhase::Unreachable => 4,
+    }
+}

@@ -1,0 +1,238 @@
+//! The conditions, and the rule by which they change.
+
+use caipe_crds::resource::status::{AgentPhase, AgentPlacement, AgentStatus};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+
+use super::{Facts, is_leaving};
+
+/// Most characters of a condition's message.
+const MESSAGE: usize = 1024;
+
+/// Why a condition is as it is. Part of the API: people and alerts match on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reason {
+    /// Every enabled agent is usable.
+    AllAgentsUsable,
+    /// Pods are being started or replaced.
+    RollingOut,
+    /// The pods have not taken the newest spec yet.
+    EpochPending,
+    /// Agents are not yet where the resource wants them.
+    Moving,
+    /// Some agents are not usable.
+    AgentsNotReady,
+    /// Something that the resource refers to is not there.
+    ReferenceMissing,
+    /// The resource says something that cannot be.
+    InvalidSpec,
+    /// An object of that name is somebody else's.
+    ForeignObject,
+    /// The cluster does not let us make what is needed.
+    Forbidden,
+    /// The supervisor's pods do not come up.
+    RolloutFailed,
+    /// The supervisor refused the spec.
+    SpecRefused,
+    /// Scaled to nothing.
+    ScaledToZero,
+    /// Every remote agent answers.
+    AllConnected,
+    /// No agent is remote.
+    NoRemoteAgents,
+    /// Some remote agents do not answer.
+    AgentsUnreachable,
+    /// Nobody looks whether remote agents answer, as the resource wants it.
+    NotChecked,
+}
+
+impl Reason {
+    /// As in the resource.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::AllAgentsUsable => "AllAgentsUsable",
+            Self::RollingOut => "RollingOut",
+            Self::EpochPending => "EpochPending",
+            Self::Moving => "Moving",
+            Self::AgentsNotReady => "AgentsNotReady",
+            Self::ReferenceMissing => "ReferenceMissing",
+            Self::InvalidSpec => "InvalidSpec",
+            Self::ForeignObject => "ForeignObject",
+            Self::Forbidden => "Forbidden",
+            Self::RolloutFailed => "RolloutFailed",
+            Self::SpecRefused => "SpecRefused",
+            Self::ScaledToZero => "ScaledToZero",
+            Self::AllConnected => "AllConnected",
+            Self::NoRemoteAgents => "NoRemoteAgents",
+            Self::AgentsUnreachable => "AgentsUnreachable",
+            Self::NotChecked => "NotChecked",
+        }
+    }
+}
+
+/// What the conditions shall say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// Whether it is ready, why, and what to say of it.
+    pub ready: (bool, Reason, String),
+    /// Whether work is under way.
+    pub reconciling: Option<(Reason, String)>,
+    /// Whether it cannot get on without somebody.
+    pub stalled: Option<(Reason, String)>,
+    /// Whether every remote agent answers; none if nobody looks.
+    pub connected: (Option<bool>, Reason, String),
+}
+
+/// What the facts come to.
+pub(super) fn verdict(facts: &Facts<'_>, agents: &[AgentStatus]) -> Verdict {
+    let connected = connected(facts, agents);
+    let stalled = stalled(facts);
+    let reconciling = if stalled.is_some() { None } else { reconciling(facts) };
+    let ready = match (&stalled, &reconciling) {
+        (Some((reason, message)), _) if facts.refusal.is_none() || !usable(facts, agents) => {
+            (false, *reason, message.clone())
+        }
+        (Some((reason, message)), _) => (false, *reason, format!("{message}; what runs keeps running")),
+        (None, Some((reason, message))) if !is_harmless(facts, *reason) => (false, *reason, message.clone()),
+        _ => usable_verdict(facts, agents),
+    };
+    Verdict { ready, reconciling, stalled, connected }
+}
+
+/// Whether what is under way takes nothing away from anybody: a move does not, and a spec on its way to pods that answer.
+fn is_harmless(facts: &Facts<'_>, reason: Reason) -> bool {
+    let answering = !facts.reports.is_empty() && facts.reports.iter().all(Option::is_some);
+    reason == Reason::Moving || (reason == Reason::EpochPending && answering)
+}
+
+fn stalled(facts: &Facts<'_>) -> Option<(Reason, String)> {
+    if let Some(refusal) = facts.refusal {
+        return Some((refusal.reason, refusal.message.clone()));
+    }
+    let refused = facts.reports.iter().flatten().find_map(|report| report.refused.clone());
+    if let Some(refused) = refused {
+        return Some((Reason::SpecRefused, format!("the supervisor refused the spec: {refused}")));
+    }
+    let failure = facts.supervisor?.failure.as_ref()?;
+    let because = facts.trouble.map(|trouble| format!(": {trouble}")).unwrap_or_default();
+    Some((Reason::RolloutFailed, format!("the supervisor's pods do not come up: {failure}{because}")))
+}
+
+fn reconciling(facts: &Facts<'_>) -> Option<(Reason, String)> {
+    let decision = facts.decision?;
+    let Some(supervisor) = facts.supervisor.filter(|supervisor| supervisor.rolled_out) else {
+        let (have, want) =
+            facts.supervisor.map_or((0, 1), |workload| (workload.available, workload.replicas));
+        let because = facts.trouble.map(|trouble| format!(": {trouble}")).unwrap_or_default();
+        return Some((
+            Reason::RollingOut,
+            format!("{have} of {want} supervisor pods are available{because}"),
+        ));
+    };
+    if supervisor.replicas == 0 {
+        return None;
+    }
+    let epoch = decision.spec.epoch;
+    let behind =
+        facts.reports.iter().filter(|report| report.is_none_or(|report| report.epoch < epoch)).count();
+    if behind > 0 || facts.reports.is_empty() {
+        return Some((
+            Reason::EpochPending,
+            format!("{behind} supervisor pods have yet to take spec {epoch}"),
+        ));
+    }
+    if let Some((agent, _)) = facts.held.first_key_value() {
+        let more = facts.held.len() - 1;
+        let others = if more > 0 { format!(" and {more} more") } else { String::new() };
+        return Some((
+            Reason::Moving,
+            format!("agent {agent}{others} moves as soon as its new home is ready"),
+        ));
+    }
+    let moving = facts.reports.iter().flatten().any(|report| report.running_epoch < epoch);
+    moving.then(|| (Reason::Moving, format!("agents get ready at the homes of spec {epoch}")))
+}
+
+/// The agents that are not usable, each with the reason.
+fn unusable<'a>(facts: &'a Facts<'_>, agents: &'a [AgentStatus]) -> impl Iterator<Item = String> + 'a {
+    let bad = agents.iter().filter(|agent| agent.phase != AgentPhase::Ready && !is_leaving(facts, agent));
+    bad.map(|agent| {
+        let message = agent.message.as_deref().map(|message| format!(": {message}")).unwrap_or_default();
+        format!("{} is {:?}{message}", agent.name, agent.phase)
+    })
+}
+
+fn usable(facts: &Facts<'_>, agents: &[AgentStatus]) -> bool {
+    !facts.reports.is_empty() && unusable(facts, agents).next().is_none()
+}
+
+fn usable_verdict(facts: &Facts<'_>, agents: &[AgentStatus]) -> (bool, Reason, String) {
+    if facts.supervisor.is_some_and(|supervisor| supervisor.replicas == 0) {
+        return (false, Reason::ScaledToZero, "scaled to no pods: set replicas to 1 or more".to_owned());
+    }
+    if let Some(message) = missing(facts) {
+        return (false, Reason::ReferenceMissing, message);
+    }
+    let bad: Vec<String> = unusable(facts, agents).collect();
+    if bad.is_empty() {
+        let all = agents.iter().filter(|agent| !is_leaving(facts, agent)).count();
+        return (true, Reason::AllAgentsUsable, format!("all {all} agents are usable"));
+    }
+    (false, Reason::AgentsNotReady, bad.join("; "))
+}
+
+/// The Secrets that are not there.
+fn missing(facts: &Facts<'_>) -> Option<String> {
+    let names: Vec<&str> = facts.missing.iter().map(String::as_str).collect();
+    let some = !names.is_empty();
+    some.then(|| format!("missing Secrets: {}; create them, or correct the names", names.join(", ")))
+}
+
+fn connected(facts: &Facts<'_>, agents: &[AgentStatus]) -> (Option<bool>, Reason, String) {
+    let remote: Vec<&AgentStatus> =
+        agents.iter().filter(|agent| agent.placement == AgentPlacement::Remote).collect();
+    if remote.is_empty() {
+        return (Some(true), Reason::NoRemoteAgents, "no agent is remote".to_owned());
+    }
+    if facts.decision.is_some_and(|decision| !decision.spec.connectivity.check) {
+        let message = "nobody looks whether remote agents answer: connectivity.check is false".to_owned();
+        return (None, Reason::NotChecked, message);
+    }
+    let lost: Vec<&str> = remote
+        .iter()
+        .filter(|agent| matches!(agent.phase, AgentPhase::Unreachable | AgentPhase::Pending))
+        .map(|agent| agent.name.as_str())
+        .collect();
+    if lost.is_empty() {
+        return (Some(true), Reason::AllConnected, format!("all {} remote agents answer", remote.len()));
+    }
+    (Some(false), Reason::AgentsUnreachable, format!("no answer from {}", lost.join(", ")))
+}
+
+/// The conditions, each with the time of its last change of status.
+pub(super) fn conditions(
+    verdict: Verdict,
+    before: &[Condition],
+    generation: i64,
+    now: Timestamp,
+) -> Vec<Condition> {
+    let one = |kind: &str, (status, reason, message): (Option<bool>, Reason, String)| {
+        let status = status.map_or("Unknown", |status| if status { "True" } else { "False" });
+        let same = before.iter().find(|it| it.type_ == kind && it.status == status);
+        Condition {
+            type_: kind.to_owned(),
+            status: status.to_owned(),
+            reason: reason.as_str().to_owned(),
+            message: message.chars().take(MESSAGE).collect(),
+            observed_generation: Some(generation),
+            last_transition_time: same.map_or(Time(now), |it| it.last_transition_time.clone()),
+        }
+    };
+    let on = |(reason, message): (Reason, String)| (Some(true), reason, message);
+    let (ready, reason, message) = verdict.ready;
+    let mut all = vec![one("Ready", (Some(ready), reason, message))];
+    all.extend(verdict.reconciling.map(|it| one("Reconciling", on(it))));
+    all.extend(verdict.stalled.map(|it| one("Stalled", on(it))));
+    all.push(one("AgentsConnected", verdict.connected));
+    all
+}

@@ -1,0 +1,295 @@
+use caipe_crds::report::{AgentReport, DrainingHome};
+use caipe_crds::{Surroundings, resolve_in};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
+use super::*;
+
+/// Two agents: `a` remote, `b` in-process.
+fn decision(epoch: u64) -> Decision {
+    let text = "{apiVersion: caipe.io/v1alpha1, kind: CaipeSupervisor, metadata: {name: p}, spec: {distributedAgents: [a], agents: [
+        {name: a, identity: {inline: {description: d, systemPrompt: p}}}, {name: b, identity: {inline: {description: d, systemPrompt: p}}}]}}";
+    let resource = caipe_crds::read_resource(text).unwrap();
+    let surroundings = Surroundings::Cluster { namespace: "n".to_owned(), config_maps: BTreeMap::new() };
+    let wanted = resolve_in(&resource, &BTreeMap::new(), &surroundings).unwrap().spec;
+    let mut spec = wanted.clone();
+    spec.epoch = epoch;
+    let names = |name: &str| BTreeSet::from([name.to_owned()]);
+    Decision { spec, wanted, seats: names("b"), remote: names("a"), draining: BTreeMap::new() }
+}
+
+fn agent(name: &str, placement: AgentPlacement, phase: AgentPhase) -> AgentReport {
+    AgentReport {
+        name: name.to_owned(),
+        placement,
+        phase,
+        epoch: 1,
+        endpoint: (placement == AgentPlacement::Remote).then(|| "http://p-a.n.svc:8000".to_owned()),
+        protocol_version: None,
+        latency_ms: Some(3),
+        last_probe_time: None,
+        active_tasks: 0,
+        tools: Vec::new(),
+        message: (phase != AgentPhase::Ready).then(|| "connection refused".to_owned()),
+        next: None,
+    }
+}
+
+fn report(epoch: u64, a: AgentPhase, b: AgentPhase) -> Report {
+    Report {
+        epoch,
+        running_epoch: epoch,
+        hash: format!("hash-{epoch}"),
+        refused: None,
+        agents: vec![agent("a", AgentPlacement::Remote, a), agent("b", AgentPlacement::InProcess, b)],
+        draining: Vec::new(),
+    }
+}
+
+fn workload(available: i32) -> Workload {
+    Workload { replicas: 1, updated: 1, available, rolled_out: available == 1, ..Workload::default() }
+}
+
+/// What is known in a test; everything is well.
+struct Given {
+    before: Option<CaipeSupervisorStatus>,
+    refusal: Option<Refusal>,
+    decision: Option<Decision>,
+    held: BTreeMap<String, Held>,
+    draining: BTreeSet<String>,
+    missing: BTreeSet<String>,
+    supervisor: Option<Workload>,
+    reports: Vec<Option<Report>>,
+    trouble: Option<String>,
+    remotes: BTreeMap<String, RemoteFacts>,
+    second: i64,
+}
+
+fn well() -> Given {
+    Given {
+        before: None,
+        refusal: None,
+        decision: Some(decision(1)),
+        held: BTreeMap::new(),
+        draining: BTreeSet::new(),
+        missing: BTreeSet::new(),
+        supervisor: Some(workload(1)),
+        reports: vec![Some(report(1, AgentPhase::Ready, AgentPhase::Ready))],
+        trouble: None,
+        remotes: BTreeMap::new(),
+        second: 0,
+    }
+}
+
+impl Given {
+    fn status(&self) -> CaipeSupervisorStatus {
+        let reports: Vec<Option<&Report>> = self.reports.iter().map(Option::as_ref).collect();
+        status(Facts {
+            generation: 4,
+            before: self.before.as_ref(),
+            refusal: self.refusal.as_ref(),
+            decision: self.decision.as_ref(),
+            held: &self.held,
+            draining: &self.draining,
+            missing: &self.missing,
+            supervisor: self.supervisor.as_ref(),
+            reports: &reports,
+            trouble: self.trouble.as_deref(),
+            remotes: &self.remotes,
+            now: Timestamp::from_second(1_800_000_000 + self.second).unwrap(),
+        })
+    }
+}
+
+fn condition<'a>(status: &'a CaipeSupervisorStatus, kind: &str) -> Option<&'a Condition> {
+    status.conditions.iter().find(|it| it.type_ == kind)
+}
+
+/// A condition as `True AllAgentsUsable: all 2 agents are usable`; empty if it is not there.
+fn told(status: &CaipeSupervisorStatus, kind: &str) -> String {
+    let condition = condition(status, kind);
+    condition.map(|it| format!("{} {}: {}", it.status, it.reason, it.message)).unwrap_or_default()
+}
+
+#[test]
+fn everything_is_well() {
+    let status = well().status();
+    assert_eq!(told(&status, "Ready"), "True AllAgentsUsable: all 2 agents are usable");
+    assert_eq!(told(&status, "AgentsConnected"), "True AllConnected: all 1 remote agents answer");
+    assert_eq!((told(&status, "Reconciling"), told(&status, "Stalled")), (String::new(), String::new()));
+    assert_eq!((status.observed_generation, status.epoch), (4, Some(1)));
+    assert_eq!(status.spec_hash.as_deref(), Some("hash-1"));
+    assert_eq!((status.agents_ready.as_deref(), status.remote_agents), (Some("2/2"), Some(1)));
+    assert!(status.conditions.iter().all(|it| it.observed_generation == Some(4)));
+}
+
+type Change = fn(&mut Given);
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
+fn each_trouble_is_told_with_what_it_is() {
+    let cases: Vec<(&str, Change, &str, &str)> = vec![
+        (
+            "no pod yet",
+            |given| (given.supervisor, given.reports) = (Some(workload(0)), Vec::new()),
+            "False RollingOut: 0 of 1 supervisor pods are available",
+            "True RollingOut: 0 of 1 supervisor pods are available",
+        ),
+        (
+            "an image that cannot be pulled",
+            |given| {
+                (given.supervisor, given.reports) = (Some(workload(0)), vec![None]);
+                given.trouble = Some("container supervisor: ImagePullBackOff".to_owned());
+            },
+            "False RollingOut: 0 of 1 supervisor pods are available: container supervisor: ImagePullBackOff",
+            "True RollingOut: 0 of 1 supervisor pods are available: container supervisor: ImagePullBackOff",
+        ),
+        (
+            "a spec on its way takes nothing away",
+            |given| given.decision = Some(decision(2)),
+            "True AllAgentsUsable: all 2 agents are usable",
+            "True EpochPending: 1 supervisor pods have yet to take spec 2",
+        ),
+        (
+            "a pod that says nothing",
+            |given| given.reports = vec![None],
+            "False EpochPending: 1 supervisor pods have yet to take spec 1",
+            "True EpochPending: 1 supervisor pods have yet to take spec 1",
+        ),
+        (
+            "an agent that cannot be reached",
+            |given| given.reports = vec![Some(report(1, AgentPhase::Unreachable, AgentPhase::Ready))],
+            "False AgentsNotReady: a is Unreachable: connection refused",
+            "",
+        ),
+        (
+            "a Secret that is not there",
+            |given| given.missing = BTreeSet::from(["argocd-token".to_owned()]),
+            "False ReferenceMissing: missing Secrets: argocd-token; create them, or correct the names",
+            "",
+        ),
+        (
+            "an agent that waits for its new home takes nothing away",
+            |given| given.held = BTreeMap::from([("b".to_owned(), Held::UntilRemoteAnswers)]),
+            "True AllAgentsUsable: all 2 agents are usable",
+            "True Moving: agent b moves as soon as its new home is ready",
+        ),
+        (
+            "scaled to nothing",
+            |given| {
+                given.supervisor = Some(Workload { rolled_out: true, ..Workload::default() });
+                given.reports = Vec::new();
+            },
+            "False ScaledToZero: scaled to no pods: set replicas to 1 or more",
+            "",
+        ),
+    ];
+    for (case, change, ready, reconciling) in cases {
+        let mut given = well();
+        change(&mut given);
+        let status = given.status();
+        assert_eq!(told(&status, "Ready"), ready, "{case}");
+        assert_eq!(told(&status, "Reconciling"), reconciling, "{case}");
+        assert_eq!(told(&status, "Stalled"), "", "{case}");
+    }
+}
+
+#[test]
+fn nothing_is_claimed_of_agents_that_nobody_looks_at() {
+    let mut given = well();
+    if let Some(decision) = &mut given.decision {
+        decision.spec.connectivity.check = false;
+    }
+    let expected =
+        "Unknown NotChecked: nobody looks whether remote agents answer: connectivity.check is false";
+    assert_eq!(told(&given.status(), "AgentsConnected"), expected);
+}
+
+#[test]
+fn a_resource_that_cannot_be_stalls_and_what_runs_is_still_shown() {
+    let mut given = well();
+    given.decision = None;
+    given.refusal = Some(Refusal { reason: Reason::InvalidSpec, message: "spec.agents: no".to_owned() });
+    let status = given.status();
+    assert_eq!(told(&status, "Stalled"), "True InvalidSpec: spec.agents: no");
+    assert_eq!(told(&status, "Ready"), "False InvalidSpec: spec.agents: no; what runs keeps running");
+    assert_eq!(told(&status, "Reconciling"), "");
+    assert_eq!(status.agents.len(), 2);
+    assert_eq!(status.agents_ready.as_deref(), Some("2/2"));
+}
+
+#[test]
+fn a_rollout_that_kubernetes_gave_up_stalls() {
+    let mut given = well();
+    let failure = Some("ReplicaSet \"p-1\" has timed out progressing.".to_owned());
+    given.supervisor = Some(Workload { failure, ..workload(0) });
+    given.trouble = Some("container supervisor: CrashLoopBackOff".to_owned());
+    let status = given.status();
+    let expected = "the supervisor's pods do not come up: ReplicaSet \"p-1\" has timed out progressing.: container supervisor: CrashLoopBackOff";
+    assert_eq!(told(&status, "Stalled"), format!("True RolloutFailed: {expected}"));
+}
+
+#[test]
+fn a_spec_that_the_supervisor_refused_stalls() {
+    let mut given = well();
+    let refused = Some("agents[0]: no".to_owned());
+    given.reports = vec![Some(Report { refused, ..report(1, AgentPhase::Ready, AgentPhase::Ready) })];
+    assert_eq!(
+        told(&given.status(), "Stalled"),
+        "True SpecRefused: the supervisor refused the spec: agents[0]: no"
+    );
+}
+
+#[test]
+fn the_worst_view_of_several_pods_counts() {
+    let mut given = well();
+    let views = [AgentPhase::Ready, AgentPhase::Degraded, AgentPhase::Ready];
+    given.reports = views.map(|phase| Some(report(1, phase, AgentPhase::Ready))).to_vec();
+    assert_eq!(given.status().agents[0].phase, AgentPhase::Degraded);
+}
+
+#[test]
+fn what_only_finishes_what_it_began_is_listed_and_not_counted() {
+    let mut given = well();
+    given.draining = BTreeSet::from(["gone".to_owned()]);
+    let home = DrainingHome {
+        name: "gone".to_owned(),
+        placement: AgentPlacement::Remote,
+        endpoint: None,
+        active_tasks: 2,
+    };
+    given.reports =
+        vec![Some(Report { draining: vec![home], ..report(1, AgentPhase::Ready, AgentPhase::Ready) })];
+    let status = given.status();
+    let last = status.agents.last().unwrap();
+    assert_eq!((last.name.as_str(), last.phase, last.active_tasks), ("gone", AgentPhase::Draining, Some(2)));
+    assert_eq!(status.agents_ready.as_deref(), Some("2/2"));
+    assert_eq!(told(&status, "Ready"), "True AllAgentsUsable: all 2 agents are usable");
+}
+
+#[test]
+fn the_time_of_a_transition_moves_with_the_status_alone() {
+    let mut given = well();
+    given.before = Some(given.status());
+    given.second = 60;
+    assert_eq!(given.status(), *given.before.as_ref().unwrap(), "nothing changed");
+    let time =
+        |status: &CaipeSupervisorStatus, kind| condition(status, kind).unwrap().last_transition_time.clone();
+    given.reports = vec![Some(report(1, AgentPhase::Unreachable, AgentPhase::Ready))];
+    let after = given.status();
+    assert_eq!(time(&after, "Ready").0.as_second(), 1_800_000_060);
+    given.before = Some(after.clone());
+    (given.second, given.missing) = (120, BTreeSet::from(["s".to_owned()]));
+    let later = given.status();
+    assert_ne!(told(&later, "Ready"), told(&after, "Ready"));
+    assert_eq!(time(&later, "Ready"), time(&after, "Ready"), "another reason is no transition");
+}
+
+#[test]
+fn latencies_alone_are_no_news() {
+    let one = well().status();
+    let mut other = one.clone();
+    other.agents[0].latency_ms = Some(99);
+    assert!(same(&one, &other));
+    other.agents[0].phase = AgentPhase::Degraded;
+    assert!(!same(&one, &other));
+}

@@ -1,0 +1,99 @@
+//! Whether a resource can be made real: everything that is wrong with it, each with its path.
+
+use std::collections::BTreeMap;
+
+use caipe_crds::resource::agent::Agent;
+use caipe_crds::resource::common::PodTemplate;
+use caipe_crds::{CaipeSupervisor, Fault, Faults, Resolved, Surroundings, resolve_in};
+use k8s_openapi::api::core::v1::PodTemplateSpec;
+
+use super::build::{merge, secrets};
+use super::ports;
+use super::references::References;
+
+/// A resource that can be made real.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Validated {
+    /// Its spec, every agent at the home that the resource asks for, and what is odd about it.
+    pub resolved: Resolved,
+}
+
+/// Resolves the resource with what is behind its references.
+///
+/// # Errors
+/// Every fault that can be found: of the resource itself, of `ConfigMap`s that are not there, and of what only a pod
+/// shows, such as two tool servers on one port. A Secret that is not there is no fault: it may come.
+pub fn validate(
+    resource: &CaipeSupervisor,
+    references: &References,
+    namespace: &str,
+) -> Result<Validated, Faults> {
+    let config_maps =
+        references.config_maps.iter().map(|(name, content)| (name.clone(), content.data.clone())).collect();
+    let surroundings = Surroundings::Cluster { namespace: namespace.to_owned(), config_maps };
+    let resolved = resolve_in(resource, &BTreeMap::new(), &surroundings);
+    let mut faults = templates(resource);
+    faults.extend(script(resource, references));
+    for (at, agent) in resource.spec.agents().iter().enumerate() {
+        faults.extend(key_files(at, agent));
+    }
+    match resolved {
+        Ok(resolved) => {
+            faults.extend(ports::faults(resource, &resolved.spec));
+            Faults::check(faults).map(|()| Validated { resolved })
+        }
+        Err(found) => {
+            let mut all: Vec<Fault> = found.into_iter().collect();
+            all.extend(faults);
+            Err(Faults::check(all).err().unwrap_or_else(|| Fault::new("", "cannot be resolved").into()))
+        }
+    }
+}
+
+/// Partial pod templates that are none.
+fn templates(resource: &CaipeSupervisor) -> Vec<Fault> {
+    let own = resource.spec.pod_template.iter().map(|template| ("spec.podTemplate".to_owned(), template));
+    let agents = resource.spec.agents().iter().enumerate().filter_map(|(at, agent)| {
+        Some((format!("spec.agents[{at}].podTemplate"), agent.pod_template.as_ref()?))
+    });
+    let check = |(path, template): (String, &PodTemplate)| {
+        let error = merge::laid_over(&PodTemplateSpec::default(), template).err()?;
+        Some(Fault::new(path + &error.at, error.reason))
+    };
+    own.chain(agents).filter_map(check).collect()
+}
+
+/// The script of a scripted model, which the pod mounts as a file.
+fn script(resource: &CaipeSupervisor, references: &References) -> Option<Fault> {
+    let model = resource.spec.model.as_ref()?;
+    let reference = model.script.as_ref()?.config_map_ref.as_ref()?;
+    let found = references.config_maps.get(&reference.name);
+    if found.is_some_and(|content| content.data.contains_key(&reference.key)) {
+        return None;
+    }
+    let message = format!(
+        "there is no key `{}` in ConfigMap `{}`: create it, or correct the name",
+        reference.key, reference.name
+    );
+    Some(Fault::new("spec.model.script.configMapRef", message))
+}
+
+/// Two Secrets for one variable of an agent: its program would see one of them only.
+fn key_files(at: usize, agent: &Agent) -> Vec<Fault> {
+    let files = secrets::key_files(agent);
+    let pairs = files.iter().zip(files.iter().skip(1));
+    let clashes = pairs.filter(|(one, other)| one.variable == other.variable);
+    clashes
+        .map(|(one, other)| {
+            let message = format!(
+                "`{}` is a key of Secret `{}` and of Secret `{}`: the agent has one variable of that name; rename one",
+                one.variable, one.secret, other.secret
+            );
+            Fault::new(format!("spec.agents[{at}]"), message)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+#[path = "validate_tests.rs"]
+mod tests;

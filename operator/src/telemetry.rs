@@ -1,0 +1,69 @@
+//! Logs: one line an event on standard error, for people or as JSON. A panic is a line like any other.
+
+use std::io::IsTerminal;
+use std::panic::{self, PanicHookInfo};
+
+use tracing_subscriber::EnvFilter;
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// What no level turns on. kube's client logs whole answers of the API server that it cannot read, which may be Secrets;
+/// and what speaks HTTP/2 logs headers, with tokens among them.
+const QUIET: &str = "kube_client::client=error,h2=info,hyper=info,hyper_util=info,rustls=info,reqwest=info";
+
+/// Why logging cannot be started.
+#[derive(Debug, thiserror::Error)]
+pub enum TelemetryError {
+    /// The filter is none.
+    #[error("failed to use {filter:?} as a log level: {reason}; give error, warn, info, debug or trace")]
+    Filter {
+        /// What was given.
+        filter: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Somebody else logs already.
+    #[error("failed to start logging: {0}")]
+    Start(String),
+}
+
+/// Starts logging to standard error. `level` is one of error, warn, info, debug and trace, or a filter with the syntax of
+/// `RUST_LOG`, e.g. `info,caipe_operator=debug`.
+///
+/// # Errors
+/// When the filter cannot be parsed, or logging was started before.
+pub fn init(level: &str, format: LogFormat) -> Result<(), TelemetryError> {
+    let builder = tracing_subscriber::fmt().with_env_filter(filter(level)?).with_writer(std::io::stderr);
+    let started = match format {
+        LogFormat::Text => builder.with_ansi(std::io::stderr().is_terminal()).with_target(false).try_init(),
+        LogFormat::Json => builder.json().flatten_event(true).try_init(),
+    };
+    started.map_err(|error| TelemetryError::Start(error.to_string()))?;
+    panic::set_hook(Box::new(log_panic));
+    Ok(())
+}
+
+/// The last directive for a target is the one that counts.
+fn filter(level: &str) -> Result<EnvFilter, TelemetryError> {
+    let fault = |reason: String| TelemetryError::Filter { filter: level.to_owned(), reason };
+    EnvFilter::try_new(level).map_err(|error| fault(error.to_string()))?;
+    EnvFilter::try_new(format!("{level},{QUIET}")).map_err(|error| fault(error.to_string()))
+}
+
+fn log_panic(panic: &PanicHookInfo<'_>) {
+    let place = panic.location().map(ToString::to_string).unwrap_or_default();
+    let message = panic.payload_as_str().unwrap_or("no message");
+    tracing::error!(place, message, "a task panicked; this is a defect, please report it");
+}
+
+#[cfg(test)]
+#[path = "telemetry_tests.rs"]
+mod tests;

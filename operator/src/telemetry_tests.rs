@@ -1,0 +1,81 @@
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+
+use tracing_subscriber::fmt::MakeWriter;
+
+use super::*;
+
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Lines {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
+}
+
+/// What is logged at a level.
+fn logged(level: &str, log: impl FnOnce()) -> String {
+    let lines = Lines::default();
+    let builder = tracing_subscriber::fmt().with_env_filter(filter(level).unwrap());
+    let subscriber = builder.json().flatten_event(true).with_writer(lines.clone()).finish();
+    tracing::subscriber::with_default(subscriber, log);
+    let bytes = lines.0.lock().unwrap().clone();
+    String::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn no_level_lets_out_what_the_api_server_answered() {
+    for level in ["warn", "info", "debug", "trace", "kube_client::client=trace", "trace,kube_client=trace"] {
+        let text = logged(level, || {
+            // As kube's client does with an answer that it cannot read.
+            tracing::warn!(target: "kube_client::client", "{}, {:?}", "{\"data\":{\"key\":\"c2VjcmV0\"}}", "expected");
+            tracing::trace!(target: "h2::codec", "authorization: Bearer c2VjcmV0");
+            tracing::error!(target: "kube_client::client::builder", "failed with error");
+            tracing::error!("ours");
+        });
+        assert!(!text.contains("c2VjcmV0"), "{level}: {text}");
+        assert!(level.contains("=trace") || text.contains("ours"), "{level}: {text}");
+    }
+}
+
+#[test]
+fn a_level_lets_out_what_it_says() {
+    let log = || {
+        tracing::info!(agent = "argocd", "moved");
+        tracing::debug!("details");
+    };
+    let info = logged("info", log);
+    assert!(info.contains("\"message\":\"moved\"") && info.contains("\"agent\":\"argocd\""), "{info}");
+    assert!(!info.contains("details") && logged("debug", log).contains("details"));
+}
+
+#[test]
+fn a_level_that_is_none_is_named() {
+    let error = filter("caipe=loud").unwrap_err().to_string();
+    assert!(error.contains("caipe=loud") && error.contains("info"), "{error}");
+}
+
+#[test]
+fn a_panic_is_a_line() {
+    let text = logged("info", || {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(log_panic));
+        let panicked = panic::catch_unwind(|| panic!("the roof is on fire"));
+        panic::set_hook(before);
+        assert!(panicked.is_err());
+    });
+    assert!(text.contains("the roof is on fire") && text.contains("telemetry_tests.rs"), "{text}");
+}

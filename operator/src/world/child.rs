@@ -1,0 +1,78 @@
+//! An object that was made for a supervisor.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use super::Kind;
+use crate::labels;
+use crate::supervisor::key::Key;
+
+/// An object that was made for a supervisor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Child {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its name.
+    pub name: String,
+    /// Told apart from another of that name, earlier or later.
+    pub uid: String,
+    /// The uid of the object that controls it.
+    pub controller: Option<String>,
+    /// The hash of what was applied ([`labels::APPLIED`]).
+    pub applied: Option<String>,
+    /// A hash over which of its fields are the operator's. Another one means that somebody took or gave one.
+    pub owned: u64,
+    /// The agent that it is for.
+    pub agent: Option<String>,
+    /// Since when it only finishes what it began ([`labels::DRAINING_SINCE`]).
+    pub draining_since: Option<String>,
+    /// Whether it is going away.
+    pub deleting: bool,
+}
+
+impl Child {
+    /// From the object's metadata.
+    pub fn new(kind: Kind, meta: &ObjectMeta) -> Self {
+        let annotation = |name: &str| meta.annotations.as_ref()?.get(name).cloned();
+        let controller = meta.owner_references.iter().flatten().find(|owner| owner.controller == Some(true));
+        Self {
+            kind,
+            name: meta.name.clone().unwrap_or_default(),
+            uid: meta.uid.clone().unwrap_or_default(),
+            controller: controller.map(|owner| owner.uid.clone()),
+            applied: annotation(labels::APPLIED),
+            owned: owned(meta),
+            agent: label(meta, labels::AGENT),
+            draining_since: annotation(labels::DRAINING_SINCE),
+            deleting: meta.deletion_timestamp.is_some(),
+        }
+    }
+}
+
+/// Whose object it is: by the resource that controls it, or by its label, which somebody may have taken off.
+pub(super) fn key(meta: &ObjectMeta) -> Option<Key> {
+    let namespace = meta.namespace.as_deref()?;
+    let mut owners = meta.owner_references.iter().flatten();
+    let owner = owners.find(|owner| owner.controller == Some(true) && owner.kind == "CaipeSupervisor");
+    let name = owner.map(|owner| owner.name.clone()).or_else(|| label(meta, labels::INSTANCE))?;
+    Some(Key::new(namespace, &name))
+}
+
+pub(super) fn label(meta: &ObjectMeta, name: &str) -> Option<String> {
+    meta.labels.as_ref()?.get(name).cloned()
+}
+
+/// A hash over the fields that the API server counts as applied by the operator.
+fn owned(meta: &ObjectMeta) -> u64 {
+    let ours = meta.managed_fields.iter().flatten().filter(|entry| {
+        entry.manager.as_deref() == Some(labels::MANAGER)
+            && entry.operation.as_deref() == Some("Apply")
+            && entry.subresource.is_none()
+    });
+    let mut hasher = DefaultHasher::new();
+    for entry in ours {
+        entry.fields_v1.as_ref().map(|fields| fields.0.to_string()).hash(&mut hasher);
+    }
+    hasher.finish()
+}

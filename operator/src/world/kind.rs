@@ -1,0 +1,93 @@
+//! The kinds of object that are made for a supervisor.
+
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{
+    ConfigMap, PersistentVolumeClaim, Pod as ApiPod, Secret, Service, ServiceAccount,
+};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use kube::core::ApiResource;
+
+use crate::metrics::labels::ObjectKind;
+
+/// A kind of object that is made for a supervisor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// Who the pods are.
+    ServiceAccount,
+    /// The keys that the operator makes.
+    Secret,
+    /// A rendered spec.
+    ConfigMap,
+    /// The volume of conversations.
+    PersistentVolumeClaim,
+    /// Where something is reached.
+    Service,
+    /// Who may talk to whom.
+    NetworkPolicy,
+    /// How many pods may be away at once.
+    PodDisruptionBudget,
+    /// The supervisor, an agent, a tool server.
+    Deployment,
+    /// A pod; made by Kubernetes for a Deployment.
+    Pod,
+}
+
+impl Kind {
+    /// The kinds whose metadata alone is watched.
+    pub const BY_METADATA: [Self; 7] = [
+        Self::ServiceAccount,
+        Self::Secret,
+        Self::ConfigMap,
+        Self::PersistentVolumeClaim,
+        Self::Service,
+        Self::NetworkPolicy,
+        Self::PodDisruptionBudget,
+    ];
+
+    /// Kubernetes' name of it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ServiceAccount => "ServiceAccount",
+            Self::Secret => "Secret",
+            Self::ConfigMap => "ConfigMap",
+            Self::PersistentVolumeClaim => "PersistentVolumeClaim",
+            Self::Service => "Service",
+            Self::NetworkPolicy => "NetworkPolicy",
+            Self::PodDisruptionBudget => "PodDisruptionBudget",
+            Self::Deployment => "Deployment",
+            Self::Pod => "Pod",
+        }
+    }
+
+    /// Where the API server serves it.
+    pub fn resource(self) -> ApiResource {
+        match self {
+            Self::ServiceAccount => ApiResource::erase::<ServiceAccount>(&()),
+            Self::Secret => ApiResource::erase::<Secret>(&()),
+            Self::ConfigMap => ApiResource::erase::<ConfigMap>(&()),
+            Self::PersistentVolumeClaim => ApiResource::erase::<PersistentVolumeClaim>(&()),
+            Self::Service => ApiResource::erase::<Service>(&()),
+            Self::NetworkPolicy => ApiResource::erase::<NetworkPolicy>(&()),
+            Self::PodDisruptionBudget => ApiResource::erase::<PodDisruptionBudget>(&()),
+            Self::Deployment => ApiResource::erase::<Deployment>(&()),
+            Self::Pod => ApiResource::erase::<ApiPod>(&()),
+        }
+    }
+}
+
+impl From<Kind> for ObjectKind {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::ServiceAccount => Self::ServiceAccount,
+            Kind::Secret => Self::Secret,
+            Kind::ConfigMap => Self::ConfigMap,
+            Kind::PersistentVolumeClaim => Self::PersistentVolumeClaim,
+            Kind::Service => Self::Service,
+            Kind::NetworkPolicy => Self::NetworkPolicy,
+            Kind::PodDisruptionBudget => Self::PodDisruptionBudget,
+            Kind::Deployment => Self::Deployment,
+            Kind::Pod => Self::Pod,
+        }
+    }
+}

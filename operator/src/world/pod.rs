@@ -1,0 +1,106 @@
+//! How a pod is.
+
+use std::net::IpAddr;
+
+use k8s_openapi::api::core::v1::{ContainerStatus, Pod as ApiPod, PodStatus};
+
+use super::child::label;
+use crate::labels;
+
+/// How a pod is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pod {
+    /// The part that it plays: one of the `COMPONENT_…` of [`labels`].
+    pub component: String,
+    /// The agent that it is for.
+    pub agent: Option<String>,
+    /// Its address.
+    pub ip: Option<IpAddr>,
+    /// Whether it is ready.
+    pub ready: bool,
+    /// Whether it is going away.
+    pub deleting: bool,
+    /// The epoch on its annotation ([`labels::EPOCH`]).
+    pub epoch: Option<String>,
+    /// What is wrong with it.
+    pub trouble: Option<Trouble>,
+}
+
+/// What is wrong with a pod, in Kubernetes' words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trouble {
+    /// The container, if it is one's.
+    pub container: Option<String>,
+    /// One word, as `ImagePullBackOff`, `CrashLoopBackOff`, `OOMKilled`, `Unschedulable`.
+    pub reason: String,
+    /// What Kubernetes says of it, cut short.
+    pub message: Option<String>,
+}
+
+impl From<&ApiPod> for Pod {
+    fn from(pod: &ApiPod) -> Self {
+        let meta = &pod.metadata;
+        let status = pod.status.clone().unwrap_or_default();
+        Self {
+            component: label(meta, labels::COMPONENT).unwrap_or_default(),
+            agent: label(meta, labels::AGENT),
+            ip: status.pod_ip.as_deref().and_then(|ip| ip.parse().ok()),
+            ready: is(&status, "Ready"),
+            deleting: meta.deletion_timestamp.is_some(),
+            epoch: meta.annotations.as_ref().and_then(|annotations| annotations.get(labels::EPOCH).cloned()),
+            trouble: trouble(&status),
+        }
+    }
+}
+
+fn is(status: &PodStatus, condition: &str) -> bool {
+    let mut conditions = status.conditions.iter().flatten();
+    conditions.any(|found| found.type_ == condition && found.status == "True")
+}
+
+fn trouble(status: &PodStatus) -> Option<Trouble> {
+    let inits = status.init_container_statuses.iter().flatten();
+    let mut all = inits.chain(status.container_statuses.iter().flatten());
+    all.find_map(of_container).or_else(|| unschedulable(status))
+}
+
+/// What keeps a container from running: why it waits, or how it ended before.
+fn of_container(container: &ContainerStatus) -> Option<Trouble> {
+    let waiting = container.state.as_ref()?.waiting.as_ref()?;
+    let reason = waiting
+        .reason
+        .as_deref()
+        .filter(|reason| !matches!(*reason, "ContainerCreating" | "PodInitializing"))?;
+    let ended = container.last_state.as_ref().and_then(|state| state.terminated.as_ref());
+    let ended = ended.filter(|_| reason == "CrashLoopBackOff");
+    let message = match ended {
+        Some(ended) => {
+            let why = ended.reason.as_deref().unwrap_or("Error");
+            Some(format!("{why}, exit code {}, {} restarts", ended.exit_code, container.restart_count))
+        }
+        None => waiting.message.as_deref().map(short),
+    };
+    Some(Trouble { container: Some(container.name.clone()), reason: reason.to_owned(), message })
+}
+
+fn unschedulable(status: &PodStatus) -> Option<Trouble> {
+    let mut conditions = status.conditions.iter().flatten();
+    let condition = conditions.find(|it| it.type_ == "PodScheduled" && it.status == "False")?;
+    let reason = condition.reason.clone().unwrap_or_else(|| "Unschedulable".to_owned());
+    Some(Trouble { container: None, reason, message: condition.message.as_deref().map(short) })
+}
+
+/// The first line, up to a bound.
+fn short(text: &str) -> String {
+    text.lines().next().unwrap_or_default().chars().take(200).collect()
+}
+
+impl std::fmt::Display for Trouble {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(container) = &self.container {
+            write!(f, "container {container}: ")?;
+        }
+        write!(f, "{}", self.reason)?;
+        self.message.as_ref().map_or(Ok(()), |message| write!(f, " ({message})"))
+    }
+}

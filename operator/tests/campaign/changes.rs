@@ -1,0 +1,236 @@
+//! Changes of specs, good and bad, several at a time (two thousand in a long campaign); and back to the first one, where everything must be as it
+//! was.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use serde_json::{Value, json};
+
+use super::kstatus::{self, Status};
+use super::oracle::{self, Outcome};
+use super::plan::is_long;
+use super::scene::{agent, container, secret, supervisor};
+use super::world::{NAMESPACE, World};
+
+/// Supervisors that are changed at the same time.
+const SUPERVISORS: usize = 25;
+
+/// Changes of each before it is looked at.
+const CHANGES: usize = 4;
+
+/// The agents of the first spec, and of every other unless it says otherwise.
+fn agents() -> Vec<Value> {
+    vec![
+        json!({ "name": "argocd", "secretRef": { "name": "argocd" } }),
+        agent("runbooks", &container("Sidecar")),
+        agent("search", &container("Service")),
+    ]
+}
+
+fn seed() -> Value {
+    json!({
+        "model": { "provider": "openai", "name": "gpt-5", "secretRef": { "name": "llm" } },
+        "distributedAgents": ["argocd"],
+        "agents": agents(),
+    })
+}
+
+/// One change of the first spec.
+#[derive(Debug, Clone)]
+enum Change {
+    Distributed(Vec<&'static str>),
+    Without(usize),
+    Disabled(usize),
+    Set(&'static str, Value),
+    Agent(usize, &'static str, Value),
+}
+
+impl Change {
+    fn apply(&self, spec: &mut Value) {
+        match self {
+            Self::Distributed(agents) => spec["distributedAgents"] = json!(agents),
+            Self::Without(at) => {
+                let agents = spec["agents"].as_array_mut().unwrap();
+                if agents.len() > 1 {
+                    agents.remove(at % agents.len());
+                }
+            }
+            Self::Disabled(at) => edit(spec, *at, "enabled", json!(false)),
+            Self::Set(field, value) => spec[*field] = value.clone(),
+            Self::Agent(at, field, value) => edit(spec, *at, field, value.clone()),
+        }
+    }
+}
+
+fn edit(spec: &mut Value, at: usize, field: &str, value: Value) {
+    let agents = spec["agents"].as_array_mut().unwrap();
+    let at = at % agents.len();
+    agents[at][field] = value;
+}
+
+/// Changes that the resource allows.
+fn good() -> impl Strategy<Value = Change> {
+    let limits = (1..1_000_i64).prop_map(|recursion| json!({ "recursion": recursion }));
+    let resources = (1..9_i64).prop_map(|size| json!({ "requests": { "memory": format!("{size}0Mi") } }));
+    prop_oneof![
+        4 => prop::sample::subsequence(vec!["argocd", "runbooks", "search"], 0..=3).prop_map(Change::Distributed),
+        1 => Just(Change::Distributed(vec!["all"])),
+        2 => (0..3_usize).prop_map(Change::Without),
+        2 => (0..3_usize).prop_map(Change::Disabled),
+        1 => limits.prop_map(|limits| Change::Set("limits", limits)),
+        1 => resources.clone().prop_map(|resources| Change::Set("resources", resources)),
+        1 => "[a-z]{1,8}:[0-9]".prop_map(|image| Change::Set("image", json!(image))),
+        1 => (0..3_i64).prop_map(|replicas| Change::Set("replicas", json!(replicas.min(1)))),
+        1 => (0..3_usize, resources).prop_map(|(at, resources)| Change::Agent(at, "resources", resources)),
+        1 => (0..3_usize, "[a-z]{1,9}_\\*").prop_map(|(at, tool)| Change::Agent(at, "requireApproval", json!([tool]))),
+    ]
+}
+
+/// Changes that it does not allow, or that cannot be made real.
+fn bad() -> impl Strategy<Value = Change> {
+    let wrong = prop::sample::select(vec![
+        ("replicas", json!(3)),
+        ("replicas", json!(-1)),
+        ("limits", json!({ "recursion": 0 })),
+        ("image", json!("")),
+        (
+            "store",
+            json!({ "redis": { "secretRef": { "name": "r" } }, "mongodb": { "secretRef": { "name": "m" } } }),
+        ),
+        ("distributedAgents", json!(["nobody"])),
+        ("model", json!({ "provider": "openai" })),
+        ("model", json!({ "provider": "nobody", "name": "x" })),
+    ]);
+    let names = prop::sample::select(vec!["all", "supervisor", "Not-A-Name", ""]);
+    prop_oneof![
+        wrong.prop_map(|(field, value)| Change::Set(field, value)),
+        (0..3_usize, names).prop_map(|(at, name)| Change::Agent(at, "name", json!(name))),
+        (0..3_usize).prop_map(|at| Change::Agent(
+            at,
+            "external",
+            json!({ "url": "https://agents.example.com" })
+        )),
+        (0..3_usize).prop_map(|at| Change::Agent(at, "image", json!("x:1"))),
+    ]
+}
+
+/// The first spec with one to three changes.
+fn spec() -> impl Strategy<Value = Value> {
+    let change = prop_oneof![3 => good().boxed(), 1 => bad().boxed()];
+    prop::collection::vec(change, 1..=3).prop_map(|changes| {
+        let mut spec = seed();
+        for change in &changes {
+            change.apply(&mut spec);
+        }
+        spec
+    })
+}
+
+fn name(number: usize) -> String {
+    format!("s{number:03}")
+}
+
+/// What is of one supervisor, without what only grows: epochs, seats, and what was ever made and is kept.
+fn outcome(world: &World, name: &str) -> Outcome {
+    let mut outcome = Outcome::of(&world.server, world.server.revision());
+    outcome.objects.retain(|key, _| key.contains(name));
+    outcome.objects.values_mut().for_each(oracle::mask_growth);
+    outcome
+}
+
+/// What must hold of a supervisor at rest.
+fn check(world: &World, name: &str) -> Vec<String> {
+    let found = world.supervisor(name).unwrap();
+    let mut wrong = Vec::new();
+    let status = kstatus::compute(&found);
+    if !matches!(status, Status::Current | Status::Failed) && found["spec"]["replicas"] != 0 {
+        wrong.push(format!("{name} rests as {status:?}: {}", found["status"]["conditions"]));
+    }
+    if found["status"]["observedGeneration"] != found["metadata"]["generation"] {
+        wrong.push(format!("{name} was not seen: {}", found["status"]));
+    }
+    if status == Status::Current {
+        let (wanted, there) = (remote(&found), deployed(world, name));
+        if wanted != there {
+            wrong.push(format!("{name} has the homes {there:?} instead of {wanted:?}"));
+        }
+    }
+    wrong
+}
+
+/// The agents that shall have a Deployment.
+fn remote(resource: &Value) -> BTreeSet<String> {
+    let asked: Vec<&str> = resource["spec"]["distributedAgents"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let agents = resource["spec"]["agents"].as_array().into_iter().flatten();
+    let enabled = agents.filter(|agent| agent["enabled"] != false && agent["external"].is_null());
+    let remote = enabled.filter(|agent| {
+        let name = agent["name"].as_str().unwrap_or_default();
+        asked.contains(&"all") || asked.contains(&name) || agent["image"].is_string()
+    });
+    remote.filter_map(|agent| agent["name"].as_str()).map(str::to_owned).collect()
+}
+
+fn deployed(world: &World, name: &str) -> BTreeSet<String> {
+    let ours = |object: &Arc<Value>| {
+        let labels = &object["metadata"]["labels"];
+        labels["app.kubernetes.io/instance"] == name && labels["app.kubernetes.io/component"] == "agent"
+    };
+    let deployments = world.server.list("deployments.apps").into_iter().filter(ours);
+    deployments
+        .filter_map(|object| object["metadata"]["labels"]["caipe.io/agent"].as_str().map(str::to_owned))
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn changes_are_made_real_and_taken_back() {
+    let world = World::new();
+    world.apply(&secret("llm", "OPENAI_API_KEY", "x"));
+    world.apply(&secret("argocd", "ARGOCD_TOKEN", "x"));
+    let operator = world.operator();
+    let names: Vec<String> = (0..SUPERVISORS).map(name).collect();
+    for name in &names {
+        world.apply(&supervisor(name, &seed()));
+    }
+    world.settle().await;
+    let first: Vec<Outcome> = names.iter().map(|name| outcome(&world, name)).collect();
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[11; 32]);
+    let mut runner = TestRunner::new_with_rng(Config::default(), rng);
+    let rounds = if is_long() { 20 } else { 2 };
+    let (mut changes, mut refused, mut wrong) = (0, 0, Vec::new());
+    for _ in 0..rounds {
+        for _ in 0..CHANGES {
+            for name in &names {
+                let spec = spec().new_tree(&mut runner).unwrap().current();
+                let taken = world.server.apply("kubectl", &supervisor(name, &spec));
+                changes += 1;
+                refused += usize::from(taken.is_err());
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(700)).await;
+        }
+        world.settle().await;
+        wrong.extend(names.iter().flat_map(|name| check(&world, name)));
+        for name in &names {
+            world.apply(&supervisor(name, &seed()));
+        }
+        world.settle().await;
+        for (name, first) in names.iter().zip(&first) {
+            wrong.extend(first.differences(&outcome(&world, name)));
+        }
+    }
+    wrong.extend(oracle::unstable_times(&world.server));
+    println!(
+        "campaign of changes: {changes} plans ({refused} refused by the API), {} differences",
+        wrong.len()
+    );
+    assert!(wrong.is_empty(), "{}", wrong.iter().take(40).cloned().collect::<Vec<_>>().join("\n"));
+    operator.stop().await;
+    assert!(world.server.get("namespaces", "", NAMESPACE).is_some());
+}

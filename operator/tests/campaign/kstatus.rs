@@ -1,0 +1,36 @@
+//! `kstatus`: how Argo CD, Flux and `helm --wait` judge a resource of ours, after `sigs.k8s.io/cli-utils/pkg/kstatus`.
+
+use serde_json::Value;
+
+/// What it says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Status {
+    InProgress,
+    Failed,
+    Current,
+    Terminating,
+}
+
+/// `status.Compute` for an object of no kind that it knows: `checkGenericProperties`, and `Ready` beside them.
+pub(crate) fn compute(object: &Value) -> Status {
+    if object["metadata"]["deletionTimestamp"].is_string() {
+        return Status::Terminating;
+    }
+    let (generation, observed) = (&object["metadata"]["generation"], &object["status"]["observedGeneration"]);
+    if observed.is_i64() && observed != generation {
+        return Status::InProgress;
+    }
+    let is = |kind: &str, status: &str| {
+        let conditions = object["status"]["conditions"].as_array().into_iter().flatten();
+        conditions.into_iter().any(|one| one["type"] == kind && one["status"] == status)
+    };
+    if is("Reconciling", "True") {
+        Status::InProgress
+    } else if is("Stalled", "True") {
+        Status::Failed
+    } else if is("Ready", "False") || is("Ready", "Unknown") {
+        Status::InProgress
+    } else {
+        Status::Current
+    }
+}

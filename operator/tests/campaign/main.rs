@@ -1,0 +1,23 @@
+//! The whole operator in one process with a stand-in cluster: everything that can go wrong between the two, and what must
+//! come of it all the same.
+//!
+//! Time is virtual: the runtime is paused, so that waits cost nothing. `CAIPE_CAMPAIGN=long` plans more.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+#![allow(clippy::needless_pass_by_value, reason = "values are written where they are used")]
+
+mod kstatus;
+mod oracle;
+mod pods;
+mod scene;
+mod world;
+
+mod basics;
+mod changes;
+mod crashes;
+mod faults;
+mod misfortunes;
+mod plan;
+mod rivals;
+mod script;
+mod views;

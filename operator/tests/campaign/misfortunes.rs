@@ -1,0 +1,192 @@
+//! What users and clusters do wrong, and what the status says of it until it is mended.
+
+use serde_json::{Value, json};
+
+use super::kstatus::{self, Status};
+use super::scene::{agent, config_map, container, everything, secret, supervisor};
+use super::world::{NAMESPACE, World};
+
+fn condition<'a>(object: &'a Value, kind: &str) -> &'a Value {
+    let conditions = object["status"]["conditions"].as_array();
+    conditions.and_then(|all| all.iter().find(|one| one["type"] == kind)).unwrap_or(&Value::Null)
+}
+
+fn message(object: &Value, kind: &str) -> String {
+    condition(object, kind)["message"].as_str().unwrap_or_default().to_owned()
+}
+
+fn with_secrets(world: &World) {
+    world.apply(&secret("llm", "OPENAI_API_KEY", "x"));
+    world.apply(&secret("argocd", "ARGOCD_TOKEN", "x"));
+}
+
+fn is_current(object: &Value) -> bool {
+    object["status"]["observedGeneration"] == object["metadata"]["generation"]
+        && kstatus::compute(object) == Status::Current
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_missing_secret_is_named_and_one_that_comes_later_is_taken_up() {
+    let world = World::new();
+    let operator = world.operator();
+    world.apply(&secret("llm", "OPENAI_API_KEY", "x"));
+    world.apply(&supervisor("platform", &everything(&["argocd"])));
+    world.settle().await;
+    let found = world.supervisor("platform").unwrap();
+    assert_ne!(kstatus::compute(&found), Status::Current);
+    assert_eq!(condition(&found, "Ready")["reason"], "ReferenceMissing", "{found:#}");
+    assert!(message(&found, "Ready").contains("argocd"), "{}", message(&found, "Ready"));
+    world.apply(&secret("argocd", "ARGOCD_TOKEN", "x"));
+    world.until("platform", is_current).await;
+    operator.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_missing_config_map_stalls_and_one_that_comes_later_is_taken_up() {
+    let world = World::new();
+    let operator = world.operator();
+    with_secrets(&world);
+    let mut spec = everything(&[]);
+    spec["agents"][1]["identity"] = json!({ "configMapRef": { "name": "runbooks-identity" } });
+    world.apply(&supervisor("platform", &spec));
+    world.settle().await;
+    let found = world.supervisor("platform").unwrap();
+    assert_eq!(kstatus::compute(&found), Status::Failed, "{found:#}");
+    assert!(message(&found, "Stalled").contains("runbooks-identity"), "{}", message(&found, "Stalled"));
+    let mut identity = config_map("runbooks-identity", "systemPrompt", "Read the runbooks.");
+    identity["data"]["description"] = json!("Knows the runbooks.");
+    world.apply(&identity);
+    world.until("platform", is_current).await;
+    operator.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_image_that_never_pulls_is_told_and_left_once_another_one_is_given() {
+    let world = World::new();
+    let operator = world.operator();
+    with_secrets(&world);
+    world.controllers.conduct(|conduct| {
+        conduct.never_pulled.insert("never".to_owned());
+    });
+    let mut spec = everything(&[]);
+    spec["image"] = json!("never:1");
+    world.apply(&supervisor("platform", &spec));
+    let stalled = |found: &Value| {
+        kstatus::compute(found) == Status::Failed && message(found, "Stalled").contains("ImagePullBackOff")
+    };
+    world.until("platform", stalled).await;
+    spec["image"] = json!("fine:1");
+    world.apply(&supervisor("platform", &spec));
+    world.until("platform", is_current).await;
+    operator.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_move_to_a_home_that_never_comes_up_takes_nothing_away() {
+    let world = World::new();
+    let operator = world.operator();
+    with_secrets(&world);
+    world.apply(&supervisor("platform", &everything(&[])));
+    world.until("platform", is_current).await;
+    let epoch = world.supervisor("platform").unwrap()["status"]["epoch"].clone();
+    world.controllers.conduct(|conduct| {
+        conduct.crashing.insert("never".to_owned());
+    });
+    let mut spec = everything(&["runbooks"]);
+    spec["agents"][1]["mcp"][0]["container"]["image"] = json!("never:1");
+    // The tool server beside it breaks, and with it the new home; the old one keeps its own.
+    world.apply(&supervisor("platform", &spec));
+    world.settle().await;
+    let found = world.supervisor("platform").unwrap();
+    let runbooks =
+        found["status"]["agents"].as_array().unwrap().iter().find(|agent| agent["name"] == "runbooks");
+    assert_eq!(runbooks.unwrap()["placement"], "InProcess", "{found:#}");
+    world.apply(&supervisor("platform", &everything(&[])));
+    world.until("platform", is_current).await;
+    assert!(world.supervisor("platform").unwrap()["status"]["epoch"].as_i64() >= epoch.as_i64());
+    operator.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_quota_is_told_and_passes() {
+    let world = World::new();
+    let operator = world.operator();
+    with_secrets(&world);
+    world.server.quota(NAMESPACE, "services", Some(0));
+    world.apply(&supervisor("platform", &everything(&[])));
+    let told = |found: &Value| found["status"].to_string().contains("exceeded quota");
+    world.until("platform", told).await;
+    world.server.quota(NAMESPACE, "services", None);
+    world.until("platform", is_current).await;
+    operator.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_that_goes_is_let_go() {
+    let world = World::new();
+    let operator = world.operator();
+    with_secrets(&world);
+    world.apply(&supervisor("platform", &everything(&["argocd"])));
+    world.until("platform", is_current).await;
+    world.server.delete("namespaces", "", NAMESPACE);
+    world.settle().await;
+    assert_eq!(world.server.get("namespaces", "", NAMESPACE), None);
+    assert!(world.server.in_namespace(NAMESPACE).is_empty());
+    operator.access.forget_calls();
+    tokio::time::sleep(std::time::Duration::from_mins(10)).await;
+    assert_eq!(operator.writes(), []);
+    operator.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn names_at_their_limits_make_objects_that_the_api_takes() {
+    let world = World::new();
+    let operator = world.operator();
+    world.apply(&secret("llm", "OPENAI_API_KEY", "x"));
+    let (name, agent_name) = ("s".repeat(30), "a".repeat(32));
+    let mut remote = agent(&agent_name, &container("Service"));
+    remote["mcp"][0]["name"] = json!("t".repeat(32));
+    let spec = json!({
+        "model": { "provider": "openai", "name": "gpt-5", "secretRef": { "name": "llm" } },
+        "distributedAgents": ["all"], "agents": [remote],
+    });
+    world.apply(&supervisor(&name, &spec));
+    world.until(&name, is_current).await;
+    operator.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn as_many_agents_as_a_resource_may_have_become_ready() {
+    let world = World::new();
+    let operator = world.operator();
+    world.apply(&secret("llm", "OPENAI_API_KEY", "x"));
+    let http = json!({ "http": { "url": "http://tools:9000/mcp" } });
+    let agents: Vec<Value> = (0..128).map(|number| agent(&format!("a{number}"), &http)).collect();
+    let spec = json!({
+        "model": { "provider": "openai", "name": "gpt-5", "secretRef": { "name": "llm" } },
+        "distributedAgents": ["a1", "a2"], "agents": agents,
+    });
+    world.apply(&supervisor("many", &spec));
+    let found = world.until("many", is_current).await;
+    assert_eq!(found["status"]["agentsReady"], "128/128");
+    let mut more = spec;
+    more["agents"].as_array_mut().unwrap().push(agent("one-more", &http));
+    let refused = world.server.apply("kubectl", &supervisor("many", &more)).unwrap_err();
+    assert_eq!(refused.code, 422);
+    operator.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_remote_agent_that_falls_silent_is_shown_and_so_is_its_return() {
+    let world = World::new();
+    let operator = world.operator();
+    with_secrets(&world);
+    world.apply(&supervisor("platform", &everything(&["argocd"])));
+    world.until("platform", is_current).await;
+    world.pods.answer("argocd", false);
+    let lost = |found: &Value| condition(found, "AgentsConnected")["reason"] == "AgentsUnreachable";
+    world.until("platform", lost).await;
+    world.pods.answer("argocd", true);
+    world.until("platform", is_current).await;
+    operator.stop().await;
+}

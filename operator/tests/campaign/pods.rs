@@ -1,0 +1,187 @@
+//! What runs in the pods, as far as the operator asks: a supervisor that takes the spec that is mounted, agents with cards.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use caipe_crds::rendered::Home;
+use caipe_crds::report::{AgentReport, DrainingHome, Report};
+use caipe_crds::resource::status::{AgentPhase, AgentPlacement};
+use caipe_crds::{RenderedSpec, names, read_rendered};
+use caipe_fixtures::apiserver::ApiServer;
+use caipe_operator::labels;
+use caipe_operator::metrics::labels::ProbeOutcome;
+use caipe_operator::probe::{CardSeen, Failure, Look, Request};
+use serde_json::Value;
+
+/// The pods of a stand-in cluster.
+#[derive(Clone)]
+pub(crate) struct Pods {
+    server: ApiServer,
+    inner: Arc<Mutex<Inner>>,
+}
+
+#[derive(Default)]
+struct Inner {
+    /// What each pod has mounted, and the epoch that it was told of when the mount was last refreshed.
+    mounted: HashMap<String, (String, RenderedSpec)>,
+    /// Delegations under way at old homes, by agent.
+    busy: HashMap<String, u64>,
+    /// Agents that do not answer.
+    silent: Vec<String>,
+}
+
+impl Pods {
+    pub(crate) fn new(server: &ApiServer) -> Self {
+        Self { server: server.clone(), inner: Arc::default() }
+    }
+
+    /// How many delegations an agent's old home still works on.
+    pub(crate) fn keep_busy(&self, agent: &str, tasks: u64) {
+        self.inner().busy.insert(agent.to_owned(), tasks);
+    }
+
+    /// Whether an agent's pods answer.
+    pub(crate) fn answer(&self, agent: &str, answers: bool) {
+        let mut inner = self.inner();
+        inner.silent.retain(|silent| silent != agent);
+        if !answers {
+            inner.silent.push(agent.to_owned());
+        }
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn at(&self, ip: IpAddr) -> Result<Arc<Value>, Failure> {
+        let ip = ip.to_string();
+        let pods = self.server.list("pods");
+        let found = pods.into_iter().find(|pod| pod["status"]["podIP"] == ip && is_ready(pod));
+        found.ok_or_else(|| Failure { outcome: ProbeOutcome::Connect, message: "refused".to_owned() })
+    }
+
+    fn report(&self, request: &Request) -> Result<Report, Failure> {
+        let pod = self.at(request.ip)?;
+        self.check(&pod)?;
+        let spec = self.mounted(&pod)?;
+        let agents = spec.agents.iter().map(|agent| self.agent(&pod, &agent.name, &agent.home, spec.epoch));
+        Ok(Report {
+            epoch: spec.epoch,
+            running_epoch: spec.epoch,
+            hash: spec.hash.clone(),
+            refused: None,
+            agents: agents.collect(),
+            draining: self.draining(&pod),
+        })
+    }
+
+    fn check(&self, pod: &Value) -> Result<(), Failure> {
+        let agent = label(pod, labels::AGENT);
+        let silent = self.inner().silent.iter().any(|silent| Some(silent.as_str()) == agent);
+        if silent {
+            Err(Failure { outcome: ProbeOutcome::Timeout, message: "no answer".to_owned() })
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The mounted spec: as it was when the pod started, or when it was last told of an epoch.
+    fn mounted(&self, pod: &Value) -> Result<RenderedSpec, Failure> {
+        let text =
+            |pointer: &str| pod.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let uid = text("/metadata/uid");
+        let told = pod["metadata"]["annotations"][labels::EPOCH].as_str().unwrap_or_default().to_owned();
+        let mut inner = self.inner();
+        if let Some((before, spec)) = inner.mounted.get(&uid)
+            && *before == told
+        {
+            return Ok(spec.clone());
+        }
+        let instance = label(pod, labels::INSTANCE).unwrap_or_default();
+        let name = match label(pod, labels::AGENT) {
+            Some(agent) => names::agent(instance, agent),
+            None => names::spec(instance),
+        };
+        let map = self.server.get("configmaps", &text("/metadata/namespace"), &name);
+        let read = map.and_then(|map| read_rendered(map["data"]["spec.yaml"].as_str()?).ok());
+        let failure = || Failure { outcome: ProbeOutcome::Status, message: "no spec".to_owned() };
+        let spec = read.ok_or_else(failure)?;
+        inner.mounted.insert(uid, (told, spec.clone()));
+        Ok(spec)
+    }
+
+    fn agent(&self, pod: &Value, name: &str, home: &Home, epoch: u64) -> AgentReport {
+        let (placement, endpoint) = match home {
+            Home::InProcess {} => (AgentPlacement::InProcess, None),
+            Home::Remote { url, .. } => (AgentPlacement::Remote, Some(url.clone())),
+        };
+        let ready = placement == AgentPlacement::InProcess || self.reaches(pod, name, endpoint.as_deref());
+        AgentReport {
+            name: name.to_owned(),
+            placement,
+            phase: if ready { AgentPhase::Ready } else { AgentPhase::Unreachable },
+            epoch,
+            endpoint,
+            protocol_version: None,
+            latency_ms: None,
+            last_probe_time: None,
+            active_tasks: 0,
+            tools: Vec::new(),
+            message: None,
+            next: None,
+        }
+    }
+
+    /// Whether the supervisor reaches a remote agent: somebody else's always, ours if a pod of it is ready.
+    fn reaches(&self, from: &Value, agent: &str, endpoint: Option<&str>) -> bool {
+        if endpoint.is_some_and(|url| url.contains("example.com")) {
+            return true;
+        }
+        let instance = label(from, labels::INSTANCE);
+        let ours = |pod: &Arc<Value>| {
+            label(pod, labels::INSTANCE) == instance && label(pod, labels::AGENT) == Some(agent)
+        };
+        let silent = self.inner().silent.iter().any(|silent| silent == agent);
+        !silent && self.server.list("pods").iter().any(|pod| ours(pod) && is_ready(pod))
+    }
+
+    fn draining(&self, pod: &Value) -> Vec<DrainingHome> {
+        if label(pod, labels::AGENT).is_some() {
+            return Vec::new();
+        }
+        let busy = self.inner().busy.clone();
+        let home = |(name, tasks): (String, u64)| DrainingHome {
+            name,
+            placement: AgentPlacement::Remote,
+            endpoint: None,
+            active_tasks: tasks,
+        };
+        busy.into_iter().filter(|(_, tasks)| *tasks > 0).map(home).collect()
+    }
+}
+
+impl Look for Pods {
+    async fn status(&self, request: &Request) -> Result<Report, Failure> {
+        if request.token.is_none() {
+            return Err(Failure { outcome: ProbeOutcome::Denied, message: "no token".to_owned() });
+        }
+        self.report(request)
+    }
+
+    async fn card(&self, request: &Request) -> Result<CardSeen, Failure> {
+        let pod = self.at(request.ip)?;
+        self.check(&pod)?;
+        let name = label(&pod, labels::AGENT).unwrap_or("supervisor").to_owned();
+        Ok(CardSeen { name, protocol_version: "1.0".to_owned(), latency_ms: 1 })
+    }
+}
+
+fn label<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
+    object["metadata"]["labels"].get(name)?.as_str()
+}
+
+fn is_ready(pod: &Value) -> bool {
+    let conditions = pod["status"]["conditions"].as_array();
+    conditions.is_some_and(|all| all.iter().any(|one| one["type"] == "Ready" && one["status"] == "True"))
+}

@@ -1,0 +1,172 @@
+//! A stand-in cluster with the operator in it.
+
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use caipe_fixtures::apiserver::{Access, ApiServer, Call, Controllers, Fault, Verb};
+use caipe_operator::defaults::Defaults;
+use caipe_operator::events::{Events, EventsOptions};
+use caipe_operator::health::Health;
+use caipe_operator::lease::{self, Leadership, LeaseOptions};
+use caipe_operator::metrics::Metrics;
+use caipe_operator::probe::{Prober, ProberOptions};
+use caipe_operator::run::{self, NOTICES, Options, Parts};
+use kube::Client;
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio::task::{AbortHandle, JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use super::pods::Pods;
+
+/// Where everything happens.
+pub(crate) const NAMESPACE: &str = "team";
+
+/// How long nothing may have changed before it is believed that nothing will: longer than the operator waits for work that is
+/// left at an old home before it looks again.
+const QUIET: Duration = Duration::from_secs(35);
+
+/// How long everything may take.
+const PATIENCE: Duration = Duration::from_hours(1);
+
+/// A cluster.
+pub(crate) struct World {
+    pub(crate) server: ApiServer,
+    pub(crate) controllers: Controllers,
+    pub(crate) pods: Pods,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        // The definition takes a while to compile.
+        static DEFINED: LazyLock<ApiServer> = LazyLock::new(defined);
+        let server = DEFINED.fork();
+        let controllers = Controllers::start(&server);
+        let pods = Pods::new(&server);
+        Self { server, controllers, pods }
+    }
+
+    /// Starts an operator that need not contend.
+    pub(crate) fn operator(&self) -> Operator {
+        Operator::start(self, None)
+    }
+
+    /// Waits until nothing has changed for a while.
+    pub(crate) async fn settle(&self) {
+        let settled = async {
+            loop {
+                let revision = self.server.revision();
+                if tokio::time::timeout(QUIET, self.server.moved(revision)).await.is_err() {
+                    return;
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, settled).await.expect("the cluster never came to rest");
+    }
+
+    /// Waits until the supervisor is as wanted.
+    pub(crate) async fn until(&self, name: &str, fits: impl Fn(&Value) -> bool) -> Arc<Value> {
+        let found = async {
+            loop {
+                let revision = self.server.revision();
+                if let Some(found) = self.supervisor(name).filter(|found| fits(found)) {
+                    return found;
+                }
+                self.server.moved(revision).await;
+            }
+        };
+        let found = tokio::time::timeout(PATIENCE, found).await;
+        found
+            .unwrap_or_else(|_| panic!("{name} never became as wanted: {:#}", self.supervisor(name).unwrap()))
+    }
+
+    pub(crate) fn supervisor(&self, name: &str) -> Option<Arc<Value>> {
+        self.server.get("caipesupervisors.caipe.io", NAMESPACE, name)
+    }
+
+    /// Applies an object as a user does.
+    pub(crate) fn apply(&self, object: &Value) {
+        self.server.apply("kubectl", object).unwrap();
+    }
+}
+
+fn defined() -> ApiServer {
+    let server = ApiServer::new();
+    server.namespace(NAMESPACE);
+    let definition = caipe_crds::manifest::yaml().unwrap();
+    server.put(serde_saphyr::from_str(&definition).unwrap()).unwrap();
+    server
+}
+
+/// An operator at work.
+pub(crate) struct Operator {
+    pub(crate) access: Access,
+    stop: CancellationToken,
+    tasks: JoinSet<()>,
+    keepers: Vec<AbortHandle>,
+}
+
+impl Operator {
+    /// Starts one; with an identity it contends for leadership.
+    pub(crate) fn start(world: &World, identity: Option<&str>) -> Self {
+        Self::start_with(world, identity, |_| None)
+    }
+
+    /// Starts one whose calls suffer as planned from the first on.
+    pub(crate) fn start_with(
+        world: &World,
+        identity: Option<&str>,
+        plan: impl FnMut(&Call) -> Option<Fault> + Send + 'static,
+    ) -> Self {
+        let access = world.server.service();
+        access.suffer(plan);
+        let client = Client::new(access.clone(), "default");
+        let metrics = Arc::new(Metrics::new());
+        let stop = CancellationToken::new();
+        let (mut tasks, mut keepers) = (JoinSet::new(), Vec::new());
+        let leadership = match identity {
+            None => Leadership::always(),
+            Some(identity) => {
+                let options = LeaseOptions::new(NAMESPACE, "caipe-operator", identity.to_owned());
+                let (leadership, keeper) =
+                    lease::keep(client.clone(), options, Arc::clone(&metrics), stop.clone());
+                keepers.push(keeper.abort_handle());
+                tasks.spawn(async move { drop(keeper.await) });
+                leadership
+            }
+        };
+        let options = EventsOptions::new("operator");
+        let (events, publisher) = Events::new(client.clone(), options, Arc::clone(&metrics), stop.clone());
+        tasks.spawn(publisher);
+        let (notify, notices) = mpsc::channel(NOTICES);
+        let prober = Prober::with(world.pods.clone(), ProberOptions::default(), Arc::clone(&metrics), notify);
+        tasks.spawn(Arc::clone(&prober).run(stop.clone()));
+        let parts = Parts { client, metrics, leadership, events, health: Health::default(), prober, notices };
+        let options = Options { namespaces: Vec::new(), concurrency: 4, defaults: Defaults::default() };
+        tasks.spawn(run::run(parts, options, stop.clone()));
+        Self { access, stop, tasks, keepers }
+    }
+
+    /// Stops it as SIGTERM does.
+    pub(crate) async fn stop(mut self) {
+        self.stop.cancel();
+        while self.tasks.join_next().await.is_some() {}
+    }
+
+    /// Ends it as SIGKILL does.
+    pub(crate) async fn kill(mut self) {
+        self.keepers.iter().for_each(AbortHandle::abort);
+        self.tasks.shutdown().await;
+    }
+
+    /// The writes so far that are not about events and leases.
+    pub(crate) fn writes(&self) -> Vec<Call> {
+        let calls = self.access.calls().into_iter();
+        calls.filter(counts).collect()
+    }
+}
+
+/// Whether a call can change what the operator is for.
+pub(crate) fn counts(call: &Call) -> bool {
+    call.verb.writes() && call.verb != Verb::Get && !["events", "leases"].contains(&call.resource.as_str())
+}
