@@ -77,6 +77,7 @@ fn add(builder: &mut Builder<Vec<u8>>, entry: &Entry) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::root::Programs;
 
     #[test]
     fn the_digest_is_written_as_oci_does() {
@@ -86,7 +87,8 @@ mod tests {
 
     #[test]
     fn a_layer_is_the_same_each_time() {
-        let entries = crate::root::supervisor(vec![7; 100_000]);
+        let programs = Programs { supervisor: vec![7; 100_000], operator: Vec::new() };
+        let entries = crate::root::files(programs);
         let (one, other) = (Layer::new(&entries).unwrap(), Layer::new(&entries).unwrap());
         assert_eq!(one, other);
         assert_eq!(one.bytes[4..8], [0; 4], "the compressed file bears no time");

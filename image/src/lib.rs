@@ -1,7 +1,8 @@
-//! Packs the supervisor as a container image: one layer, the same bytes for the same program, no container engine.
+//! Packs the supervisor and the operator as a container image: one layer, the same bytes for the same programs, no
+//! container engine.
 //!
 //! ```text
-//! program -> root::supervisor (the files) -> layer (tar, gzip) -> oci (config, manifest, index) -> archive
+//! programs -> root::files -> layer (tar, gzip) -> oci (config, manifest, index) -> archive
 //!                 |
 //!                 +-> tree (the same files in a directory, for a Dockerfile)
 //! ```

@@ -4,14 +4,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context;
-use caipe_image::config::About;
+use anyhow::{Context, ensure};
+use caipe_image::config::{About, NAME};
 use caipe_image::layer::Layer;
+use caipe_image::root::Programs;
 use caipe_image::{elf, oci, root, tree};
 use clap::{Parser, Subcommand};
 use jiff::Timestamp;
 
-/// Packs the supervisor as a container image
+/// Packs the supervisor and the operator as a container image
 #[derive(Debug, Parser)]
 #[command(name = "caipe-image", version)]
 struct Args {
@@ -28,17 +29,26 @@ enum Command {
 }
 
 #[derive(Debug, clap::Args)]
-struct Archive {
-    /// The program, linked statically
+struct Paths {
+    /// The supervisor, linked statically
     #[arg(long)]
-    program: PathBuf,
+    supervisor: PathBuf,
+    /// The operator, linked statically
+    #[arg(long)]
+    operator: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+struct Archive {
+    #[command(flatten)]
+    programs: Paths,
     /// Where to write the archive
     #[arg(long)]
     out: PathBuf,
     /// The image's name, with its tag
-    #[arg(long, default_value = "caipe-supervisor:latest")]
+    #[arg(long, default_value = NAME)]
     name: String,
-    /// The commit that the program was built from
+    /// The commit that the programs were built from
     #[arg(long)]
     revision: Option<String>,
     /// When that was made, in seconds since 1970
@@ -48,9 +58,8 @@ struct Archive {
 
 #[derive(Debug, clap::Args)]
 struct Tree {
-    /// The program, linked statically
-    #[arg(long)]
-    program: PathBuf,
+    #[command(flatten)]
+    programs: Paths,
     /// The directory
     #[arg(long)]
     out: PathBuf,
@@ -74,8 +83,8 @@ fn main() -> ExitCode {
 }
 
 fn archive(args: &Archive) -> anyhow::Result<()> {
-    let (program, architecture) = program(&args.program)?;
-    let layer = Layer::new(&root::supervisor(program)).context("failed to pack the files")?;
+    let (programs, architecture) = args.programs.read()?;
+    let layer = Layer::new(&root::files(programs)).context("failed to pack the files")?;
     let created = args.created.map(Timestamp::from_second).transpose().context("failed to read the time")?;
     let about = About {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -91,9 +100,19 @@ fn archive(args: &Archive) -> anyhow::Result<()> {
 }
 
 fn write_tree(args: &Tree) -> anyhow::Result<()> {
-    let (program, _) = program(&args.program)?;
-    tree::write(&args.out, &root::supervisor(program), !args.keep_owner)
+    let (programs, _) = args.programs.read()?;
+    tree::write(&args.out, &root::files(programs), !args.keep_owner)
         .with_context(|| format!("failed to write into {}", args.out.display()))
+}
+
+impl Paths {
+    /// Both programs, and the architecture that they are for.
+    fn read(&self) -> anyhow::Result<(Programs, &'static str)> {
+        let (supervisor, architecture) = program(&self.supervisor)?;
+        let (operator, other) = program(&self.operator)?;
+        ensure!(architecture == other, "the supervisor is for {architecture}, the operator for {other}");
+        Ok((Programs { supervisor, operator }, architecture))
+    }
 }
 
 /// The program's bytes, and the architecture that it is for.

@@ -21,7 +21,7 @@ pub struct Packed {
     pub digest: String,
 }
 
-/// Packs an image of one layer under a name such as `caipe-supervisor:0.1.0`.
+/// Packs an image of one layer under a name such as `caipe-operator:0.1.0`.
 ///
 /// # Errors
 /// When a path does not fit into a tar header.

@@ -5,7 +5,7 @@ use flate2::read::GzDecoder;
 use tar::Archive;
 
 use super::*;
-use crate::root;
+use crate::root::{self, Programs};
 
 fn about() -> About {
     About {
@@ -16,8 +16,9 @@ fn about() -> About {
 }
 
 fn packed() -> (Packed, Layer) {
-    let layer = Layer::new(&root::supervisor(b"program".to_vec())).unwrap();
-    (pack("caipe-supervisor:1.2.3", "amd64", &about(), &layer).unwrap(), layer)
+    let programs = Programs { supervisor: b"supervisor".to_vec(), operator: b"operator".to_vec() };
+    let layer = Layer::new(&root::files(programs)).unwrap();
+    (pack("caipe-operator:1.2.3", "amd64", &about(), &layer).unwrap(), layer)
 }
 
 fn files(archive: &[u8]) -> BTreeMap<String, Vec<u8>> {
@@ -63,7 +64,9 @@ fn from_the_index_one_gets_to_every_file_of_the_image() {
     let mut tar = Vec::new();
     GzDecoder::new(compressed.as_slice()).read_to_end(&mut tar).unwrap();
     assert_eq!(digest(&tar), layer.diff_id);
-    assert_eq!(self::files(&tar)["usr/local/bin/caipe-supervisor"], b"program");
+    let inside = self::files(&tar);
+    assert_eq!(inside["usr/local/bin/caipe-supervisor"], b"supervisor");
+    assert_eq!(inside["usr/local/bin/caipe-operator"], b"operator");
 }
 
 #[test]
@@ -71,14 +74,14 @@ fn older_engines_find_the_same_image() {
     let (packed, _) = packed();
     let files = files(&packed.archive);
     let old = json_of(&files["manifest.json"]);
-    assert_eq!(old[0]["RepoTags"], json!(["caipe-supervisor:1.2.3"]));
+    assert_eq!(old[0]["RepoTags"], json!(["caipe-operator:1.2.3"]));
     for path in [&old[0]["Config"], &old[0]["Layers"][0]] {
         assert!(files.contains_key(path.as_str().unwrap()), "{path}");
     }
 }
 
 #[test]
-fn the_same_program_gives_the_same_archive() {
+fn the_same_programs_give_the_same_archive() {
     assert_eq!(packed().0, packed().0);
 }
 

@@ -1,13 +1,23 @@
-//! The files of the supervisor's image.
+//! The files of the image.
 
 use crate::authorities;
-use crate::config::{DATA, OTHER_NAMES, PROGRAM, USER};
+use crate::config::{DATA, OPERATOR, OTHER_NAMES, PROGRAM, USER};
 use crate::entry::{Entry, completed};
 
-/// The supervisor, its other names, whom it trusts, who it is, and where it may write. Nothing else.
-pub fn supervisor(program: Vec<u8>) -> Vec<Entry> {
+/// The programs of the image, each linked statically.
+#[derive(Debug, Clone)]
+pub struct Programs {
+    /// `caipe-supervisor`.
+    pub supervisor: Vec<u8>,
+    /// `caipe-operator`.
+    pub operator: Vec<u8>,
+}
+
+/// The programs, the supervisor's other names, whom they trust, who they are, and where they may write. Nothing else.
+pub fn files(programs: Programs) -> Vec<Entry> {
     let mut entries = vec![
-        Entry::file(PROGRAM, program).mode(0o755),
+        Entry::file(PROGRAM, programs.supervisor).mode(0o755),
+        Entry::file(OPERATOR, programs.operator).mode(0o755),
         Entry::file("etc/ssl/certs/ca-certificates.crt", authorities::bundle()),
         Entry::file("etc/passwd", passwd()),
         Entry::file("etc/group", format!("root:x:0:\ncaipe:x:{USER}:\n")),
@@ -29,8 +39,9 @@ mod tests {
     use crate::entry::Kind;
 
     #[test]
-    fn an_image_has_the_program_under_its_three_names_and_little_else() {
-        let entries = supervisor(b"program".to_vec());
+    fn an_image_has_both_programs_the_supervisors_other_names_and_little_else() {
+        let programs = Programs { supervisor: b"supervisor".to_vec(), operator: b"operator".to_vec() };
+        let entries = files(programs);
         let seen: Vec<_> = entries
             .iter()
             .map(|entry| {
@@ -56,6 +67,7 @@ mod tests {
                 "0755     0 usr/",
                 "0755     0 usr/local/",
                 "0755     0 usr/local/bin/",
+                "0755     0 usr/local/bin/caipe-operator",
                 "0755     0 usr/local/bin/caipe-supervisor",
                 "0777     0 usr/local/bin/platform-engineer@",
                 "0777     0 usr/local/bin/platform-engineer-single@",

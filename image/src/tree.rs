@@ -35,12 +35,13 @@ pub fn write(root: &Path, entries: &[Entry], owned: bool) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::root;
+    use crate::root::{self, Programs};
 
     #[test]
     fn a_directory_gets_the_files_of_the_image() {
         let dir = tempfile::tempdir().unwrap();
-        let entries = root::supervisor(b"program".to_vec());
+        let entries =
+            root::files(Programs { supervisor: b"supervisor".to_vec(), operator: b"operator".to_vec() });
         write(dir.path(), &entries, false).unwrap();
         for entry in &entries {
             let path = dir.path().join(&entry.path);

@@ -99,11 +99,13 @@ fn the_small_image_is_the_archive() -> Result<()> {
 #[test]
 fn the_files_are_those_of_the_archive() -> Result<()> {
     let commands = stage("build")?["RUN"].join("\n");
-    let tree = "-p caipe-image -- tree --program target/release/caipe-supervisor --out /out";
-    assert!(
-        commands.contains(tree) && commands.contains("-p caipe-supervisor --features mimalloc"),
-        "{commands}"
-    );
+    let commands = commands.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "-p caipe-image -- tree --supervisor target/release/caipe-supervisor --operator target/release/caipe-operator --out /out",
+        "-p caipe-supervisor -p caipe-operator --features caipe-supervisor/mimalloc",
+    ] {
+        assert!(commands.contains(part), "{commands}");
+    }
     let directory = PROGRAM.rsplit_once('/').context("no directory")?.0;
     let copies = stage("supervisor-tools")?["COPY"].join("\n");
     for path in [directory, "etc/ssl", "data"] {

@@ -9,6 +9,9 @@ use anyhow::Result;
 use tokio::net::UdpSocket;
 use tokio::task::JoinHandle;
 
+/// What a name server knows: the addresses of each name, which may change.
+pub type Names = Arc<Mutex<BTreeMap<String, Vec<Ipv4Addr>>>>;
+
 /// A name server, until it is dropped.
 #[derive(Debug)]
 pub struct NameServer {
@@ -30,11 +33,20 @@ impl NameServer {
             eprintln!("SKIPPED: only root may listen on port 53");
             return Ok(None);
         };
+        let names = names.iter().map(|(name, address)| ((*name).to_owned(), vec![*address])).collect();
+        Ok(Some(Self::on(socket, Arc::new(Mutex::new(names)))?))
+    }
+
+    /// One at port 53 of this address, whose names are told it while it runs.
+    pub async fn at(address: Ipv4Addr, names: Names) -> Result<Self> {
+        Self::on(UdpSocket::bind((address, 53)).await?, names)
+    }
+
+    fn on(socket: UdpSocket, names: Names) -> Result<Self> {
         let address = socket.local_addr()?.ip();
-        let names = names.iter().map(|(name, address)| ((*name).to_owned(), *address)).collect();
         let asked = Arc::default();
         let server = tokio::spawn(serve(socket, names, Arc::clone(&asked)));
-        Ok(Some(Self { address, asked, server }))
+        Ok(Self { address, asked, server })
     }
 
     /// Where it is, for `resolv.conf`.
@@ -61,13 +73,13 @@ async fn bind() -> Result<Option<UdpSocket>> {
     anyhow::bail!("no address for a name server is free")
 }
 
-async fn serve(socket: UdpSocket, names: BTreeMap<String, Ipv4Addr>, asked: Arc<Mutex<Vec<String>>>) {
+async fn serve(socket: UdpSocket, names: Names, asked: Arc<Mutex<Vec<String>>>) {
     let mut packet = [0; 512];
     while let Ok((count, from)) = socket.recv_from(&mut packet).await {
         let Some((name, kind, question)) = question(&packet[..count]) else { continue };
         asked.lock().unwrap_or_else(PoisonError::into_inner).push(name.clone());
-        let found = names.get(&name);
-        let reply = reply(&packet[..count], question, found, kind);
+        let found = names.lock().unwrap_or_else(PoisonError::into_inner).get(&name).cloned();
+        let reply = reply(&packet[..count], question, found.as_deref(), kind);
         drop(socket.send_to(&reply, from).await);
     }
 }
@@ -89,16 +101,18 @@ fn question(packet: &[u8]) -> Option<(String, u16, usize)> {
     Some((labels.join("."), kind, at + 4))
 }
 
-/// An answer with the address; without one if another kind of record is asked for, or the name is not known.
-fn reply(packet: &[u8], question: usize, found: Option<&Ipv4Addr>, kind: u16) -> Vec<u8> {
+/// An answer with the addresses; without one if another kind of record is asked for, or the name is not known.
+fn reply(packet: &[u8], question: usize, found: Option<&[Ipv4Addr]>, kind: u16) -> Vec<u8> {
     const A: u16 = 1;
-    let address = found.filter(|_| kind == A);
+    let addresses = found.filter(|_| kind == A).unwrap_or_default();
     let mut reply = packet[..question.min(packet.len())].to_vec();
     // An answer, recursion asked for and available; 3: there is no such name.
     reply[2] = 0x81;
     reply[3] = 0x80 | if found.is_none() { 3 } else { 0 };
-    reply[6..12].copy_from_slice(&[0, u8::from(address.is_some()), 0, 0, 0, 0]);
-    if let Some(address) = address {
+    // More than these do not fit.
+    let addresses = addresses.get(..addresses.len().min(16)).unwrap_or_default();
+    reply[6..12].copy_from_slice(&[0, u8::try_from(addresses.len()).unwrap_or_default(), 0, 0, 0, 0]);
+    for address in addresses {
         // The name of the question, type A, class IN, no time to live, four bytes.
         reply.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4]);
         reply.extend(address.octets());

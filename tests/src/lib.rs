@@ -7,6 +7,7 @@
 pub mod acts;
 pub mod agent;
 pub mod chance;
+pub mod cluster;
 pub mod dns;
 pub mod homes;
 pub mod image;
@@ -22,3 +23,4 @@ pub mod scenario;
 pub mod sdk;
 pub mod stream;
 pub mod supervisor;
+pub mod tokens;

@@ -16,6 +16,11 @@ pub fn supervisor() -> Result<PathBuf> {
     built("caipe-supervisor")
 }
 
+/// The operator.
+pub fn operator() -> Result<PathBuf> {
+    built("caipe-operator")
+}
+
 /// The stand-in MCP server.
 pub fn fixture_mcp() -> Result<PathBuf> {
     built("caipe-fixture-mcp")
@@ -42,6 +47,8 @@ fn bin_dir() -> Result<PathBuf> {
         "--bins",
         "-p",
         "caipe-supervisor",
+        "-p",
+        "caipe-operator",
         "-p",
         "caipe-fixtures",
     ]);

@@ -103,14 +103,21 @@ impl Scenario {
 
     /// The files of this scenario, in a new directory.
     pub fn setup(&self) -> Result<Setup> {
-        let mut spec = self.spec.clone();
-        spec.entry("model")
-            .or_insert_with(|| json!({"provider": "scripted", "script": {"path": "script.yaml"}}));
-        spec.entry("agents").or_insert_with(|| self.agents.clone().into());
-        let resource = json!({"apiVersion": "caipe.io/v1alpha1", "kind": "CaipeSupervisor",
-            "metadata": {"name": "test"}, "spec": spec});
         // JSON is YAML.
-        Setup::of(&resource.to_string(), &json!({"turns": self.turns}).to_string())
+        Setup::of(&self.resource("test", json!({"path": "script.yaml"})).to_string(), &self.script())
+    }
+
+    /// The resource, whose scripted model's turns are there.
+    pub fn resource(&self, name: &str, script: Value) -> Value {
+        let mut spec = self.spec.clone();
+        spec.entry("model").or_insert_with(|| json!({"provider": "scripted", "script": script}));
+        spec.entry("agents").or_insert_with(|| self.agents.clone().into());
+        json!({"apiVersion": "caipe.io/v1alpha1", "kind": "CaipeSupervisor", "metadata": {"name": name}, "spec": spec})
+    }
+
+    /// The script of the model.
+    pub fn script(&self) -> String {
+        json!({"turns": self.turns}).to_string()
     }
 }
 

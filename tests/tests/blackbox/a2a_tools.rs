@@ -1,4 +1,4 @@
-//! The tools that ask A2A agents of others (`harness-spec.md` A2, A3).
+//! The tools that ask A2A agents of others.
 
 use anyhow::{Context, Result, ensure};
 use caipe_tests::programs;

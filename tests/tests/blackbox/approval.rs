@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::echo;
 
 /// Jira's tool `echo` needs approval.
-fn careful() -> Result<Scenario> {
+pub(crate) fn careful() -> Result<Scenario> {
     let mut scenario = echo(&["jira"])?.asks("write", &["jira"]);
     scenario.change_agent("jira", "requireApproval", json!(["ec*"]));
     Ok(scenario)

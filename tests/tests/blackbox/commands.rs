@@ -83,3 +83,24 @@ async fn both_old_names_start_the_same_server() -> Result<()> {
     }
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn install_puts_the_program_where_another_container_finds_it() -> Result<()> {
+    let setup = Setup::new()?;
+    let place = setup.dir().join("caipe/bin/caipe-supervisor");
+    let path = place.to_str().context("a path")?;
+    // Twice: what is there is replaced.
+    for _ in 0..2 {
+        let output = setup.run(&["install", path]).await?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let beside = std::fs::read_dir(setup.dir().join("caipe/bin"))?.count();
+    let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&place)?.permissions());
+    assert_eq!((beside, mode & 0o7777), (1, 0o755));
+    let output = tokio::process::Command::new(&place).arg("--version").output().await?;
+    ensure!(output.status.success());
+    let output = setup.run(&["install", "/proc/no/such/place"]).await?;
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    ensure!(!output.status.success() && words.contains("/proc/no/such/place"), "{words}");
+    Ok(())
+}

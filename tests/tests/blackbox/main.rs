@@ -5,6 +5,7 @@ mod abuse;
 mod agent;
 mod answers;
 mod approval;
+mod auth;
 mod bad_input;
 mod cancel;
 mod commands;

@@ -1,4 +1,4 @@
-//! Agents that are moved, added, changed and removed while people talk to them: DESIGN "Re-homing is live".
+//! Agents that are moved, added, changed and removed while people talk to them.
 
 use anyhow::{Context, Result, ensure};
 use caipe_tests::agent;

@@ -42,6 +42,9 @@ fn it_runs_under_each_of_its_names() -> Result<()> {
         (vec!["/usr/local/bin/platform-engineer-single", "--help"], "--listen"),
         (vec!["/usr/local/bin/caipe-supervisor", "platform-engineer", "--help"], "--listen"),
         (vec!["/usr/local/bin/caipe-supervisor", "card"], "\"protocolVersion\""),
+        (vec!["/usr/local/bin/caipe-operator", "--version"], "caipe-operator "),
+        (vec!["/usr/local/bin/caipe-operator", "crd"], "kind: CustomResourceDefinition"),
+        (vec!["/usr/local/bin/caipe-operator", "run", "--help"], "--leader-election"),
     ] {
         let output = image.run_alone(&command)?;
         let text = String::from_utf8(output.stdout)?;

@@ -1,0 +1,69 @@
+//! kubectl and helm, as people run them.
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use super::control_plane::ControlPlane;
+use super::{Cluster, assets};
+
+impl Cluster {
+    /// Runs kubectl in the test's namespace; what it printed, if it succeeded.
+    pub fn kubectl(&self, arguments: &[&str]) -> Result<String> {
+        self.kubectl_given(arguments, "")
+    }
+
+    /// The same with an input.
+    pub fn kubectl_given(&self, arguments: &[&str], input: &str) -> Result<String> {
+        let namespace = ["--namespace", &self.namespace];
+        succeeds(&self.plane, "kubectl", &[&namespace, arguments].concat(), input)
+    }
+
+    /// Applies a manifest, as `kubectl apply -f` does.
+    pub fn apply(&self, manifest: &Value) -> Result<String> {
+        self.kubectl_given(&["apply", "-f", "-"], &manifest.to_string())
+    }
+
+    /// Makes a command find the cluster and its programs: kubectl, helm.
+    pub fn administer(&self, command: &mut Command) {
+        let own = std::env::var_os("PATH").unwrap_or_default();
+        let programs =
+            ["kubectl", "helm"].iter().filter_map(|name| Some(assets::find(name)?.parent()?.to_path_buf()));
+        let path = std::env::join_paths(programs.chain(std::env::split_paths(&own))).unwrap_or(own);
+        // Nothing of this machine's user, who may have a cluster of his own.
+        command.env_clear().env("HOME", self.plane.dir()).env("PATH", path);
+        command.env("KUBECONFIG", self.plane.kubeconfig());
+    }
+
+    /// Runs helm; what it printed, if it succeeded.
+    pub fn helm(&self, arguments: &[&str]) -> Result<String> {
+        succeeds(&self.plane, "helm", arguments, "")
+    }
+}
+
+/// Runs a program as the cluster's administrator; what it printed, if it succeeded.
+pub(super) fn succeeds(plane: &ControlPlane, name: &str, arguments: &[&str], input: &str) -> Result<String> {
+    let mut command = Command::new(assets::get(name)?);
+    // Nothing of this machine's user, who may have a cluster of his own.
+    command.env_clear().env("HOME", plane.dir()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command.env("KUBECONFIG", plane.kubeconfig()).args(arguments);
+    let output = run(&mut command, input)?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    ensure!(output.status.success(), "{name} {} failed: {}{text}", arguments.join(" "), errors.trim());
+    Ok(text)
+}
+
+fn run(command: &mut Command, input: &str) -> Result<Output> {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().with_context(|| format!("failed to run {command:?}"))?;
+    let mut stdin = child.stdin.take().context("no input")?;
+    let input = input.to_owned();
+    let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
+    let output = child.wait_with_output()?;
+    // It may have ended without reading.
+    drop(writer.join());
+    Ok(output)
+}

@@ -1,0 +1,102 @@
+//! The operator, installed from its chart as people do.
+
+use std::sync::OnceLock;
+
+use anyhow::{Context, Result, anyhow};
+use serde_json::Value;
+
+use super::node::images::REGISTRY;
+use super::objects::{PODS, SUPERVISORS, condition};
+use super::{Cluster, keeper};
+use crate::programs::workspace;
+
+/// The namespace and the name of the installation.
+pub const SYSTEM: &str = "caipe-system";
+/// The release, after which its objects are named.
+pub const RELEASE: &str = "caipe-operator";
+
+impl Cluster {
+    /// Installs the operator, unless a test has done so before. It looks after all namespaces.
+    pub fn with_operator(&self) -> Result<()> {
+        static INSTALLED: OnceLock<Result<(), String>> = OnceLock::new();
+        let installed = INSTALLED.get_or_init(|| {
+            // The definition is there already.
+            let outcome = self.install_operator(&["--set", "crds.enabled=false"]);
+            outcome.map(drop).map_err(|error| format!("{error:#}"))
+        });
+        installed.clone().map_err(|error| anyhow!(error)).context("failed to install the operator")
+    }
+
+    /// Installs the operator from the chart and waits until it is ready; what helm said.
+    pub fn install_operator(&self, values: &[&str]) -> Result<String> {
+        let chart = workspace().join("charts/caipe-operator");
+        let chart = chart.to_string_lossy();
+        let image = format!("image.repository={REGISTRY}caipe-operator");
+        let fixed = ["upgrade", "--install", RELEASE, &chart, "--namespace", SYSTEM, "--create-namespace"];
+        let wait = ["--set", &image, "--set", "log.format=text", "--wait", "--timeout", "60s"];
+        self.helm(&[&fixed[..], &wait[..], values].concat())
+    }
+
+    /// The same cluster, seen from a new namespace.
+    pub fn sibling(&self, name: &str) -> Result<Self> {
+        self.kubectl(&["create", "namespace", name])?;
+        Ok(self.in_namespace(name))
+    }
+
+    /// The same cluster, seen from another namespace.
+    #[must_use]
+    pub fn in_namespace(&self, namespace: &str) -> Self {
+        let (plane, client) = (std::sync::Arc::clone(&self.plane), self.client.clone());
+        Self { plane, client, namespace: namespace.to_owned() }
+    }
+
+    /// Waits until a supervisor's condition has this status and reason, for its newest generation.
+    pub async fn until_condition(&self, name: &str, kind: &str, wanted: &str) -> Result<Value> {
+        let what = format!("{kind} of {name} is {wanted}");
+        let holds = |seen: &Value| {
+            seen["status"]["observedGeneration"] == seen["metadata"]["generation"]
+                && condition(seen, kind) == wanted
+        };
+        self.until(&what, SUPERVISORS, name, holds).await
+    }
+
+    /// Waits until a supervisor is what its resource says (kstatus: Current).
+    pub async fn until_settled(&self, name: &str) -> Result<Value> {
+        let what = format!("{name} is what its resource says");
+        self.until(&what, SUPERVISORS, name, is_settled).await
+    }
+
+    /// Kills the operator's programs, as a crash does. The node starts them again.
+    pub async fn kill_operators(&self) -> Result<()> {
+        let system = self.in_namespace(SYSTEM);
+        for pod in system.pods(&[("app.kubernetes.io/name", RELEASE)]).await? {
+            let pod = pod["metadata"]["name"].as_str().unwrap_or_default();
+            // One that is down already is not killed twice.
+            drop(self.kill_operator(pod));
+        }
+        Ok(())
+    }
+
+    /// Kills the program of one operator's pod.
+    pub fn kill_operator(&self, pod: &str) -> Result<()> {
+        keeper::kill(self.plane.dir(), &format!("pods/{SYSTEM}_{pod}/operator"))
+    }
+
+    /// The pods with these labels that are not about to go.
+    pub async fn pods(&self, labels: &[(&str, &str)]) -> Result<Vec<Value>> {
+        let mut pods = self.list(PODS).await?;
+        pods.retain(|pod| {
+            pod["metadata"]["deletionTimestamp"].is_null()
+                && labels.iter().all(|(name, value)| pod["metadata"]["labels"][name] == *value)
+        });
+        Ok(pods)
+    }
+}
+
+/// Whether a supervisor is what its resource says, and nothing is under way (kstatus: Current).
+pub fn is_settled(seen: &Value) -> bool {
+    seen["status"]["observedGeneration"] == seen["metadata"]["generation"]
+        && condition(seen, "Ready").starts_with("True")
+        && condition(seen, "Reconciling").is_empty()
+        && condition(seen, "Stalled").is_empty()
+}

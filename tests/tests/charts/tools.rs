@@ -1,0 +1,134 @@
+//! The programs, and the files that they are given.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use anyhow::{Context, Result, bail, ensure};
+use caipe_tests::programs::workspace;
+use serde_json::Value;
+
+/// Both majors of helm that are in use.
+pub(crate) const HELMS: [&str; 2] = ["helm3", "helm4"];
+
+/// A program that `scripts/helm` installs. Nothing if it is not there: then the test says so and passes, unless
+/// `CAIPE_REQUIRE_PEERS=1`.
+pub(crate) fn tool(name: &str) -> Option<PathBuf> {
+    let root =
+        std::env::var_os("CAIPE_TOOLS").map_or_else(|| workspace().join(".cache/tools"), PathBuf::from);
+    let program = root.join("bin").join(name);
+    if program.exists() {
+        return Some(program);
+    }
+    let required = std::env::var("CAIPE_REQUIRE_PEERS").is_ok_and(|value| value == "1");
+    assert!(
+        !required,
+        "{} is not installed, but CAIPE_REQUIRE_PEERS=1; run `scripts/helm`",
+        program.display()
+    );
+    eprintln!("SKIPPED: {} is not installed; run `scripts/helm`", program.display());
+    None
+}
+
+/// A file of the repository.
+pub(crate) fn path(relative: &str) -> PathBuf {
+    workspace().join(relative)
+}
+
+/// Its text.
+pub(crate) fn text(relative: &str) -> Result<String> {
+    std::fs::read_to_string(path(relative)).with_context(|| format!("failed to read {relative}"))
+}
+
+/// Its one document.
+pub(crate) fn document(relative: &str) -> Result<Value> {
+    serde_saphyr::from_str(&text(relative)?).with_context(|| format!("failed to read {relative} as YAML"))
+}
+
+/// The objects of a text with several documents.
+pub(crate) fn objects(text: &str) -> Result<Vec<Value>> {
+    let documents: Vec<Value> = serde_saphyr::from_multiple(text).context("failed to read YAML")?;
+    Ok(documents.into_iter().filter(|document| !document.is_null()).collect())
+}
+
+/// The objects of a file.
+pub(crate) fn objects_of(relative: &str) -> Result<Vec<Value>> {
+    objects(&text(relative)?).with_context(|| format!("in {relative}"))
+}
+
+/// The YAML files of a folder, by their names.
+pub(crate) fn files(folder: &str) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in path(folder).read_dir().with_context(|| format!("failed to list {folder}"))? {
+        let name = entry?.file_name().into_string().ok().context("an odd name")?;
+        if Path::new(&name).extension().is_some_and(|extension| extension == "yaml") {
+            names.push(name);
+        }
+    }
+    names.sort();
+    ensure!(!names.is_empty(), "{folder} has no YAML files");
+    Ok(names)
+}
+
+/// What a chart renders to with these values, or what helm says against it.
+pub(crate) fn render(helm: &Path, chart: &str, values: &str) -> Result<Vec<Value>> {
+    let dir = tempfile::tempdir()?;
+    let file = dir.path().join("values.yaml");
+    std::fs::write(&file, values)?;
+    let release = ["template", "caipe-operator", "--namespace", "caipe-system", "--values"];
+    let output = Command::new(helm)
+        .args(release)
+        .arg(&file)
+        .arg(path(chart))
+        .envs([
+            ("HELM_CACHE_HOME", dir.path()),
+            ("HELM_CONFIG_HOME", dir.path()),
+            ("HELM_DATA_HOME", dir.path()),
+        ])
+        .output()?;
+    objects(&said(output)?)
+}
+
+/// What a program wrote, or what it complained of.
+pub(crate) fn said(output: Output) -> Result<String> {
+    if !output.status.success() {
+        bail!("{}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+/// An object as `Kind name`, for messages.
+pub(crate) fn title(object: &Value) -> String {
+    let kind = object["kind"].as_str().unwrap_or("?");
+    let namespace = object["metadata"]["namespace"].as_str().map(|it| format!("{it}/")).unwrap_or_default();
+    format!("{kind} {namespace}{}", object["metadata"]["name"].as_str().unwrap_or("?"))
+}
+
+/// The objects of a kind.
+pub(crate) fn of_kind<'a>(objects: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    objects.iter().filter(|object| object["kind"] == kind).collect()
+}
+
+/// Fails at the first place where two objects differ. `1000.0` is `1000`, as in JSON Schema.
+#[track_caller]
+pub(crate) fn assert_same(found: &Value, expected: &Value, what: &str) {
+    let difference = difference(found, expected, "");
+    assert!(difference.is_none(), "{what}: {}", difference.unwrap_or_default());
+}
+
+fn difference(found: &Value, expected: &Value, path: &str) -> Option<String> {
+    match (found, expected) {
+        (Value::Object(left), Value::Object(right)) => {
+            let untold = left.keys().find(|name| !right.contains_key(*name));
+            let lost = right.iter().find_map(|(name, expected)| {
+                difference(left.get(name).unwrap_or(&Value::Null), expected, &format!("{path}.{name}"))
+            });
+            untold.map(|name| format!("{path}.{name} is not expected")).or(lost)
+        }
+        (Value::Array(left), Value::Array(right)) if left.len() == right.len() => {
+            let mut pairs = left.iter().zip(right).enumerate();
+            pairs.find_map(|(at, (found, expected))| difference(found, expected, &format!("{path}[{at}]")))
+        }
+        (Value::Number(left), Value::Number(right)) if left.as_f64() == right.as_f64() => None,
+        _ => (found != expected).then(|| format!("{path} is {found}, not {expected}")),
+    }
+}

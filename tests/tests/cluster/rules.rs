@@ -1,0 +1,249 @@
+//! Every rule of the definition, broken: the API server says what to do.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context, Result};
+use caipe_tests::cluster;
+use caipe_tests::cluster::objects::SUPERVISORS;
+use caipe_tests::programs::workspace;
+use serde_json::{Value, json};
+
+/// A resource with nothing wrong.
+fn valid() -> Value {
+    json!({"apiVersion": "caipe.io/v1alpha1", "kind": "CaipeSupervisor", "metadata": {"name": "platform"},
+        "spec": {"model": {"provider": "openai", "name": "gpt-5"}, "agents": [agent(&json!({}))]}})
+}
+
+/// An agent of one's own, with these members beside it or instead.
+fn agent(change: &Value) -> Value {
+    let mut agent =
+        json!({"name": "tide", "identity": {"inline": {"description": "d", "systemPrompt": "s"}}});
+    merge(&mut agent, change);
+    agent
+}
+
+/// RFC 7386.
+fn merge(into: &mut Value, change: &Value) {
+    let Some(change) = change.as_object() else {
+        *into = change.clone();
+        return;
+    };
+    if !into.is_object() {
+        *into = json!({});
+    }
+    for (key, value) in change {
+        if value.is_null() {
+            into.as_object_mut().map(|object| object.remove(key));
+        } else {
+            merge(&mut into[key], value);
+        }
+    }
+}
+
+/// A change of the agent alone.
+fn of_agent(change: &Value) -> Value {
+    json!({"spec": {"agents": [agent(change)]}})
+}
+
+#[expect(clippy::too_many_lines, reason = "a table")]
+/// Where a rule is broken, what breaks it, and a part of its message.
+fn broken() -> Vec<(&'static str, Value, &'static str)> {
+    let server = |server: Value| of_agent(&json!({"mcp": [server]}));
+    let variable = json!([{"name": "A"}]);
+    vec![
+        ("", json!({"metadata": {"name": "a".repeat(31)}}), "metadata.name must be at most 30"),
+        ("", json!({"metadata": {"name": "1a"}}), "metadata.name must be at most 30"),
+        ("spec", json!({"spec": {"replicas": 2}}), "more than one replica needs a store"),
+        (
+            "spec",
+            json!({"spec": {"replicas": 2, "store": {"sqlite": {}}}}),
+            "more than one replica needs a store",
+        ),
+        ("spec.model", json!({"spec": {"model": {"name": null}}}), "the provider needs the name of a model"),
+        (
+            "spec.model",
+            json!({"spec": {"model": {"provider": "scripted"}}}),
+            "script and provider `scripted` go together",
+        ),
+        (
+            "spec.model",
+            json!({"spec": {"model": {"script": {"path": "/a"}}}}),
+            "script and provider `scripted` go together",
+        ),
+        (
+            "spec.model.script",
+            json!({"spec": {"model": {"provider": "scripted", "script": {}}}}),
+            "a script is in a ConfigMap or in a file",
+        ),
+        (
+            "spec.model.script",
+            json!({"spec": {"model": {"provider": "scripted",
+            "script": {"path": "/a", "configMapRef": {"name": "a", "key": "b"}}}}}),
+            "a script is in a ConfigMap or in a file",
+        ),
+        (
+            "spec.model.fallbacks[0]",
+            json!({"spec": {"model": {"fallbacks": [{"provider": "scripted", "name": "a"}]}}}),
+            "provider `scripted` cannot be a fallback",
+        ),
+        (
+            "spec.agents[0].model",
+            of_agent(&json!({"model": {"provider": "scripted", "name": "a"}})),
+            "provider `scripted` is for the whole supervisor",
+        ),
+        ("spec.agents[0]", of_agent(&json!({"name": "rag"})), "have a meaning of their own"),
+        (
+            "spec.agents[0]",
+            of_agent(&json!({"image": "a"})),
+            "set at most one of identity, external and image",
+        ),
+        (
+            "spec.agents[0]",
+            of_agent(&json!({"external": {"url": "http://a"}})),
+            "set at most one of identity, external and image",
+        ),
+        (
+            "spec.agents[0]",
+            of_agent(&json!({"identity": null, "image": "a", "tools": ["a"]})),
+            "brings its own tools and model",
+        ),
+        (
+            "spec.agents[0]",
+            of_agent(&json!({"identity": null, "external": {"url": "http://a"}, "requireApproval": ["a"]})),
+            "brings its own tools and model",
+        ),
+        (
+            "spec.agents[0]",
+            of_agent(&json!({"identity": null, "external": {"url": "http://a"}, "secretRef": {"name": "a"}})),
+            "nothing is run for an external agent",
+        ),
+        (
+            "spec.agents[0].identity",
+            of_agent(&json!({"identity": {"inline": null}})),
+            "set exactly one of inline and configMapRef",
+        ),
+        (
+            "spec.agents[0].identity",
+            of_agent(&json!({"identity": {"configMapRef": {"name": "a"}}})),
+            "set exactly one of inline and configMapRef",
+        ),
+        (
+            "spec.prompts.systemPrompt",
+            json!({"spec": {"prompts": {"systemPrompt": {}}}}),
+            "set exactly one of inline and configMapRef",
+        ),
+        ("spec.agents[0].env[0]", of_agent(&json!({"env": variable})), "a variable has one source"),
+        (
+            "spec.agents[0].mcp[0].stdio.env[0]",
+            server(json!({"name": "a", "stdio": {"command": "a", "env": variable}})),
+            "a variable has one source",
+        ),
+        (
+            "spec.agents[0].mcp[0].container.env[0]",
+            server(json!({"name": "a", "container": {"image": "a", "port": 9000, "env": variable}})),
+            "a variable has one source",
+        ),
+        (
+            "spec.agents[0].mcp[0]",
+            server(json!({"name": "a"})),
+            "set exactly one of stdio, http and container",
+        ),
+        (
+            "spec.agents[0].mcp[0]",
+            server(json!({"name": "a", "stdio": {"command": "a"}, "http": {"url": "http://a"}})),
+            "set exactly one of stdio, http and container",
+        ),
+        (
+            "spec.agents[0].mcp[0].container",
+            server(json!({"name": "a", "container": {"image": "a", "port": 8000}})),
+            "port 8000 of the pod is the agent's own",
+        ),
+        (
+            "spec.store",
+            json!({"spec": {"store": {"sqlite": {}, "redis": {"secretRef": {"name": "a"}}}}}),
+            "conversations are kept in one place",
+        ),
+        (
+            "spec.model.baseUrl",
+            json!({"spec": {"model": {"baseUrl": "http://a:65536/v1"}}}),
+            "must be a URL with a host and",
+        ),
+        (
+            "spec.agents[0]",
+            of_agent(&json!({"mcp": [{"name": "a", "container": {"image": "a", "port": 9000}},
+                {"name": "b", "container": {"image": "b", "port": 9000}}]})),
+            "the sidecars of an agent share its pod's ports",
+        ),
+        ("spec.auth", json!({"spec": {"auth": {}}}), "auth without a way in locks everybody out"),
+    ]
+}
+
+#[test]
+fn every_rule_that_is_broken_says_what_to_do_and_where() -> Result<()> {
+    cluster::with(async |cluster| {
+        cluster.create(SUPERVISORS, &valid(), true).await.context("the valid resource was refused")?;
+        for (path, change, expected) in broken() {
+            let mut resource = valid();
+            merge(&mut resource, &change);
+            let refused = cluster.create(SUPERVISORS, &resource, true).await;
+            let Err(kube::Error::Api(status)) = refused else { panic!("{change} was let in: {refused:?}") };
+            let causes: Vec<(String, String)> = status
+                .details
+                .iter()
+                .flat_map(|details| &details.causes)
+                .map(|cause| (cause.field.clone(), cause.message.clone()))
+                .collect();
+            let said = causes.iter().any(|(field, message)| {
+                message.contains(expected) && (field == path || path.is_empty() && field == "<nil>")
+            });
+            assert!(said, "{change}: expected {expected:?} at {path:?}, found {causes:#?}");
+        }
+        Ok(())
+    })
+}
+
+/// The messages of a schema's rules, at every depth.
+fn messages(schema: &Value, found: &mut BTreeSet<String>) {
+    let rules = schema["x-kubernetes-validations"].as_array().into_iter().flatten();
+    found.extend(rules.filter_map(|rule| rule["message"].as_str().map(str::to_owned)));
+    if let Some(object) = schema.as_object() {
+        object.values().for_each(|value| messages(value, found));
+    }
+    schema.as_array().into_iter().flatten().for_each(|value| messages(value, found));
+}
+
+/// Rules of what may not be changed: they are broken by an update.
+const FIXED: [&str; 1] = ["the volume of conversations stays as it was made"];
+
+#[test]
+fn the_volume_of_conversations_stays_as_it_was_made() -> Result<()> {
+    cluster::with(async |cluster| {
+        cluster.create(SUPERVISORS, &valid(), false).await?;
+        let larger = json!({"spec": {"store": {"sqlite": {"size": "2Gi"}}}});
+        let refused = cluster.merge(SUPERVISORS, "platform", &larger).await;
+        assert!(refused.is_err_and(|error| error.to_string().contains(FIXED[0])));
+        // What is the default anyway, and another store, are fine.
+        let same = json!({"spec": {"store": {"sqlite": {"size": "1Gi"}}}});
+        cluster.merge(SUPERVISORS, "platform", &same).await?;
+        let redis = json!({"spec": {"store": {"sqlite": null, "redis": {"secretRef": {"name": "a"}}}}});
+        cluster.merge(SUPERVISORS, "platform", &redis).await?;
+        Ok(())
+    })
+}
+
+#[test]
+fn no_rule_is_left_out_here() -> Result<()> {
+    let text = std::fs::read_to_string(workspace().join("crds/caipe.io_caipesupervisors.yaml"))?;
+    let definition: Value = serde_saphyr::from_str(&text)?;
+    let mut rules = BTreeSet::new();
+    messages(&definition, &mut rules);
+    let tested: Vec<&str> = broken().into_iter().map(|(_, _, message)| message).chain(FIXED).collect();
+    let untested: Vec<&String> =
+        rules.iter().filter(|rule| !tested.iter().any(|part| rule.contains(part))).collect();
+    assert!(
+        rules.len() >= 17 && untested.is_empty(),
+        "{} rules, not broken here: {untested:#?}",
+        rules.len()
+    );
+    Ok(())
+}
