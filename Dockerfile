@@ -1,8 +1,9 @@
 # syntax=docker/dockerfile:1
-# The supervisor as one static program, for those who have a container engine; `make image` needs none. Two images:
+# The supervisor and the operator as static programs, for those who have a container engine; `make image` needs none. Two
+# images:
 #
-#   supervisor         the program and nothing else, for agents that are remote or speak MCP over HTTP; the same files,
-#                      user and commands as the image of `make image`
+#   supervisor         both programs and nothing else, for agents that are remote or speak MCP over HTTP, and for clusters;
+#                      the same files, user and commands as the image of `make image`
 #   supervisor-tools   with Node.js, uv and git, for agents whose MCP servers run as local commands
 #
 #   docker build --target supervisor-tools -t caipe-supervisor .
@@ -17,13 +18,14 @@ RUN apk add --no-cache build-base cmake perl linux-headers
 WORKDIR /src
 COPY . .
 RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,target=/src/target \
-    cargo build --release --locked -p caipe-supervisor --features mimalloc && \
-    cargo run --quiet --release --locked -p caipe-image -- tree --program target/release/caipe-supervisor --out /out
+    cargo build --release --locked -p caipe-supervisor -p caipe-operator --features caipe-supervisor/mimalloc && \
+    cargo run --quiet --release --locked -p caipe-image -- \
+      tree --supervisor target/release/caipe-supervisor --operator target/release/caipe-operator --out /out
 
 FROM scratch AS supervisor
 COPY --from=build /out/ /
-LABEL org.opencontainers.image.title="caipe-supervisor" \
-      org.opencontainers.image.description="One supervisor that answers people over A2A, and its agents" \
+LABEL org.opencontainers.image.title="caipe-operator" \
+      org.opencontainers.image.description="CAIPE for Kubernetes: the operator, the supervisor that answers people over A2A, and its agents" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.source="https://github.com/caipe-io/caipe-operator"
 ENV PATH=/usr/local/bin HOME=/tmp

@@ -7,8 +7,11 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 CARGO ?= cargo
 # Other programs that the tests and the quick start talk to: real MCP servers, A2A SDKs, a stand-in for model providers.
 export CAIPE_PEERS ?= $(CURDIR)/.cache/peers
+# A real Kubernetes control plane for the tests.
+export CAIPE_CONTROL_PLANE ?= $(CURDIR)/.cache/control-plane
 # Tools built for this project alone; nothing is installed for the whole user.
-TOOLS := $(or $(CAIPE_TOOLS),$(CURDIR)/.cache/tools)
+export CAIPE_TOOLS := $(or $(CAIPE_TOOLS),$(CURDIR)/.cache/tools)
+TOOLS := $(CAIPE_TOOLS)
 CARGO_DENY_VERSION := 0.20.2
 CARGO_FUZZ_VERSION := 0.13.2
 # How long `make fuzz` tries each target.
@@ -19,26 +22,31 @@ TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 PEERS_PATH := $(CAIPE_PEERS)/py/bin:$(CAIPE_PEERS)/npm/node_modules/.bin
 LISTEN ?= 127.0.0.1:8000
 DATA_DIR ?= .caipe
-IMAGE ?= $(TARGET)/caipe-supervisor.tar
+IMAGE ?= $(TARGET)/caipe-operator.tar
 CRD := crds/caipe.io_caipesupervisors.yaml
+GENERATED := $(CRD) charts deploy
 
-.PHONY: help run test verify generate fmt lint doc bench chaos fuzz deny peers image image-test
+.PHONY: help run test verify generate fmt lint doc bench chaos fuzz deny peers control-plane argocd image image-test chart-lint
 
 help: ## List what can be made.
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-11s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: peers ## Build the supervisor and serve the quick start on http://127.0.0.1:8000.
 	$(CARGO) build --release --locked -p caipe-supervisor
 	PATH="$(PEERS_PATH):$$PATH" scripts/run "$(TARGET)/release/caipe-supervisor" --listen "$(LISTEN)" --data-dir "$(DATA_DIR)"
 
-test: peers ## Run every test; the ones against real peers too.
-	CAIPE_REQUIRE_PEERS=1 $(CARGO) test --locked --workspace
+test: peers control-plane ## Run every test; the ones against real peers and a real control plane too.
+	CAIPE_REQUIRE_PEERS=1 CAIPE_REQUIRE_CONTROL_PLANE=1 $(CARGO) test --locked --workspace
 
-verify: fmt-check lint generated doc deny ## Check everything but behaviour: format, lints, generated files, docs, licences.
+verify: fmt-check lint generated compatible chart-lint doc deny ## Check everything but behaviour: format, lints, generated files, charts, docs, licences.
 
-generate: ## Write the generated files: the CustomResourceDefinition.
+generate: ## Write the generated files: the CustomResourceDefinition, what is made from the charts.
 	$(CARGO) run --quiet --locked -p caipe-operator -- crd > $(CRD).new
 	mv $(CRD).new $(CRD)
+	scripts/charts generate
+
+chart-lint: ## Check the charts with helm 3, helm 4 and the schemas of Kubernetes.
+	scripts/charts lint
 
 fmt: ## Format the code.
 	$(CARGO) fmt --all
@@ -66,7 +74,7 @@ image: ## Build the container image, an archive at IMAGE; no container engine is
 	scripts/image "$(IMAGE)"
 
 # Apart from `make test`: it builds everything once more, for musl.
-image-test: image ## Build the image twice and compare, then run its program with nothing but the image's files.
+image-test: image ## Build the image twice and compare, then run its programs with nothing but the image's files.
 	scripts/image "$(IMAGE).again"
 	cmp "$(IMAGE)" "$(IMAGE).again" && rm "$(IMAGE).again"
 	CAIPE_IMAGE="$(abspath $(IMAGE))" $(CARGO) test --locked --workspace --test image
@@ -74,14 +82,24 @@ image-test: image ## Build the image twice and compare, then run its program wit
 peers: ## Install the peers of the tests and of the quick start (Python and npm packages).
 	@scripts/peers
 
-.PHONY: fmt-check generated
+control-plane: ## Build etcd and Kubernetes for the tests, once (six minutes); install kubectl and helm.
+	@CAIPE_TOOLS="$(TOOLS)" scripts/control-plane
+
+argocd: ## The same, and Argo CD's command (five minutes more), which judges the health check.
+	@CAIPE_TOOLS="$(TOOLS)" scripts/control-plane --argocd
+
+.PHONY: fmt-check generated compatible
 
 fmt-check:
 	$(CARGO) fmt --all -- --check
 
 # The file of the last commit is what counts: an uncommitted difference fails too, and says so.
 generated: generate
-	git diff --exit-code --stat -- $(CRD) || { echo "$(CRD) is out of date: commit what 'make generate' writes" >&2; exit 1; }
+	git diff --exit-code --stat -- $(GENERATED) || { echo "generated files are out of date: commit what 'make generate' writes" >&2; exit 1; }
+
+# What a release took, this one takes; a release adds its definition to the folder.
+compatible:
+	for release in crds/released/*.yaml; do $(CARGO) run --quiet --locked -p caipe-operator -- crd --compatible-with "$$release"; done
 
 $(TOOLS)/bin/cargo-deny-$(CARGO_DENY_VERSION):
 	$(CARGO) install --quiet --locked --root "$(TOOLS)" --target-dir "$(TOOLS)/target" cargo-deny --version $(CARGO_DENY_VERSION)
