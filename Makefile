@@ -40,9 +40,10 @@ test: peers control-plane ## Run every test; the ones against real peers and a r
 
 verify: fmt-check lint generated compatible chart-lint doc deny ## Check everything but behaviour: format, lints, generated files, charts, docs, licences.
 
-generate: ## Write the generated files: the CustomResourceDefinition, what is made from the charts.
+generate: ## Write the generated files: the CustomResourceDefinition, statuses for Argo CD, what is made from the charts.
 	$(CARGO) run --quiet --locked -p caipe-operator -- crd > $(CRD).new
 	mv $(CRD).new $(CRD)
+	CAIPE_WRITE_STATUSES=1 $(CARGO) test --quiet --locked --workspace --test phases >/dev/null
 	scripts/charts generate
 
 chart-lint: ## Check the charts with helm 3, helm 4 and the schemas of Kubernetes.
