@@ -151,8 +151,7 @@ impl Follower {
         self.sent.store(true, Ordering::Relaxed);
         let opened = match &self.begin {
             Begin::Message(request) if self.may_ask && !self.client.card().capabilities.streaming => {
-                let request = (**request).clone();
-                return self.begin_by_asking(request).await;
+                return self.begin_by_asking(at_once((**request).clone())).await;
             }
             Begin::Message(request) => self.client.stream_once((**request).clone()).await,
             Begin::Subscription(task) => self.client.subscribe_once(task, self.position.last()).await,
@@ -241,7 +240,10 @@ impl Follower {
     /// Takes an event in; `None` if the caller has it already.
     fn came(&mut self, event: Numbered, reopens: bool) -> Option<Followed> {
         let event = self.position.take(event, reopens)?;
-        self.outage.heard();
+        // A task told anew is no news: an agent that breaks off behind it each time is given up on.
+        if !event.resumed {
+            self.outage.heard();
+        }
         // An agent may leave the connection open after it told again of a task that has ended or waits.
         if event.resumed && self.position.is_over() {
             self.source = Source::Done;
@@ -304,6 +306,12 @@ impl Follower {
         tokio::time::sleep(time.time).await;
         Ok(())
     }
+}
+
+/// The same message, answered as soon as there is a task: only a task that is known can be cancelled.
+fn at_once(mut request: SendMessageRequest) -> SendMessageRequest {
+    request.configuration.get_or_insert_default().return_immediately = true;
+    request
 }
 
 fn unnumbered(event: Event) -> Numbered {

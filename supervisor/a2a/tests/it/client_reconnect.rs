@@ -10,8 +10,9 @@ use caipe_a2a::client::{
 use caipe_a2a::model::{Event, Message, SendMessageRequest, TaskState};
 use futures::StreamExt;
 use proptest::prelude::*;
+use serde_json::json;
 
-use crate::peer::{Answer, Counting, End, Peer, numbers};
+use crate::peer::{Answer, Counting, End, Peer, Request, card, numbers};
 
 fn quick() -> ClientOptions {
     let reconnect = Reconnect {
@@ -211,6 +212,50 @@ async fn a_task_that_nobody_may_follow_is_asked_for_until_it_ends() {
         read(client.stream(ask()).await.unwrap()).await.into_iter().map(Result::unwrap).collect();
     assert_eq!(events.len(), 6, "the same task is not shown twice: {events:?}");
     assert_eq!(folded(&events), expected_text(task));
+}
+
+/// An agent that does not stream: its card says so.
+async fn silent_peer(
+    version: ProtocolVersion,
+    answer: impl Fn(&Request) -> Answer + Send + Sync + 'static,
+) -> Peer {
+    let mut card = card(version);
+    card["capabilities"]["streaming"] = json!(false);
+    Peer::raw(move |request| if request.is_card() { Answer::json(&card) } else { answer(request) }).await
+}
+
+#[tokio::test]
+async fn an_agent_that_does_not_stream_is_asked_for_the_task_at_once() {
+    // Who waits for the end has no task to cancel until then.
+    for (version, wish) in [(V0_3, json!({"blocking": false})), (V1_0, json!({"returnImmediately": true}))] {
+        let task = Counting { version, events: 6, numbered: false };
+        let peer = silent_peer(version, move |request| match request.method() {
+            "message/send" => Answer::result(&task.task(1)),
+            "SendMessage" => Answer::result(&json!({"task": task.task(1)})),
+            _ => Answer::result(&task.task(6)),
+        })
+        .await;
+        let client = connect(&peer, quick()).await;
+        let events: Vec<_> = read(client.follow(ask())).await.into_iter().map(Result::unwrap).collect();
+        assert_eq!(folded(&events), expected_text(task));
+        let (name, value) = wish.as_object().unwrap().iter().next().unwrap();
+        assert_eq!(peer.calls()[0].body["params"]["configuration"][name], *value);
+    }
+}
+
+#[tokio::test]
+async fn an_agent_that_only_tells_the_task_again_is_given_up_in_time() {
+    let task = Counting { version: V1_0, events: 6, numbered: false };
+    let peer = Peer::start(V1_0, move |request| match request.method() {
+        "SendStreamingMessage" => Answer::stream(task.frames(0)[..3].concat(), End::Break),
+        _ => Answer::stream(task.snapshot(3), End::Break),
+    })
+    .await;
+    let give_up_after = Duration::from_millis(100);
+    let reconnect = Reconnect { attempts: u32::MAX, give_up_after, ..quick().reconnect };
+    let options = ClientOptions { reconnect, ..quick() };
+    let events = read(connect(&peer, options).await.stream(ask()).await.unwrap()).await;
+    assert_eq!(events.last().unwrap().as_ref().unwrap_err().category(), "broken");
 }
 
 #[tokio::test]
