@@ -47,7 +47,7 @@ pub(in crate::agents) struct Outlook {
 pub(in crate::agents) struct Link {
     outlook: watch::Receiver<Outlook>,
     asked: Arc<Notify>,
-    rules: Rules,
+    rules: watch::Sender<Rules>,
     _stop: DropGuard,
 }
 
@@ -61,22 +61,23 @@ impl Link {
     /// Looks after an agent from now on, when `room` allows. Must be called within a Tokio runtime.
     pub(in crate::agents) fn start(rules: Rules, look: Look, room: Arc<Semaphore>) -> Arc<Self> {
         let reach = Reach::new(rules);
-        let message = (!rules.check).then(|| "connectivity checks are turned off".to_owned());
         let outlook = watch::Sender::new(Outlook {
             phase: reach.phase(),
             seen: None,
             looked_at: None,
             looks: 0,
-            message,
+            message: turned_off(rules),
         });
+        let rules = watch::Sender::new(rules);
         let (asked, stop) = (Arc::new(Notify::new()), CancellationToken::new());
         let link = Arc::new(Self {
             outlook: outlook.subscribe(),
             asked: asked.clone(),
-            rules,
             _stop: stop.clone().drop_guard(),
+            rules,
         });
-        let watch = Watch { reach, look, room, outlook, asked };
+        let rules = link.rules.subscribe();
+        let watch = Watch { reach, look, room, outlook, asked, rules };
         tokio::spawn(async move { stop.run_until_cancelled(watch.run()).await }.in_current_span());
         link
     }
@@ -92,13 +93,18 @@ impl Link {
     }
 
     /// Whether it is looked at at all.
-    pub(in crate::agents) const fn is_checked(&self) -> bool {
-        self.rules.check
+    pub(in crate::agents) fn is_checked(&self) -> bool {
+        self.rules.borrow().check
+    }
+
+    /// Looks after the agent by these rules from now on.
+    pub(in crate::agents) fn obey(&self, rules: Rules) {
+        self.rules.send_if_modified(|known| std::mem::replace(known, rules) != rules);
     }
 
     /// Asks for a look at once, and returns without waiting for it.
     pub(in crate::agents) fn doubt(&self) {
-        if self.rules.check {
+        if self.is_checked() {
             self.asked.notify_one();
         }
     }
@@ -110,7 +116,8 @@ impl Link {
         self.doubt();
         let looked = outlook.wait_for(|now| now.looks > before);
         // Twice: one look may be under way already.
-        drop(tokio::time::timeout(self.rules.fast * 2, looked).await);
+        let patience = self.rules.borrow().fast * 2;
+        drop(tokio::time::timeout(patience, looked).await);
         self.outlook()
     }
 }
@@ -122,6 +129,7 @@ struct Watch {
     room: Arc<Semaphore>,
     outlook: watch::Sender<Outlook>,
     asked: Arc<Notify>,
+    rules: watch::Receiver<Rules>,
 }
 
 impl Watch {
@@ -138,15 +146,29 @@ impl Watch {
     }
 
     /// Waits until it is time to look, or somebody asks for it; returns how long the look may take.
-    async fn until(&self, next: Option<Next>) -> Duration {
-        let Some(Next { after, deadline }) = next else {
-            self.asked.notified().await;
-            return self.reach.asked();
-        };
-        tokio::select! {
-            () = tokio::time::sleep(jittered(after)) => deadline,
-            () = self.asked.notified() => deadline,
+    async fn until(&mut self, mut next: Option<Next>) -> Duration {
+        loop {
+            tokio::select! {
+                deadline = come(next) => return deadline,
+                () = self.asked.notified() => {
+                    return next.map_or_else(|| self.reach.asked(), |next| next.deadline);
+                }
+                Ok(()) = self.rules.changed() => next = self.obey(),
+            }
         }
+    }
+
+    /// Goes by the rules of now. Returns when to look next, if at all.
+    fn obey(&mut self) -> Option<Next> {
+        let rules = *self.rules.borrow_and_update();
+        let next = self.reach.obey(rules);
+        self.outlook.send_modify(|outlook| {
+            outlook.phase = self.reach.phase();
+            if !rules.check || outlook.looks == 0 {
+                outlook.message = turned_off(rules);
+            }
+        });
+        next
     }
 
     fn take(&mut self, saw: Result<Seen, String>) -> Option<Next> {
@@ -165,6 +187,18 @@ impl Watch {
         });
         next
     }
+}
+
+/// Waits until a look is due, for ever if none is; returns how long it may take.
+async fn come(next: Option<Next>) -> Duration {
+    let Some(Next { after, deadline }) = next else { return std::future::pending().await };
+    tokio::time::sleep(jittered(after)).await;
+    deadline
+}
+
+/// What is told of an agent that nobody looks at.
+fn turned_off(rules: Rules) -> Option<String> {
+    (!rules.check).then(|| "connectivity checks are turned off".to_owned())
 }
 
 /// Only what changes is worth a line.

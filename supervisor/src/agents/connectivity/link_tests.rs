@@ -109,3 +109,25 @@ async fn nobody_is_looked_at_who_must_not_be_and_nobody_for_longer_than_they_are
     tokio::time::sleep(Duration::from_mins(1)).await;
     assert_eq!(peer.looks.load(Ordering::Relaxed), looks);
 }
+
+#[tokio::test(start_paused = true)]
+async fn other_rules_are_in_force_at_once() {
+    let peer = Arc::new(Peer::default());
+    let link = peer.link(Rules { check: false, ..rules() });
+    peer.up.store(true, Ordering::Relaxed);
+    link.obey(rules());
+    until(&link, Ready).await;
+    assert_eq!(link.outlook().message, None);
+
+    link.obey(Rules { refresh: Duration::from_hours(1), ..rules() });
+    peer.up.store(false, Ordering::Relaxed);
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    assert_eq!(link.outlook().phase, Ready, "nobody looks for an hour");
+
+    link.obey(rules());
+    assert!(until(&link, Unreachable).await < Duration::from_secs(5));
+
+    link.obey(Rules { check: false, ..rules() });
+    until(&link, Pending).await;
+    assert!(!link.is_checked() && link.outlook().message.unwrap().contains("turned off"));
+}

@@ -101,6 +101,21 @@ impl Reach {
         check.then_some(Next { after: startup_delay, deadline: timeout })
     }
 
+    /// Goes by other rules from now on; what is not looked at any more is not known any more. Returns when to look
+    /// next, if at all.
+    pub(in crate::agents) fn obey(&mut self, rules: Rules) -> Option<Next> {
+        self.rules = rules;
+        if !rules.check {
+            self.state = State::Unknown { failures: 0 };
+        }
+        match self.state {
+            State::Unknown { .. } => self.first(),
+            State::Up => self.soon(rules.refresh, rules.fast),
+            State::Doubtful => Some(self.confirm()),
+            State::Down => self.soon(rules.refresh.min(RETRY), rules.fast),
+        }
+    }
+
     /// How long a look may take that somebody asks for now.
     pub(in crate::agents) fn asked(&self) -> Duration {
         self.rules.fast

@@ -111,6 +111,7 @@ impl Seats {
         let Change { left, mut chores, .. } = change;
         self.drain(left, &mut chores);
         self.peers.retain(|name, _| self.by_name.contains_key(name));
+        self.stations().for_each(|station| station.obey((&spec.connectivity).into()));
         self.settings = settings;
         self.note_epoch();
         chores

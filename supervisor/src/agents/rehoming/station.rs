@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::blueprint::Blueprint;
 use crate::agents::agent::Agent;
-use crate::agents::connectivity::{Link, Outlook};
+use crate::agents::connectivity::{Link, Outlook, Rules};
 use crate::agents::directory::Delegate;
 use crate::agents::home::{Delegation, Home, Updates};
 use crate::mcp::{ServerPhase, ToolsView};
@@ -108,6 +108,13 @@ impl Station {
             && self.phase() == AgentPhase::Unreachable
         {
             link.doubt();
+        }
+    }
+
+    /// Looks after a remote agent by these rules from now on.
+    pub(in crate::agents) fn obey(&self, rules: Rules) {
+        if let Body::Remote(link, _) = &self.body {
+            link.obey(rules);
         }
     }
 
