@@ -3,10 +3,12 @@
 mod conversations;
 mod driver;
 mod error;
+mod intake;
 mod journal;
 mod live;
 mod perform;
 mod questions;
+mod recovery;
 mod service;
 mod start;
 

@@ -1,4 +1,4 @@
-//! Tools that ask A2A agents of others : `a2a_list`, `a2a_discover`, `a2a_call` and
+//! Tools that ask A2A agents of others: `a2a_list`, `a2a_discover`, `a2a_call` and
 //! `a2a_call_streaming`, by the name of a registered agent or by a URL that is allowed.
 //!
 //! ```text
