@@ -121,9 +121,17 @@ alive_and_serves() {
 
 component_start() {
   [ -n "$(space)" ] || die 'the cluster does not run; start it with: scripts/cluster up'
+  local until=$((SECONDS + 90)) missed=0
   if gone "$1"; then launch "$1"; fi
-  await 90 "$1" alive_and_serves "$1" || die "$1 does not serve; the end of $state/log/$1.log:
+  until alive_and_serves "$1"; do
+    # It may not have begun; but when it is never there, it has ended.
+    if gone "$1"; then missed=$((missed + 1)); else missed=0; fi
+    if [ $missed -gt 40 ] || [ $SECONDS -ge $until ]; then
+      die "$1 does not serve; the end of $state/log/$1.log:
 $(tail -n 10 "$state/log/$1.log")"
+    fi
+    sleep 0.05
+  done
 }
 
 component_stop() {

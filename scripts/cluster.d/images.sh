@@ -2,7 +2,7 @@
 # Container images. There is no registry: they are imported from archives.
 
 containers() {
-  inside "$bin/ctr" --address /run/containerd.sock --namespace k8s.io "$@"
+  inside "$bin/ctr" --address /run/containerd.sock --namespace k8s.io "$@" 2> >(grep -v 'msg="DEPRECATION' >&2)
 }
 
 # pack PROGRAM NAME ARCHIVE: an image of one static program.

@@ -8,9 +8,10 @@ up() {
   own_folder
   step 'namespaces' make_place
   step 'etcd' component_start etcd
-  step 'kube-apiserver' component_start kube-apiserver
   step 'containerd, pause image' start_containers
+  step 'kube-apiserver' component_start kube-apiserver
   step 'controllers, kubelet, proxy, DNS' start_rest
+  step 'volumes' make_volumes
   step 'node ready, names resolve' until_whole
   echo "cluster: ready after $(since "$began") s; its kubeconfig, for scripts/cluster run: $state/kubeconfig"
 }
@@ -34,6 +35,8 @@ make_place() {
 }
 
 start_containers() {
+  # It takes longest, and meanwhile there is something to do.
+  if gone kube-apiserver; then launch kube-apiserver; fi
   component_start containerd
   load_pause >/dev/null
 }
