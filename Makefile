@@ -9,6 +9,8 @@ CARGO ?= cargo
 export CAIPE_PEERS ?= $(CURDIR)/.cache/peers
 # A real Kubernetes control plane for the tests.
 export CAIPE_CONTROL_PLANE ?= $(CURDIR)/.cache/control-plane
+# A Kubernetes node on this machine, as long as it runs.
+export CAIPE_CLUSTER ?= $(CURDIR)/.cache/cluster
 # Tools built for this project alone; nothing is installed for the whole user.
 export CAIPE_TOOLS := $(or $(CAIPE_TOOLS),$(CURDIR)/.cache/tools)
 TOOLS := $(CAIPE_TOOLS)
@@ -26,7 +28,7 @@ IMAGE ?= $(TARGET)/caipe-operator.tar
 CRD := crds/caipe.io_caipesupervisors.yaml
 GENERATED := $(CRD) charts deploy
 
-.PHONY: help run test verify generate fmt lint doc bench chaos fuzz deny peers control-plane argocd image image-test chart-lint
+.PHONY: help run test verify generate fmt lint doc bench chaos fuzz deny peers control-plane argocd cluster cluster-check cluster-down image image-test chart-lint
 
 help: ## List what can be made.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -88,6 +90,15 @@ control-plane: ## Build etcd and Kubernetes for the tests, once (six minutes); i
 
 argocd: ## The same, and Argo CD's command (five minutes more), which judges the health check.
 	@CAIPE_TOOLS="$(TOOLS)" scripts/control-plane --argocd
+
+cluster: ## Start a Kubernetes node on this machine, building it the first time (ten minutes); takes root.
+	@scripts/cluster up
+
+cluster-down: ## Remove that node and all that ran on it.
+	@scripts/cluster down
+
+cluster-check: ## Try the node itself: break it in every way, on a cluster of its own, and heal it.
+	@scripts/cluster-check
 
 .PHONY: fmt-check generated compatible
 

@@ -41,7 +41,7 @@ fn every_file_is_read_as_it_is_meant() -> Result<()> {
     let Some(kubectl) = tool("kubectl") else { return Ok(()) };
     let mut shipped: Vec<String> = Vec::new();
     for folder in
-        ["charts/golden", "charts/caipe-crds/crd-manifests", "deploy/argocd", "deploy/argocd/testdata"]
+        ["charts/golden", "charts/caipe-operator/charts/caipe-crds/crd-manifests", "deploy/argocd", "deploy/argocd/testdata"]
     {
         shipped.extend(files(folder)?.into_iter().map(|name| format!("{folder}/{name}")));
     }

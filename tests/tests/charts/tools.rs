@@ -10,6 +10,9 @@ use serde_json::Value;
 /// Both majors of helm that are in use.
 pub(crate) const HELMS: [&str; 2] = ["helm3", "helm4"];
 
+/// The charts: of the definition, and of the operator, which has the first in it.
+pub(crate) const CHARTS: [&str; 2] = ["charts/caipe-operator/charts/caipe-crds", "charts/caipe-operator"];
+
 /// A program that `scripts/helm` installs. Nothing if it is not there: then the test says so and passes, unless
 /// `CAIPE_REQUIRE_PEERS=1`.
 pub(crate) fn tool(name: &str) -> Option<PathBuf> {

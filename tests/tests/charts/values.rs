@@ -3,7 +3,7 @@
 use anyhow::{Result, bail, ensure};
 use serde_json::{Map, Value};
 
-use crate::tools::{HELMS, document, render, text, tool};
+use crate::tools::{CHARTS, HELMS, document, render, text, tool};
 
 /// What is wrong, and a word that helm says of it.
 const WRONG: [(&str, &str); 27] = [
@@ -57,10 +57,10 @@ fn what_is_wrong_is_refused_and_named() -> Result<()> {
 fn another_chart_can_depend_on_these() -> Result<()> {
     for helm in HELMS {
         let Some(program) = tool(helm) else { return Ok(()) };
-        for chart in ["charts/caipe-crds", "charts/caipe-operator"] {
+        for chart in CHARTS {
             render(&program, chart, "global: { anything: { at: all } }")?;
         }
-        render(&program, "charts/caipe-crds", "enabled: true")?;
+        render(&program, CHARTS[0], "enabled: true")?;
     }
     Ok(())
 }
@@ -97,9 +97,9 @@ fn is_helms_own(name: &str, path: &str) -> bool {
 
 #[test]
 fn the_schema_and_the_values_tell_of_the_same() -> Result<()> {
-    for chart in ["caipe-crds", "caipe-operator"] {
-        let values = document(&format!("charts/{chart}/values.yaml"))?;
-        let schema: Value = serde_json::from_str(&text(&format!("charts/{chart}/values.schema.json"))?)?;
+    for chart in CHARTS {
+        let values = document(&format!("{chart}/values.yaml"))?;
+        let schema: Value = serde_json::from_str(&text(&format!("{chart}/values.schema.json"))?)?;
         let found = differences(values.as_object().unwrap_or(&Map::new()), &schema, &schema, "");
         ensure!(found.is_empty(), "{chart}: {found:?}");
     }
@@ -126,8 +126,8 @@ fn open(schema: &Value, path: &str, found: &mut Vec<String>) {
 
 #[test]
 fn the_schema_is_closed() -> Result<()> {
-    for chart in ["caipe-crds", "caipe-operator"] {
-        let schema: Value = serde_json::from_str(&text(&format!("charts/{chart}/values.schema.json"))?)?;
+    for chart in CHARTS {
+        let schema: Value = serde_json::from_str(&text(&format!("{chart}/values.schema.json"))?)?;
         let mut found = Vec::new();
         open(&schema, "", &mut found);
         ensure!(found.is_empty(), "{chart}: {found:?}");
@@ -148,10 +148,10 @@ fn leaves(value: &Value, path: &str, found: &mut Vec<String>) {
 
 #[test]
 fn the_readme_tells_of_every_value() -> Result<()> {
-    for chart in ["caipe-crds", "caipe-operator"] {
-        let readme = text(&format!("charts/{chart}/README.md"))?;
+    for chart in CHARTS {
+        let readme = text(&format!("{chart}/README.md"))?;
         let mut paths = Vec::new();
-        leaves(&document(&format!("charts/{chart}/values.yaml"))?, "", &mut paths);
+        leaves(&document(&format!("{chart}/values.yaml"))?, "", &mut paths);
         for path in paths {
             let parts: Vec<&str> = path.split('.').collect();
             let told = (1..=parts.len()).any(|length| {

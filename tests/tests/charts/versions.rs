@@ -3,14 +3,14 @@
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use crate::tools::{document, objects_of, of_kind};
+use crate::tools::{CHARTS, document, objects_of, of_kind};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 #[test]
 fn charts_have_the_version_of_the_programs() -> Result<()> {
-    for chart in ["caipe-crds", "caipe-operator"] {
-        let about = document(&format!("charts/{chart}/Chart.yaml"))?;
+    for chart in CHARTS {
+        let about = document(&format!("{chart}/Chart.yaml"))?;
         assert_eq!(about["version"], VERSION, "{chart}");
         assert_eq!(about["appVersion"], VERSION, "{chart}");
     }

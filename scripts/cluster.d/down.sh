@@ -1,0 +1,65 @@
+# shellcheck shell=bash disable=SC2034,SC2154 # variables of the other parts
+# From whatever is there to nothing.
+
+down() {
+  # One kill suffices for all inside; it is sent to each so that half a cluster goes too.
+  await 60 'the end of all processes' none_left || die "these do not end: $(others | paste -sd ' ')"
+  await 20 'the removal of the control groups' groups_gone || die "control groups stay: $(find /sys/fs/cgroup -maxdepth 2 -name "$name" | paste -sd ' ')"
+  remove_folder
+  echo 'cluster: nothing is left of it'
+}
+
+# The cluster's processes but this one and those that wait for it, when it was called by `run`.
+others() {
+  local pid=$BASHPID mine=' '
+  while [ "${pid:-0}" -gt 1 ]; do
+    mine+="$pid "
+    pid=$(awk '$1 == "PPid:" { print $2 }' "/proc/$pid/status" 2>/dev/null)
+  done
+  for pid in $(members "$groups_book/$name"); do
+    [[ $mine == *" $pid "* ]] || echo "$pid"
+  done
+}
+
+none_left() {
+  local pids
+  [ -d "$groups_book/$name" ] || return 0
+  pids=$(others)
+  [ -n "$pids" ] || return 0
+  # shellcheck disable=SC2086 # process ids
+  kill -KILL $pids 2>/dev/null || true
+  return 1
+}
+
+groups_gone() {
+  remove_groups
+  ! all_groups | grep -q "/$name\$"
+}
+
+remove_folder() {
+  [ -e "$state/$marker" ] || return 0
+  local place
+  # There should be no mount; but if there is, its contents are not ours to remove.
+  awk -v folder="$state/" 'index($5, folder) == 1 { print $5 }' /proc/self/mountinfo | sort -r | while read -r place; do
+    umount --lazy "$place"
+  done
+  rm -rf --one-file-system "$state"
+}
+
+left() {
+  local group pid found=0
+  for group in $(all_groups); do
+    echo "control group $group"
+    found=1
+    for pid in $(members "$group"); do
+      echo "process $pid $(tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | cut -c1-100)"
+    done
+  done
+  if grep -E '/(run/)?caipe|pods0|'"$state/" /proc/self/mountinfo; then found=1; fi
+  if ip -brief link show | grep -E '^(node0|pods0)'; then found=1; fi
+  if [ -e "$state" ]; then
+    echo "folder $state"
+    found=1
+  fi
+  return $found
+}

@@ -1,0 +1,65 @@
+# shellcheck shell=bash disable=SC2034,SC2154 # variables of the other parts
+# What the machine must have.
+
+need_root() {
+  [ "$(uname -s)" = Linux ] || die 'a node takes Linux'
+  [ "$(id -u)" = 0 ] || die "a node takes root: network and mount namespaces are made. Try again with: sudo -E $0 $command"
+}
+
+# Each program, and the Debian package it comes in.
+programs='runc=runc iptables=iptables conntrack=conntrack ip=iproute2 openssl=openssl cc=gcc tar=tar
+  nsenter=util-linux unshare=util-linux setsid=util-linux flock=util-linux mount=mount getent=libc-bin'
+
+missing_packages() {
+  local pair
+  for pair in $programs; do
+    command -v "${pair%%=*}" >/dev/null || printf '%s\n' "${pair#*=}"
+  done
+  [ -n "$(cni_folder)" ] || echo containernetworking-plugins
+}
+
+# Where the plugins are that connect pods to the network.
+cni_folder() {
+  local folder
+  for folder in /usr/lib/cni /opt/cni/bin /usr/libexec/cni; do
+    [ ! -x "$folder/bridge" ] || [ ! -x "$folder/host-local" ] || { echo "$folder" && return; }
+  done
+}
+
+need_packages() {
+  local missing
+  missing=$(missing_packages | sort -u | paste -sd ' ')
+  [ -n "$missing" ] || return 0
+  # A machine of continuous integration is thrown away; on anybody else's nothing is installed unasked.
+  if [ "${CI:-}" = true ] && command -v apt-get >/dev/null; then
+    echo "cluster: installing $missing"
+    # shellcheck disable=SC2086 # several packages
+    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $missing; } >/dev/null ||
+      die "failed to install $missing"
+    missing=$(missing_packages | sort -u | paste -sd ' ')
+  fi
+  [ -z "$missing" ] || die "programs are missing. On Debian and Ubuntu: apt-get install $missing"
+}
+
+need_kernel() {
+  local controller
+  modprobe -a overlay veth bridge br_netfilter 2>/dev/null || true
+  grep -qw overlay /proc/filesystems || die 'this kernel has no overlay file system (CONFIG_OVERLAY_FS)'
+  for controller in cpu cpuset memory pids; do
+    if [ "$groups_version" = 2 ]; then
+      grep -qw "$controller" /sys/fs/cgroup/cgroup.controllers
+    else
+      [ -d "/sys/fs/cgroup/$controller" ]
+    fi || die "the control groups of this machine have no '$controller'; a node takes cpu, cpuset, memory and pids"
+  done
+  [ -w "$groups_book" ] || die "$groups_book is read-only: in a container, this takes --privileged"
+  unshare --mount --net --pid --fork true 2>/dev/null ||
+    die 'this kernel refuses new namespaces, even to root: in a container, this takes --privileged'
+}
+
+need_machine() {
+  need_root
+  need_packages
+  need_kernel
+  "$root/scripts/control-plane" --node
+}
