@@ -9,6 +9,8 @@ CARGO ?= cargo
 export CAIPE_PEERS ?= $(CURDIR)/.cache/peers
 # A real Kubernetes control plane for the tests.
 export CAIPE_CONTROL_PLANE ?= $(CURDIR)/.cache/control-plane
+# Container images for a live cluster.
+export CAIPE_IMAGES ?= $(CURDIR)/.cache/images
 # Tools built for this project alone; nothing is installed for the whole user.
 export CAIPE_TOOLS := $(or $(CAIPE_TOOLS),$(CURDIR)/.cache/tools)
 TOOLS := $(CAIPE_TOOLS)
@@ -26,7 +28,7 @@ IMAGE ?= $(TARGET)/caipe-operator.tar
 CRD := crds/caipe.io_caipesupervisors.yaml
 GENERATED := $(CRD) charts deploy
 
-.PHONY: help run test verify generate fmt lint doc bench chaos fuzz deny peers control-plane argocd image image-test chart-lint
+.PHONY: help run test verify generate fmt lint doc bench chaos fuzz deny peers control-plane argocd image image-test images chart-lint
 
 help: ## List what can be made.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -78,6 +80,9 @@ image-test: image ## Build the image twice and compare, then run its programs wi
 	scripts/image "$(IMAGE).again"
 	cmp "$(IMAGE)" "$(IMAGE).again" && rm "$(IMAGE).again"
 	CAIPE_IMAGE="$(abspath $(IMAGE))" $(CARGO) test --locked --workspace --test image
+
+images: ## Make the container images that tests on a live cluster need, into CAIPE_IMAGES.
+	scripts/images
 
 peers: ## Install the peers of the tests and of the quick start (Python and npm packages).
 	@scripts/peers
