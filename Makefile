@@ -14,6 +14,7 @@ export CAIPE_IMAGES ?= $(CURDIR)/.cache/images
 # Tools built for this project alone; nothing is installed for the whole user.
 export CAIPE_TOOLS := $(or $(CAIPE_TOOLS),$(CURDIR)/.cache/tools)
 TOOLS := $(CAIPE_TOOLS)
+CARGO_CYCLONEDX_VERSION := 0.5.9
 CARGO_DENY_VERSION := 0.20.2
 CARGO_FUZZ_VERSION := 0.13.2
 # How long `make fuzz` tries each target.
@@ -72,8 +73,9 @@ fuzz: $(TOOLS)/bin/cargo-fuzz-$(CARGO_FUZZ_VERSION) ## Feed the readers of A2A w
 deny: $(TOOLS)/bin/cargo-deny-$(CARGO_DENY_VERSION) ## Check licences, sources, banned and vulnerable dependencies.
 	scripts/deny "$<"
 
-image: ## Build the container image, an archive at IMAGE; no container engine is needed.
+image: $(TOOLS)/bin/cargo-cyclonedx-$(CARGO_CYCLONEDX_VERSION) ## Build the container image, an archive at IMAGE, and list what is in it; no container engine is needed.
 	scripts/image "$(IMAGE)"
+	scripts/sbom "$<" "$(IMAGE)"
 
 # Apart from `make test`: it builds everything once more, for musl.
 image-test: image ## Build the image twice and compare, then run its programs with nothing but the image's files.
@@ -106,12 +108,13 @@ generated: generate
 compatible:
 	for release in crds/released/*.yaml; do $(CARGO) run --quiet --locked -p caipe-operator -- crd --compatible-with "$$release"; done
 
-$(TOOLS)/bin/cargo-deny-$(CARGO_DENY_VERSION):
-	$(CARGO) install --quiet --locked --root "$(TOOLS)" --target-dir "$(TOOLS)/target" cargo-deny --version $(CARGO_DENY_VERSION)
-	rm -rf "$(TOOLS)/target"
-	mv "$(TOOLS)/bin/cargo-deny" "$@"
-
-$(TOOLS)/bin/cargo-fuzz-$(CARGO_FUZZ_VERSION):
-	$(CARGO) install --quiet --locked --root "$(TOOLS)" --target-dir "$(TOOLS)/target" cargo-fuzz --version $(CARGO_FUZZ_VERSION)
-	rm -rf "$(TOOLS)/target"
-	mv "$(TOOLS)/bin/cargo-fuzz" "$@"
+# $(call tool,NAME,VERSION): a program of crates.io, built once.
+define tool
+$(TOOLS)/bin/$(1)-$(2):
+	$(CARGO) install --quiet --locked --root "$(TOOLS)" --target-dir "$(TOOLS)/target-$(1)" $(1) --version $(2)
+	rm -rf "$(TOOLS)/target-$(1)"
+	mv "$(TOOLS)/bin/$(1)" "$$@"
+endef
+$(eval $(call tool,cargo-cyclonedx,$(CARGO_CYCLONEDX_VERSION)))
+$(eval $(call tool,cargo-deny,$(CARGO_DENY_VERSION)))
+$(eval $(call tool,cargo-fuzz,$(CARGO_FUZZ_VERSION)))

@@ -13,6 +13,7 @@
 //! `kind load image-archive` and `docker load` (from Docker 25 on) read.
 
 pub mod authorities;
+pub mod bom;
 pub mod config;
 pub mod elf;
 pub mod entry;

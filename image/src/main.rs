@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
+use caipe_image::bom::Subject;
 use caipe_image::config::{About, NAME, Run, annotations, run};
 use caipe_image::layer::{Form, Layer};
 use caipe_image::oci::Image;
 use caipe_image::root::Programs;
-use caipe_image::{elf, oci, root, tree};
+use caipe_image::{bom, elf, oci, root, tree};
 use clap::{Parser, Subcommand};
 use jiff::Timestamp;
 
@@ -29,6 +30,8 @@ enum Command {
     Tree(Tree),
     /// Write an image of what lies in a directory, all of it root's and nothing compressed, for where it is made
     Directory(Directory),
+    /// Write what an image is made of, one list from those of its programs
+    Bom(Bom),
 }
 
 #[derive(Debug, clap::Args)]
@@ -85,6 +88,22 @@ struct Directory {
 }
 
 #[derive(Debug, clap::Args)]
+struct Bom {
+    /// The image's archive
+    #[arg(long)]
+    image: PathBuf,
+    /// A program's list, as `cargo cyclonedx` writes it; may be repeated
+    #[arg(long, required = true)]
+    program: Vec<PathBuf>,
+    /// The list of this program, some of whose data is in the image
+    #[arg(long)]
+    packer: PathBuf,
+    /// Where to write the list
+    #[arg(long)]
+    out: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
 struct Tree {
     #[command(flatten)]
     programs: Paths,
@@ -101,6 +120,7 @@ fn main() -> ExitCode {
         Command::Archive(args) => archive(&args),
         Command::Tree(args) => write_tree(&args),
         Command::Directory(args) => directory(args),
+        Command::Bom(args) => write_bom(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -162,6 +182,23 @@ fn write(image: &Image, layer: &Layer, out: &Path) -> anyhow::Result<()> {
     println!("{} {}", image.name, packed.digest);
     println!("{}: 1 layer, {} bytes, {} unpacked", out.display(), layer.bytes.len(), layer.unpacked);
     Ok(())
+}
+
+fn write_bom(args: &Bom) -> anyhow::Result<()> {
+    let image = fs::File::open(&args.image).and_then(oci::identity);
+    let (name, digest) = image.with_context(|| format!("failed to read {}", args.image.display()))?;
+    let programs = args.program.iter().map(|path| json(path)).collect::<anyhow::Result<Vec<_>>>()?;
+    let bill = bom::of_image(&Subject { name, digest }, &programs, &json(&args.packer)?)?;
+    let text = serde_json::to_string_pretty(&bill)? + "\n";
+    fs::write(&args.out, text).with_context(|| format!("failed to write {}", args.out.display()))?;
+    let count = bill["components"].as_array().map_or(0, Vec::len);
+    println!("{}: {count} components", args.out.display());
+    Ok(())
+}
+
+fn json(path: &Path) -> anyhow::Result<serde_json::Value> {
+    let text = fs::read(path).with_context(|| format!("failed to read {}", path.display()))?;
+    serde_json::from_slice(&text).with_context(|| format!("failed to read {}", path.display()))
 }
 
 fn write_tree(args: &Tree) -> anyhow::Result<()> {

@@ -1,6 +1,6 @@
 //! An image as an archive: the OCI image layout (image-spec 1.1), with the index that older engines look for beside.
 
-use std::io;
+use std::io::{self, Read};
 
 use serde_json::{Value, json};
 
@@ -54,6 +54,24 @@ pub fn pack(image: &Image, layer: &Layer) -> io::Result<Packed> {
         Entry::file(&blob(&layer.bytes), layer.bytes.clone()),
     ]))?;
     Ok(Packed { archive, digest: digest(&manifest) })
+}
+
+/// What a packed image is called, and its digest.
+///
+/// # Errors
+/// When it is no archive of [`pack`].
+pub fn identity(archive: impl Read) -> io::Result<(String, String)> {
+    let strange = || io::Error::new(io::ErrorKind::InvalidData, "it is no archive of an image");
+    for entry in tar::Archive::new(archive).entries()? {
+        let entry = entry?;
+        if entry.path()?.as_os_str() == "index.json" {
+            let index: Value = serde_json::from_reader(entry)?;
+            let image = &index["manifests"][0];
+            let name = image["annotations"]["io.containerd.image.name"].as_str().ok_or_else(strange)?;
+            return Ok((name.to_owned(), image["digest"].as_str().ok_or_else(strange)?.to_owned()));
+        }
+    }
+    Err(strange())
 }
 
 fn config(image: &Image, layer: &Layer) -> Value {

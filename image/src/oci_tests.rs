@@ -85,6 +85,15 @@ fn older_engines_find_the_same_image() {
 }
 
 #[test]
+fn an_archive_says_what_it_is() {
+    let (packed, _) = packed();
+    let (name, digest) = identity(packed.archive.as_slice()).unwrap();
+    assert_eq!((name.as_str(), digest), ("docker.io/library/caipe-operator:1.2.3", packed.digest));
+    let other = tar(&[Entry::file("a", "b")]).unwrap();
+    assert!(identity(other.as_slice()).is_err());
+}
+
+#[test]
 fn the_same_programs_give_the_same_archive() {
     assert_eq!(packed().0, packed().0);
 }

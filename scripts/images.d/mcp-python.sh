@@ -12,7 +12,7 @@ make() {
   need python3 'Install Python 3 with pip; it unpacks the wheels.'
   debian "$dir" python3 git
   # For the Python of the image, whatever that of this machine is; none of these needs to be built.
-  python3 -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes --only-binary :all: \
+  python3 -m pip install --quiet --disable-pip-version-check --root-user-action ignore --no-compile --require-hashes --only-binary :all: \
     --implementation cp --python-version 3.11 --platform "manylinux_2_28_$(uname -m)" \
     --platform "manylinux_2_17_$(uname -m)" --platform "manylinux2014_$(uname -m)" \
     --no-deps --target "$dir$packages" -r "$locks" || die "pip could not install $locks; is the package index reachable?"
