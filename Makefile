@@ -11,9 +11,12 @@ export CAIPE_PEERS ?= $(CURDIR)/.cache/peers
 export CAIPE_CONTROL_PLANE ?= $(CURDIR)/.cache/control-plane
 # A Kubernetes node on this machine, as long as it runs.
 export CAIPE_CLUSTER ?= $(CURDIR)/.cache/cluster
+# Container images for a live cluster.
+export CAIPE_IMAGES ?= $(CURDIR)/.cache/images
 # Tools built for this project alone; nothing is installed for the whole user.
 export CAIPE_TOOLS := $(or $(CAIPE_TOOLS),$(CURDIR)/.cache/tools)
 TOOLS := $(CAIPE_TOOLS)
+CARGO_CYCLONEDX_VERSION := 0.5.9
 CARGO_DENY_VERSION := 0.20.2
 CARGO_FUZZ_VERSION := 0.13.2
 # How long `make fuzz` tries each target.
@@ -28,7 +31,7 @@ IMAGE ?= $(TARGET)/caipe-operator.tar
 CRD := crds/caipe.io_caipesupervisors.yaml
 GENERATED := $(CRD) charts deploy
 
-.PHONY: help run test verify generate fmt lint doc bench chaos fuzz deny peers control-plane argocd cluster cluster-check cluster-down image image-test chart-lint
+.PHONY: help run test verify generate fmt lint doc bench chaos fuzz deny peers control-plane argocd cluster cluster-check cluster-down image image-test images chart-lint
 
 help: ## List what can be made.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -73,14 +76,18 @@ fuzz: $(TOOLS)/bin/cargo-fuzz-$(CARGO_FUZZ_VERSION) ## Feed the readers of A2A w
 deny: $(TOOLS)/bin/cargo-deny-$(CARGO_DENY_VERSION) ## Check licences, sources, banned and vulnerable dependencies.
 	scripts/deny "$<"
 
-image: ## Build the container image, an archive at IMAGE; no container engine is needed.
+image: $(TOOLS)/bin/cargo-cyclonedx-$(CARGO_CYCLONEDX_VERSION) ## Build the container image, an archive at IMAGE, and list what is in it; no container engine is needed.
 	scripts/image "$(IMAGE)"
+	scripts/sbom "$<" "$(IMAGE)"
 
 # Apart from `make test`: it builds everything once more, for musl.
 image-test: image ## Build the image twice and compare, then run its programs with nothing but the image's files.
 	scripts/image "$(IMAGE).again"
 	cmp "$(IMAGE)" "$(IMAGE).again" && rm "$(IMAGE).again"
 	CAIPE_IMAGE="$(abspath $(IMAGE))" $(CARGO) test --locked --workspace --test image
+
+images: ## Make the container images that tests on a live cluster need, into CAIPE_IMAGES.
+	scripts/images
 
 peers: ## Install the peers of the tests and of the quick start (Python and npm packages).
 	@scripts/peers
@@ -113,12 +120,13 @@ generated: generate
 compatible:
 	for release in crds/released/*.yaml; do $(CARGO) run --quiet --locked -p caipe-operator -- crd --compatible-with "$$release"; done
 
-$(TOOLS)/bin/cargo-deny-$(CARGO_DENY_VERSION):
-	$(CARGO) install --quiet --locked --root "$(TOOLS)" --target-dir "$(TOOLS)/target" cargo-deny --version $(CARGO_DENY_VERSION)
-	rm -rf "$(TOOLS)/target"
-	mv "$(TOOLS)/bin/cargo-deny" "$@"
-
-$(TOOLS)/bin/cargo-fuzz-$(CARGO_FUZZ_VERSION):
-	$(CARGO) install --quiet --locked --root "$(TOOLS)" --target-dir "$(TOOLS)/target" cargo-fuzz --version $(CARGO_FUZZ_VERSION)
-	rm -rf "$(TOOLS)/target"
-	mv "$(TOOLS)/bin/cargo-fuzz" "$@"
+# $(call tool,NAME,VERSION): a program of crates.io, built once.
+define tool
+$(TOOLS)/bin/$(1)-$(2):
+	$(CARGO) install --quiet --locked --root "$(TOOLS)" --target-dir "$(TOOLS)/target-$(1)" $(1) --version $(2)
+	rm -rf "$(TOOLS)/target-$(1)"
+	mv "$(TOOLS)/bin/$(1)" "$$@"
+endef
+$(eval $(call tool,cargo-cyclonedx,$(CARGO_CYCLONEDX_VERSION)))
+$(eval $(call tool,cargo-deny,$(CARGO_DENY_VERSION)))
+$(eval $(call tool,cargo-fuzz,$(CARGO_FUZZ_VERSION)))

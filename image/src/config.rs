@@ -34,40 +34,79 @@ pub struct About {
     pub version: String,
     /// The commit that they were built from, if known.
     pub revision: Option<String>,
-    /// When that was made, in RFC 3339; nothing in the image depends on when it was packed.
-    pub created: Option<String>,
 }
 
-/// The labels (`org.opencontainers.image.*`, OCI image-spec 1.1, annotations).
+/// The labels of the supervisor's image.
 pub fn labels(about: &About) -> Map<String, Value> {
-    let mut labels = Map::new();
-    let mut label = |name: &str, value: &str| {
-        labels.insert(format!("org.opencontainers.image.{name}"), value.into());
-    };
-    label("title", "caipe-operator");
-    label(
-        "description",
-        "CAIPE for Kubernetes: the operator, the supervisor that answers people over A2A, and its agents",
-    );
-    label("licenses", env!("CARGO_PKG_LICENSE"));
-    label("source", env!("CARGO_PKG_REPOSITORY"));
-    label("version", &about.version);
-    if let Some(revision) = &about.revision {
-        label("revision", revision);
-    }
-    labels
+    let known = [
+        ("title", "caipe-operator"),
+        (
+            "description",
+            "CAIPE for Kubernetes: the operator, the supervisor that answers people over A2A, and its agents",
+        ),
+        ("licenses", env!("CARGO_PKG_LICENSE")),
+        ("source", env!("CARGO_PKG_REPOSITORY")),
+        ("version", &about.version),
+    ];
+    let revision = about.revision.as_deref().map(|revision| ("revision", revision));
+    annotations(known.into_iter().chain(revision))
 }
 
-/// The `config` member of the image's configuration (OCI image-spec 1.1, config.md).
+/// Labels as tools look for them (`org.opencontainers.image.*`, OCI image-spec 1.1, annotations).
+pub fn annotations<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Map<String, Value> {
+    let label = |(name, value): (&str, &str)| (format!("org.opencontainers.image.{name}"), value.into());
+    pairs.into_iter().map(label).collect()
+}
+
+/// How an image is run. All run as [`USER`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Run {
+    /// What starts.
+    pub entrypoint: Vec<String>,
+    /// What it is told if nothing else is said.
+    pub command: Vec<String>,
+    /// Variables, as `NAME=VALUE`.
+    pub env: Vec<String>,
+    /// Where it starts.
+    pub directory: String,
+    /// The ports that it listens on.
+    pub ports: Vec<u16>,
+    /// Where it writes what shall outlive it.
+    pub volumes: Vec<String>,
+}
+
+impl Run {
+    /// Of the supervisor.
+    pub fn supervisor() -> Self {
+        let data = format!("/{DATA}");
+        Self {
+            entrypoint: vec![format!("/{PROGRAM}")],
+            command: COMMAND.map(str::to_owned).to_vec(),
+            env: vec!["PATH=/usr/local/bin".to_owned(), "HOME=/tmp".to_owned()],
+            directory: data.clone(),
+            ports: vec![PORT],
+            volumes: vec![data],
+        }
+    }
+
+    /// The `config` member of the image's configuration (OCI image-spec 1.1, config.md).
+    pub fn config(&self, labels: Map<String, Value>) -> Value {
+        let ports = self.ports.iter().map(|port| (format!("{port}/tcp"), json!({})));
+        let volumes = self.volumes.iter().map(|path| (path.clone(), json!({})));
+        json!({
+            "User": format!("{USER}:{USER}"),
+            "ExposedPorts": ports.collect::<Map<_, _>>(),
+            "Env": self.env,
+            "Entrypoint": self.entrypoint,
+            "Cmd": self.command,
+            "Volumes": volumes.collect::<Map<_, _>>(),
+            "WorkingDir": self.directory,
+            "Labels": labels,
+        })
+    }
+}
+
+/// The `config` member of the supervisor's image.
 pub fn run(about: &About) -> Value {
-    json!({
-        "User": format!("{USER}:{USER}"),
-        "ExposedPorts": { format!("{PORT}/tcp"): {} },
-        "Env": ["PATH=/usr/local/bin", "HOME=/tmp"],
-        "Entrypoint": [format!("/{PROGRAM}")],
-        "Cmd": COMMAND,
-        "Volumes": { format!("/{DATA}"): {} },
-        "WorkingDir": format!("/{DATA}"),
-        "Labels": labels(about),
-    })
+    Run::supervisor().config(labels(about))
 }

@@ -8,10 +8,31 @@ use tar::{Builder, EntryType, Header};
 
 use crate::entry::{Entry, Kind};
 
+/// What a layer's bytes are (OCI image-spec 1.1, media-types.md).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// A tar file, as small as gzip makes it: for images that travel.
+    Gzip,
+    /// A tar file as it is: for those that stay where they are made.
+    Plain,
+}
+
+impl Form {
+    /// Its media type.
+    pub const fn media_type(self) -> &'static str {
+        match self {
+            Self::Gzip => "application/vnd.oci.image.layer.v1.tar+gzip",
+            Self::Plain => "application/vnd.oci.image.layer.v1.tar",
+        }
+    }
+}
+
 /// A layer and its digests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layer {
-    /// The compressed tar file.
+    /// What the bytes are.
+    pub form: Form,
+    /// The tar file.
     pub bytes: Vec<u8>,
     /// The digest of the tar file (the layer's `DiffID`).
     pub diff_id: String,
@@ -24,12 +45,21 @@ impl Layer {
     ///
     /// # Errors
     /// When a path does not fit into a tar header.
-    pub fn new(entries: &[Entry]) -> io::Result<Self> {
+    pub fn new(entries: &[Entry], form: Form) -> io::Result<Self> {
         let tar = tar(entries)?;
-        let mut gzip = GzBuilder::new().mtime(0).write(Vec::new(), Compression::best());
-        gzip.write_all(&tar)?;
-        Ok(Self { bytes: gzip.finish()?, diff_id: digest(&tar), unpacked: tar.len() })
+        let (diff_id, unpacked) = (digest(&tar), tar.len());
+        let bytes = match form {
+            Form::Gzip => gzip(&tar)?,
+            Form::Plain => tar,
+        };
+        Ok(Self { form, bytes, diff_id, unpacked })
     }
+}
+
+fn gzip(tar: &[u8]) -> io::Result<Vec<u8>> {
+    let mut gzip = GzBuilder::new().mtime(0).write(Vec::new(), Compression::best());
+    gzip.write_all(tar)?;
+    gzip.finish()
 }
 
 /// `sha256:` and the hash of some bytes, as OCI writes digests.
@@ -89,8 +119,10 @@ mod tests {
     fn a_layer_is_the_same_each_time() {
         let programs = Programs { supervisor: vec![7; 100_000], operator: Vec::new() };
         let entries = crate::root::files(programs);
-        let (one, other) = (Layer::new(&entries).unwrap(), Layer::new(&entries).unwrap());
+        let [one, other] = [(); 2].map(|()| Layer::new(&entries, Form::Gzip).unwrap());
         assert_eq!(one, other);
         assert_eq!(one.bytes[4..8], [0; 4], "the compressed file bears no time");
+        let plain = Layer::new(&entries, Form::Plain).unwrap();
+        assert_eq!((&plain.diff_id, plain.diff_id.clone()), (&one.diff_id, digest(&plain.bytes)));
     }
 }

@@ -5,14 +5,16 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
-use caipe_image::config::{About, NAME};
-use caipe_image::layer::Layer;
+use caipe_image::bom::Subject;
+use caipe_image::config::{About, NAME, Run, annotations, run};
+use caipe_image::layer::{Form, Layer};
+use caipe_image::oci::Image;
 use caipe_image::root::Programs;
-use caipe_image::{elf, oci, root, tree};
+use caipe_image::{bom, elf, oci, root, tree};
 use clap::{Parser, Subcommand};
 use jiff::Timestamp;
 
-/// Packs the supervisor and the operator as a container image
+/// Packs container images: of the supervisor and the operator, or of a directory
 #[derive(Debug, Parser)]
 #[command(name = "caipe-image", version)]
 struct Args {
@@ -26,6 +28,10 @@ enum Command {
     Archive(Archive),
     /// Write the files of the image into a directory; as root, with their owners
     Tree(Tree),
+    /// Write an image of what lies in a directory, all of it root's and nothing compressed, for where it is made
+    Directory(Directory),
+    /// Write what an image is made of, one list from those of its programs
+    Bom(Bom),
 }
 
 #[derive(Debug, clap::Args)]
@@ -57,6 +63,47 @@ struct Archive {
 }
 
 #[derive(Debug, clap::Args)]
+struct Directory {
+    /// The root of its file system
+    #[arg(long)]
+    root: PathBuf,
+    /// Where to write the archive
+    #[arg(long)]
+    out: PathBuf,
+    /// The image's name, with its tag
+    #[arg(long)]
+    name: String,
+    /// A variable, NAME=VALUE; may be repeated
+    #[arg(long)]
+    env: Vec<String>,
+    /// Where its program starts
+    #[arg(long, default_value = "/")]
+    workdir: String,
+    /// A port that it listens on; may be repeated
+    #[arg(long)]
+    port: Vec<u16>,
+    /// What starts if nothing else is said
+    #[arg(last = true, required = true)]
+    entrypoint: Vec<String>,
+}
+
+#[derive(Debug, clap::Args)]
+struct Bom {
+    /// The image's archive
+    #[arg(long)]
+    image: PathBuf,
+    /// A program's list, as `cargo cyclonedx` writes it; may be repeated
+    #[arg(long, required = true)]
+    program: Vec<PathBuf>,
+    /// The list of this program, some of whose data is in the image
+    #[arg(long)]
+    packer: PathBuf,
+    /// Where to write the list
+    #[arg(long)]
+    out: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
 struct Tree {
     #[command(flatten)]
     programs: Paths,
@@ -72,6 +119,8 @@ fn main() -> ExitCode {
     let done = match Args::parse().command {
         Command::Archive(args) => archive(&args),
         Command::Tree(args) => write_tree(&args),
+        Command::Directory(args) => directory(args),
+        Command::Bom(args) => write_bom(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -84,19 +133,72 @@ fn main() -> ExitCode {
 
 fn archive(args: &Archive) -> anyhow::Result<()> {
     let (programs, architecture) = args.programs.read()?;
-    let layer = Layer::new(&root::files(programs)).context("failed to pack the files")?;
+    let layer = Layer::new(&root::files(programs), Form::Gzip).context("failed to pack the files")?;
     let created = args.created.map(Timestamp::from_second).transpose().context("failed to read the time")?;
-    let about = About {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        revision: args.revision.clone(),
+    let about = About { version: env!("CARGO_PKG_VERSION").to_owned(), revision: args.revision.clone() };
+    let image = Image {
+        name: args.name.clone(),
+        architecture,
         created: created.map(|time| time.to_string()),
+        config: run(&about),
     };
-    let packed = oci::pack(&args.name, architecture, &about, &layer).context("failed to pack the image")?;
-    fs::write(&args.out, &packed.archive)
-        .with_context(|| format!("failed to write {}", args.out.display()))?;
-    println!("{} {}", args.name, packed.digest);
-    println!("{}: {} bytes compressed, {} unpacked", args.out.display(), layer.bytes.len(), layer.unpacked);
+    write(&image, &layer, &args.out)
+}
+
+/// Its programs need not be static: they bring their loader and libraries.
+fn directory(args: Directory) -> anyhow::Result<()> {
+    let entries =
+        tree::read(&args.root).with_context(|| format!("failed to read {}", args.root.display()))?;
+    let layer = Layer::new(&entries, Form::Plain).context("failed to pack the files")?;
+    let run = Run {
+        entrypoint: args.entrypoint,
+        env: args.env,
+        directory: args.workdir,
+        ports: args.port,
+        ..Run::default()
+    };
+    let title = args.name.split(':').next().unwrap_or_default();
+    let image = Image {
+        architecture: architecture_here()?,
+        created: None,
+        config: run.config(annotations([("title", title)])),
+        name: args.name,
+    };
+    write(&image, &layer, &args.out)
+}
+
+fn architecture_here() -> anyhow::Result<&'static str> {
+    match std::env::consts::ARCH {
+        "x86_64" => Ok("amd64"),
+        "aarch64" => Ok("arm64"),
+        other => anyhow::bail!("no images are made for {other}"),
+    }
+}
+
+/// Writes the archive and tells what it is.
+fn write(image: &Image, layer: &Layer, out: &Path) -> anyhow::Result<()> {
+    let packed = oci::pack(image, layer).context("failed to pack the image")?;
+    fs::write(out, &packed.archive).with_context(|| format!("failed to write {}", out.display()))?;
+    println!("{} {}", image.name, packed.digest);
+    println!("{}: 1 layer, {} bytes, {} unpacked", out.display(), layer.bytes.len(), layer.unpacked);
     Ok(())
+}
+
+fn write_bom(args: &Bom) -> anyhow::Result<()> {
+    let image = fs::File::open(&args.image).and_then(oci::identity);
+    let (name, digest) = image.with_context(|| format!("failed to read {}", args.image.display()))?;
+    let programs = args.program.iter().map(|path| json(path)).collect::<anyhow::Result<Vec<_>>>()?;
+    let bill = bom::of_image(&Subject { name, digest }, &programs, &json(&args.packer)?)?;
+    let text = serde_json::to_string_pretty(&bill)? + "\n";
+    fs::write(&args.out, text).with_context(|| format!("failed to write {}", args.out.display()))?;
+    let count = bill["components"].as_array().map_or(0, Vec::len);
+    println!("{}: {count} components", args.out.display());
+    Ok(())
+}
+
+fn json(path: &Path) -> anyhow::Result<serde_json::Value> {
+    let text = fs::read(path).with_context(|| format!("failed to read {}", path.display()))?;
+    serde_json::from_slice(&text).with_context(|| format!("failed to read {}", path.display()))
 }
 
 fn write_tree(args: &Tree) -> anyhow::Result<()> {

@@ -1,16 +1,27 @@
 //! An image as an archive: the OCI image layout (image-spec 1.1), with the index that older engines look for beside.
 
-use std::io;
+use std::io::{self, Read};
 
 use serde_json::{Value, json};
 
-use crate::config::{About, run};
 use crate::entry::{Entry, completed};
 use crate::layer::{Layer, digest, tar};
 
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
-const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
+
+/// What an image is, apart from its files.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Image {
+    /// Its name, such as `caipe-operator:0.1.0`.
+    pub name: String,
+    /// The processor that it is for, in OCI's words.
+    pub architecture: &'static str,
+    /// When it was made, in RFC 3339, if that shall be told.
+    pub created: Option<String>,
+    /// How it is run, see [`crate::config::Run::config`].
+    pub config: Value,
+}
 
 /// A packed image.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,23 +32,23 @@ pub struct Packed {
     pub digest: String,
 }
 
-/// Packs an image of one layer under a name such as `caipe-operator:0.1.0`.
+/// Packs an image of one layer.
 ///
 /// # Errors
 /// When a path does not fit into a tar header.
-pub fn pack(name: &str, architecture: &str, about: &About, layer: &Layer) -> io::Result<Packed> {
-    let config = config(architecture, about, layer).to_string().into_bytes();
+pub fn pack(image: &Image, layer: &Layer) -> io::Result<Packed> {
+    let config = config(image, layer).to_string().into_bytes();
     let manifest = json!({
         "schemaVersion": 2,
         "mediaType": MANIFEST,
         "config": described(CONFIG, &config),
-        "layers": [described(LAYER, &layer.bytes)],
+        "layers": [described(layer.form.media_type(), &layer.bytes)],
     });
     let manifest = manifest.to_string().into_bytes();
     let archive = tar(&completed(vec![
         Entry::file("oci-layout", r#"{"imageLayoutVersion":"1.0.0"}"#),
-        Entry::file("index.json", index(name, &manifest).to_string()),
-        Entry::file("manifest.json", old_index(name, &config, layer).to_string()),
+        Entry::file("index.json", index(&image.name, &manifest).to_string()),
+        Entry::file("manifest.json", old_index(&image.name, &config, layer).to_string()),
         Entry::file(&blob(&config), config.clone()),
         Entry::file(&blob(&manifest), manifest.clone()),
         Entry::file(&blob(&layer.bytes), layer.bytes.clone()),
@@ -45,15 +56,33 @@ pub fn pack(name: &str, architecture: &str, about: &About, layer: &Layer) -> io:
     Ok(Packed { archive, digest: digest(&manifest) })
 }
 
-fn config(architecture: &str, about: &About, layer: &Layer) -> Value {
+/// What a packed image is called, and its digest.
+///
+/// # Errors
+/// When it is no archive of [`pack`].
+pub fn identity(archive: impl Read) -> io::Result<(String, String)> {
+    let strange = || io::Error::new(io::ErrorKind::InvalidData, "it is no archive of an image");
+    for entry in tar::Archive::new(archive).entries()? {
+        let entry = entry?;
+        if entry.path()?.as_os_str() == "index.json" {
+            let index: Value = serde_json::from_reader(entry)?;
+            let image = &index["manifests"][0];
+            let name = image["annotations"]["io.containerd.image.name"].as_str().ok_or_else(strange)?;
+            return Ok((name.to_owned(), image["digest"].as_str().ok_or_else(strange)?.to_owned()));
+        }
+    }
+    Err(strange())
+}
+
+fn config(image: &Image, layer: &Layer) -> Value {
     let mut history = json!({ "created_by": "caipe-image" });
     let mut config = json!({
-        "architecture": architecture,
+        "architecture": image.architecture,
         "os": "linux",
-        "config": run(about),
+        "config": image.config,
         "rootfs": { "type": "layers", "diff_ids": [layer.diff_id] },
     });
-    if let Some(created) = &about.created {
+    if let Some(created) = &image.created {
         config["created"] = created.as_str().into();
         history["created"] = created.as_str().into();
     }

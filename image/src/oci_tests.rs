@@ -5,20 +5,24 @@ use flate2::read::GzDecoder;
 use tar::Archive;
 
 use super::*;
+use crate::config::{About, run};
+use crate::layer::Form;
 use crate::root::{self, Programs};
 
-fn about() -> About {
-    About {
-        version: "1.2.3".to_owned(),
-        revision: Some("abc".to_owned()),
+fn image() -> Image {
+    let about = About { version: "1.2.3".to_owned(), revision: Some("abc".to_owned()) };
+    Image {
+        name: "caipe-operator:1.2.3".to_owned(),
+        architecture: "amd64",
         created: Some("2026-11-22T00:00:00Z".to_owned()),
+        config: run(&about),
     }
 }
 
 fn packed() -> (Packed, Layer) {
     let programs = Programs { supervisor: b"supervisor".to_vec(), operator: b"operator".to_vec() };
-    let layer = Layer::new(&root::files(programs)).unwrap();
-    (pack("caipe-operator:1.2.3", "amd64", &about(), &layer).unwrap(), layer)
+    let layer = Layer::new(&root::files(programs), Form::Gzip).unwrap();
+    (pack(&image(), &layer).unwrap(), layer)
 }
 
 fn files(archive: &[u8]) -> BTreeMap<String, Vec<u8>> {
@@ -81,8 +85,27 @@ fn older_engines_find_the_same_image() {
 }
 
 #[test]
+fn an_archive_says_what_it_is() {
+    let (packed, _) = packed();
+    let (name, digest) = identity(packed.archive.as_slice()).unwrap();
+    assert_eq!((name.as_str(), digest), ("docker.io/library/caipe-operator:1.2.3", packed.digest));
+    let other = tar(&[Entry::file("a", "b")]).unwrap();
+    assert!(identity(other.as_slice()).is_err());
+}
+
+#[test]
 fn the_same_programs_give_the_same_archive() {
     assert_eq!(packed().0, packed().0);
+}
+
+#[test]
+fn a_layer_is_told_to_be_what_it_is() {
+    let layer = Layer::new(&[Entry::file("a", "b")], Form::Plain).unwrap();
+    let files = files(&pack(&image(), &layer).unwrap().archive);
+    let index = json_of(&files["index.json"]);
+    let manifest = json_of(&described_blob(&files, &index["manifests"][0]));
+    assert_eq!(manifest["layers"][0]["mediaType"], "application/vnd.oci.image.layer.v1.tar");
+    assert_eq!(digest(&described_blob(&files, &manifest["layers"][0])), layer.diff_id);
 }
 
 #[test]

@@ -1,11 +1,11 @@
-//! Entries as files in a directory, from which a Dockerfile copies them.
+//! Entries as files in a directory: written, for a Dockerfile to copy them; and read, from one that others have filled.
 
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::{PermissionsExt, lchown, symlink};
 use std::path::Path;
 
-use crate::entry::{Entry, Kind};
+use crate::entry::{Entry, Kind, completed};
 
 /// Writes the entries below a directory, which is made if need be.
 ///
@@ -32,6 +32,53 @@ pub fn write(root: &Path, entries: &[Entry], owned: bool) -> io::Result<()> {
     Ok(())
 }
 
+/// What lies below a directory, as files of root's with their permissions. What an image cannot bring, such as devices
+/// and sockets, is left out.
+///
+/// # Errors
+/// When something cannot be read, or has a name that is not UTF-8.
+pub fn read(root: &Path) -> io::Result<Vec<Entry>> {
+    let mut entries = Vec::new();
+    let mut below = vec![String::new()];
+    while let Some(directory) = below.pop() {
+        for found in fs::read_dir(root.join(&directory))? {
+            let name = found?.file_name().into_string().map_err(|name| {
+                let message = format!("{} is not UTF-8", Path::new(&directory).join(name).display());
+                io::Error::new(io::ErrorKind::InvalidData, message)
+            })?;
+            let path = if directory.is_empty() { name } else { format!("{directory}/{name}") };
+            if let Some(entry) = entry(root, &path).map_err(|error| named(&path, &error))? {
+                below.extend((entry.kind == Kind::Directory).then_some(path));
+                entries.push(entry);
+            }
+        }
+    }
+    Ok(completed(entries))
+}
+
+fn entry(root: &Path, path: &str) -> io::Result<Option<Entry>> {
+    let place = root.join(path);
+    let found = fs::symlink_metadata(&place)?;
+    let mode = found.permissions().mode() & 0o7777;
+    let kind = found.file_type();
+    Ok(if kind.is_dir() {
+        Some(Entry::directory(path).mode(mode))
+    } else if kind.is_file() {
+        Some(Entry::file(path, fs::read(place)?).mode(mode))
+    } else if kind.is_symlink() {
+        let target = fs::read_link(place)?.into_os_string().into_string();
+        let target =
+            target.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "its target is not UTF-8"))?;
+        Some(Entry::link(path, &target))
+    } else {
+        None
+    })
+}
+
+fn named(path: &str, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{path}: {error}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -55,5 +102,20 @@ mod tests {
                 assert_eq!(found.permissions().mode() & 0o7777, entry.mode, "{}", entry.path);
             }
         }
+    }
+
+    #[test]
+    fn what_was_written_is_read_back_as_roots_and_nothing_else_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let entries = completed(vec![
+            Entry::file("usr/bin/run", "#!/bin/sh").mode(0o755),
+            Entry::link("usr/bin/also", "run"),
+            Entry::directory("tmp").mode(0o1777),
+            Entry::directory("data").owned_by(65532),
+        ]);
+        write(dir.path(), &entries, false).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(dir.path().join("tmp/socket")).unwrap();
+        let ours: Vec<Entry> = entries.into_iter().map(|entry| entry.owned_by(0)).collect();
+        assert_eq!(read(dir.path()).unwrap(), ours);
     }
 }

@@ -43,7 +43,7 @@ fn pairs(line: &str) -> Result<BTreeMap<String, String>> {
 }
 
 fn about() -> About {
-    About { version: String::new(), revision: None, created: None }
+    About { version: String::new(), revision: None }
 }
 
 fn one(stage: &Stage, instruction: &str) -> Result<String> {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use caipe_fixtures::openai::{
-    Act, ModelServer, Piece, call_event, done_event, event, stop_event, text_event,
+    Act, ModelServer, Piece, call_event, done_event, event, reasoning_event, stop_event, text_event,
 };
 use caipe_model::{ModelErrorKind, ModelEvent};
 use futures::StreamExt;
@@ -65,7 +65,7 @@ async fn nothing_is_tried_again_once_something_was_shown() {
 
 #[tokio::test]
 async fn thoughts_do_not_count_as_shown() {
-    let thought = event(&json!({ "choices": [{ "index": 0, "delta": { "reasoning_content": "hmm" } }] }));
+    let thought = reasoning_event("hmm");
     let server = ModelServer::start([Act::stream([thought]), Act::say("hello")]).await.unwrap();
     let (events, end) = run(&*openai_with(&server, &[RETRIES]), ask("hi")).await;
     assert_eq!(events.first(), Some(&ModelEvent::ReasoningDelta("hmm".into())));

@@ -1,0 +1,12 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2154  # root, parts, images and work are set by scripts/images
+# Our own image.
+
+profile=${CAIPE_IMAGE_PROFILE:-release}
+
+inputs() {
+  echo "$profile"
+  sources Cargo.toml Cargo.lock crds image operator supervisor scripts/image scripts/static
+}
+
+make() { CAIPE_IMAGE_PROFILE=$profile "$root/scripts/image" "$1"; }

@@ -1,0 +1,73 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2154  # root, parts, images and work are set by scripts/images
+# What the images have in common. Sourced by scripts/images, which sets `root`, `images` and, for each image, `work`.
+
+# Who runs in all of them.
+user=65532
+
+die() {
+  printf 'images: %s\n' "$*" >&2
+  exit 1
+}
+
+# need PROGRAM "WHAT TO DO"
+need() { command -v "$1" >/dev/null || die "$1 was not found. $2"; }
+
+# The digest of some files' contents.
+hash() { cat "$@" | sha256sum | cut -d ' ' -f 1; }
+
+# sources PATH...: the digest of all files of the checkout below these, names and contents, but for what git ignores.
+sources() {
+  # shellcheck disable=SC2016  # for the shell of xargs
+  (cd "$root" && if git rev-parse --git-dir >/dev/null 2>&1; then
+    git ls-files --cached --others --exclude-standard -z -- "$@"
+  else
+    find "$@" -type f -print0
+  fi | sort -z | xargs -0 sh -c 'for file; do [ ! -f "$file" ] || sha256sum "$file"; done' sh | sha256sum)
+}
+
+# pack DIRECTORY ARCHIVE NAME [FLAG...] -- ENTRYPOINT...: an image of what lies in a directory.
+pack() {
+  local dir=$1 archive=$2 name=$3
+  shift 3
+  (cd "$root" && "${CARGO:-cargo}" run --quiet --release --locked -p caipe-image -- \
+    directory --root "$dir" --out "$archive" --name "$name" --env HOME=/tmp "$@")
+}
+
+# furnish DIRECTORY: who is who, and where one may write.
+furnish() {
+  mkdir -p "$1/etc" "$1/tmp"
+  chmod 1777 "$1/tmp"
+  printf 'root:x:0:0:root:/root:/sbin/nologin\nnobody:x:%s:%s:nobody:/tmp:/sbin/nologin\n' $user $user >"$1/etc/passwd"
+  printf 'root:x:0:\nnobody:x:%s:\n' $user >"$1/etc/group"
+}
+
+# debian DIRECTORY PACKAGE...: these packages of Debian 12 and what they need, unpacked and not set up. What they are is
+# written into the image.
+debian() {
+  local dir=$1 packages
+  shift
+  need mmdebstrap 'It unpacks packages of Debian (Debian and Ubuntu: apt-get install mmdebstrap debian-archive-keyring).'
+  packages=$(IFS=,; echo "$*")
+  # shellcheck disable=SC2016  # for the shell of the hook
+  mmdebstrap --quiet --variant=extract --include="$packages" \
+    --extract-hook='mkdir -p "$1/etc"; (cd "$1/var/cache/apt/archives" && ls ./*.deb) | sed "s,^\./,," > "$1/etc/packages"' \
+    bookworm "$work/debian.tar" \
+    'deb http://deb.debian.org/debian bookworm main' \
+    'deb http://deb.debian.org/debian-security bookworm-security main' 2>"$work/log" || {
+    tail -n 20 "$work/log" >&2
+    die "failed to unpack $packages of Debian 12; is deb.debian.org reachable?"
+  }
+  mkdir -p "$dir"
+  tar -x --no-same-owner --exclude=./dev -f "$work/debian.tar" -C "$dir"
+  rm "$work/debian.tar"
+  # What nobody reads in a container; and Perl, which only setting packages up takes.
+  rm -rf "$dir"/usr/share/{doc,man,info,locale,lintian,bash-completion,bug,gitweb} "$dir"/var/{lib,cache}/{dpkg,apt} \
+    "$dir"/usr/{bin/perl*,share/perl*,lib/*/perl*,lib/*/libperl*}
+  furnish "$dir"
+}
+
+# inside DIRECTORY COMMAND...: runs a program of a root with that root.
+inside() {
+  if [ "$(id -u)" = 0 ]; then chroot "$@"; else unshare --user --map-root-user chroot "$@"; fi
+}
