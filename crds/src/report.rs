@@ -62,6 +62,26 @@ pub struct AgentReport {
     pub next: Option<NextHome>,
 }
 
+impl AgentReport {
+    /// Of an agent of which nothing else is known and that does nothing.
+    pub fn new(name: &str, placement: AgentPlacement, phase: AgentPhase, epoch: u64) -> Self {
+        Self {
+            name: name.to_owned(),
+            placement,
+            phase,
+            epoch,
+            endpoint: None,
+            protocol_version: None,
+            latency_ms: None,
+            last_probe_time: None,
+            active_tasks: 0,
+            tools: Vec::new(),
+            message: None,
+            next: None,
+        }
+    }
+}
+
 /// A home that is being made ready.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

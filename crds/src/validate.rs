@@ -50,17 +50,6 @@ pub fn validate(resource: &CaipeSupervisor) -> Vec<Fault> {
     found.0
 }
 
-/// What cannot be made of the old spec, though the new one has no fault by itself.
-pub fn changed(old: &CaipeSupervisorSpec, new: &CaipeSupervisorSpec) -> Vec<Fault> {
-    let mut found = Found::default();
-    let sqlite = |spec: &CaipeSupervisorSpec| {
-        spec.store.as_ref().and_then(|store| store.sqlite.clone()).unwrap_or_default()
-    };
-    let fixed = is_shared(old) || is_shared(new) || sqlite(old) == sqlite(new);
-    found.rule("spec", fixed, rules::VOLUME_FIXED);
-    found.0
-}
-
 /// What is wrong with a rendered spec beside its shape: agents that nobody could ask.
 pub fn rendered(spec: &RenderedSpec) -> Vec<Fault> {
     let mut faults = Vec::new();

@@ -301,6 +301,9 @@ async fn reconcile(object: Arc<Guarded>, cx: Arc<Context>) -> Result<Action, Err
             return Ok(Action::await_change());
         }
     };
+    if cx.memory.is_ending(&key, resource.metadata.uid.as_deref()) {
+        return Ok(Action::await_change());
+    }
     let measure = cx.metrics.pass();
     let run = Pass::new(&cx, resource).run(&measure);
     let done = tokio::time::timeout(PASS, run).await.unwrap_or(Err(Error::Timeout(PASS)));
@@ -323,6 +326,10 @@ fn retry(object: Arc<Guarded>, error: &Error, cx: Arc<Context>) -> Action {
     let key = key(&object);
     let failures = cx.memory.failed(&key);
     let wait = FIRST.saturating_mul(1 << failures.min(8)).min(LONGEST);
+    if error.is_expected() {
+        tracing::debug!(supervisor = %key, %error, failures, "a pass has to wait");
+        return Action::requeue(wait);
+    }
     tracing::warn!(supervisor = %key, %error, category = error.category().as_str(), failures, retry_in_ms = wait.as_millis(), "a pass failed");
     Action::requeue(wait)
 }

@@ -125,26 +125,13 @@ fn report() -> Report {
 }
 
 fn agent(name: &str, placement: AgentPlacement) -> AgentReport {
-    AgentReport {
-        name: name.to_owned(),
-        placement,
-        phase: AgentPhase::Ready,
-        epoch: 2,
-        endpoint: None,
-        protocol_version: None,
-        latency_ms: None,
-        last_probe_time: None,
-        active_tasks: 0,
-        tools: Vec::new(),
-        message: None,
-        next: None,
-    }
+    AgentReport::new(name, placement, AgentPhase::Ready, 2)
 }
 
 /// A phase: the file, what it is, and how it differs from a supervisor that is as it should be.
 type Phase = (&'static str, &'static str, fn(&mut Scene));
 
-const PHASES: [Phase; 14] = [
+const PHASES: [Phase; 15] = [
     ("ready", "As it should be.", |_| {}),
     ("rolling-out", "The first pods are being started.", |scene| scene.starts(None)),
     ("image-missing", "The image cannot be pulled; Kubernetes still tries.", |scene| {
@@ -196,6 +183,11 @@ const PHASES: [Phase; 14] = [
     ("foreign-object", "An object of a name that is needed is somebody else's.", |scene| {
         scene.refuse(Reason::ForeignObject, "Deployment platform is there and is not of this supervisor");
         scene.report = None;
+    }),
+    ("collecting", "What was made for an earlier resource of that name is not collected yet.", |scene| {
+        scene.refuse(Reason::Collecting, "Service platform is of an earlier CaipeSupervisor of this name");
+        scene.report = None;
+        scene.supervisor = None;
     }),
     ("spec-refused", "The supervisor refused the spec; the versions do not fit together.", |scene| {
         let reports = scene.report.iter_mut();

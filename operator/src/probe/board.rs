@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::time::{Duration, Instant};
 
+use super::allowance::Allowance;
 use super::look::Request;
 use super::pace::pause;
 use super::pod::{Looked, Number, Pod};
@@ -28,6 +29,8 @@ pub(super) struct Board {
     pods: HashMap<Number, (Key, String)>,
     due: BTreeSet<(Instant, Number)>,
     changed: BTreeSet<Key>,
+    /// Changes that are not told yet, since there were too many before.
+    held: BTreeSet<(Instant, Key)>,
     last: Number,
 }
 
@@ -35,6 +38,8 @@ pub(super) struct Board {
 struct Watched {
     token: Option<SecretString>,
     pods: BTreeMap<String, Pod>,
+    allowance: Allowance,
+    held: Option<Instant>,
 }
 
 impl Board {
@@ -83,7 +88,10 @@ impl Board {
         for name in names.unwrap_or_default() {
             self.remove(key, &name);
         }
-        self.watched.remove(key);
+        let watched = self.watched.remove(key);
+        if let Some(at) = watched.and_then(|watched| watched.held) {
+            self.held.remove(&(at, key.clone()));
+        }
         self.changed.remove(key);
     }
 
@@ -138,9 +146,10 @@ impl Board {
         }
     }
 
-    /// When the next look is due.
+    /// When the next look is due, or somebody is to be told.
     pub(super) fn next_due(&self) -> Option<Instant> {
-        self.due.first().map(|(due, _)| *due)
+        let look = self.due.first().map(|(due, _)| *due);
+        look.into_iter().chain(self.held.first().map(|(at, _)| *at)).min()
     }
 
     /// A look that is due, if there is one. It is under way from now on.
@@ -164,8 +173,37 @@ impl Board {
         let wait = if again { Duration::ZERO } else { pause(pod.failures(), chance) };
         self.schedule(number, now + wait);
         if matters && let Some((key, _)) = self.pods.get(&number) {
-            self.changed.insert(key.clone());
+            self.change(key.clone(), now);
         }
+    }
+
+    /// Something changed that matters: it is told now, or with what changes until it may be.
+    fn change(&mut self, key: Key, now: Instant) {
+        let Some(watched) = self.watched.get_mut(&key) else { return };
+        if watched.held.is_some() || self.changed.contains(&key) {
+            return;
+        }
+        let at = watched.allowance.next(now);
+        if at <= now {
+            self.changed.insert(key);
+        } else {
+            watched.held = Some(at);
+            self.held.insert((at, key));
+        }
+    }
+
+    /// Has told what had to wait until now; whether there was anything.
+    pub(super) fn release(&mut self, now: Instant) -> bool {
+        let mut any = false;
+        while self.held.first().is_some_and(|(at, _)| *at <= now) {
+            let Some((_, key)) = self.held.pop_first() else { break };
+            if let Some(watched) = self.watched.get_mut(&key) {
+                watched.held = None;
+            }
+            self.changed.insert(key);
+            any = true;
+        }
+        any
     }
 
     /// A supervisor of which something changed that matters; each once, however much it was.

@@ -4,18 +4,11 @@ use super::*;
 
 fn agent() -> AgentReport {
     AgentReport {
-        name: "argocd".into(),
-        placement: AgentPlacement::Remote,
-        phase: AgentPhase::Ready,
-        epoch: 3,
         endpoint: Some("http://platform-argocd.team.svc:8000".into()),
         protocol_version: Some("1.0".into()),
         latency_ms: Some(4),
-        last_probe_time: None,
         active_tasks: 2,
-        tools: Vec::new(),
-        message: None,
-        next: None,
+        ..AgentReport::new("argocd", AgentPlacement::Remote, AgentPhase::Ready, 3)
     }
 }
 

@@ -5,6 +5,7 @@
 //! `prober` lets the two meet. `damp`, `pace` and `essence` are the rules: what counts as seen, how often to
 //! look, and what is worth telling.
 
+mod allowance;
 mod board;
 mod damp;
 mod essence;

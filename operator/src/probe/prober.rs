@@ -134,8 +134,11 @@ impl<L: Look> Prober<L> {
                 continue;
             }
             let (job, due) = {
-                let mut board = self.board();
-                (board.take(Instant::now()), board.next_due())
+                let (mut board, now) = (self.board(), Instant::now());
+                if board.release(now) {
+                    self.told.notify_one();
+                }
+                (board.take(now), board.next_due())
             };
             match (job, due) {
                 (Some(job), _) => return job,

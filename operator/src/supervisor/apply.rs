@@ -85,14 +85,23 @@ impl Applier<'_> {
             Some(child) => Some(child.clone()),
             None => self.look(kind, name).await?,
         };
-        let Some(child) = seen else { return Ok(()) };
+        seen.map_or(Ok(()), |child| self.check(&child))
+    }
+
+    /// Whether an object is this supervisor's.
+    ///
+    /// # Errors
+    /// When it is somebody else's, be it of an earlier resource of this name: that one is gone, and Kubernetes collects
+    /// what it owned.
+    pub fn check(&self, child: &Child) -> Result<(), Error> {
+        let (kind, name) = (child.kind.as_str(), child.name.clone());
         match child.controller.as_deref() {
             Some(uid) if uid == self.uid => Ok(()),
-            // Perhaps of an earlier resource of that name, and about to be collected: the next try will tell.
+            Some(_) if child.supervisor.as_ref() == Some(&self.key.name) => Err(Error::Former { kind, name }),
             other => {
                 let owner =
                     other.map_or_else(|| "nobody we know".to_owned(), |uid| format!("the owner {uid}"));
-                Err(Error::Foreign { kind: kind.as_str(), name: name.clone(), owner })
+                Err(Error::Foreign { kind, name, owner })
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The first step: what the resource refers to, and what of our own must be read.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use caipe_crds::{RenderedSpec, names, read_rendered};
@@ -14,11 +15,11 @@ use uuid::Uuid;
 use super::apply::Applier;
 use super::error::Error;
 use super::key::Key;
-use super::memory::{Memory, Remembered};
+use super::memory::{Keys, Memory, Remembered};
 use super::moves::Current;
 use super::references::{ConfigMapContent, Names, References};
 use crate::labels;
-use crate::world::{Around, Kind, Referred, World};
+use crate::world::{Around, Child, Kind, Referred, World};
 
 /// The key of the rendered spec in its `ConfigMap`.
 pub const SPEC_KEY: &str = "spec.yaml";
@@ -29,6 +30,8 @@ const SHARED_KEY: &str = "A2A_AUTH_SHARED_KEY";
 const AGENT_KEY: &str = "CAIPE_AGENT_KEY";
 /// What the operator brings to `/internal/status`.
 const STATUS_TOKEN: &str = "CAIPE_STATUS_TOKEN";
+/// All of them.
+const KEYS: [&str; 3] = [SHARED_KEY, AGENT_KEY, STATUS_TOKEN];
 
 /// Reads what is behind the names. What is not there is left out.
 ///
@@ -94,36 +97,42 @@ pub async fn current(client: &Client, key: &Key, remembered: &mut Remembered) ->
     Ok(())
 }
 
-/// Sees to it that the Secret with the keys is there, and remembers the token of the pods' status.
+/// Sees to it that the Secret with the keys is there, and remembers it. It is never changed: the operator has no right to.
 ///
 /// # Errors
-/// When the API server does not answer, or the Secret is somebody else's.
+/// When the API server does not answer, or the Secret is somebody else's or lacks a key.
 pub async fn keys(applier: &Applier<'_>, around: &Around, remembered: &mut Remembered) -> Result<(), Error> {
     let name = names::keys(&applier.key.name);
     let child = around.children.get(&(Kind::Secret, name.clone())).filter(|child| !child.deleting);
-    if let (Some(child), Some((uid, _))) = (child, &remembered.token)
-        && child.uid == *uid
-    {
+    let known =
+        |child: &Child, keys: &Keys| child.uid == keys.uid && child.version.as_ref() == Some(&keys.version);
+    if child.zip(remembered.keys.as_ref()).is_some_and(|(child, keys)| known(child, keys)) {
         return Ok(());
     }
+    remembered.keys = None;
     if child.is_none() {
         applier.create(Kind::Secret, &fresh(applier.key, &name, applier.uid)).await?;
     }
     let api = Api::<Secret>::namespaced(applier.client.clone(), &applier.key.namespace);
-    let secret = api.get_opt(&name).await.map_err(Error::api(format!("read Secret {name}")))?;
-    remembered.token = secret.map(|secret| owned(secret, applier.uid)).transpose()?;
+    let secret = api.get(&name).await.map_err(Error::api(format!("read Secret {name}")))?;
+    applier.check(&Child::new(Kind::Secret, &secret.metadata))?;
+    remembered.keys = Some(read(name, secret)?);
     Ok(())
 }
 
-fn owned(secret: Secret, uid: &str) -> Result<(String, SecretString), Error> {
-    let owners = secret.metadata.owner_references.unwrap_or_default();
-    if !owners.iter().any(|owner| owner.uid == uid) {
-        let name = secret.metadata.name.unwrap_or_default();
-        return Err(Error::Foreign { kind: "Secret", name, owner: "nobody we know".to_owned() });
+fn read(name: String, secret: Secret) -> Result<Keys, Error> {
+    let mut data = secret.data.unwrap_or_default();
+    let filled = |key: &&str| data.get(*key).is_some_and(|ByteString(text)| !text.is_empty());
+    let missing: Vec<&str> = KEYS.into_iter().filter(|key| !filled(key)).collect();
+    if !missing.is_empty() {
+        return Err(Error::Keys { name, missing: missing.join(" and ") });
     }
-    let ByteString(token) = secret.data.and_then(|mut data| data.remove(STATUS_TOKEN)).unwrap_or_default();
-    let token = String::from_utf8(token).unwrap_or_default();
-    Ok((secret.metadata.uid.unwrap_or_default(), SecretString::from(token)))
+    let ByteString(token) = data.remove(STATUS_TOKEN).unwrap_or_default();
+    Ok(Keys {
+        uid: secret.metadata.uid.unwrap_or_default(),
+        version: secret.metadata.resource_version.unwrap_or_default(),
+        status_token: SecretString::from(String::from_utf8(token).unwrap_or_default()),
+    })
 }
 
 /// The Secret with new keys.
@@ -138,9 +147,8 @@ fn fresh(key: &Key, name: &str, uid: &str) -> DynamicObject {
     let labels = labels.map(|(name, value)| (name.to_owned(), value.to_owned()));
     secret.metadata.labels = Some(labels.into_iter().collect());
     secret.metadata.owner_references = Some(vec![super::owner(&key.name, uid)]);
-    secret.data = json!({
-        "stringData": { SHARED_KEY: random(), AGENT_KEY: random(), STATUS_TOKEN: random() },
-    });
+    let keys: BTreeMap<&str, String> = KEYS.into_iter().map(|key| (key, random())).collect();
+    secret.data = json!({ "stringData": keys });
     secret
 }
 

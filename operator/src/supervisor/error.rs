@@ -29,6 +29,26 @@ pub enum Error {
         /// Whose it seems to be.
         owner: String,
     },
+    /// There is an object of that name of an earlier resource of this name, which is gone.
+    #[error(
+        "{kind} {name} is of an earlier CaipeSupervisor of this name: waiting until Kubernetes has collected it"
+    )]
+    Former {
+        /// Its kind.
+        kind: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// The Secret with the keys lacks one.
+    #[error(
+        "Secret {name} lacks {missing}, and the operator changes no Secret: add a long random text under that name, or delete the Secret, which is made anew"
+    )]
+    Keys {
+        /// Its name.
+        name: String,
+        /// The names of the keys.
+        missing: String,
+    },
     /// An object could not be written as JSON.
     #[error("failed to write an object as JSON: {0}")]
     Json(#[from] serde_json::Error),
@@ -47,19 +67,28 @@ impl Error {
     /// Which kind of error it is.
     pub fn category(&self) -> Category {
         match self {
-            Self::Foreign { .. } => Category::Foreign,
+            Self::Foreign { .. } | Self::Former { .. } => Category::Foreign,
+            Self::Keys { .. } => Category::NotFound,
             Self::Json(_) => Category::Internal,
             Self::Timeout(_) => Category::Timeout,
             Self::Api { source, .. } => Category::of(source),
         }
     }
 
-    /// What the status says of it, if somebody has to do something about it; trying again mends the others.
+    /// Whether it is a part of how things go: an object of an earlier resource that is still there, a namespace that goes.
+    pub fn is_expected(&self) -> bool {
+        matches!(self, Self::Former { .. }) || self.category() == Category::Terminating
+    }
+
+    /// What the status says of it, if somebody has to do something about it, or to know what is waited for; trying again
+    /// mends the others.
     pub fn refusal(&self) -> Option<Refusal> {
-        let reason = match self.category() {
-            Category::Foreign => Reason::ForeignObject,
-            Category::Forbidden | Category::Quota => Reason::Forbidden,
-            Category::Rejected => Reason::InvalidSpec,
+        let reason = match (self, self.category()) {
+            (Self::Former { .. }, _) => Reason::Collecting,
+            (Self::Keys { .. }, _) => Reason::ReferenceMissing,
+            (_, Category::Foreign) => Reason::ForeignObject,
+            (_, Category::Forbidden | Category::Quota) => Reason::Forbidden,
+            (_, Category::Rejected) => Reason::InvalidSpec,
             _ => return None,
         };
         Some(Refusal { reason, message: self.to_string() })

@@ -19,12 +19,25 @@ pub struct Remembered {
     pub current: Option<Current>,
     /// What was reported last, until the watch has brought it.
     pub reported: Option<CaipeSupervisorStatus>,
-    /// The bearer token of the pods' status, with the uid of the Secret that it is from.
-    pub token: Option<(String, SecretString)>,
+    /// The Secret with the keys.
+    pub keys: Option<Keys>,
+    /// The uid of the resource whose namespace is being deleted: nothing can be made there any more.
+    pub ending: Option<String>,
     /// Passes that failed in a row.
     pub failures: u32,
     /// Objects that were seen as they were applied, so that another state of them is news.
     applied: HashSet<u64>,
+}
+
+/// What is known of the Secret with the keys.
+#[derive(Debug, Clone)]
+pub struct Keys {
+    /// Its uid.
+    pub uid: String,
+    /// Its version, at which it was read.
+    pub version: String,
+    /// The bearer token of the pods' status.
+    pub status_token: SecretString,
 }
 
 impl Remembered {
@@ -72,6 +85,13 @@ impl Memory {
     pub fn keep(&self, key: &Key, remembered: Remembered) {
         let mut supervisors = self.supervisors.lock().unwrap_or_else(PoisonError::into_inner);
         supervisors.insert(key.clone(), Arc::new(remembered));
+    }
+
+    /// Whether nothing can be made for the resource with this uid any more.
+    pub fn is_ending(&self, key: &Key, uid: Option<&str>) -> bool {
+        let supervisors = self.supervisors.lock().unwrap_or_else(PoisonError::into_inner);
+        let ending = supervisors.get(key).and_then(|remembered| remembered.ending.as_deref());
+        ending.is_some() && ending == uid
     }
 
     /// Counts a pass that failed; how many did in a row before it.

@@ -1,4 +1,5 @@
-use caipe_crds::report::DrainingHome;
+use caipe_crds::report::{AgentReport, DrainingHome};
+use caipe_crds::resource::status::AgentPhase;
 
 use super::*;
 
@@ -14,6 +15,8 @@ fn child(kind: Kind, agent: Option<&str>, draining_since: Option<Timestamp>) -> 
         name: "p-a".to_owned(),
         uid: "u".to_owned(),
         controller: None,
+        supervisor: None,
+        version: None,
         applied: None,
         owned: 0,
         agent: agent.map(str::to_owned),
@@ -69,19 +72,9 @@ fn an_agents_deployment_is_marked_drained_and_then_removed() {
 #[test]
 fn what_an_agents_own_pod_works_on_counts() {
     let mut own = report(0, &[]);
-    own.agents = vec![caipe_crds::report::AgentReport {
-        name: "a".to_owned(),
-        placement: AgentPlacement::InProcess,
-        phase: caipe_crds::resource::status::AgentPhase::Ready,
-        epoch: 0,
-        endpoint: None,
-        protocol_version: None,
-        latency_ms: None,
-        last_probe_time: None,
+    own.agents = vec![AgentReport {
         active_tasks: 1,
-        tools: Vec::new(),
-        message: None,
-        next: None,
+        ..AgentReport::new("a", AgentPlacement::InProcess, AgentPhase::Ready, 0)
     }];
     let idle = report(5, &[]);
     let used = Use::new(5, [Some(&idle)], [("a", &own)]);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use caipe_crds::{CaipeSupervisor, Faults, RenderedSpec};
+use caipe_crds::{CaipeSupervisor, Faults, RenderedSpec, names};
 use jiff::Timestamp;
 use kube::{Client, ResourceExt};
 
@@ -25,7 +25,7 @@ use super::sight::Sight;
 use super::status::{Facts, Reason, Refusal};
 use super::validate::{Validated, validate};
 use crate::defaults::Defaults;
-use crate::metrics::labels::{MoveStage, Outcome, Step};
+use crate::metrics::labels::{Category, MoveStage, Outcome, Step};
 use crate::metrics::{Metrics, Pass as Measure};
 use crate::probe::Probes;
 use crate::world::{Child, Kind, Workload, World};
@@ -95,10 +95,13 @@ impl<'a> Pass<'a> {
             Ok(made) => (made, None),
             Err(error) => {
                 self.remembered.current = None;
+                if error.category() == Category::Terminating {
+                    self.remembered.ending = self.resource.uid();
+                }
                 (Made { refusal: error.refusal(), ..Made::default() }, Some(error))
             }
         };
-        let token = self.remembered.token.as_ref().map(|(_, token)| token.clone());
+        let token = self.remembered.keys.as_ref().map(|keys| keys.status_token.clone());
         self.cx.prober.watch(&self.key, self.sight.targets(self.resource, token));
         let told = if error.is_none() || made.refusal.is_some() {
             self.report(&made, measure).await
@@ -123,7 +126,7 @@ impl<'a> Pass<'a> {
         let step = measure.step(Step::Dereference);
         let found = self.dereference(&names).await;
         step.record(&found, Error::category);
-        let references = found?;
+        let mut references = found?;
         let missing =
             names.secrets.iter().filter(|name| !references.secrets.contains_key(*name)).cloned().collect();
         let step = measure.step(Step::Validate);
@@ -135,6 +138,7 @@ impl<'a> Pass<'a> {
             }
         };
         step.done();
+        self.keys(&mut references).await?;
         let (mut decision, held) = self.decide(&validated);
         let step = measure.step(Step::Build);
         let manifests = match self.build(&references, &mut decision) {
@@ -165,6 +169,15 @@ impl<'a> Pass<'a> {
         let cx = self.cx;
         dereference::current(&cx.client, &self.key, &mut self.remembered).await?;
         dereference::references(&cx.client, &self.key, names, &cx.world, &cx.memory).await
+    }
+
+    /// Sees to it that the keys are there. They count as a reference, so that other keys roll the pods that have the old ones.
+    async fn keys(&mut self, references: &mut References) -> Result<(), Error> {
+        let applier = applier(self.cx, &self.key, &self.uid);
+        dereference::keys(&applier, &self.sight.around, &mut self.remembered).await?;
+        let version = self.remembered.keys.as_ref().map(|keys| keys.version.clone());
+        references.secrets.extend(version.map(|version| (names::keys(&self.key.name), version)));
+        Ok(())
     }
 
     fn decide(&self, validated: &Validated) -> (Decision, BTreeMap<String, Held>) {
@@ -208,15 +221,7 @@ impl<'a> Pass<'a> {
     }
 
     async fn apply(&mut self, manifests: &[Manifest], decision: &Decision) -> Result<Written, Error> {
-        let cx = self.cx;
-        let applier = Applier {
-            client: &cx.client,
-            metrics: &cx.metrics,
-            world: &cx.world,
-            key: &self.key,
-            uid: &self.uid,
-        };
-        dereference::keys(&applier, &self.sight.around, &mut self.remembered).await?;
+        let applier = applier(self.cx, &self.key, &self.uid);
         let after = applier.apply(manifests, &self.sight.around, &self.remembered).await?;
         let before = |child: &Child| self.sight.around.children.get(&(child.kind, child.name.clone()));
         let mut wrote = after.iter().any(|child| before(child) != Some(child));
@@ -349,6 +354,10 @@ impl Context {
             self.metrics.moved(MoveStage::Begun);
         }
     }
+}
+
+fn applier<'a>(cx: &'a Context, key: &'a Key, uid: &'a str) -> Applier<'a> {
+    Applier { client: &cx.client, metrics: &cx.metrics, world: &cx.world, key, uid }
 }
 
 fn refusal(faults: &Faults) -> Refusal {

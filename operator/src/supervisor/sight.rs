@@ -60,7 +60,9 @@ impl Sight {
     pub fn use_of(&self, epoch: u64) -> Use {
         let mut reports: Vec<Option<&Report>> = self.reports();
         let expected = self.around.workloads.get(&self.name).is_none_or(|workload| workload.replicas > 0);
-        if reports.is_empty() && expected {
+        // One that ends still finishes its answers, and is not asked any more.
+        let ends = self.around.pods.values().any(|pod| is_supervisor(pod) && pod.deleting);
+        if ends || (reports.is_empty() && expected) {
             reports.push(None);
         }
         let agents =
@@ -72,8 +74,7 @@ impl Sight {
 
     /// The supervisor's pods that stay.
     pub fn supervisors(&self) -> impl Iterator<Item = (&String, &Pod)> {
-        let ours = |pod: &Pod| pod.component == labels::COMPONENT_SUPERVISOR && !pod.deleting;
-        self.around.pods.iter().filter(move |(_, pod)| ours(pod))
+        self.around.pods.iter().filter(|(_, pod)| is_supervisor(pod) && !pod.deleting)
     }
 
     /// Whether a pod that is ready was not looked at yet.
@@ -129,6 +130,10 @@ impl Sight {
     }
 }
 
+fn is_supervisor(pod: &Pod) -> bool {
+    pod.component == labels::COMPONENT_SUPERVISOR
+}
+
 /// Whether the agent's pod runs somebody else's program, which has a card and nothing else that we know.
 fn is_foreign(resource: &CaipeSupervisor, agent: &str) -> bool {
     let declared = resource.spec.agents().iter().find(|it| it.name == agent);
@@ -136,3 +141,7 @@ fn is_foreign(resource: &CaipeSupervisor, agent: &str) -> bool {
     let remote_only = catalogue::find(agent).is_some_and(|entry| entry.forms() == Forms::RemoteOnly);
     declared.is_some_and(|it| it.image.is_some()) || (remote_only && !own)
 }
+
+#[cfg(test)]
+#[path = "sight_tests.rs"]
+mod tests;

@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
 use super::Kind;
 use crate::labels;
@@ -19,6 +19,10 @@ pub struct Child {
     pub uid: String,
     /// The uid of the object that controls it.
     pub controller: Option<String>,
+    /// The name of the `CaipeSupervisor` that controls it, if one does.
+    pub supervisor: Option<String>,
+    /// The version of a Secret: another one may have other keys in it.
+    pub version: Option<String>,
     /// The hash of what was applied ([`labels::APPLIED`]).
     pub applied: Option<String>,
     /// A hash over which of its fields are the operator's. Another one means that somebody took or gave one.
@@ -35,12 +39,14 @@ impl Child {
     /// From the object's metadata.
     pub fn new(kind: Kind, meta: &ObjectMeta) -> Self {
         let annotation = |name: &str| meta.annotations.as_ref()?.get(name).cloned();
-        let controller = meta.owner_references.iter().flatten().find(|owner| owner.controller == Some(true));
+        let controller = controller(meta);
         Self {
             kind,
             name: meta.name.clone().unwrap_or_default(),
             uid: meta.uid.clone().unwrap_or_default(),
             controller: controller.map(|owner| owner.uid.clone()),
+            supervisor: controller.and_then(supervisor),
+            version: meta.resource_version.clone().filter(|_| kind == Kind::Secret),
             applied: annotation(labels::APPLIED),
             owned: owned(meta),
             agent: label(meta, labels::AGENT),
@@ -53,10 +59,16 @@ impl Child {
 /// Whose object it is: by the resource that controls it, or by its label, which somebody may have taken off.
 pub(super) fn key(meta: &ObjectMeta) -> Option<Key> {
     let namespace = meta.namespace.as_deref()?;
-    let mut owners = meta.owner_references.iter().flatten();
-    let owner = owners.find(|owner| owner.controller == Some(true) && owner.kind == "CaipeSupervisor");
-    let name = owner.map(|owner| owner.name.clone()).or_else(|| label(meta, labels::INSTANCE))?;
+    let name = controller(meta).and_then(supervisor).or_else(|| label(meta, labels::INSTANCE))?;
     Some(Key::new(namespace, &name))
+}
+
+fn controller(meta: &ObjectMeta) -> Option<&OwnerReference> {
+    meta.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))
+}
+
+fn supervisor(owner: &OwnerReference) -> Option<String> {
+    (owner.kind == "CaipeSupervisor").then(|| owner.name.clone())
 }
 
 pub(super) fn label(meta: &ObjectMeta, name: &str) -> Option<String> {

@@ -10,6 +10,8 @@ fn child(kind: Kind, name: &str) -> Child {
         name: name.to_owned(),
         uid: "u".to_owned(),
         controller: None,
+        supervisor: None,
+        version: None,
         applied: None,
         owned: 0,
         agent: None,

@@ -1,5 +1,8 @@
 //! What users and clusters do wrong, and what the status says of it until it is mended.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::kstatus::{self, Status};
@@ -128,8 +131,14 @@ async fn a_namespace_that_goes_is_let_go() {
     with_secrets(&world);
     world.apply(&supervisor("platform", &everything(&["argocd"])));
     world.until("platform", is_current).await;
+    operator.access.forget_calls();
     world.server.delete("namespaces", "", NAMESPACE);
     world.settle().await;
+    let refused = operator.access.calls().into_iter().filter(|call| call.code == Some(403)).count();
+    assert!(
+        refused <= 1,
+        "{refused} calls were refused: the first one says that nothing can be made any more"
+    );
     assert_eq!(world.server.get("namespaces", "", NAMESPACE), None);
     assert!(world.server.in_namespace(NAMESPACE).is_empty());
     operator.access.forget_calls();
@@ -187,6 +196,60 @@ async fn a_remote_agent_that_falls_silent_is_shown_and_so_is_its_return() {
     let lost = |found: &Value| condition(found, "AgentsConnected")["reason"] == "AgentsUnreachable";
     world.until("platform", lost).await;
     world.pods.answer("argocd", true);
+    world.until("platform", is_current).await;
+    operator.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_that_was_taken_out_is_told_and_a_secret_that_was_deleted_is_made_anew() {
+    let world = World::new();
+    let operator = world.operator();
+    with_secrets(&world);
+    world.apply(&supervisor("platform", &everything(&["argocd"])));
+    world.until("platform", is_current).await;
+    let pods = || pods_of(&world);
+    let before = pods();
+    let take_out = |secret: &mut Value| {
+        secret["data"].as_object_mut().unwrap().remove("CAIPE_AGENT_KEY");
+    };
+    world.server.edit("secrets", NAMESPACE, "platform.keys", take_out).unwrap();
+    let told = |found: &Value| message(found, "Stalled").contains("platform.keys lacks CAIPE_AGENT_KEY");
+    world.until("platform", told).await;
+    assert_eq!(pods(), before, "what runs keeps running");
+    world.server.delete("secrets", NAMESPACE, "platform.keys");
+    world.until("platform", is_current).await;
+    world.settle().await;
+    assert!(pods().is_disjoint(&before), "a pod still has the keys that are gone");
+    operator.stop().await;
+}
+
+/// The uids of the pods.
+fn pods_of(world: &World) -> BTreeSet<String> {
+    let uid = |pod: Arc<Value>| pod["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
+    world
+        .server
+        .list("pods")
+        .into_iter()
+        .filter(|pod| pod["metadata"]["labels"]["caipe.io/tool-server"].is_null())
+        .map(uid)
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_earlier_resource_of_that_name_left_is_waited_for_and_nobody_is_called() {
+    let world = World::new();
+    let operator = world.operator();
+    with_secrets(&world);
+    world.apply(&supervisor("platform", &everything(&["argocd"])));
+    world.until("platform", is_current).await;
+    world.server.hold_garbage(true);
+    world.server.delete("caipesupervisors.caipe.io", NAMESPACE, "platform");
+    world.apply(&supervisor("platform", &everything(&[])));
+    let waits = |found: &Value| condition(found, "Reconciling")["reason"] == "Collecting";
+    let found = world.until("platform", waits).await;
+    assert_eq!(kstatus::compute(&found), Status::InProgress, "{found:#}");
+    assert_eq!(condition(&found, "Ready")["status"], "False");
+    world.server.hold_garbage(false);
     world.until("platform", is_current).await;
     operator.stop().await;
 }

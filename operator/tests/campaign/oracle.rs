@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use caipe_fixtures::apiserver::{ApiServer, Change};
 use serde_json::{Map, Value};
 
+use super::kstatus::{self, Status};
 use super::world::NAMESPACE;
 
 /// What a campaign compares.
@@ -58,6 +59,8 @@ fn differ(ours: &Value, theirs: &Value, path: &str, found: &mut Vec<String>) {
         _ => {}
     }
 }
+
+const SUPERVISORS: &str = "caipesupervisors.caipe.io";
 
 const LEFT_OUT: [&str; 4] = ["Event", "Lease", "Namespace", "ReplicaSet"];
 
@@ -198,8 +201,7 @@ fn counts(server: &ApiServer, since: u64) -> BTreeMap<String, (usize, usize)> {
 /// Times of conditions that moved though the status of the condition did not, over the whole history.
 pub(crate) fn unstable_times(server: &ApiServer) -> Vec<String> {
     let mut found = Vec::new();
-    let ours = |resource: &str| resource == "caipesupervisors.caipe.io";
-    for entry in server.changes(0).iter().filter(|entry| ours(&entry.slot.resource)) {
+    for entry in server.changes(0).iter().filter(|entry| &*entry.slot.resource == SUPERVISORS) {
         let Some(before) = &entry.previous else { continue };
         let of = |object: &Value| object["status"]["conditions"].as_array().cloned().unwrap_or_default();
         let now = of(&entry.object);
@@ -210,6 +212,29 @@ pub(crate) fn unstable_times(server: &ApiServer) -> Vec<String> {
             found.extend(
                 moved.map(|new| format!("{} at {}: {old} became {new}", entry.slot.name, entry.revision)),
             );
+        }
+    }
+    found
+}
+
+/// What kstatus says of the supervisors along the way that it must not: a change is under way until it is done, and none
+/// of these scripts does anything that somebody would have to mend.
+pub(crate) fn wrong_turns(server: &ApiServer) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut paths: BTreeMap<(String, String), Vec<Status>> = BTreeMap::new();
+    for entry in server.changes(0).iter().filter(|entry| &*entry.slot.resource == SUPERVISORS) {
+        if entry.change == Change::Deleted {
+            continue;
+        }
+        let meta = &entry.object["metadata"];
+        let path = paths.entry((meta["uid"].to_string(), meta["generation"].to_string())).or_default();
+        let status = kstatus::compute(&entry.object);
+        if path.last() != Some(&status) {
+            path.push(status);
+        }
+        if path[0] != Status::InProgress || status == Status::Failed {
+            let (name, at) = (&entry.slot.name, entry.revision);
+            found.push(format!("{name} at {at} went {path:?}: {}", entry.object["status"]["conditions"]));
         }
     }
     found

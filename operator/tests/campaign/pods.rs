@@ -117,20 +117,8 @@ impl Pods {
             Home::Remote { url, .. } => (AgentPlacement::Remote, Some(url.clone())),
         };
         let ready = placement == AgentPlacement::InProcess || self.reaches(pod, name, endpoint.as_deref());
-        AgentReport {
-            name: name.to_owned(),
-            placement,
-            phase: if ready { AgentPhase::Ready } else { AgentPhase::Unreachable },
-            epoch,
-            endpoint,
-            protocol_version: None,
-            latency_ms: None,
-            last_probe_time: None,
-            active_tasks: 0,
-            tools: Vec::new(),
-            message: None,
-            next: None,
-        }
+        let phase = if ready { AgentPhase::Ready } else { AgentPhase::Unreachable };
+        AgentReport { endpoint, ..AgentReport::new(name, placement, phase, epoch) }
     }
 
     /// Whether the supervisor reaches a remote agent: somebody else's always, ours if a pod of it is ready.

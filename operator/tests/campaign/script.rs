@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use caipe_fixtures::apiserver::{Call, Fault};
 
+use super::kstatus::{self, Status};
 use super::oracle::{self, Outcome};
 use super::scene::{agent, container, everything, secret, supervisor};
 use super::world::{NAMESPACE, Operator, World};
@@ -117,5 +118,8 @@ pub(crate) fn verdict(reference: &[Outcome], done: &Done) -> Vec<String> {
     };
     let mut found: Vec<String> = pairs.flat_map(of_pair).collect();
     found.extend(oracle::unstable_times(&done.run.world.server));
+    found.extend(oracle::wrong_turns(&done.run.world.server));
+    let last = done.run.world.supervisor("platform").map(|found| kstatus::compute(&found));
+    found.extend((last != Some(Status::Current)).then(|| format!("it ended as {last:?}")));
     found
 }

@@ -58,7 +58,7 @@ fn workload(
     hash: Option<String>,
 ) -> Result<Deployment, BuildError> {
     let component = Component::Agent(&member.rendered.name);
-    deployment::ends_in_time(&mut pod);
+    probes::ends_within(&mut pod, scene.grace());
     let own = member.declared.pod_template.as_ref();
     let path = || format!("spec.agents[{}].podTemplate", member.rendered.name);
     let own = own.map(|patch| Patch { path: path(), patch });
@@ -75,7 +75,7 @@ fn ours(scene: &Scene<'_>, member: &Member<'_>, name: &str) -> Result<PodSpec, B
     secrets::of_agent(&member.declared, &mut mounts);
     let sidecars = sidecars::sidecars(scene, &sidecars::tools(scene, member))?;
     let command = [CONTAINER, member.rendered.name.as_str()];
-    let mut container = deployment::program(scene, CONTAINER, &command, keys(scene), &mounts)?;
+    let mut container = deployment::program(scene, CONTAINER, &command, keys(scene), &mounts, scene.grace())?;
     finish(scene, member, &mut container);
     let mut pod = pod::pod(scene, vec![container], [mounts.volumes, sidecars.volumes].concat());
     pod.init_containers = (!sidecars.init_containers.is_empty()).then_some(sidecars.init_containers);

@@ -4,8 +4,7 @@ use caipe_crds::names::{self, PORT};
 use caipe_crds::resolve::SCRIPT_DIR;
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy, RollingUpdateDeployment};
 use k8s_openapi::api::core::v1::{
-    Container, EnvVar, PersistentVolumeClaimVolumeSource, PodSpec, PodTemplateSpec, TopologySpreadConstraint,
-    Volume,
+    Container, EnvVar, PersistentVolumeClaimVolumeSource, PodTemplateSpec, TopologySpreadConstraint, Volume,
 };
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
@@ -44,7 +43,8 @@ pub(super) fn deployment(scene: &Scene<'_>) -> Result<Deployment, BuildError> {
     }
     let tools: Vec<_> = scene.seated().flat_map(|member| sidecars::tools(scene, member)).collect();
     let sidecars = sidecars::sidecars(scene, &tools)?;
-    let mut container = program(scene, "supervisor", &["serve"], keys(scene), &mounts)?;
+    let grace = if scene.keeps_a_file() { probes::SHORTEST_GRACE } else { scene.grace() };
+    let mut container = program(scene, "supervisor", &["serve"], keys(scene), &mounts, grace)?;
     container.resources =
         Some(pod::resources(spec.resources.as_ref(), scene.wanted.defaults.resources.as_ref()));
     if !scene.keeps_a_file() {
@@ -53,7 +53,7 @@ pub(super) fn deployment(scene: &Scene<'_>) -> Result<Deployment, BuildError> {
     let volumes = [mounts.volumes, sidecars.volumes].concat();
     let mut pod = pod::pod(scene, vec![container], volumes);
     pod.init_containers = (!sidecars.init_containers.is_empty()).then_some(sidecars.init_containers);
-    ends_in_time(&mut pod);
+    probes::ends_within(&mut pod, grace);
     pod.topology_spread_constraints = (!scene.keeps_a_file()).then(|| spread(scene));
     let own = spec.pod_template.as_ref().map(|patch| Patch { path: "spec.podTemplate".to_owned(), patch });
     let template = template::template(scene, component, pod, None, own)?;
@@ -123,17 +123,18 @@ fn data(scene: &Scene<'_>) -> Volume {
     Volume { name: "data".to_owned(), persistent_volume_claim: Some(claim), ..Volume::default() }
 }
 
-/// The container of our own program.
+/// The container of our own program; `grace` is how long running answers get to end, in seconds.
 pub(super) fn program(
     scene: &Scene<'_>,
     name: &str,
     command: &[&str],
     env: Vec<EnvVar>,
     mounts: &Mounts,
+    grace: i64,
 ) -> Result<Container, BuildError> {
     let mut container = pod::container(scene, name, &scene.image()?);
     let (spec, listen) = (format!("{SPEC_DIR}/{}", super::SPEC_KEY), format!("0.0.0.0:{PORT}"));
-    let grace = probes::GRACE_SECONDS.to_string();
+    let grace = grace.to_string();
     let flags = ["-f", &spec, "--listen", &listen, "--data-dir", DATA_DIR, "--grace", &grace];
     container.command = Some(vec![PROGRAM.to_owned()]);
     container.args = Some(command.iter().chain(&flags).map(|&text| text.to_owned()).collect());
@@ -170,9 +171,4 @@ fn spread(scene: &Scene<'_>) -> Vec<TopologySpreadConstraint> {
         ..TopologySpreadConstraint::default()
     };
     ["kubernetes.io/hostname", "topology.kubernetes.io/zone"].map(over).to_vec()
-}
-
-/// Sets how long a pod may take to end.
-pub(super) const fn ends_in_time(pod: &mut PodSpec) {
-    pod.termination_grace_period_seconds = Some(probes::TERMINATION_SECONDS);
 }

@@ -1,19 +1,33 @@
 //! How the kubelet sees that a container works.
 
 use k8s_openapi::api::core::v1::{
-    Container, HTTPGetAction, Lifecycle, LifecycleHandler, Probe, SleepAction, TCPSocketAction,
+    Container, HTTPGetAction, Lifecycle, LifecycleHandler, PodSpec, Probe, SleepAction, TCPSocketAction,
 };
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::service::A2A_PORT;
 
-/// How long running answers get to end: the program's `--grace`, in seconds.
-pub(super) const GRACE_SECONDS: i64 = 20;
+/// The shortest that running answers get to end, in seconds: for a supervisor with a file, since nobody answers before
+/// the next one has it, and for tool servers, whose calls are short.
+pub(super) const SHORTEST_GRACE: i64 = 20;
+/// The longest, in seconds: whoever empties a node waits for it.
+const LONGEST_GRACE: i64 = 300;
 /// How long a pod goes on taking requests before it is told to stop, so that everybody who balances load has heard of
 /// it, in seconds.
 const STEP_ASIDE_SECONDS: i64 = 3;
-/// How long a pod may take to end: stepping aside, the grace, and what is closed after that, in seconds.
-pub(super) const TERMINATION_SECONDS: i64 = STEP_ASIDE_SECONDS + GRACE_SECONDS + 17;
+/// What is closed after the last answer, in seconds: push notifications, tool servers, the store.
+const CLOSING_SECONDS: i64 = 17;
+
+/// How long running answers get to end where new pods are there before old ones go, in seconds: as long as an old home
+/// may finish what it began, within bounds.
+pub(super) fn grace(drain_seconds: u32) -> i64 {
+    i64::from(drain_seconds).clamp(SHORTEST_GRACE, LONGEST_GRACE)
+}
+
+/// Sets how long a pod may take to end: stepping aside, the grace, and what is closed after that.
+pub(super) const fn ends_within(pod: &mut PodSpec, grace: i64) {
+    pod.termination_grace_period_seconds = Some(STEP_ASIDE_SECONDS + grace + CLOSING_SECONDS);
+}
 
 /// For our own program: up (`/health`), and able to answer (`/ready`).
 pub(super) fn ours(container: &mut Container) {

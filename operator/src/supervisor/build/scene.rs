@@ -8,8 +8,8 @@ use caipe_crds::resolve::bridge;
 use caipe_crds::resource::agent::Agent;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
-use super::BuildError;
 use super::meta::Component;
+use super::{BuildError, probes};
 use crate::supervisor;
 use crate::supervisor::decision::Wanted;
 use caipe_crds::{CaipeSupervisor, RenderedSpec};
@@ -98,6 +98,11 @@ impl<'a> Scene<'a> {
     /// Whether conversations are kept in a file of one pod.
     pub(super) const fn keeps_a_file(&self) -> bool {
         matches!(self.wanted.decision.spec.store, Store::Sqlite {})
+    }
+
+    /// How long what an agent's pod has begun gets to end, in seconds; that of a supervisor without a file, too.
+    pub(super) fn grace(&self) -> i64 {
+        probes::grace(self.wanted.defaults.drain_seconds)
     }
 
     /// Metadata of an object of that part.

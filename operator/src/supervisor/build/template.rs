@@ -72,13 +72,14 @@ fn check(scene: &Scene<'_>, component: Component<'_>, template: &PodTemplateSpec
 }
 
 /// A hash over the versions of all Secrets and `ConfigMap`s that the pod takes in, so that it is rolled when one of them
-/// changes, comes or goes; none if there are none. What the operator itself makes is not among them.
+/// changes, comes or goes; none if there are none. The Secret with the keys is among them, but no spec, which is refreshed
+/// where it is mounted or has a hash of its own.
 fn references_hash(scene: &Scene<'_>, template: &PodTemplateSpec) -> Option<String> {
     let value = serde_json::to_value(template).unwrap_or_default();
     let Names { config_maps, secrets } = references::of_pod(&value);
     let (known, agent) = (scene.wanted.references, scene.wanted.decision.remote.iter());
     let mut own: Vec<String> = agent.map(|agent| names::agent(scene.name, agent)).collect();
-    own.extend([names::spec(scene.name), names::keys(scene.name)]);
+    own.push(names::spec(scene.name));
     let secrets = secrets.into_iter().map(|name| {
         let version = known.secrets.get(&name).cloned();
         (format!("secret/{name}"), version)

@@ -20,7 +20,7 @@ pub(super) fn tool_server(
     probes::port(&mut container, MCP_PORT);
     probes::step_aside(&mut container);
     let mut pod = pod::pod(scene, vec![container], vec![pod::empty("tmp")]);
-    deployment::ends_in_time(&mut pod);
+    probes::ends_within(&mut pod, probes::SHORTEST_GRACE);
     let template = template::template(scene, component, pod, None, None)?;
     let mut deployment = deployment::of(scene, &name, component, template);
     // Its sessions are in one pod.

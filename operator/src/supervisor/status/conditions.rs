@@ -4,7 +4,7 @@ use caipe_crds::resource::status::{AgentPhase, AgentPlacement, AgentStatus};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-use super::{Facts, is_leaving};
+use super::{Facts, Refusal, is_leaving};
 
 /// Most characters of a condition's message.
 const MESSAGE: usize = 1024;
@@ -28,6 +28,8 @@ pub enum Reason {
     InvalidSpec,
     /// An object of that name is somebody else's.
     ForeignObject,
+    /// What was made for an earlier resource of this name has yet to be collected.
+    Collecting,
     /// The cluster does not let us make what is needed.
     Forbidden,
     /// The supervisor's pods do not come up.
@@ -58,6 +60,7 @@ impl Reason {
             Self::ReferenceMissing => "ReferenceMissing",
             Self::InvalidSpec => "InvalidSpec",
             Self::ForeignObject => "ForeignObject",
+            Self::Collecting => "Collecting",
             Self::Forbidden => "Forbidden",
             Self::RolloutFailed => "RolloutFailed",
             Self::SpecRefused => "SpecRefused",
@@ -107,7 +110,7 @@ fn is_harmless(facts: &Facts<'_>, reason: Reason) -> bool {
 
 fn stalled(facts: &Facts<'_>) -> Option<(Reason, String)> {
     if let Some(refusal) = facts.refusal {
-        return Some((refusal.reason, refusal.message.clone()));
+        return (!passes(refusal)).then(|| (refusal.reason, refusal.message.clone()));
     }
     let refused = facts.reports.iter().flatten().find_map(|report| report.refused.clone());
     if let Some(refused) = refused {
@@ -118,7 +121,15 @@ fn stalled(facts: &Facts<'_>) -> Option<(Reason, String)> {
     Some((Reason::RolloutFailed, format!("the supervisor's pods do not come up: {failure}{because}")))
 }
 
+/// Whether it goes by itself.
+fn passes(refusal: &Refusal) -> bool {
+    refusal.reason == Reason::Collecting
+}
+
 fn reconciling(facts: &Facts<'_>) -> Option<(Reason, String)> {
+    if let Some(refusal) = facts.refusal.filter(|refusal| passes(refusal)) {
+        return Some((refusal.reason, refusal.message.clone()));
+    }
     let decision = facts.decision?;
     let Some(supervisor) = facts.supervisor.filter(|supervisor| supervisor.rolled_out) else {
         let (have, want) =

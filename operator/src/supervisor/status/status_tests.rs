@@ -19,18 +19,10 @@ fn decision(epoch: u64) -> Decision {
 
 fn agent(name: &str, placement: AgentPlacement, phase: AgentPhase) -> AgentReport {
     AgentReport {
-        name: name.to_owned(),
-        placement,
-        phase,
-        epoch: 1,
         endpoint: (placement == AgentPlacement::Remote).then(|| "http://p-a.n.svc:8000".to_owned()),
-        protocol_version: None,
         latency_ms: Some(3),
-        last_probe_time: None,
-        active_tasks: 0,
-        tools: Vec::new(),
         message: (phase != AgentPhase::Ready).then(|| "connection refused".to_owned()),
-        next: None,
+        ..AgentReport::new(name, placement, phase, 1)
     }
 }
 

@@ -198,6 +198,37 @@ fn everything_belongs_to_the_resource() {
 }
 
 #[test]
+fn pods_get_as_long_to_end_as_homes_have_but_for_one_that_keeps_a_file() {
+    for (drain_seconds, grace) in [(5, 20), (60, 60), (86_400, 300)] {
+        let defaults = Defaults { drain_seconds, ..defaults() };
+        for (store, supervisors) in [("", 20), ("store: { redis: { secretRef: { name: redis } } }", grace)] {
+            let resource = resource(&format!(
+                "distributedAgents: [jira]\n{store}\nagents: [{{ name: jira }}, {{ name: argocd }}]"
+            ));
+            let objects = build_with(&resource, &decided(&resource), &references(), &defaults).unwrap();
+            assert_eq!(
+                graces(&objects.deployment),
+                (supervisors, Some(supervisors)),
+                "{drain_seconds} {store}"
+            );
+            assert_eq!(
+                graces(&objects.agents[0].deployment),
+                (grace, Some(grace)),
+                "{drain_seconds} {store}"
+            );
+        }
+    }
+}
+
+/// What a pod gets to end beyond what it needs anyway, and what its program is told.
+fn graces(deployment: &Deployment) -> (i64, Option<i64>) {
+    let pod = deployment.spec.template.spec.as_ref().unwrap();
+    let args = pod.containers[0].args.as_ref().unwrap();
+    let told = args.iter().skip_while(|arg| *arg != "--grace").nth(1);
+    (pod.termination_grace_period_seconds.unwrap() - 20, told.map(|seconds| seconds.parse().unwrap()))
+}
+
+#[test]
 fn the_same_input_gives_the_same_bytes() {
     for (_, spec) in SCENES {
         let bytes = || serde_json::to_string(&manifests(&made(spec))).unwrap();

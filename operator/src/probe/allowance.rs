@@ -1,0 +1,45 @@
+//! How often a supervisor may have a pass for what its pods say: they may say something else at every look. Pure.
+
+use tokio::time::{Duration, Instant};
+
+/// As many at once as a move of many agents makes.
+const BURST: u32 = 30;
+/// One more after each of these. What comes in between is told with it.
+const EACH: Duration = Duration::from_secs(5);
+
+/// What a supervisor has used of its passes.
+#[derive(Debug, Default)]
+pub(super) struct Allowance {
+    /// When all of it will have been given back.
+    whole: Option<Instant>,
+}
+
+impl Allowance {
+    /// When the next pass may be asked for, which counts as used: now, unless there were too many.
+    pub(super) fn next(&mut self, now: Instant) -> Instant {
+        let whole = self.whole.map_or(now, |whole| whole.max(now));
+        self.whole = Some(whole + EACH);
+        whole.checked_sub(EACH * BURST).map_or(now, |free| free.max(now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_may_come_at_once_and_few_for_ever() {
+        let (mut allowance, now) = (Allowance::default(), Instant::now() + Duration::from_hours(1));
+        let mut told = Vec::new();
+        for second in 0..1_000_u32 {
+            let now = now + Duration::from_secs(1) * second;
+            if told.last().is_none_or(|last| *last <= now) {
+                told.push(allowance.next(now));
+            }
+        }
+        let at_once = told.iter().take_while(|at| **at <= now + Duration::from_secs(35)).count();
+        assert!((30..=40).contains(&at_once), "{at_once}");
+        assert!((200..=240).contains(&told.len()), "{}", told.len());
+        assert_eq!(allowance.next(now + Duration::from_hours(1)), now + Duration::from_hours(1));
+    }
+}
