@@ -18,7 +18,7 @@ make_space() {
     (
       join node
       exec setsid unshare --mount --net --pid --fork --propagation private --mount-proc \
-        bash "$parts/init" "$state" "$node_address" </dev/null >"$state/log/init.log" 2>&1 9>&-
+        bash "$parts/init" "$state" "$node_address" "$service_range" </dev/null >"$state/log/init.log" 2>&1 9>&-
     ) &
   fi
   await 20 'the namespaces of the node' space_ready || die "the namespaces were not made: $(<"$state/log/init.log")"
