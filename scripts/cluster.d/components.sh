@@ -68,11 +68,16 @@ write_configuration() {
 
 # pid COMPONENT: among the node's own programs, so that nobody else's is meant.
 pid() {
-  local pid program
-  for pid in $(members "$groups_book/$name/node"); do
-    program=$(readlink "/proc/$pid/exe" 2>/dev/null) || continue
-    # A program that was built anew has another file by now.
-    [ "${program% (deleted)}" != "$(realpath -m "$bin/$1")" ] || echo "$pid"
+  local links=() line
+  mapfile -t links < <(own_processes)
+  # A program that was built anew has another file by now.
+  stat --format %N "${links[@]/%//exe}" 2>/dev/null | while read -r line; do
+    case $line in
+      *" -> '$bin/$1'" | *" -> '$bin/$1 (deleted)'")
+        line=${line#"'/proc/"}
+        echo "${line%%/*}"
+        ;;
+    esac
   done
 }
 

@@ -2,12 +2,19 @@
 # The place where the node lives: a network, a mount and a process namespace that are kept by their first process, in
 # which no pod meets anything of the machine. When that process ends, the kernel ends all the others and drops their mounts.
 
+# The folders in /proc of the programs in it, without those in containers.
+own_processes() {
+  local file=$groups_book/$name/node/cgroup.procs
+  [ ! -f "$file" ] || sed 's,^,/proc/,' "$file"
+}
+
 # The first process, as seen from here; empty if the place does not exist.
 space() {
-  local pid
-  for pid in $(members "$groups_book/$name/node"); do
-    if grep -qs $'^NSpid:\t[0-9]*\t1$' "/proc/$pid/status"; then
-      echo "$pid"
+  local folder numbers
+  for folder in $(own_processes); do
+    numbers=$(grep -s ^NSpid: "$folder/status") || continue
+    if [[ $numbers =~ ^NSpid:.[0-9]+.1$ ]]; then
+      echo "${folder#/proc/}"
       return
     fi
   done
