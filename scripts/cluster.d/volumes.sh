@@ -5,36 +5,32 @@
 volume_count=50
 
 make_volumes() {
-  local used unused=() number
-  # Those that are free, or a claim's that still exists.
-  used=$(kubectl get persistentvolumes --selector caipe.test/volume --output \
-    'jsonpath={range .items[?(@.status.phase!="Released")]}{.metadata.name}{"\n"}{end}')
+  local found given_up=() missing=() number
+  found=$(kubectl get persistentvolumes --selector caipe.test/volume --output \
+    'jsonpath={range .items[*]}{.metadata.name} {.status.phase}{"\n"}{end}')
   for ((number = 1; number <= volume_count; number++)); do
-    grep -qx "volume-$number" <<<"$used" || unused+=("$number")
+    case $found in
+      *"volume-$number Released"*) given_up+=("volume-$number") missing+=("$number") ;;
+      *"volume-$number "*) ;;
+      *) missing+=("$number") ;;
+    esac
   done
-  [ ${#unused[@]} -gt 0 ] || return 0
-  mkdir -p "$state/volumes"
-  kubectl delete persistentvolumes --ignore-not-found "${unused[@]/#/volume-}" >/dev/null
-  for number in "${unused[@]}"; do
-    rm -rf --one-file-system "$state/volumes/$number"
-    mkdir -m 777 "$state/volumes/$number"
-    volume "$number"
-  done | kubectl create --filename - >/dev/null
+  [ ${#given_up[@]} = 0 ] || kubectl delete persistentvolumes --ignore-not-found "${given_up[@]}" >/dev/null
+  [ ${#missing[@]} = 0 ] || fill_volumes "${missing[@]}"
+}
+
+fill_volumes() {
+  local number
+  rm -rf --one-file-system "${@/#/$state/volumes/}"
+  mkdir -p "${@/#/$state/volumes/}"
+  chmod 777 "${@/#/$state/volumes/}"
+  for number; do volume "$number"; done | kubectl create --validate=false --filename - >/dev/null
 }
 
 # `local` rather than `hostPath`: it belongs to the pod's group.
 volume() {
-  cat <<YAML
-apiVersion: v1
-kind: PersistentVolume
-metadata: {name: volume-$1, labels: {caipe.test/volume: ""}}
-spec:
-  capacity: {storage: 10Gi}
-  accessModes: [ReadWriteOnce]
-  persistentVolumeReclaimPolicy: Retain
-  local: {path: "$state/volumes/$1"}
-  nodeAffinity:
-    required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [$node_name]}]}]}
----
-YAML
+  printf '%s\n' 'apiVersion: v1' 'kind: PersistentVolume' "metadata: {name: volume-$1, labels: {caipe.test/volume: ''}}" \
+    'spec:' '  capacity: {storage: 10Gi}' '  accessModes: [ReadWriteOnce]' '  persistentVolumeReclaimPolicy: Retain' \
+    "  local: {path: \"$state/volumes/$1\"}" '  nodeAffinity:' '    required:' '      nodeSelectorTerms:' \
+    "      - matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [$node_name]}]" ---
 }
