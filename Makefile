@@ -31,7 +31,7 @@ IMAGE ?= $(TARGET)/caipe-operator.tar
 CRD := crds/caipe.io_caipesupervisors.yaml
 GENERATED := $(CRD) charts deploy
 
-.PHONY: help run test verify generate fmt lint doc bench chaos fuzz deny peers control-plane argocd cluster cluster-check cluster-down image image-test images chart-lint
+.PHONY: help run test verify generate fmt lint doc bench chaos fuzz deny peers control-plane argocd cluster cluster-check cluster-down demo image image-test images chart-lint
 
 help: ## List what can be made.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -103,6 +103,9 @@ cluster: ## Start a Kubernetes node on this machine, building it the first time 
 
 cluster-down: ## Remove that node and all that ran on it.
 	@scripts/cluster down
+
+demo: ## Install the chart on that node, ask a question, move an agent; with KUBECONFIG, on your own cluster.
+	@scripts/demo
 
 cluster-check: ## Try the node itself: break it in every way, on a cluster of its own, and heal it.
 	@scripts/cluster-check

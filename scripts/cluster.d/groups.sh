@@ -10,12 +10,15 @@ else
 fi
 
 make_groups() {
-  local hierarchy
+  local hierarchy controller down=''
   if [ "$groups_version" = 2 ]; then
     mkdir -p "$groups_book/$name"
-    # What the root does not hand down already.
+    # Of those that the kubelet knows, it wants all that the machine has.
+    for controller in cpu cpuset memory hugetlb pids; do
+      ! grep -qw "$controller" "$groups_book/cgroup.controllers" || down+="+$controller "
+    done
     for hierarchy in "$groups_book" "$groups_book/$name"; do
-      echo '+cpu +cpuset +memory +pids' >"$hierarchy/cgroup.subtree_control" ||
+      echo "$down" >"$hierarchy/cgroup.subtree_control" ||
         die "$hierarchy does not hand its controllers down; is this a container without a control group namespace?"
     done
   else
