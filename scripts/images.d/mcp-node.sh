@@ -12,7 +12,7 @@ make() {
   need npm 'Install Node.js with npm (https://nodejs.org); it unpacks the packages.'
   for name in filesystem everything; do same_as_peers "@modelcontextprotocol/server-$name"; done
   debian "$dir" libstdc++6
-  mkdir -p "$dir/usr/local/bin" "$dir/srv/files"
+  mkdir -p "$dir"/usr/local/{bin,lib} "$dir/srv/files"
   cp "$parts/mcp-node/package.json" "$lock" "$dir/usr/local/lib/"
   # No package here needs an install script, so none may run.
   npm ci --prefix "$dir/usr/local/lib" --ignore-scripts --no-audit --no-fund --loglevel=error ||
