@@ -5,15 +5,15 @@
 
 lock=$parts/mcp-node/package-lock.json
 
-inputs() { hash "$lock"; }
+inputs() { hash "$lock" "$parts/mcp-node/terminate.mjs"; }
 
 make() {
   local dir=$work/root modules=/usr/local/lib/node_modules name
   need npm 'Install Node.js with npm (https://nodejs.org); it unpacks the packages.'
   for name in filesystem everything; do same_as_peers "@modelcontextprotocol/server-$name"; done
   debian "$dir" libstdc++6
-  mkdir -p "$dir/usr/local/bin" "$dir/srv/files"
-  cp "$parts/mcp-node/package.json" "$lock" "$dir/usr/local/lib/"
+  mkdir -p "$dir"/usr/local/{bin,lib} "$dir/srv/files"
+  cp "$parts/mcp-node/package.json" "$lock" "$parts/mcp-node/terminate.mjs" "$dir/usr/local/lib/"
   # No package here needs an install script, so none may run.
   npm ci --prefix "$dir/usr/local/lib" --ignore-scripts --no-audit --no-fund --loglevel=error ||
     die "npm could not install $lock; is the registry reachable?"
@@ -27,7 +27,7 @@ make() {
   chmod a+x "$dir$modules"/@modelcontextprotocol/server-*/dist/index.js
   echo 'The moon is full.' >"$dir/srv/files/moon.txt"
   pack "$dir" "$1" caipe.test/mcp-node:1 --env PATH=/usr/local/bin --env PORT=8000 --port 8000 \
-    -- /usr/local/bin/mcp-server-everything streamableHttp
+    -- /usr/local/bin/node --import /usr/local/lib/terminate.mjs /usr/local/bin/mcp-server-everything streamableHttp
 }
 
 # same_as_peers PACKAGE: are the tests without a cluster made with the same one?
