@@ -13,7 +13,7 @@ space() {
   local folder numbers
   for folder in $(own_processes); do
     numbers=$(grep -s ^NSpid: "$folder/status") || continue
-    if [[ $numbers =~ ^NSpid:.[0-9]+.1$ ]]; then
+    if [[ $numbers =~ ^NSpid:$'\t'[0-9]+$'\t'1$ ]]; then
       echo "${folder#/proc/}"
       return
     fi
