@@ -10,10 +10,9 @@ own_processes() {
 
 # The first process, as seen from here; empty if the place does not exist.
 space() {
-  local folder numbers
+  local folder
   for folder in $(own_processes); do
-    numbers=$(grep -s ^NSpid: "$folder/status") || continue
-    if [[ $numbers =~ ^NSpid:$'\t'[0-9]+$'\t'1$ ]]; then
+    if grep -qs $'^NSpid:\t[0-9]*\t1$' "$folder/status"; then
       echo "${folder#/proc/}"
       return
     fi
