@@ -40,22 +40,28 @@ remove_folder() {
   [ -e "$state/$marker" ] || return 0
   local place
   # There should be no mount; but if there is, its contents are not ours to remove.
-  awk -v folder="$state/" 'index($5, folder) == 1 { print $5 }' /proc/self/mountinfo | sort -r | while read -r place; do
+  mounts | while read -r place; do
     umount --lazy "$place"
   done
   rm -rf --one-file-system "$state"
 }
 
+# Mounts of the machine below the cluster's folder, the deepest first.
+mounts() { awk -v folder="$state/" 'index($5, folder) == 1 { print $5 }' /proc/self/mountinfo | sort -r; }
+
+# left [this]: of any cluster, or of this one only.
 left() {
   local group pid found=0
   for group in $(all_groups); do
+    if [ "${1:-}" = this ] && [ "${group##*/}" != "$name" ]; then continue; fi
     echo "control group $group"
     found=1
     for pid in $(members "$group"); do
-      echo "process $pid $(tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | cut -c1-100)"
+      # It may end meanwhile.
+      echo "process $pid $({ tr '\0' ' ' <"/proc/$pid/cmdline"; } 2>/dev/null | cut -c1-100)"
     done
   done
-  if grep -E '/(run/)?caipe|pods0|'"$state/" /proc/self/mountinfo; then found=1; fi
+  if mounts | sed 's/^/mount /' | grep .; then found=1; fi
   if ip -brief link show | grep -E '^(node0|pods0)'; then found=1; fi
   if [ -e "$state" ]; then
     echo "folder $state"
