@@ -70,8 +70,9 @@ write_configuration() {
 pid() {
   local links=() line
   mapfile -t links < <(own_processes)
-  # A program that was built anew has another file by now.
-  stat --format %N "${links[@]/%//exe}" 2>/dev/null | while read -r line; do
+  [ ${#links[@]} -gt 0 ] || return 0
+  # Some may end meanwhile. A program that was built anew has another file by now.
+  { stat --format %N "${links[@]/%//exe}" 2>/dev/null || true; } | while read -r line; do
     case $line in
       *" -> '$bin/$1'" | *" -> '$bin/$1 (deleted)'")
         line=${line#"'/proc/"}
