@@ -1,4 +1,4 @@
-//! What an image is made of, as one bill of materials (CycloneDX 1.5): those of its programs, which `cargo cyclonedx`
+//! What an image is made of, as one bill of materials (`CycloneDX` 1.5): those of its programs, which `cargo cyclonedx`
 //! writes, put together.
 
 use std::collections::BTreeMap;

@@ -90,7 +90,7 @@ impl Run {
     }
 
     /// The `config` member of the image's configuration (OCI image-spec 1.1, config.md).
-    pub fn config(&self, labels: Map<String, Value>) -> Value {
+    pub fn config(&self, labels: &Map<String, Value>) -> Value {
         let ports = self.ports.iter().map(|port| (format!("{port}/tcp"), json!({})));
         let volumes = self.volumes.iter().map(|path| (path.clone(), json!({})));
         json!({
@@ -108,5 +108,5 @@ impl Run {
 
 /// The `config` member of the supervisor's image.
 pub fn run(about: &About) -> Value {
-    Run::supervisor().config(labels(about))
+    Run::supervisor().config(&labels(about))
 }

@@ -161,7 +161,7 @@ fn directory(args: Directory) -> anyhow::Result<()> {
     let image = Image {
         architecture: architecture_here()?,
         created: None,
-        config: run.config(annotations([("title", title)])),
+        config: run.config(&annotations([("title", title)])),
         name: args.name,
     };
     write(&image, &layer, &args.out)
