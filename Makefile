@@ -63,8 +63,8 @@ lint: ## Lint; a warning is an error.
 doc: ## Build the API documentation; a broken link is an error.
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps --document-private-items
 
-bench: ## Measure the supervisor beside a plain server and, if installed, one made with the official Python SDK.
-	$(CARGO) build --release --locked -p caipe-supervisor -p caipe-fixtures --bins
+bench: ## Measure the supervisor beside a plain server (and one of the official Python SDK, if installed), and the operator.
+	$(CARGO) build --release --locked -p caipe-supervisor -p caipe-operator -p caipe-fixtures --bins
 	"$(TARGET)/release/caipe-bench"
 
 chaos: ## Have a hundred people ask while an agent is moved, killed and cut off, CHAOS_SECONDS for each test.

@@ -70,11 +70,12 @@ impl Applier<'_> {
     async fn write(&self, manifest: &Manifest) -> Result<Child, Error> {
         let (kind, name) = (manifest.kind, &manifest.name);
         let params = PatchParams::apply(labels::MANAGER).force();
+        let before = self.world.known(self.key, kind, name);
         let patched = self.api(kind).patch(name, &params, &Patch::Apply(&manifest.value)).await;
         self.metrics.wrote(kind.into(), Verb::Apply);
         let object = patched.map_err(Error::api(format!("apply {} {name}", kind.as_str())))?;
         let child = Child::new(kind, &object.metadata);
-        self.world.wrote(self.key, &child, workload(kind, object)?);
+        self.world.wrote(self.key, &child, workload(kind, object)?, &before);
         Ok(child)
     }
 
@@ -121,12 +122,13 @@ impl Applier<'_> {
     /// When the API server does not take it.
     pub async fn create(&self, kind: Kind, object: &DynamicObject) -> Result<Option<Child>, Error> {
         let params = PostParams { field_manager: Some(labels::MANAGER.to_owned()), ..PostParams::default() };
+        let before = self.world.known(self.key, kind, &object.name_any());
         let made = self.api(kind).create(&params, object).await;
         self.metrics.wrote(kind.into(), Verb::Create);
         match made {
             Ok(object) => {
                 let child = Child::new(kind, &object.metadata);
-                self.world.wrote(self.key, &child, None);
+                self.world.wrote(self.key, &child, None, &before);
                 Ok(Some(child))
             }
             Err(kube::Error::Api(status)) if status.code == 409 => Ok(None),

@@ -32,6 +32,22 @@ pub struct Around {
     pub pods: BTreeMap<String, Pod>,
 }
 
+/// What is known of an object that was made for a supervisor.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Known {
+    child: Option<Child>,
+    workload: Option<Workload>,
+}
+
+impl Known {
+    fn of(around: Option<&Around>, kind: Kind, name: &str) -> Self {
+        let Some(around) = around else { return Self::default() };
+        let child = around.children.get(&(kind, name.to_owned())).cloned();
+        let workload = around.workloads.get(name).filter(|_| kind == Kind::Deployment).cloned();
+        Self { child, workload }
+    }
+}
+
 /// An object that resources refer to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Referred {
@@ -88,13 +104,24 @@ impl World {
         self.lock().unuse(key);
     }
 
-    /// Takes in what the API server answered to a write of ours, so that the next pass knows of it before the watch does.
-    pub fn wrote(&self, key: &Key, child: &Child, workload: Option<Workload>) {
+    /// What is known of an object now, for [`Self::wrote`].
+    pub fn known(&self, key: &Key, kind: Kind, name: &str) -> Known {
+        Known::of(self.lock().around.get(key), kind, name)
+    }
+
+    /// Takes in what the API server answered to a write of ours, so that the next pass knows of it before the watch does;
+    /// but not if the watch has brought anything since what was known `before` the write: that may be newer than the
+    /// answer, and nobody would tell it again.
+    pub fn wrote(&self, key: &Key, child: &Child, workload: Option<Workload>, before: &Known) {
+        let mut inner = self.lock();
+        if Known::of(inner.around.get(key), child.kind, &child.name) != *before {
+            return;
+        }
         let seen = match workload {
             Some(workload) => Seen::Deployment(child.clone(), workload),
             None => Seen::Child(child.clone()),
         };
-        self.put(key, seen);
+        inner.around.entry(key.clone()).or_default().put(seen);
     }
 
     /// Takes in since when an object only finishes what it began.

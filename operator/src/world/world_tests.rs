@@ -33,6 +33,33 @@ fn the_same_again_is_no_news() {
 }
 
 #[test]
+fn an_answer_does_not_undo_what_the_watch_has_brought_since() {
+    let deployment =
+        |available| (child(Kind::Deployment, "p"), Workload { available, ..Workload::default() });
+    let available =
+        |world: &World| world.around(&key()).workloads.get("p").map(|workload| workload.available);
+    for (case, brought, expected) in
+        [("nothing came in between", None, Some(0)), ("its pod is there already", Some(1), Some(1))]
+    {
+        let world = World::default();
+        let before = world.known(&key(), Kind::Deployment, "p");
+        if let Some(number) = brought {
+            let (child, workload) = deployment(number);
+            world.put(&key(), Seen::Deployment(child, workload));
+        }
+        let (child, workload) = deployment(0);
+        world.wrote(&key(), &child, Some(workload), &before);
+        assert_eq!(available(&world), expected, "{case}");
+    }
+    let world = World::default();
+    world.put(&key(), Seen::Child(child(Kind::Service, "p")));
+    let before = world.known(&key(), Kind::Service, "p");
+    world.remove(&key(), Kind::Service, "p");
+    world.wrote(&key(), &child(Kind::Service, "p"), None, &before);
+    assert_eq!(world.around(&key()), Around::default(), "somebody deleted it while it was written");
+}
+
+#[test]
 fn what_a_new_list_lacks_is_gone() {
     let world = World::default();
     world.put(&key(), Seen::Child(child(Kind::Service, "p")));

@@ -164,16 +164,11 @@ fn mask_uids(text: &str) -> String {
             _ => letter.is_ascii_hexdigit(),
         })
     };
-    let (mut out, mut rest) = (String::new(), text);
-    while !rest.is_empty() {
-        if rest.get(..LENGTH).is_some_and(is_uid) {
-            out.push_str("UID");
-            rest = &rest[LENGTH..];
-        } else {
-            let next = rest.chars().next().map_or(1, char::len_utf8);
-            out.push_str(&rest[..next]);
-            rest = &rest[next..];
-        }
+    let mut out = text.to_owned();
+    // Where its first dash may be.
+    let dashes = text.match_indices('-').filter_map(|(dash, _)| dash.checked_sub(8));
+    for at in dashes.filter(|at| text.get(*at..*at + LENGTH).is_some_and(is_uid)) {
+        out = out.replace(&text[at..at + LENGTH], "UID");
     }
     out
 }
