@@ -24,3 +24,4 @@ pub mod sdk;
 pub mod stream;
 pub mod supervisor;
 pub mod tokens;
+pub mod transcript;

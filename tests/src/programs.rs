@@ -41,17 +41,8 @@ fn bin_dir() -> Result<PathBuf> {
         return Ok(dir.into());
     }
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.current_dir(workspace()).args([
-        "build",
-        "--quiet",
-        "--bins",
-        "-p",
-        "caipe-supervisor",
-        "-p",
-        "caipe-operator",
-        "-p",
-        "caipe-fixtures",
-    ]);
+    // With a test among what is built, features are those of `cargo test --workspace`: what that has built is used.
+    cargo.current_dir(workspace()).args(["build", "--quiet", "--workspace", "--bins", "--test", "phases"]);
     if !cfg!(debug_assertions) {
         cargo.arg("--release");
     }

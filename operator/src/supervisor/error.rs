@@ -9,7 +9,7 @@ use crate::metrics::labels::Category;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The API server did not do what it was asked.
-    #[error("failed to {action}: {source}")]
+    #[error("failed to {action}: {}", said(source))]
     Api {
         /// What was tried.
         action: String,
@@ -92,5 +92,30 @@ impl Error {
             _ => return None,
         };
         Some(Refusal { reason, message: self.to_string() })
+    }
+}
+
+/// What the API server said, in its own words and no others: people read them in a status.
+fn said(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) if !status.message.is_empty() => status.message.clone(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::Status;
+
+    use super::*;
+
+    #[test]
+    fn the_status_says_what_the_api_server_said_and_no_more() {
+        let message = "deployments.apps \"platform\" is forbidden: User \"operator\" cannot patch it";
+        let status = Status::failure(message, "Forbidden").with_code(403);
+        let error = Error::api("apply Deployment platform")(kube::Error::Api(Box::new(status)));
+        let refusal = error.refusal().unwrap();
+        assert_eq!(refusal.reason, Reason::Forbidden);
+        assert_eq!(refusal.message, format!("failed to apply Deployment platform: {message}"));
     }
 }

@@ -40,9 +40,12 @@ fn without_mark(mut object: Value) -> Value {
 fn every_file_is_read_as_it_is_meant() -> Result<()> {
     let Some(kubectl) = tool("kubectl") else { return Ok(()) };
     let mut shipped: Vec<String> = Vec::new();
-    for folder in
-        ["charts/golden", "charts/caipe-operator/charts/caipe-crds/crd-manifests", "deploy/argocd", "deploy/argocd/testdata"]
-    {
+    for folder in [
+        "charts/golden",
+        "charts/caipe-operator/charts/caipe-crds/crd-manifests",
+        "deploy/argocd",
+        "deploy/argocd/testdata",
+    ] {
         shipped.extend(files(folder)?.into_iter().map(|name| format!("{folder}/{name}")));
     }
     shipped.retain(|file| !file.ends_with("health_test.yaml"));

@@ -8,12 +8,16 @@ mod outage;
 mod quickstart;
 mod rights;
 mod rules;
+mod runbook;
 mod scenarios;
 mod upgrade;
+
+use std::process::Command;
 
 use anyhow::Result;
 use caipe_tests::cluster::Cluster;
 use caipe_tests::homes::says;
+use caipe_tests::programs::workspace;
 use caipe_tests::scenario::Scenario;
 use serde_json::{Value, json};
 
@@ -32,4 +36,12 @@ fn apply(cluster: &Cluster, name: &str, scenario: &Scenario) -> Result<Value> {
     let resource = scenario.resource(name, json!({"configMapRef": {"name": script, "key": "script.yaml"}}));
     cluster.apply(&resource)?;
     Ok(resource)
+}
+
+/// A shell at the root of the repository, for the cluster's administrator.
+fn shell(cluster: &Cluster) -> Command {
+    let mut shell = Command::new("sh");
+    cluster.administer(&mut shell);
+    shell.current_dir(workspace());
+    shell
 }

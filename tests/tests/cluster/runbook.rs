@@ -1,0 +1,121 @@
+//! The runbook: each trouble is made, then its commands are typed as they stand there.
+
+use anyhow::{Context, Result, ensure};
+use caipe_tests::cluster::{self, Cluster};
+use caipe_tests::programs::workspace;
+use caipe_tests::transcript;
+
+use crate::shell;
+
+/// A heading of the runbook, and how one gets there from a supervisor that is as it should be.
+type Trouble = (&'static str, &'static str);
+
+const TROUBLES: [Trouble; 15] = [
+    ("## The resource is refused", ""),
+    (
+        "## The resource cannot be carried out",
+        r#"$K patch caipe platform --type merge -p '{"spec": {"agents": [{"name": "nobody-knows"}]}}'
+        $UNTIL '{.status.conditions[?(@.type=="Stalled")].reason}'=InvalidSpec caipe/platform"#,
+    ),
+    (
+        "## A Secret or ConfigMap is missing",
+        r#"$K patch caipe platform --type json -p '[{"op": "add", "path": "/spec/agents/0/secretRef", "value": {"name": "tide-token"}}]'
+        $UNTIL '{.status.conditions[?(@.type=="Ready")].reason}'=ReferenceMissing caipe/platform"#,
+    ),
+    (
+        "## An image cannot be pulled",
+        r#"$K patch caipe platform --type merge -p '{"spec": {"image": "registry.example.com/caipe:none"}}'
+        $UNTIL '{.items[0].status.containerStatuses[0].state.waiting.reason}'=ImagePullBackOff pods
+        until $K get caipe platform -o jsonpath='{.status.conditions[?(@.type=="Ready")].message}' | grep -q ImagePullBackOff; do :; done"#,
+    ),
+    (
+        "## A remote agent does not answer",
+        r#"$K patch caipe platform --type json -p '[{"op": "add", "path": "/spec/agents/2", "value": {"name": "pipelines", "external": {"url": "http://pipelines.team-a.svc:8000"}}}]'
+        $UNTIL '{.status.conditions[?(@.type=="AgentsConnected")].status}'=False caipe/platform
+        $UNTIL '{.status.agents[2].phase}'=Unreachable caipe/platform"#,
+    ),
+    (
+        "## An agent does not move",
+        r#"$K patch caipe platform --type json -p '[{"op": "add", "path": "/spec/agents/0/podTemplate", "value": {"spec": {"containers": [{"name": "agent", "image": "registry.example.com/tide:none"}]}}}]'
+        $K patch caipe platform --type merge -p '{"spec": {"distributedAgents": ["tide"]}}'
+        until $K get caipe platform -o jsonpath='{.status.agents[*].message}' | grep -q ImagePullBackOff; do :; done"#,
+    ),
+    ("## An old home does not come to an end", ""),
+    (
+        "## A tool server does not run",
+        r#"$K patch caipe platform --type json -p '[{"op": "add", "path": "/spec/agents/0/mcp", "value": [{"name": "almanac", "http": {"url": "http://almanac.team-a.svc:9000/mcp"}}]}]'
+        $UNTIL '{.status.agents[0].phase}'=Degraded caipe/platform"#,
+    ),
+    (
+        "## A quota is reached",
+        r#"$K create quota pods --hard=pods=0
+        $K delete pods --all
+        until $K get caipe platform -o yaml | grep -q exceeded.quota; do :; done
+        $UNTIL '{.status.used.pods}'=0 quota/pods"#,
+    ),
+    (
+        "## An object of that name is somebody else's",
+        r#"$K create deployment platform-tide --image=registry.example.com/other:1 --replicas=0
+        $K patch caipe platform --type json -p '[{"op": "remove", "path": "/spec/agents/0/podTemplate"}]'
+        $K patch caipe platform --type merge -p '{"spec": {"distributedAgents": ["tide"]}}'
+        $UNTIL '{.status.conditions[?(@.type=="Stalled")].reason}'=ForeignObject caipe/platform"#,
+    ),
+    (
+        "## It is scaled to nothing",
+        r#"$K patch caipe platform --type merge -p '{"spec": {"replicas": 0}}'
+        $UNTIL '{.status.conditions[?(@.type=="Ready")].reason}'=ScaledToZero caipe/platform"#,
+    ),
+    (
+        "## The operator is down",
+        r#"kubectl -n caipe-system scale deployment caipe-operator --replicas 0
+        kubectl -n caipe-system wait --for=delete pods --all
+        until ! kubectl -n caipe-system get lease caipe-operator -o yaml | grep -q holderIdentity:.caipe; do :; done"#,
+    ),
+    (
+        "## The operator may not do its work",
+        r#"kubectl patch clusterrole caipe-operator --field-manager helm --type json -p '[{"op": "test", "path": "/rules/3/resources/0", "value": "deployments"}, {"op": "remove", "path": "/rules/3"}]'
+        $K patch caipe platform --type merge -p '{"spec": {"resources": {"limits": {"memory": "1Gi"}}}}'
+        $UNTIL '{.status.conditions[?(@.type=="Stalled")].reason}'=Forbidden caipe/platform"#,
+    ),
+    ("## The definition is missing", ""),
+    ("## A pod of the supervisor is gone", "$K delete pods -l app.kubernetes.io/component=supervisor"),
+];
+
+fn script(cluster: &Cluster, script: &str) -> Result<()> {
+    let script = &script
+        .replace("$UNTIL ", "$K wait --timeout=90s --for=jsonpath=")
+        .replace("$K", "kubectl -n team-a");
+    let output = shell(cluster).args(["-ec", script]).output()?;
+    let text =
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    ensure!(output.status.success(), "{script}: {text}");
+    Ok(())
+}
+
+#[test]
+fn the_runbook_says_what_one_sees_and_its_commands_help() -> Result<()> {
+    let text = std::fs::read_to_string(workspace().join("docs/runbook.md"))?;
+    cluster::alone(async |cluster| {
+        script(
+            cluster,
+            "helm install caipe-operator charts/caipe-operator -n caipe-system --create-namespace --wait
+            kubectl create namespace team-a
+            kubectl -n team-a apply -f fixtures/quickstart-cluster.yaml
+            kubectl -n team-a wait --for=condition=Ready caipe/platform --timeout=1m",
+        )?;
+        let mut wrong = Vec::new();
+        for (heading, stage) in TROUBLES {
+            println!("{heading}");
+            if let Err(error) = script(cluster, stage).with_context(|| heading.to_owned()) {
+                wrong.push(format!("{error:#}"));
+            }
+            for step in transcript::steps(transcript::section(&text, heading)?) {
+                if let Err(error) = step.holds(&mut shell(cluster)) {
+                    wrong.push(format!("{error:#}"));
+                }
+            }
+        }
+        ensure!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+        Ok(())
+    })
+}
