@@ -1,9 +1,14 @@
 //! Streams with their events' numbers, in both versions of the protocol: for clients that are cut off and go on.
 
+use std::time::Duration;
+
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
 use crate::supervisor::unique;
+
+/// Longest wait for a connection.
+const CONNECT: Duration = Duration::from_secs(5);
 
 /// The version that a client speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,35 +65,64 @@ impl Version {
     }
 }
 
+/// Where somebody is asked, and the key that opens it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The base URL.
+    pub url: String,
+    /// The bearer token.
+    pub key: Option<String>,
+}
+
+impl From<&str> for Place {
+    fn from(url: &str) -> Self {
+        Self { url: url.to_owned(), key: None }
+    }
+}
+
 /// A stream that may break off at any byte.
 #[derive(Debug)]
 pub struct Connection {
     response: reqwest::Response,
     buffer: Vec<u8>,
+    patience: Duration,
 }
 
 impl Connection {
     /// Begins a task.
-    pub async fn ask(url: &str, version: Version, text: &str) -> Result<Self> {
-        Self::open(url, version, &version.ask(text), None).await
+    pub async fn ask(place: impl Into<Place>, version: Version, text: &str) -> Result<Self> {
+        Self::open(&place.into(), version, &version.ask(text), None).await
     }
 
     /// Goes on with a task behind the event `last`.
-    pub async fn resume(url: &str, version: Version, task: &str, last: Option<u64>) -> Result<Self> {
-        Self::open(url, version, &version.resume(task), last).await
+    pub async fn resume(
+        place: impl Into<Place>,
+        version: Version,
+        task: &str,
+        last: Option<u64>,
+    ) -> Result<Self> {
+        Self::open(&place.into(), version, &version.resume(task), last).await
     }
 
-    async fn open(url: &str, version: Version, body: &Value, last: Option<u64>) -> Result<Self> {
-        let client = reqwest::Client::builder().no_proxy().build()?;
-        let request = client.post(url).header("content-type", "application/json");
-        let request = request.header("accept", "text/event-stream").header("a2a-version", version.header());
-        let request = match last {
-            Some(last) => request.header("last-event-id", last.to_string()),
-            None => request,
-        };
+    async fn open(place: &Place, version: Version, body: &Value, last: Option<u64>) -> Result<Self> {
+        let client = reqwest::Client::builder().no_proxy().connect_timeout(CONNECT).build()?;
+        let mut request = client.post(&place.url).header("content-type", "application/json");
+        request = request.header("accept", "text/event-stream").header("a2a-version", version.header());
+        if let Some(key) = &place.key {
+            request = request.bearer_auth(key);
+        }
+        if let Some(last) = last {
+            request = request.header("last-event-id", last.to_string());
+        }
         let response = request.body(body.to_string()).send().await?;
         ensure!(response.status().is_success(), "the stream answered {}", response.status());
-        Ok(Self { response, buffer: Vec::new() })
+        Ok(Self { response, buffer: Vec::new(), patience: crate::stream::PATIENCE })
+    }
+
+    /// Takes the stream for cut when it says nothing for so long.
+    #[must_use]
+    pub fn patient_for(self, patience: Duration) -> Self {
+        Self { patience, ..self }
     }
 
     /// The next whole event: its number and its result, or its whole answer if that has none. Nothing once the stream
@@ -104,7 +138,7 @@ impl Connection {
                 let number = field("id: ").and_then(|id| id.parse().ok());
                 return Some((number, answer.get_mut("result").map(Value::take).unwrap_or(answer)));
             }
-            let chunk = tokio::time::timeout(crate::stream::PATIENCE, self.response.chunk()).await;
+            let chunk = tokio::time::timeout(self.patience, self.response.chunk()).await;
             self.buffer.extend(chunk.ok()?.ok()??);
         }
     }

@@ -75,9 +75,15 @@ impl Scenario {
     /// The agent's two turns: it calls one tool, then tells the first line of what that returned.
     #[must_use]
     pub fn agent_calls(self, name: &str, tool: &str, arguments: Value) -> Self {
+        let answer = json!({"text": format!("{name} says: {{{{ last_result | first_line }}}}")});
+        self.agent_calls_then(name, tool, arguments, answer)
+    }
+
+    /// The agent's two turns: it calls one tool, then replies so.
+    #[must_use]
+    pub fn agent_calls_then(self, name: &str, tool: &str, arguments: Value, answer: Value) -> Self {
         let is_agent = format!("You are the {name} agent.");
         let call = json!({"calls": [{"name": tool, "arguments": arguments}]});
-        let answer = json!({"text": format!("{name} says: {{{{ last_result | first_line }}}}")});
         self.turn(json!({"system": is_agent, "turn": 0}), call).turn(json!({"system": is_agent}), answer)
     }
 
@@ -85,14 +91,19 @@ impl Scenario {
     /// of them at once, and answers with what each said, a line each. To be added after the agents' own turns.
     #[must_use]
     pub fn asks(self, phrase: &str, agents: &[&str]) -> Self {
-        let todos: Vec<Value> = agents.iter().map(|agent| todo(agent)).collect();
-        let tasks: Vec<Value> = agents.iter().map(|agent| task(agent)).collect();
         let lines: Vec<String> =
             (1..=agents.len()).map(|place| format!("{{{{ results[{place}].content }}}}")).collect();
+        self.plans(phrase, agents).answers(phrase, &lines.join("\n"))
+    }
+
+    /// The same without the answer.
+    #[must_use]
+    pub fn plans(self, phrase: &str, agents: &[&str]) -> Self {
+        let todos: Vec<Value> = agents.iter().map(|agent| todo(agent)).collect();
+        let tasks: Vec<Value> = agents.iter().map(|agent| task(agent)).collect();
         let plan = json!({"text": "I'll ask them.", "calls": [{"name": "write_todos", "arguments": {"todos": todos}}]});
         self.turn(json!({"user": phrase, "turn": 0}), plan)
             .turn(json!({"user": phrase, "turn": 1}), json!({"calls": tasks}))
-            .answers(phrase, &lines.join("\n"))
     }
 
     /// The supervisor answers messages with this phrase at once.

@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail};
 use super::assets;
 use super::credentials::{self, Access};
 use super::keeper::{Keeper, Program};
+use super::space::Admin;
 
 /// Longest wait for a program of the control plane to be ready.
 const START: Duration = Duration::from_mins(2);
@@ -72,6 +73,11 @@ impl ControlPlane {
     /// The same as a file, for programs.
     pub fn kubeconfig(&self) -> PathBuf {
         self.dir().join("kubeconfig")
+    }
+
+    /// The same with the directory that programs may call their home.
+    pub fn admin(&self) -> Admin {
+        Admin::new(&self.kubeconfig(), self.dir())
     }
 
     /// Its directory.

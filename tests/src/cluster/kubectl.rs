@@ -6,10 +6,10 @@ use std::process::{Command, Output, Stdio};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use super::control_plane::ControlPlane;
-use super::{Cluster, assets};
+use super::assets;
+use super::space::{Admin, Space};
 
-impl Cluster {
+impl Space {
     /// Runs kubectl in the test's namespace; what it printed, if it succeeded.
     pub fn kubectl(&self, arguments: &[&str]) -> Result<String> {
         self.kubectl_given(arguments, "")
@@ -18,7 +18,7 @@ impl Cluster {
     /// The same with an input.
     pub fn kubectl_given(&self, arguments: &[&str], input: &str) -> Result<String> {
         let namespace = ["--namespace", &self.namespace];
-        succeeds(&self.plane, "kubectl", &[&namespace, arguments].concat(), input)
+        self.admin.runs("kubectl", &[&namespace, arguments].concat(), input)
     }
 
     /// Applies a manifest, as `kubectl apply -f` does.
@@ -32,28 +32,39 @@ impl Cluster {
         let programs =
             ["kubectl", "helm"].iter().filter_map(|name| Some(assets::find(name)?.parent()?.to_path_buf()));
         let path = std::env::join_paths(programs.chain(std::env::split_paths(&own))).unwrap_or(own);
-        // Nothing of this machine's user, who may have a cluster of his own.
-        command.env_clear().env("HOME", self.plane.dir()).env("PATH", path);
-        command.env("KUBECONFIG", self.plane.kubeconfig());
+        self.admin.prepare(command);
+        command.env("PATH", path);
     }
 
     /// Runs helm; what it printed, if it succeeded.
     pub fn helm(&self, arguments: &[&str]) -> Result<String> {
-        succeeds(&self.plane, "helm", arguments, "")
+        self.admin.runs("helm", arguments, "")
     }
 }
 
-/// Runs a program as the cluster's administrator; what it printed, if it succeeded.
-pub(super) fn succeeds(plane: &ControlPlane, name: &str, arguments: &[&str], input: &str) -> Result<String> {
-    let mut command = Command::new(assets::get(name)?);
-    // Nothing of this machine's user, who may have a cluster of his own.
-    command.env_clear().env("HOME", plane.dir()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
-    command.env("KUBECONFIG", plane.kubeconfig()).args(arguments);
-    let output = run(&mut command, input)?;
-    let errors = String::from_utf8_lossy(&output.stderr);
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    ensure!(output.status.success(), "{name} {} failed: {}{text}", arguments.join(" "), errors.trim());
-    Ok(text)
+impl Admin {
+    /// Runs kubectl or helm; what it printed, if it succeeded.
+    pub fn runs(&self, name: &str, arguments: &[&str], input: &str) -> Result<String> {
+        let mut command = self.command(name)?;
+        let output = run(command.args(arguments), input)?;
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        ensure!(output.status.success(), "{name} {} failed: {}{text}", arguments.join(" "), errors.trim());
+        Ok(text)
+    }
+
+    /// kubectl or helm, about to be run.
+    pub fn command(&self, name: &str) -> Result<Command> {
+        let mut command = Command::new(assets::get(name)?);
+        self.prepare(&mut command);
+        Ok(command)
+    }
+
+    fn prepare(&self, command: &mut Command) {
+        // Nothing of this machine's user, who may have a cluster of his own.
+        command.env_clear().env("HOME", &self.home).env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("KUBECONFIG", &self.kubeconfig);
+    }
 }
 
 fn run(command: &mut Command, input: &str) -> Result<Output> {

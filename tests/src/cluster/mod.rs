@@ -14,17 +14,19 @@ pub mod node;
 pub mod objects;
 pub mod operator;
 pub mod people;
+pub mod space;
 
 use std::net::Ipv4Addr;
+use std::ops::Deref;
 use std::sync::{Arc, OnceLock, mpsc};
 
 use anyhow::{Context, Result, anyhow};
-use k8s_openapi::api::core::v1::Namespace;
-use kube::api::{Api, DeleteParams, PostParams};
+use serde_json::json;
 
 use self::control_plane::ControlPlane;
 use self::network::Network;
 use self::node::Node;
+use self::space::Space;
 use crate::programs;
 use crate::supervisor::unique;
 
@@ -42,15 +44,20 @@ struct Shared {
     _goes_on: tokio::sync::oneshot::Sender<()>,
 }
 
-/// The cluster, as one test sees it.
+/// The cluster, as one test sees it: from a namespace of its own.
 #[allow(missing_debug_implementations, reason = "a client has none")]
 pub struct Cluster {
     /// The control plane.
     pub plane: Arc<ControlPlane>,
-    /// An administrator's client.
-    pub client: kube::Client,
-    /// The test's own namespace.
-    pub namespace: String,
+    space: Space,
+}
+
+impl Deref for Cluster {
+    type Target = Space;
+
+    fn deref(&self) -> &Space {
+        &self.space
+    }
 }
 
 /// Runs a test on the cluster that the tests of this binary share, if one can be had here.
@@ -95,9 +102,7 @@ fn on(shared: &Shared, test: impl AsyncFnOnce(&Cluster) -> Result<()> + Send) ->
         let cluster = Cluster::of(&shared.plane).await?;
         let outcome = test(&cluster).await;
         let diagnosis = if outcome.is_err() { cluster.diagnosis() } else { String::new() };
-        // The namespace goes when it goes; nobody waits for it.
-        let all: Api<Namespace> = Api::all(cluster.client.clone());
-        drop(all.delete(&cluster.namespace, &DeleteParams::background()).await);
+        cluster.abandon().await;
         // The error last, where it is looked for.
         outcome.map_err(|error| anyhow!("{diagnosis}\n\n{error:?}"))
     })
@@ -106,11 +111,8 @@ fn on(shared: &Shared, test: impl AsyncFnOnce(&Cluster) -> Result<()> + Send) ->
 impl Cluster {
     async fn of(plane: &Arc<ControlPlane>) -> Result<Self> {
         let client = plane.access().client().await?;
-        let name = unique("test");
-        let namespace = serde_json::from_value(serde_json::json!({"metadata": {"name": name}}))?;
-        let all: Api<Namespace> = Api::all(client.clone());
-        all.create(&PostParams::default(), &namespace).await.context("failed to create a namespace")?;
-        Ok(Self { plane: Arc::clone(plane), client, namespace: name })
+        let space = Space::make(client, plane.admin(), &unique("test"), &json!({})).await?;
+        Ok(Self { plane: Arc::clone(plane), space })
     }
 
     /// What is there in the test's namespace, and what was written by whom: for whoever looks into a failure.
@@ -175,7 +177,8 @@ fn begin(defined: bool) -> Result<Shared> {
 fn define(plane: &Arc<ControlPlane>) -> Result<()> {
     let file = programs::workspace().join("crds/caipe.io_caipesupervisors.yaml");
     let definition = format!("crd/{DEFINITION}");
-    let kubectl = |arguments: &[&str]| kubectl::succeeds(plane, "kubectl", arguments, "");
+    let admin = plane.admin();
+    let kubectl = |arguments: &[&str]| admin.runs("kubectl", arguments, "");
     kubectl(&["apply", "-f", &file.to_string_lossy()])?;
     kubectl(&["wait", "--for=condition=Established", &definition, "--timeout=30s"]).map(drop)
 }

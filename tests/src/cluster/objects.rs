@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::Cluster;
+use super::space::Space;
 use crate::supervisor::until;
 
 /// A kind of object, as the API server's paths name it.
@@ -54,7 +54,7 @@ pub const EVENTS: Kind = Kind::new("apis/events.k8s.io/v1", "events");
 pub const MADE: [Kind; 9] =
     [DEPLOYMENTS, PODS, SERVICES, CONFIG_MAPS, SECRETS, ACCOUNTS, CLAIMS, POLICIES, BUDGETS];
 
-impl Cluster {
+impl Space {
     /// The object of this name in the test's namespace; nothing if there is none.
     pub async fn get(&self, kind: Kind, name: &str) -> Result<Option<Value>> {
         match self.send("GET", &self.path(kind, name), "", None).await {
@@ -84,6 +84,12 @@ impl Cluster {
     /// Deletes an object.
     pub async fn delete(&self, kind: Kind, name: &str) -> Result<(), kube::Error> {
         self.send("DELETE", &self.path(kind, name), "", None).await.map(drop)
+    }
+
+    /// Deletes an object at once: a pod gets no time to end.
+    pub async fn kill(&self, kind: Kind, name: &str) -> Result<(), kube::Error> {
+        let path = format!("{}?gracePeriodSeconds=0", self.path(kind, name));
+        self.send("DELETE", &path, "", None).await.map(drop)
     }
 
     /// Waits until the object of this name is as wanted; returns it.

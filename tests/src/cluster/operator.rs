@@ -1,12 +1,13 @@
 //! The operator, installed from its chart as people do.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context, Result, anyhow};
 use serde_json::Value;
 
 use super::node::images::REGISTRY;
 use super::objects::{PODS, SUPERVISORS, condition};
+use super::space::Space;
 use super::{Cluster, keeper};
 use crate::programs::workspace;
 
@@ -29,41 +30,14 @@ impl Cluster {
 
     /// Installs the operator from the chart and waits until it is ready; what helm said.
     pub fn install_operator(&self, values: &[&str]) -> Result<String> {
-        let chart = workspace().join("charts/caipe-operator");
-        let chart = chart.to_string_lossy();
         let image = format!("image.repository={REGISTRY}caipe-operator");
-        let fixed = ["upgrade", "--install", RELEASE, &chart, "--namespace", SYSTEM, "--create-namespace"];
-        let wait = ["--set", &image, "--set", "log.format=text", "--wait", "--timeout", "60s"];
-        self.helm(&[&fixed[..], &wait[..], values].concat())
+        self.helm_operator(&[&["--set", &image], values].concat())
     }
 
     /// The same cluster, seen from a new namespace.
     pub fn sibling(&self, name: &str) -> Result<Self> {
         self.kubectl(&["create", "namespace", name])?;
-        Ok(self.in_namespace(name))
-    }
-
-    /// The same cluster, seen from another namespace.
-    #[must_use]
-    pub fn in_namespace(&self, namespace: &str) -> Self {
-        let (plane, client) = (std::sync::Arc::clone(&self.plane), self.client.clone());
-        Self { plane, client, namespace: namespace.to_owned() }
-    }
-
-    /// Waits until a supervisor's condition has this status and reason, for its newest generation.
-    pub async fn until_condition(&self, name: &str, kind: &str, wanted: &str) -> Result<Value> {
-        let what = format!("{kind} of {name} is {wanted}");
-        let holds = |seen: &Value| {
-            seen["status"]["observedGeneration"] == seen["metadata"]["generation"]
-                && condition(seen, kind) == wanted
-        };
-        self.until(&what, SUPERVISORS, name, holds).await
-    }
-
-    /// Waits until a supervisor is what its resource says (kstatus: Current).
-    pub async fn until_settled(&self, name: &str) -> Result<Value> {
-        let what = format!("{name} is what its resource says");
-        self.until(&what, SUPERVISORS, name, is_settled).await
+        Ok(Self { plane: Arc::clone(&self.plane), space: self.in_namespace(name) })
     }
 
     /// Kills the operator's programs, as a crash does. The node starts them again.
@@ -80,6 +54,33 @@ impl Cluster {
     /// Kills the program of one operator's pod.
     pub fn kill_operator(&self, pod: &str) -> Result<()> {
         keeper::kill(self.plane.dir(), &format!("pods/{SYSTEM}_{pod}/operator"))
+    }
+}
+
+impl Space {
+    /// Installs the operator from the chart, or changes what is installed, and waits until it is ready; what helm said.
+    pub fn helm_operator(&self, values: &[&str]) -> Result<String> {
+        let chart = workspace().join("charts/caipe-operator");
+        let chart = chart.to_string_lossy();
+        let fixed = ["upgrade", "--install", RELEASE, &chart, "--namespace", SYSTEM, "--create-namespace"];
+        let wait = ["--set", "log.format=text", "--wait", "--timeout", "60s"];
+        self.helm(&[&fixed[..], &wait[..], values].concat())
+    }
+
+    /// Waits until a supervisor's condition has this status and reason, for its newest generation.
+    pub async fn until_condition(&self, name: &str, kind: &str, wanted: &str) -> Result<Value> {
+        let what = format!("{kind} of {name} is {wanted}");
+        let holds = |seen: &Value| {
+            seen["status"]["observedGeneration"] == seen["metadata"]["generation"]
+                && condition(seen, kind) == wanted
+        };
+        self.until(&what, SUPERVISORS, name, holds).await
+    }
+
+    /// Waits until a supervisor is what its resource says (kstatus: Current).
+    pub async fn until_settled(&self, name: &str) -> Result<Value> {
+        let what = format!("{name} is what its resource says");
+        self.until(&what, SUPERVISORS, name, is_settled).await
     }
 
     /// The pods with these labels that are not about to go.

@@ -3,23 +3,33 @@
 use anyhow::{Context, Result, ensure};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::Cluster;
 use super::objects::{SECRETS, condition};
+use super::space::Space;
 use crate::invariants;
+use crate::numbered::Place;
 use crate::stream::{Answer, PATIENCE, SseReader};
 use crate::supervisor::message;
 
-/// Where a supervisor is asked: at one of its pods, with the key that the operator made.
+/// The key that callers of a supervisor need.
+pub const CALLERS: &str = "A2A_AUTH_SHARED_KEY";
+/// The key to what a supervisor says of itself.
+pub const STATUS: &str = "CAIPE_STATUS_TOKEN";
+
+/// Where a supervisor is asked, and how.
 #[derive(Debug, Clone)]
 pub struct Door {
-    url: String,
-    key: String,
+    place: Place,
     client: reqwest::Client,
 }
 
 impl Door {
+    /// The door at this place.
+    pub fn at(place: Place) -> Result<Self> {
+        Ok(Self { place, client: reqwest::Client::builder().no_proxy().build()? })
+    }
+
     /// The whole answer to a text; it must satisfy all invariants.
     pub async fn ask(&self, text: &str) -> Result<Answer> {
         let answer = Answer::new(self.stream(text).await?.rest().await?);
@@ -32,14 +42,17 @@ impl Door {
     pub async fn stream(&self, text: &str) -> Result<SseReader> {
         let body =
             json!({"jsonrpc": "2.0", "id": "a", "method": "message/stream", "params": message(text, None)});
-        let request = self.client.post(&self.url).timeout(PATIENCE * 2);
+        let mut request = self.client.post(&self.place.url).timeout(PATIENCE * 2);
+        if let Some(key) = &self.place.key {
+            request = request.bearer_auth(key);
+        }
         let request =
             request.header("content-type", "application/json").header("accept", "text/event-stream");
-        SseReader::new(request.bearer_auth(&self.key).body(body.to_string()).send().await?)
+        SseReader::new(request.body(body.to_string()).send().await?)
     }
 }
 
-impl Cluster {
+impl Space {
     /// The whole answer of a supervisor to a text; it must satisfy all invariants.
     pub async fn ask(&self, supervisor: &str, text: &str) -> Result<Answer> {
         self.door(supervisor).await?.ask(text).await
@@ -47,20 +60,24 @@ impl Cluster {
 
     /// Where a supervisor is asked now.
     pub async fn door(&self, supervisor: &str) -> Result<Door> {
-        let component = "app.kubernetes.io/component";
-        let pods =
-            self.pods(&[("app.kubernetes.io/instance", supervisor), (component, "supervisor")]).await?;
+        let pods = self.supervisor_pods(supervisor).await?;
         let ready = pods.iter().find(|pod| condition(pod, "Ready").starts_with("True"));
         let address = ready.and_then(|pod| pod["status"]["podIP"].as_str());
         let address = address.with_context(|| format!("no pod of {supervisor} is ready"))?;
-        let client = reqwest::Client::builder().no_proxy().build()?;
-        Ok(Door { url: format!("http://{address}:8000/"), key: self.key(supervisor).await?, client })
+        let key = self.key(supervisor, CALLERS).await?;
+        Door::at(Place { url: format!("http://{address}:8000/"), key: Some(key) })
     }
 
-    /// The key that callers of a supervisor need.
-    pub async fn key(&self, supervisor: &str) -> Result<String> {
+    /// The pods of a supervisor itself that are not about to go.
+    pub async fn supervisor_pods(&self, supervisor: &str) -> Result<Vec<Value>> {
+        let component = ("app.kubernetes.io/component", "supervisor");
+        self.pods(&[("app.kubernetes.io/instance", supervisor), component]).await
+    }
+
+    /// One of the keys that the operator made for a supervisor: [`CALLERS`] or [`STATUS`].
+    pub async fn key(&self, supervisor: &str, which: &str) -> Result<String> {
         let secret = self.get(SECRETS, &format!("{supervisor}.keys")).await?.context("there are no keys")?;
-        let key = secret["data"]["A2A_AUTH_SHARED_KEY"].as_str().context("there is no key")?;
+        let key = secret["data"][which].as_str().with_context(|| format!("there is no {which}"))?;
         Ok(String::from_utf8(STANDARD.decode(key)?)?)
     }
 }

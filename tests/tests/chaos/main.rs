@@ -3,7 +3,6 @@
 //! Short in the test suite; `make chaos` goes on for ten minutes (`CAIPE_CHAOS_SECONDS`). `CAIPE_CHAOS_SEED` repeats
 //! the same troubles.
 
-mod crowd;
 mod moves;
 mod stage;
 mod troubles;

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use caipe_tests::chance::{Chance, seed};
+use caipe_tests::crowd::Crowd;
 use tokio::time::Instant;
 
-use crate::crowd::Crowd;
 use crate::stage::{Place, Stage};
 
 /// Conversations at once.
@@ -33,7 +33,7 @@ async fn whatever_happens_to_an_agent_every_question_is_answered_once() -> Resul
     println!("CAIPE_CHAOS_SEED={seed} makes the same troubles again");
     let mut stage = Stage::set().await?;
     stage.place(Place::Remote)?;
-    let crowd = Crowd::gather(PEOPLE, stage.supervisor.url());
+    let crowd = Crowd::gather(PEOPLE, stage.supervisor.url(), 0);
     let (end, mut chance, mut counts) = (Instant::now() + span(), Chance(seed), Counts::default());
     while Instant::now() < end {
         counts.make(trouble(&mut chance), &mut stage).await?;
@@ -48,6 +48,8 @@ async fn whatever_happens_to_an_agent_every_question_is_answered_once() -> Resul
         tally.reasons()
     );
     ensure!(!tally.done.is_empty(), "nothing was done at all: {:#?}", tally.told);
+    ensure!(tally.failed.is_empty(), "answered badly: {:#?}", tally.failed);
+    ensure!(tally.resumed + tally.retried == 0, "the supervisor itself was never away: {tally:?}");
     stage.check(&tally)
 }
 

@@ -1,0 +1,104 @@
+//! One of them.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::reading::Reading;
+use super::{Plan, Tally, noted, words};
+use crate::numbered::{Connection, Version};
+
+/// Whatever happens, an answer is there by then.
+const DEADLINE: Duration = Duration::from_mins(2);
+/// A stream that says nothing for so long is taken for cut.
+const SILENCE: Duration = Duration::from_secs(20);
+/// Time between two attempts to reach somebody.
+const AGAIN: Duration = Duration::from_millis(100);
+
+/// Asks until the crowd is told to stop.
+pub(super) async fn ask_on(plan: Arc<Plan>) -> Result<Tally> {
+    let mut tally = Tally::default();
+    while !plan.stop.load(Ordering::Relaxed) {
+        let job = plan.next.fetch_add(1, Ordering::Relaxed);
+        let begin = Instant::now();
+        match ask(&plan, job, &mut tally).await.with_context(|| format!("job {job}"))? {
+            Outcome::Unsure => {
+                tally.unsure.push(job);
+                continue;
+            }
+            Outcome::Said(answer) if is_done(&answer, job, plan.words) => tally.done.push(job),
+            Outcome::Said(answer) => {
+                ensure!(!answer.contains("noted "), "job {job} was answered with another: {answer}");
+                tally.told.insert(job, answer);
+            }
+            Outcome::Failed(reason) => drop(tally.failed.insert(job, reason)),
+        }
+        tally.longest = tally.longest.max(begin.elapsed());
+        plan.answered.fetch_add(1, Ordering::Relaxed);
+    }
+    Ok(tally)
+}
+
+fn is_done(answer: &str, job: usize, count: usize) -> bool {
+    answer.contains(&noted(job)) && answer.ends_with(&words(count))
+}
+
+enum Outcome {
+    /// The answer.
+    Said(String),
+    /// There is none that counts.
+    Failed(String),
+    /// The connection broke off before the first event.
+    Unsure,
+}
+
+/// Asks, and goes on after each cut until there is an answer.
+async fn ask(plan: &Plan, job: usize, tally: &mut Tally) -> Result<Outcome> {
+    let (mut reading, end) = (Reading::new(), Instant::now() + DEADLINE);
+    let mut last = None;
+    while !reading.is_over() {
+        if Instant::now() > end {
+            let reason = last.map_or_else(|| "it hung".to_owned(), |error| format!("it hung: {error:#}"));
+            return Ok(Outcome::Failed(reason));
+        }
+        let connection = match open(plan, job, &reading).await {
+            Ok(connection) => connection,
+            Err(error) => {
+                tally.retried += 1;
+                last = Some(error);
+                tokio::time::sleep(AGAIN).await;
+                continue;
+            }
+        };
+        if let Err(error) = read(connection, &mut reading).await {
+            bail!("{error:#}");
+        }
+        if reading.task.is_none() {
+            return Ok(Outcome::Unsure);
+        }
+        tally.resumed += usize::from(!reading.is_over());
+    }
+    tally.gap = tally.gap.max(reading.gap);
+    let result = reading.result(&words(plan.words));
+    Ok(result.map_or_else(|error| Outcome::Failed(format!("{error:#}")), Outcome::Said))
+}
+
+async fn open(plan: &Plan, job: usize, reading: &Reading) -> Result<Connection> {
+    let place = plan.place.clone();
+    let connection = match &reading.task {
+        None => Connection::ask(place, Version::V0_3, &noted(job)).await?,
+        Some(task) => Connection::resume(place, Version::V0_3, task, Some(reading.last)).await?,
+    };
+    Ok(connection.patient_for(SILENCE))
+}
+
+async fn read(mut connection: Connection, reading: &mut Reading) -> Result<()> {
+    let mut begins = true;
+    while let Some((number, event)) = connection.next().await {
+        reading.take(begins, number, event)?;
+        begins = false;
+    }
+    Ok(())
+}

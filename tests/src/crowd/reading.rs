@@ -1,0 +1,120 @@
+//! One answer as it comes, over as many connections as it takes.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use crate::stream::parts_text;
+
+/// What is known of an answer so far.
+#[derive(Debug)]
+pub(super) struct Reading {
+    pub(super) task: Option<String>,
+    pub(super) last: u64,
+    pub(super) gap: Duration,
+    events: Vec<Value>,
+    heard: Option<Instant>,
+    /// The texts of streamed artifacts by their ids.
+    streamed: BTreeMap<String, String>,
+    /// The one that was last said to be the final answer.
+    final_answer: Option<String>,
+}
+
+impl Reading {
+    pub(super) const fn new() -> Self {
+        Self {
+            task: None,
+            last: 0,
+            gap: Duration::ZERO,
+            events: Vec::new(),
+            heard: None,
+            streamed: BTreeMap::new(),
+            final_answer: None,
+        }
+    }
+
+    /// The next event: without a gap, and without a repeat but for the task with which a resumed stream begins.
+    pub(super) fn take(&mut self, begins: bool, number: Option<u64>, event: Value) -> Result<()> {
+        self.hear();
+        let number = number.with_context(|| format!("an event without a number: {event}"))?;
+        if begins && self.task.is_some() {
+            ensure!(event["kind"] == "task", "a resumed stream begins with {event}");
+            ensure!(number == self.last, "{} was gone on with at {number}", self.last);
+            return Ok(());
+        }
+        ensure!(number == self.last + 1, "event {number} came where {} was due: {event}", self.last + 1);
+        self.last = number;
+        if self.task.is_none() {
+            let task = event["id"].as_str().context("the stream did not begin with the task")?;
+            self.task = Some(task.to_owned());
+        }
+        self.put_together(&event);
+        self.events.push(event);
+        Ok(())
+    }
+
+    fn hear(&mut self) {
+        if let Some(before) = self.heard.replace(Instant::now()) {
+            self.gap = self.gap.max(before.elapsed());
+        }
+    }
+
+    fn put_together(&mut self, event: &Value) {
+        let artifact = &event["artifact"];
+        if artifact["name"] != "streaming_result" {
+            return;
+        }
+        let (id, text) = (artifact["artifactId"].to_string(), parts_text(&artifact["parts"]));
+        let known = self.streamed.entry(id.clone()).or_default();
+        if event["append"] != true {
+            known.clear();
+        }
+        known.push_str(&text);
+        if artifact["metadata"]["is_final_answer"] == true {
+            self.final_answer = Some(id);
+        }
+    }
+
+    /// Whether it has come to its end.
+    pub(super) fn is_over(&self) -> bool {
+        self.events.last().is_some_and(|last| last["final"] == true)
+    }
+
+    /// The answer, if it keeps the rules and ends with these words, each of which was streamed.
+    pub(super) fn result(&self, words: &str) -> Result<String> {
+        let last = self.events.last().context("nothing came")?;
+        ensure!(last["status"]["state"] == "completed", "the task ended as {}", last["status"]);
+        notifications_are_paired(&self.events)?;
+        let results = self.events.iter().filter(|event| event["artifact"]["name"] == "final_result");
+        let result: String = results.map(|event| parts_text(&event["artifact"]["parts"])).collect();
+        if !words.is_empty() {
+            let streamed = self.final_answer.as_ref().and_then(|id| self.streamed.get(id));
+            let streamed = streamed.context("no final answer was streamed")?;
+            ensure!(streamed.ends_with(&result), "streamed {streamed:?}, but the result is {result:?}");
+        }
+        Ok(result)
+    }
+}
+
+/// What begins ends, once.
+fn notifications_are_paired(events: &[Value]) -> Result<()> {
+    const ACTIVITY: &str = "https://caipe.io/a2a/extensions/activity/v1";
+    let mut calls: BTreeMap<String, i32> = BTreeMap::new();
+    for event in events {
+        let activity = &event["artifact"]["metadata"][ACTIVITY];
+        let change = match activity["event"].as_str() {
+            Some("agent_start" | "tool_start") => 1,
+            Some("agent_end" | "tool_end") => -1,
+            _ => continue,
+        };
+        let call = format!("{} {}", activity["agent"], activity["callId"]);
+        let open = calls.entry(call.clone()).or_default();
+        *open += change;
+        ensure!(matches!(*open, 0 | 1), "{call} began or ended twice: {event}");
+    }
+    let open: Vec<_> = calls.iter().filter(|(_, open)| **open != 0).collect();
+    ensure!(open.is_empty(), "never ended: {open:?}");
+    Ok(())
+}

@@ -1,0 +1,89 @@
+//! What came of all questions.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+
+use super::{Crowd, noted};
+use crate::supervisor::until;
+
+/// What came of all questions.
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// Jobs that were done, as the answer says.
+    pub done: Vec<usize>,
+    /// Jobs whose agent failed, with what the answer says instead.
+    pub told: BTreeMap<usize, String>,
+    /// Jobs that were not answered as they should be: broken rules, a task that failed, silence.
+    pub failed: BTreeMap<usize, String>,
+    /// Jobs that were cut off before the first event, so that nobody knows whether they were begun.
+    pub unsure: Vec<usize>,
+    /// How often a stream was cut and gone on with.
+    pub resumed: usize,
+    /// How often nobody could be reached, and the same was tried again.
+    pub retried: usize,
+    /// The longest that anybody waited for a whole answer.
+    pub longest: Duration,
+    /// The longest silence within an answer, cuts included.
+    pub gap: Duration,
+}
+
+impl Tally {
+    /// What the answers said instead, and how many said so.
+    pub fn reasons(&self) -> BTreeMap<&str, usize> {
+        let mut reasons = BTreeMap::new();
+        for answer in self.told.values().chain(self.failed.values()) {
+            *reasons.entry(answer.as_str()).or_default() += 1;
+        }
+        reasons
+    }
+
+    /// Every answer was right; none was cut off.
+    pub fn undisturbed(&self) -> Result<()> {
+        self.answered()?;
+        ensure!(self.unsure.is_empty(), "cut off before the first event: {:?}", self.unsure);
+        ensure!(self.resumed == 0, "{} streams were cut", self.resumed);
+        ensure!(self.retried == 0, "{} connections were refused", self.retried);
+        Ok(())
+    }
+
+    /// Every answer that was begun came to its end and was right, however often it was cut off.
+    pub fn answered(&self) -> Result<()> {
+        let wrong = self.told.len() + self.failed.len();
+        ensure!(wrong == 0, "{wrong} jobs failed: {:#?}", self.reasons());
+        ensure!(!self.done.is_empty(), "nothing was done at all");
+        Ok(())
+    }
+
+    /// What was noted fits what the answers say: nothing twice, and all that was done.
+    pub fn fits<'a>(&self, notes: impl IntoIterator<Item = &'a str>) -> Result<()> {
+        let mut lines: Vec<&str> = notes.into_iter().collect();
+        lines.sort_unstable();
+        let twice: Vec<_> = lines.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect();
+        ensure!(twice.is_empty(), "tool calls that ran twice: {twice:?}");
+        for job in &self.done {
+            let job = noted(*job);
+            ensure!(lines.iter().any(|line| line.ends_with(&job)), "said to be done, and was not: {job}");
+        }
+        Ok(())
+    }
+
+    pub(super) fn add(&mut self, other: Self) {
+        self.done.extend(other.done);
+        self.told.extend(other.told);
+        self.failed.extend(other.failed);
+        self.unsure.extend(other.unsure);
+        self.resumed += other.resumed;
+        self.retried += other.retried;
+        self.longest = self.longest.max(other.longest);
+        self.gap = self.gap.max(other.gap);
+    }
+}
+
+/// Waits until the crowd has had so many more answers, which shows that all of it is under way.
+pub async fn until_all_ask(crowd: &Crowd, more: usize) -> Result<()> {
+    let wanted = crowd.answered() + more;
+    let asked = until("the crowd has its answers", async || Ok(crowd.answered() >= wanted)).await;
+    asked.with_context(|| format!("{} of {wanted}", crowd.answered()))
+}

@@ -1,0 +1,41 @@
+//! The operator, installed from its chart and the images that were loaded.
+
+use std::sync::OnceLock;
+
+use anyhow::{Context, Result, anyhow};
+use serde_json::json;
+
+use super::Live;
+use crate::cluster::operator::{RELEASE, SYSTEM};
+
+/// Our image under another name, which `scripts/e2e` loads too: what an image is changed to.
+pub const NEXT: &str = "ghcr.io/caipe-io/caipe-operator:next";
+
+impl Live {
+    /// Installs the operator, unless a test has done so before. It looks after all namespaces.
+    pub fn with_operator(&self) -> Result<()> {
+        static INSTALLED: OnceLock<Result<(), String>> = OnceLock::new();
+        let installed = INSTALLED.get_or_init(|| self.install().map_err(|error| format!("{error:#}")));
+        installed.clone().map_err(|error| anyhow!(error)).context("failed to install the operator")
+    }
+
+    fn install(&self) -> Result<()> {
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM,
+            "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}});
+        self.apply(&namespace)?;
+        self.helm_operator(&[]).map(drop)
+    }
+
+    /// The operator's pods.
+    pub async fn operators(&self) -> Result<Vec<serde_json::Value>> {
+        self.in_namespace(SYSTEM).pods(&[("app.kubernetes.io/name", RELEASE)]).await
+    }
+
+    /// Kills the operator, as the loss of its node does: another pod has to take over.
+    pub async fn kill_operators(&self) -> Result<()> {
+        for pod in self.operators().await? {
+            self.kill_pod(&pod).await?;
+        }
+        Ok(())
+    }
+}

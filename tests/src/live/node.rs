@@ -1,0 +1,80 @@
+//! The programs of the node: those of `scripts/cluster`, which tests may stop and kill.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::programs::workspace;
+
+/// A node of ours.
+#[derive(Debug)]
+pub struct Node(());
+
+impl Node {
+    /// The node of the cluster, if `scripts/cluster` made it (`CAIPE_E2E_NODE=1`).
+    pub fn ours() -> Option<Self> {
+        std::env::var_os("CAIPE_E2E_NODE").is_some_and(|value| value == "1").then_some(Self(()))
+    }
+
+    /// Stops a program as an administrator does, and starts it again.
+    pub fn restart(&self, program: &str) -> Result<()> {
+        self.tell("restart", program)
+    }
+
+    /// Stops a program; it stays away until [`Node::start`].
+    pub fn stop(&self, program: &str) -> Result<()> {
+        self.tell("stop", program)
+    }
+
+    /// Starts a program that was stopped or killed.
+    pub fn start(&self, program: &str) -> Result<()> {
+        self.tell("start", program)
+    }
+
+    /// Ends a program as a crash does; it stays away until [`Node::start`].
+    pub fn kill(&self, program: &str) -> Result<()> {
+        self.tell("kill", program)
+    }
+
+    /// Kills every program of a pod, as a crash does; nothing is told of it to anybody.
+    pub fn crash(&self, pod: &Value) -> Result<()> {
+        let uid = pod["metadata"]["uid"].as_str().context("a pod without uid")?;
+        let processes = std::fs::read_dir("/proc")?.flatten().filter_map(|entry| {
+            let groups = std::fs::read_to_string(entry.path().join("cgroup")).ok()?;
+            let name = std::fs::read_to_string(entry.path().join("comm")).ok()?;
+            // The pause container keeps the pod's network.
+            let is_ours = groups.contains(uid) && name.trim() != "pause";
+            Pid::from_raw(entry.file_name().to_str()?.parse().ok()?).filter(|_| is_ours)
+        });
+        let mut count = 0;
+        for process in processes {
+            // It may have ended by itself.
+            count += usize::from(kill_process(process, Signal::KILL).is_ok());
+        }
+        ensure!(count > 0, "no process of the pod {uid} was found");
+        Ok(())
+    }
+
+    /// A new directory of the node, for a volume; it goes with the cluster.
+    pub fn directory(&self, name: &str) -> Result<PathBuf> {
+        let state =
+            std::env::var_os("CAIPE_CLUSTER").context("CAIPE_CLUSTER does not say where the cluster is")?;
+        let path = PathBuf::from(state).join("volumes").join(name);
+        std::fs::create_dir_all(&path).with_context(|| format!("failed to make {}", path.display()))?;
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o777))?;
+        Ok(path)
+    }
+
+    fn tell(&self, what: &str, program: &str) -> Result<()> {
+        let script = workspace().join("scripts/cluster");
+        let output = Command::new(&script).args([what, program]).output();
+        let output = output.with_context(|| format!("failed to run {}", script.display()))?;
+        let text = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+        ensure!(output.status.success(), "failed to {what} {program}: {}", text.concat());
+        Ok(())
+    }
+}

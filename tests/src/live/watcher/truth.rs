@@ -1,0 +1,96 @@
+//! What a resource says that is not so. Pure.
+
+use serde_json::Value;
+
+use super::sight::Sight;
+use crate::cluster::objects::condition;
+use crate::live::pods::is_ready;
+
+/// Everything that the resource says and that the pods contradict, in words that are the same from look to look.
+pub(super) fn contradictions(sight: &Sight) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let mut says = |what: &str, it_is_so: bool| {
+        if it_is_so {
+            wrong.push(what.to_owned());
+        }
+    };
+    let resource = &sight.resource;
+    let ready = condition(resource, "Ready").starts_with("True");
+    let reconciling = condition(resource, "Reconciling").starts_with("True");
+    let rolled_out = sight.deployments.iter().filter(|it| component(it) == "supervisor").all(has_rolled_out);
+    let answering = pods_of(sight, "supervisor").any(is_ready);
+    says(
+        "tells of an older generation",
+        resource["status"]["observedGeneration"] != resource["metadata"]["generation"],
+    );
+    says("Ready, but no pod of the supervisor is", ready && !answering);
+    says("nothing under way, but pods roll out", ready && !reconciling && !rolled_out);
+    for agent in agents(&resource["status"]) {
+        let remote = agent["placement"] == "Remote" && agent["phase"] == "Ready";
+        let name = agent["name"].as_str().unwrap_or_default();
+        // An agent of somebody else has no pod of ours.
+        let mut pods = pods_of(sight, "agent").filter(|pod| label(pod, "caipe.io/agent") == name).peekable();
+        let lost = pods.peek().is_some() && !pods.any(is_ready);
+        says(&format!("agent {name} Ready, but its pod is not"), remote && lost);
+    }
+    if let Some(reports) = &sight.reports {
+        wrong.extend(against(reports, resource, rolled_out && answering));
+    }
+    wrong
+}
+
+/// The same against what the supervisor's pods say of themselves.
+fn against(reports: &[Option<Value>], resource: &Value, up: bool) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let ready = condition(resource, "Ready").starts_with("True");
+    let told: Vec<&Value> = reports.iter().flatten().collect();
+    let [report] = told[..] else {
+        // Several pods may differ; how they are told together is for the operator's own tests.
+        return wrong;
+    };
+    let mut well = up && told.len() == reports.len() && report["refused"].is_null();
+    for agent in agents(report) {
+        let name = agent["name"].as_str().unwrap_or_default();
+        let said = agents(&resource["status"]).find(|said| said["name"] == name);
+        for field in ["phase", "placement"] {
+            if said.is_some_and(|said| said[field] != agent[field]) {
+                wrong.push(format!("another {field} of agent {name} than it has"));
+            }
+        }
+        well &= agent["phase"] == "Ready";
+        if ready && agent["phase"] != "Ready" {
+            wrong.push(format!("Ready, but agent {name} is not"));
+        }
+    }
+    let stalled = condition(resource, "Stalled").starts_with("True");
+    if !ready && !stalled && well && report["epoch"] == report["runningEpoch"] {
+        wrong.push("not Ready, but all is well".to_owned());
+    }
+    if resource["status"]["epoch"].as_u64() > report["epoch"].as_u64() {
+        wrong.push("a newer spec than the pod has".to_owned());
+    }
+    wrong
+}
+
+fn agents(of: &Value) -> impl Iterator<Item = &Value> {
+    of["agents"].as_array().into_iter().flatten()
+}
+
+fn label<'a>(object: &'a Value, name: &str) -> &'a str {
+    object["metadata"]["labels"][name].as_str().unwrap_or_default()
+}
+
+fn component(object: &Value) -> &str {
+    label(object, "app.kubernetes.io/component")
+}
+
+fn pods_of<'a>(sight: &'a Sight, wanted: &'a str) -> impl Iterator<Item = &'a Value> {
+    sight.pods.iter().filter(move |pod| component(pod) == wanted)
+}
+
+/// As `kubectl rollout status` sees it.
+fn has_rolled_out(deployment: &Value) -> bool {
+    let (wanted, status) = (&deployment["spec"]["replicas"], &deployment["status"]);
+    deployment["metadata"]["generation"] == status["observedGeneration"]
+        && ["updatedReplicas", "availableReplicas", "replicas"].iter().all(|name| status[*name] == *wanted)
+}

@@ -1,0 +1,119 @@
+//! What people get wrong, and what goes wrong by itself, at one agent: it is told, it can be corrected, and those who ask
+//! another one notice nothing.
+
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use caipe_tests::cluster::objects::{PODS, SUPERVISORS};
+use caipe_tests::live;
+use caipe_tests::live::pods::of_agent;
+use caipe_tests::live::stage::{AGENT, NAME, Operator, Stage, scenario, sidecar};
+use caipe_tests::scenario::Scenario;
+use serde_json::{Value, json};
+
+use crate::table::{SHOWN, tell};
+
+/// The agent that things go wrong with.
+const OTHER: &str = "moon";
+/// What makes it take more memory than it may.
+const TOO_MUCH: &str = "too much";
+/// An image that nobody has.
+const NOWHERE: &str = "registry.invalid/caipe:none";
+
+/// The scenario with a second agent, remote, whose tool server is beside it in this mode.
+fn with_other(mode: &str) -> Scenario {
+    let system = "You are the moon agent.";
+    scenario()
+        .agent_with(OTHER, json!([sidecar(mode)]))
+        .first(json!({"system": system}), json!({"text": "The moon is full."}))
+        .first(
+            json!({"system": system, "turn": 0}),
+            json!({"calls": [{"name": "big", "arguments": {"chars": 120_000_000}}]}),
+        )
+        .asks(TOO_MUCH, &[OTHER])
+        .set("distributedAgents", json!([AGENT, OTHER]))
+}
+
+/// What the resource says of the other agent.
+fn said(supervisor: &Value) -> &Value {
+    let mut agents = supervisor["status"]["agents"].as_array().into_iter().flatten();
+    agents.find(|agent| agent["name"] == OTHER).unwrap_or(&Value::Null)
+}
+
+/// Whether it says all of this.
+fn tells(supervisor: &Value, words: &[&str]) -> bool {
+    let status = supervisor["status"].to_string();
+    words.iter().all(|word| status.contains(word))
+}
+
+/// Something is declared wrongly, which the status says in these words, and then corrected.
+fn corrected(name: &str, row: &str, wrong: impl Fn() -> Scenario, words: &[&str]) -> Result<()> {
+    live::with(name, async |live| {
+        let stage = Stage::set(live, &with_other("ok"), Operator::Stays).await?;
+        live.declare(NAME, &wrong())?;
+        let seen =
+            live.until(&format!("{words:?} are said"), SUPERVISORS, NAME, |it| tells(it, words)).await?;
+        println!("{}", serde_json::to_string_pretty(&seen["status"])?);
+        stage.everybody_asks().await?;
+        let began = Instant::now();
+        live.declare(NAME, &with_other("ok"))?;
+        let well =
+            |it: &Value| caipe_tests::cluster::operator::is_settled(it) && said(it)["phase"] == "Ready";
+        live.until("the agent is well again", SUPERVISORS, NAME, well).await?;
+        let outcome = stage.ends(began).await?;
+        tell(row, &outcome)?;
+        outcome.tally.undisturbed()?;
+        outcome.lag.within(SHOWN)
+    })
+}
+
+#[test]
+fn an_image_that_never_comes_is_told_and_corrected() -> Result<()> {
+    let wrong = || {
+        let mut scenario = with_other("ok");
+        let container = json!({"name": "agent", "image": NOWHERE});
+        scenario.change_agent(OTHER, "podTemplate", json!({"spec": {"containers": [container]}}));
+        scenario
+    };
+    corrected("pull", "an image cannot be pulled, then is corrected", wrong, &[NOWHERE])
+}
+
+#[test]
+fn a_tool_server_that_crashes_is_told_and_corrected() -> Result<()> {
+    let row = "a tool server crashes again and again, then is corrected";
+    corrected("crash", row, || with_other("die-at-start"), &["beside"])
+}
+
+#[test]
+fn an_agent_killed_for_its_memory_is_told_and_comes_back() -> Result<()> {
+    live::with("memory", async |live| {
+        let mut scenario = with_other("ok");
+        scenario.change_agent(OTHER, "resources", json!({"limits": {"memory": "64Mi"}}));
+        let stage = Stage::set(live, &scenario, Operator::Stays).await?;
+        let began = Instant::now();
+        let answer = live.ask(NAME, TOO_MUCH).await?;
+        println!("{}", answer.result()?);
+        let pod = live.pods(&of_agent(NAME, OTHER)).await?;
+        let pod = pod.first().context("there is no pod")?["metadata"]["name"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        let ended = |pod: &Value| {
+            pod["status"]["containerStatuses"][0]["lastState"]["terminated"]["reason"] == "OOMKilled"
+        };
+        live.until("it was killed for its memory", PODS, &pod, ended).await?;
+        let well =
+            |it: &Value| caipe_tests::cluster::operator::is_settled(it) && said(it)["phase"] == "Ready";
+        live.until("it is well again", SUPERVISORS, NAME, well).await?;
+        let outcome = stage.ends(began).await?;
+        tell("an agent is killed for its memory", &outcome)?;
+        ensure!(events(live)?.contains("OOMKilled"), "nobody was told why: {}", events(live)?);
+        outcome.tally.undisturbed()?;
+        outcome.lag.within(SHOWN)
+    })
+}
+
+/// What `kubectl describe caipe` shows of what happened.
+fn events(live: &live::Live) -> Result<String> {
+    live.kubectl(&["events", "--for", &format!("caipesupervisor/{NAME}")])
+}

@@ -1,0 +1,57 @@
+//! What people get wrong in a resource, and what they read.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use caipe_tests::cluster::objects::{SUPERVISORS, condition, message};
+use caipe_tests::live::{self, Live, row};
+use caipe_tests::programs::workspace;
+use serde_json::Value;
+
+#[test]
+fn every_mistake_is_told() -> Result<()> {
+    live::with("invalid", async |live| {
+        let mut rows = Vec::new();
+        for file in examples()? {
+            let (who, said) = said_of(live, &file).await.with_context(|| format!("{}", file.display()))?;
+            let name = file.file_stem().unwrap_or_default().to_string_lossy();
+            rows.push(format!(
+                "| [{name}](../fixtures/invalid/{name}.yaml) | {who} | {} |",
+                plain(live, &said)
+            ));
+        }
+        row::holds("invalid", &rows)
+    })
+}
+
+fn examples() -> Result<Vec<PathBuf>> {
+    let all = std::fs::read_dir(workspace().join("fixtures/invalid"))?.flatten().map(|entry| entry.path());
+    let mut all: Vec<PathBuf> = all.collect();
+    all.sort();
+    Ok(all)
+}
+
+/// Who refuses an example, and in which words.
+async fn said_of(live: &Live, file: &Path) -> Result<(&'static str, String)> {
+    if let Err(refused) = live.kubectl(&["apply", "-f", &file.to_string_lossy()]) {
+        let text = format!("{refused:#}");
+        let said = text.split_once("failed: ").map_or(text.as_str(), |(_, said)| said);
+        return Ok(("the API server", said.to_owned()));
+    }
+    let name = "platform";
+    let told = |seen: &Value| {
+        seen["status"]["observedGeneration"] == seen["metadata"]["generation"]
+            && (condition(seen, "Stalled").starts_with("True")
+                || condition(seen, "Ready") == "False ReferenceMissing")
+    };
+    let seen = live.until("the operator refuses it", SUPERVISORS, name, told).await?;
+    live.kubectl(&["delete", "caipe", name])?;
+    Ok(("the operator", format!("{}: {}", condition(&seen, "Ready"), message(&seen, "Ready"))))
+}
+
+/// On one line of a table, without what differs from one run to the next.
+fn plain(live: &Live, text: &str) -> String {
+    let text = text.replace(&live.namespace, "NAMESPACE").replace(&workspace().display().to_string(), ".");
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").replace('|', "\\|")
+}

@@ -1,0 +1,77 @@
+//! Quotas, namespaces that go, and another release of the operator.
+
+use std::time::Instant;
+
+use anyhow::{Result, ensure};
+use caipe_tests::cluster::objects::SUPERVISORS;
+use caipe_tests::live;
+use caipe_tests::live::stage::{AGENT, NAME, Operator, Stage, scenario};
+use caipe_tests::supervisor::until;
+use serde_json::{Value, json};
+
+use crate::table::{SHOWN, SHOWN_BY_ANOTHER, tell};
+
+/// A quota that has no room for more pods than there are.
+fn quota(pods: usize) -> Value {
+    json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "pods"},
+        "spec": {"hard": {"pods": pods.to_string()}}})
+}
+
+#[test]
+fn a_quota_holds_a_move_up_and_nothing_else() -> Result<()> {
+    live::with("quota", async |live| {
+        let stage = Stage::set(live, &scenario(), Operator::Stays).await?;
+        let pods = live.pods(&[]).await?.len();
+        live.apply(&quota(pods))?;
+        live.merge(SUPERVISORS, NAME, &json!({"spec": {"distributedAgents": [AGENT]}})).await?;
+        let told = |seen: &Value| seen["status"].to_string().contains("exceeded quota");
+        let seen = live.until("the quota is named", SUPERVISORS, NAME, told).await?;
+        println!("{}", serde_json::to_string_pretty(&seen["status"])?);
+        stage.everybody_asks().await?;
+        let began = Instant::now();
+        live.apply(&quota(pods + 5))?;
+        live.moves(NAME, AGENT, true).await?;
+        let outcome = stage.ends(began).await?;
+        tell("a quota is reached, then is raised", &outcome)?;
+        outcome.tally.undisturbed()?;
+        outcome.lag.within(SHOWN)
+    })
+}
+
+#[test]
+fn a_namespace_goes_with_all_that_was_made_in_it() -> Result<()> {
+    live::with("deletion", async |live| {
+        let stage = Stage::set(live, &scenario(), Operator::Stays).await?;
+        let other = live.another("deleted").await?;
+        other.declare(NAME, &scenario().set("distributedAgents", json!([AGENT])))?;
+        let began = Instant::now();
+        other.abandon().await;
+        let gone = async || Ok(live.kubectl(&["get", "namespace", &other.namespace]).is_err());
+        until("the namespace is gone", gone).await?;
+        let outcome = stage.ends(began).await?;
+        tell("another namespace with a supervisor is deleted", &outcome)?;
+        outcome.tally.undisturbed()?;
+        outcome.lag.within(SHOWN)
+    })
+}
+
+#[test]
+fn an_upgrade_of_the_operator_stops_nobody() -> Result<()> {
+    live::with("upgrade", async |live| {
+        let stage = Stage::set(live, &scenario(), Operator::Stays).await?;
+        let before = live.operators().await?;
+        let began = Instant::now();
+        live.helm_operator(&["--set", "log.level=debug"])?;
+        let after = live.operators().await?;
+        let renewed =
+            after.iter().all(|pod| before.iter().all(|old| old["metadata"]["uid"] != pod["metadata"]["uid"]));
+        ensure!(renewed, "the operator was not rolled out anew");
+        live.moves(NAME, AGENT, true).await?;
+        live.moves(NAME, AGENT, false).await?;
+        let outcome = stage.ends(began).await?;
+        live.helm_operator(&[])?;
+        tell("the operator is upgraded", &outcome)?;
+        outcome.tally.undisturbed()?;
+        outcome.lag.within(SHOWN_BY_ANOTHER)
+    })
+}

@@ -1,0 +1,13 @@
+//! The operator and its supervisors on real nodes: each scenario with people who ask all the time. `make e2e` runs them.
+
+mod agent;
+mod faults;
+mod figures;
+mod invalid;
+mod limits;
+mod moves;
+mod node;
+mod rights;
+mod spec;
+mod supervisor;
+mod table;

@@ -1,0 +1,64 @@
+//! The programs of the node and of the control plane go and come back.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use caipe_tests::live;
+use caipe_tests::live::node::Node;
+use caipe_tests::live::pods::restarts;
+use caipe_tests::live::stage::{AGENT, Operator, Stage, scenario};
+use serde_json::json;
+
+use crate::table::{SHOWN, tell};
+
+/// How long what was killed stays away.
+const AWAY: Duration = Duration::from_secs(5);
+
+/// What happens to a program of the cluster while one agent is remote: nobody who asks notices, no container is started
+/// again, and after that the agent moves as ever.
+fn undisturbed(name: &str, row: &str, trouble: impl AsyncFnOnce(&Node) -> Result<()>) -> Result<()> {
+    live::with_node(name, async |live, node| {
+        let mut stage =
+            Stage::set(live, &scenario().set("distributedAgents", json!([AGENT])), Operator::Stays).await?;
+        let before = restarts(live, &[]).await?;
+        let began = Instant::now();
+        trouble(node).await?;
+        let back = async || Ok(live.list(caipe_tests::cluster::objects::PODS).await.is_ok());
+        caipe_tests::supervisor::until("the API server answers", back).await?;
+        stage.everybody_asks().await?;
+        assert_eq!(restarts(live, &[]).await?, before, "nothing is started anew");
+        stage.moves(false).await?;
+        let outcome = stage.ends(began).await?;
+        tell(row, &outcome)?;
+        outcome.tally.undisturbed()?;
+        outcome.lag.within(SHOWN)
+    })
+}
+
+#[test]
+fn a_restarted_kubelet_stops_nobody() -> Result<()> {
+    undisturbed("kubelet", "the kubelet is restarted", async |node| node.restart("kubelet"))
+}
+
+#[test]
+fn a_restarted_containerd_stops_nobody() -> Result<()> {
+    undisturbed("containerd", "containerd is restarted", async |node| node.restart("containerd"))
+}
+
+#[test]
+fn an_api_server_that_is_away_stops_nobody() -> Result<()> {
+    undisturbed("apiserver", "the API server is killed, back after 5 s", async |node| {
+        away(node, "kube-apiserver").await
+    })
+}
+
+#[test]
+fn an_etcd_that_is_away_stops_nobody() -> Result<()> {
+    undisturbed("etcd", "etcd is killed, back after 5 s", async |node| away(node, "etcd").await)
+}
+
+async fn away(node: &Node, program: &str) -> Result<()> {
+    node.kill(program)?;
+    tokio::time::sleep(AWAY).await;
+    node.start(program)
+}

@@ -1,0 +1,103 @@
+//! A changed spec reaches the pod at once, and agents join and leave without a restart.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use caipe_tests::cluster::objects::{CONFIG_MAPS, SUPERVISORS};
+use caipe_tests::cluster::people::STATUS;
+use caipe_tests::cluster::space::Space;
+use caipe_tests::live::pods::restarts;
+use caipe_tests::live::row::seconds;
+use caipe_tests::live::stage::{NAME, Operator, Stage, scenario};
+use caipe_tests::live::{self, Live};
+use serde_json::{Value, json};
+
+use crate::table::{FIGURES, SHOWN, tell};
+
+/// A change is in force after so long at the most.
+const IN_FORCE: Duration = Duration::from_secs(2);
+
+#[test]
+fn agents_join_and_leave_at_once_and_without_a_restart() -> Result<()> {
+    live::with_addresses("spec", async |live| {
+        let small = scenario();
+        let large = scenario().agent_with("moon", json!([]));
+        let stage = Stage::set(live, &small, Operator::Stays).await?;
+        let before = restarts(live, &[]).await?;
+        let (mut last, mut slowest) = (Instant::now(), Duration::ZERO);
+        for round in 0..10 {
+            last = Instant::now();
+            let joins = round % 2 == 0;
+            let measured = tokio::spawn(in_force(Pod::of(live).await?));
+            live.declare(NAME, if joins { &large } else { &small })?;
+            slowest = slowest.max(measured.await??);
+            let agents = if joins { 2 } else { 1 };
+            let there = |seen: &Value| {
+                caipe_tests::cluster::operator::is_settled(seen)
+                    && seen["status"]["agents"].as_array().is_some_and(|all| all.len() == agents)
+            };
+            live.until("the agent is there, or not", SUPERVISORS, NAME, there).await?;
+        }
+        FIGURES.tell("a changed spec is in force, at the latest, after", &[seconds(slowest)])?;
+        assert_eq!(restarts(live, &[]).await?, before, "nothing is started anew");
+        let outcome = stage.ends(last).await?;
+        tell("an agent joins and leaves, five times", &outcome)?;
+        outcome.tally.undisturbed()?;
+        ensure!(slowest < IN_FORCE, "a changed spec was in force after {slowest:?}");
+        outcome.lag.within(SHOWN)
+    })
+}
+
+/// A supervisor's pod, asked what it runs.
+struct Pod {
+    space: Space,
+    url: String,
+    token: String,
+    http: reqwest::Client,
+}
+
+impl Pod {
+    async fn of(live: &Live) -> Result<Self> {
+        let pods = live.supervisor_pods(NAME).await?;
+        let address = pods.first().and_then(|pod| pod["status"]["podIP"].as_str()).context("no pod")?;
+        let url = format!("http://{address}:8000/internal/status");
+        let http = reqwest::Client::builder().no_proxy().build()?;
+        Ok(Self {
+            space: live.in_namespace(&live.namespace),
+            url,
+            token: live.key(NAME, STATUS).await?,
+            http,
+        })
+    }
+
+    /// The epoch of the spec that it runs.
+    async fn runs(&self) -> Result<u64> {
+        let response = self.http.get(&self.url).bearer_auth(&self.token).send().await?;
+        let status: Value = serde_json::from_slice(&response.bytes().await?)?;
+        status["epoch"].as_u64().with_context(|| format!("no epoch in {status}"))
+    }
+
+    /// The epoch of the spec that was written for it.
+    async fn shall_run(&self) -> Result<u64> {
+        let written = self.space.get(CONFIG_MAPS, &format!("{NAME}.spec")).await?.context("no spec")?;
+        let spec: Value = serde_saphyr::from_str(written["data"]["spec.yaml"].as_str().unwrap_or_default())?;
+        spec["epoch"].as_u64().context("no epoch")
+    }
+}
+
+/// The time from the next write of a spec until the pod runs it.
+async fn in_force(pod: Pod) -> Result<Duration> {
+    let look = Duration::from_millis(5);
+    let before = pod.shall_run().await?;
+    let measured = tokio::time::timeout(Duration::from_mins(1), async {
+        while pod.shall_run().await? == before {
+            tokio::time::sleep(look).await;
+        }
+        let written = Instant::now();
+        while pod.runs().await? <= before {
+            tokio::time::sleep(look).await;
+        }
+        Ok(written.elapsed())
+    });
+    measured.await.context("the pod never ran the new spec")?
+}

@@ -1,0 +1,125 @@
+//! The supervisor's own pods come and go: who was cut off goes on where they were.
+
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use caipe_tests::chance::seed;
+use caipe_tests::live::stage::{NAME, Operator, Stage, scenario};
+use caipe_tests::live::{self, Live};
+use serde_json::{Value, json};
+
+use crate::table::{SHOWN, SHOWN_BY_ANOTHER, tell};
+
+/// The labels of the supervisor's own pods.
+const OWN: [(&str, &str); 2] =
+    [("app.kubernetes.io/instance", NAME), ("app.kubernetes.io/component", "supervisor")];
+
+/// Another template for the pods, and nothing else.
+fn template(note: &str) -> Value {
+    json!({"metadata": {"annotations": {"example.com/note": note}}})
+}
+
+/// What happens to the supervisor's pod, with a file of its own.
+async fn with_its_file(
+    live: &Live,
+    row: &str,
+    operator: Operator,
+    trouble: impl AsyncFnOnce(&mut Stage<'_>, &[Value]) -> Result<()>,
+) -> Result<()> {
+    let mut stage = Stage::set(live, &scenario(), operator).await?;
+    let old = live.pods(&OWN).await?;
+    let began = Instant::now();
+    trouble(&mut stage, &old).await?;
+    live.until_replaced(&old, &OWN).await?;
+    let outcome = stage.ends(began).await?;
+    tell(row, &outcome)?;
+    outcome.tally.answered()?;
+    outcome.lag.within(if operator == Operator::Stays { SHOWN } else { SHOWN_BY_ANOTHER })
+}
+
+async fn roll(stage: &mut Stage<'_>, _: &[Value]) -> Result<()> {
+    let live = stage.live;
+    let scenario = scenario().set("podTemplate", template("new"));
+    stage.amid(async { live.declare(NAME, &scenario).map(drop) }).await
+}
+
+#[test]
+fn a_rollout_loses_no_answer() -> Result<()> {
+    live::with("rollout", async |live| {
+        with_its_file(live, "the supervisor is rolled out anew", Operator::Stays, roll).await
+    })
+}
+
+#[test]
+fn nor_does_one_in_which_the_operator_dies() -> Result<()> {
+    live::with("rollout-killed", async |live| {
+        let row = "the supervisor is rolled out anew, the operator killed meanwhile";
+        with_its_file(live, row, Operator::Killed(seed("CAIPE_E2E_SEED")), roll).await
+    })
+}
+
+#[test]
+fn a_deleted_pod_loses_no_answer() -> Result<()> {
+    live::with("deleted", async |live| {
+        let row = "the supervisor's pod is deleted";
+        let delete = async |stage: &mut Stage<'_>, old: &[Value]| {
+            stage.live.delete_pod(old.first().context("no pod")?).await
+        };
+        with_its_file(live, row, Operator::Stays, delete).await
+    })
+}
+
+#[test]
+fn a_killed_pod_loses_no_answer() -> Result<()> {
+    live::with("killed", async |live| {
+        let row = "the supervisor's pod is killed";
+        let kill = async |stage: &mut Stage<'_>, old: &[Value]| {
+            stage.live.kill_pod(old.first().context("no pod")?).await
+        };
+        with_its_file(live, row, Operator::Stays, kill).await
+    })
+}
+
+/// Two replicas that share their conversations.
+async fn with_redis(
+    live: &Live,
+    row: &str,
+    trouble: impl AsyncFnOnce(&Live, &[Value]) -> Result<()>,
+) -> Result<()> {
+    live.redis().await?;
+    let stage = Stage::set(live, &two(), Operator::Stays).await?;
+    let old = live.pods(&OWN).await?;
+    let began = Instant::now();
+    trouble(live, &old).await?;
+    let outcome = stage.ends(began).await?;
+    tell(row, &outcome)?;
+    outcome.tally.answered()?;
+    outcome.lag.within(SHOWN)
+}
+
+fn two() -> caipe_tests::scenario::Scenario {
+    scenario().set("replicas", json!(2)).set("store", json!({"redis": {"secretRef": {"name": "redis"}}}))
+}
+
+#[test]
+fn two_replicas_are_rolled_out_without_a_gap() -> Result<()> {
+    live::with("replicas", async |live| {
+        with_redis(live, "the supervisor is rolled out anew, two replicas on Redis", async |live, old| {
+            live.declare(NAME, &two().set("podTemplate", template("new")))?;
+            live.until_replaced(old, &OWN).await
+        })
+        .await
+    })
+}
+
+#[test]
+fn one_replica_takes_over_from_another() -> Result<()> {
+    live::with("replica-killed", async |live| {
+        with_redis(live, "one of two replicas on Redis is killed", async |live, old| {
+            let one = old.first().context("no pod")?;
+            live.kill_pod(one).await?;
+            live.until_replaced(std::slice::from_ref(one), &OWN).await
+        })
+        .await
+    })
+}

@@ -1,0 +1,76 @@
+//! The tables that these tests write.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use caipe_tests::live::row::{Table, cells};
+use caipe_tests::live::stage::Outcome;
+
+/// The truth is to be shown within so long.
+pub(crate) const SHOWN: Duration = Duration::from_secs(5);
+/// The same while the operator is killed: another one waits until the lease of the first is over.
+pub(crate) const SHOWN_BY_ANOTHER: Duration = Duration::from_secs(30);
+
+/// What happens, and what becomes of the answers.
+pub(crate) const SCENARIOS: Table = Table {
+    name: "scenarios",
+    rows: &[
+        "nothing happens",
+        "an agent is moved out and back, ten times",
+        "an agent is moved out and back three times, the operator killed in each move",
+        "the supervisor is rolled out anew",
+        "the supervisor is rolled out anew, the operator killed meanwhile",
+        "the supervisor's pod is deleted",
+        "the supervisor's pod is killed",
+        "the supervisor is rolled out anew, two replicas on Redis",
+        "one of two replicas on Redis is killed",
+        "a remote agent's image is changed",
+        "a remote agent's image is changed, the operator killed meanwhile",
+        "a remote agent's Secret is rotated",
+        "a remote agent's pod is deleted",
+        "a remote agent's pod is killed",
+        "an image cannot be pulled, then is corrected",
+        "a tool server crashes again and again, then is corrected",
+        "an agent is killed for its memory",
+        "a quota is reached, then is raised",
+        "another namespace with a supervisor is deleted",
+        "the operator is upgraded",
+        "the kubelet is restarted",
+        "containerd is restarted",
+        "the API server is killed, back after 5 s",
+        "etcd is killed, back after 5 s",
+        "an agent joins and leaves, five times",
+    ],
+};
+
+/// What was measured besides.
+pub(crate) const FIGURES: Table = Table {
+    name: "figures",
+    rows: &[
+        "a changed spec is in force, at the latest, after",
+        "from `kubectl apply` to Ready, 1 agent in-process",
+        "from `kubectl apply` to Ready, 5 agents in-process",
+        "from `kubectl apply` to Ready, 14 agents in-process",
+        "from `kubectl apply` to Ready, 1 agent remote",
+        "from `kubectl apply` to Ready, 5 agents remote",
+        "from `kubectl apply` to Ready, 14 agents remote",
+        "memory of the operator",
+        "memory of a supervisor with 14 agents in-process",
+        "memory of a supervisor with 14 agents remote",
+        "memory of a remote agent",
+        "the image, as it is pulled",
+    ],
+};
+
+/// Tells of a scenario.
+pub(crate) fn tell(scenario: &str, outcome: &Outcome) -> Result<()> {
+    SCENARIOS.tell(scenario, &cells(outcome))
+}
+
+#[test]
+fn everything_is_told_of() -> Result<()> {
+    for table in [SCENARIOS, FIGURES] {
+        assert_eq!(table.missing()?, Vec::<&str>::new(), "{}: run `make e2e WRITE=1`", table.name);
+    }
+    Ok(())
+}
