@@ -12,12 +12,16 @@ use crate::programs::workspace;
 
 /// A node of ours.
 #[derive(Debug)]
-pub struct Node(());
+pub struct Node {
+    script: PathBuf,
+}
 
 impl Node {
     /// The node of the cluster, if `scripts/cluster` made it (`CAIPE_E2E_NODE=1`).
     pub fn ours() -> Option<Self> {
-        std::env::var_os("CAIPE_E2E_NODE").is_some_and(|value| value == "1").then_some(Self(()))
+        std::env::var_os("CAIPE_E2E_NODE")
+            .is_some_and(|value| value == "1")
+            .then(|| Self { script: workspace().join("scripts/cluster") })
     }
 
     /// Stops a program as an administrator does, and starts it again.
@@ -70,9 +74,8 @@ impl Node {
     }
 
     fn tell(&self, what: &str, program: &str) -> Result<()> {
-        let script = workspace().join("scripts/cluster");
-        let output = Command::new(&script).args([what, program]).output();
-        let output = output.with_context(|| format!("failed to run {}", script.display()))?;
+        let output = Command::new(&self.script).args([what, program]).output();
+        let output = output.with_context(|| format!("failed to run {}", self.script.display()))?;
         let text = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
         ensure!(output.status.success(), "failed to {what} {program}: {}", text.concat());
         Ok(())

@@ -27,7 +27,7 @@ impl Notes {
         let mut server = container(NAME, FIXTURES);
         server["command"] = json!([MCP, "--listen", listen, "--mode", "noting", "--state", "/tmp/notes"]);
         server["readinessProbe"] = json!({"tcpSocket": {"port": PORT}, "periodSeconds": 1});
-        live.serve(NAME, PORT, restricted(vec![server]))?;
+        live.serve(NAME, PORT, &restricted(&server))?;
         live.until("the notes are kept", DEPLOYMENTS, NAME, |seen| {
             condition(seen, "Available").starts_with("True")
         })

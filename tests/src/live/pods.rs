@@ -8,9 +8,9 @@ use crate::cluster::objects::PODS;
 use crate::cluster::space::Space;
 use crate::supervisor::until;
 
-/// A pod of these containers that meets the level *restricted*.
-pub fn restricted(containers: Vec<Value>) -> Value {
-    json!({"automountServiceAccountToken": false, "containers": containers,
+/// A pod of this container that meets the level *restricted*.
+pub fn restricted(container: &Value) -> Value {
+    json!({"automountServiceAccountToken": false, "containers": [container],
         "volumes": [{"name": "tmp", "emptyDir": {}}],
         "securityContext": {"runAsNonRoot": true, "runAsUser": 65532, "runAsGroup": 65532, "fsGroup": 65532,
             "seccompProfile": {"type": "RuntimeDefault"}}})
@@ -36,7 +36,7 @@ pub fn of_agent<'a>(supervisor: &'a str, agent: &'a str) -> [(&'a str, &'a str);
 
 impl Live {
     /// A Deployment of one such pod, and its Service.
-    pub fn serve(&self, name: &str, port: u16, pod: Value) -> Result<()> {
+    pub fn serve(&self, name: &str, port: u16, pod: &Value) -> Result<()> {
         let labels = json!({"app": name});
         self.apply(
             &json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": {

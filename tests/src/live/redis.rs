@@ -15,7 +15,7 @@ impl Live {
     pub async fn redis(&self) -> Result<()> {
         let mut server = container(NAME, "caipe.test/redis:1");
         server["readinessProbe"] = json!({"tcpSocket": {"port": PORT}, "periodSeconds": 1});
-        self.serve(NAME, PORT, restricted(vec![server]))?;
+        self.serve(NAME, PORT, &restricted(&server))?;
         let url = format!("redis://{NAME}.{}.svc:{PORT}", self.namespace);
         let secret = json!({"metadata": {"name": NAME}, "stringData": {"REDIS_URL": url}});
         self.create(SECRETS, &secret, false).await?;

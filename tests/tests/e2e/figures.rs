@@ -75,5 +75,5 @@ fn the_image_is_small() -> Result<()> {
 }
 
 fn mebibytes(bytes: u64) -> String {
-    format!("{}.{} MiB", bytes >> 20, (bytes & 0xf_ffff) * 10 >> 20)
+    format!("{}.{} MiB", bytes >> 20, ((bytes & 0xf_ffff) * 10) >> 20)
 }

@@ -102,10 +102,10 @@ async fn covered(space: &Space, policies: &[Value]) -> Result<()> {
             wanted.is_none_or(|wanted| wanted.iter().all(|(label, value)| labels[label] == *value))
         };
         for direction in ["Ingress", "Egress"] {
-            let closes = |policy: &Value| {
+            let names = |policy: &Value| {
                 policy["spec"]["policyTypes"].as_array().is_some_and(|all| all.contains(&json!(direction)))
             };
-            let closed = policies.iter().filter(selects).any(closes);
+            let closed = policies.iter().filter(selects).any(names);
             ensure!(closed, "no policy says anything of {direction} of {}", name_of(pod));
         }
     }
