@@ -34,7 +34,7 @@ GENERATED := $(CRD) charts deploy
 .PHONY: help run test verify generate fmt lint doc bench chaos fuzz deny peers control-plane argocd cluster cluster-check cluster-down demo image image-test images chart-lint
 
 help: ## List what can be made.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-15s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: peers ## Build the supervisor and serve the quick start on http://127.0.0.1:8000.
 	$(CARGO) build --release --locked -p caipe-supervisor
