@@ -58,6 +58,7 @@ pub fn with(name: &str, test: impl AsyncFnOnce(&Live) -> Result<()>) -> Result<(
         let live = Live::begin(kubeconfig, name).await?;
         let outcome = test(&live).await;
         let diagnosis = if outcome.is_err() { live.diagnosis() } else { String::new() };
+        live.drop_volumes()?;
         live.abandon().await;
         // The error last, where it is looked for.
         outcome.map_err(|error| anyhow!("{diagnosis}\n\n{error:?}"))
