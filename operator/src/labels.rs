@@ -24,7 +24,8 @@ pub const TOOL_SERVER: &str = "caipe.io/tool-server";
 
 /// The hash of what was applied, so that a pass can tell that nothing is to be done.
 pub const APPLIED: &str = "caipe.io/applied";
-/// On the supervisor's pods: the epoch of the spec. Writing it wakes the kubelet, which then refreshes the mount.
+/// On the supervisor's pods: the epoch of the spec, and behind a `.` how often the pod was told of it. Writing it wakes the
+/// kubelet, which then refreshes the mount.
 pub const EPOCH: &str = "caipe.io/epoch";
 /// On the supervisor's Deployment: the agents, with commas between them, that its pods have everything for.
 pub const SEATS: &str = "caipe.io/seats";

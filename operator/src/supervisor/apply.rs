@@ -150,12 +150,11 @@ impl Applier<'_> {
     ///
     /// # Errors
     /// When the API server does not take it.
-    pub async fn wake(&self, pod: &str, epoch: u64) -> Result<(), Error> {
-        let epoch = epoch.to_string();
-        match self.annotate(Kind::Pod, pod, labels::EPOCH, Some(&epoch)).await {
+    pub async fn wake(&self, pod: &str, epoch: &str) -> Result<(), Error> {
+        match self.annotate(Kind::Pod, pod, labels::EPOCH, Some(epoch)).await {
             Err(error) if !is_missing(&error) => Err(error),
             _ => {
-                self.world.woke(self.key, pod, &epoch);
+                self.world.woke(self.key, pod, epoch);
                 Ok(())
             }
         }

@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use caipe_crds::CaipeSupervisorStatus;
+use jiff::Timestamp;
 use secrecy::SecretString;
 
 use super::key::Key;
@@ -25,6 +26,8 @@ pub struct Remembered {
     pub ending: Option<String>,
     /// Passes that failed in a row.
     pub failures: u32,
+    /// When each pod was last told of an epoch.
+    pub woken: HashMap<String, Timestamp>,
     /// Objects that were seen as they were applied, so that another state of them is news.
     applied: HashSet<u64>,
 }

@@ -22,6 +22,7 @@ pub mod settled;
 pub mod sight;
 pub mod status;
 pub mod validate;
+pub mod wakes;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 

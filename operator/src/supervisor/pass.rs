@@ -1,6 +1,6 @@
 //! One pass over one supervisor: the five steps in their order.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +24,7 @@ use super::report::Reporter;
 use super::sight::Sight;
 use super::status::{Facts, Reason, Refusal};
 use super::validate::{Validated, validate};
+use super::wakes::{self, Sleeper, Wake};
 use crate::defaults::Defaults;
 use crate::metrics::labels::{Category, MoveStage, Outcome, Step};
 use crate::metrics::{Metrics, Pass as Measure};
@@ -224,27 +225,16 @@ impl<'a> Pass<'a> {
         let applier = applier(self.cx, &self.key, &self.uid);
         let after = applier.apply(manifests, &self.sight.around, &self.remembered).await?;
         let before = |child: &Child| self.sight.around.children.get(&(child.kind, child.name.clone()));
-        let mut wrote = after.iter().any(|child| before(child) != Some(child));
+        let wrote = after.iter().any(|child| before(child) != Some(child));
         self.remembered.applied(&after);
-        wrote |= self.wake(&applier, decision.spec.epoch).await?;
-        let (draining, due) = self.take_away(&applier, manifests, decision).await?;
-        Ok(Written { wrote, draining, due })
-    }
-
-    /// Wakes the kubelets of the supervisor's pods that have not taken the epoch.
-    async fn wake(&self, applier: &Applier<'_>, epoch: u64) -> Result<bool, Error> {
-        let mut woken = false;
-        for (name, pod) in self.sight.supervisors() {
-            let told = pod.epoch.as_deref() == Some(epoch.to_string().as_str());
-            let has = self.sight.views.get(name).and_then(|view| view.report.as_ref());
-            if told || has.is_some_and(|report| report.epoch == epoch) {
-                continue;
-            }
-            applier.wake(name, epoch).await?;
-            self.cx.prober.hurry(&self.key);
-            woken = true;
+        let when = (decision.spec.epoch, self.now);
+        let (woken, again) = wake(&applier, &self.sight, &mut self.remembered.woken, when).await?;
+        if woken {
+            cx.prober.hurry(&self.key);
         }
-        Ok(woken)
+        let (draining, due) = self.take_away(&applier, manifests, decision).await?;
+        let due = again.map_or(due, |again| sooner(due, again));
+        Ok(Written { wrote: wrote || woken, draining, due })
     }
 
     /// Takes away what is no longer wanted, once nothing works there; the agents that still have something.
@@ -319,6 +309,43 @@ impl<'a> Pass<'a> {
             last.filter(|last| seen.is_none_or(|seen| !super::status::same(last, seen)));
         Ok(told)
     }
+}
+
+/// Wakes the kubelets of the supervisor's pods that have not taken the epoch; whether any was, and when to look again.
+async fn wake(
+    applier: &Applier<'_>,
+    sight: &Sight,
+    woken: &mut HashMap<String, Timestamp>,
+    (epoch, now): (u64, Timestamp),
+) -> Result<(bool, Due), Error> {
+    let (mut wrote, mut due) = (false, None);
+    let before = std::mem::take(woken);
+    for (name, pod) in sight.supervisors() {
+        let runs = sight.views.get(name).and_then(|view| view.report.as_ref()).map(|report| report.epoch);
+        if runs == Some(epoch) {
+            continue;
+        }
+        let last = before.get(name).copied();
+        let since = last.and_then(|last| Duration::try_from(now.duration_since(last)).ok());
+        let pod = Sleeper { told: pod.epoch.as_deref(), since, answers: runs.is_some() };
+        let (again, last) = match wakes::wake(epoch, pod) {
+            Wake::Now(text) => {
+                applier.wake(name, &text).await?;
+                wrote = true;
+                (Some(wakes::FIRST), Some(now))
+            }
+            Wake::Later(rest) => (Some(rest), last),
+            Wake::Never => (None, last),
+        };
+        due = again.map_or(due, |again| sooner(due, again));
+        woken.extend(last.map(|last| (name.clone(), last)));
+    }
+    Ok((wrote, due))
+}
+
+/// The earlier of two times to look again.
+fn sooner(due: Due, other: Duration) -> Due {
+    Some(due.map_or(other, |due| due.min(other)))
 }
 
 struct Written {
