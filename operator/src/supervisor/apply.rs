@@ -136,12 +136,15 @@ impl Applier<'_> {
         }
     }
 
-    /// Notes since when an object only finishes what it began; none takes the note away.
+    /// Notes since when an object only finishes what it began; none takes the note away. One that has gone is no error.
     ///
     /// # Errors
     /// When the API server does not take it.
     pub async fn mark(&self, kind: Kind, name: &str, since: Option<&str>) -> Result<(), Error> {
-        self.annotate(kind, name, labels::DRAINING_SINCE, since).await?;
+        match self.annotate(kind, name, labels::DRAINING_SINCE, since).await {
+            Err(error) if !is_missing(&error) => return Err(error),
+            _ => {}
+        }
         self.world.marked(self.key, kind, name, since);
         Ok(())
     }

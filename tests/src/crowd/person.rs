@@ -66,7 +66,7 @@ async fn ask(plan: &Plan, job: usize, tally: &mut Tally) -> Result<Outcome> {
         let connection = match open(plan, job, &reading).await {
             Ok(connection) => connection,
             Err(error) => {
-                tally.retried += 1;
+                *tally.retried.entry(format!("{error:#}")).or_default() += 1;
                 last = Some(error);
                 tokio::time::sleep(AGAIN).await;
                 continue;

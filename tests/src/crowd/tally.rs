@@ -21,8 +21,8 @@ pub struct Tally {
     pub unsure: Vec<usize>,
     /// How often a stream was cut and gone on with.
     pub resumed: usize,
-    /// How often nobody could be reached, and the same was tried again.
-    pub retried: usize,
+    /// How often nobody could be reached, and the same was tried again: by what was said then.
+    pub retried: BTreeMap<String, usize>,
     /// The longest that anybody waited for a whole answer.
     pub longest: Duration,
     /// The longest silence within an answer, cuts included.
@@ -44,7 +44,7 @@ impl Tally {
         self.answered()?;
         ensure!(self.unsure.is_empty(), "cut off before the first event: {:?}", self.unsure);
         ensure!(self.resumed == 0, "{} streams were cut", self.resumed);
-        ensure!(self.retried == 0, "{} connections were refused", self.retried);
+        ensure!(self.retried.is_empty(), "connections were refused: {:#?}", self.retried);
         Ok(())
     }
 
@@ -75,7 +75,9 @@ impl Tally {
         self.failed.extend(other.failed);
         self.unsure.extend(other.unsure);
         self.resumed += other.resumed;
-        self.retried += other.retried;
+        for (reason, count) in other.retried {
+            *self.retried.entry(reason).or_default() += count;
+        }
         self.longest = self.longest.max(other.longest);
         self.gap = self.gap.max(other.gap);
     }

@@ -109,6 +109,9 @@ fn told_and_answered(outcome: &Outcome) -> Result<()> {
     let tally = &outcome.tally;
     println!("told: {:#?}", tally.reasons());
     anyhow::ensure!(tally.failed.is_empty(), "answered badly: {:#?}", tally.failed);
-    anyhow::ensure!(tally.resumed + tally.retried + tally.unsure.len() == 0, "streams were cut: {tally:?}");
+    anyhow::ensure!(
+        tally.resumed + tally.retried.len() + tally.unsure.len() == 0,
+        "streams were cut: {tally:?}"
+    );
     Ok(())
 }

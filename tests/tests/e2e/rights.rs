@@ -35,6 +35,12 @@ fn role(labels: &Value) -> String {
         "agent" => format!("remote agent {}", text("caipe.io/agent")),
         "tool-server" => format!("tool server {}/{}", text("caipe.io/agent"), text("caipe.io/tool-server")),
         _ if text("app.kubernetes.io/name") == "caipe-operator" => "the operator".to_owned(),
+        _ if text("app.kubernetes.io/name") == "caipe-operator-test" => "the pod of `helm test`".to_owned(),
+        _ if labels.as_object().is_some_and(|all| all.len() == 1)
+            && text("app.kubernetes.io/managed-by") == "caipe-operator" =>
+        {
+            "every pod that the operator made".to_owned()
+        }
         _ => format!("pods with {labels}"),
     }
 }
