@@ -6,8 +6,7 @@ use anyhow::Result;
 use caipe_tests::live;
 use caipe_tests::live::node::Node;
 use caipe_tests::live::pods::restarts;
-use caipe_tests::live::stage::{AGENT, Operator, Stage, scenario};
-use serde_json::json;
+use caipe_tests::live::stage::{Operator, Stage, scenario};
 
 use crate::table::{SHOWN, tell};
 
@@ -18,8 +17,8 @@ const AWAY: Duration = Duration::from_secs(5);
 /// again, and after that the agent moves as ever.
 fn undisturbed(name: &str, row: &str, trouble: impl AsyncFnOnce(&Node) -> Result<()>) -> Result<()> {
     live::with_node(name, async |live, node| {
-        let mut stage =
-            Stage::set(live, &scenario().set("distributedAgents", json!([AGENT])), Operator::Stays).await?;
+        let mut stage = Stage::set(live, &scenario(), Operator::Stays).await?;
+        stage.moves(true).await?;
         let before = restarts(live, &[]).await?;
         let began = Instant::now();
         trouble(node).await?;
