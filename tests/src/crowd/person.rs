@@ -4,14 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
+use serde_json::{Value, json};
 
 use super::reading::Reading;
 use super::{Plan, Tally, noted, words};
 use crate::numbered::{Connection, Version};
 
 /// Whatever happens, an answer is there by then.
-const DEADLINE: Duration = Duration::from_mins(2);
+const DEADLINE: Duration = Duration::from_mins(1);
 /// A stream that says nothing for so long is taken for cut.
 const SILENCE: Duration = Duration::from_secs(20);
 /// Time between two attempts to reach somebody.
@@ -72,8 +73,11 @@ async fn ask(plan: &Plan, job: usize, tally: &mut Tally) -> Result<Outcome> {
                 continue;
             }
         };
-        if let Err(error) = read(connection, &mut reading).await {
-            bail!("{error:#}");
+        if let Some(refusal) = read(connection, &mut reading).await? {
+            *tally.retried.entry(refusal.to_string()).or_default() += 1;
+            last = Some(anyhow!("{refusal}"));
+            tokio::time::sleep(AGAIN).await;
+            continue;
         }
         if reading.task.is_none() {
             return Ok(Outcome::Unsure);
@@ -94,11 +98,21 @@ async fn open(plan: &Plan, job: usize, reading: &Reading) -> Result<Connection> 
     Ok(connection.patient_for(SILENCE))
 }
 
-async fn read(mut connection: Connection, reading: &mut Reading) -> Result<()> {
+/// Reads on until the stream ends; the error, if it is nothing but one.
+async fn read(mut connection: Connection, reading: &mut Reading) -> Result<Option<Value>> {
     let mut begins = true;
     while let Some((number, event)) = connection.next().await {
+        if begins && event["error"].is_object() {
+            return Ok(Some(without_ids(&event["error"])));
+        }
         reading.take(begins, number, event)?;
         begins = false;
     }
-    Ok(())
+    Ok(None)
+}
+
+/// An error without the ids in its message, so that those of one kind count together.
+fn without_ids(error: &Value) -> Value {
+    let message = error["message"].as_str().unwrap_or_default();
+    json!({"code": error["code"], "message": message.split(':').next().unwrap_or_default()})
 }

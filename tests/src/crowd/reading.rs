@@ -101,7 +101,7 @@ impl Reading {
 /// What begins ends, once.
 fn notifications_are_paired(events: &[Value]) -> Result<()> {
     const ACTIVITY: &str = "https://caipe.io/a2a/extensions/activity/v1";
-    let mut calls: BTreeMap<String, i32> = BTreeMap::new();
+    let (mut calls, mut told) = (BTreeMap::<String, i32>::new(), Vec::new());
     for event in events {
         let activity = &event["artifact"]["metadata"][ACTIVITY];
         let change = match activity["event"].as_str() {
@@ -112,9 +112,68 @@ fn notifications_are_paired(events: &[Value]) -> Result<()> {
         let call = format!("{} {}", activity["agent"], activity["callId"]);
         let open = calls.entry(call.clone()).or_default();
         *open += change;
-        ensure!(matches!(*open, 0 | 1), "{call} began or ended twice: {event}");
+        told.push(format!("{} {}", activity["event"], activity["status"]));
+        ensure!(matches!(*open, 0 | 1), "{call} began or ended twice: {told:?}");
     }
     let open: Vec<_> = calls.iter().filter(|(_, open)| **open != 0).collect();
     ensure!(open.is_empty(), "never ended: {open:?}");
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn task() -> Value {
+        json!({"kind": "task", "id": "t"})
+    }
+
+    fn word(text: &str, append: bool) -> Value {
+        json!({"kind": "artifact-update", "append": append, "artifact": {"name": "streaming_result",
+            "artifactId": "a", "metadata": {"is_final_answer": true}, "parts": [{"kind": "text", "text": text}]}})
+    }
+
+    fn end(text: &str) -> [Value; 2] {
+        let result = json!({"artifact": {"name": "final_result", "parts": [{"kind": "text", "text": text}]}});
+        [result, json!({"final": true, "status": {"state": "completed"}})]
+    }
+
+    #[test]
+    fn a_cut_stream_is_one_answer() {
+        let mut reading = Reading::new();
+        let [result, over] = end("w1 w2");
+        for (begins, number, event) in [
+            (true, 1, task()),
+            (false, 2, word("w1 ", false)),
+            (true, 2, task()),
+            (false, 3, word("w2", true)),
+            (false, 4, result),
+            (false, 5, over),
+        ] {
+            assert!(!reading.is_over());
+            reading.take(begins, Some(number), event).unwrap();
+        }
+        assert!(reading.is_over());
+        assert_eq!(reading.result("w1 w2").unwrap(), "w1 w2");
+    }
+
+    #[test]
+    fn gaps_repeats_and_lost_words_are_seen() {
+        let begun = || {
+            let mut reading = Reading::new();
+            reading.take(true, Some(1), task()).unwrap();
+            reading
+        };
+        assert!(begun().take(false, Some(3), word("w1", false)).is_err(), "a gap");
+        assert!(begun().take(false, Some(1), word("w1", false)).is_err(), "a repeat");
+        assert!(begun().take(true, Some(2), word("w1", false)).is_err(), "no task");
+        let mut lost = begun();
+        lost.take(false, Some(2), word("w2", false)).unwrap();
+        for (number, event) in (3..).zip(end("w1 w2")) {
+            lost.take(false, Some(number), event).unwrap();
+        }
+        assert!(lost.result("w1 w2").is_err());
+    }
 }

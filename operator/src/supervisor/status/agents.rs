@@ -54,8 +54,13 @@ fn why(facts: &Facts<'_>, name: &str, status: &AgentStatus, reports: &[&Report])
         }
         None => {}
     }
-    if status.placement == AgentPlacement::Remote && status.phase != AgentPhase::Ready && trouble.is_some() {
-        return trouble;
+    if let Some(trouble) = trouble.filter(|_| status.placement == AgentPlacement::Remote) {
+        let is_well = status.phase == AgentPhase::Ready;
+        return Some(if is_well {
+            format!("answers, but another pod of it does not come up: {trouble}")
+        } else {
+            trouble
+        });
     }
     let old = if status.placement == AgentPlacement::Remote {
         AgentPlacement::InProcess

@@ -94,3 +94,57 @@ fn has_rolled_out(deployment: &Value) -> bool {
     deployment["metadata"]["generation"] == status["observedGeneration"]
         && ["updatedReplicas", "availableReplicas", "replicas"].iter().all(|name| status[*name] == *wanted)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A supervisor that is ready, with one agent, of which its pod says this.
+    fn sight(phase: &str, ready: bool) -> Sight {
+        let is = |kind: &str, status: bool| {
+            let status = if status { "True" } else { "False" };
+            json!({"type": kind, "status": status, "reason": "R"})
+        };
+        let labels =
+            |component: &str| json!({"app.kubernetes.io/component": component, "caipe.io/agent": "tide"});
+        let pod = |component: &str| json!({"metadata": {"labels": labels(component)}, "status": {"conditions": [is("Ready", true)]}});
+        let deployment = json!({"metadata": {"labels": labels("supervisor"), "generation": 2}, "spec": {"replicas": 1},
+            "status": {"observedGeneration": 2, "updatedReplicas": 1, "availableReplicas": 1, "replicas": 1}});
+        let agent = |phase: &str| json!({"name": "tide", "placement": "Remote", "phase": phase});
+        Sight {
+            resource: json!({"metadata": {"generation": 3}, "status": {"observedGeneration": 3, "epoch": 5,
+                "conditions": [is("Ready", ready)], "agents": [agent("Ready")]}}),
+            deployments: vec![deployment],
+            pods: vec![pod("supervisor"), pod("agent")],
+            reports: Some(vec![Some(json!({"epoch": 5, "runningEpoch": 5, "agents": [agent(phase)]}))]),
+        }
+    }
+
+    #[test]
+    fn what_is_so_is_no_contradiction() {
+        assert_eq!(contradictions(&sight("Ready", true)), Vec::<String>::new());
+    }
+
+    #[test]
+    fn each_contradiction_is_found() {
+        let lost = ["another phase of agent tide than it has", "Ready, but agent tide is not"];
+        assert_eq!(contradictions(&sight("Unreachable", true)), lost);
+        assert_eq!(contradictions(&sight("Ready", false)), ["not Ready, but all is well"]);
+
+        let mut seen = sight("Ready", true);
+        seen.resource["metadata"]["generation"] = 4.into();
+        seen.resource["status"]["epoch"] = 6.into();
+        let old = ["tells of an older generation", "a newer spec than the pod has"];
+        assert_eq!(contradictions(&seen), old);
+
+        let mut seen = sight("Ready", true);
+        seen.deployments[0]["status"]["updatedReplicas"] = 0.into();
+        seen.pods[1]["status"]["conditions"][0]["status"] = "False".into();
+        let rolls = ["nothing under way, but pods roll out", "agent tide Ready, but its pod is not"];
+        assert_eq!(contradictions(&seen), rolls);
+        seen.pods.remove(0);
+        assert!(contradictions(&seen).contains(&"Ready, but no pod of the supervisor is".to_owned()));
+    }
+}
