@@ -33,17 +33,19 @@ impl Live {
 
     /// The way to a port of a Service.
     pub async fn way_to(&self, service: &str, port: u16) -> Result<Way> {
-        if is_inside() {
-            let found = self.get(SERVICES, service).await?.context("there is no Service")?;
-            let address = found["spec"]["clusterIP"].as_str().context("the Service has no address")?;
-            let place = Place::from(format!("http://{address}:{port}/").as_str());
-            return Ok(Way { place, _forward: None });
-        }
-        let forward = Forward::to(self, service, port)?;
-        let place = Place::from(format!("http://127.0.0.1:{}/", forward.port).as_str());
-        let open = async || Ok(tokio::net::TcpStream::connect(("127.0.0.1", forward.port)).await.is_ok());
-        until("a port is forwarded", open).await?;
-        Ok(Way { place, _forward: Some(forward) })
+        let forward = if is_inside() { None } else { Some(Forward::to(self, service, port)?) };
+        let address = match &forward {
+            Some(forward) => format!("127.0.0.1:{}", forward.port),
+            None => {
+                let found = self.get(SERVICES, service).await?.context("there is no Service")?;
+                let address = found["spec"]["clusterIP"].as_str().context("the Service has no address")?;
+                format!("{address}:{port}")
+            }
+        };
+        // Those who balance load hear of a pod a moment later than others.
+        let open = async || Ok(tokio::net::TcpStream::connect(&address).await.is_ok());
+        until(&format!("{service} takes connections"), open).await?;
+        Ok(Way { place: Place::from(format!("http://{address}/").as_str()), _forward: forward })
     }
 
     /// The whole answer of a supervisor to a text; it must satisfy all invariants.
