@@ -11,7 +11,7 @@ use caipe_tests::live::{self, Live};
 use caipe_tests::scenario::Scenario;
 use serde_json::{Value, json};
 
-use crate::table::{SHOWN, SHOWN_BY_ANOTHER, tell};
+use crate::table::{SHOWN, tell};
 
 /// The agent in a pod of its own from the beginning, with a Secret.
 fn remote() -> Scenario {
@@ -62,7 +62,7 @@ fn nor_that_the_operator_dies_meanwhile() -> Result<()> {
         let outcome = to_the_agent(live, killed, change).await?;
         tell("a remote agent's image is changed, the operator killed meanwhile", &outcome)?;
         outcome.tally.undisturbed()?;
-        outcome.lag.within(SHOWN_BY_ANOTHER)
+        outcome.lag.within(SHOWN)
     })
 }
 

@@ -9,7 +9,7 @@ use caipe_tests::live::stage::{AGENT, NAME, Operator, Stage, scenario};
 use caipe_tests::supervisor::until;
 use serde_json::{Value, json};
 
-use crate::table::{SHOWN, SHOWN_BY_ANOTHER, tell};
+use crate::table::{SHOWN, tell};
 
 /// A quota that has no room for more pods than there are.
 fn quota(pods: usize) -> Value {
@@ -72,6 +72,6 @@ fn an_upgrade_of_the_operator_stops_nobody() -> Result<()> {
         live.helm_operator(&[])?;
         tell("the operator is upgraded", &outcome)?;
         outcome.tally.undisturbed()?;
-        outcome.lag.within(SHOWN_BY_ANOTHER)
+        outcome.lag.within(SHOWN)
     })
 }

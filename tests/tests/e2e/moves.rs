@@ -7,7 +7,7 @@ use caipe_tests::chance::seed;
 use caipe_tests::live;
 use caipe_tests::live::stage::{Operator, Stage, scenario};
 
-use crate::table::{SHOWN, SHOWN_BY_ANOTHER, tell};
+use crate::table::{SHOWN, tell};
 
 #[test]
 fn nothing_happens() -> Result<()> {
@@ -43,7 +43,7 @@ fn nor_that_the_operator_dies_in_each_move() -> Result<()> {
         let outcome = stage.ends(last).await?;
         tell("an agent is moved out and back three times, the operator killed in each move", &outcome)?;
         outcome.tally.undisturbed()?;
-        outcome.lag.within(SHOWN_BY_ANOTHER)
+        outcome.lag.within(SHOWN)
     })
 }
 

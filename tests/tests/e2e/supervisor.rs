@@ -8,7 +8,7 @@ use caipe_tests::live::stage::{NAME, Operator, Stage, scenario};
 use caipe_tests::live::{self, Live};
 use serde_json::{Value, json};
 
-use crate::table::{SHOWN, SHOWN_BY_ANOTHER, tell};
+use crate::table::{SHOWN, tell};
 
 /// The labels of the supervisor's own pods.
 const OWN: [(&str, &str); 2] =
@@ -34,7 +34,7 @@ async fn with_its_file(
     let outcome = stage.ends(began).await?;
     tell(row, &outcome)?;
     outcome.tally.answered()?;
-    outcome.lag.within(if operator == Operator::Stays { SHOWN } else { SHOWN_BY_ANOTHER })
+    outcome.lag.within(SHOWN)
 }
 
 async fn roll(stage: &mut Stage<'_>, _: &[Value]) -> Result<()> {

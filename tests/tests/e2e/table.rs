@@ -6,10 +6,9 @@ use anyhow::Result;
 use caipe_tests::live::row::{Table, cells};
 use caipe_tests::live::stage::Outcome;
 
-/// The truth is to be shown within so long.
-pub(crate) const SHOWN: Duration = Duration::from_secs(5);
-/// The same while the operator is killed: another one waits until the lease of the first is over.
-pub(crate) const SHOWN_BY_ANOTHER: Duration = Duration::from_secs(30);
+/// What the resource says may be behind for a moment, and longer on a busy machine or while another operator takes over;
+/// after so long it is wrong.
+pub(crate) const SHOWN: Duration = Duration::from_secs(30);
 
 /// What happens, and what becomes of the answers.
 pub(crate) const SCENARIOS: Table = Table {
@@ -68,9 +67,9 @@ pub(crate) fn tell(scenario: &str, outcome: &Outcome) -> Result<()> {
 }
 
 #[test]
-fn everything_is_told_of() -> Result<()> {
+fn nothing_else_is_told_of() -> Result<()> {
     for table in [SCENARIOS, FIGURES] {
-        assert_eq!(table.missing()?, Vec::<&str>::new(), "{}: run `make e2e WRITE=1`", table.name);
+        assert_eq!(table.unknown()?, Vec::<String>::new(), "{}: no test writes these rows", table.name);
     }
     Ok(())
 }
