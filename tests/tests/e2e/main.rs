@@ -11,3 +11,4 @@ mod rights;
 mod spec;
 mod supervisor;
 mod table;
+mod tools;
