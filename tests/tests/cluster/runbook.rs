@@ -73,7 +73,7 @@ const TROUBLES: [Trouble; 15] = [
     ),
     (
         "## The operator may not do its work",
-        r#"kubectl patch clusterrole caipe-operator --field-manager helm --type json -p '[{"op": "test", "path": "/rules/3/resources/0", "value": "deployments"}, {"op": "remove", "path": "/rules/3"}]'
+        r#"kubectl patch clusterrole caipe-operator --type json -p '[{"op": "test", "path": "/rules/3/resources/0", "value": "deployments"}, {"op": "remove", "path": "/rules/3"}]'
         $K patch caipe platform --type merge -p '{"spec": {"resources": {"limits": {"memory": "1Gi"}}}}'
         $UNTIL '{.status.conditions[?(@.type=="Stalled")].reason}'=Forbidden caipe/platform"#,
     ),
