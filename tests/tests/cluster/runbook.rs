@@ -25,7 +25,6 @@ const TROUBLES: [Trouble; 15] = [
     (
         "## An image cannot be pulled",
         r#"$K patch caipe platform --type merge -p '{"spec": {"image": "registry.example.com/caipe:none"}}'
-        $UNTIL '{.items[0].status.containerStatuses[0].state.waiting.reason}'=ImagePullBackOff pods
         until $K get caipe platform -o jsonpath='{.status.conditions[?(@.type=="Ready")].message}' | grep -q ImagePullBackOff; do :; done"#,
     ),
     (
@@ -44,7 +43,7 @@ const TROUBLES: [Trouble; 15] = [
     (
         "## A tool server does not run",
         r#"$K patch caipe platform --type json -p '[{"op": "add", "path": "/spec/agents/0/mcp", "value": [{"name": "almanac", "http": {"url": "http://almanac.team-a.svc:9000/mcp"}}]}]'
-        $UNTIL '{.status.agents[0].phase}'=Degraded caipe/platform"#,
+        until $K get caipe platform -o jsonpath='{.status.agents[*].message}' | grep -q almanac; do :; done"#,
     ),
     (
         "## A quota is reached",

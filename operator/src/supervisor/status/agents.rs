@@ -103,8 +103,15 @@ fn seen(name: &str, agent: &AgentReport, reports: &[&Report]) -> AgentStatus {
         latency_ms: agent.latency_ms.map(|latency| i64::try_from(latency).unwrap_or(i64::MAX)),
         last_probe_time: agent.last_probe_time.clone(),
         active_tasks: Some(i32::try_from(active).unwrap_or(i32::MAX)),
-        message: agent.message.clone(),
+        message: agent.message.clone().or_else(|| waiting(agent)),
     }
+}
+
+/// What is wrong at the home that an agent shall have. A home that only takes its time is nothing to tell.
+fn waiting(agent: &AgentReport) -> Option<String> {
+    let next = agent.next.as_ref().filter(|next| next.phase != AgentPhase::Pending)?;
+    let because = next.message.as_deref()?;
+    Some(format!("goes on as it was until its new home is ready: {because}"))
 }
 
 fn leaving(name: &str, reports: &[&Report]) -> AgentStatus {

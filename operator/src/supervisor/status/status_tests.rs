@@ -1,4 +1,4 @@
-use caipe_crds::report::{AgentReport, DrainingHome};
+use caipe_crds::report::{AgentReport, DrainingHome, NextHome};
 use caipe_crds::{Surroundings, resolve_in};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
@@ -237,6 +237,22 @@ fn the_worst_view_of_several_pods_counts() {
     let views = [AgentPhase::Ready, AgentPhase::Degraded, AgentPhase::Ready];
     given.reports = views.map(|phase| Some(report(1, phase, AgentPhase::Ready))).to_vec();
     assert_eq!(given.status().agents[0].phase, AgentPhase::Degraded);
+}
+
+#[test]
+fn a_new_home_that_cannot_be_is_told_and_one_that_takes_its_time_is_not() {
+    let message = |phase: AgentPhase| {
+        let mut given = well();
+        let mut report = report(1, AgentPhase::Ready, AgentPhase::Ready);
+        let placement = AgentPlacement::InProcess;
+        let why = Some("almanac: connection refused".to_owned());
+        report.agents[0].next = Some(NextHome { placement, phase, endpoint: None, message: why });
+        given.reports = vec![Some(report)];
+        given.status().agents[0].message.clone()
+    };
+    let told = "goes on as it was until its new home is ready: almanac: connection refused";
+    assert_eq!(message(AgentPhase::Degraded).as_deref(), Some(told));
+    assert_eq!(message(AgentPhase::Pending), None);
 }
 
 #[test]
