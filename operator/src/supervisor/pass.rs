@@ -230,7 +230,7 @@ impl<'a> Pass<'a> {
         let when = (decision.spec.epoch, self.now);
         let (woken, again) = wake(&applier, &self.sight, &mut self.remembered.woken, when).await?;
         if woken {
-            cx.prober.hurry(&self.key);
+            self.cx.prober.hurry(&self.key);
         }
         let (draining, due) = self.take_away(&applier, manifests, decision).await?;
         let due = again.map_or(due, |again| sooner(due, again));
