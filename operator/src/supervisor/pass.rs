@@ -345,7 +345,7 @@ async fn wake(
 
 /// The earlier of two times to look again.
 fn sooner(due: Due, other: Duration) -> Due {
-    Some(due.map_or(other, |due| due.min(other)))
+    Some(due.unwrap_or(other).min(other))
 }
 
 struct Written {
