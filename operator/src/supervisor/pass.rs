@@ -233,7 +233,7 @@ impl<'a> Pass<'a> {
             self.cx.prober.hurry(&self.key);
         }
         let (draining, due) = self.take_away(&applier, manifests, decision).await?;
-        let due = again.map_or(due, |again| sooner(due, again));
+        let due = again.map(|again| sooner(due, again)).or(due);
         Ok(Written { wrote: wrote || woken, draining, due })
     }
 
@@ -337,15 +337,15 @@ async fn wake(
             Wake::Later(rest) => (Some(rest), last),
             Wake::Never => (None, last),
         };
-        due = again.map_or(due, |again| sooner(due, again));
+        due = again.map(|again| sooner(due, again)).or(due);
         woken.extend(last.map(|last| (name.clone(), last)));
     }
     Ok((wrote, due))
 }
 
 /// The earlier of two times to look again.
-fn sooner(due: Due, other: Duration) -> Due {
-    Some(due.map_or(other, |due| due.min(other)))
+fn sooner(due: Due, other: Duration) -> Duration {
+    due.unwrap_or(other).min(other)
 }
 
 struct Written {

@@ -34,13 +34,12 @@ impl Live {
     /// The way to a port of a Service.
     pub async fn way_to(&self, service: &str, port: u16) -> Result<Way> {
         let forward = if is_inside() { None } else { Some(Forward::to(self, service, port)?) };
-        let address = match &forward {
-            Some(forward) => format!("127.0.0.1:{}", forward.port),
-            None => {
-                let found = self.get(SERVICES, service).await?.context("there is no Service")?;
-                let address = found["spec"]["clusterIP"].as_str().context("the Service has no address")?;
-                format!("{address}:{port}")
-            }
+        let address = if let Some(forward) = &forward {
+            format!("127.0.0.1:{}", forward.port)
+        } else {
+            let found = self.get(SERVICES, service).await?.context("there is no Service")?;
+            let address = found["spec"]["clusterIP"].as_str().context("the Service has no address")?;
+            format!("{address}:{port}")
         };
         // Those who balance load hear of a pod a moment later than others.
         let open = async || Ok(tokio::net::TcpStream::connect(&address).await.is_ok());

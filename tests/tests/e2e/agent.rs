@@ -46,6 +46,7 @@ async fn change(stage: &mut Stage<'_>, _: &Value) -> Result<()> {
 }
 
 #[test]
+#[ignore = "passed once so far; to be seen again before it may stop anybody"]
 fn no_answer_notices_another_image() -> Result<()> {
     live::with("image", async |live| {
         let outcome = to_the_agent(live, Operator::Stays, change).await?;
@@ -56,6 +57,7 @@ fn no_answer_notices_another_image() -> Result<()> {
 }
 
 #[test]
+#[ignore = "passed once so far; to be seen again before it may stop anybody"]
 fn nor_that_the_operator_dies_meanwhile() -> Result<()> {
     live::with("image-killed", async |live| {
         let killed = Operator::Killed(seed("CAIPE_E2E_SEED"));
