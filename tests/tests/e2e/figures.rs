@@ -16,7 +16,7 @@ use crate::table::FIGURES;
 
 /// Agents without tool servers.
 fn agents(count: usize, away: bool) -> Scenario {
-    let names: Vec<String> = (1..=count).map(|number| format!("agent-{number}")).collect();
+    let names: Vec<String> = (1..=count).map(|number| format!("agent-{number:02}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let scenario = names.iter().fold(Scenario::new(), |scenario, name| scenario.agent_with(name, json!([])));
     let scenario = says(scenario, "here", &names, 0).asks("ask", &names);
@@ -58,7 +58,7 @@ async fn measure(room: &Live, count: usize, away: bool) -> Result<()> {
     let row = format!("memory of a supervisor with 14 agents {place}");
     FIGURES.tell(&row, &[mebibytes(room.memory(pods.first().context("no pod")?).await?)])?;
     if away {
-        let pods = room.pods(&of_agent(NAME, "agent-1")).await?;
+        let pods = room.pods(&of_agent(NAME, "agent-01")).await?;
         let memory = room.memory(pods.first().context("no pod")?).await?;
         FIGURES.tell("memory of a remote agent", &[mebibytes(memory)])?;
     }
