@@ -148,6 +148,10 @@ pub enum DelegateUpdate {
     Checkpoint {
         /// The agent's state.
         frame: Box<RunState>,
+        /// What it did on the way there. Both are kept at once: of a call that is known to have ended, everybody was told,
+        /// and of no other. Whoever reads it again only wants the state.
+        #[serde(skip)]
+        events: Vec<RunEvent>,
     },
     /// Something that the agent did, for whoever watches.
     Event {

@@ -144,8 +144,10 @@ impl Upward {
 
     /// Hands the state up and returns once it is kept: until then the run must not act on what it decided, or a
     /// crash would make it act twice.
-    async fn keep(&self, state: &RunState) -> Result<(), SinkError> {
-        let (update, kept) = Update::awaited(DelegateUpdate::Checkpoint { frame: Box::new(state.clone()) });
+    /// What it did goes with it: a crash leaves both or none.
+    async fn keep(&self, state: &RunState, events: Vec<RunEvent>) -> Result<(), SinkError> {
+        let frame = Box::new(state.clone());
+        let (update, kept) = Update::awaited(DelegateUpdate::Checkpoint { frame, events });
         self.sender.send(update).await.map_err(|_| gone())?;
         kept.await.map_err(|_| gone())
     }
@@ -158,17 +160,15 @@ fn gone() -> SinkError {
 #[async_trait]
 impl Sink for Upward {
     async fn commit(&mut self, state: &RunState, batch: Batch) -> Result<(), SinkError> {
+        let keeps = batch.snapshot || !batch.appends.is_empty();
+        let events: Vec<_> = batch.events.into_iter().filter_map(|event| self.forward(event)).collect();
         // A run that is over has nothing to go on with; its outcome is what counts.
-        if (batch.snapshot || !batch.appends.is_empty()) && state.phase != Phase::Idle {
-            self.keep(state).await?;
+        if keeps && state.phase != Phase::Idle {
+            return self.keep(state, events).await;
         }
-        for event in batch.events {
-            if let Some(event) = self.forward(event) {
-                self.sender
-                    .send(DelegateUpdate::Event { event, place: None }.into())
-                    .await
-                    .map_err(|_| gone())?;
-            }
+        for event in events {
+            let update = DelegateUpdate::Event { event, place: None };
+            self.sender.send(update.into()).await.map_err(|_| gone())?;
         }
         Ok(())
     }

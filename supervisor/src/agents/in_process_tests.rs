@@ -165,16 +165,16 @@ async fn a_step_is_done_once_it_is_kept_above() {
     let batch = Batch { snapshot: true, events: vec![RunEvent::own(tool_started())], ..Batch::default() };
     let mut commit = upward.commit(&state, batch);
     assert!(commit.as_mut().now_or_never().is_none());
-    let Update { news: DelegateUpdate::Checkpoint { frame }, kept: Some(kept) } =
+    let Update { news: DelegateUpdate::Checkpoint { frame, events }, kept: Some(kept) } =
         receiver.recv().await.unwrap()
     else {
         panic!()
     };
-    assert_eq!(*frame, state);
+    assert_eq!((*frame, events), (state.clone(), vec![RunEvent::own(tool_started())]), "both at once");
     assert!(commit.as_mut().now_or_never().is_none(), "handed over is not kept");
     kept.send(()).unwrap();
     commit.await.unwrap();
-    assert!(matches!(receiver.recv().await.unwrap().news, DelegateUpdate::Event { .. }), "shown after that");
+    assert!(receiver.try_recv().is_err(), "and nothing twice");
 }
 
 #[tokio::test]

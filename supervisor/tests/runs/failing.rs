@@ -210,7 +210,7 @@ struct Stalling {
 fn announces_calls(commit: &Commit) -> bool {
     let helper = AgentName::new("helper");
     commit.appends.iter().any(|input| match input {
-        Input::Delegate { update: DelegateUpdate::Checkpoint { frame }, .. } => {
+        Input::Delegate { update: DelegateUpdate::Checkpoint { frame, .. }, .. } => {
             frame.agent == helper && frame.phase == Phase::Calls
         }
         _ => false,

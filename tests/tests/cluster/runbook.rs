@@ -47,10 +47,10 @@ const TROUBLES: [Trouble; 15] = [
     ),
     (
         "## A quota is reached",
-        r#"$K create quota pods --hard=pods=0
+        "$K create quota pods --hard=pods=0
         $K delete pods --all
         until $K get caipe platform -o yaml | grep -q exceeded.quota; do :; done
-        $UNTIL '{.status.used.pods}'=0 quota/pods"#,
+        $UNTIL '{.status.used.pods}'=0 quota/pods",
     ),
     (
         "## An object of that name is somebody else's",
@@ -66,9 +66,9 @@ const TROUBLES: [Trouble; 15] = [
     ),
     (
         "## The operator is down",
-        r#"kubectl -n caipe-system scale deployment caipe-operator --replicas 0
+        "kubectl -n caipe-system scale deployment caipe-operator --replicas 0
         kubectl -n caipe-system wait --for=delete pods --all
-        until ! kubectl -n caipe-system get lease caipe-operator -o yaml | grep -q holderIdentity:.caipe; do :; done"#,
+        until ! kubectl -n caipe-system get lease caipe-operator -o yaml | grep -q holderIdentity:.caipe; do :; done",
     ),
     (
         "## The operator may not do its work",

@@ -22,7 +22,11 @@ pub(super) fn update(state: &mut RunState, id: &str, update: DelegateUpdate, out
         DelegateUpdate::Accepted { task, context } => {
             *place(&mut call.status) = CallStatus::Remote { task, context, place: RemotePlace::default() }
         }
-        DelegateUpdate::Checkpoint { frame } => *place(&mut call.status) = CallStatus::Nested { frame },
+        DelegateUpdate::Checkpoint { frame, events } => {
+            *place(&mut call.status) = CallStatus::Nested { frame };
+            let told = events.into_iter().filter(|_| !over);
+            told.for_each(|event| out.push(Effect::Emit(event.within(&agent))));
+        }
         _ if over => {}
         DelegateUpdate::Event { event, place: told } => {
             if let (Some(told), CallStatus::Remote { place, .. }) = (told, place(&mut call.status)) {

@@ -214,7 +214,9 @@ fn a_checkpoint_that_follows_the_question_is_kept() {
     sim.model("", &[("a", "task", &task("jira", "x"))]);
     sim.delegate("a", DelegateUpdate::Asks { form: question("p") });
     let frame = Box::new(sim.state.clone());
-    assert!(sim.delegate("a", DelegateUpdate::Checkpoint { frame: frame.clone() }).is_empty());
+    assert!(
+        sim.delegate("a", DelegateUpdate::Checkpoint { frame: frame.clone(), events: Vec::new() }).is_empty()
+    );
     let outcome = caipe_engine::DelegationOutcome::Completed { text: "late".to_owned() };
     assert!(sim.delegate("a", DelegateUpdate::Finished { outcome }).is_empty(), "the run is over");
     let effects = decide(&mut sim, vec![reject("no")]);

@@ -201,9 +201,10 @@ fn update(news: &News, state: &RunState) -> DelegateUpdate {
     let finished = |outcome| DelegateUpdate::Finished { outcome };
     match news {
         News::Accepted => DelegateUpdate::Accepted { task: "t".to_owned(), context: "c".to_owned() },
-        News::Checkpoint => {
-            DelegateUpdate::Checkpoint { frame: Box::new(RunState::new(state.agent.clone())) }
-        }
+        News::Checkpoint => DelegateUpdate::Checkpoint {
+            frame: Box::new(RunState::new(state.agent.clone())),
+            events: vec![RunEvent::own(EventKind::TextReset)],
+        },
         News::Told => DelegateUpdate::Event {
             event: RunEvent::own(EventKind::TextReset),
             place: Some(RemotePlace { seq: Some(3), told: 1 }),

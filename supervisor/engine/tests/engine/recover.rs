@@ -50,7 +50,11 @@ fn tools_are_not_run_twice_and_agents_go_on() {
         ],
     );
     let frame = Box::new(RunState::new("jira".to_owned().into()));
-    sim.delegate("a", DelegateUpdate::Checkpoint { frame: frame.clone() });
+    let event = RunEvent::own(EventKind::ToolStarted { call: "n".to_owned(), tool: "list".to_owned() });
+    let told =
+        sim.delegate("a", DelegateUpdate::Checkpoint { frame: frame.clone(), events: vec![event.clone()] });
+    let shown = Effect::Emit(event.within(&"jira".to_owned().into()));
+    assert_eq!(told, [shown], "what is kept is told with it");
     let (task, context) = ("t".to_owned(), "k".to_owned());
     sim.delegate("b", DelegateUpdate::Accepted { task: task.clone(), context: context.clone() });
     let event = RunEvent::own(EventKind::ToolStarted { call: "t".to_owned(), tool: "get".to_owned() });

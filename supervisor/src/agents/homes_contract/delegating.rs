@@ -57,9 +57,12 @@ impl Worker {
         let mut updates = self.home.run(delegation, cancel.clone());
         let all = async {
             while let Some(Update { news, kept }) = updates.next().await {
-                if let DelegateUpdate::Event { event, .. } = &news
-                    && stop(event)
-                {
+                let told = match &news {
+                    DelegateUpdate::Event { event, .. } => std::slice::from_ref(event),
+                    DelegateUpdate::Checkpoint { events, .. } => events,
+                    _ => &[],
+                };
+                if told.iter().any(&stop) {
                     cancel.cancel();
                 }
                 story.take(news);
@@ -77,7 +80,11 @@ impl Story {
             DelegateUpdate::Accepted { task, context } => {
                 self.from = Some(ResumePoint::Remote { task, context, place: RemotePlace::default() });
             }
-            DelegateUpdate::Checkpoint { frame } => self.from = Some(ResumePoint::Nested(frame)),
+            DelegateUpdate::Checkpoint { frame, events } => {
+                self.from = Some(ResumePoint::Nested(frame));
+                let told = events.into_iter().map(masked);
+                self.updates.extend(told.map(|event| DelegateUpdate::Event { event, place: None }));
+            }
             DelegateUpdate::Event { event, place: told } => {
                 if let (Some(ResumePoint::Remote { place, .. }), Some(told)) = (&mut self.from, told) {
                     *place = told;
