@@ -116,7 +116,7 @@ async fn active(agent: &Supervisor) -> Result<Value> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_under_way_end_before_the_process_does() -> Result<()> {
-    let agent = agent::setup(&slow(30), "slow")?.start().await?;
+    let agent = agent::setup(&slow(500), "slow")?.start().await?;
     assert_eq!(active(&agent).await?, 0);
     let mut stream = agent.stream("count", None).await?;
     let mut events = stream.read_until(|event| text_of(event).contains("one")).await?;
