@@ -40,7 +40,7 @@ pub fn steps(text: &str) -> Vec<Step> {
 
 impl Step {
     /// Runs the command in this shell, which has only to be told what to run, and holds what it prints to the document.
-    /// A command has to fail whose output begins with `Error` or is a plain `no`.
+    /// A command has to fail that is said to say `Error`, a plain `no`, or that something is invalid.
     pub fn holds(&self, shell: &mut Command) -> Result<()> {
         let output = shell.args(["-c", &self.command]).output()?;
         let text =
@@ -53,7 +53,10 @@ impl Step {
     }
 
     fn fails(&self) -> bool {
-        ["Error", "error"].iter().any(|word| self.output.starts_with(word)) || self.output == "no\n"
+        let begins = |word: &&str| self.output.starts_with(word);
+        ["Error", "error"].iter().any(begins)
+            || self.output == "no\n"
+            || self.output.contains(" is invalid: ")
     }
 }
 
