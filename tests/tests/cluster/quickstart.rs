@@ -13,5 +13,5 @@ fn the_quick_start_in_a_cluster_is_as_the_readme_says() -> Result<()> {
     let text = std::fs::read_to_string(workspace().join("README.md"))?;
     let steps = transcript::steps(transcript::section(&text, "<!-- quick start on a control plane -->")?);
     assert!(steps.len() > 5, "{steps:?}");
-    cluster::alone(async |cluster| steps.iter().try_for_each(|step| step.holds(&mut shell(cluster))))
+    cluster::alone(async |cluster| steps.iter().try_for_each(|step| step.holds(|| shell(cluster))))
 }

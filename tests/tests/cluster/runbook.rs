@@ -109,7 +109,7 @@ fn the_runbook_says_what_one_sees_and_its_commands_help() -> Result<()> {
                 wrong.push(format!("{error:#}"));
             }
             for step in transcript::steps(transcript::section(&text, heading)?) {
-                if let Err(error) = step.holds(&mut shell(cluster)) {
+                if let Err(error) = step.holds(|| shell(cluster)) {
                     wrong.push(format!("{error:#}"));
                 }
             }
