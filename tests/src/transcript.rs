@@ -55,7 +55,7 @@ impl Step {
             if outcome.is_ok() || !self.looks() || begin.elapsed() > PATIENCE {
                 return outcome;
             }
-            std::thread::sleep(PAUSE);
+            pause();
         }
     }
 
@@ -81,6 +81,12 @@ impl Step {
             || self.output == "no\n"
             || self.output.contains(" is invalid: ")
     }
+}
+
+/// The thing that is waited for is what a command says: there is nothing but to ask again.
+#[expect(clippy::disallowed_methods, reason = "between two looks at a cluster")]
+fn pause() {
+    std::thread::sleep(PAUSE);
 }
 
 /// A text without what differs from one run to the next: ages, names of pods, times, addresses, widths of columns.
