@@ -84,7 +84,8 @@ fn script(cluster: &Cluster, script: &str) -> Result<()> {
     let script = &script
         .replace("$UNTIL ", "$K wait --timeout=90s --for=jsonpath=")
         .replace("$K", "kubectl -n team-a");
-    let output = shell(cluster).args(["-ec", script]).output()?;
+    // A trouble that does not come about must not be waited for for ever.
+    let output = shell(cluster).args(["-c", r#"exec timeout 180 sh -ec "$0""#, script]).output()?;
     let text =
         [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
     ensure!(output.status.success(), "{script}: {text}");

@@ -86,5 +86,5 @@ fn an_agent_killed_for_its_memory_is_told_and_comes_back() -> Result<()> {
         scenario.change_agent(OTHER, "resources", json!({"limits": {"memory": "8Mi"}}));
         scenario
     };
-    corrected("memory", "an agent is killed for its memory, then is given more", wrong, &["OOM"])
+    corrected("memory", "a new pod of an agent is killed for its memory, then is given more", wrong, &["OOM"])
 }

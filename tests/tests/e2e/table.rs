@@ -30,7 +30,7 @@ pub(crate) const SCENARIOS: Table = Table {
         "a remote agent's pod is killed",
         "an image cannot be pulled, then is corrected",
         "a tool server crashes again and again, then is corrected",
-        "an agent is killed for its memory, then is given more",
+        "a new pod of an agent is killed for its memory, then is given more",
         "a quota is reached, then is raised",
         "another namespace with a supervisor is deleted",
         "the operator is upgraded",
