@@ -1,14 +1,15 @@
 //! Drives one agent's run: feeds the engine, makes its decisions durable, then carries them out.
 
 use std::collections::{HashMap, VecDeque};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use caipe_engine::{CallId, Durability, Effect, Input, Phase, RunEvent, RunState, decide};
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::Instant;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio::time::{Instant, Sleep, sleep_until};
+use tokio_util::sync::{CancellationToken, DropGuard, WaitForCancellationFutureOwned};
 
 use crate::agents::{Agent, Changes};
 
@@ -71,9 +72,14 @@ pub struct Driver<S> {
     inputs: mpsc::Receiver<Incoming>,
     performer: Performer,
     stop: CancellationToken,
+    /// Completes when `stop` is cancelled. It waits on through all of the run, as the alarm does: to begin anew with
+    /// each token would cost more than the token's own way.
+    stopped: Pin<Box<WaitForCancellationFutureOwned>>,
     /// Whether `stop` has been heard.
     stopping: bool,
     deadline: Option<Instant>,
+    /// Goes off at the deadline, or now and then where there is none.
+    alarm: Pin<Box<Sleep>>,
     /// Inputs appended since the state was last saved whole.
     appended: usize,
     changes: Changes,
@@ -137,6 +143,11 @@ pub struct RunInfo {
     pub user: Option<Arc<str>>,
 }
 
+/// When a driver with this deadline looks again.
+fn moment(deadline: Option<Instant>) -> Instant {
+    deadline.unwrap_or_else(|| Instant::now() + FAR)
+}
+
 impl<S: Sink> Driver<S> {
     /// A run of `agent` from `state`. It ends early when `stop` is cancelled, and is told to come to an end
     /// after `time_limit`.
@@ -152,7 +163,22 @@ impl<S: Sink> Driver<S> {
         let performer = Performer::new(agent.clone(), run, sender);
         let deadline = time_limit.map(|limit| Instant::now() + limit);
         let changes = agent.changes();
-        Self { agent, state, sink, inputs, performer, stop, stopping: false, deadline, appended: 0, changes }
+        let (stopped, alarm) =
+            (Box::pin(stop.clone().cancelled_owned()), Box::pin(sleep_until(moment(deadline))));
+        Self {
+            agent,
+            state,
+            sink,
+            inputs,
+            performer,
+            stop,
+            stopped,
+            stopping: false,
+            deadline,
+            alarm,
+            appended: 0,
+            changes,
+        }
     }
 
     /// Runs until the engine says that it is over, and returns the state and the sink as they are then. An input
@@ -226,16 +252,18 @@ impl<S: Sink> Driver<S> {
     /// Waits for the next input and takes along what else is there.
     async fn wait(&mut self, queue: &mut VecDeque<Incoming>) {
         if !self.urgent(queue) {
-            let far = Instant::now() + FAR;
-            // Inputs come first: while they flow, no timer is touched. `urgent` sees to the rest.
+            // Inputs come first: while they flow, nothing else is asked. `urgent` sees to the rest.
             tokio::select! {
                 biased;
                 input = self.inputs.recv() => queue.extend(input),
-                () = self.stop.cancelled(), if !self.stopping => {}
-                () = tokio::time::sleep_until(self.deadline.unwrap_or(far)) => {}
+                () = &mut self.stopped, if !self.stopping => {}
+                () = &mut self.alarm => {}
                 () = self.changes.wait() => {}
             }
             self.urgent(queue);
+            if self.alarm.is_elapsed() {
+                self.alarm.as_mut().reset(moment(self.deadline));
+            }
         }
         while queue.len() < INPUT_QUEUE
             && let Ok(input) = self.inputs.try_recv()

@@ -1,6 +1,7 @@
 //! A subscription as server-sent events.
 
 use std::convert::Infallible;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use bytes::{BufMut, Bytes, BytesMut};
 use futures::stream;
+use tokio::time::{Instant, Sleep, sleep};
 
 use super::agent::Subscription;
 use super::cursor::Cursor;
@@ -33,7 +35,8 @@ pub(super) fn response(
         Feed::Task(subscription) => subscription,
         Feed::Message(message) => return single(Event::Message(message), &framing, version),
     };
-    let writer = Writer::new(subscription, framing, version, keep_alive);
+    // Boxed, since the stream hands it on with each chunk.
+    let writer = Box::new(Writer::new(subscription, framing, version, keep_alive));
     let chunks = stream::unfold(writer, |mut writer| async {
         let chunk = writer.next_chunk().await?;
         Some((Ok::<_, Infallible>(chunk), writer))
@@ -70,6 +73,9 @@ fn events(body: Body) -> Response {
     (HEADERS, body).into_response()
 }
 
+/// Nothing was written for as long as a reader may be left without a word.
+struct Silence;
+
 /// Writes what a cursor reads.
 struct Writer {
     cursor: Cursor,
@@ -83,6 +89,10 @@ struct Writer {
     prefix: Bytes,
     version: ProtocolVersion,
     keep_alive: Duration,
+    /// Goes off when nothing was written for that long, or looks again then: it is not set anew for each event.
+    silence: Pin<Box<Sleep>>,
+    /// When something was written last.
+    written: Instant,
     ended: bool,
 }
 
@@ -105,6 +115,8 @@ impl Writer {
             framing,
             version,
             keep_alive,
+            silence: Box::pin(sleep(keep_alive)),
+            written: Instant::now(),
             ended: false,
         }
     }
@@ -120,13 +132,33 @@ impl Writer {
             // A task that waits may go on: that is why somebody subscribes to it.
             self.state = self.state.filter(|state| state.is_terminal());
         } else if self.ahead.is_none() {
-            match tokio::time::timeout(self.keep_alive, self.cursor.next()).await {
+            match self.awaited().await {
                 Ok(event) => self.write(&mut chunk, &*event?),
-                Err(_) => return Some(Bytes::from_static(b": keep-alive\n\n")),
+                Err(Silence) => return Some(Bytes::from_static(b": keep-alive\n\n")),
             }
         }
         self.write_ready(&mut chunk);
+        self.written = Instant::now();
         Some(chunk.freeze())
+    }
+
+    /// The next event, once it is there.
+    async fn awaited(&mut self) -> Result<Option<Arc<LoggedEvent>>, Silence> {
+        loop {
+            tokio::select! {
+                biased;
+                event = self.cursor.next() => return Ok(event),
+                () = &mut self.silence => {}
+            }
+            let (now, due) = (Instant::now(), self.written + self.keep_alive);
+            if due <= now {
+                self.written = now;
+            }
+            self.silence.as_mut().reset(self.written + self.keep_alive);
+            if due <= now {
+                return Err(Silence);
+            }
+        }
     }
 
     fn write_ready(&mut self, chunk: &mut BytesMut) {
