@@ -267,6 +267,16 @@ pub enum StoreError {
         /// Why.
         reason: String,
     },
+    /// Another process has it; it may come free.
+    #[error(
+        "failed to open the {backend} store: {place}: another process uses it; stop that one, or choose another data directory"
+    )]
+    InUse {
+        /// Which backend.
+        backend: &'static str,
+        /// Where it is.
+        place: String,
+    },
     /// It refused a write or a read.
     #[error("failed to {action} in the {backend} store: {reason}")]
     Failed {
@@ -304,7 +314,7 @@ impl StoreError {
     /// A bounded name of the kind of failure, for metrics.
     pub const fn category(&self) -> &'static str {
         match self {
-            Self::Unavailable { .. } => "unavailable",
+            Self::Unavailable { .. } | Self::InUse { .. } => "unavailable",
             Self::Failed { .. } => "failed",
             Self::TooLarge { .. } => "too_large",
             Self::Encode(_) => "encode",

@@ -18,6 +18,7 @@ mod push;
 mod quickstart;
 mod rehoming;
 mod routing;
+mod takeover;
 
 use anyhow::Result;
 use caipe_tests::programs;

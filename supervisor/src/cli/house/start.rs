@@ -3,12 +3,22 @@
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use caipe_crds::rendered::Store as StoreChoice;
-use caipe_store::{MemoryStore, SqliteStore, Store};
+use caipe_store::{MemoryStore, SqliteStore, Store, StoreError};
 use tokio::net::TcpListener;
+use tokio::time::Instant;
+
+use super::stop::stopping;
+
+/// How long another process may still use the store. One that was told to stop has its grace, and time to close.
+const TAKEOVER: Duration = Duration::from_mins(1);
+/// Time between two attempts to have it.
+const AGAIN: Duration = Duration::from_millis(100);
 
 /// A listener at the address.
 pub(in crate::cli) async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
@@ -24,8 +34,10 @@ pub(in crate::cli) async fn listen(address: SocketAddr) -> anyhow::Result<TcpLis
 pub(super) async fn open_store(choice: &StoreChoice, file: &Path) -> anyhow::Result<Arc<dyn Store>> {
     match choice {
         StoreChoice::Sqlite {} => {
-            let path = file.to_owned();
-            let store = tokio::task::spawn_blocking(move || SqliteStore::open(&path)).await??;
+            let store = match open_sqlite(file).await? {
+                Err(StoreError::InUse { .. }) => take_over(file).await?,
+                opened => opened?,
+            };
             Ok(Arc::new(store))
         }
         StoreChoice::Memory {} => {
@@ -42,6 +54,28 @@ pub(super) async fn open_store(choice: &StoreChoice, file: &Path) -> anyhow::Res
                 "this program has no Redis or MongoDB store yet: conversations are kept in memory"
             );
             Ok(Arc::new(MemoryStore::default()))
+        }
+    }
+}
+
+async fn open_sqlite(file: &Path) -> anyhow::Result<Result<SqliteStore, StoreError>> {
+    let path = file.to_owned();
+    Ok(tokio::task::spawn_blocking(move || SqliteStore::open(&path)).await?)
+}
+
+/// The store in this file, as soon as no other process uses it: the one before may be about to end.
+async fn take_over(file: &Path) -> anyhow::Result<SqliteStore> {
+    let (until, mut stopping) = (Instant::now() + TAKEOVER, pin!(stopping()?));
+    let (shown, patience) = (file.display(), TAKEOVER.as_secs());
+    tracing::warn!(file = %shown, "another process uses the store; waiting for its end, {patience} s at the most");
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(AGAIN) => {}
+            () = &mut stopping => anyhow::bail!("told to stop before another process gave {shown} up"),
+        }
+        match open_sqlite(file).await? {
+            Err(StoreError::InUse { .. }) if Instant::now() < until => {}
+            opened => return Ok(opened?),
         }
     }
 }

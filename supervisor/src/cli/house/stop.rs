@@ -38,10 +38,17 @@ pub(super) async fn forget_old(store: Arc<dyn Store>, days: u32, shutdown: Cance
 
 /// Waits for SIGTERM or SIGINT.
 pub(in crate::cli) async fn stopped() -> std::io::Result<()> {
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
+    stopping()?.await;
     Ok(())
+}
+
+/// The same; a signal counts from the call on, whenever somebody waits for it.
+pub(super) fn stopping() -> std::io::Result<impl Future<Output = ()>> {
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
 }

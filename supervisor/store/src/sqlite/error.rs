@@ -56,6 +56,10 @@ pub(super) fn translate(path: &Path, action: &'static str, error: &rusqlite::Err
     }
 }
 
+pub(super) fn in_use(path: &Path) -> StoreError {
+    StoreError::InUse { backend: BACKEND, place: path.display().to_string() }
+}
+
 pub(super) fn unavailable(path: &Path, reason: impl Display) -> StoreError {
     StoreError::Unavailable { backend: BACKEND, reason: format!("{}: {reason}", path.display()) }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use super::error::{Failure, corrupt, unavailable};
+use super::error::{Failure, corrupt, in_use, unavailable};
 use super::schema;
 use crate::types::StoreError;
 
@@ -44,9 +44,7 @@ fn claim(path: &Path) -> Result<Claim, StoreError> {
         .map_err(|error| unavailable(&beside, format!("failed to open the lock: {error}")))?;
     match file.try_lock() {
         Ok(()) => Ok(Claim(file)),
-        Err(TryLockError::WouldBlock) => {
-            Err(unavailable(path, "another process uses it; stop that one, or choose another data directory"))
-        }
+        Err(TryLockError::WouldBlock) => Err(in_use(path)),
         Err(TryLockError::Error(error)) => Err(unavailable(&beside, format!("failed to lock it: {error}"))),
     }
 }

@@ -1,0 +1,55 @@
+//! Two processes and one data directory: the second waits for the end of the first, as pods on one volume do.
+
+use std::process::Stdio;
+
+use anyhow::{Context, Result};
+use caipe_tests::scenario::Scenario;
+use caipe_tests::stream::PATIENCE;
+use serde_json::json;
+use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::process::{Child, ChildStderr};
+
+/// A second process on the data directory of the first, and what it says.
+fn second(setup: &caipe_tests::supervisor::Setup) -> Result<(Child, Lines<BufReader<ChildStderr>>)> {
+    let arguments = ["serve", "--listen", "127.0.0.1:0", "--data-dir", "data", "-f", "supervisor.yaml"];
+    let mut child = setup.command(&arguments)?.stderr(Stdio::piped()).spawn()?;
+    let said = BufReader::new(child.stderr.take().context("it has no error stream")?).lines();
+    Ok((child, said))
+}
+
+async fn says(said: &mut Lines<BufReader<ChildStderr>>, words: &str) -> Result<()> {
+    let until = async {
+        while let Some(line) = said.next_line().await? {
+            if line.contains(words) {
+                return Ok(());
+            }
+        }
+        anyhow::bail!("it ended before it said {words:?}")
+    };
+    tokio::time::timeout(PATIENCE, until).await.with_context(|| format!("it never said {words:?}"))?
+}
+
+#[tokio::test]
+async fn the_next_process_begins_when_the_one_before_has_ended() -> Result<()> {
+    let setup = Scenario::new().turn(json!({}), json!({"text": "yes"})).setup()?;
+    let first = setup.start().await?;
+    let (mut child, mut said) = second(&setup)?;
+    says(&mut said, "another process uses the store").await?;
+    assert_eq!(first.ask("are you there?").await?.result()?, "yes", "the first is not disturbed");
+    assert_eq!(first.stop().await?, Some(0));
+    says(&mut said, "listening").await?;
+    Ok(child.kill().await?)
+}
+
+#[tokio::test]
+async fn one_that_waits_can_be_stopped() -> Result<()> {
+    let setup = Scenario::new().turn(json!({}), json!({"text": "yes"})).setup()?;
+    let _first = setup.start().await?;
+    let (mut child, mut said) = second(&setup)?;
+    says(&mut said, "another process uses the store").await?;
+    let id = child.id().and_then(|id| rustix::process::Pid::from_raw(i32::try_from(id).ok()?));
+    rustix::process::kill_process(id.context("it has ended")?, rustix::process::Signal::TERM)?;
+    let ended = tokio::time::timeout(PATIENCE, child.wait()).await.context("it did not stop")??;
+    assert_eq!(ended.code(), Some(1));
+    says(&mut said, "told to stop before another process gave").await
+}
