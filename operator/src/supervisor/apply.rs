@@ -1,6 +1,8 @@
 //! Writes what was built, and takes away what is no longer wanted. What is as it was applied is left alone, so that a
 //! pass over an unchanged world writes nothing.
 
+use std::sync::Arc;
+
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::api::{
     DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions, PropagationPolicy,
@@ -32,12 +34,17 @@ pub struct Applier<'a> {
     pub uid: &'a str,
 }
 
-/// Whether an object has to be written. Pure.
+/// Whether an object has to be written: it is not known to be as it would be applied now. Pure.
 fn needs_writing(manifest: &Manifest, child: &Child, remembered: &Remembered) -> bool {
     child.deleting
         || child.draining_since.is_some()
         || child.applied.as_deref() != Some(manifest.hash.as_str())
-        || !remembered.is_untouched(child)
+        || !(remembered.is_untouched(child) || is_as_applied(manifest, child))
+}
+
+/// Whether the object has every field as it was applied, by whoever was the operator then.
+fn is_as_applied(manifest: &Manifest, child: &Child) -> bool {
+    child.controller.as_deref().is_some_and(|owner| child.owned.are_those_of(&manifest.value, owner))
 }
 
 impl Applier<'_> {
@@ -50,19 +57,19 @@ impl Applier<'_> {
         manifests: &[Manifest],
         around: &Around,
         remembered: &Remembered,
-    ) -> Result<Vec<Child>, Error> {
+    ) -> Result<Vec<Arc<Child>>, Error> {
         let mut after = Vec::with_capacity(manifests.len());
         for manifest in manifests {
             let child = around.children.get(&(manifest.kind, manifest.name.clone()));
             if let Some(child) = child.filter(|child| !needs_writing(manifest, child, remembered)) {
-                after.push(child.clone());
+                after.push(Arc::clone(child));
                 continue;
             }
-            self.check_owner(manifest, child).await?;
+            self.check_owner(manifest, child.map(Arc::as_ref)).await?;
             if child.is_some_and(|child| child.draining_since.is_some()) {
                 self.mark(manifest.kind, &manifest.name, None).await?;
             }
-            after.push(self.write(manifest).await?);
+            after.push(Arc::new(self.write(manifest).await?));
         }
         Ok(after)
     }

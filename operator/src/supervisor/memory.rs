@@ -5,12 +5,13 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use caipe_crds::CaipeSupervisorStatus;
-use jiff::Timestamp;
 use secrecy::SecretString;
+use tokio::time::Instant;
 
 use super::key::Key;
 use super::moves::Current;
 use super::references::ConfigMapContent;
+use super::status::same;
 use crate::world::Child;
 
 /// What is remembered of one supervisor.
@@ -27,7 +28,7 @@ pub struct Remembered {
     /// Passes that failed in a row.
     pub failures: u32,
     /// When each pod was last told of an epoch.
-    pub woken: HashMap<String, Timestamp>,
+    pub woken: HashMap<String, Instant>,
     /// Objects that were seen as they were applied, so that another state of them is news.
     applied: HashSet<u64>,
 }
@@ -57,7 +58,7 @@ impl Remembered {
 
 fn mark(child: &Child) -> u64 {
     let mut hasher = DefaultHasher::new();
-    (child.kind, &child.name, &child.uid, &child.applied, child.owned, &child.controller).hash(&mut hasher);
+    (child.kind, &child.name, &child.uid, &child.applied, &child.owned, &child.controller).hash(&mut hasher);
     hasher.finish()
 }
 
@@ -88,6 +89,15 @@ impl Memory {
     pub fn keep(&self, key: &Key, remembered: Remembered) {
         let mut supervisors = self.supervisors.lock().unwrap_or_else(PoisonError::into_inner);
         supervisors.insert(key.clone(), Arc::new(remembered));
+    }
+
+    /// The watch has brought a status: what was reported need not be remembered once it is that.
+    pub fn brought(&self, key: &Key, status: &CaipeSupervisorStatus) {
+        let mut supervisors = self.supervisors.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(remembered) = supervisors.get_mut(key) else { return };
+        if remembered.reported.as_ref().is_some_and(|reported| same(reported, status)) {
+            Arc::make_mut(remembered).reported = None;
+        }
     }
 
     /// Whether nothing can be made for the resource with this uid any more.

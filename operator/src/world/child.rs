@@ -1,10 +1,8 @@
 //! An object that was made for a supervisor.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
-use super::Kind;
+use super::{Kind, Owned};
 use crate::labels;
 use crate::supervisor::key::Key;
 
@@ -25,8 +23,8 @@ pub struct Child {
     pub version: Option<String>,
     /// The hash of what was applied ([`labels::APPLIED`]).
     pub applied: Option<String>,
-    /// A hash over which of its fields are the operator's. Another one means that somebody took or gave one.
-    pub owned: u64,
+    /// Which of its fields are the operator's. Others mean that somebody took or gave one.
+    pub owned: Owned,
     /// The agent that it is for.
     pub agent: Option<String>,
     /// Since when it only finishes what it began ([`labels::DRAINING_SINCE`]).
@@ -48,11 +46,19 @@ impl Child {
             supervisor: controller.and_then(supervisor),
             version: meta.resource_version.clone().filter(|_| kind == Kind::Secret),
             applied: annotation(labels::APPLIED),
-            owned: owned(meta),
+            owned: Owned::new(meta, controller.map(|owner| owner.uid.as_str())),
             agent: label(meta, labels::AGENT),
             draining_since: annotation(labels::DRAINING_SINCE),
             deleting: meta.deletion_timestamp.is_some(),
         }
+    }
+
+    /// One of which nothing is known but what it is.
+    #[cfg(test)]
+    pub fn bare(kind: Kind, name: &str) -> Self {
+        let meta =
+            ObjectMeta { name: Some(name.to_owned()), uid: Some("u".to_owned()), ..ObjectMeta::default() };
+        Self::new(kind, &meta)
     }
 }
 
@@ -73,18 +79,4 @@ fn supervisor(owner: &OwnerReference) -> Option<String> {
 
 pub(super) fn label(meta: &ObjectMeta, name: &str) -> Option<String> {
     meta.labels.as_ref()?.get(name).cloned()
-}
-
-/// A hash over the fields that the API server counts as applied by the operator.
-fn owned(meta: &ObjectMeta) -> u64 {
-    let ours = meta.managed_fields.iter().flatten().filter(|entry| {
-        entry.manager.as_deref() == Some(labels::MANAGER)
-            && entry.operation.as_deref() == Some("Apply")
-            && entry.subresource.is_none()
-    });
-    let mut hasher = DefaultHasher::new();
-    for entry in ours {
-        entry.fields_v1.as_ref().map(|fields| fields.0.to_string()).hash(&mut hasher);
-    }
-    hasher.finish()
 }

@@ -84,13 +84,22 @@ fn a_pod_says_what_is_wrong_with_it() {
             Some("container c: ImagePullBackOff (Back-off pulling image \"x\")"),
         ),
         (
-            container(waiting("CrashLoopBackOff", "back-off 10s"), killed),
+            container(waiting("CrashLoopBackOff", "back-off 10s"), killed.clone()),
             Some("container c: CrashLoopBackOff (OOMKilled, exit code 137, 3 restarts)"),
         ),
+        (
+            container(json!({ "running": {} }), killed.clone()),
+            Some("container c: OOMKilled (exit code 137, 3 restarts)"),
+        ),
+        (container(killed, json!({})), Some("container c: OOMKilled (exit code 137, 3 restarts)")),
+        (container(json!({ "terminated": { "exitCode": 0, "reason": "Completed" } }), json!({})), None),
     ];
     for (container, expected) in cases {
         assert_eq!(of(container).as_deref(), expected);
     }
+    let mut again = container(json!({ "running": {} }), json!({ "terminated": { "exitCode": 1 } }));
+    again["ready"] = true.into();
+    assert_eq!(of(again), None, "it is well again");
     let condition = json!({ "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes are available" });
     let unscheduled = pod(json!({ "conditions": [condition] })).trouble.map(|it| it.to_string());
     assert_eq!(unscheduled.as_deref(), Some("Unschedulable (0/1 nodes are available)"));

@@ -6,37 +6,40 @@ mod child;
 mod deployment;
 mod dirty;
 mod kind;
+mod owned;
 mod pod;
 pub mod watch;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use child::Child;
 pub use deployment::Workload;
 pub use dirty::Dirty;
 pub use kind::Kind;
+pub use owned::Owned;
 pub use pod::{Pod, Trouble};
 
 use crate::supervisor::key::Key;
 use crate::supervisor::references::{Names, Version};
 
-/// What is around one supervisor.
+/// What is around one supervisor. Each part is kept once and shared with the passes that look at it; nodes of the trees,
+/// which have room for eleven, stay small that way, too.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Around {
     /// The objects that were made for it, by kind and name.
-    pub children: BTreeMap<(Kind, String), Child>,
+    pub children: BTreeMap<(Kind, String), Arc<Child>>,
     /// How its Deployments are, by name.
-    pub workloads: BTreeMap<String, Workload>,
+    pub workloads: BTreeMap<String, Arc<Workload>>,
     /// Its pods, by name.
-    pub pods: BTreeMap<String, Pod>,
+    pub pods: BTreeMap<String, Arc<Pod>>,
 }
 
 /// What is known of an object that was made for a supervisor.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Known {
-    child: Option<Child>,
-    workload: Option<Workload>,
+    child: Option<Arc<Child>>,
+    workload: Option<Arc<Workload>>,
 }
 
 impl Known {
@@ -68,7 +71,7 @@ pub struct World {
 
 #[derive(Debug, Default)]
 struct Inner {
-    around: HashMap<Key, Around>,
+    around: HashMap<Key, Arc<Around>>,
     versions: HashMap<Referred, HashMap<Place, Version>>,
     users: HashMap<(Referred, Place), BTreeSet<Key>>,
     uses: HashMap<Key, Names>,
@@ -76,7 +79,7 @@ struct Inner {
 
 impl World {
     /// What is around a supervisor.
-    pub fn around(&self, key: &Key) -> Around {
+    pub fn around(&self, key: &Key) -> Arc<Around> {
         self.lock().around.get(key).cloned().unwrap_or_default()
     }
 
@@ -106,7 +109,7 @@ impl World {
 
     /// What is known of an object now, for [`Self::wrote`].
     pub fn known(&self, key: &Key, kind: Kind, name: &str) -> Known {
-        Known::of(self.lock().around.get(key), kind, name)
+        Known::of(self.lock().around.get(key).map(Arc::as_ref), kind, name)
     }
 
     /// Takes in what the API server answered to a write of ours, so that the next pass knows of it before the watch does;
@@ -114,42 +117,44 @@ impl World {
     /// answer, and nobody would tell it again.
     pub fn wrote(&self, key: &Key, child: &Child, workload: Option<Workload>, before: &Known) {
         let mut inner = self.lock();
-        if Known::of(inner.around.get(key), child.kind, &child.name) != *before {
+        let now = Known::of(inner.around.get(key).map(Arc::as_ref), child.kind, &child.name);
+        if now != *before {
             return;
         }
         let seen = match workload {
             Some(workload) => Seen::Deployment(child.clone(), workload),
             None => Seen::Child(child.clone()),
         };
-        inner.around.entry(key.clone()).or_default().put(seen);
+        inner.around_mut(key).put(seen);
     }
 
     /// Takes in since when an object only finishes what it began.
     pub fn marked(&self, key: &Key, kind: Kind, name: &str, since: Option<&str>) {
         let mut inner = self.lock();
-        let around = inner.around.get_mut(key);
+        let around = inner.around.get_mut(key).map(Arc::make_mut);
         if let Some(child) = around.and_then(|around| around.children.get_mut(&(kind, name.to_owned()))) {
-            child.draining_since = since.map(str::to_owned);
+            Arc::make_mut(child).draining_since = since.map(str::to_owned);
         }
     }
 
     /// Takes in that a pod was told of an epoch.
     pub fn woke(&self, key: &Key, pod: &str, epoch: &str) {
         let mut inner = self.lock();
-        if let Some(pod) = inner.around.get_mut(key).and_then(|around| around.pods.get_mut(pod)) {
-            pod.epoch = Some(epoch.to_owned());
+        let around = inner.around.get_mut(key).map(Arc::make_mut);
+        if let Some(pod) = around.and_then(|around| around.pods.get_mut(pod)) {
+            Arc::make_mut(pod).epoch = Some(epoch.to_owned());
         }
     }
 
     /// Takes an object in; says whether that is news.
     fn put(&self, key: &Key, seen: Seen) -> bool {
-        self.lock().around.entry(key.clone()).or_default().put(seen)
+        self.lock().around_mut(key).put(seen)
     }
 
     /// Takes an object out; says whether it was there.
     fn remove(&self, key: &Key, kind: Kind, name: &str) -> bool {
         let mut inner = self.lock();
-        let Some(around) = inner.around.get_mut(key) else { return false };
+        let Some(around) = inner.around.get_mut(key).map(Arc::make_mut) else { return false };
         let was = around.remove(kind, name);
         if around.is_empty() {
             inner.around.remove(key);
@@ -171,7 +176,7 @@ impl World {
                 touched.push(key.clone());
             }
             for name in gone {
-                around.remove(kind, &name);
+                Arc::make_mut(around).remove(kind, &name);
             }
         }
         inner.around.retain(|_, around| !around.is_empty());
@@ -210,6 +215,10 @@ impl World {
 }
 
 impl Inner {
+    fn around_mut(&mut self, key: &Key) -> &mut Around {
+        Arc::make_mut(self.around.entry(key.clone()).or_default())
+    }
+
     fn unuse(&mut self, key: &Key) {
         let Some(names) = self.uses.remove(key) else { return };
         for place in places(key, &names) {
@@ -245,18 +254,14 @@ impl Around {
             Seen::Deployment(child, workload) => {
                 let name = child.name.clone();
                 let news = self.put_child(child);
-                self.workloads.insert(name, workload.clone()) != Some(workload) || news
+                put(&mut self.workloads, name, workload) || news
             }
-            Seen::Pod(name, pod) => {
-                let before = self.pods.insert(name, pod.as_ref().clone());
-                before != Some(*pod)
-            }
+            Seen::Pod(name, pod) => put(&mut self.pods, name, *pod),
         }
     }
 
     fn put_child(&mut self, child: Child) -> bool {
-        let before = self.children.insert((child.kind, child.name.clone()), child.clone());
-        before != Some(child)
+        put(&mut self.children, (child.kind, child.name.clone()), child)
     }
 
     fn remove(&mut self, kind: Kind, name: &str) -> bool {
@@ -280,6 +285,15 @@ impl Around {
     fn is_empty(&self) -> bool {
         self.children.is_empty() && self.pods.is_empty()
     }
+}
+
+/// Puts in what is news; says whether it is.
+fn put<K: Ord, V: PartialEq>(map: &mut BTreeMap<K, Arc<V>>, key: K, value: V) -> bool {
+    let is_known = map.get(&key).is_some_and(|known| **known == value);
+    if !is_known {
+        map.insert(key, Arc::new(value));
+    }
+    !is_known
 }
 
 #[cfg(test)]

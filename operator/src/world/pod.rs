@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use k8s_openapi::api::core::v1::{ContainerStatus, Pod as ApiPod, PodStatus};
+use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStatus, Pod as ApiPod, PodStatus};
 
 use super::child::label;
 use crate::labels;
@@ -35,6 +35,8 @@ pub struct Trouble {
     pub reason: String,
     /// What Kubernetes says of it, cut short.
     pub message: Option<String>,
+    /// Whether a container that ran has ended.
+    pub ended: bool,
 }
 
 impl From<&ApiPod> for Pod {
@@ -64,30 +66,41 @@ fn trouble(status: &PodStatus) -> Option<Trouble> {
     all.find_map(of_container).or_else(|| unschedulable(status))
 }
 
-/// What keeps a container from running: why it waits, or how it ended before.
+/// What keeps a container from running: why it waits, or how it ended.
 fn of_container(container: &ContainerStatus) -> Option<Trouble> {
-    let waiting = container.state.as_ref()?.waiting.as_ref()?;
-    let reason = waiting
-        .reason
-        .as_deref()
-        .filter(|reason| !matches!(*reason, "ContainerCreating" | "PodInitializing"))?;
-    let ended = container.last_state.as_ref().and_then(|state| state.terminated.as_ref());
-    let ended = ended.filter(|_| reason == "CrashLoopBackOff");
+    let state = container.state.as_ref()?;
+    let last = container.last_state.as_ref().and_then(|state| state.terminated.as_ref());
+    let name = Some(container.name.clone());
+    let Some(waiting) = &state.waiting else {
+        // One that runs again is no trouble any more when it is ready; those that prepare a pod end well.
+        let ended =
+            state.terminated.as_ref().or(last).filter(|ended| !container.ready && ended.exit_code != 0)?;
+        let message = Some(how(ended, container.restart_count));
+        return Some(Trouble { container: name, reason: why(ended).to_owned(), message, ended: true });
+    };
+    let starts = |reason: &&str| matches!(*reason, "ContainerCreating" | "PodInitializing");
+    let reason = waiting.reason.as_deref().filter(|reason| !starts(reason))?;
+    let ended = last.filter(|_| reason == "CrashLoopBackOff");
     let message = match ended {
-        Some(ended) => {
-            let why = ended.reason.as_deref().unwrap_or("Error");
-            Some(format!("{why}, exit code {}, {} restarts", ended.exit_code, container.restart_count))
-        }
+        Some(ended) => Some(format!("{}, {}", why(ended), how(ended, container.restart_count))),
         None => waiting.message.as_deref().map(short),
     };
-    Some(Trouble { container: Some(container.name.clone()), reason: reason.to_owned(), message })
+    Some(Trouble { container: name, reason: reason.to_owned(), message, ended: ended.is_some() })
+}
+
+fn why(ended: &ContainerStateTerminated) -> &str {
+    ended.reason.as_deref().unwrap_or("Error")
+}
+
+fn how(ended: &ContainerStateTerminated, restarts: i32) -> String {
+    format!("exit code {}, {restarts} restarts", ended.exit_code)
 }
 
 fn unschedulable(status: &PodStatus) -> Option<Trouble> {
     let mut conditions = status.conditions.iter().flatten();
     let condition = conditions.find(|it| it.type_ == "PodScheduled" && it.status == "False")?;
     let reason = condition.reason.clone().unwrap_or_else(|| "Unschedulable".to_owned());
-    Some(Trouble { container: None, reason, message: condition.message.as_deref().map(short) })
+    Some(Trouble { container: None, reason, message: condition.message.as_deref().map(short), ended: false })
 }
 
 /// The first line, up to a bound.

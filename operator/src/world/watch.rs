@@ -26,8 +26,8 @@ use crate::labels;
 use crate::metrics::Metrics;
 use crate::supervisor::key::Key;
 
-/// Most objects of one page of a list.
-const PAGE: u32 = 500;
+/// Most objects of one page of a list. All kinds are listed at once at a start, and a page is in memory as a whole.
+pub const PAGE: u32 = 100;
 
 /// What every watch needs.
 #[derive(Clone)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::kstatus::{self, Status};
+use super::kstatus::{self, Status, is_current};
 use super::scene::{agent, config_map, container, everything, secret, supervisor};
 use super::world::{NAMESPACE, World};
 
@@ -16,16 +16,6 @@ fn condition<'a>(object: &'a Value, kind: &str) -> &'a Value {
 
 fn message(object: &Value, kind: &str) -> String {
     condition(object, kind)["message"].as_str().unwrap_or_default().to_owned()
-}
-
-fn with_secrets(world: &World) {
-    world.apply(&secret("llm", "OPENAI_API_KEY", "x"));
-    world.apply(&secret("argocd", "ARGOCD_TOKEN", "x"));
-}
-
-fn is_current(object: &Value) -> bool {
-    object["status"]["observedGeneration"] == object["metadata"]["generation"]
-        && kstatus::compute(object) == Status::Current
 }
 
 #[tokio::test(start_paused = true)]
@@ -46,9 +36,8 @@ async fn a_missing_secret_is_named_and_one_that_comes_later_is_taken_up() {
 
 #[tokio::test(start_paused = true)]
 async fn a_missing_config_map_stalls_and_one_that_comes_later_is_taken_up() {
-    let world = World::new();
+    let world = World::with_secrets();
     let operator = world.operator();
-    with_secrets(&world);
     let mut spec = everything(&[]);
     spec["agents"][1]["identity"] = json!({ "configMapRef": { "name": "runbooks-identity" } });
     world.apply(&supervisor("platform", &spec));
@@ -65,9 +54,8 @@ async fn a_missing_config_map_stalls_and_one_that_comes_later_is_taken_up() {
 
 #[tokio::test(start_paused = true)]
 async fn an_image_that_never_pulls_is_told_and_left_once_another_one_is_given() {
-    let world = World::new();
+    let world = World::with_secrets();
     let operator = world.operator();
-    with_secrets(&world);
     world.controllers.conduct(|conduct| {
         conduct.never_pulled.insert("never".to_owned());
     });
@@ -86,11 +74,7 @@ async fn an_image_that_never_pulls_is_told_and_left_once_another_one_is_given() 
 
 #[tokio::test(start_paused = true)]
 async fn a_move_to_a_home_that_never_comes_up_takes_nothing_away() {
-    let world = World::new();
-    let operator = world.operator();
-    with_secrets(&world);
-    world.apply(&supervisor("platform", &everything(&[])));
-    world.until("platform", is_current).await;
+    let (world, operator) = World::with_supervisor(&[]).await;
     let epoch = world.supervisor("platform").unwrap()["status"]["epoch"].clone();
     world.controllers.conduct(|conduct| {
         conduct.crashing.insert("never".to_owned());
@@ -112,9 +96,8 @@ async fn a_move_to_a_home_that_never_comes_up_takes_nothing_away() {
 
 #[tokio::test(start_paused = true)]
 async fn a_full_quota_is_told_and_passes() {
-    let world = World::new();
+    let world = World::with_secrets();
     let operator = world.operator();
-    with_secrets(&world);
     world.server.quota(NAMESPACE, "services", Some(0));
     world.apply(&supervisor("platform", &everything(&[])));
     let told = |found: &Value| found["status"].to_string().contains("exceeded quota");
@@ -126,11 +109,7 @@ async fn a_full_quota_is_told_and_passes() {
 
 #[tokio::test(start_paused = true)]
 async fn a_namespace_that_goes_is_let_go() {
-    let world = World::new();
-    let operator = world.operator();
-    with_secrets(&world);
-    world.apply(&supervisor("platform", &everything(&["argocd"])));
-    world.until("platform", is_current).await;
+    let (world, operator) = World::with_supervisor(&["argocd"]).await;
     operator.access.forget_calls();
     world.server.delete("namespaces", "", NAMESPACE);
     world.settle().await;
@@ -187,11 +166,7 @@ async fn as_many_agents_as_a_resource_may_have_become_ready() {
 
 #[tokio::test(start_paused = true)]
 async fn a_remote_agent_that_falls_silent_is_shown_and_so_is_its_return() {
-    let world = World::new();
-    let operator = world.operator();
-    with_secrets(&world);
-    world.apply(&supervisor("platform", &everything(&["argocd"])));
-    world.until("platform", is_current).await;
+    let (world, operator) = World::with_supervisor(&["argocd"]).await;
     world.pods.answer("argocd", false);
     let lost = |found: &Value| condition(found, "AgentsConnected")["reason"] == "AgentsUnreachable";
     world.until("platform", lost).await;
@@ -202,11 +177,7 @@ async fn a_remote_agent_that_falls_silent_is_shown_and_so_is_its_return() {
 
 #[tokio::test(start_paused = true)]
 async fn a_key_that_was_taken_out_is_told_and_a_secret_that_was_deleted_is_made_anew() {
-    let world = World::new();
-    let operator = world.operator();
-    with_secrets(&world);
-    world.apply(&supervisor("platform", &everything(&["argocd"])));
-    world.until("platform", is_current).await;
+    let (world, operator) = World::with_supervisor(&["argocd"]).await;
     let pods = || pods_of(&world);
     let before = pods();
     let take_out = |secret: &mut Value| {
@@ -237,11 +208,7 @@ fn pods_of(world: &World) -> BTreeSet<String> {
 
 #[tokio::test(start_paused = true)]
 async fn what_an_earlier_resource_of_that_name_left_is_waited_for_and_nobody_is_called() {
-    let world = World::new();
-    let operator = world.operator();
-    with_secrets(&world);
-    world.apply(&supervisor("platform", &everything(&["argocd"])));
-    world.until("platform", is_current).await;
+    let (world, operator) = World::with_supervisor(&["argocd"]).await;
     world.server.hold_garbage(true);
     world.server.delete("caipesupervisors.caipe.io", NAMESPACE, "platform");
     world.apply(&supervisor("platform", &everything(&[])));

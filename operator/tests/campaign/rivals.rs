@@ -4,24 +4,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::kstatus::{self, Status};
+use super::kstatus::is_current;
 use super::oracle::Outcome;
-use super::scene::{everything, secret, supervisor};
+use super::scene::{everything, supervisor};
 use super::world::{NAMESPACE, Operator, World};
 
-fn prepare(world: &World) {
-    world.apply(&secret("llm", "OPENAI_API_KEY", "x"));
-    world.apply(&secret("argocd", "ARGOCD_TOKEN", "x"));
-}
-
-fn is_current(object: &Value) -> bool {
-    object["status"]["observedGeneration"] == object["metadata"]["generation"]
-        && kstatus::compute(object) == Status::Current
-}
-
 async fn reference(distributed: &[&str]) -> Outcome {
-    let world = World::new();
-    prepare(&world);
+    let world = World::with_secrets();
     let _operator = world.operator();
     let since = world.server.revision();
     world.apply(&supervisor("platform", &everything(distributed)));
@@ -32,8 +21,7 @@ async fn reference(distributed: &[&str]) -> Outcome {
 #[tokio::test(start_paused = true)]
 async fn of_two_operators_one_works_and_the_other_takes_over() {
     let wanted = reference(&["argocd"]).await;
-    let world = World::new();
-    prepare(&world);
+    let world = World::with_secrets();
     let since = world.server.revision();
     let one = Operator::start(&world, Some("one"));
     let two = Operator::start(&world, Some("two"));
@@ -53,11 +41,7 @@ async fn of_two_operators_one_works_and_the_other_takes_over() {
 
 #[tokio::test(start_paused = true)]
 async fn an_operator_that_is_restarted_waits_for_what_an_old_home_still_does() {
-    let world = World::new();
-    prepare(&world);
-    let operator = world.operator();
-    world.apply(&supervisor("platform", &everything(&["argocd"])));
-    world.until("platform", is_current).await;
+    let (world, operator) = World::with_supervisor(&["argocd"]).await;
     world.pods.keep_busy("argocd", 1);
     world.apply(&supervisor("platform", &everything(&[])));
     let home = |world: &World| world.server.get("deployments.apps", NAMESPACE, "platform-argocd");
@@ -85,29 +69,64 @@ async fn an_operator_that_is_restarted_waits_for_what_an_old_home_still_does() {
 #[tokio::test(start_paused = true)]
 async fn what_somebody_changes_or_deletes_of_our_objects_is_mended() {
     let wanted = reference(&["argocd"]).await;
-    let world = World::new();
-    prepare(&world);
+    let (world, operator) = World::with_supervisor(&["argocd"]).await;
+    meddle(&world);
+    world.settle().await;
+    assert_mended(&wanted, &world);
+    operator.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_somebody_changes_or_deletes_while_no_operator_runs_is_mended_by_the_next_one() {
+    let wanted = reference(&["argocd"]).await;
+    let (world, operator) = World::with_supervisor(&["argocd"]).await;
+    world.settle().await;
+    operator.stop().await;
+    meddle(&world);
     let operator = world.operator();
-    world.apply(&supervisor("platform", &everything(&["argocd"])));
-    world.until("platform", is_current).await;
-    let edit = |resource: &str, change: fn(&mut Value)| {
-        world.server.edit(resource, NAMESPACE, "platform", change).unwrap();
+    world.settle().await;
+    assert_mended(&wanted, &world);
+    operator.stop().await;
+}
+
+/// Somebody's edits: of a field in a list, of a map, of a list that is one value, of a label that others select by.
+fn meddle(world: &World) {
+    let edit = |resource: &str, name: &str, change: fn(&mut Value)| {
+        world.server.edit(resource, NAMESPACE, name, change).unwrap();
     };
-    edit("deployments.apps", |object| {
+    edit("deployments.apps", "platform", |object| {
         object["spec"]["template"]["spec"]["containers"][0]["image"] = json!("evil:1");
     });
-    edit("services", |object| object["spec"]["ports"][0]["port"] = json!(1));
+    edit("deployments.apps", "platform-argocd", |object| {
+        object["spec"]["template"]["spec"]["containers"][0]["args"] = json!(["sleep"]);
+    });
+    edit("services", "platform", |object| object["spec"]["ports"][0]["name"] = json!("evil"));
+    edit("networkpolicies.networking.k8s.io", "platform-argocd", |object| {
+        object["spec"]["ingress"] = json!([{}]);
+    });
+    edit("serviceaccounts", "platform", |object| {
+        object["automountServiceAccountToken"] = json!(true);
+    });
     world.server.delete("networkpolicies.networking.k8s.io", NAMESPACE, "platform");
     world.server.delete("configmaps", NAMESPACE, "platform.spec");
-    world.settle().await;
+}
+
+fn assert_mended(wanted: &Outcome, world: &World) {
     let found = Outcome::of(&world.server, 0);
-    for key in ["Deployment platform", "NetworkPolicy platform", "ConfigMap platform.spec"] {
-        assert_eq!(spec_of(&wanted, key), spec_of(&found, key), "{key}");
+    for key in [
+        "Deployment platform",
+        "Deployment platform-argocd",
+        "Service platform",
+        "NetworkPolicy platform",
+        "NetworkPolicy platform-argocd",
+        "ServiceAccount platform",
+        "ConfigMap platform.spec",
+    ] {
+        assert_eq!(spec_of(wanted, key), spec_of(&found, key), "{key}");
     }
-    operator.stop().await;
 }
 
 fn spec_of(outcome: &Outcome, key: &str) -> Value {
     let object = &outcome.objects[key];
-    json!([object["spec"], object["data"]])
+    json!([object["spec"], object["data"], object["automountServiceAccountToken"]])
 }

@@ -47,6 +47,8 @@ pub const POLICIES: Kind = Kind::new("apis/networking.k8s.io/v1", "networkpolici
 pub const BUDGETS: Kind = Kind::new("apis/policy/v1", "poddisruptionbudgets");
 /// Leases.
 pub const LEASES: Kind = Kind::new("apis/coordination.k8s.io/v1", "leases");
+/// What Argo CD keeps the cluster like.
+pub const APPLICATIONS: Kind = Kind::new("apis/argoproj.io/v1alpha1", "applications");
 /// What happened.
 pub const EVENTS: Kind = Kind::new("apis/events.k8s.io/v1", "events");
 
@@ -67,6 +69,21 @@ impl Space {
     pub async fn list(&self, kind: Kind) -> Result<Vec<Value>> {
         let mut list = self.send("GET", &self.path(kind, ""), "", None).await?;
         Ok(list["items"].as_array_mut().map(std::mem::take).unwrap_or_default())
+    }
+
+    /// Everything in the test's namespace that the operator has made, as `deployments/platform`.
+    pub async fn made(&self) -> Result<Vec<String>> {
+        let ours = |object: &&Value| {
+            object["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "caipe-operator"
+        };
+        let mut names = Vec::new();
+        for kind in MADE {
+            let name = |object: &Value| {
+                format!("{}/{}", kind.plural, object["metadata"]["name"].as_str().unwrap_or_default())
+            };
+            names.extend(self.list(kind).await?.iter().filter(ours).map(name));
+        }
+        Ok(names)
     }
 
     /// Makes an object; with `dry`, the API server only checks it. What it says against it is the error.

@@ -6,6 +6,7 @@ mod leaders;
 mod node;
 mod outage;
 mod quickstart;
+mod restarts;
 mod rights;
 mod rules;
 mod runbook;

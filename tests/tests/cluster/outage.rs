@@ -1,7 +1,7 @@
 //! The API server goes and comes back: nobody who asks a supervisor notices.
 
 use anyhow::Result;
-use caipe_tests::cluster::objects::{PODS, SUPERVISORS};
+use caipe_tests::cluster::objects::{LEASES, PODS, SUPERVISORS};
 use caipe_tests::cluster::operator::{RELEASE, SYSTEM};
 use caipe_tests::cluster::{self, Cluster, DEFINITION};
 use serde_json::json;
@@ -51,6 +51,8 @@ fn an_api_server_that_was_away_finds_all_as_it_was() -> Result<()> {
 /// Without the operator, and with its chart gone, what people declared stays and runs.
 async fn uninstalled(cluster: &Cluster) -> Result<()> {
     cluster.helm(&["uninstall", RELEASE, "--namespace", SYSTEM, "--wait", "--timeout", "60s"])?;
+    // Another installation would wait for its end.
+    cluster.in_namespace(SYSTEM).until_gone(LEASES, RELEASE).await?;
     let left = cluster.kubectl(&["get", "crd", DEFINITION, "-o", "name"])?;
     assert_eq!(left.trim(), format!("customresourcedefinition.apiextensions.k8s.io/{DEFINITION}"));
     assert_eq!(cluster.ask("platform", "ask").await?.result()?, "tide here\nmoon here");

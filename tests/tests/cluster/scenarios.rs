@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use caipe_tests::cluster::objects::{
-    CONFIG_MAPS, DEPLOYMENTS, MADE, PODS, SECRETS, SUPERVISORS, condition, message,
+    CONFIG_MAPS, DEPLOYMENTS, PODS, SECRETS, SUPERVISORS, condition, message,
 };
 use caipe_tests::cluster::operator::is_settled;
 use caipe_tests::cluster::{self, Cluster};
@@ -27,22 +27,6 @@ async fn distribute(cluster: &Cluster, agents: Value) -> Result<Value> {
 async fn supervisor_pods(cluster: &Cluster) -> Result<Vec<String>> {
     let pods = cluster.pods(&[("app.kubernetes.io/component", "supervisor")]).await?;
     Ok(pods.iter().map(|pod| pod["metadata"]["uid"].to_string()).collect())
-}
-
-/// Everything that the operator has made, as `deployments/platform`.
-async fn made(cluster: &Cluster) -> Result<Vec<String>> {
-    let mut names = Vec::new();
-    for kind in MADE {
-        let ours = |object: &&Value| {
-            object["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "caipe-operator"
-        };
-        let objects = cluster.list(kind).await?;
-        let name = |object: &Value| {
-            format!("{}/{}", kind.plural(), object["metadata"]["name"].as_str().unwrap_or_default())
-        };
-        names.extend(objects.iter().filter(ours).map(name));
-    }
-    Ok(names)
 }
 
 #[test]
@@ -71,9 +55,9 @@ fn a_supervisor_is_applied_asked_moved_and_deleted() -> Result<()> {
 
         cluster.kubectl(&["delete", "caipe", "platform"])?;
         cluster.until_gone(SUPERVISORS, "platform").await?;
-        let nothing = async || Ok(made(cluster).await?.is_empty());
+        let nothing = async || Ok(cluster.made().await?.is_empty());
         let gone = caipe_tests::supervisor::until("nothing is left", nothing).await;
-        ensure!(gone.is_ok(), "left behind: {:?}", made(cluster).await?);
+        ensure!(gone.is_ok(), "left behind: {:?}", cluster.made().await?);
         Ok(())
     })
 }
@@ -170,7 +154,7 @@ fn what_another_client_changes_is_changed_back() -> Result<()> {
             "app.kubernetes.io/managed-by=caipe-operator",
         ])?;
         let whole = async || {
-            let made = made(cluster).await?;
+            let made = cluster.made().await?;
             Ok(["services/platform", "networkpolicies/platform", "configmaps/platform.spec"]
                 .iter()
                 .all(|name| made.iter().any(|one| one == name)))
