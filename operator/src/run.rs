@@ -30,7 +30,7 @@ use crate::supervisor::key::Key;
 use crate::supervisor::memory::Memory;
 use crate::supervisor::pass::{Context, Pass};
 use crate::supervisor::report::Reporter;
-use crate::world::watch::{Sync, Watching};
+use crate::world::watch::{PAGE, Sync, Watching};
 use crate::world::{Dirty, World};
 
 /// How long one pass may take. A slow API server is tried again; nothing is done halfway.
@@ -210,7 +210,7 @@ type Guarded = DeserializeGuard<CaipeSupervisor>;
 async fn control(cx: &Arc<Context>, scope: &Scope, options: &Options, stop: &CancellationToken) {
     let api = scope.api::<Guarded>(&cx.client);
     let (reader, writer) = reflector::store();
-    let supervisors = watcher(api, watcher::Config::default().page_size(500))
+    let supervisors = watcher(api, watcher::Config::default().page_size(PAGE))
         .default_backoff()
         .modify(|object| object.managed_fields_mut().clear())
         .reflect(writer)
@@ -249,6 +249,12 @@ async fn defined(cx: &Context, scopes: &[Scope]) {
 fn watched(cx: &Context, event: &Result<watcher::Event<Guarded>, watcher::Error>) {
     match event {
         Ok(watcher::Event::Delete(object)) => cx.forget(&key(object)),
+        Ok(watcher::Event::Apply(object)) => {
+            let status = object.0.as_ref().ok().and_then(|resource| resource.status.as_ref());
+            if let Some(status) = status {
+                cx.memory.brought(&key(object), status);
+            }
+        }
         Ok(_) => {}
         Err(error) => {
             tracing::warn!(%error, "the watch of CaipeSupervisors failed and is begun again");

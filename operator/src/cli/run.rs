@@ -1,6 +1,7 @@
 //! `run`: the operator itself.
 
 use std::net::SocketAddr;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -22,6 +23,9 @@ use tokio_util::sync::CancellationToken;
 
 /// Most bytes of the file of defaults.
 const MAX_DEFAULTS: u64 = 1 << 20;
+
+/// Most threads that work.
+const MOST_WORKERS: usize = 4;
 
 #[derive(Debug, Args)]
 pub(super) struct Run {
@@ -59,7 +63,8 @@ impl Run {
     pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
         telemetry::init(&self.log_level, self.log_format)?;
         let defaults = self.defaults.as_deref().map(read_defaults).transpose()?.unwrap_or_default();
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(workers()).enable_all().build()?;
         runtime.block_on(self.work(defaults))?;
         Ok(ExitCode::SUCCESS)
     }
@@ -70,7 +75,7 @@ impl Run {
         let stop = stopped()?;
         // Leadership is given back when the last pass has ended, and the server goes last of all.
         let (release, close) = (CancellationToken::new(), CancellationToken::new());
-        let (leadership, keeper) = self.leadership(&client, &metrics, release.clone());
+        let (leadership, keeper) = self.leadership(&client, &metrics, release.clone()).await;
         let health = Health::default();
         let listener = health::bind(self.listen).await?;
         let server =
@@ -92,7 +97,7 @@ impl Run {
         Ok(())
     }
 
-    fn leadership(
+    async fn leadership(
         &self,
         client: &Client,
         metrics: &Arc<Metrics>,
@@ -101,9 +106,17 @@ impl Run {
         if !self.leader_election {
             return (Leadership::always(), tokio::spawn(async {}));
         }
-        let options = LeaseOptions::new(&self.namespace, "caipe-operator", lease::identity(&self.name));
+        let options = LeaseOptions {
+            owner: lease::owner(client, &self.namespace).await,
+            ..LeaseOptions::new(&self.namespace, "caipe-operator", lease::identity(&self.name))
+        };
         lease::keep(client.clone(), options, Arc::clone(metrics), release)
     }
+}
+
+/// A pod without a limit sees every core of its node; the operator waits most of the time, and each thread takes memory.
+fn workers() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZero::get).min(MOST_WORKERS)
 }
 
 /// Retries are the pass's own matter: the client's would hide how the API server is.

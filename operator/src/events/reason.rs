@@ -39,7 +39,7 @@ pub enum Reason {
     ApplyFailed,
     /// A quota of the namespace is used up.
     QuotaExceeded,
-    /// A pod cannot be started.
+    /// A pod cannot be started, or one of its containers ended.
     PodFailing,
 }
 

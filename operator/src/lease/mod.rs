@@ -1,7 +1,7 @@
 //! Leadership: of all operators in a cluster, one writes. Who it is stands in a `Lease` (`coordination.k8s.io/v1`).
 //!
 //! `contender` decides, purely; `record` reads and writes the object; `keeper` talks to the API server;
-//! `leadership` tells the rest of the program.
+//! `owner` says with whom the object goes; `leadership` tells the rest of the program.
 //!
 //! Two things keep a second leader away. A leader counts its time from when it *sent* the last write that went through,
 //! and stops before the lease's duration is over; others count from when they *saw* that write, which is later. And
@@ -12,15 +12,19 @@
 mod contender;
 mod keeper;
 mod leadership;
+mod owner;
 mod record;
 
 use std::time::Duration;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+
 pub use keeper::keep;
 pub use leadership::Leadership;
+pub use owner::owner;
 
 /// How leadership is contended for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct LeaseOptions {
     /// The namespace of the lease: the operator's own.
     pub namespace: String,
@@ -30,13 +34,15 @@ pub struct LeaseOptions {
     pub identity: String,
     /// How long a leader that is not heard of is waited for. Whole seconds.
     pub duration: Duration,
+    /// With whom the lease goes. See [`owner()`].
+    pub owner: Option<OwnerReference>,
 }
 
 impl LeaseOptions {
-    /// With a duration of 15 s, as in Kubernetes' own controllers.
+    /// With a duration of 15 s, as in Kubernetes' own controllers, and without an owner.
     pub fn new(namespace: &str, name: &str, identity: String) -> Self {
         let (namespace, name) = (namespace.to_owned(), name.to_owned());
-        Self { namespace, name, identity, duration: Duration::from_secs(15) }
+        Self { namespace, name, identity, duration: Duration::from_secs(15), owner: None }
     }
 }
 

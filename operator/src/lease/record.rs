@@ -52,6 +52,7 @@ pub(super) fn released(before: &Lease, options: &LeaseOptions, now: Timestamp) -
 fn metadata(before: Option<&Lease>, options: &LeaseOptions) -> ObjectMeta {
     let fresh = || ObjectMeta {
         labels: Some([(labels::MANAGED_BY.to_owned(), labels::MANAGER.to_owned())].into()),
+        owner_references: options.owner.clone().map(|owner| vec![owner]),
         ..ObjectMeta::default()
     };
     let before = before.map(|lease| lease.metadata.clone());

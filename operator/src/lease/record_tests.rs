@@ -1,3 +1,5 @@
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+
 use super::*;
 
 fn options(identity: &str) -> LeaseOptions {
@@ -61,4 +63,13 @@ fn a_lease_of_somebody_elses_making_is_read_with_care() {
         let seen = seen(&stored(lease, "1")).unwrap();
         assert_eq!((seen.holder.as_deref(), seen.duration), (holder, Duration::from_secs(seconds)));
     }
+}
+
+#[test]
+fn only_a_new_lease_gets_an_owner() {
+    let owner = OwnerReference { name: "operator".into(), ..OwnerReference::default() };
+    let options = LeaseOptions { owner: Some(owner.clone()), ..options("a") };
+    assert_eq!(held(None, &options, at(1)).metadata.owner_references, Some(vec![owner]));
+    // Changing it would take the right to delete the lease.
+    assert_eq!(held(Some(&Lease::default()), &options, at(1)).metadata.owner_references, None);
 }

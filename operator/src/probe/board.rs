@@ -37,7 +37,8 @@ pub(super) struct Board {
 #[derive(Debug, Default)]
 struct Watched {
     token: Option<SecretString>,
-    pods: BTreeMap<String, Pod>,
+    /// In boxes: a node of the tree has room for eleven, and most supervisors have one or two.
+    pods: BTreeMap<String, Box<Pod>>,
     allowance: Allowance,
     held: Option<Instant>,
 }
@@ -75,7 +76,7 @@ impl Board {
             None => {
                 self.last += 1;
                 self.pods.insert(self.last, (key.clone(), name.clone()));
-                watched.pods.insert(name, Pod::new(self.last, target));
+                watched.pods.insert(name, Box::new(Pod::new(self.last, target)));
                 self.last
             }
         };
@@ -131,7 +132,7 @@ impl Board {
         let (key, name) = self.pods.get(&number)?;
         let watched = self.watched.get_mut(key)?;
         let has_token = watched.token.is_some();
-        watched.pods.get_mut(name).map(|pod| (has_token, pod))
+        watched.pods.get_mut(name).map(|pod| (has_token, pod.as_mut()))
     }
 
     fn schedule(&mut self, number: Number, at: Instant) {

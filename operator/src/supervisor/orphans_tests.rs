@@ -11,17 +11,9 @@ fn at(second: i64) -> Timestamp {
 
 fn child(kind: Kind, agent: Option<&str>, draining_since: Option<Timestamp>) -> Child {
     Child {
-        kind,
-        name: "p-a".to_owned(),
-        uid: "u".to_owned(),
-        controller: None,
-        supervisor: None,
-        version: None,
-        applied: None,
-        owned: 0,
         agent: agent.map(str::to_owned),
         draining_since: draining_since.map(|since| since.to_string()),
-        deleting: false,
+        ..Child::bare(kind, "p-a")
     }
 }
 

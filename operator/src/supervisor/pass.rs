@@ -7,6 +7,7 @@ use std::time::Duration;
 use caipe_crds::{CaipeSupervisor, Faults, RenderedSpec, names};
 use jiff::Timestamp;
 use kube::{Client, ResourceExt};
+use tokio::time::Instant;
 
 use super::apply::Applier;
 use super::build;
@@ -226,9 +227,9 @@ impl<'a> Pass<'a> {
         let after = applier.apply(manifests, &self.sight.around, &self.remembered).await?;
         let before = |child: &Child| self.sight.around.children.get(&(child.kind, child.name.clone()));
         let wrote = after.iter().any(|child| before(child) != Some(child));
-        self.remembered.applied(&after);
-        let when = (decision.spec.epoch, self.now);
-        let (woken, again) = wake(&applier, &self.sight, &mut self.remembered.woken, when).await?;
+        self.remembered.applied(after.iter().map(AsRef::as_ref));
+        let epoch = decision.spec.epoch;
+        let (woken, again) = wake(&applier, &self.sight, &mut self.remembered.woken, epoch).await?;
         if woken {
             self.cx.prober.hurry(&self.key);
         }
@@ -300,6 +301,7 @@ impl<'a> Pass<'a> {
             remotes: &remotes,
             now: self.now,
         });
+        self.cx.reporter.ended(self.resource, &self.sight.ended(), remotes.keys());
         let told = self.cx.reporter.report(self.resource, before, &status).await;
         step.record(&told, Error::category);
         let told = told?;
@@ -315,8 +317,8 @@ impl<'a> Pass<'a> {
 async fn wake(
     applier: &Applier<'_>,
     sight: &Sight,
-    woken: &mut HashMap<String, Timestamp>,
-    (epoch, now): (u64, Timestamp),
+    woken: &mut HashMap<String, Instant>,
+    epoch: u64,
 ) -> Result<(bool, Due), Error> {
     let (mut wrote, mut due) = (false, None);
     let before = std::mem::take(woken);
@@ -326,13 +328,13 @@ async fn wake(
             continue;
         }
         let last = before.get(name).copied();
-        let since = last.and_then(|last| Duration::try_from(now.duration_since(last)).ok());
+        let since = last.map(|last| last.elapsed());
         let pod = Sleeper { told: pod.epoch.as_deref(), since, answers: runs.is_some() };
         let (again, last) = match wakes::wake(epoch, pod) {
             Wake::Now(text) => {
                 applier.wake(name, &text).await?;
                 wrote = true;
-                (Some(wakes::FIRST), Some(now))
+                (Some(wakes::FIRST), Some(Instant::now()))
             }
             Wake::Later(rest) => (Some(rest), last),
             Wake::Never => (None, last),

@@ -1,5 +1,6 @@
 //! The last step: the status, and what else is told of a supervisor.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use caipe_crds::{CaipeSupervisor, CaipeSupervisorStatus};
@@ -66,6 +67,26 @@ impl Reporter {
             self.events.tell(resource, note.reason, &note.about, &note.text);
         }
         Ok(true)
+    }
+
+    /// Tells of containers that ended, by agent, none for the supervisor itself; those of `agents` that are not among them
+    /// are well again.
+    pub fn ended<'a>(
+        &self,
+        resource: &CaipeSupervisor,
+        ended: &BTreeMap<Option<&str>, String>,
+        agents: impl Iterator<Item = &'a String>,
+    ) {
+        let key = Key::new(&resource.namespace().unwrap_or_default(), &resource.name_any());
+        for agent in agents.map(|agent| Some(agent.as_str())).chain([None]) {
+            let about = agent.unwrap_or_default();
+            let Some(trouble) = ended.get(&agent) else {
+                self.events.over(&key, Reason::PodFailing, about);
+                continue;
+            };
+            let whose = agent.map_or("the supervisor".to_owned(), |agent| format!("agent {agent}"));
+            self.events.tell(resource, Reason::PodFailing, about, &format!("{whose}: {trouble}"));
+        }
     }
 
     /// Tells of an object that was taken away.

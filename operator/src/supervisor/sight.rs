@@ -1,6 +1,7 @@
 //! What a pass sees of a supervisor: the objects around it, and what its pods say. Pure.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use caipe_crds::catalogue;
 use caipe_crds::placement::Forms;
@@ -21,26 +22,26 @@ use crate::world::{Around, Child, Kind, Pod, Workload};
 pub struct Sight {
     name: String,
     /// The objects around it.
-    pub around: Around,
+    pub around: Arc<Around>,
     /// What its pods say.
     pub views: Views,
 }
 
 impl Sight {
     /// Of a supervisor.
-    pub fn new(key: &Key, around: Around, views: Views) -> Self {
+    pub fn new(key: &Key, around: Arc<Around>, views: Views) -> Self {
         Self { name: key.name.clone(), around, views }
     }
 
     /// The supervisor's Deployment.
     pub fn deployment(&self) -> Option<&Workload> {
-        self.around.workloads.get(&self.name)
+        self.around.workloads.get(&self.name).map(Arc::as_ref)
     }
 
     /// The agents that have a Deployment, and since when it only finishes what it began.
     pub fn deployed(&self) -> BTreeMap<String, Option<String>> {
         let deployments = self.around.children.values().filter(|child| child.kind == Kind::Deployment);
-        let of_agent = |child: &Child| {
+        let of_agent = |child: &Arc<Child>| {
             let agent = child.agent.clone()?;
             let own = child.name == names::agent(&self.name, &agent);
             own.then(|| (agent, child.draining_since.clone()))
@@ -74,7 +75,8 @@ impl Sight {
 
     /// The supervisor's pods that stay.
     pub fn supervisors(&self) -> impl Iterator<Item = (&String, &Pod)> {
-        self.around.pods.iter().filter(|(_, pod)| is_supervisor(pod) && !pod.deleting)
+        let pods = self.around.pods.iter().map(|(name, pod)| (name, pod.as_ref()));
+        pods.filter(|(_, pod)| is_supervisor(pod) && !pod.deleting)
     }
 
     /// Whether a pod that is ready was not looked at yet.
@@ -92,7 +94,7 @@ impl Sight {
     /// The supervisor's Deployment: what the watch has shown counts only if it is of what was applied.
     pub fn supervisor(&self, manifests: &[Manifest]) -> Option<Workload> {
         let name = &self.name;
-        let mut workload = self.around.workloads.get(name).cloned()?;
+        let mut workload = self.deployment()?.clone();
         let child = self.around.children.get(&(Kind::Deployment, name.clone()));
         let applied = manifests.iter().find(|it| it.kind == Kind::Deployment && it.name == *name);
         let is_current = child.and_then(|child| child.applied.as_ref()) == applied.map(|it| &it.hash);
@@ -103,7 +105,7 @@ impl Sight {
     /// Which pods are to be looked at, and for what.
     pub fn targets(&self, resource: &CaipeSupervisor, token: Option<SecretString>) -> Targets {
         let pods = self.around.pods.iter().filter(|(_, pod)| !pod.deleting);
-        let target = |(name, pod): (&String, &Pod)| {
+        let target = |(name, pod): (&String, &Arc<Pod>)| {
             let ask = match pod.component.as_str() {
                 labels::COMPONENT_SUPERVISOR => Ask::Status,
                 labels::COMPONENT_AGENT if is_foreign(resource, pod.agent.as_deref()?) => Ask::Card,
@@ -115,18 +117,39 @@ impl Sight {
         Targets { pods: pods.filter_map(target).collect(), token }
     }
 
-    /// How the Deployments of remote agents are.
+    /// How containers that ran have ended, if they are not well again: for which agent, none for the supervisor.
+    pub fn ended(&self) -> BTreeMap<Option<&str>, String> {
+        let pods = self.around.pods.values().filter(|pod| !pod.deleting);
+        let ended = |pod: &Pod| pod.trouble.as_ref().filter(|it| it.ended).map(ToString::to_string);
+        pods.filter_map(|pod| Some((pod.agent.as_deref(), ended(pod)?))).collect()
+    }
+
+    /// How the pods are that run for an agent alone, and stay.
     pub fn remotes(&self) -> BTreeMap<String, RemoteFacts> {
-        let deployments = self.around.children.values().filter(|child| child.kind == Kind::Deployment);
-        let facts = |child: &Child| {
-            let agent = child.agent.clone()?;
-            let workload = self.around.workloads.get(&child.name)?;
-            let mut pods = self.around.pods.values().filter(|pod| pod.agent.as_ref() == Some(&agent));
-            let trouble = pods.find_map(|pod| pod.trouble.as_ref()).map(ToString::to_string);
-            let facts = RemoteFacts { failure: workload.failure.clone(), trouble };
-            Some((agent, facts))
-        };
-        deployments.filter_map(facts).collect()
+        let mut remotes: BTreeMap<String, RemoteFacts> = BTreeMap::new();
+        for agent in self.deployed().into_keys() {
+            let workload = self.around.workloads.get(&names::agent(&self.name, &agent));
+            let failure = workload.and_then(|workload| workload.failure.clone());
+            remotes.insert(agent, RemoteFacts { failure, ..RemoteFacts::default() });
+        }
+        // How those end that go is nobody's trouble.
+        for pod in self.around.pods.values().filter(|pod| !pod.deleting) {
+            let Some(agent) = &pod.agent else { continue };
+            let trouble = pod.trouble.as_ref().map(ToString::to_string);
+            match pod.component.as_str() {
+                labels::COMPONENT_AGENT => {
+                    let facts = remotes.entry(agent.clone()).or_default();
+                    facts.ready |= pod.ready;
+                    facts.trouble = facts.trouble.take().or(trouble);
+                }
+                labels::COMPONENT_TOOL_SERVER if trouble.is_some() => {
+                    let facts = remotes.entry(agent.clone()).or_default();
+                    facts.tools = facts.tools.take().or(trouble);
+                }
+                _ => {}
+            }
+        }
+        remotes
     }
 }
 

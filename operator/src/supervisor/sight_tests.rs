@@ -2,6 +2,7 @@ use caipe_crds::report::Report;
 
 use super::*;
 use crate::probe::View;
+use crate::world::Trouble;
 
 fn pod(component: &str, agent: Option<&str>, deleting: bool) -> Pod {
     let (component, agent) = (component.to_owned(), agent.map(str::to_owned));
@@ -21,9 +22,9 @@ fn idle(epoch: u64) -> View {
 }
 
 fn sight(pods: &[(&str, Pod)], views: &[(&str, View)]) -> Sight {
-    let pods = pods.iter().map(|(name, pod)| ((*name).to_owned(), pod.clone())).collect();
+    let pods = pods.iter().map(|(name, pod)| ((*name).to_owned(), Arc::new(pod.clone()))).collect();
     let views = views.iter().map(|(name, view)| ((*name).to_owned(), view.clone())).collect();
-    Sight::new(&Key::new("team", "platform"), Around { pods, ..Around::default() }, views)
+    Sight::new(&Key::new("team", "platform"), Arc::new(Around { pods, ..Around::default() }), views)
 }
 
 #[test]
@@ -45,4 +46,67 @@ fn old_homes_may_be_used_as_long_as_a_supervisor_was_not_asked_or_ends() {
     ] {
         assert_eq!(sight(&pods, &views).use_of(2).known, known, "{case}");
     }
+}
+
+/// A Deployment of the agent `jira`.
+fn deployment(name: &str, failure: Option<&str>) -> (Child, Workload) {
+    let child = Child { agent: Some("jira".to_owned()), ..Child::bare(Kind::Deployment, name) };
+    (child, Workload { failure: failure.map(str::to_owned), ..Workload::default() })
+}
+
+fn broken(component: &str, deleting: bool, reason: &str) -> Pod {
+    let trouble = Trouble { container: None, reason: reason.to_owned(), message: None, ended: false };
+    Pod { trouble: Some(trouble), ready: false, ..pod(component, Some("jira"), deleting) }
+}
+
+#[test]
+fn the_trouble_of_any_pod_that_stays_is_seen_and_told_apart_by_whose_it_is() {
+    let fine = |component| pod(component, Some("jira"), false);
+    let (agent, tools) = (labels::COMPONENT_AGENT, labels::COMPONENT_TOOL_SERVER);
+    let facts = |failure: Option<&str>, trouble: Option<&str>, tools: Option<&str>| {
+        let text = |text: Option<&str>| text.map(str::to_owned);
+        RemoteFacts { failure: text(failure), trouble: text(trouble), ready: true, tools: text(tools) }
+    };
+    let down = RemoteFacts { ready: false, ..facts(None, Some("ImagePullBackOff"), None) };
+    for (case, pods, expected) in [
+        ("all is well", vec![fine(agent), fine(tools)], facts(None, None, None)),
+        (
+            "a second pod beside one that answers",
+            vec![fine(agent), broken(agent, false, "ImagePullBackOff")],
+            facts(None, Some("ImagePullBackOff"), None),
+        ),
+        ("the only pod", vec![broken(agent, false, "ImagePullBackOff"), fine(tools)], down),
+        (
+            "a pod that goes",
+            vec![fine(agent), broken(agent, true, "CrashLoopBackOff")],
+            facts(None, None, None),
+        ),
+        (
+            "a tool server of it",
+            vec![fine(agent), broken(tools, false, "CrashLoopBackOff")],
+            facts(None, None, Some("CrashLoopBackOff")),
+        ),
+    ] {
+        let names = ["one", "two"];
+        let mut sight = sight(&names.into_iter().zip(pods).collect::<Vec<_>>(), &[]);
+        for (name, failure) in [("platform-jira", None), ("platform-jira-files", Some("of a tool server"))] {
+            let (child, workload) = deployment(name, failure);
+            let around = Arc::make_mut(&mut sight.around);
+            around.children.insert((Kind::Deployment, name.to_owned()), Arc::new(child));
+            around.workloads.insert(name.to_owned(), Arc::new(workload));
+        }
+        assert_eq!(sight.remotes(), BTreeMap::from([("jira".to_owned(), expected)]), "{case}");
+    }
+}
+
+#[test]
+fn how_containers_ended_is_seen_of_pods_that_stay() {
+    let (agent, tools) = (labels::COMPONENT_AGENT, labels::COMPONENT_TOOL_SERVER);
+    let killed = |component, deleting| {
+        let trouble = Trouble { ended: true, ..broken(component, deleting, "OOMKilled").trouble.unwrap() };
+        Pod { trouble: Some(trouble), ..pod(component, Some("jira"), deleting) }
+    };
+    let of = |one: Pod, two: Pod| sight(&[("one", one), ("two", two)], &[]).ended().into_values().count();
+    assert_eq!(of(killed(agent, false), pod(tools, None, false)), 1);
+    assert_eq!(of(killed(agent, true), broken(tools, false, "ImagePullBackOff")), 0);
 }

@@ -34,3 +34,9 @@ pub(crate) fn compute(object: &Value) -> Status {
         Status::Current
     }
 }
+
+/// Whether the operator has seen the object as it is, and everything is as it should be.
+pub(crate) fn is_current(object: &Value) -> bool {
+    object["status"]["observedGeneration"] == object["metadata"]["generation"]
+        && compute(object) == Status::Current
+}

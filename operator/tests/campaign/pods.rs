@@ -1,6 +1,6 @@
 //! What runs in the pods, as far as the operator asks: a supervisor that takes the spec that is mounted, agents with cards.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -29,6 +29,29 @@ struct Inner {
     busy: HashMap<String, u64>,
     /// Agents that do not answer.
     silent: Vec<String>,
+    /// How often more a kubelet that is woken mounts what it knew before.
+    too_soon: u32,
+    /// The pods that are ready, as of the revision.
+    ready: (u64, Ready),
+}
+
+/// The pods that are ready: by address, and whose they are.
+#[derive(Default)]
+struct Ready {
+    by_address: HashMap<String, Arc<Value>>,
+    agents: HashSet<(String, String)>,
+}
+
+impl Ready {
+    fn of(pods: Vec<Arc<Value>>) -> Self {
+        let mut all = Self::default();
+        for pod in pods.into_iter().filter(|pod| is_ready(pod)) {
+            let label = |name: &str| label(&pod, name).unwrap_or_default().to_owned();
+            all.agents.insert((label(labels::INSTANCE), label(labels::AGENT)));
+            all.by_address.insert(pod["status"]["podIP"].as_str().unwrap_or_default().to_owned(), pod);
+        }
+        all
+    }
 }
 
 impl Pods {
@@ -50,15 +73,28 @@ impl Pods {
         }
     }
 
+    /// Has kubelets that are woken mount what they knew before, so many times.
+    pub(crate) fn wake_too_soon(&self, times: u32) {
+        self.inner().too_soon = times;
+    }
+
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn at(&self, ip: IpAddr) -> Result<Arc<Value>, Failure> {
-        let ip = ip.to_string();
-        let pods = self.server.list("pods");
-        let found = pods.into_iter().find(|pod| pod["status"]["podIP"] == ip && is_ready(pod));
+        let found = self.ready(|ready| ready.by_address.get(&ip.to_string()).cloned());
         found.ok_or_else(|| Failure { outcome: ProbeOutcome::Connect, message: "refused".to_owned() })
+    }
+
+    /// Looks at the pods that are ready now. They are gone through once for each change of the cluster, not for each look.
+    fn ready<T>(&self, look: impl FnOnce(&Ready) -> T) -> T {
+        let mut inner = self.inner();
+        let revision = self.server.revision();
+        if inner.ready.0 != revision {
+            inner.ready = (revision, Ready::of(self.server.list("pods")));
+        }
+        look(&inner.ready.1)
     }
 
     fn report(&self, request: &Request) -> Result<Report, Failure> {
@@ -93,10 +129,14 @@ impl Pods {
         let uid = text("/metadata/uid");
         let told = pod["metadata"]["annotations"][labels::EPOCH].as_str().unwrap_or_default().to_owned();
         let mut inner = self.inner();
-        if let Some((before, spec)) = inner.mounted.get(&uid)
-            && *before == told
-        {
-            return Ok(spec.clone());
+        let Inner { mounted, too_soon, .. } = &mut *inner;
+        if let Some((before, spec)) = mounted.get_mut(&uid) {
+            if *before != told && *too_soon > 0 {
+                (*before, *too_soon) = (told.clone(), *too_soon - 1);
+            }
+            if *before == told {
+                return Ok(spec.clone());
+            }
         }
         let instance = label(pod, labels::INSTANCE).unwrap_or_default();
         let name = match label(pod, labels::AGENT) {
@@ -126,12 +166,9 @@ impl Pods {
         if endpoint.is_some_and(|url| url.contains("example.com")) {
             return true;
         }
-        let instance = label(from, labels::INSTANCE);
-        let ours = |pod: &Arc<Value>| {
-            label(pod, labels::INSTANCE) == instance && label(pod, labels::AGENT) == Some(agent)
-        };
+        let home = (label(from, labels::INSTANCE).unwrap_or_default().to_owned(), agent.to_owned());
         let silent = self.inner().silent.iter().any(|silent| silent == agent);
-        !silent && self.server.list("pods").iter().any(|pod| ours(pod) && is_ready(pod))
+        !silent && self.ready(|ready| ready.agents.contains(&home))
     }
 
     fn draining(&self, pod: &Value) -> Vec<DrainingHome> {

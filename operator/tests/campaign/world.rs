@@ -17,7 +17,9 @@ use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
+use super::kstatus::is_current;
 use super::pods::Pods;
+use super::scene::{everything, secret, supervisor};
 
 /// Where everything happens.
 pub(crate) const NAMESPACE: &str = "team";
@@ -44,6 +46,23 @@ impl World {
         let controllers = Controllers::start(&server);
         let pods = Pods::new(&server);
         Self { server, controllers, pods }
+    }
+
+    /// With the Secrets to which the resources of most campaigns refer.
+    pub(crate) fn with_secrets() -> Self {
+        let world = Self::new();
+        world.apply(&secret("llm", "OPENAI_API_KEY", "x"));
+        world.apply(&secret("argocd", "ARGOCD_TOKEN", "x"));
+        world
+    }
+
+    /// With an operator, and a supervisor of one of everything that has become as it should be.
+    pub(crate) async fn with_supervisor(distributed: &[&str]) -> (Self, Operator) {
+        let world = Self::with_secrets();
+        let operator = world.operator();
+        world.apply(&supervisor("platform", &everything(distributed)));
+        world.until("platform", is_current).await;
+        (world, operator)
     }
 
     /// Starts an operator that need not contend.
@@ -101,6 +120,7 @@ fn defined() -> ApiServer {
 /// An operator at work.
 pub(crate) struct Operator {
     pub(crate) access: Access,
+    pub(crate) metrics: Arc<Metrics>,
     stop: CancellationToken,
     tasks: JoinSet<()>,
     keepers: Vec<AbortHandle>,
@@ -141,10 +161,11 @@ impl Operator {
         let (notify, notices) = mpsc::channel(NOTICES);
         let prober = Prober::with(world.pods.clone(), ProberOptions::default(), Arc::clone(&metrics), notify);
         tasks.spawn(Arc::clone(&prober).run(stop.clone()));
+        let told = Arc::clone(&metrics);
         let parts = Parts { client, metrics, leadership, events, health: Health::default(), prober, notices };
         let options = Options { namespaces: Vec::new(), concurrency: 4, defaults: Defaults::default() };
         tasks.spawn(run::run(parts, options, stop.clone()));
-        Self { access, stop, tasks, keepers }
+        Self { access, metrics: told, stop, tasks, keepers }
     }
 
     /// Stops it as SIGTERM does.

@@ -42,10 +42,12 @@ fn one(facts: &Facts<'_>, name: &str, home: &Home, reports: &[&Report]) -> Agent
 fn why(facts: &Facts<'_>, name: &str, status: &AgentStatus, reports: &[&Report]) -> Option<String> {
     let remote = facts.remotes.get(name);
     let trouble = remote.and_then(|remote| remote.trouble.clone().or_else(|| remote.failure.clone()));
+    let tools = remote.and_then(|remote| remote.tools.as_ref());
+    let tools = tools.map(|trouble| format!("a tool server of it does not come up: {trouble}"));
     match facts.held.get(name) {
         Some(Held::UntilRemoteAnswers) => {
             let waits = "stays in-process until its pod answers".to_owned();
-            return Some(trouble.map_or(waits.clone(), |trouble| format!("{waits}: {trouble}")));
+            return Some(trouble.or(tools).map_or(waits.clone(), |trouble| format!("{waits}: {trouble}")));
         }
         Some(Held::UntilSeated) => {
             return Some(
@@ -55,12 +57,15 @@ fn why(facts: &Facts<'_>, name: &str, status: &AgentStatus, reports: &[&Report])
         None => {}
     }
     if let Some(trouble) = trouble.filter(|_| status.placement == AgentPlacement::Remote) {
-        let is_well = status.phase == AgentPhase::Ready;
-        return Some(if is_well {
+        let answers = status.phase == AgentPhase::Ready && remote.is_some_and(|remote| remote.ready);
+        return Some(if answers {
             format!("answers, but another pod of it does not come up: {trouble}")
         } else {
             trouble
         });
+    }
+    if tools.is_some() {
+        return tools;
     }
     let old = if status.placement == AgentPlacement::Remote {
         AgentPlacement::InProcess

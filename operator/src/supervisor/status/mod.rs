@@ -42,19 +42,23 @@ pub struct Facts<'a> {
     pub reports: &'a [Option<&'a Report>],
     /// What is wrong with the supervisor's pods.
     pub trouble: Option<&'a str>,
-    /// The Deployments of remote agents, and what is wrong with their pods.
+    /// What is wrong with the pods that run for an agent alone.
     pub remotes: &'a BTreeMap<String, RemoteFacts>,
     /// Now, for transitions.
     pub now: Timestamp,
 }
 
-/// What is known of a remote agent's Deployment.
+/// What is known of the pods that run for an agent alone: its own, if it is remote, and its tool servers'.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RemoteFacts {
     /// Why it does not get on, if Kubernetes has given up.
     pub failure: Option<String>,
     /// What is wrong with its pods.
     pub trouble: Option<String>,
+    /// Whether one of its pods is ready.
+    pub ready: bool,
+    /// What is wrong with the pods of its tool servers.
+    pub tools: Option<String>,
 }
 
 /// Why a resource cannot be made real as it is.

@@ -136,6 +136,17 @@ fn each_trouble_is_told_with_what_it_is() {
             "True RollingOut: 0 of 1 supervisor pods are available: container supervisor: ImagePullBackOff",
         ),
         (
+            "a second pod that does not come up beside one that answers",
+            |given| {
+                given.supervisor = Some(Workload { replicas: 2, ..workload(1) });
+                given.supervisor.iter_mut().for_each(|workload| workload.rolled_out = false);
+                given.reports.push(None);
+                given.trouble = Some("Unschedulable (0/1 nodes are available)".to_owned());
+            },
+            "False RollingOut: 1 of 2 supervisor pods are available: Unschedulable (0/1 nodes are available)",
+            "True RollingOut: 1 of 2 supervisor pods are available: Unschedulable (0/1 nodes are available)",
+        ),
+        (
             "a spec on its way takes nothing away",
             |given| given.decision = Some(decision(2)),
             "True AllAgentsUsable: all 2 agents are usable",
@@ -237,6 +248,45 @@ fn the_worst_view_of_several_pods_counts() {
     let views = [AgentPhase::Ready, AgentPhase::Degraded, AgentPhase::Ready];
     given.reports = views.map(|phase| Some(report(1, phase, AgentPhase::Ready))).to_vec();
     assert_eq!(given.status().agents[0].phase, AgentPhase::Degraded);
+}
+
+#[test]
+fn what_is_wrong_with_an_agents_own_pods_is_told_beside_it() {
+    let facts = |failure: &str, trouble: &str, tools: &str| {
+        let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        RemoteFacts { failure: text(failure), trouble: text(trouble), ready: true, tools: text(tools) }
+    };
+    let alone = |trouble: &str| RemoteFacts { ready: false, ..facts("", trouble, "") };
+    let pulls = "container a: ImagePullBackOff";
+    let another = "answers, but another pod of it does not come up: container a: ImagePullBackOff";
+    let tools = "a tool server of it does not come up: container a: ImagePullBackOff";
+    let (ready, lost) = (AgentPhase::Ready, AgentPhase::Unreachable);
+    // The agent, its phase, its pods, and what is said of it.
+    let cases = [
+        ("a", ready, facts("", "", ""), None),
+        ("a", ready, facts("", pulls, ""), Some(another)),
+        ("a", ready, alone(pulls), Some(pulls)),
+        ("a", lost, facts("", pulls, ""), Some(pulls)),
+        ("a", lost, facts("has timed out", "", ""), Some("has timed out")),
+        ("a", lost, facts("has timed out", pulls, ""), Some(pulls)),
+        ("a", lost, facts("", "", ""), Some("connection refused")),
+        ("a", lost, facts("", "", pulls), Some(tools)),
+        ("a", lost, facts("", pulls, "other"), Some(pulls)),
+        // Nothing is left to come up where it used to be.
+        ("b", ready, facts("", pulls, ""), None),
+        ("b", lost, facts("", "", pulls), Some(tools)),
+    ];
+    for (name, phase, facts, expected) in cases {
+        let mut given = well();
+        given.remotes = BTreeMap::from([(name.to_owned(), facts.clone())]);
+        given.reports = vec![Some(match name {
+            "a" => report(1, phase, ready),
+            _ => report(1, ready, phase),
+        })];
+        let status = given.status();
+        let agent = status.agents.iter().find(|agent| agent.name == name).unwrap();
+        assert_eq!(agent.message.as_deref(), expected, "{name} {phase:?} {facts:?}");
+    }
 }
 
 #[test]
