@@ -10,14 +10,6 @@ need_root() {
 programs='runc=runc iptables=iptables conntrack=conntrack ip=iproute2 openssl=openssl cc=gcc tar=tar
   nsenter=util-linux unshare=util-linux setsid=util-linux flock=util-linux mount=mount getent=libc-bin'
 
-missing_packages() {
-  local pair
-  for pair in $programs; do
-    command -v "${pair%%=*}" >/dev/null || printf '%s\n' "${pair#*=}"
-  done
-  [ -n "$(cni_folder)" ] || echo containernetworking-plugins
-}
-
 # Where the plugins are that connect pods to the network.
 cni_folder() {
   local folder
@@ -27,18 +19,10 @@ cni_folder() {
 }
 
 need_packages() {
-  local missing
-  missing=$(missing_packages | sort -u | paste -sd ' ')
-  [ -n "$missing" ] || return 0
-  # A machine of continuous integration is thrown away; on anybody else's nothing is installed unasked.
-  if [ "${CI:-}" = true ] && command -v apt-get >/dev/null; then
-    echo "cluster: installing $missing"
-    # shellcheck disable=SC2086 # several packages
-    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $missing; } >/dev/null ||
-      die "failed to install $missing"
-    missing=$(missing_packages | sort -u | paste -sd ' ')
-  fi
-  [ -z "$missing" ] || die "programs are missing. On Debian and Ubuntu: apt-get install $missing"
+  local cni
+  cni=$(cni_folder)
+  # shellcheck disable=SC2086 # several programs
+  "$root/scripts/packages" $programs "${cni:-/usr/lib/cni}/bridge=containernetworking-plugins"
 }
 
 need_kernel() {

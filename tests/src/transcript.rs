@@ -45,8 +45,14 @@ pub fn steps(text: &str) -> Vec<Step> {
 }
 
 impl Step {
+    /// The same with another name, as that of a namespace.
+    #[must_use]
+    pub fn with(&self, name: &str, other: &str) -> Self {
+        Self { command: self.command.replace(name, other), output: self.output.replace(name, other) }
+    }
+
     /// Runs the command in this shell, which has only to be told what to run, and holds what it prints to the document.
-    /// A command has to fail that is said to say `Error`, a plain `no`, or that something is invalid.
+    /// A command has to fail that is said to say `Error`, a plain `no`, that something is invalid, or that nobody answers.
     pub fn holds(&self, shell: impl Fn() -> Command) -> Result<()> {
         let begin = Instant::now();
         loop {
@@ -77,7 +83,7 @@ impl Step {
 
     fn fails(&self) -> bool {
         let begins = |word: &&str| self.output.starts_with(word);
-        ["Error", "error"].iter().any(begins)
+        ["Error", "error", "The connection to the server"].iter().any(begins)
             || self.output == "no\n"
             || self.output.contains(" is invalid: ")
     }

@@ -66,6 +66,8 @@ async fn ask(plan: &Plan, job: usize, tally: &mut Tally) -> Result<Outcome> {
         }
         let connection = match open(plan, job, &reading).await {
             Ok(connection) => connection,
+            // It may have arrived all the same, and must not be done twice.
+            Err(error) if reading.task.is_none() && !is_refused(&error) => return Ok(Outcome::Unsure),
             Err(error) => {
                 *tally.retried.entry(format!("{error:#}")).or_default() += 1;
                 last = Some(error);
@@ -96,6 +98,11 @@ async fn open(plan: &Plan, job: usize, reading: &Reading) -> Result<Connection> 
         Some(task) => Connection::resume(place, Version::V0_3, task, Some(reading.last)).await?,
     };
     Ok(connection.patient_for(SILENCE))
+}
+
+/// Whether nobody has taken what was sent: there was no connection, or an answer that says so.
+fn is_refused(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<reqwest::Error>().is_none_or(reqwest::Error::is_connect)
 }
 
 /// Reads on until the stream ends; the error, if it is nothing but one.

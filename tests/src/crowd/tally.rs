@@ -56,6 +56,15 @@ impl Tally {
         Ok(())
     }
 
+    /// The same, but for those whose answer says that it could not be done, in these words.
+    pub fn answered_or_told(&self, words: &str) -> Result<()> {
+        ensure!(self.failed.is_empty(), "jobs failed: {:#?}", self.failed);
+        let others: Vec<_> = self.told.values().filter(|answer| !answer.contains(words)).collect();
+        ensure!(others.is_empty(), "answers that say something else: {others:#?}");
+        ensure!(!self.done.is_empty(), "nothing was done at all");
+        Ok(())
+    }
+
     /// What was noted fits what the answers say: nothing twice, and all that was done.
     pub fn fits<'a>(&self, notes: impl IntoIterator<Item = &'a str>) -> Result<()> {
         let mut lines: Vec<&str> = notes.into_iter().collect();

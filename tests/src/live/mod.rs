@@ -4,8 +4,10 @@
 //! One test runs at a time: what is done to the nodes would meet all others. Each has a namespace of its own that
 //! enforces the level *restricted* of Pod Security.
 
+pub mod argocd;
 pub mod figures;
 pub mod forward;
+mod groups;
 pub mod install;
 pub mod node;
 pub mod notes;

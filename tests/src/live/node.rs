@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Signal, kill_process};
 use serde_json::Value;
 
+use super::groups::processes;
 use crate::programs::workspace;
+use crate::supervisor::until;
 
 /// A node of ours.
 #[derive(Debug)]
@@ -46,21 +48,24 @@ impl Node {
 
     /// Kills every program of a pod, as a crash does; nothing is told of it to anybody.
     pub fn crash(&self, pod: &Value) -> Result<()> {
-        let uid = pod["metadata"]["uid"].as_str().context("a pod without uid")?;
-        let processes = std::fs::read_dir("/proc")?.flatten().filter_map(|entry| {
-            let groups = std::fs::read_to_string(entry.path().join("cgroup")).ok()?;
-            let name = std::fs::read_to_string(entry.path().join("comm")).ok()?;
-            // The pause container keeps the pod's network.
-            let is_ours = groups.contains(uid) && name.trim() != "pause";
-            Pid::from_raw(entry.file_name().to_str()?.parse().ok()?).filter(|_| is_ours)
-        });
-        let mut count = 0;
-        for process in processes {
-            // It may have ended by itself.
-            count += usize::from(kill_process(process, Signal::KILL).is_ok());
-        }
-        ensure!(count > 0, "no process of the pod {uid} was found");
+        // The pause container keeps the pod's network. One may have ended by itself.
+        let killed = processes(pod)?
+            .filter(|process| process.name != "pause")
+            .filter(|process| kill_process(process.id, Signal::KILL).is_ok());
+        ensure!(killed.count() > 0, "no process of the pod {} was found", pod["metadata"]["uid"]);
         Ok(())
+    }
+
+    /// Takes away the memory of a pod's own program, as if it needed more than its limit: the kernel kills it.
+    pub async fn starve(&self, pod: &Value) -> Result<()> {
+        let ours = processes(pod)?.find(|process| process.name.starts_with("caipe-superviso"));
+        let ours = ours.context("the pod does not run our program")?;
+        let group = ours.memory_group().context("the program is in no group that counts memory")?;
+        until("the kernel has killed it", async || {
+            group.shrink();
+            Ok(!PathBuf::from(format!("/proc/{}", ours.id.as_raw_nonzero())).exists())
+        })
+        .await
     }
 
     /// A new directory of the node, for a volume; it goes with the cluster.

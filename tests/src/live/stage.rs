@@ -92,8 +92,13 @@ pub fn scenario() -> Scenario {
 impl<'a> Stage<'a> {
     /// Applies the scenario, waits until it is ready, and lets people ask.
     pub async fn set(live: &'a Live, scenario: &Scenario, operator: Operator) -> Result<Self> {
-        let notes = Notes::begin(live).await?;
         live.declare(NAME, scenario)?;
+        Self::open(live, operator).await
+    }
+
+    /// Waits until the supervisor, which somebody has declared, is ready, and lets people ask.
+    pub async fn open(live: &'a Live, operator: Operator) -> Result<Self> {
+        let notes = Notes::begin(live).await?;
         live.until_settled(NAME).await?;
         let way = live.way(NAME).await?;
         let watcher = Watcher::begin(live, NAME).await?;
@@ -146,14 +151,20 @@ impl<'a> Stage<'a> {
     }
 }
 
+/// The script of a scenario, and the resource of this name that refers to it.
+pub fn manifests(name: &str, scenario: &Scenario) -> [Value; 2] {
+    let script = format!("{name}-script");
+    let resource = scenario.resource(name, json!({"configMapRef": {"name": script, "key": "script.yaml"}}));
+    let script = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": script},
+        "data": {"script.yaml": scenario.script()}});
+    [script, resource]
+}
+
 impl Live {
     /// Applies a scenario as a resource of this name, with its script and a volume for its conversations.
     pub fn declare(&self, name: &str, scenario: &Scenario) -> Result<Value> {
-        let script = format!("{name}-script");
-        self.apply(&json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": script},
-            "data": {"script.yaml": scenario.script()}}))?;
-        let resource =
-            scenario.resource(name, json!({"configMapRef": {"name": script, "key": "script.yaml"}}));
+        let [script, resource] = manifests(name, scenario);
+        self.apply(&script)?;
         self.volume(&format!("{name}.data"))?;
         self.apply(&resource)?;
         Ok(resource)

@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use caipe_tests::chance::seed;
-use caipe_tests::cluster::objects::SECRETS;
-use caipe_tests::live::pods::of_agent;
+use caipe_tests::cluster::objects::{EVENTS, PODS, SECRETS, SUPERVISORS};
+use caipe_tests::live::pods::{is_ready, name_of, of_agent};
 use caipe_tests::live::stage::{AGENT, NAME, Operator, Outcome, Stage, scenario};
 use caipe_tests::live::{self, Live};
 use caipe_tests::scenario::Scenario;
@@ -46,7 +46,6 @@ async fn change(stage: &mut Stage<'_>, _: &Value) -> Result<()> {
 }
 
 #[test]
-#[ignore = "passed once so far; to be seen again before it may stop anybody"]
 fn no_answer_notices_another_image() -> Result<()> {
     live::with("image", async |live| {
         let outcome = to_the_agent(live, Operator::Stays, change).await?;
@@ -57,7 +56,6 @@ fn no_answer_notices_another_image() -> Result<()> {
 }
 
 #[test]
-#[ignore = "passed once so far; to be seen again before it may stop anybody"]
 fn nor_that_the_operator_dies_meanwhile() -> Result<()> {
     live::with("image-killed", async |live| {
         let killed = Operator::Killed(seed("CAIPE_E2E_SEED"));
@@ -101,6 +99,40 @@ fn who_asked_a_killed_pod_is_told() -> Result<()> {
         let kill = async |stage: &mut Stage<'_>, pod: &Value| stage.live.kill_pod(pod).await;
         let outcome = to_the_agent(live, Operator::Stays, kill).await?;
         tell("a remote agent's pod is killed", &outcome)?;
+        told_and_answered(&outcome)?;
+        outcome.lag.within(SHOWN)
+    })
+}
+
+/// What the events of a reason say.
+async fn events(live: &Live, reason: &str) -> Result<Vec<String>> {
+    let mut events = live.list(EVENTS).await?;
+    events.retain(|event| event["reason"] == reason);
+    Ok(events.iter().map(|event| event["note"].as_str().unwrap_or_default().to_owned()).collect())
+}
+
+#[test]
+fn one_killed_for_its_memory_is_told_and_comes_back() -> Result<()> {
+    live::with_node("agent-memory", async |live, node| {
+        let mut scenario = scenario().set("distributedAgents", json!([AGENT]));
+        scenario.change_agent(AGENT, "resources", json!({"limits": {"memory": "128Mi"}}));
+        let stage = Stage::set(live, &scenario, Operator::Stays).await?;
+        let pods = live.pods(&of_agent(NAME, AGENT)).await?;
+        let pod = pods.first().context("no pod of the agent")?;
+        let began = Instant::now();
+        node.starve(pod).await?;
+        let told = |seen: &Value| seen["status"]["agents"].to_string().contains("container agent: OOMKilled");
+        live.until("the status says why", SUPERVISORS, NAME, told).await?;
+        let again =
+            |seen: &Value| is_ready(seen) && seen["status"]["containerStatuses"][0]["restartCount"] == 1;
+        live.until("the same pod is well again", PODS, name_of(pod), again).await?;
+        let outcome = stage.ends(began).await?;
+        let told = events(live, "PodFailing").await?;
+        assert!(
+            told.iter().any(|text| text.starts_with("agent tide: container agent: OOMKilled")),
+            "{told:?}"
+        );
+        tell("a remote agent is killed for its memory", &outcome)?;
         told_and_answered(&outcome)?;
         outcome.lag.within(SHOWN)
     })

@@ -60,7 +60,6 @@ fn corrected(name: &str, row: &str, wrong: impl Fn() -> Scenario, words: &[&str]
 }
 
 #[test]
-#[ignore = "passed once so far; to be seen again before it may stop anybody"]
 fn an_image_that_never_comes_is_told_and_corrected() -> Result<()> {
     let wrong = || {
         let mut scenario = with_other("ok");
@@ -72,14 +71,12 @@ fn an_image_that_never_comes_is_told_and_corrected() -> Result<()> {
 }
 
 #[test]
-#[ignore = "passed once so far; to be seen again before it may stop anybody"]
 fn a_tool_server_that_crashes_is_told_and_corrected() -> Result<()> {
     let row = "a tool server crashes again and again, then is corrected";
     corrected("crash", row, || with_other("no-such-mode"), &["beside"])
 }
 
 #[test]
-#[ignore = "passed once so far; to be seen again before it may stop anybody"]
 fn an_agent_killed_for_its_memory_is_told_and_comes_back() -> Result<()> {
     let wrong = || {
         let mut scenario = with_other("ok");

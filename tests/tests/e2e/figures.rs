@@ -24,7 +24,6 @@ fn agents(count: usize, away: bool) -> Scenario {
 }
 
 #[test]
-#[ignore = "passed once so far; to be seen again before it may stop anybody"]
 fn supervisors_of_all_sizes_get_ready() -> Result<()> {
     live::with("figures", async |live| {
         for away in [false, true] {

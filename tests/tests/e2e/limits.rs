@@ -18,7 +18,6 @@ fn quota(pods: usize) -> Value {
 }
 
 #[test]
-#[ignore = "passed once so far; to be seen again before it may stop anybody"]
 fn a_quota_holds_a_move_up_and_nothing_else() -> Result<()> {
     live::with("quota", async |live| {
         let stage = Stage::set(live, &scenario(), Operator::Stays).await?;
@@ -57,7 +56,6 @@ fn a_namespace_goes_with_all_that_was_made_in_it() -> Result<()> {
 }
 
 #[test]
-#[ignore = "passed once so far; to be seen again before it may stop anybody"]
 fn an_upgrade_of_the_operator_stops_nobody() -> Result<()> {
     live::with("upgrade", async |live| {
         let stage = Stage::set(live, &scenario(), Operator::Stays).await?;

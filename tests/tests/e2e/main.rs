@@ -1,6 +1,7 @@
 //! The operator and its supervisors on real nodes: each scenario with people who ask all the time. `make e2e` runs them.
 
 mod agent;
+mod argocd;
 mod faults;
 mod figures;
 mod invalid;
@@ -8,6 +9,7 @@ mod limits;
 mod moves;
 mod node;
 mod rights;
+mod runbook;
 mod spec;
 mod supervisor;
 mod table;

@@ -34,7 +34,6 @@ fn no_answer_notices_that_its_agent_moves() -> Result<()> {
 }
 
 #[test]
-#[ignore = "passed once so far; to be seen again before it may stop anybody"]
 fn nor_that_the_operator_dies_in_each_move() -> Result<()> {
     live::with("moves-killed", async |live| {
         let killed = Operator::Killed(seed("CAIPE_E2E_SEED"));

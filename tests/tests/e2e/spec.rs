@@ -18,7 +18,6 @@ use crate::table::{FIGURES, SHOWN, tell};
 const IN_FORCE: Duration = Duration::from_secs(30);
 
 #[test]
-#[ignore = "once the resource was said to roll out for a minute after it had"]
 fn agents_join_and_leave_at_once_and_without_a_restart() -> Result<()> {
     live::with_addresses("spec", async |live| {
         let small = scenario();

