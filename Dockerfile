@@ -17,6 +17,8 @@ FROM rust:1.95-alpine AS build
 RUN apk add --no-cache build-base cmake perl linux-headers
 WORKDIR /src
 COPY . .
+# The allocator would say when it was compiled.
+ENV SOURCE_DATE_EPOCH=0
 RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,target=/src/target \
     cargo build --release --locked -p caipe-supervisor -p caipe-operator --features caipe-supervisor/mimalloc && \
     cargo run --quiet --release --locked -p caipe-image -- \

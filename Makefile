@@ -31,7 +31,7 @@ IMAGE ?= $(TARGET)/caipe-operator.tar
 CRD := crds/caipe.io_caipesupervisors.yaml
 GENERATED := $(CRD) charts deploy
 
-.PHONY: help run test verify generate fmt lint doc bench chaos fuzz deny peers control-plane argocd cluster cluster-check cluster-down demo image image-test images chart-lint
+.PHONY: help run test verify generate fmt lint doc bench chaos fuzz deny peers control-plane argocd cluster cluster-check cluster-down demo e2e image image-test images chart-lint
 
 help: ## List what can be made.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-15s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -106,6 +106,9 @@ cluster-down: ## Remove that node and all that ran on it.
 
 demo: ## Install the chart on that node, ask a question, move an agent; with KUBECONFIG, on your own cluster.
 	@scripts/demo
+
+e2e: ## Have twenty people ask on that node while agents move and things break; with KUBECONFIG, on your own cluster.
+	@scripts/e2e
 
 cluster-check: ## Try the node itself: break it in every way, on a cluster of its own, and heal it.
 	@scripts/cluster-check

@@ -47,7 +47,8 @@ furnish() {
 debian() {
   local dir=$1 packages
   shift
-  need mmdebstrap 'It unpacks packages of Debian (Debian and Ubuntu: apt-get install mmdebstrap debian-archive-keyring).'
+  # It unpacks packages of Debian, and knows by the keyring that they are.
+  "$root/scripts/packages" mmdebstrap=mmdebstrap /usr/share/keyrings/debian-archive-keyring.gpg=debian-archive-keyring
   packages=$(IFS=,; echo "$*")
   # shellcheck disable=SC2016  # for the shell of the hook
   mmdebstrap --quiet --variant=extract --include="$packages" \
