@@ -1,6 +1,6 @@
 //! What is remembered of each supervisor between passes. All of it can be found out again.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,6 +8,7 @@ use caipe_crds::CaipeSupervisorStatus;
 use secrecy::SecretString;
 use tokio::time::Instant;
 
+use super::ended::Whose;
 use super::key::Key;
 use super::moves::Current;
 use super::references::ConfigMapContent;
@@ -29,6 +30,8 @@ pub struct Remembered {
     pub failures: u32,
     /// When each pod was last told of an epoch.
     pub woken: HashMap<String, Instant>,
+    /// Whose containers had ended and were not well again.
+    pub ended: BTreeSet<Whose>,
     /// Objects that were seen as they were applied, so that another state of them is news.
     applied: HashSet<u64>,
 }

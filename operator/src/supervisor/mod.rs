@@ -7,6 +7,7 @@ pub mod apply;
 pub mod build;
 pub mod decision;
 pub mod dereference;
+pub mod ended;
 pub mod error;
 pub mod key;
 pub mod manifest;

@@ -301,7 +301,9 @@ impl<'a> Pass<'a> {
             remotes: &remotes,
             now: self.now,
         });
-        self.cx.reporter.ended(self.resource, &self.sight.ended(), remotes.keys());
+        let ended = self.sight.ended();
+        self.cx.reporter.ended(self.resource, &self.remembered.ended, &ended);
+        self.remembered.ended = ended.into_keys().collect();
         let told = self.cx.reporter.report(self.resource, before, &status).await;
         step.record(&told, Error::category);
         let told = told?;

@@ -1,6 +1,6 @@
 //! The last step: the status, and what else is told of a supervisor.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use caipe_crds::{CaipeSupervisor, CaipeSupervisorStatus};
@@ -8,6 +8,7 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::json;
 
+use super::ended::Whose;
 use super::error::Error;
 use super::key::Key;
 use super::orphans::Why;
@@ -69,23 +70,19 @@ impl Reporter {
         Ok(true)
     }
 
-    /// Tells of containers that ended, by agent, none for the supervisor itself; those of `agents` that are not among them
-    /// are well again.
-    pub fn ended<'a>(
+    /// Tells of containers that ended; those of `before` that are not among them are well again.
+    pub fn ended(
         &self,
         resource: &CaipeSupervisor,
-        ended: &BTreeMap<Option<&str>, String>,
-        agents: impl Iterator<Item = &'a String>,
+        before: &BTreeSet<Whose>,
+        ended: &BTreeMap<Whose, String>,
     ) {
         let key = Key::new(&resource.namespace().unwrap_or_default(), &resource.name_any());
-        for agent in agents.map(|agent| Some(agent.as_str())).chain([None]) {
-            let about = agent.unwrap_or_default();
-            let Some(trouble) = ended.get(&agent) else {
-                self.events.over(&key, Reason::PodFailing, about);
-                continue;
-            };
-            let whose = agent.map_or("the supervisor".to_owned(), |agent| format!("agent {agent}"));
-            self.events.tell(resource, Reason::PodFailing, about, &format!("{whose}: {trouble}"));
+        for whose in before.iter().filter(|whose| !ended.contains_key(whose)) {
+            self.events.over(&key, Reason::PodFailing, &whose.about());
+        }
+        for (whose, trouble) in ended {
+            self.events.tell(resource, Reason::PodFailing, &whose.about(), &format!("{whose}: {trouble}"));
         }
     }
 

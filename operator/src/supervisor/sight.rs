@@ -9,6 +9,7 @@ use caipe_crds::report::Report;
 use caipe_crds::{CaipeSupervisor, names};
 use secrecy::SecretString;
 
+use super::ended::{self, Whose};
 use super::key::Key;
 use super::manifest::Manifest;
 use super::orphans::Use;
@@ -117,11 +118,9 @@ impl Sight {
         Targets { pods: pods.filter_map(target).collect(), token }
     }
 
-    /// How containers that ran have ended, if they are not well again: for which agent, none for the supervisor.
-    pub fn ended(&self) -> BTreeMap<Option<&str>, String> {
-        let pods = self.around.pods.values().filter(|pod| !pod.deleting);
-        let ended = |pod: &Pod| pod.trouble.as_ref().filter(|it| it.ended).map(ToString::to_string);
-        pods.filter_map(|pod| Some((pod.agent.as_deref(), ended(pod)?))).collect()
+    /// How containers that ran have ended, if they are not well again.
+    pub fn ended(&self) -> BTreeMap<Whose, String> {
+        ended::ended(self.around.pods.values().map(Arc::as_ref))
     }
 
     /// How the pods are that run for an agent alone, and stay.

@@ -100,13 +100,33 @@ fn the_trouble_of_any_pod_that_stays_is_seen_and_told_apart_by_whose_it_is() {
 }
 
 #[test]
-fn how_containers_ended_is_seen_of_pods_that_stay() {
+fn how_containers_ended_is_seen_of_pods_that_stay_and_told_apart_by_whose_they_are() {
     let (agent, tools) = (labels::COMPONENT_AGENT, labels::COMPONENT_TOOL_SERVER);
     let killed = |component, deleting| {
         let trouble = Trouble { ended: true, ..broken(component, deleting, "OOMKilled").trouble.unwrap() };
         Pod { trouble: Some(trouble), ..pod(component, Some("jira"), deleting) }
     };
-    let of = |one: Pod, two: Pod| sight(&[("one", one), ("two", two)], &[]).ended().into_values().count();
-    assert_eq!(of(killed(agent, false), pod(tools, None, false)), 1);
-    assert_eq!(of(killed(agent, true), broken(tools, false, "ImagePullBackOff")), 0);
+    let server = |name: &str| Pod { tool_server: Some(name.to_owned()), ..killed(tools, false) };
+    let pods = [
+        ("a", killed(agent, false)),
+        ("b", killed(agent, true)),
+        ("c", broken(agent, false, "ImagePullBackOff")),
+        ("d", server("files")),
+        ("e", server("search")),
+        ("f", killed(labels::COMPONENT_SUPERVISOR, false)),
+    ];
+    let told = sight(&pods, &[]).ended().into_iter().map(|(whose, how)| format!("{whose}: {how}"));
+    assert_eq!(
+        told.collect::<Vec<_>>(),
+        [
+            "the supervisor: OOMKilled",
+            "agent jira: OOMKilled",
+            "tool server files of agent jira: OOMKilled",
+            "tool server search of agent jira: OOMKilled",
+        ]
+    );
+    assert!(
+        sight(&[("b", killed(agent, true))], &[]).ended().is_empty(),
+        "one that goes is nobody's trouble"
+    );
 }

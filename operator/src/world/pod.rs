@@ -14,6 +14,8 @@ pub struct Pod {
     pub component: String,
     /// The agent that it is for.
     pub agent: Option<String>,
+    /// The tool server of that agent that it runs.
+    pub tool_server: Option<String>,
     /// Its address.
     pub ip: Option<IpAddr>,
     /// Whether it is ready.
@@ -46,6 +48,7 @@ impl From<&ApiPod> for Pod {
         Self {
             component: label(meta, labels::COMPONENT).unwrap_or_default(),
             agent: label(meta, labels::AGENT),
+            tool_server: label(meta, labels::TOOL_SERVER),
             ip: status.pod_ip.as_deref().and_then(|ip| ip.parse().ok()),
             ready: is(&status, "Ready"),
             deleting: meta.deletion_timestamp.is_some(),

@@ -72,6 +72,37 @@ async fn an_image_that_never_pulls_is_told_and_left_once_another_one_is_given() 
     operator.stop().await;
 }
 
+/// What was told of pods that fail, and how often.
+fn failing(world: &World) -> Vec<(String, i64)> {
+    let events = world.server.list("events.events.k8s.io").into_iter();
+    let told = |event: Arc<Value>| {
+        (event["note"].as_str().unwrap().to_owned(), event["series"]["count"].as_i64().unwrap_or(1))
+    };
+    events.filter(|event| event["reason"] == "PodFailing").map(told).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_server_that_ends_is_told_by_its_name_and_each_time() {
+    let world = World::with_secrets();
+    let operator = world.operator();
+    let mut spec = everything(&[]);
+    spec["agents"][2]["mcp"][0]["container"]["image"] = json!("search:1");
+    world.apply(&supervisor("platform", &spec));
+    world.until("platform", is_current).await;
+    for times in 1..=3 {
+        world.controllers.conduct(|conduct| {
+            conduct.crashing.insert("search".to_owned());
+        });
+        world.settle().await;
+        let why = "tool server tools of agent search: container tool-server: CrashLoopBackOff (Error, exit code 1, 1 restarts)";
+        assert_eq!(failing(&world), [(why.to_owned(), times)]);
+        world.controllers.conduct(|conduct| conduct.crashing.clear());
+        world.until("platform", is_current).await;
+        world.settle().await;
+    }
+    operator.stop().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_move_to_a_home_that_never_comes_up_takes_nothing_away() {
     let (world, operator) = World::with_supervisor(&[]).await;

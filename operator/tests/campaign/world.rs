@@ -25,8 +25,9 @@ use super::scene::{everything, secret, supervisor};
 pub(crate) const NAMESPACE: &str = "team";
 
 /// How long nothing may have changed before it is believed that nothing will: longer than the operator waits for work that is
-/// left at an old home before it looks again.
-const QUIET: Duration = Duration::from_secs(35);
+/// left at an old home before it looks again, and than a watch that failed again and again waits before it is begun once
+/// more (30 s, and as much again by chance).
+const QUIET: Duration = Duration::from_secs(65);
 
 /// How long everything may take.
 const PATIENCE: Duration = Duration::from_hours(1);
