@@ -9,7 +9,7 @@ use super::Live;
 use super::notes::{self, Notes};
 use super::place::Way;
 use super::watcher::{Lag, Watcher};
-use crate::chance::Chance;
+use crate::chance::{Chance, seed};
 use crate::cluster::objects::SUPERVISORS;
 use crate::cluster::operator::is_settled;
 use crate::crowd::{Crowd, JOB, Tally, until_all_ask, words};
@@ -53,6 +53,24 @@ pub enum Operator {
     Killed(u64),
 }
 
+impl Operator {
+    /// It is killed at moments of the seed `CAIPE_E2E_SEED`.
+    pub fn killed() -> Self {
+        let seed = seed("CAIPE_E2E_SEED");
+        println!("CAIPE_E2E_SEED={seed}");
+        Self::Killed(seed)
+    }
+
+    /// It stays, unless `CAIPE_E2E_KILL=1` wants it killed in the middle of everything.
+    pub fn usual() -> Self {
+        if std::env::var("CAIPE_E2E_KILL").is_ok_and(|value| value == "1") {
+            Self::killed()
+        } else {
+            Self::Stays
+        }
+    }
+}
+
 /// What came of it.
 #[derive(Debug)]
 pub struct Outcome {
@@ -62,6 +80,8 @@ pub struct Outcome {
     pub lag: Lag,
     /// From the last trouble until all was as it should be.
     pub recovered: Duration,
+    /// Whether the operator was killed meanwhile.
+    pub killed: bool,
 }
 
 /// A tool server beside the agent, wherever that runs, so that each of its moves takes a container along.
@@ -147,7 +167,7 @@ impl<'a> Stage<'a> {
         let tally = self.crowd.disperse().await?;
         let lag = self.watcher.end().await?;
         tally.fits(self.notes.read().await?.lines())?;
-        Ok(Outcome { tally, lag, recovered })
+        Ok(Outcome { tally, lag, recovered, killed: self.operator != Operator::Stays })
     }
 }
 

@@ -3,7 +3,6 @@
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use caipe_tests::chance::seed;
 use caipe_tests::cluster::objects::{EVENTS, PODS, SECRETS, SUPERVISORS};
 use caipe_tests::live::pods::{is_ready, name_of, of_agent};
 use caipe_tests::live::stage::{AGENT, NAME, Operator, Outcome, Stage, scenario};
@@ -58,9 +57,8 @@ fn no_answer_notices_another_image() -> Result<()> {
 #[test]
 fn nor_that_the_operator_dies_meanwhile() -> Result<()> {
     live::with("image-killed", async |live| {
-        let killed = Operator::Killed(seed("CAIPE_E2E_SEED"));
-        let outcome = to_the_agent(live, killed, change).await?;
-        tell("a remote agent's image is changed, the operator killed meanwhile", &outcome)?;
+        let outcome = to_the_agent(live, Operator::killed(), change).await?;
+        tell("a remote agent's image is changed", &outcome)?;
         outcome.tally.undisturbed()?;
         outcome.lag.within(SHOWN)
     })
@@ -71,10 +69,10 @@ fn no_answer_notices_another_secret() -> Result<()> {
     live::with("secret", async |live| {
         let rotate = async |stage: &mut Stage<'_>, _: &Value| {
             let patch = json!({"stringData": {"TIDE_TOKEN": "two"}});
-            stage.live.merge(SECRETS, "tide", &patch).await?;
-            Ok(())
+            let live = stage.live;
+            stage.amid(async { Ok(drop(live.merge(SECRETS, "tide", &patch).await?)) }).await
         };
-        let outcome = to_the_agent(live, Operator::Stays, rotate).await?;
+        let outcome = to_the_agent(live, Operator::usual(), rotate).await?;
         tell("a remote agent's Secret is rotated", &outcome)?;
         outcome.tally.undisturbed()?;
         outcome.lag.within(SHOWN)
@@ -84,8 +82,11 @@ fn no_answer_notices_another_secret() -> Result<()> {
 #[test]
 fn a_deleted_pod_ends_what_it_began() -> Result<()> {
     live::with("agent-deleted", async |live| {
-        let delete = async |stage: &mut Stage<'_>, pod: &Value| stage.live.delete_pod(pod).await;
-        let outcome = to_the_agent(live, Operator::Stays, delete).await?;
+        let delete = async |stage: &mut Stage<'_>, pod: &Value| {
+            let live = stage.live;
+            stage.amid(live.delete_pod(pod)).await
+        };
+        let outcome = to_the_agent(live, Operator::usual(), delete).await?;
         tell("a remote agent's pod is deleted", &outcome)?;
         // Until another one is there nobody can do the agent's work: who asked is told so, and nobody waits for ever.
         told_and_answered(&outcome)?;
@@ -96,8 +97,11 @@ fn a_deleted_pod_ends_what_it_began() -> Result<()> {
 #[test]
 fn who_asked_a_killed_pod_is_told() -> Result<()> {
     live::with("agent-killed", async |live| {
-        let kill = async |stage: &mut Stage<'_>, pod: &Value| stage.live.kill_pod(pod).await;
-        let outcome = to_the_agent(live, Operator::Stays, kill).await?;
+        let kill = async |stage: &mut Stage<'_>, pod: &Value| {
+            let live = stage.live;
+            stage.amid(live.kill_pod(pod)).await
+        };
+        let outcome = to_the_agent(live, Operator::usual(), kill).await?;
         tell("a remote agent's pod is killed", &outcome)?;
         told_and_answered(&outcome)?;
         outcome.lag.within(SHOWN)
@@ -116,11 +120,11 @@ fn one_killed_for_its_memory_is_told_and_comes_back() -> Result<()> {
     live::with_node("agent-memory", async |live, node| {
         let mut scenario = scenario().set("distributedAgents", json!([AGENT]));
         scenario.change_agent(AGENT, "resources", json!({"limits": {"memory": "128Mi"}}));
-        let stage = Stage::set(live, &scenario, Operator::Stays).await?;
+        let mut stage = Stage::set(live, &scenario, Operator::usual()).await?;
         let pods = live.pods(&of_agent(NAME, AGENT)).await?;
         let pod = pods.first().context("no pod of the agent")?;
         let began = Instant::now();
-        node.starve(pod).await?;
+        stage.amid(node.starve(pod)).await?;
         let told = |seen: &Value| seen["status"]["agents"].to_string().contains("container agent: OOMKilled");
         live.until("the status says why", SUPERVISORS, NAME, told).await?;
         let again =

@@ -41,14 +41,14 @@ fn tells(supervisor: &Value, words: &[&str]) -> bool {
 /// Something is declared wrongly, which the status says in these words, and then corrected.
 fn corrected(name: &str, row: &str, wrong: impl Fn() -> Scenario, words: &[&str]) -> Result<()> {
     live::with(name, async |live| {
-        let stage = Stage::set(live, &with_other("ok"), Operator::Stays).await?;
-        live.declare(NAME, &wrong())?;
+        let mut stage = Stage::set(live, &with_other("ok"), Operator::usual()).await?;
+        stage.amid(async { live.declare(NAME, &wrong()).map(drop) }).await?;
         let seen =
             live.until(&format!("{words:?} are said"), SUPERVISORS, NAME, |it| tells(it, words)).await?;
         println!("{}", serde_json::to_string_pretty(&seen["status"])?);
         stage.everybody_asks().await?;
         let began = Instant::now();
-        live.declare(NAME, &with_other("ok"))?;
+        stage.amid(async { live.declare(NAME, &with_other("ok")).map(drop) }).await?;
         let well =
             |it: &Value| caipe_tests::cluster::operator::is_settled(it) && said(it)["phase"] == "Ready";
         live.until("the agent is well again", SUPERVISORS, NAME, well).await?;

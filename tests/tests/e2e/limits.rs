@@ -20,17 +20,18 @@ fn quota(pods: usize) -> Value {
 #[test]
 fn a_quota_holds_a_move_up_and_nothing_else() -> Result<()> {
     live::with("quota", async |live| {
-        let stage = Stage::set(live, &scenario(), Operator::Stays).await?;
+        let mut stage = Stage::set(live, &scenario(), Operator::usual()).await?;
         let pods = live.pods(&[]).await?.len();
         live.apply(&quota(pods))?;
-        live.merge(SUPERVISORS, NAME, &json!({"spec": {"distributedAgents": [AGENT]}})).await?;
+        let away = json!({"spec": {"distributedAgents": [AGENT]}});
+        stage.amid(async { Ok(drop(live.merge(SUPERVISORS, NAME, &away).await?)) }).await?;
         let told = |seen: &Value| seen["status"].to_string().contains("exceeded quota");
         let seen = live.until("the quota is named", SUPERVISORS, NAME, told).await?;
         println!("{}", serde_json::to_string_pretty(&seen["status"])?);
         stage.everybody_asks().await?;
         let began = Instant::now();
         live.apply(&quota(pods + 5))?;
-        live.moves(NAME, AGENT, true).await?;
+        stage.moves(true).await?;
         let outcome = stage.ends(began).await?;
         tell("a quota is reached, then is raised", &outcome)?;
         outcome.tally.undisturbed()?;
@@ -41,11 +42,15 @@ fn a_quota_holds_a_move_up_and_nothing_else() -> Result<()> {
 #[test]
 fn a_namespace_goes_with_all_that_was_made_in_it() -> Result<()> {
     live::with("deletion", async |live| {
-        let stage = Stage::set(live, &scenario(), Operator::Stays).await?;
+        let mut stage = Stage::set(live, &scenario(), Operator::usual()).await?;
         let other = live.another("deleted").await?;
         other.declare(NAME, &scenario().set("distributedAgents", json!([AGENT])))?;
         let began = Instant::now();
-        other.abandon().await;
+        let abandoned = async {
+            other.abandon().await;
+            Ok(())
+        };
+        stage.amid(abandoned).await?;
         let gone = async || Ok(live.kubectl(&["get", "namespace", &other.namespace]).is_err());
         until("the namespace is gone", gone).await?;
         let outcome = stage.ends(began).await?;

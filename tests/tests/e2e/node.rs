@@ -15,13 +15,18 @@ const AWAY: Duration = Duration::from_secs(5);
 
 /// What happens to a program of the cluster while one agent is remote: nobody who asks notices, no container is started
 /// again, and after that the agent moves as ever.
-fn undisturbed(name: &str, row: &str, trouble: impl AsyncFnOnce(&Node) -> Result<()>) -> Result<()> {
+fn undisturbed(
+    name: &str,
+    row: &str,
+    operator: Operator,
+    trouble: impl AsyncFnOnce(&Node) -> Result<()>,
+) -> Result<()> {
     live::with_node(name, async |live, node| {
-        let mut stage = Stage::set(live, &scenario(), Operator::Stays).await?;
+        let mut stage = Stage::set(live, &scenario(), operator).await?;
         stage.moves(true).await?;
         let before = restarts(live, &[]).await?;
         let began = Instant::now();
-        trouble(node).await?;
+        stage.amid(trouble(node)).await?;
         let back = async || Ok(live.list(caipe_tests::cluster::objects::PODS).await.is_ok());
         caipe_tests::supervisor::until("the API server answers", back).await?;
         stage.everybody_asks().await?;
@@ -36,24 +41,30 @@ fn undisturbed(name: &str, row: &str, trouble: impl AsyncFnOnce(&Node) -> Result
 
 #[test]
 fn a_restarted_kubelet_stops_nobody() -> Result<()> {
-    undisturbed("kubelet", "the kubelet is restarted", async |node| node.restart("kubelet"))
+    undisturbed("kubelet", "the kubelet is restarted", Operator::usual(), async |node| {
+        node.restart("kubelet")
+    })
 }
 
 #[test]
 fn a_restarted_containerd_stops_nobody() -> Result<()> {
-    undisturbed("containerd", "containerd is restarted", async |node| node.restart("containerd"))
+    undisturbed("containerd", "containerd is restarted", Operator::usual(), async |node| {
+        node.restart("containerd")
+    })
 }
 
 #[test]
 fn an_api_server_that_is_away_stops_nobody() -> Result<()> {
-    undisturbed("apiserver", "the API server is killed, back after 5 s", async |node| {
+    undisturbed("apiserver", "the API server is killed, back after 5 s", Operator::Stays, async |node| {
         away(node, "kube-apiserver").await
     })
 }
 
 #[test]
 fn an_etcd_that_is_away_stops_nobody() -> Result<()> {
-    undisturbed("etcd", "etcd is killed, back after 5 s", async |node| away(node, "etcd").await)
+    undisturbed("etcd", "etcd is killed, back after 5 s", Operator::Stays, async |node| {
+        away(node, "etcd").await
+    })
 }
 
 async fn away(node: &Node, program: &str) -> Result<()> {

@@ -16,27 +16,40 @@ pub(crate) const SCENARIOS: Table = Table {
     rows: &[
         "nothing happens",
         "an agent is moved out and back, ten times",
-        "an agent is moved out and back three times, the operator killed in each move",
+        "an agent is moved out and back three times, the operator killed meanwhile",
         "the supervisor is rolled out anew",
         "the supervisor is rolled out anew, the operator killed meanwhile",
         "the supervisor's pod is deleted",
+        "the supervisor's pod is deleted, the operator killed meanwhile",
         "the supervisor's pod is killed",
+        "the supervisor's pod is killed, the operator killed meanwhile",
         "the supervisor is rolled out anew, two replicas on Redis",
         "one of two replicas on Redis is killed",
         "a remote agent's image is changed",
         "a remote agent's image is changed, the operator killed meanwhile",
         "a remote agent's Secret is rotated",
+        "a remote agent's Secret is rotated, the operator killed meanwhile",
         "a remote agent's pod is deleted",
+        "a remote agent's pod is deleted, the operator killed meanwhile",
         "a remote agent's pod is killed",
+        "a remote agent's pod is killed, the operator killed meanwhile",
         "a remote agent is killed for its memory",
+        "a remote agent is killed for its memory, the operator killed meanwhile",
         "an image cannot be pulled, then is corrected",
+        "an image cannot be pulled, then is corrected, the operator killed meanwhile",
         "a tool server crashes again and again, then is corrected",
+        "a tool server crashes again and again, then is corrected, the operator killed meanwhile",
         "a new pod of an agent is killed for its memory, then is given more",
+        "a new pod of an agent is killed for its memory, then is given more, the operator killed meanwhile",
         "a quota is reached, then is raised",
+        "a quota is reached, then is raised, the operator killed meanwhile",
         "another namespace with a supervisor is deleted",
+        "another namespace with a supervisor is deleted, the operator killed meanwhile",
         "the operator is upgraded",
         "the kubelet is restarted",
+        "the kubelet is restarted, the operator killed meanwhile",
         "containerd is restarted",
+        "containerd is restarted, the operator killed meanwhile",
         "the API server is killed, back after 5 s",
         "etcd is killed, back after 5 s",
         "an agent joins and leaves, five times",
@@ -65,7 +78,8 @@ pub(crate) const FIGURES: Table = Table {
 
 /// Tells of a scenario.
 pub(crate) fn tell(scenario: &str, outcome: &Outcome) -> Result<()> {
-    SCENARIOS.tell(scenario, &cells(outcome))
+    let meanwhile = if outcome.killed { ", the operator killed meanwhile" } else { "" };
+    SCENARIOS.tell(&format!("{scenario}{meanwhile}"), &cells(outcome))
 }
 
 #[test]
