@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::process::ExitCode;
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use caipe_a2a::card::CardMode;
 use clap::ValueEnum;
 use tokio_util::sync::CancellationToken;
 
 use super::args::Serve;
-use super::house::{listen, stopped, write_address};
+use super::house::{listen, stopping, write_address};
 use super::serve::PORT;
 use crate::conformance::{self, Options, Suite, Users};
 use crate::http::{self, Limits};
@@ -70,6 +70,7 @@ pub(super) async fn run(args: &Serve, suite: SuiteName) -> anyhow::Result<ExitCo
         address.ip().is_loopback(),
         "refusing to listen on {address} with --conformance: anybody may do anything there; listen on 127.0.0.1"
     );
+    let told = stopping()?;
     let listener = listen(address).await?;
     let address = listener.local_addr()?;
     let routes = conformance::router(options(&args.conformance, suite), &format!("http://{address}/"))?;
@@ -79,7 +80,7 @@ pub(super) async fn run(args: &Serve, suite: SuiteName) -> anyhow::Result<ExitCo
     tracing::warn!(%address, "listening for conformance tests; there is no supervisor here");
     tokio::select! {
         () = http::serve(listener, routes, Limits::fitting(), CancellationToken::new()) => {}
-        stopped = stopped() => stopped.context("failed to wait for a signal")?,
+        () = told => {}
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -6,6 +6,7 @@ mod stop;
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,7 +30,7 @@ use crate::run::Runs;
 
 use follow::Follow;
 pub(super) use start::{listen, write_address};
-pub(super) use stop::stopped;
+pub(super) use stop::stopping;
 
 /// How long notifications of ended tasks get to arrive when the process stops; the next start delivers the rest.
 const PUSH_GRACE: Duration = Duration::from_secs(2);
@@ -65,10 +66,13 @@ pub(super) async fn serve(args: &Serving, tenant: Tenant<'_>) -> anyhow::Result<
     let keyring = keyring(settings)?;
     let locks = locks(&keyring);
     let guard = Guard::new(address, keyring, args.allow_unauthenticated)?;
+    // Before anybody knows the address; and the first process of a container has no handler but its own.
+    let mut told = pin!(stopping()?);
     let listener = listen(address).await?;
     let address = listener.local_addr()?;
     settings.check_addresses(address)?;
-    let store = start::open_store(&settings.spec.store, &args.data_dir.join(&tenant.database)).await?;
+    let file = args.data_dir.join(&tenant.database);
+    let store = start::open_store(&settings.spec.store, &file, told.as_mut()).await?;
     let house = House::open(args, &tenant, store, guard, (address, &locks))?;
     if let Some(path) = &args.address_file {
         write_address(path, address)?;
@@ -78,7 +82,7 @@ pub(super) async fn serve(args: &Serving, tenant: Tenant<'_>) -> anyhow::Result<
     house.recover().await?;
     let followed = (&house.roster, &house.facade);
     let follow = tenant.file.map(|file| Follow::new(args, &tenant, file, followed, (address, locks)));
-    house.serve(listener, args, follow).await
+    house.serve(listener, args, follow, told).await
 }
 
 /// Everything that runs.
@@ -131,21 +135,23 @@ impl House {
         Ok(())
     }
 
-    /// Answers until a signal comes; then takes no new connection, lets running answers end, and goes. A second
+    /// Answers until it is told to stop; then takes no new connection, lets running answers end, and goes. A second
     /// signal cuts that short.
     async fn serve(
         self,
         listener: TcpListener,
         args: &Serving,
         follow: Option<Follow<'_>>,
+        told: impl Future<Output = ()>,
     ) -> anyhow::Result<()> {
         let stop = CancellationToken::new();
         tokio::spawn(stop::forget_old(self.store.clone(), args.keep_days, self.shutdown.clone()));
         let server = tokio::spawn(http::serve(listener, self.routes, Limits::fitting(), stop.clone()));
         tokio::select! {
-            stopped = stopped() => stopped?,
+            () = told => {}
             () = followed(follow) => {}
         }
+        let again = stopping()?;
         // Open questions hold nothing up: they are kept, and whoever starts next takes the answers.
         let questions = self.runs.questions().await.unwrap_or_default();
         tracing::info!(active = self.runs.active(), questions, "stopping");
@@ -153,7 +159,7 @@ impl House {
         tokio::select! {
             () = self.runs.drain(args.grace) => {}
             // Whoever says it twice does not want to wait.
-            _ = stopped() => self.runs.drain(Duration::ZERO).await,
+            () = again => self.runs.drain(Duration::ZERO).await,
         }
         if let Some(pushes) = &self.pushes {
             pushes.drain(PUSH_GRACE).await;

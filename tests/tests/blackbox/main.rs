@@ -18,6 +18,7 @@ mod push;
 mod quickstart;
 mod rehoming;
 mod routing;
+mod stop;
 mod takeover;
 
 use anyhow::Result;

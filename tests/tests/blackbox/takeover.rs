@@ -5,19 +5,30 @@ use std::process::Stdio;
 use anyhow::{Context, Result};
 use caipe_tests::scenario::Scenario;
 use caipe_tests::stream::PATIENCE;
+use caipe_tests::supervisor::Setup;
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStderr};
 
-/// A second process on the data directory of the first, and what it says.
-fn second(setup: &caipe_tests::supervisor::Setup) -> Result<(Child, Lines<BufReader<ChildStderr>>)> {
-    let arguments = ["serve", "--listen", "127.0.0.1:0", "--data-dir", "data", "-f", "supervisor.yaml"];
-    let mut child = setup.command(&arguments)?.stderr(Stdio::piped()).spawn()?;
+/// A process on the data directory of the setup.
+pub(super) const SERVE: [&str; 7] =
+    ["serve", "--listen", "127.0.0.1:0", "--data-dir", "data", "-f", "supervisor.yaml"];
+
+/// Another process of the setup, and what it says.
+pub(super) fn another(setup: &Setup, arguments: &[&str]) -> Result<(Child, Lines<BufReader<ChildStderr>>)> {
+    let mut child = setup.command(arguments)?.stderr(Stdio::piped()).kill_on_drop(true).spawn()?;
     let said = BufReader::new(child.stderr.take().context("it has no error stream")?).lines();
     Ok((child, said))
 }
 
-async fn says(said: &mut Lines<BufReader<ChildStderr>>, words: &str) -> Result<()> {
+/// Tells a process to stop; how it ended.
+pub(super) async fn stop(child: &mut Child) -> Result<Option<i32>> {
+    let id = child.id().and_then(|id| rustix::process::Pid::from_raw(i32::try_from(id).ok()?));
+    rustix::process::kill_process(id.context("it has ended")?, rustix::process::Signal::TERM)?;
+    Ok(tokio::time::timeout(PATIENCE, child.wait()).await.context("it did not stop")??.code())
+}
+
+pub(super) async fn says(said: &mut Lines<BufReader<ChildStderr>>, words: &str) -> Result<()> {
     let until = async {
         while let Some(line) = said.next_line().await? {
             if line.contains(words) {
@@ -33,7 +44,7 @@ async fn says(said: &mut Lines<BufReader<ChildStderr>>, words: &str) -> Result<(
 async fn the_next_process_begins_when_the_one_before_has_ended() -> Result<()> {
     let setup = Scenario::new().turn(json!({}), json!({"text": "yes"})).setup()?;
     let first = setup.start().await?;
-    let (mut child, mut said) = second(&setup)?;
+    let (mut child, mut said) = another(&setup, &SERVE)?;
     says(&mut said, "another process uses the store").await?;
     assert_eq!(first.ask("are you there?").await?.result()?, "yes", "the first is not disturbed");
     assert_eq!(first.stop().await?, Some(0));
@@ -45,11 +56,8 @@ async fn the_next_process_begins_when_the_one_before_has_ended() -> Result<()> {
 async fn one_that_waits_can_be_stopped() -> Result<()> {
     let setup = Scenario::new().turn(json!({}), json!({"text": "yes"})).setup()?;
     let _first = setup.start().await?;
-    let (mut child, mut said) = second(&setup)?;
+    let (mut child, mut said) = another(&setup, &SERVE)?;
     says(&mut said, "another process uses the store").await?;
-    let id = child.id().and_then(|id| rustix::process::Pid::from_raw(i32::try_from(id).ok()?));
-    rustix::process::kill_process(id.context("it has ended")?, rustix::process::Signal::TERM)?;
-    let ended = tokio::time::timeout(PATIENCE, child.wait()).await.context("it did not stop")??;
-    assert_eq!(ended.code(), Some(1));
+    assert_eq!(stop(&mut child).await?, Some(1));
     says(&mut said, "told to stop before another process gave").await
 }

@@ -70,7 +70,9 @@ fn no_answer_notices_another_secret() -> Result<()> {
         let rotate = async |stage: &mut Stage<'_>, _: &Value| {
             let patch = json!({"stringData": {"TIDE_TOKEN": "two"}});
             let live = stage.live;
-            stage.amid(async { Ok(drop(live.merge(SECRETS, "tide", &patch).await?)) }).await
+            stage
+                .amid(async { live.merge(SECRETS, "tide", &patch).await.map(drop).map_err(Into::into) })
+                .await
         };
         let outcome = to_the_agent(live, Operator::usual(), rotate).await?;
         tell("a remote agent's Secret is rotated", &outcome)?;

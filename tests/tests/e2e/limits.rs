@@ -24,7 +24,9 @@ fn a_quota_holds_a_move_up_and_nothing_else() -> Result<()> {
         let pods = live.pods(&[]).await?.len();
         live.apply(&quota(pods))?;
         let away = json!({"spec": {"distributedAgents": [AGENT]}});
-        stage.amid(async { Ok(drop(live.merge(SUPERVISORS, NAME, &away).await?)) }).await?;
+        stage
+            .amid(async { live.merge(SUPERVISORS, NAME, &away).await.map(drop).map_err(Into::into) })
+            .await?;
         let told = |seen: &Value| seen["status"].to_string().contains("exceeded quota");
         let seen = live.until("the quota is named", SUPERVISORS, NAME, told).await?;
         println!("{}", serde_json::to_string_pretty(&seen["status"])?);

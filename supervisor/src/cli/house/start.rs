@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::pin::pin;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,8 +12,6 @@ use caipe_crds::rendered::Store as StoreChoice;
 use caipe_store::{MemoryStore, SqliteStore, Store, StoreError};
 use tokio::net::TcpListener;
 use tokio::time::Instant;
-
-use super::stop::stopping;
 
 /// How long another process may still use the store. One that was told to stop has its grace, and time to close.
 const TAKEOVER: Duration = Duration::from_mins(1);
@@ -30,12 +28,16 @@ pub(in crate::cli) async fn listen(address: SocketAddr) -> anyhow::Result<TcpLis
     }
 }
 
-/// The store that was chosen; the default one in this file.
-pub(super) async fn open_store(choice: &StoreChoice, file: &Path) -> anyhow::Result<Arc<dyn Store>> {
+/// The store that was chosen; the default one in this file. It is waited for no longer than until somebody says stop.
+pub(super) async fn open_store(
+    choice: &StoreChoice,
+    file: &Path,
+    told: Pin<&mut impl Future<Output = ()>>,
+) -> anyhow::Result<Arc<dyn Store>> {
     match choice {
         StoreChoice::Sqlite {} => {
             let store = match open_sqlite(file).await? {
-                Err(StoreError::InUse { .. }) => take_over(file).await?,
+                Err(StoreError::InUse { .. }) => take_over(file, told).await?,
                 opened => opened?,
             };
             Ok(Arc::new(store))
@@ -64,14 +66,14 @@ async fn open_sqlite(file: &Path) -> anyhow::Result<Result<SqliteStore, StoreErr
 }
 
 /// The store in this file, as soon as no other process uses it: the one before may be about to end.
-async fn take_over(file: &Path) -> anyhow::Result<SqliteStore> {
-    let (until, mut stopping) = (Instant::now() + TAKEOVER, pin!(stopping()?));
+async fn take_over(file: &Path, mut told: Pin<&mut impl Future<Output = ()>>) -> anyhow::Result<SqliteStore> {
+    let until = Instant::now() + TAKEOVER;
     let (shown, patience) = (file.display(), TAKEOVER.as_secs());
     tracing::warn!(file = %shown, "another process uses the store; waiting for its end, {patience} s at the most");
     loop {
         tokio::select! {
             () = tokio::time::sleep(AGAIN) => {}
-            () = &mut stopping => anyhow::bail!("told to stop before another process gave {shown} up"),
+            () = &mut told => anyhow::bail!("told to stop before another process gave {shown} up"),
         }
         match open_sqlite(file).await? {
             Err(StoreError::InUse { .. }) if Instant::now() < until => {}

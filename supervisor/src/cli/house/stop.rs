@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Context;
 use caipe_store::{Pruned, Retention, Store};
 use jiff::{SignedDuration, Timestamp};
 use tokio::signal::unix::{SignalKind, signal};
@@ -36,15 +37,10 @@ pub(super) async fn forget_old(store: Arc<dyn Store>, days: u32, shutdown: Cance
     }
 }
 
-/// Waits for SIGTERM or SIGINT.
-pub(in crate::cli) async fn stopped() -> std::io::Result<()> {
-    stopping()?.await;
-    Ok(())
-}
-
-/// The same; a signal counts from the call on, whenever somebody waits for it.
-pub(super) fn stopping() -> std::io::Result<impl Future<Output = ()>> {
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+/// SIGTERM or SIGINT: it counts from the call on, whenever somebody waits for it.
+pub(in crate::cli) fn stopping() -> anyhow::Result<impl Future<Output = ()>> {
+    let catch = |kind| signal(kind).context("failed to listen for signals");
+    let (mut terminate, mut interrupt) = (catch(SignalKind::terminate())?, catch(SignalKind::interrupt())?);
     Ok(async move {
         tokio::select! {
             _ = terminate.recv() => {}
