@@ -34,7 +34,6 @@ pub(crate) const SCENARIOS: Table = Table {
         "a remote agent's pod is killed",
         "a remote agent's pod is killed, the operator killed meanwhile",
         "a remote agent is killed for its memory",
-        "a remote agent is killed for its memory, the operator killed meanwhile",
         "an image cannot be pulled, then is corrected",
         "an image cannot be pulled, then is corrected, the operator killed meanwhile",
         "a tool server crashes again and again, then is corrected",
