@@ -1,6 +1,7 @@
 //! The CAIPE operator: makes `CaipeSupervisor` resources real, and tells the truth about them.
 
 mod chance;
+mod compact;
 pub mod defaults;
 pub mod events;
 pub mod health;

@@ -8,7 +8,6 @@ use std::time::Duration;
 use caipe_crds::CaipeSupervisor;
 use futures::{Stream, StreamExt, future};
 use kube::api::ListParams;
-use kube::core::DeserializeGuard;
 use kube::runtime::controller::{Action, Config, Controller};
 use kube::runtime::reflector::{self, ObjectRef, Store};
 use kube::runtime::watcher::{self, watcher};
@@ -18,6 +17,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::compact::resource::Kept;
 use crate::defaults::Defaults;
 use crate::events::Events;
 use crate::health::{Gate, Health};
@@ -175,7 +175,7 @@ fn watches(parts: &Parts, scopes: &[Scope], world: &Arc<World>, sync: &Arc<Sync>
 /// Marks the supervisors whose views have changed.
 async fn pump(mut notices: mpsc::Receiver<Key>, scopes: Vec<Scope>) {
     while let Some(key) = notices.recv().await {
-        let fits = |scope: &&Scope| scope.namespace.as_ref().is_none_or(|it| *it == key.namespace);
+        let fits = |scope: &&Scope| scope.namespace.as_ref().is_none_or(|it| *it == key.namespace());
         if let Some(scope) = scopes.iter().find(fits) {
             scope.dirty.mark(key);
         }
@@ -204,15 +204,12 @@ async fn lead(
     }
 }
 
-type Guarded = DeserializeGuard<CaipeSupervisor>;
-
 /// Passes over the supervisors of a scope, until it is told to stop.
 async fn control(cx: &Arc<Context>, scope: &Scope, options: &Options, stop: &CancellationToken) {
-    let api = scope.api::<Guarded>(&cx.client);
+    let api = scope.api::<Kept>(&cx.client);
     let (reader, writer) = reflector::store();
     let supervisors = watcher(api, watcher::Config::default().page_size(PAGE))
         .default_backoff()
-        .modify(|object| object.managed_fields_mut().clear())
         .reflect(writer)
         .inspect({
             let cx = Arc::clone(cx);
@@ -246,13 +243,14 @@ async fn defined(cx: &Context, scopes: &[Scope]) {
     cx.metrics.crd_missing(false);
 }
 
-fn watched(cx: &Context, event: &Result<watcher::Event<Guarded>, watcher::Error>) {
+fn watched(cx: &Context, event: &Result<watcher::Event<Kept>, watcher::Error>) {
     match event {
         Ok(watcher::Event::Delete(object)) => cx.forget(&key(object)),
         Ok(watcher::Event::Apply(object)) => {
-            let status = object.0.as_ref().ok().and_then(|resource| resource.status.as_ref());
-            if let Some(status) = status {
-                cx.memory.brought(&key(object), status);
+            let key = key(object);
+            let status = || object.open().ok().and_then(|resource| resource.status);
+            if cx.memory.has_reported(&key) && let Some(status) = status() {
+                cx.memory.brought(&key, &status);
             }
         }
         Ok(_) => {}
@@ -265,7 +263,7 @@ fn watched(cx: &Context, event: &Result<watcher::Event<Guarded>, watcher::Error>
 
 /// What of a resource a pass is about. The uid is in it, so that one that was made anew is another one.
 #[expect(clippy::unnecessary_wraps, reason = "the filter wants it so")]
-fn version(object: &Guarded) -> Option<u64> {
+fn version(object: &Kept) -> Option<u64> {
     let mut hasher = DefaultHasher::new();
     let meta = object.meta();
     (&meta.uid, meta.generation, meta.deletion_timestamp.is_some()).hash(&mut hasher);
@@ -276,11 +274,11 @@ fn version(object: &Guarded) -> Option<u64> {
 fn wanted(
     cx: &Arc<Context>,
     scope: &Scope,
-    reader: Store<Guarded>,
-) -> impl Stream<Item = ObjectRef<Guarded>> + use<> {
+    reader: Store<Kept>,
+) -> impl Stream<Item = ObjectRef<Kept>> + use<> {
     let cx = Arc::clone(cx);
     Arc::clone(&scope.dirty).stream().filter_map(move |key| {
-        let reference = ObjectRef::<Guarded>::new(&key.name).within(&key.namespace);
+        let reference = ObjectRef::<Kept>::new(key.name()).within(key.namespace());
         let is_there = reader.get(&reference).is_some();
         if !is_there {
             cx.forget(&key);
@@ -289,19 +287,19 @@ fn wanted(
     })
 }
 
-fn key(object: &Guarded) -> Key {
+fn key(object: &Kept) -> Key {
     Key::new(&object.namespace().unwrap_or_default(), &object.name_any())
 }
 
 /// One pass, within a bound of time.
-async fn reconcile(object: Arc<Guarded>, cx: Arc<Context>) -> Result<Action, Error> {
+async fn reconcile(object: Arc<Kept>, cx: Arc<Context>) -> Result<Action, Error> {
     let key = key(&object);
-    let resource = match &object.0 {
-        Ok(resource) if resource.metadata.deletion_timestamp.is_none() => resource,
-        Ok(_) => {
-            cx.forget(&key);
-            return Ok(Action::await_change());
-        }
+    if object.meta().deletion_timestamp.is_some() {
+        cx.forget(&key);
+        return Ok(Action::await_change());
+    }
+    let resource = match object.open() {
+        Ok(resource) => resource,
         Err(error) => {
             tracing::error!(supervisor = %key, %error, "the resource cannot be read: the operator is older than its definition?");
             return Ok(Action::await_change());
@@ -311,7 +309,7 @@ async fn reconcile(object: Arc<Guarded>, cx: Arc<Context>) -> Result<Action, Err
         return Ok(Action::await_change());
     }
     let measure = cx.metrics.pass();
-    let run = Pass::new(&cx, resource).run(&measure);
+    let run = Pass::new(&cx, &resource).run(&measure);
     let done = tokio::time::timeout(PASS, run).await.unwrap_or(Err(Error::Timeout(PASS)));
     match done {
         Ok((outcome, due)) => {
@@ -328,7 +326,7 @@ async fn reconcile(object: Arc<Guarded>, cx: Arc<Context>) -> Result<Action, Err
 
 /// Tries again, ever later. What the API server refuses for good is tried least often.
 #[expect(clippy::needless_pass_by_value, reason = "the controller gives them away")]
-fn retry(object: Arc<Guarded>, error: &Error, cx: Arc<Context>) -> Action {
+fn retry(object: Arc<Kept>, error: &Error, cx: Arc<Context>) -> Action {
     let key = key(&object);
     let failures = cx.memory.failed(&key);
     let wait = FIRST.saturating_mul(1 << failures.min(8)).min(LONGEST);

@@ -1,6 +1,7 @@
 //! What was said already. Pure.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::reason::{Reason, Topic};
 use crate::supervisor::key::Key;
@@ -12,13 +13,21 @@ pub(super) type About = String;
 /// rather than kept for ever.
 const SUBJECTS: usize = 4096;
 
-/// What is said.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What is said. Of the words themselves their hash is enough to know them again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Word {
     pub(super) reason: Reason,
-    pub(super) note: String,
+    note: u64,
     /// The generation of the resource: the same fault of another spec is another fault.
-    pub(super) generation: Option<i64>,
+    generation: Option<i64>,
+}
+
+impl Word {
+    pub(super) fn new(reason: Reason, note: &str, generation: Option<i64>) -> Self {
+        let mut hasher = DefaultHasher::new();
+        note.hash(&mut hasher);
+        Self { reason, note: hasher.finish(), generation }
+    }
 }
 
 /// The last word by resource, topic and subject.
@@ -66,7 +75,7 @@ mod tests {
     use super::*;
 
     fn word(reason: Reason, note: &str) -> Word {
-        Word { reason, note: note.to_owned(), generation: Some(1) }
+        Word::new(reason, note, Some(1))
     }
 
     #[test]
@@ -112,7 +121,7 @@ mod tests {
         let (mut memory, key) = (Memory::default(), Key::new("team", "platform"));
         for generation in 1..4 {
             let word = Word { generation: Some(generation), ..word(Reason::InvalidSpec, "agents[0]: no") };
-            assert!(memory.is_news(&key, "", word.clone()));
+            assert!(memory.is_news(&key, "", word));
             assert!(!memory.is_news(&key, "", word));
         }
     }

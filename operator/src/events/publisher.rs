@@ -77,7 +77,7 @@ impl Events {
         let regarding = ObjectReference { resource_version: None, ..resource.object_ref(&()) };
         let Some(key) = key(&regarding) else { return };
         let note = object::cut(note);
-        let word = Word { reason, note: note.clone(), generation: resource.metadata.generation };
+        let word = Word::new(reason, &note, resource.metadata.generation);
         if !self.memory().is_news(&key, about, word) {
             return;
         }

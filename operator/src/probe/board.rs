@@ -1,6 +1,7 @@
 //! What is looked at, when next, and what was seen. No clock and no network: times come in.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use secrecy::{ExposeSecret, SecretString};
 use tokio::time::{Duration, Instant};
@@ -26,7 +27,7 @@ pub(super) struct Job {
 #[derive(Debug, Default)]
 pub(super) struct Board {
     watched: HashMap<Key, Watched>,
-    pods: HashMap<Number, (Key, String)>,
+    pods: HashMap<Number, (Key, Arc<str>)>,
     due: BTreeSet<(Instant, Number)>,
     changed: BTreeSet<Key>,
     /// Changes that are not told yet, since there were too many before.
@@ -37,8 +38,8 @@ pub(super) struct Board {
 #[derive(Debug, Default)]
 struct Watched {
     token: Option<SecretString>,
-    /// In boxes: a node of the tree has room for eleven, and most supervisors have one or two.
-    pods: BTreeMap<String, Box<Pod>>,
+    /// By name. Most supervisors have one or two, for which a tree would make room for eleven.
+    pods: HashMap<Arc<str>, Box<Pod>>,
     allowance: Allowance,
     held: Option<Instant>,
 }
@@ -50,23 +51,23 @@ impl Board {
         let watched = self.watched.entry(key.clone()).or_default();
         let new_token = !same_token(watched.token.as_ref(), token.as_ref());
         watched.token = token;
-        let gone: Vec<String> = watched
+        let gone: Vec<Arc<str>> = watched
             .pods
             .iter()
-            .filter(|(name, pod)| pods.get(*name).is_none_or(|target| target.ip != pod.target.ip))
+            .filter(|(name, pod)| pods.get(&***name).is_none_or(|target| target.ip != pod.target.ip))
             .map(|(name, _)| name.clone())
             .collect();
         for name in gone {
             self.remove(key, &name);
         }
         for (name, target) in pods {
-            self.watch_pod(key, name, target, new_token, now);
+            self.watch_pod(key, &name, target, new_token, now);
         }
     }
 
-    fn watch_pod(&mut self, key: &Key, name: String, target: PodTarget, new_token: bool, now: Instant) {
+    fn watch_pod(&mut self, key: &Key, name: &str, target: PodTarget, new_token: bool, now: Instant) {
         let Some(watched) = self.watched.get_mut(key) else { return };
-        let number = match watched.pods.get_mut(&name) {
+        let number = match watched.pods.get_mut(name) {
             Some(pod) if pod.target.ask != target.ask => {
                 pod.ask_for(target.ask);
                 pod.number
@@ -75,7 +76,8 @@ impl Board {
             Some(_) => return,
             None => {
                 self.last += 1;
-                self.pods.insert(self.last, (key.clone(), name.clone()));
+                let name = Arc::<str>::from(name);
+                self.pods.insert(self.last, (key.clone(), Arc::clone(&name)));
                 watched.pods.insert(name, Box::new(Pod::new(self.last, target)));
                 self.last
             }
@@ -214,7 +216,7 @@ impl Board {
 
     pub(super) fn views(&self, key: &Key) -> Views {
         let pods = self.watched.get(key).into_iter().flat_map(|watched| &watched.pods);
-        pods.filter_map(|(name, pod)| Some((name.clone(), pod.view.clone()?))).collect()
+        pods.filter_map(|(name, pod)| Some((name.to_string(), pod.view.clone()?))).collect()
     }
 
     /// How many pods are looked at.

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::api::apps::v1::Deployment;
 use kube::api::{
     DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions, PropagationPolicy,
 };
@@ -18,7 +17,7 @@ use super::memory::Remembered;
 use crate::labels;
 use crate::metrics::Metrics;
 use crate::metrics::labels::Verb;
-use crate::world::{Around, Child, Kind, Workload, World};
+use crate::world::{Around, Child, Kind, SeenDeployment, Workload, World};
 
 /// The edge of a pass: what it writes, for whom.
 pub struct Applier<'a> {
@@ -105,7 +104,7 @@ impl Applier<'_> {
         let (kind, name) = (child.kind.as_str(), child.name.clone());
         match child.controller.as_deref() {
             Some(uid) if uid == self.uid => Ok(()),
-            Some(_) if child.supervisor.as_ref() == Some(&self.key.name) => Err(Error::Former { kind, name }),
+            Some(_) if child.supervisor.as_deref() == Some(self.key.name()) => Err(Error::Former { kind, name }),
             other => {
                 let owner =
                     other.map_or_else(|| "nobody we know".to_owned(), |uid| format!("the owner {uid}"));
@@ -205,7 +204,7 @@ impl Applier<'_> {
     }
 
     fn api(&self, kind: Kind) -> Api<DynamicObject> {
-        Api::namespaced_with(self.client.clone(), &self.key.namespace, &kind.resource())
+        Api::namespaced_with(self.client.clone(), self.key.namespace(), &kind.resource())
     }
 }
 
@@ -214,7 +213,7 @@ fn workload(kind: Kind, object: DynamicObject) -> Result<Option<Workload>, Error
     if kind != Kind::Deployment {
         return Ok(None);
     }
-    let deployment: Deployment = serde_json::from_value(serde_json::to_value(object)?)?;
+    let deployment: SeenDeployment = serde_json::from_value(serde_json::to_value(object)?)?;
     Ok(Some(Workload::from(&deployment)))
 }
 

@@ -46,12 +46,12 @@ pub async fn references(
 ) -> Result<References, Error> {
     let mut references = References::default();
     for name in &names.secrets {
-        if let Some(version) = world.version(Referred::Secret, &key.namespace, name) {
+        if let Some(version) = world.version(Referred::Secret, key.namespace(), name) {
             references.secrets.insert(name.clone(), version);
         }
     }
     for name in &names.config_maps {
-        let Some(version) = world.version(Referred::ConfigMap, &key.namespace, name) else { continue };
+        let Some(version) = world.version(Referred::ConfigMap, key.namespace(), name) else { continue };
         if let Some(content) = content(client, key, name, &version, memory).await? {
             references.config_maps.insert(name.clone(), content.as_ref().clone());
         }
@@ -66,16 +66,16 @@ async fn content(
     version: &str,
     memory: &Memory,
 ) -> Result<Option<Arc<ConfigMapContent>>, Error> {
-    if let Some(known) = memory.content(&key.namespace, name, version) {
+    if let Some(known) = memory.content(key.namespace(), name, version) {
         return Ok(Some(known));
     }
-    let api = Api::<ConfigMap>::namespaced(client.clone(), &key.namespace);
+    let api = Api::<ConfigMap>::namespaced(client.clone(), key.namespace());
     let found = api.get_opt(name).await.map_err(Error::api(format!("read ConfigMap {name}")))?;
     let content = found.map(|map| {
         let version = map.metadata.resource_version.unwrap_or_default();
         Arc::new(ConfigMapContent { version, data: map.data.unwrap_or_default() })
     });
-    memory.keep_content(&key.namespace, name, content.clone());
+    memory.keep_content(key.namespace(), name, content.clone());
     Ok(content)
 }
 
@@ -85,11 +85,11 @@ async fn content(
 /// # Errors
 /// When the API server does not answer.
 pub async fn current(client: &Client, key: &Key, remembered: &mut Remembered) -> Result<(), Error> {
-    let name = names::spec(&key.name);
+    let name = names::spec(key.name());
     if remembered.current.is_some() {
         return Ok(());
     }
-    let api = Api::<ConfigMap>::namespaced(client.clone(), &key.namespace);
+    let api = Api::<ConfigMap>::namespaced(client.clone(), key.namespace());
     let found = api.get_opt(&name).await.map_err(Error::api(format!("read ConfigMap {name}")))?;
     let text = found.and_then(|map| map.data).and_then(|mut data| data.remove(SPEC_KEY));
     let spec: Option<RenderedSpec> = text.and_then(|text| read_rendered(&text).ok());
@@ -102,7 +102,7 @@ pub async fn current(client: &Client, key: &Key, remembered: &mut Remembered) ->
 /// # Errors
 /// When the API server does not answer, or the Secret is somebody else's or lacks a key.
 pub async fn keys(applier: &Applier<'_>, around: &Around, remembered: &mut Remembered) -> Result<(), Error> {
-    let name = names::keys(&applier.key.name);
+    let name = names::keys(applier.key.name());
     let child = around.children.get(&(Kind::Secret, name.clone())).filter(|child| !child.deleting);
     let known =
         |child: &Child, keys: &Keys| child.uid == keys.uid && child.version.as_ref() == Some(&keys.version);
@@ -113,7 +113,7 @@ pub async fn keys(applier: &Applier<'_>, around: &Around, remembered: &mut Remem
     if child.is_none() {
         applier.create(Kind::Secret, &fresh(applier.key, &name, applier.uid)).await?;
     }
-    let api = Api::<Secret>::namespaced(applier.client.clone(), &applier.key.namespace);
+    let api = Api::<Secret>::namespaced(applier.client.clone(), applier.key.namespace());
     let secret = api.get(&name).await.map_err(Error::api(format!("read Secret {name}")))?;
     applier.check(&Child::new(Kind::Secret, &secret.metadata))?;
     remembered.keys = Some(read(name, secret)?);
@@ -137,16 +137,16 @@ fn read(name: String, secret: Secret) -> Result<Keys, Error> {
 
 /// The Secret with new keys.
 fn fresh(key: &Key, name: &str, uid: &str) -> DynamicObject {
-    let mut secret = DynamicObject::new(name, &ApiResource::erase::<Secret>(&())).within(&key.namespace);
+    let mut secret = DynamicObject::new(name, &ApiResource::erase::<Secret>(&())).within(key.namespace());
     let labels = [
         (labels::MANAGED_BY, labels::MANAGER),
         (labels::NAME, "caipe"),
-        (labels::INSTANCE, key.name.as_str()),
+        (labels::INSTANCE, key.name()),
         (labels::COMPONENT, labels::COMPONENT_SUPERVISOR),
     ];
     let labels = labels.map(|(name, value)| (name.to_owned(), value.to_owned()));
     secret.metadata.labels = Some(labels.into_iter().collect());
-    secret.metadata.owner_references = Some(vec![super::owner(&key.name, uid)]);
+    secret.metadata.owner_references = Some(vec![super::owner(key.name(), uid)]);
     let keys: BTreeMap<&str, String> = KEYS.into_iter().map(|key| (key, random())).collect();
     secret.data = json!({ "stringData": keys });
     secret

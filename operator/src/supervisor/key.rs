@@ -1,25 +1,37 @@
 //! Which supervisor.
 
 use std::fmt;
+use std::sync::{Arc, LazyLock};
 
-/// The namespace and name of a `CaipeSupervisor`.
+use crate::compact::pool::Pool;
+
+/// The namespace and name of a `CaipeSupervisor`. Copies of it share one text: much is kept by it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
-    /// Its namespace.
-    pub namespace: String,
-    /// Its name.
-    pub name: String,
+    /// `namespace/name`; the names of neither have a `/`.
+    text: Arc<str>,
 }
 
 impl Key {
     /// From both.
     pub fn new(namespace: &str, name: &str) -> Self {
-        Self { namespace: namespace.to_owned(), name: name.to_owned() }
+        static KEYS: LazyLock<Pool<str>> = LazyLock::new(Pool::default);
+        Self { text: KEYS.share(format!("{namespace}/{name}")) }
+    }
+
+    /// Its namespace.
+    pub fn namespace(&self) -> &str {
+        self.text.split_once('/').map_or("", |(namespace, _)| namespace)
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        self.text.split_once('/').map_or("", |(_, name)| name)
     }
 }
 
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.namespace, self.name)
+        f.write_str(&self.text)
     }
 }

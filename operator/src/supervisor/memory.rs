@@ -1,6 +1,6 @@
 //! What is remembered of each supervisor between passes. All of it can be found out again.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -21,7 +21,7 @@ pub struct Remembered {
     /// The spec in the cluster.
     pub current: Option<Current>,
     /// What was reported last, until the watch has brought it.
-    pub reported: Option<CaipeSupervisorStatus>,
+    pub reported: Option<Box<CaipeSupervisorStatus>>,
     /// The Secret with the keys.
     pub keys: Option<Keys>,
     /// The uid of the resource whose namespace is being deleted: nothing can be made there any more.
@@ -33,7 +33,7 @@ pub struct Remembered {
     /// Whose containers had ended and were not well again.
     pub ended: BTreeSet<Whose>,
     /// Objects that were seen as they were applied, so that another state of them is news.
-    applied: HashSet<u64>,
+    applied: Box<[u64]>,
 }
 
 /// What is known of the Secret with the keys.
@@ -92,6 +92,12 @@ impl Memory {
     pub fn keep(&self, key: &Key, remembered: Remembered) {
         let mut supervisors = self.supervisors.lock().unwrap_or_else(PoisonError::into_inner);
         supervisors.insert(key.clone(), Arc::new(remembered));
+    }
+
+    /// Whether the watch has not brought yet what was reported last.
+    pub fn has_reported(&self, key: &Key) -> bool {
+        let supervisors = self.supervisors.lock().unwrap_or_else(PoisonError::into_inner);
+        supervisors.get(key).is_some_and(|remembered| remembered.reported.is_some())
     }
 
     /// The watch has brought a status: what was reported need not be remembered once it is that.

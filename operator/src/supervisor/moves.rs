@@ -17,13 +17,22 @@ pub struct Current {
     pub epoch: u64,
     /// Its hash.
     pub hash: String,
-    /// The home of each of its agents.
-    pub homes: BTreeMap<String, Home>,
+    /// The home of each of its agents, in the order of their names.
+    homes: Box<[(String, Home)]>,
+}
+
+impl Current {
+    /// Where an agent lives.
+    pub fn home(&self, agent: &str) -> Option<&Home> {
+        let found = self.homes.binary_search_by(|(name, _)| name.as_str().cmp(agent)).ok()?;
+        self.homes.get(found).map(|(_, home)| home)
+    }
 }
 
 impl From<&RenderedSpec> for Current {
     fn from(spec: &RenderedSpec) -> Self {
-        let homes = spec.agents.iter().map(|agent| (agent.name.clone(), agent.home.clone())).collect();
+        let homes = spec.agents.iter().map(|agent| (agent.name.clone(), agent.home.clone()));
+        let homes = homes.collect::<BTreeMap<_, _>>().into_iter().collect();
         Self { epoch: spec.epoch, hash: spec.hash.clone(), homes }
     }
 }
@@ -81,7 +90,7 @@ impl Situation<'_> {
         if !self.ours.contains(agent) {
             return None;
         }
-        let now = self.current?.homes.get(agent)?;
+        let now = self.current?.home(agent)?;
         let why = match (now, wanted) {
             (Home::InProcess {}, Home::Remote { .. }) if !self.answering.contains(agent) => {
                 Held::UntilRemoteAnswers

@@ -132,7 +132,7 @@ impl<'a> Pass<'a> {
         let missing =
             names.secrets.iter().filter(|name| !references.secrets.contains_key(*name)).cloned().collect();
         let step = measure.step(Step::Validate);
-        let validated = match validate(self.resource, &references, &self.key.namespace) {
+        let validated = match validate(self.resource, &references, self.key.namespace()) {
             Ok(validated) => validated,
             Err(faults) => {
                 step.done();
@@ -178,7 +178,7 @@ impl<'a> Pass<'a> {
         let applier = applier(self.cx, &self.key, &self.uid);
         dereference::keys(&applier, &self.sight.around, &mut self.remembered).await?;
         let version = self.remembered.keys.as_ref().map(|keys| keys.version.clone());
-        references.secrets.extend(version.map(|version| (names::keys(&self.key.name), version)));
+        references.secrets.extend(version.map(|version| (names::keys(self.key.name()), version)));
         Ok(())
     }
 
@@ -203,7 +203,7 @@ impl<'a> Pass<'a> {
 
     /// Builds. Seats that nobody needs are given up when the supervisor's pods are rolled anyway.
     fn build(&self, references: &References, decision: &mut Decision) -> Result<Vec<Manifest>, Refusal> {
-        let name = &self.key.name;
+        let name = self.key.name();
         decision.seats = ports::seats_that_fit(self.resource, decision);
         let manifests = self.build_once(references, decision)?;
         let template = self.sight.deployment().and_then(|workload| workload.template.as_deref());
@@ -285,7 +285,7 @@ impl<'a> Pass<'a> {
             self.sight.supervisors().find_map(|(_, pod)| pod.trouble.as_ref()).map(ToString::to_string);
         let reported = self.remembered.reported.take();
         let seen = self.resource.status.as_ref();
-        let before = reported.as_ref().or(seen);
+        let before = reported.as_deref().or(seen);
         let reports = self.sight.reports();
         let status = super::status::status(Facts {
             generation: self.resource.metadata.generation.unwrap_or(0),
@@ -308,7 +308,7 @@ impl<'a> Pass<'a> {
         step.record(&told, Error::category);
         let told = told?;
         // What was written counts until the watch has brought it.
-        let last = if told { Some(status) } else { reported };
+        let last = if told { Some(Box::new(status)) } else { reported };
         self.remembered.reported =
             last.filter(|last| seen.is_none_or(|seen| !super::status::same(last, seen)));
         Ok(told)
@@ -379,7 +379,7 @@ impl Context {
     fn metrics_of_moves(&self, current: Option<&Current>, spec: &RenderedSpec) {
         let Some(current) = current else { return };
         let moved = |agent: &&caipe_crds::rendered::RenderedAgent| {
-            current.homes.get(&agent.name).is_some_and(|home| *home != agent.home)
+            current.home(&agent.name).is_some_and(|home| *home != agent.home)
         };
         for _ in spec.agents.iter().filter(moved) {
             self.metrics.moved(MoveStage::Begun);

@@ -31,7 +31,7 @@ pub struct Sight {
 impl Sight {
     /// Of a supervisor.
     pub fn new(key: &Key, around: Arc<Around>, views: Views) -> Self {
-        Self { name: key.name.clone(), around, views }
+        Self { name: key.name().to_owned(), around, views }
     }
 
     /// The supervisor's Deployment.

@@ -1,29 +1,35 @@
 //! An object that was made for a supervisor.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use serde::{Deserialize, Serialize};
 
 use super::{Kind, Owned};
+use crate::compact::text;
 use crate::labels;
 use crate::supervisor::key::Key;
 
 /// An object that was made for a supervisor.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Child {
     /// Its kind.
     pub kind: Kind,
     /// Its name.
     pub name: String,
     /// Told apart from another of that name, earlier or later.
+    #[serde(with = "text")]
     pub uid: String,
     /// The uid of the object that controls it.
+    #[serde(with = "text::optional")]
     pub controller: Option<String>,
     /// The name of the `CaipeSupervisor` that controls it, if one does.
     pub supervisor: Option<String>,
     /// The version of a Secret: another one may have other keys in it.
     pub version: Option<String>,
     /// The hash of what was applied ([`labels::APPLIED`]).
+    #[serde(with = "text::optional")]
     pub applied: Option<String>,
     /// Which of its fields are the operator's. Others mean that somebody took or gave one.
+    #[serde(skip)]
     pub owned: Owned,
     /// The agent that it is for.
     pub agent: Option<String>,

@@ -3,11 +3,32 @@
 use std::collections::BTreeSet;
 
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Resource;
+use serde::{Deserialize, Serialize};
 
+use crate::compact::text;
 use crate::labels;
 
+/// A Deployment, as far as it is read: most of it is a pod template, which the operator wrote.
+#[derive(Debug, Clone, Deserialize, Resource)]
+#[resource(inherit = Deployment)]
+pub struct SeenDeployment {
+    /// Its metadata.
+    pub metadata: ObjectMeta,
+    #[serde(default)]
+    spec: Spec,
+    #[serde(default)]
+    status: DeploymentStatus,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+struct Spec {
+    replicas: Option<i32>,
+}
+
 /// How a Deployment is.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Workload {
     /// How many pods it wants.
     pub replicas: i32,
@@ -23,21 +44,22 @@ pub struct Workload {
     /// The agents that its pods have everything for ([`labels::SEATS`]).
     pub seats: BTreeSet<String>,
     /// The hash of its pod template ([`labels::TEMPLATE`]).
+    #[serde(with = "text::optional")]
     pub template: Option<String>,
 }
 
-impl From<&Deployment> for Workload {
-    fn from(deployment: &Deployment) -> Self {
+impl From<&SeenDeployment> for Workload {
+    fn from(deployment: &SeenDeployment) -> Self {
         let annotation = |name: &str| deployment.metadata.annotations.as_ref()?.get(name).cloned();
         let replicas = deployment.spec.replicas.unwrap_or(1);
-        let status = deployment.status.clone().unwrap_or_default();
+        let status = &deployment.status;
         let seats = annotation(labels::SEATS).unwrap_or_default();
         Self {
             replicas,
             updated: status.updated_replicas.unwrap_or(0),
             available: status.available_replicas.unwrap_or(0),
-            rolled_out: rolled_out(deployment.metadata.generation, replicas, &status),
-            failure: failure(&status),
+            rolled_out: rolled_out(deployment.metadata.generation, replicas, status),
+            failure: failure(status),
             seats: seats.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect(),
             template: annotation(labels::TEMPLATE),
         }

@@ -1,10 +1,9 @@
 #![allow(clippy::needless_pass_by_value, reason = "values are written where they are used")]
 
-use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::Pod as ApiPod;
 use serde_json::{Value, json};
 
-use super::{Pod, Workload};
+use super::pod::SeenPod;
+use super::{Pod, SeenDeployment, Workload};
 
 fn deployment(generation: i64, replicas: Value, status: Value) -> Workload {
     let object = json!({
@@ -15,7 +14,7 @@ fn deployment(generation: i64, replicas: Value, status: Value) -> Workload {
         "spec": { "replicas": replicas, "selector": {}, "template": {} },
         "status": status,
     });
-    let object: Deployment = serde_json::from_value(object).unwrap();
+    let object: SeenDeployment = serde_json::from_value(object).unwrap();
     Workload::from(&object)
 }
 
@@ -62,7 +61,7 @@ fn a_deployment_carries_its_seats_and_template() {
 fn pod(status: Value) -> Pod {
     let labels = json!({ "app.kubernetes.io/component": "agent", "caipe.io/agent": "argocd" });
     let object = json!({ "metadata": { "name": "x", "labels": labels }, "status": status });
-    let object: ApiPod = serde_json::from_value(object).unwrap();
+    let object: SeenPod = serde_json::from_value(object).unwrap();
     Pod::from(&object)
 }
 

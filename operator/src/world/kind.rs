@@ -7,11 +7,12 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::core::ApiResource;
+use serde::{Deserialize, Serialize};
 
 use crate::metrics::labels::ObjectKind;
 
 /// A kind of object that is made for a supervisor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Kind {
     /// Who the pods are.
     ServiceAccount,

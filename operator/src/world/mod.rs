@@ -7,6 +7,7 @@ mod deployment;
 mod dirty;
 mod kind;
 mod owned;
+mod packed;
 mod pod;
 pub mod watch;
 
@@ -14,17 +15,17 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use child::Child;
-pub use deployment::Workload;
+pub use deployment::{SeenDeployment, Workload};
 pub use dirty::Dirty;
 pub use kind::Kind;
 pub use owned::Owned;
+use packed::Packed;
 pub use pod::{Pod, Trouble};
 
 use crate::supervisor::key::Key;
 use crate::supervisor::references::{Names, Version};
 
-/// What is around one supervisor. Each part is kept once and shared with the passes that look at it; nodes of the trees,
-/// which have room for eleven, stay small that way, too.
+/// What is around one supervisor.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Around {
     /// The objects that were made for it, by kind and name.
@@ -43,8 +44,7 @@ pub struct Known {
 }
 
 impl Known {
-    fn of(around: Option<&Around>, kind: Kind, name: &str) -> Self {
-        let Some(around) = around else { return Self::default() };
+    fn of(around: &Around, kind: Kind, name: &str) -> Self {
         let child = around.children.get(&(kind, name.to_owned())).cloned();
         let workload = around.workloads.get(name).filter(|_| kind == Kind::Deployment).cloned();
         Self { child, workload }
@@ -71,7 +71,7 @@ pub struct World {
 
 #[derive(Debug, Default)]
 struct Inner {
-    around: HashMap<Key, Arc<Around>>,
+    around: HashMap<Key, Packed>,
     versions: HashMap<Referred, HashMap<Place, Version>>,
     users: HashMap<(Referred, Place), BTreeSet<Key>>,
     uses: HashMap<Key, Names>,
@@ -80,7 +80,7 @@ struct Inner {
 impl World {
     /// What is around a supervisor.
     pub fn around(&self, key: &Key) -> Arc<Around> {
-        self.lock().around.get(key).cloned().unwrap_or_default()
+        Arc::new(self.lock().around(key))
     }
 
     /// The version of an object that can be referred to; none if it is not there.
@@ -92,14 +92,16 @@ impl World {
     /// Says what a supervisor refers to, so that it is looked at again when that changes.
     pub fn uses(&self, key: &Key, names: Names) {
         let mut inner = self.lock();
-        if inner.uses.get(key) == Some(&names) {
+        if inner.uses.get(key).unwrap_or(&Names::default()) == &names {
             return;
         }
         inner.unuse(key);
         for user in places(key, &names) {
             inner.users.entry(user).or_default().insert(key.clone());
         }
-        inner.uses.insert(key.clone(), names);
+        if names != Names::default() {
+            inner.uses.insert(key.clone(), names);
+        }
     }
 
     /// Forgets a supervisor that is gone. What is around it goes with the watches.
@@ -109,78 +111,61 @@ impl World {
 
     /// What is known of an object now, for [`Self::wrote`].
     pub fn known(&self, key: &Key, kind: Kind, name: &str) -> Known {
-        Known::of(self.lock().around.get(key).map(Arc::as_ref), kind, name)
+        Known::of(&self.lock().around(key), kind, name)
     }
 
     /// Takes in what the API server answered to a write of ours, so that the next pass knows of it before the watch does;
     /// but not if the watch has brought anything since what was known `before` the write: that may be newer than the
     /// answer, and nobody would tell it again.
     pub fn wrote(&self, key: &Key, child: &Child, workload: Option<Workload>, before: &Known) {
-        let mut inner = self.lock();
-        let now = Known::of(inner.around.get(key).map(Arc::as_ref), child.kind, &child.name);
-        if now != *before {
-            return;
-        }
         let seen = match workload {
             Some(workload) => Seen::Deployment(child.clone(), workload),
             None => Seen::Child(child.clone()),
         };
-        inner.around_mut(key).put(seen);
+        self.lock().change(key, |around| {
+            let is_unchanged = Known::of(around, child.kind, &child.name) == *before;
+            is_unchanged && around.put(seen)
+        });
     }
 
     /// Takes in since when an object only finishes what it began.
     pub fn marked(&self, key: &Key, kind: Kind, name: &str, since: Option<&str>) {
-        let mut inner = self.lock();
-        let around = inner.around.get_mut(key).map(Arc::make_mut);
-        if let Some(child) = around.and_then(|around| around.children.get_mut(&(kind, name.to_owned()))) {
+        self.lock().change(key, |around| {
+            let Some(child) = around.children.get_mut(&(kind, name.to_owned())) else { return false };
             Arc::make_mut(child).draining_since = since.map(str::to_owned);
-        }
+            true
+        });
     }
 
     /// Takes in that a pod was told of an epoch.
     pub fn woke(&self, key: &Key, pod: &str, epoch: &str) {
-        let mut inner = self.lock();
-        let around = inner.around.get_mut(key).map(Arc::make_mut);
-        if let Some(pod) = around.and_then(|around| around.pods.get_mut(pod)) {
+        self.lock().change(key, |around| {
+            let Some(pod) = around.pods.get_mut(pod) else { return false };
             Arc::make_mut(pod).epoch = Some(epoch.to_owned());
-        }
+            true
+        });
     }
 
     /// Takes an object in; says whether that is news.
     fn put(&self, key: &Key, seen: Seen) -> bool {
-        self.lock().around_mut(key).put(seen)
+        self.lock().change(key, |around| around.put(seen))
     }
 
     /// Takes an object out; says whether it was there.
     fn remove(&self, key: &Key, kind: Kind, name: &str) -> bool {
-        let mut inner = self.lock();
-        let Some(around) = inner.around.get_mut(key).map(Arc::make_mut) else { return false };
-        let was = around.remove(kind, name);
-        if around.is_empty() {
-            inner.around.remove(key);
-        }
-        was
+        self.lock().change(key, |around| around.remove(kind, name))
     }
 
     /// Takes out every object of the kind in the scope that is not among those that were listed; whose they were.
     fn retain(&self, kind: Kind, scope: Option<&str>, listed: &HashSet<(Key, String)>) -> Vec<Key> {
         let mut inner = self.lock();
-        let mut touched = Vec::new();
-        for (key, around) in &mut inner.around {
-            if scope.is_some_and(|scope| scope != key.namespace) {
-                continue;
-            }
-            let gone: Vec<String> =
-                around.names(kind).filter(|name| !listed.contains(&(key.clone(), name.clone()))).collect();
-            if !gone.is_empty() {
-                touched.push(key.clone());
-            }
-            for name in gone {
-                Arc::make_mut(around).remove(kind, &name);
-            }
-        }
-        inner.around.retain(|_, around| !around.is_empty());
-        touched
+        let within = |key: &&Key| scope.is_none_or(|scope| scope == key.namespace());
+        let mut keys: Vec<Key> = inner.around.keys().filter(within).cloned().collect();
+        keys.retain(|key| {
+            let is_listed = |name: &String| listed.contains(&(key.clone(), name.clone()));
+            inner.change(key, |around| around.retain(kind, is_listed))
+        });
+        keys
     }
 
     /// Takes the version of an object that can be referred to in, or out; who refers to it, if that is news.
@@ -215,8 +200,22 @@ impl World {
 }
 
 impl Inner {
-    fn around_mut(&mut self, key: &Key) -> &mut Around {
-        Arc::make_mut(self.around.entry(key.clone()).or_default())
+    fn around(&self, key: &Key) -> Around {
+        self.around.get(key).map(Packed::open).unwrap_or_default()
+    }
+
+    /// Changes what is around a supervisor; says whether anything was changed, as the change itself says.
+    fn change(&mut self, key: &Key, change: impl FnOnce(&mut Around) -> bool) -> bool {
+        let mut around = self.around(key);
+        if !change(&mut around) {
+            return false;
+        }
+        if around.is_empty() {
+            self.around.remove(key);
+        } else {
+            self.around.insert(key.clone(), Packed::new(&around));
+        }
+        true
     }
 
     fn unuse(&mut self, key: &Key) {
@@ -233,7 +232,7 @@ impl Inner {
 }
 
 fn places(key: &Key, names: &Names) -> Vec<(Referred, Place)> {
-    let place = |name: &String| (key.namespace.clone(), name.clone());
+    let place = |name: &String| (key.namespace().to_owned(), name.clone());
     let maps = names.config_maps.iter().map(|name| (Referred::ConfigMap, place(name)));
     let secrets = names.secrets.iter().map(|name| (Referred::Secret, place(name)));
     maps.chain(secrets).collect()
@@ -272,6 +271,15 @@ impl Around {
             self.workloads.remove(name);
         }
         self.children.remove(&(kind, name.to_owned())).is_some()
+    }
+
+    /// Takes out every object of the kind but those to be kept; says whether there was one.
+    fn retain(&mut self, kind: Kind, keep: impl Fn(&String) -> bool) -> bool {
+        let gone: Vec<String> = self.names(kind).filter(|name| !keep(name)).collect();
+        for name in &gone {
+            self.remove(kind, name);
+        }
+        !gone.is_empty()
     }
 
     fn names(&self, kind: Kind) -> Box<dyn Iterator<Item = String> + '_> {

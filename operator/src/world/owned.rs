@@ -4,13 +4,13 @@
 //! So an object whose fields are all the operator's still has the values of the operator's last apply, and the hash among
 //! its annotations, which is one of the fields, says what that was. That holds for an operator that has just started, too.
 
-use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Map, Value};
 
+use crate::compact::pool::Pool;
 use crate::labels;
 
 /// What stands for the uid of the owner; no text of JSON has it.
@@ -132,33 +132,8 @@ fn is_step_of(step: &str, item: &Value) -> bool {
 
 /// The same text as one that is kept somewhere already.
 fn shared(text: String) -> Arc<str> {
-    static TEXTS: LazyLock<Mutex<Texts>> = LazyLock::new(Mutex::default);
-    TEXTS.lock().unwrap_or_else(PoisonError::into_inner).share(text)
-}
-
-#[derive(Debug, Default)]
-struct Texts {
-    known: HashSet<Arc<str>>,
-    /// How many are known when those that nobody has any more are forgotten.
-    most: usize,
-}
-
-impl Texts {
-    /// As few texts are known as that.
-    const LEAST: usize = 64;
-
-    fn share(&mut self, text: String) -> Arc<str> {
-        if let Some(known) = self.known.get(text.as_str()) {
-            return Arc::clone(known);
-        }
-        if self.known.len() >= self.most {
-            self.known.retain(|text| Arc::strong_count(text) > 1);
-            self.most = (2 * self.known.len()).max(Self::LEAST);
-        }
-        let text: Arc<str> = text.into();
-        self.known.insert(Arc::clone(&text));
-        text
-    }
+    static TEXTS: LazyLock<Pool<str>> = LazyLock::new(Pool::default);
+    TEXTS.share(text)
 }
 
 #[cfg(test)]

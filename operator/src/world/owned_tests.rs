@@ -163,14 +163,3 @@ fn objects_that_are_made_alike_share_the_text_of_their_fields() {
     };
     assert!(Arc::ptr_eq(&one("first").0, &one("second").0));
 }
-
-#[test]
-fn texts_that_nobody_has_any_more_are_forgotten() {
-    let mut texts = Texts::default();
-    let kept = texts.share("kept".to_owned());
-    for number in 0..10 * Texts::LEAST {
-        texts.share(number.to_string());
-    }
-    assert!(texts.known.len() <= Texts::LEAST + 1, "{}", texts.known.len());
-    assert!(Arc::ptr_eq(&kept, &texts.share("kept".to_owned())));
-}

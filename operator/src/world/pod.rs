@@ -3,12 +3,25 @@
 use std::net::IpAddr;
 
 use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStatus, Pod as ApiPod, PodStatus};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Resource;
+use serde::{Deserialize, Serialize};
 
 use super::child::label;
 use crate::labels;
 
+/// A pod, as far as it is read: most of it is its spec, which is the template of a Deployment.
+#[derive(Debug, Clone, Deserialize, Resource)]
+#[resource(inherit = ApiPod)]
+pub struct SeenPod {
+    /// Its metadata.
+    pub metadata: ObjectMeta,
+    #[serde(default)]
+    status: PodStatus,
+}
+
 /// How a pod is.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pod {
     /// The part that it plays: one of the `COMPONENT_…` of [`labels`].
     pub component: String,
@@ -29,7 +42,7 @@ pub struct Pod {
 }
 
 /// What is wrong with a pod, in Kubernetes' words.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trouble {
     /// The container, if it is one's.
     pub container: Option<String>,
@@ -41,19 +54,18 @@ pub struct Trouble {
     pub ended: bool,
 }
 
-impl From<&ApiPod> for Pod {
-    fn from(pod: &ApiPod) -> Self {
-        let meta = &pod.metadata;
-        let status = pod.status.clone().unwrap_or_default();
+impl From<&SeenPod> for Pod {
+    fn from(pod: &SeenPod) -> Self {
+        let SeenPod { metadata: meta, status } = pod;
         Self {
             component: label(meta, labels::COMPONENT).unwrap_or_default(),
             agent: label(meta, labels::AGENT),
             tool_server: label(meta, labels::TOOL_SERVER),
             ip: status.pod_ip.as_deref().and_then(|ip| ip.parse().ok()),
-            ready: is(&status, "Ready"),
+            ready: is(status, "Ready"),
             deleting: meta.deletion_timestamp.is_some(),
             epoch: meta.annotations.as_ref().and_then(|annotations| annotations.get(labels::EPOCH).cloned()),
-            trouble: trouble(&status),
+            trouble: trouble(status),
         }
     }
 }

@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::future::BoxFuture;
 use futures::{FutureExt, Stream, StreamExt};
-use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{ConfigMap, Pod as ApiPod, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::PartialObjectMeta;
 use kube::core::DynamicObject;
 use kube::runtime::WatchStreamExt;
@@ -20,6 +19,8 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 use super::child::{self, Child};
+use super::deployment::SeenDeployment;
+use super::pod::SeenPod;
 use super::{Dirty, Kind, Place, Pod, Referred, Seen, Workload, World};
 use crate::health::Health;
 use crate::labels;
@@ -118,7 +119,7 @@ impl Watching {
     }
 
     async fn deployments(self, sync: Arc<Sync>) {
-        let stream = ours(self.api::<Deployment>());
+        let stream = ours(self.api::<SeenDeployment>());
         self.feed(Kind::Deployment, stream, sync, |object| {
             Seen::Deployment(Child::new(Kind::Deployment, object.meta()), Workload::from(object))
         })
@@ -126,7 +127,7 @@ impl Watching {
     }
 
     async fn pods(self, sync: Arc<Sync>) {
-        let stream = ours(self.api::<ApiPod>());
+        let stream = ours(self.api::<SeenPod>());
         self.feed(Kind::Pod, stream, sync, |pod| Seen::Pod(pod.name_any(), Box::new(Pod::from(pod)))).await;
     }
 
