@@ -253,12 +253,25 @@ fn watched(cx: &Context, event: &Result<watcher::Event<Kept>, watcher::Error>) {
                 cx.memory.brought(&key, &status);
             }
         }
+        Ok(watcher::Event::InitDone) => cx.metrics.crd_missing(false),
         Ok(_) => {}
         Err(error) => {
+            if is_missing(error) {
+                cx.metrics.crd_missing(true);
+            }
             tracing::warn!(%error, "the watch of CaipeSupervisors failed and is begun again");
             cx.metrics.watch_failed(ObjectKind::CaipeSupervisor);
         }
     }
+}
+
+/// Whether the definition was taken out of the cluster.
+fn is_missing(error: &watcher::Error) -> bool {
+    let error = match error {
+        watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error) => error,
+        _ => return false,
+    };
+    matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
 /// What of a resource a pass is about. The uid is in it, so that one that was made anew is another one.

@@ -10,6 +10,7 @@ use caipe_crds::resource::status::{AgentPhase, AgentPlacement};
 use caipe_crds::{CaipeSupervisor, CaipeSupervisorStatus, Surroundings, resolve_in};
 use caipe_operator::supervisor::decision::Decision;
 use caipe_operator::supervisor::moves::Held;
+use caipe_operator::supervisor::references::Missing;
 use caipe_operator::supervisor::status::{Facts, Reason, Refusal, status};
 use caipe_operator::world::Workload;
 use jiff::Timestamp;
@@ -38,7 +39,7 @@ struct Scene {
     decision: Option<Decision>,
     refusal: Option<Refusal>,
     held: BTreeMap<String, Held>,
-    missing: BTreeSet<String>,
+    missing: Missing,
     supervisor: Option<Workload>,
     report: Option<Report>,
     trouble: Option<&'static str>,
@@ -54,7 +55,7 @@ impl Scene {
             resource,
             refusal: None,
             held: BTreeMap::new(),
-            missing: BTreeSet::new(),
+            missing: Missing::default(),
             supervisor: Some(running),
             report: Some(report()),
             trouble: None,
@@ -171,7 +172,7 @@ const PHASES: [Phase; 15] = [
         });
     }),
     ("secret-missing", "A Secret is not there yet; it is found when it comes.", |scene| {
-        scene.missing = BTreeSet::from(["argocd-token".to_owned()]);
+        scene.missing.secrets = BTreeSet::from(["argocd-token".to_owned()]);
     }),
     ("scaled-to-zero", "Somebody has scaled it to nothing.", |scene| {
         scene.supervisor = Some(Workload { rolled_out: true, ..Workload::default() });

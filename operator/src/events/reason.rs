@@ -23,6 +23,8 @@ pub enum Reason {
     RolloutFinished,
     /// The resource is not valid; what ran goes on.
     InvalidSpec,
+    /// The resource is valid, and says something odd, as the name of an agent that it does not have.
+    SpecWarning,
     /// The supervisor does not take the spec that was rendered for it.
     SpecRefused,
     /// A Secret or `ConfigMap` that is referred to is not there.
@@ -57,6 +59,8 @@ pub(super) enum Topic {
     Rollout,
     /// Whether what is referred to is there.
     Reference,
+    /// What the resource says.
+    Spec,
 }
 
 impl Reason {
@@ -71,6 +75,7 @@ impl Reason {
         Self::RolloutStarted,
         Self::RolloutFinished,
         Self::InvalidSpec,
+        Self::SpecWarning,
         Self::SpecRefused,
         Self::ReferenceMissing,
         Self::ReferenceFound,
@@ -94,6 +99,7 @@ impl Reason {
             Self::RolloutStarted => "RolloutStarted",
             Self::RolloutFinished => "RolloutFinished",
             Self::InvalidSpec => "InvalidSpec",
+            Self::SpecWarning => "SpecWarning",
             Self::SpecRefused => "SpecRefused",
             Self::ReferenceMissing => "ReferenceMissing",
             Self::ReferenceFound => "ReferenceFound",
@@ -113,6 +119,7 @@ impl Reason {
             Self::AgentMoving | Self::AgentMoved => Topic::Home,
             Self::Drained | Self::DrainDeadline => Topic::Drain,
             Self::ReferenceMissing | Self::ReferenceFound => Topic::Reference,
+            Self::SpecWarning => Topic::Spec,
             Self::Created
             | Self::RolloutStarted
             | Self::RolloutFinished
@@ -137,7 +144,9 @@ impl Reason {
             | Self::ForeignObject
             | Self::ApplyFailed
             | Self::QuotaExceeded => "Apply",
-            Self::InvalidSpec | Self::ReferenceMissing | Self::ReferenceFound => "Validate",
+            Self::InvalidSpec | Self::SpecWarning | Self::ReferenceMissing | Self::ReferenceFound => {
+                "Validate"
+            }
         }
     }
 
@@ -147,6 +156,7 @@ impl Reason {
             Self::AgentUnreachable
             | Self::AgentDegraded
             | Self::InvalidSpec
+            | Self::SpecWarning
             | Self::SpecRefused
             | Self::ReferenceMissing
             | Self::DrainDeadline

@@ -5,6 +5,9 @@ use std::time::Duration;
 use super::status::{Reason, Refusal};
 use crate::metrics::labels::Category;
 
+/// Passes that fail in a row before the status says so: for about four seconds, nobody need know.
+const PATIENCE: u32 = 4;
+
 /// What went wrong in a pass. Faults of the resource are no errors: they are told in the status.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -80,9 +83,16 @@ impl Error {
         matches!(self, Self::Former { .. }) || self.category() == Category::Terminating
     }
 
-    /// What the status says of it, if somebody has to do something about it, or to know what is waited for; trying again
-    /// mends the others.
-    pub fn refusal(&self) -> Option<Refusal> {
+    /// What the status says of it after so many passes that failed before in a row.
+    pub fn refusal_after(&self, failures: u32) -> Option<Refusal> {
+        let lasts = failures >= PATIENCE && !self.is_expected();
+        let retrying = || Refusal { reason: Reason::Retrying, message: self.to_string() };
+        self.refusal().or_else(|| lasts.then(retrying))
+    }
+
+    /// What the status says of it at once, if somebody has to do something about it, or to know what is waited for; trying
+    /// again mends the others as a rule.
+    fn refusal(&self) -> Option<Refusal> {
         let reason = match (self, self.category()) {
             (Self::Former { .. }, _) => Reason::Collecting,
             (Self::Keys { .. }, _) => Reason::ReferenceMissing,
@@ -117,5 +127,17 @@ mod tests {
         let refusal = error.refusal().unwrap();
         assert_eq!(refusal.reason, Reason::Forbidden);
         assert_eq!(refusal.message, format!("failed to apply Deployment platform: {message}"));
+    }
+
+    #[test]
+    fn what_fails_again_and_again_is_told() {
+        let status = Status::failure("quantities must match", "InternalError").with_code(500);
+        let error = Error::api("apply Deployment platform")(kube::Error::Api(Box::new(status)));
+        assert_eq!(error.refusal_after(PATIENCE - 1), None);
+        let refusal = error.refusal_after(PATIENCE).unwrap();
+        assert_eq!(refusal.reason, Reason::Retrying);
+        assert_eq!(refusal.message, "failed to apply Deployment platform: quantities must match");
+        let former = Error::Former { kind: "Service", name: "platform".to_owned() };
+        assert_eq!(former.refusal_after(99).unwrap().reason, Reason::Collecting);
     }
 }

@@ -1,5 +1,6 @@
 //! Which supervisor.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
@@ -27,6 +28,13 @@ impl Key {
     /// Its name.
     pub fn name(&self) -> &str {
         self.text.split_once('/').map_or("", |(_, name)| name)
+    }
+}
+
+/// By `namespace/name`.
+impl Borrow<str> for Key {
+    fn borrow(&self) -> &str {
+        &self.text
     }
 }
 

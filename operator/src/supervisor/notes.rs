@@ -37,7 +37,10 @@ fn of_conditions(before: Option<&CaipeSupervisorStatus>, after: &CaipeSupervisor
         (None, Some((why, text))) if why == Why::RollingOut.as_str() => {
             notes.push(note(Reason::RolloutStarted, "", text));
         }
-        (Some((why, _)), None) if why != Why::Moving.as_str() && condition(after, "Stalled").is_none() => {
+        (_, Some((why, text))) if why == Why::Retrying.as_str() && was("Reconciling").is_none_or(|was| was.0 != why) => {
+            notes.push(note(Reason::ApplyFailed, "", text));
+        }
+        (Some((why, _)), None) if rolls(why) && condition(after, "Stalled").is_none() => {
             let epoch = after.epoch.map(|epoch| epoch.to_string()).unwrap_or_default();
             notes.push(note(Reason::RolloutFinished, "", &format!("the supervisor runs spec {epoch}")));
         }
@@ -47,10 +50,28 @@ fn of_conditions(before: Option<&CaipeSupervisorStatus>, after: &CaipeSupervisor
     let (then, now) = (ready(before), ready(Some(after)));
     if let Some((_, text)) = now.filter(|(why, _)| *why == missing && then != now) {
         notes.push(note(Reason::ReferenceMissing, "", text));
-    } else if then.is_some_and(|(why, _)| why == missing) && now.is_none_or(|(why, _)| why != missing) {
+    } else if then.is_some_and(|(why, _)| why == missing) && now.is_none_or(|(why, _)| found(why)) {
         notes.push(note(Reason::ReferenceFound, "", "what was missing is there"));
     }
     notes
+}
+
+/// Whether a rollout was under way.
+fn rolls(why: &str) -> bool {
+    ![Why::Moving, Why::Retrying].iter().any(|other| other.as_str() == why)
+}
+
+/// Whether this is said only where nothing is missing. Of what cannot be made real it is not known.
+fn found(why: &str) -> bool {
+    let known = [
+        Why::AllAgentsUsable,
+        Why::AgentsNotReady,
+        Why::RollingOut,
+        Why::EpochPending,
+        Why::Moving,
+        Why::ScaledToZero,
+    ];
+    known.iter().any(|known| known.as_str() == why)
 }
 
 /// Reason and message of a condition that is true.

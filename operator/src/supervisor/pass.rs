@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use caipe_crds::{CaipeSupervisor, Faults, RenderedSpec, names};
+use caipe_crds::{CaipeSupervisor, Fault, Faults, RenderedSpec, names};
 use jiff::Timestamp;
 use kube::{Client, ResourceExt};
 use tokio::time::Instant;
@@ -20,7 +20,7 @@ use super::memory::{Memory, Remembered};
 use super::moves::{self, Current, Held, Situation};
 use super::orphans::{self, Act};
 use super::ports;
-use super::references::{self, Names, References};
+use super::references::{self, Missing, Names, References};
 use super::report::Reporter;
 use super::sight::Sight;
 use super::status::{Facts, Reason, Refusal};
@@ -71,7 +71,7 @@ struct Made {
     held: BTreeMap<String, Held>,
     draining: BTreeSet<String>,
     refusal: Option<Refusal>,
-    missing: BTreeSet<String>,
+    missing: Missing,
     supervisor: Option<Workload>,
     wrote: bool,
     due: Due,
@@ -100,7 +100,8 @@ impl<'a> Pass<'a> {
                 if error.category() == Category::Terminating {
                     self.remembered.ending = self.resource.uid();
                 }
-                (Made { refusal: error.refusal(), ..Made::default() }, Some(error))
+                let refusal = error.refusal_after(self.remembered.failures);
+                (Made { refusal, ..Made::default() }, Some(error))
             }
         };
         let token = self.remembered.keys.as_ref().map(|keys| keys.status_token.clone());
@@ -129,17 +130,20 @@ impl<'a> Pass<'a> {
         let found = self.dereference(&names).await;
         step.record(&found, Error::category);
         let mut references = found?;
-        let missing =
-            names.secrets.iter().filter(|name| !references.secrets.contains_key(*name)).cloned().collect();
+        let missing = names.missing(&references);
         let step = measure.step(Step::Validate);
         let validated = match validate(self.resource, &references, self.key.namespace()) {
             Ok(validated) => validated,
             Err(faults) => {
                 step.done();
-                return Ok(self.refused(refusal(&faults), missing));
+                return Ok(self.refused(refusal(&faults, &missing), missing));
             }
         };
         step.done();
+        let told = self.resource.status.as_ref().map(|status| status.observed_generation);
+        if told != self.resource.metadata.generation {
+            self.cx.reporter.warn(self.resource, &validated.resolved.warnings);
+        }
         self.keys(&mut references).await?;
         let (mut decision, held) = self.decide(&validated);
         let step = measure.step(Step::Build);
@@ -162,7 +166,7 @@ impl<'a> Pass<'a> {
     }
 
     /// What runs keeps running; nothing is applied.
-    fn refused(&self, refusal: Refusal, missing: BTreeSet<String>) -> Made {
+    fn refused(&self, refusal: Refusal, missing: Missing) -> Made {
         let supervisor = self.sight.deployment().cloned();
         Made { refusal: Some(refusal), missing, supervisor, ..Made::default() }
     }
@@ -391,6 +395,11 @@ fn applier<'a>(cx: &'a Context, key: &'a Key, uid: &'a str) -> Applier<'a> {
     Applier { client: &cx.client, metrics: &cx.metrics, world: &cx.world, key, uid }
 }
 
-fn refusal(faults: &Faults) -> Refusal {
+/// Texts that may still come are waited for; whatever else is wrong has to be put right.
+fn refusal(faults: &Faults, missing: &Missing) -> Refusal {
+    let is_text = |fault: &Fault| fault.path.ends_with("configMapRef");
+    if !missing.config_maps.is_empty() && faults.as_slice().iter().all(is_text) {
+        return Refusal { reason: Reason::ReferenceMissing, message: missing.to_string() };
+    }
     Refusal { reason: Reason::InvalidSpec, message: faults.to_string() }
 }

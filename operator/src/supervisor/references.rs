@@ -1,6 +1,7 @@
 //! What a resource refers to, and what of it is there.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use caipe_crds::CaipeSupervisor;
 use caipe_crds::resource::common::PodTemplate;
@@ -13,6 +14,36 @@ pub struct Names {
     pub config_maps: BTreeSet<String>,
     /// Secrets, which are mounted or become variables. Only their version is ever looked at.
     pub secrets: BTreeSet<String>,
+    /// Those of both that a pod can do without (`optional: true`), as long as nobody else refers to them.
+    optional: Missing,
+}
+
+/// What is referred to and not there.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Missing {
+    /// `ConfigMap`s.
+    pub config_maps: BTreeSet<String>,
+    /// Secrets.
+    pub secrets: BTreeSet<String>,
+}
+
+impl Missing {
+    /// Whether everything is there.
+    pub fn is_empty(&self) -> bool {
+        self.config_maps.is_empty() && self.secrets.is_empty()
+    }
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (kind, names) in [("Secrets", &self.secrets), ("ConfigMaps", &self.config_maps)] {
+            if !names.is_empty() {
+                let names = names.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+                write!(f, "missing {kind}: {names}; ")?;
+            }
+        }
+        f.write_str("create them, or correct the names")
+    }
 }
 
 /// What was found behind the names.
@@ -41,10 +72,11 @@ pub fn referenced(resource: &CaipeSupervisor) -> Names {
     let mut names = Names::default();
     names.add_model(resource);
     names.add_settings(resource);
-    for agent in resource.spec.agents() {
+    // What a disabled agent refers to is needed by nobody.
+    for agent in resource.spec.agents().iter().filter(|agent| agent.enabled) {
         names.add_agent(agent);
     }
-    names
+    names.settled()
 }
 
 /// The names that a pod template refers to, a whole one or a partial one: variables and volumes. Secrets of image
@@ -52,10 +84,33 @@ pub fn referenced(resource: &CaipeSupervisor) -> Names {
 pub fn of_pod(template: &Value) -> Names {
     let mut names = Names::default();
     names.add_below(template);
-    names
+    names.settled()
 }
 
 impl Names {
+    /// What is needed and was not found.
+    pub fn missing(&self, found: &References) -> Missing {
+        let absent = |names: &BTreeSet<String>, optional: &BTreeSet<String>, is_there: &dyn Fn(&str) -> bool| {
+            let needed = names.iter().filter(|name| !optional.contains(*name));
+            needed.filter(|name| !is_there(name)).cloned().collect()
+        };
+        Missing {
+            config_maps: absent(&self.config_maps, &self.optional.config_maps, &|name| {
+                found.config_maps.contains_key(name)
+            }),
+            secrets: absent(&self.secrets, &self.optional.secrets, &|name| found.secrets.contains_key(name)),
+        }
+    }
+
+    /// With everything that was found: what some can do without, but others cannot, is needed.
+    fn settled(mut self) -> Self {
+        self.optional.config_maps.retain(|name| !self.config_maps.contains(name));
+        self.optional.secrets.retain(|name| !self.secrets.contains(name));
+        self.config_maps.extend(self.optional.config_maps.iter().cloned());
+        self.secrets.extend(self.optional.secrets.iter().cloned());
+        self
+    }
+
     fn add_model(&mut self, resource: &CaipeSupervisor) {
         let Some(model) = &resource.spec.model else { return };
         let fallbacks = model.fallbacks.iter().filter_map(|fallback| fallback.secret_ref.as_ref());
@@ -81,25 +136,27 @@ impl Names {
     }
 
     fn add_below(&mut self, value: &Value) {
-        let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
         match value {
-            Value::Object(object) => {
-                for (key, below) in object {
-                    match key.as_str() {
-                        "secretKeyRef" | "secretRef" => self.secrets.extend(text(below, "name")),
-                        // A volume says `secretName`, a source of a projected one `name`.
-                        "secret" => {
-                            self.secrets.extend(text(below, "secretName").or_else(|| text(below, "name")));
-                        }
-                        "configMapKeyRef" | "configMapRef" | "configMap" => {
-                            self.config_maps.extend(text(below, "name"));
-                        }
-                        _ => self.add_below(below),
-                    }
-                }
-            }
+            Value::Object(object) => object.iter().for_each(|(key, below)| self.add_member(key, below)),
             Value::Array(list) => list.iter().for_each(|below| self.add_below(below)),
             _ => {}
+        }
+    }
+
+    fn add_member(&mut self, key: &str, below: &Value) {
+        let text = |key: &str| below.get(key).and_then(Value::as_str).map(str::to_owned);
+        let is_optional = below.get("optional") == Some(&Value::Bool(true));
+        let (secrets, config_maps) = if is_optional {
+            (&mut self.optional.secrets, &mut self.optional.config_maps)
+        } else {
+            (&mut self.secrets, &mut self.config_maps)
+        };
+        match key {
+            "secretKeyRef" | "secretRef" => secrets.extend(text("name")),
+            // A volume says `secretName`, a source of a projected one `name`.
+            "secret" => secrets.extend(text("secretName").or_else(|| text("name"))),
+            "configMapKeyRef" | "configMapRef" | "configMap" => config_maps.extend(text("name")),
+            _ => self.add_below(below),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use caipe_crds::{CaipeSupervisor, CaipeSupervisorStatus};
+use caipe_crds::{CaipeSupervisor, CaipeSupervisorStatus, Fault};
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::json;
@@ -68,6 +68,13 @@ impl Reporter {
             self.events.tell(resource, note.reason, &note.about, &note.text);
         }
         Ok(true)
+    }
+
+    /// Tells what is odd about a spec that is valid.
+    pub fn warn(&self, resource: &CaipeSupervisor, warnings: &[Fault]) {
+        for warning in warnings {
+            self.events.tell(resource, Reason::SpecWarning, &warning.path, &warning.to_string());
+        }
     }
 
     /// Tells of containers that ended; those of `before` that are not among them are well again.

@@ -23,6 +23,10 @@ pub struct Child {
     pub controller: Option<String>,
     /// The name of the `CaipeSupervisor` that controls it, if one does.
     pub supervisor: Option<String>,
+    /// Kind and name of what else controls it, for people.
+    pub stranger: Option<String>,
+    /// The name of the `CaipeSupervisor` that it was made for, if nothing controls it: somebody let it go.
+    pub orphan_of: Option<String>,
     /// The version of a Secret: another one may have other keys in it.
     pub version: Option<String>,
     /// The hash of what was applied ([`labels::APPLIED`]).
@@ -50,6 +54,8 @@ impl Child {
             uid: meta.uid.clone().unwrap_or_default(),
             controller: controller.map(|owner| owner.uid.clone()),
             supervisor: controller.and_then(supervisor),
+            stranger: controller.and_then(stranger),
+            orphan_of: label(meta, labels::INSTANCE).filter(|_| controller.is_none() && is_ours(meta)),
             version: meta.resource_version.clone().filter(|_| kind == Kind::Secret),
             applied: annotation(labels::APPLIED),
             owned: Owned::new(meta, controller.map(|owner| owner.uid.as_str())),
@@ -81,6 +87,14 @@ fn controller(meta: &ObjectMeta) -> Option<&OwnerReference> {
 
 fn supervisor(owner: &OwnerReference) -> Option<String> {
     (owner.kind == "CaipeSupervisor").then(|| owner.name.clone())
+}
+
+fn stranger(owner: &OwnerReference) -> Option<String> {
+    (owner.kind != "CaipeSupervisor").then(|| format!("{} {}", owner.kind, owner.name))
+}
+
+fn is_ours(meta: &ObjectMeta) -> bool {
+    label(meta, labels::MANAGED_BY).is_some_and(|manager| manager == labels::MANAGER)
 }
 
 pub(super) fn label(meta: &ObjectMeta, name: &str) -> Option<String> {

@@ -3,6 +3,7 @@
 //! Nothing here waits or talks to anybody: watches feed it ([`watch`]), passes read it.
 
 mod child;
+mod claim;
 mod deployment;
 mod dirty;
 mod kind;
@@ -15,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use child::Child;
+pub use claim::Claim;
 pub use deployment::{SeenDeployment, Workload};
 pub use dirty::Dirty;
 pub use kind::Kind;
@@ -72,6 +74,7 @@ pub struct World {
 #[derive(Debug, Default)]
 struct Inner {
     around: HashMap<Key, Packed>,
+    claims: HashMap<claim::Place, Key>,
     versions: HashMap<Referred, HashMap<Place, Version>>,
     users: HashMap<(Referred, Place), BTreeSet<Key>>,
     uses: HashMap<Key, Names>,

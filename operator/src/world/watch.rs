@@ -165,6 +165,9 @@ impl Watching {
                 if let Some(listed) = listing {
                     listed.insert((key.clone(), object.name_any()));
                 }
+                for other in self.world.take_from_others(&key, kind, &object.name_any()) {
+                    self.dirty.mark(other);
+                }
                 if self.world.put(&key, extract(&object)) {
                     self.dirty.mark(key);
                 }

@@ -67,9 +67,10 @@ fn what_a_new_list_lacks_is_gone() {
 fn who_refers_to_an_object_is_told_of_its_changes() {
     let world = World::default();
     let place = ("n".to_owned(), "token".to_owned());
-    let secrets = |names: &[&str]| Names {
-        secrets: names.iter().map(|name| (*name).to_owned()).collect(),
-        ..Names::default()
+    let secrets = |secrets: &[&str]| {
+        let mut names = Names::default();
+        names.secrets = secrets.iter().map(|name| (*name).to_owned()).collect();
+        names
     };
     world.uses(&key(), secrets(&["token"]));
     assert_eq!(world.put_version(Referred::Secret, &place, Some(&"1".to_owned())), vec![key()]);

@@ -18,6 +18,7 @@ mod crashes;
 mod faults;
 mod gone;
 mod misfortunes;
+mod namesakes;
 mod plan;
 mod rivals;
 mod script;

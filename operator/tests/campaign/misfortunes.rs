@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use caipe_fixtures::apiserver::{Failure, Fault};
 use serde_json::{Value, json};
 
 use super::kstatus::{self, Status, is_current};
@@ -35,7 +36,7 @@ async fn a_missing_secret_is_named_and_one_that_comes_later_is_taken_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_missing_config_map_stalls_and_one_that_comes_later_is_taken_up() {
+async fn a_missing_config_map_is_named_and_one_that_comes_later_is_taken_up() {
     let world = World::with_secrets();
     let operator = world.operator();
     let mut spec = everything(&[]);
@@ -43,12 +44,140 @@ async fn a_missing_config_map_stalls_and_one_that_comes_later_is_taken_up() {
     world.apply(&supervisor("platform", &spec));
     world.settle().await;
     let found = world.supervisor("platform").unwrap();
-    assert_eq!(kstatus::compute(&found), Status::Failed, "{found:#}");
-    assert!(message(&found, "Stalled").contains("runbooks-identity"), "{}", message(&found, "Stalled"));
+    assert_eq!(kstatus::compute(&found), Status::InProgress, "{found:#}");
+    assert_eq!(condition(&found, "Ready")["reason"], "ReferenceMissing", "{found:#}");
+    assert_eq!(
+        message(&found, "Ready"),
+        "missing ConfigMaps: runbooks-identity; create them, or correct the names"
+    );
     let mut identity = config_map("runbooks-identity", "systemPrompt", "Read the runbooks.");
     identity["data"]["description"] = json!("Knows the runbooks.");
     world.apply(&identity);
     world.until("platform", is_current).await;
+    operator.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_nobody_needs_is_not_missed() {
+    let world = World::with_secrets();
+    let operator = world.operator();
+    let mut spec = everything(&[]);
+    let idle = json!({ "name": "jira", "enabled": false, "secretRef": { "name": "nowhere" } });
+    spec["agents"].as_array_mut().unwrap().push(idle);
+    let maybe = json!({ "secretRef": { "name": "maybe", "optional": true } });
+    spec["podTemplate"] = json!({ "spec": { "containers": [{ "name": "supervisor", "envFrom": [maybe] }] } });
+    world.apply(&supervisor("platform", &spec));
+    world.until("platform", is_current).await;
+    operator.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_config_map_that_a_template_takes_in_is_missed() {
+    let world = World::with_secrets();
+    let operator = world.operator();
+    let mut spec = everything(&[]);
+    let needed = json!({ "configMapRef": { "name": "settings" } });
+    spec["podTemplate"] = json!({ "spec": { "containers": [{ "name": "supervisor", "envFrom": [needed] }] } });
+    world.apply(&supervisor("platform", &spec));
+    world.settle().await;
+    let found = world.supervisor("platform").unwrap();
+    assert_eq!(message(&found, "Ready"), "missing ConfigMaps: settings; create them, or correct the names");
+    world.apply(&config_map("settings", "LEVEL", "high"));
+    world.until("platform", is_current).await;
+    operator.stop().await;
+}
+
+/// The notes of the events with a reason.
+fn notes(world: &World, reason: &str) -> Vec<String> {
+    let events = world.server.list("events.events.k8s.io").into_iter();
+    let events = events.filter(|event| event["reason"] == reason);
+    events.map(|event| event["note"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_fits_no_agent_is_told() {
+    let (world, operator) = World::with_supervisor(&["nosuch"]).await;
+    world.settle().await;
+    let told = notes(&world, "SpecWarning");
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains("nosuch"), "{told:?}");
+    operator.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_still_missing_is_not_told_as_found() {
+    let world = World::with_secrets();
+    let operator = world.operator();
+    let mut spec = everything(&[]);
+    spec["agents"][0]["secretRef"]["name"] = json!("nowhere");
+    world.apply(&supervisor("platform", &spec));
+    world.settle().await;
+    spec["resources"] = json!({ "requests": { "memory": "100Mi" } });
+    world.apply(&supervisor("platform", &spec));
+    world.settle().await;
+    assert_eq!(notes(&world, "ReferenceFound"), Vec::<String>::new());
+    assert_eq!(notes(&world, "ReferenceMissing").len(), 1);
+    operator.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_template_that_is_refused_leaves_the_spec_as_it_was() {
+    let (world, operator) = World::with_supervisor(&[]).await;
+    world.settle().await;
+    let spec = |world: &World| world.server.get("configmaps", NAMESPACE, "platform.spec").unwrap()["data"].clone();
+    let before = spec(&world);
+    let mut wanted = everything(&[]);
+    wanted["limits"] = json!({ "recursion": 77 });
+    wanted["podTemplate"] = json!({ "spec": { "nodeSelector": { "disk": "no label" } } });
+    operator.access.suffer(|call| {
+        let is_refused = call.resource == "deployments" && call.apply;
+        is_refused.then(|| Fault::Refuse(Failure::new(422, "Invalid", "nodeSelector: Invalid value")))
+    });
+    world.apply(&supervisor("platform", &wanted));
+    world.settle().await;
+    let found = world.supervisor("platform").unwrap();
+    assert_eq!(kstatus::compute(&found), Status::Failed, "{found:#}");
+    assert_eq!(spec(&world), before);
+    operator.access.heal();
+    world.until("platform", is_current).await;
+    assert_ne!(spec(&world), before);
+    operator.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_fails_for_good_is_told() {
+    let world = World::with_secrets();
+    let operator = world.operator();
+    operator.access.suffer(|call| {
+        let fails = call.resource == "deployments" && call.apply;
+        fails.then(|| Fault::Refuse(Failure::new(500, "InternalError", "no quantity")))
+    });
+    world.apply(&supervisor("platform", &everything(&[])));
+    world.settle().await;
+    let found = world.supervisor("platform").unwrap();
+    assert_eq!(kstatus::compute(&found), Status::InProgress, "{found:#}");
+    assert_eq!(condition(&found, "Reconciling")["reason"], "Retrying", "{found:#}");
+    assert!(message(&found, "Ready").ends_with("no quantity"), "{}", message(&found, "Ready"));
+    assert_eq!(notes(&world, "ApplyFailed").len(), 1);
+    operator.access.heal();
+    world.until("platform", is_current).await;
+    operator.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn replicas_that_the_resource_leaves_to_others_stay_as_they_are() {
+    let world = World::with_secrets();
+    let operator = world.operator();
+    let mut spec = everything(&[]);
+    spec["store"] = json!({ "type": "redis", "redis": { "secretRef": { "name": "llm" } } });
+    spec["replicas"] = json!(3);
+    world.apply(&supervisor("platform", &spec));
+    world.until("platform", is_current).await;
+    spec.as_object_mut().unwrap().remove("replicas");
+    world.apply(&supervisor("platform", &spec));
+    world.settle().await;
+    let deployment = world.server.get("deployments.apps", NAMESPACE, "platform").unwrap();
+    assert_eq!(deployment["spec"]["replicas"], 3, "{deployment:#}");
     operator.stop().await;
 }
 

@@ -76,7 +76,7 @@ fn check(scene: &Scene<'_>, component: Component<'_>, template: &PodTemplateSpec
 /// where it is mounted or has a hash of its own.
 fn references_hash(scene: &Scene<'_>, template: &PodTemplateSpec) -> Option<String> {
     let value = serde_json::to_value(template).unwrap_or_default();
-    let Names { config_maps, secrets } = references::of_pod(&value);
+    let Names { config_maps, secrets, .. } = references::of_pod(&value);
     let (known, agent) = (scene.wanted.references, scene.wanted.decision.remote.iter());
     let mut own: Vec<String> = agent.map(|agent| names::agent(scene.name, agent)).collect();
     own.push(names::spec(scene.name));

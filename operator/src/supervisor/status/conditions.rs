@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 use super::{Facts, Refusal, is_leaving};
+use crate::world::Workload;
 
 /// Most characters of a condition's message.
 const MESSAGE: usize = 1024;
@@ -30,6 +31,8 @@ pub enum Reason {
     ForeignObject,
     /// What was made for an earlier resource of this name has yet to be collected.
     Collecting,
+    /// Something fails again and again, and is tried again.
+    Retrying,
     /// The cluster does not let us make what is needed.
     Forbidden,
     /// The supervisor's pods do not come up.
@@ -46,6 +49,8 @@ pub enum Reason {
     AgentsUnreachable,
     /// Nobody looks whether remote agents answer, as the resource wants it.
     NotChecked,
+    /// Nobody has looked yet.
+    NotAskedYet,
 }
 
 impl Reason {
@@ -61,6 +66,7 @@ impl Reason {
             Self::InvalidSpec => "InvalidSpec",
             Self::ForeignObject => "ForeignObject",
             Self::Collecting => "Collecting",
+            Self::Retrying => "Retrying",
             Self::Forbidden => "Forbidden",
             Self::RolloutFailed => "RolloutFailed",
             Self::SpecRefused => "SpecRefused",
@@ -69,6 +75,7 @@ impl Reason {
             Self::NoRemoteAgents => "NoRemoteAgents",
             Self::AgentsUnreachable => "AgentsUnreachable",
             Self::NotChecked => "NotChecked",
+            Self::NotAskedYet => "NotAskedYet",
         }
     }
 }
@@ -92,25 +99,49 @@ pub(super) fn verdict(facts: &Facts<'_>, agents: &[AgentStatus]) -> Verdict {
     let stalled = stalled(facts);
     let reconciling = if stalled.is_some() { None } else { reconciling(facts) };
     let ready = match (&stalled, &reconciling) {
+        (None, None) if facts.refusal.is_some() => waiting(facts, agents),
         (Some((reason, message)), _) if facts.refusal.is_none() || !usable(facts, agents) => {
             (false, *reason, message.clone())
         }
         (Some((reason, message)), _) => (false, *reason, format!("{message}; what runs keeps running")),
+        (None, Some((Reason::RollingOut, _))) if !facts.missing.is_empty() => missing(facts),
         (None, Some((reason, message))) if !is_harmless(facts, *reason) => (false, *reason, message.clone()),
         _ => usable_verdict(facts, agents),
     };
     Verdict { ready, reconciling, stalled, connected }
 }
 
-/// Whether what is under way takes nothing away from anybody: a move does not, and a spec on its way to pods that answer.
+/// What is missing may come; nobody is at work on it, and nothing has failed.
+fn waiting(facts: &Facts<'_>, agents: &[AgentStatus]) -> (bool, Reason, String) {
+    let message = facts.refusal.map(|refusal| refusal.message.clone()).unwrap_or_default();
+    let running = if usable(facts, agents) { "; what runs keeps running" } else { "" };
+    (false, Reason::ReferenceMissing, message + running)
+}
+
+/// Whether what is under way takes nothing away from anybody: a move does not, nor a spec on its way to pods that answer,
+/// nor that a resource that was made real cannot be looked after for a while.
 fn is_harmless(facts: &Facts<'_>, reason: Reason) -> bool {
     let answering = !facts.reports.is_empty() && facts.reports.iter().all(Option::is_some);
-    reason == Reason::Moving || (reason == Reason::EpochPending && answering)
+    match reason {
+        Reason::Moving => true,
+        Reason::EpochPending => answering,
+        Reason::Retrying => was_ready(facts),
+        _ => false,
+    }
+}
+
+/// Whether the resource, as it is now, was ready when it was last told of.
+fn was_ready(facts: &Facts<'_>) -> bool {
+    let before = facts.before.filter(|before| before.observed_generation == facts.generation);
+    let mut conditions = before.iter().flat_map(|before| &before.conditions);
+    conditions.any(|it| it.type_ == "Ready" && it.status == "True")
 }
 
 fn stalled(facts: &Facts<'_>) -> Option<(Reason, String)> {
     if let Some(refusal) = facts.refusal {
-        return (!passes(refusal)).then(|| (refusal.reason, refusal.message.clone()));
+        let may_come = refusal.reason == Reason::ReferenceMissing && !facts.missing.is_empty();
+        let is_stalled = !passes(refusal) && !may_come;
+        return is_stalled.then(|| (refusal.reason, refusal.message.clone()));
     }
     let refused = facts.reports.iter().flatten().find_map(|report| report.refused.clone());
     if let Some(refused) = refused {
@@ -118,12 +149,13 @@ fn stalled(facts: &Facts<'_>) -> Option<(Reason, String)> {
     }
     let failure = facts.supervisor?.failure.as_ref()?;
     let because = facts.trouble.map(|trouble| format!(": {trouble}")).unwrap_or_default();
-    Some((Reason::RolloutFailed, format!("the supervisor's pods do not come up: {failure}{because}")))
+    let lacking = (!facts.missing.is_empty()).then(|| format!("; {}", facts.missing)).unwrap_or_default();
+    Some((Reason::RolloutFailed, format!("the supervisor's pods do not come up: {failure}{because}{lacking}")))
 }
 
-/// Whether it goes by itself.
+/// Whether it goes by itself, or may.
 fn passes(refusal: &Refusal) -> bool {
-    refusal.reason == Reason::Collecting
+    matches!(refusal.reason, Reason::Collecting | Reason::Retrying)
 }
 
 fn reconciling(facts: &Facts<'_>) -> Option<(Reason, String)> {
@@ -132,13 +164,8 @@ fn reconciling(facts: &Facts<'_>) -> Option<(Reason, String)> {
     }
     let decision = facts.decision?;
     let Some(supervisor) = facts.supervisor.filter(|supervisor| supervisor.rolled_out) else {
-        let (have, want) =
-            facts.supervisor.map_or((0, 1), |workload| (workload.available, workload.replicas));
         let because = facts.trouble.map(|trouble| format!(": {trouble}")).unwrap_or_default();
-        return Some((
-            Reason::RollingOut,
-            format!("{have} of {want} supervisor pods are available{because}"),
-        ));
+        return Some((Reason::RollingOut, rolling(facts.supervisor) + &because));
     };
     if supervisor.replicas == 0 {
         return None;
@@ -146,11 +173,12 @@ fn reconciling(facts: &Facts<'_>) -> Option<(Reason, String)> {
     let epoch = decision.spec.epoch;
     let behind =
         facts.reports.iter().filter(|report| report.is_none_or(|report| report.epoch < epoch)).count();
-    if behind > 0 || facts.reports.is_empty() {
-        return Some((
-            Reason::EpochPending,
-            format!("{behind} supervisor pods have yet to take spec {epoch}"),
-        ));
+    if facts.reports.is_empty() {
+        return Some((Reason::EpochPending, "no supervisor pod has answered yet".to_owned()));
+    }
+    if behind > 0 {
+        let pods = counted(behind, "supervisor pod has", "supervisor pods have");
+        return Some((Reason::EpochPending, format!("{pods} yet to take spec {epoch}")));
     }
     if let Some((agent, _)) = facts.held.first_key_value() {
         let more = facts.held.len() - 1;
@@ -162,6 +190,27 @@ fn reconciling(facts: &Facts<'_>) -> Option<(Reason, String)> {
     }
     let moving = facts.reports.iter().flatten().any(|report| report.running_epoch < epoch);
     moving.then(|| (Reason::Moving, format!("agents get ready at the homes of spec {epoch}")))
+}
+
+/// How far the supervisor's pods are.
+fn rolling(supervisor: Option<&Workload>) -> String {
+    let Some(Workload { replicas, updated, available, .. }) = supervisor else {
+        return "0 of 1 supervisor pods are available".to_owned();
+    };
+    if available >= replicas {
+        return format!("{updated} of {replicas} supervisor pods are new, and old ones are being replaced");
+    }
+    format!("{available} of {replicas} supervisor pods are available")
+}
+
+/// A number of things, as one says it.
+fn counted(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
+/// That something holds of all of a number of things.
+fn every(number: usize, one: &str, many: &str) -> String {
+    if number == 1 { format!("the {one}") } else { format!("all {number} {many}") }
 }
 
 /// The agents that are not usable, each with the reason.
@@ -181,43 +230,52 @@ fn usable_verdict(facts: &Facts<'_>, agents: &[AgentStatus]) -> (bool, Reason, S
     if facts.supervisor.is_some_and(|supervisor| supervisor.replicas == 0) {
         return (false, Reason::ScaledToZero, "scaled to no pods: set replicas to 1 or more".to_owned());
     }
-    if let Some(message) = missing(facts) {
-        return (false, Reason::ReferenceMissing, message);
+    if !facts.missing.is_empty() {
+        return missing(facts);
     }
     let bad: Vec<String> = unusable(facts, agents).collect();
     if bad.is_empty() {
         let all = agents.iter().filter(|agent| !is_leaving(facts, agent)).count();
-        return (true, Reason::AllAgentsUsable, format!("all {all} agents are usable"));
+        return (true, Reason::AllAgentsUsable, every(all, "agent is usable", "agents are usable"));
     }
     (false, Reason::AgentsNotReady, bad.join("; "))
 }
 
-/// The Secrets that are not there.
-fn missing(facts: &Facts<'_>) -> Option<String> {
-    let names: Vec<&str> = facts.missing.iter().map(String::as_str).collect();
-    let some = !names.is_empty();
-    some.then(|| format!("missing Secrets: {}; create them, or correct the names", names.join(", ")))
+fn missing(facts: &Facts<'_>) -> (bool, Reason, String) {
+    (false, Reason::ReferenceMissing, facts.missing.to_string())
 }
 
 fn connected(facts: &Facts<'_>, agents: &[AgentStatus]) -> (Option<bool>, Reason, String) {
     let remote: Vec<&AgentStatus> =
         agents.iter().filter(|agent| agent.placement == AgentPlacement::Remote).collect();
-    if remote.is_empty() {
+    if remote.is_empty() && (facts.decision.is_some() || !agents.is_empty()) {
         return (Some(true), Reason::NoRemoteAgents, "no agent is remote".to_owned());
     }
     if facts.decision.is_some_and(|decision| !decision.spec.connectivity.check) {
         let message = "nobody looks whether remote agents answer: connectivity.check is false".to_owned();
         return (None, Reason::NotChecked, message);
     }
-    let lost: Vec<&str> = remote
-        .iter()
-        .filter(|agent| matches!(agent.phase, AgentPhase::Unreachable | AgentPhase::Pending))
-        .map(|agent| agent.name.as_str())
-        .collect();
-    if lost.is_empty() {
-        return (Some(true), Reason::AllConnected, format!("all {} remote agents answer", remote.len()));
+    let named = |phase: AgentPhase| {
+        let found = remote.iter().filter(move |agent| agent.phase == phase);
+        found.map(|agent| agent.name.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    let (lost, pending) = (named(AgentPhase::Unreachable), named(AgentPhase::Pending));
+    if !lost.is_empty() {
+        return (Some(false), Reason::AgentsUnreachable, format!("no answer from {lost}"));
     }
-    (Some(false), Reason::AgentsUnreachable, format!("no answer from {}", lost.join(", ")))
+    if !pending.is_empty() {
+        return (None, Reason::NotAskedYet, format!("no answer yet from {pending}"));
+    }
+    if remote.is_empty() {
+        return (None, Reason::NotAskedYet, "no agent has been asked yet".to_owned());
+    }
+    let all = every(remote.len(), "remote agent answers", "remote agents answer");
+    (Some(true), Reason::AllConnected, all)
+}
+
+/// What fits where people read it: in a column, and in a report that is indented.
+fn one_line(message: &str) -> String {
+    message.lines().map(str::trim).collect::<Vec<_>>().join("; ").chars().take(MESSAGE).collect()
 }
 
 /// The conditions, each with the time of its last change of status.
@@ -234,7 +292,7 @@ pub(super) fn conditions(
             type_: kind.to_owned(),
             status: status.to_owned(),
             reason: reason.as_str().to_owned(),
-            message: message.chars().take(MESSAGE).collect(),
+            message: one_line(&message),
             observed_generation: Some(generation),
             last_transition_time: same.map_or(Time(now), |it| it.last_transition_time.clone()),
         }

@@ -15,6 +15,7 @@ use jiff::Timestamp;
 
 use super::decision::Decision;
 use super::moves::Held;
+use super::references::Missing;
 use crate::world::Workload;
 
 pub use conditions::{Reason, Verdict};
@@ -34,8 +35,8 @@ pub struct Facts<'a> {
     pub held: &'a BTreeMap<String, Held>,
     /// Agents whose old home finishes what it began, with the Deployment's name.
     pub draining: &'a BTreeSet<String>,
-    /// Secrets that are referred to and not there.
-    pub missing: &'a BTreeSet<String>,
+    /// What is referred to and not there.
+    pub missing: &'a Missing,
     /// The supervisor's Deployment.
     pub supervisor: Option<&'a Workload>,
     /// What each supervisor pod says; none for one that does not say anything.

@@ -48,7 +48,7 @@ struct Given {
     decision: Option<Decision>,
     held: BTreeMap<String, Held>,
     draining: BTreeSet<String>,
-    missing: BTreeSet<String>,
+    missing: Missing,
     supervisor: Option<Workload>,
     reports: Vec<Option<Report>>,
     trouble: Option<String>,
@@ -63,13 +63,17 @@ fn well() -> Given {
         decision: Some(decision(1)),
         held: BTreeMap::new(),
         draining: BTreeSet::new(),
-        missing: BTreeSet::new(),
+        missing: Missing::default(),
         supervisor: Some(workload(1)),
         reports: vec![Some(report(1, AgentPhase::Ready, AgentPhase::Ready))],
         trouble: None,
         remotes: BTreeMap::new(),
         second: 0,
     }
+}
+
+fn secret(name: &str) -> Missing {
+    Missing { secrets: [name.to_owned()].into(), ..Missing::default() }
 }
 
 impl Given {
@@ -106,7 +110,7 @@ fn told(status: &CaipeSupervisorStatus, kind: &str) -> String {
 fn everything_is_well() {
     let status = well().status();
     assert_eq!(told(&status, "Ready"), "True AllAgentsUsable: all 2 agents are usable");
-    assert_eq!(told(&status, "AgentsConnected"), "True AllConnected: all 1 remote agents answer");
+    assert_eq!(told(&status, "AgentsConnected"), "True AllConnected: the remote agent answers");
     assert_eq!((told(&status, "Reconciling"), told(&status, "Stalled")), (String::new(), String::new()));
     assert_eq!((status.observed_generation, status.epoch), (4, Some(1)));
     assert_eq!(status.spec_hash.as_deref(), Some("hash-1"));
@@ -136,6 +140,56 @@ fn each_trouble_is_told_with_what_it_is() {
             "True RollingOut: 0 of 1 supervisor pods are available: container supervisor: ImagePullBackOff",
         ),
         (
+            "pods that wait for a Secret",
+            |given| {
+                (given.supervisor, given.reports) = (Some(workload(0)), vec![None]);
+                given.missing = secret("llm");
+            },
+            "False ReferenceMissing: missing Secrets: llm; create them, or correct the names",
+            "True RollingOut: 0 of 1 supervisor pods are available",
+        ),
+        (
+            "an old pod beside the new one",
+            |given| {
+                given.supervisor = Some(Workload { updated: 0, rolled_out: false, ..workload(1) });
+            },
+            "False RollingOut: 0 of 1 supervisor pods are new, and old ones are being replaced",
+            "True RollingOut: 0 of 1 supervisor pods are new, and old ones are being replaced",
+        ),
+        (
+            "pods that nobody has seen yet",
+            |given| given.reports = Vec::new(),
+            "False EpochPending: no supervisor pod has answered yet",
+            "True EpochPending: no supervisor pod has answered yet",
+        ),
+        (
+            "a text that is not there",
+            |given| {
+                given.missing = Missing { config_maps: ["id".to_owned()].into(), ..secret("llm") };
+                let message = given.missing.to_string();
+                given.refusal = Some(Refusal { reason: Reason::ReferenceMissing, message });
+            },
+            "False ReferenceMissing: missing Secrets: llm; missing ConfigMaps: id; create them, or correct the names; what runs keeps running",
+            "",
+        ),
+        (
+            "an API server that fails, of a resource that nobody has looked at",
+            |given| {
+                given.refusal = Some(Refusal { reason: Reason::Retrying, message: "failed to apply it".to_owned() });
+            },
+            "False Retrying: failed to apply it",
+            "True Retrying: failed to apply it",
+        ),
+        (
+            "an API server that fails, of a resource that was ready",
+            |given| {
+                given.before = Some(well().status());
+                given.refusal = Some(Refusal { reason: Reason::Retrying, message: "failed to apply it".to_owned() });
+            },
+            "True AllAgentsUsable: all 2 agents are usable",
+            "True Retrying: failed to apply it",
+        ),
+        (
             "a second pod that does not come up beside one that answers",
             |given| {
                 given.supervisor = Some(Workload { replicas: 2, ..workload(1) });
@@ -150,13 +204,13 @@ fn each_trouble_is_told_with_what_it_is() {
             "a spec on its way takes nothing away",
             |given| given.decision = Some(decision(2)),
             "True AllAgentsUsable: all 2 agents are usable",
-            "True EpochPending: 1 supervisor pods have yet to take spec 2",
+            "True EpochPending: 1 supervisor pod has yet to take spec 2",
         ),
         (
             "a pod that says nothing",
             |given| given.reports = vec![None],
-            "False EpochPending: 1 supervisor pods have yet to take spec 1",
-            "True EpochPending: 1 supervisor pods have yet to take spec 1",
+            "False EpochPending: 1 supervisor pod has yet to take spec 1",
+            "True EpochPending: 1 supervisor pod has yet to take spec 1",
         ),
         (
             "an agent that cannot be reached",
@@ -166,7 +220,7 @@ fn each_trouble_is_told_with_what_it_is() {
         ),
         (
             "a Secret that is not there",
-            |given| given.missing = BTreeSet::from(["argocd-token".to_owned()]),
+            |given| given.missing = secret("argocd-token"),
             "False ReferenceMissing: missing Secrets: argocd-token; create them, or correct the names",
             "",
         ),
@@ -336,7 +390,7 @@ fn the_time_of_a_transition_moves_with_the_status_alone() {
     let after = given.status();
     assert_eq!(time(&after, "Ready").0.as_second(), 1_800_000_060);
     given.before = Some(after.clone());
-    (given.second, given.missing) = (120, BTreeSet::from(["s".to_owned()]));
+    (given.second, given.missing) = (120, secret("s"));
     let later = given.status();
     assert_ne!(told(&later, "Ready"), told(&after, "Ready"));
     assert_eq!(time(&later, "Ready"), time(&after, "Ready"), "another reason is no transition");

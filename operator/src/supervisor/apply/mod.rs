@@ -1,12 +1,15 @@
 //! Writes what was built, and takes away what is no longer wanted. What is as it was applied is left alone, so that a
 //! pass over an unchanged world writes nothing.
 
+mod ownership;
+mod replicas;
+mod trial;
+
 use std::sync::Arc;
 
 use kube::api::{
     DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions, PropagationPolicy,
 };
-use kube::core::PartialObjectMeta;
 use kube::{Api, Client, ResourceExt};
 use serde_json::json;
 
@@ -16,7 +19,7 @@ use super::manifest::Manifest;
 use super::memory::Remembered;
 use crate::labels;
 use crate::metrics::Metrics;
-use crate::metrics::labels::Verb;
+use crate::metrics::labels::{Category, Verb};
 use crate::world::{Around, Child, Kind, SeenDeployment, Workload, World};
 
 /// The edge of a pass: what it writes, for whom.
@@ -57,6 +60,7 @@ impl Applier<'_> {
         around: &Around,
         remembered: &Remembered,
     ) -> Result<Vec<Arc<Child>>, Error> {
+        self.try_out(manifests, around, remembered).await?;
         let mut after = Vec::with_capacity(manifests.len());
         for manifest in manifests {
             let child = around.children.get(&(manifest.kind, manifest.name.clone()));
@@ -64,62 +68,44 @@ impl Applier<'_> {
                 after.push(Arc::clone(child));
                 continue;
             }
-            self.check_owner(manifest, child.map(Arc::as_ref)).await?;
+            // Until it is written, and known to be: two supervisors can want objects of the same name.
+            let _claim = self.claim(manifest)?;
+            let uid = self.check_owner(manifest, child.map(Arc::as_ref)).await?;
             if child.is_some_and(|child| child.draining_since.is_some()) {
                 self.mark(manifest.kind, &manifest.name, None).await?;
             }
-            after.push(Arc::new(self.write(manifest).await?));
+            self.let_go_of_replicas(manifest, child.map(Arc::as_ref), around).await?;
+            after.push(Arc::new(self.write_own(manifest, uid).await?));
         }
         Ok(after)
     }
 
-    async fn write(&self, manifest: &Manifest) -> Result<Child, Error> {
+    /// Applies an object that was seen, or one that was not there. If that is not so any more, it is looked at again.
+    async fn write_own(&self, manifest: &Manifest, uid: Option<String>) -> Result<Child, Error> {
+        match self.write(manifest, uid).await {
+            Err(error) if error.category() == Category::Conflict => {
+                let uid = self.check_owner(manifest, None).await?;
+                self.write(manifest, uid).await
+            }
+            written => written,
+        }
+    }
+
+    /// Applies an object: the one with this uid, if one was seen. Another one of that name may be somebody else's.
+    async fn write(&self, manifest: &Manifest, uid: Option<String>) -> Result<Child, Error> {
         let (kind, name) = (manifest.kind, &manifest.name);
+        let mut value = manifest.value.clone();
+        if let Some(uid) = uid {
+            value["metadata"]["uid"] = uid.into();
+        }
         let params = PatchParams::apply(labels::MANAGER).force();
         let before = self.world.known(self.key, kind, name);
-        let patched = self.api(kind).patch(name, &params, &Patch::Apply(&manifest.value)).await;
+        let patched = self.api(kind).patch(name, &params, &Patch::Apply(&value)).await;
         self.metrics.wrote(kind.into(), Verb::Apply);
         let object = patched.map_err(Error::api(format!("apply {} {name}", kind.as_str())))?;
         let child = Child::new(kind, &object.metadata);
         self.world.wrote(self.key, &child, workload(kind, object)?, &before);
         Ok(child)
-    }
-
-    /// Nothing of somebody else's is taken over, whoever forces it.
-    async fn check_owner(&self, manifest: &Manifest, child: Option<&Child>) -> Result<(), Error> {
-        let (kind, name) = (manifest.kind, &manifest.name);
-        let seen = match child {
-            Some(child) => Some(child.clone()),
-            None => self.look(kind, name).await?,
-        };
-        seen.map_or(Ok(()), |child| self.check(&child))
-    }
-
-    /// Whether an object is this supervisor's.
-    ///
-    /// # Errors
-    /// When it is somebody else's, be it of an earlier resource of this name: that one is gone, and Kubernetes collects
-    /// what it owned.
-    pub fn check(&self, child: &Child) -> Result<(), Error> {
-        let (kind, name) = (child.kind.as_str(), child.name.clone());
-        match child.controller.as_deref() {
-            Some(uid) if uid == self.uid => Ok(()),
-            Some(_) if child.supervisor.as_deref() == Some(self.key.name()) => Err(Error::Former { kind, name }),
-            other => {
-                let owner =
-                    other.map_or_else(|| "nobody we know".to_owned(), |uid| format!("the owner {uid}"));
-                Err(Error::Foreign { kind, name, owner })
-            }
-        }
-    }
-
-    async fn look(&self, kind: Kind, name: &str) -> Result<Option<Child>, Error> {
-        let found: Option<PartialObjectMeta<DynamicObject>> = self
-            .api(kind)
-            .get_metadata_opt(name)
-            .await
-            .map_err(Error::api(format!("look for {} {name}", kind.as_str())))?;
-        Ok(found.map(|object| Child::new(kind, &object.metadata)))
     }
 
     /// Makes an object that must not be there yet; whether it was made.

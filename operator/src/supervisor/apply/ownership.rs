@@ -1,0 +1,69 @@
+//! Whose an object is. Nothing is written that is somebody else's.
+
+use kube::api::DynamicObject;
+use kube::core::PartialObjectMeta;
+
+use super::super::error::Error;
+use super::super::manifest::Manifest;
+use super::Applier;
+use crate::world::{Child, Claim, Kind};
+
+impl Applier<'_> {
+    /// Lays claim to the name of an object.
+    pub(super) fn claim(&self, manifest: &Manifest) -> Result<Claim<'_>, Error> {
+        let (kind, name) = (manifest.kind, &manifest.name);
+        self.world.claim(self.key, kind, name).map_err(|other| Error::Foreign {
+            kind: kind.as_str(),
+            name: name.clone(),
+            owner: format!("CaipeSupervisor {}", other.name()),
+        })
+    }
+
+    /// Nothing of somebody else's is taken over, whoever forces it; the uid of what is there.
+    pub(super) async fn check_owner(&self, manifest: &Manifest, child: Option<&Child>) -> Result<Option<String>, Error> {
+        let (kind, name) = (manifest.kind, &manifest.name);
+        let seen = match child {
+            Some(child) => Some(child.clone()),
+            None => self.look(kind, name).await?,
+        };
+        let Some(child) = seen else { return Ok(None) };
+        self.check(&child)?;
+        Ok(Some(child.uid))
+    }
+
+    /// Whether an object is this supervisor's, or was made for one of this name and let go, as `kubectl delete
+    /// --cascade=orphan` does. Such a Secret is not taken: the operator has no right to change one.
+    ///
+    /// # Errors
+    /// When it is somebody else's, be it of an earlier resource of this name: that one is gone, and Kubernetes collects
+    /// what it owned.
+    pub fn check(&self, child: &Child) -> Result<(), Error> {
+        let (kind, name) = (child.kind.as_str(), child.name.clone());
+        let is_orphan = child.orphan_of.as_deref() == Some(self.key.name());
+        match child.controller.as_deref() {
+            Some(uid) if uid == self.uid => Ok(()),
+            Some(_) if child.supervisor.as_deref() == Some(self.key.name()) => {
+                Err(Error::Former { kind, name })
+            }
+            None if is_orphan && child.kind != Kind::Secret => Ok(()),
+            _ => Err(Error::Foreign { kind, name, owner: owner(child, is_orphan) }),
+        }
+    }
+
+    async fn look(&self, kind: Kind, name: &str) -> Result<Option<Child>, Error> {
+        let found: Option<PartialObjectMeta<DynamicObject>> = self
+            .api(kind)
+            .get_metadata_opt(name)
+            .await
+            .map_err(Error::api(format!("look for {} {name}", kind.as_str())))?;
+        Ok(found.map(|object| Child::new(kind, &object.metadata)))
+    }
+}
+
+/// Whose an object is, for people.
+fn owner(child: &Child, is_orphan: bool) -> String {
+    let supervisor = child.supervisor.as_ref().map(|name| format!("CaipeSupervisor {name}"));
+    let known = supervisor.or_else(|| child.stranger.clone());
+    let orphan = is_orphan.then(|| "nobody, since an earlier CaipeSupervisor of this name let it go".to_owned());
+    known.or(orphan).unwrap_or_else(|| "nobody we know".to_owned())
+}

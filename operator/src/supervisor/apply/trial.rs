@@ -1,0 +1,41 @@
+//! Whether what shall be applied would be taken, before anything is.
+
+use kube::api::{Patch, PatchParams};
+
+use super::super::error::Error;
+use super::super::manifest::Manifest;
+use super::super::memory::Remembered;
+use super::{Applier, needs_writing};
+use crate::labels;
+use crate::metrics::labels::Category;
+use crate::world::{Around, Kind};
+
+impl Applier<'_> {
+    /// Asks whether Deployments that change together with the spec would be taken: else the pods would get a spec that
+    /// belongs to a template which was refused. What else the API server says to that, it says again at the write.
+    pub(super) async fn try_out(
+        &self,
+        manifests: &[Manifest],
+        around: &Around,
+        remembered: &Remembered,
+    ) -> Result<(), Error> {
+        let child = |manifest: &Manifest| around.children.get(&(manifest.kind, manifest.name.clone()));
+        let changes = |manifest: &Manifest| {
+            child(manifest).is_some_and(|child| needs_writing(manifest, child, remembered))
+        };
+        if !manifests.iter().any(|manifest| manifest.kind == Kind::ConfigMap && changes(manifest)) {
+            return Ok(());
+        }
+        let params = PatchParams { dry_run: true, ..PatchParams::apply(labels::MANAGER).force() };
+        for manifest in manifests.iter().filter(|it| it.kind == Kind::Deployment && changes(it)) {
+            let (api, name) = (self.api(manifest.kind), &manifest.name);
+            let tried = api.patch(name, &params, &Patch::Apply(&manifest.value)).await;
+            if let Err(error) = tried.map_err(Error::api(format!("apply Deployment {name}")))
+                && error.category() == Category::Rejected
+            {
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+}
