@@ -19,6 +19,9 @@ pub struct Report {
     /// Why what the file holds now was not taken, if it was not; what ran before goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
+    /// Why it takes no questions yet, as `/ready` says; empty once it does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<String>,
     /// Every agent of the spec, in its order.
     pub agents: Vec<AgentReport>,
     /// Homes that are no longer asked and finish what they began.

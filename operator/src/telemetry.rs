@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::panic::{self, PanicHookInfo};
 
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 
 /// How log lines look.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -23,7 +24,10 @@ const QUIET: &str = "kube_client::client=error,h2=info,hyper=info,hyper_util=inf
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
     /// The filter is none.
-    #[error("failed to use {filter:?} as a log level: {reason}; give error, warn, info, debug or trace")]
+    #[error(
+        "failed to use {filter:?} as a log level: {reason}; give error, warn, info, debug or trace, and what differs \
+         from it after a comma, as in `info,kube=debug`"
+    )]
     Filter {
         /// What was given.
         filter: String,
@@ -54,8 +58,22 @@ pub fn init(level: &str, format: LogFormat) -> Result<(), TelemetryError> {
 /// The last directive for a target is the one that counts.
 fn filter(level: &str) -> Result<EnvFilter, TelemetryError> {
     let fault = |reason: String| TelemetryError::Filter { filter: level.to_owned(), reason };
-    EnvFilter::try_new(level).map_err(|error| fault(error.to_string()))?;
-    EnvFilter::try_new(format!("{level},{QUIET}")).map_err(|error| fault(error.to_string()))
+    let directives = directives(level).map_err(fault)?;
+    EnvFilter::try_new(&directives).map_err(|error| fault(error.to_string()))?;
+    EnvFilter::try_new(format!("{directives},{QUIET}")).map_err(|error| fault(error.to_string()))
+}
+
+/// The directives without the spaces around them. A word alone must be a level: to the filter, one that is misspelt is a
+/// part of the program, and everything else falls silent.
+fn directives(level: &str) -> Result<String, String> {
+    let directives = level.split(',').map(str::trim).filter(|directive| !directive.is_empty());
+    let directives: Vec<&str> = directives.collect();
+    let is_none = |word: &&&str| !word.contains(['=', '[']) && word.parse::<LevelFilter>().is_err();
+    match directives.iter().find(is_none) {
+        Some(word) => Err(format!("there is no level `{word}`")),
+        None if directives.is_empty() => Err("it is empty".to_owned()),
+        None => Ok(directives.join(",")),
+    }
 }
 
 fn log_panic(panic: &PanicHookInfo<'_>) {

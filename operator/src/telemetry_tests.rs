@@ -64,8 +64,36 @@ fn a_level_lets_out_what_it_says() {
 
 #[test]
 fn a_level_that_is_none_is_named() {
-    let error = filter("caipe=loud").unwrap_err().to_string();
-    assert!(error.contains("caipe=loud") && error.contains("info"), "{error}");
+    for level in
+        ["nonsense", "inof", "inof,kube=debug", "info,kube", "caipe=loud", "info,kube=inof", "", " ", ","]
+    {
+        let error = filter(level).unwrap_err().to_string();
+        assert!(error.contains(&format!("{level:?}")) && error.contains("give error, warn, info"), "{error}");
+    }
+    let error = filter("info, inof").unwrap_err().to_string();
+    assert!(
+        error.starts_with("failed to use \"info, inof\" as a log level: there is no level `inof`; "),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_filter_may_name_parts_of_the_program() {
+    let log = || {
+        tracing::info!(target: "kube::client", "of kube");
+        tracing::debug!(target: "kube::client", "details of kube");
+        tracing::debug!("ours");
+    };
+    for level in ["info,kube=debug", " INFO , kube=debug,", "kube=debug,info", "3,kube=4"] {
+        let text = logged(level, log);
+        assert!(
+            text.contains("of kube") && text.contains("details of kube") && !text.contains("ours"),
+            "{level}"
+        );
+    }
+    for level in ["off", "[pass]=debug,info", "info,kube[span{name=1}]=trace"] {
+        assert!(filter(level).is_ok(), "{level}");
+    }
 }
 
 #[test]

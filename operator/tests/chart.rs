@@ -25,6 +25,7 @@ fn root() -> PathBuf {
 /// What the chart renders to: the operator's pod and its file of defaults.
 struct Golden {
     file: String,
+    namespace: Value,
     pod: Value,
     defaults: String,
 }
@@ -37,6 +38,7 @@ impl Golden {
         let defaults = objects.iter().find_map(|object| object["data"]["defaults.yaml"].as_str());
         Ok(Self {
             file: file.display().to_string(),
+            namespace: deployment["metadata"]["namespace"].clone(),
             pod: deployment["spec"]["template"].clone(),
             defaults: defaults.context("no defaults")?.to_owned(),
         })
@@ -65,7 +67,7 @@ fn the_defaults_can_be_read_and_name_the_operators_own_pods() -> Result<()> {
         let defaults = golden.defaults()?;
         let file = &golden.file;
         assert!(!defaults.image.is_empty() && defaults.drain_seconds > 0, "{file}");
-        assert_eq!(defaults.operator.namespace, "caipe-system", "{file}");
+        assert_eq!(golden.namespace, *defaults.operator.namespace, "{file}");
         assert!(!defaults.operator.labels.is_empty(), "{file}");
         for (name, value) in &defaults.operator.labels {
             assert_eq!(golden.pod["metadata"]["labels"][name], *value, "{file}: {name}");

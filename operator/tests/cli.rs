@@ -53,6 +53,36 @@ fn check_is_content_with_a_good_file() {
 }
 
 #[test]
+fn check_finds_the_fault_of_every_invalid_example() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/invalid");
+    let examples: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(examples.len() >= 25, "{examples:?}");
+    for example in examples {
+        let (code, _, stderr) = operator(&["check", "-f", example.to_str().unwrap()], "");
+        assert_eq!(code, 1, "{}: {stderr}", example.display());
+    }
+}
+
+#[test]
+fn check_says_what_to_write() {
+    let url = "must be an http:// or https:// URL with a host and, if any, a port up to 65535";
+    for (spec, expected) in [
+        ("resources: { requests: { memory: 64Mib } }", "spec.resources.requests.memory: must be a quantity of 0 or more, as `250m` or `64Mi`"),
+        ("rag: { url: 'http://a b/' }", &format!("spec.rag.url: {url}")),
+        ("rag: { url: 'http://:80/' }", &format!("spec.rag.url: {url}")),
+        ("rag: { url: 'ftp://a' }", &format!("spec.rag.url: {url}")),
+        (
+            "a2a: { allow: [10.0.0.0/99] }",
+            "spec.a2a.allow[0]: must be a host, `*.domain` or address, each with `:port` if need be, a network as `10.0.0.0/8`, or `*`",
+        ),
+        ("store: { sqlite: { size: 10GB } }", "spec.store.sqlite.size: must be a size above 0, as `10Gi`"),
+    ] {
+        let (code, _, stderr) = operator(&["check", "-f", "-"], &format!("{VALID}  {spec}\n"));
+        assert_eq!((code, stderr), (1, format!("-: error: {expected}\n")), "{spec}");
+    }
+}
+
+#[test]
 fn check_prints_every_fault_with_its_path_and_exits_with_1() {
     let input = VALID.replace("jira", "jria").replace("gpt-5", "''").replace("provider", "povider");
     let (code, _, stderr) = operator(&["check", "-f", "-"], &input);

@@ -15,10 +15,16 @@
 {{- end }}
 {{- end }}
 
+{{/* The Service for the metrics. Its name must begin with a letter, and has no dots; those of other objects need not. */}}
+{{- define "caipe-operator.metricsName" -}}
+{{- $name := include "caipe-operator.fullname" . | replace "." "-" }}
+{{- printf "%s%s-metrics" (regexMatch "^[0-9]" $name | ternary "op-" "") $name }}
+{{- end }}
+
 {{/* What selects the operator's pods; never changes within a release. */}}
 {{- define "caipe-operator.selectorLabels" -}}
-app.kubernetes.io/name: {{ include "caipe-operator.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "caipe-operator.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{/* The labels of every object. What a user gives cannot change what selects pods. */}}
@@ -72,8 +78,16 @@ imagePullSecrets:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- with .resources }}
+# Texts: of a large number or a fraction, YAML makes one that is no quantity.
 resources:
-  {{- toYaml . | nindent 2 }}
+  {{- range $what, $amounts := . }}
+  {{- with $amounts }}
+  {{ $what }}:
+    {{- range $name, $amount := . }}
+    {{ $name }}: {{ $amount | quote }}
+    {{- end }}
+  {{- end }}
+  {{- end }}
 {{- end }}
 {{- with .podTemplate }}
 podTemplate:
@@ -83,7 +97,7 @@ drainSeconds: {{ .drainSeconds }}
 {{- end }}
 # The pods that the NetworkPolicies of supervisors let in.
 operator:
-  namespace: {{ .Release.Namespace }}
+  namespace: {{ .Release.Namespace | quote }}
   labels:
     {{- include "caipe-operator.selectorLabels" . | nindent 4 }}
 {{- end }}
@@ -91,5 +105,5 @@ operator:
 {{/* The labels of the pod of `helm test`: not those that select the operator's pods. */}}
 {{- define "caipe-operator.testLabels" -}}
 app.kubernetes.io/name: {{ include "caipe-operator.name" . | trunc 58 | trimSuffix "-" }}-test
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}

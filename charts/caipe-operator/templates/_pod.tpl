@@ -1,16 +1,16 @@
 {{/* The operator's pod. It meets the Pod Security level "restricted", whatever the values say. */}}
 {{- define "caipe-operator.pod" -}}
-serviceAccountName: {{ include "caipe-operator.serviceAccountName" . }}
+serviceAccountName: {{ include "caipe-operator.serviceAccountName" . | quote }}
 automountServiceAccountToken: true
 enableServiceLinks: false
 {{- with .Values.imagePullSecrets }}
 imagePullSecrets:
   {{- range . }}
-  - name: {{ . }}
+  - name: {{ . | quote }}
   {{- end }}
 {{- end }}
 {{- with .Values.priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 terminationGracePeriodSeconds: {{ .Values.terminationGracePeriodSeconds }}
 securityContext:

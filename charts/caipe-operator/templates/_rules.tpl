@@ -46,7 +46,7 @@ The rights in the namespaces that are looked after. Each with its reason; tests 
 - apiGroups: [networking.k8s.io]
   resources: [networkpolicies]
   verbs: [get, list, watch, create, patch, delete]
-# With more than one replica; deleted when there is one again.
+# Where there may be several replicas; deleted when there is one again.
 - apiGroups: [policy]
   resources: [poddisruptionbudgets]
   verbs: [get, list, watch, create, patch, delete]

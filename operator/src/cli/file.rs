@@ -13,11 +13,11 @@ use caipe_operator::supervisor::references::References;
 use caipe_operator::supervisor::settled::settled;
 use caipe_operator::supervisor::validate::validate;
 
-use super::documents;
+use super::{defaults, documents};
 
 /// Prints every fault; none is success.
 pub(super) fn check(path: &Path, defaults: Option<&Path>) -> anyhow::Result<ExitCode> {
-    let defaults = read_defaults(defaults)?;
+    let defaults = defaults::read(defaults)?;
     match Checked::read(&documents::read(path)?).and_then(|checked| checked.built(&defaults).map(|_| checked))
     {
         Ok(checked) => {
@@ -31,7 +31,7 @@ pub(super) fn check(path: &Path, defaults: Option<&Path>) -> anyhow::Result<Exit
 
 /// Prints the objects that would be applied, as YAML.
 pub(super) fn render(path: &Path, defaults: Option<&Path>) -> anyhow::Result<ExitCode> {
-    let defaults = read_defaults(defaults)?;
+    let defaults = defaults::read(defaults)?;
     let built = Checked::read(&documents::read(path)?)
         .and_then(|checked| checked.built(&defaults).map(|objects| (checked, objects)));
     match built {
@@ -96,13 +96,6 @@ impl Checked {
         let wanted = Wanted { resource, references, defaults, decision: &decision };
         build::objects(&wanted).map_err(|error| Fault::new("", error.to_string()).into())
     }
-}
-
-fn read_defaults(path: Option<&Path>) -> anyhow::Result<Defaults> {
-    let Some(path) = path else { return Ok(Defaults::default()) };
-    let text = documents::read(path)?;
-    serde_saphyr::from_str(&text)
-        .with_context(|| format!("failed to read the defaults of {}", path.display()))
 }
 
 fn refuse(path: &Path, faults: &Faults) -> ExitCode {

@@ -1,8 +1,10 @@
 //! The command line.
 
+mod defaults;
 mod definition;
 mod documents;
 mod file;
+mod namespaces;
 mod ready;
 mod run;
 

@@ -2,12 +2,11 @@
 
 use std::net::SocketAddr;
 use std::num::NonZero;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
-use caipe_operator::defaults::Defaults;
 use caipe_operator::events::{Events, EventsOptions};
 use caipe_operator::health::{self, Health};
 use caipe_operator::lease::{self, Leadership, LeaseOptions};
@@ -21,15 +20,14 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// Most bytes of the file of defaults.
-const MAX_DEFAULTS: u64 = 1 << 20;
+use super::{defaults, namespaces};
 
 /// Most threads that work.
 const MOST_WORKERS: usize = 4;
 
 #[derive(Debug, Args)]
 pub(super) struct Run {
-    /// A namespace to watch; may be repeated. Without it, all of them.
+    /// A namespace to watch; may be repeated, or several with commas. Without it, all of them.
     #[arg(long = "watch-namespace", env = "CAIPE_WATCH_NAMESPACE", value_delimiter = ',')]
     watch_namespaces: Vec<String>,
     /// The operator's own namespace, where its lease is.
@@ -53,7 +51,7 @@ pub(super) struct Run {
     /// How the log is written.
     #[arg(long, env = "CAIPE_LOG_FORMAT", value_enum, default_value_t)]
     log_format: LogFormat,
-    /// What is logged, as in `info` or `caipe_operator=debug,warn`.
+    /// What is logged: a level, as in `info`, and what differs from it, as in `warn,caipe_operator=debug`.
     #[arg(long, env = "CAIPE_LOG_LEVEL", default_value = "info")]
     log_level: String,
 }
@@ -62,33 +60,34 @@ impl Run {
     /// Works until SIGTERM or SIGINT.
     pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
         telemetry::init(&self.log_level, self.log_format)?;
-        let defaults = self.defaults.as_deref().map(read_defaults).transpose()?.unwrap_or_default();
+        let namespaces = namespaces::watched(&self.watch_namespaces)?;
+        let defaults = defaults::read(self.defaults.as_deref())?;
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(workers()).enable_all().build()?;
-        runtime.block_on(self.work(defaults))?;
+        runtime.block_on(self.work(Options { namespaces, concurrency: self.concurrency, defaults }))?;
         Ok(ExitCode::SUCCESS)
     }
 
-    async fn work(&self, defaults: Defaults) -> anyhow::Result<()> {
+    async fn work(&self, options: Options) -> anyhow::Result<()> {
         let client = client().await?;
         let metrics = Arc::new(Metrics::new());
         let stop = stopped()?;
         // Leadership is given back when the last pass has ended, and the server goes last of all.
         let (release, close) = (CancellationToken::new(), CancellationToken::new());
-        let (leadership, keeper) = self.leadership(&client, &metrics, release.clone()).await;
         let health = Health::default();
         let listener = health::bind(self.listen).await?;
+        let listen = listener.local_addr().unwrap_or(self.listen);
+        tracing::info!(version = env!("CARGO_PKG_VERSION"), namespaces = shown(&options.namespaces), %listen, "starts");
         let server =
             tokio::spawn(health::serve(listener, health.clone(), Arc::clone(&metrics), close.clone()));
-        let options = EventsOptions::new(&self.name);
-        let (events, publisher) = Events::new(client.clone(), options, Arc::clone(&metrics), close.clone());
+        let (leadership, keeper) = self.leadership(&client, &metrics, release.clone()).await;
+        let about = EventsOptions::new(&self.name);
+        let (events, publisher) = Events::new(client.clone(), about, Arc::clone(&metrics), close.clone());
         let publisher = tokio::spawn(health.watch_over("events", publisher));
         let (notify, notices) = mpsc::channel(NOTICES);
         let prober = Prober::new(ProberOptions::default(), Arc::clone(&metrics), notify)
             .context("failed to make a client of the pods")?;
         let looking = tokio::spawn(health.watch_over("prober", Arc::clone(&prober).run(close.clone())));
-        let options =
-            Options { namespaces: self.watch_namespaces.clone(), concurrency: self.concurrency, defaults };
         run::run(Parts { client, metrics, leadership, events, health, prober, notices }, options, stop).await;
         release.cancel();
         keeper.await.context("failed to give leadership back")?;
@@ -112,6 +111,11 @@ impl Run {
         };
         lease::keep(client.clone(), options, Arc::clone(metrics), release)
     }
+}
+
+/// What is watched, for people.
+fn shown(namespaces: &[String]) -> String {
+    if namespaces.is_empty() { "all".to_owned() } else { namespaces.join(",") }
 }
 
 /// A pod without a limit sees every core of its node; the operator waits most of the time, and each thread takes memory.
@@ -140,12 +144,4 @@ fn stopped() -> anyhow::Result<CancellationToken> {
         told.cancel();
     });
     Ok(stop)
-}
-
-fn read_defaults(path: &Path) -> anyhow::Result<Defaults> {
-    let shown = path.display();
-    let size = std::fs::metadata(path).with_context(|| format!("failed to read {shown}"))?.len();
-    anyhow::ensure!(size <= MAX_DEFAULTS, "{shown} is larger than {MAX_DEFAULTS} bytes");
-    let text = std::fs::read_to_string(path).with_context(|| format!("failed to read {shown}"))?;
-    serde_saphyr::from_str(&text).with_context(|| format!("{shown} is no file of defaults"))
 }

@@ -40,6 +40,7 @@ pub fn keep(
         claim,
         start: Instant::now(),
         newest: None,
+        waits_for: None,
     };
     (Leadership::new(seen), tokio::spawn(keeper.run(stop)))
 }
@@ -54,6 +55,8 @@ struct Keeper {
     start: Instant,
     /// The object that the contender's last word is about.
     newest: Option<Lease>,
+    /// Who was last said to hold the lease while this one waits.
+    waits_for: Option<String>,
 }
 
 impl Keeper {
@@ -96,13 +99,27 @@ impl Keeper {
     }
 
     /// Says how it is, and what of it is new.
-    fn tell(&self) {
+    fn tell(&mut self) {
         let (before, after) = self.say();
         match (before, after) {
             (false, true) => tracing::info!(identity = self.options.identity, "leads now"),
             (true, false) => tracing::warn!(identity = self.options.identity, "leads no more"),
             _ => {}
         }
+        if after {
+            self.waits_for = None;
+        } else if let Some(holder) = self.another_holder() {
+            let LeaseOptions { namespace, name, .. } = &self.options;
+            tracing::info!(lease = %format_args!("{namespace}/{name}"), holder, "waits for the lease, which another operator holds");
+            self.waits_for = Some(holder);
+        }
+    }
+
+    /// Who holds the lease, if that is somebody else who was not told of yet.
+    fn another_holder(&self) -> Option<String> {
+        let holder = record::seen(self.newest.as_ref()?)?.holder?;
+        let is_known = holder == self.options.identity || self.waits_for.as_ref() == Some(&holder);
+        (!is_known).then_some(holder)
     }
 
     /// Whether it led, and whether it leads.

@@ -1,5 +1,6 @@
 //! The keeper against an API server of one lease, in paused time.
 
+use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -218,4 +219,61 @@ async fn one_without_a_lease_leads_always() {
     assert!(leadership.holds() && leadership.is_known());
     leadership.won().await;
     assert!(timeout(Duration::from_hours(1), leadership.lost()).await.is_err());
+}
+
+/// What is logged on this thread.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Log {
+    /// Each line that tells of waiting.
+    fn waits(&self) -> Vec<String> {
+        let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
+        text.lines().filter(|line| line.contains("waits for the lease")).map(str::to_owned).collect()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_waits_says_for_whom_once() {
+    let (log, server) = (Log::default(), Server::new());
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+    let a = start(&server, "a");
+    within(1, a.leadership.won()).await;
+    let b = start(&server, "b");
+    tokio::time::sleep(Duration::from_mins(5)).await;
+    let waits = log.waits();
+    assert_eq!(waits.len(), 1, "the leader waits for nobody, the other one says it once: {waits:?}");
+    for word in ["lease=caipe-system/caipe-operator", "holder=\"a\""] {
+        assert!(waits[0].contains(word), "{waits:?}");
+    }
+    a.task.abort();
+    within(20, b.leadership.won()).await;
+    let c = start(&server, "c");
+    tokio::time::sleep(Duration::from_mins(5)).await;
+    b.stop.cancel();
+    b.task.await.unwrap();
+    within(5, c.leadership.won()).await;
+    let waits = log.waits();
+    assert!(waits.len() == 2 && waits[1].contains("holder=\"b\""), "{waits:?}");
+    // Another one has taken it: who held it before waits for that one.
+    let taken = json!({"metadata": {"name": "caipe-operator", "resourceVersion": "0"},
+        "spec": {"holderIdentity": "d", "leaseDurationSeconds": 15}});
+    *server.lease.lock().unwrap() = Some(taken);
+    within(11, c.leadership.lost()).await;
+    let waits = log.waits();
+    assert!(waits.len() == 3 && waits[2].contains("holder=\"d\""), "{waits:?}");
+    c.stop.cancel();
+    c.task.await.unwrap();
 }

@@ -25,6 +25,7 @@ fn view() -> View {
     let report = Report {
         epoch: 3,
         running_epoch: 3,
+        waiting: Vec::new(),
         hash: "abc".into(),
         refused: None,
         agents: vec![agent()],

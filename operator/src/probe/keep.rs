@@ -9,12 +9,19 @@ pub(super) const TEXT: usize = 1024;
 /// Most agents of a report; a resource has no more.
 pub(super) const AGENTS: usize = 1000;
 
+/// Most reasons why a pod takes no questions yet.
+pub(super) const REASONS: usize = 4;
+
 /// What is kept of a report.
 pub(super) fn kept(mut report: Report) -> Report {
     report.agents.truncate(AGENTS);
     report.draining.truncate(AGENTS);
+    report.waiting.truncate(REASONS);
     report.hash = cut(&report.hash, NAME);
     shorten(&mut report.refused, TEXT);
+    for reason in &mut report.waiting {
+        *reason = cut(reason, NAME);
+    }
     for agent in &mut report.agents {
         agent.tools = Vec::new();
         agent.name = cut(&agent.name, NAME);

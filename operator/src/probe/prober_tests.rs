@@ -56,6 +56,7 @@ impl Look for Arc<Pods> {
         Ok(Report {
             epoch: 1,
             running_epoch: 1,
+            waiting: Vec::new(),
             hash: String::new(),
             refused: None,
             agents: Vec::new(),

@@ -13,6 +13,7 @@ fn idle(epoch: u64) -> View {
     let report = Report {
         epoch,
         running_epoch: epoch,
+        waiting: Vec::new(),
         hash: String::new(),
         refused: None,
         agents: Vec::new(),

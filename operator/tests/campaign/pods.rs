@@ -105,6 +105,7 @@ impl Pods {
         Ok(Report {
             epoch: spec.epoch,
             running_epoch: spec.epoch,
+            waiting: Vec::new(),
             hash: spec.hash.clone(),
             refused: None,
             agents: agents.collect(),

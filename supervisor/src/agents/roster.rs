@@ -148,20 +148,26 @@ impl Roster {
     /// Everything about everybody, for the operator and for people.
     pub fn report(&self) -> Report {
         let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        self.seats().report(refused)
+        let seats = self.seats();
+        seats.report(refused, self.reasons(&seats))
     }
 
     /// How everybody is right now.
     pub fn status(&self) -> RosterStatus {
         let seats = self.seats();
         let agents: Vec<AgentStatus> = seats.serving().map(|(_, station)| agent_status(station)).collect();
+        RosterStatus { reasons: self.reasons(&seats), agents }
+    }
+
+    /// Why no questions are taken yet.
+    fn reasons(&self, seats: &Seats) -> Vec<String> {
         let starting = seats.serving().filter(|(_, station)| is_starting(station));
         let mut reasons: Vec<String> =
             starting.map(|(name, _)| format!("agent {name}: its tool servers are starting")).collect();
         if self.supervisor().model.name() == Unconfigured::NAME {
             reasons.push("no model can be asked; the log says what is missing".to_owned());
         }
-        RosterStatus { reasons, agents }
+        reasons
     }
 
     /// Stops every tool server.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use crate::tools::{files, objects_of, of_kind, text, title};
+use crate::tools::{comment, files, objects_of, of_kind, text, title};
 
 fn texts(value: &Value) -> Vec<&str> {
     value.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
@@ -86,6 +86,8 @@ fn with_namespaces_there_is_no_right_outside_of_them() -> Result<()> {
 #[test]
 fn the_lease_is_one_of_the_own_namespace() -> Result<()> {
     for name in files("charts/golden")? {
+        let case = text(&format!("charts/matrix/{name}"))?;
+        let namespace = comment(&case, "namespace").unwrap_or("caipe-system");
         for object in objects_of(&format!("charts/golden/{name}"))? {
             let leases: Vec<String> =
                 rights(&object).into_iter().filter(|right| right.contains("leases")).collect();
@@ -94,7 +96,7 @@ fn the_lease_is_one_of_the_own_namespace() -> Result<()> {
             }
             assert_eq!(
                 (&object["kind"], &object["metadata"]["namespace"]),
-                (&"Role".into(), &"caipe-system".into())
+                (&"Role".into(), &namespace.into())
             );
             for rule in object["rules"].as_array().into_iter().flatten() {
                 let making = rule["verbs"] == serde_json::json!(["create"]);

@@ -72,14 +72,21 @@ pub(crate) fn files(folder: &str) -> Result<Vec<String>> {
     Ok(names)
 }
 
+/// What a comment `# KEY: …` of a case of `charts/matrix` says: its release, its namespace.
+pub(crate) fn comment<'a>(values: &'a str, key: &str) -> Option<&'a str> {
+    let prefix = format!("# {key}: ");
+    values.lines().find_map(|line| line.strip_prefix(&prefix))
+}
+
 /// What a chart renders to with these values, or what helm says against it.
 pub(crate) fn render(helm: &Path, chart: &str, values: &str) -> Result<Vec<Value>> {
     let dir = tempfile::tempdir()?;
     let file = dir.path().join("values.yaml");
     std::fs::write(&file, values)?;
-    let release = ["template", "caipe-operator", "--namespace", "caipe-system", "--values"];
+    let release = comment(values, "release").unwrap_or("caipe-operator");
+    let namespace = comment(values, "namespace").unwrap_or("caipe-system");
     let output = Command::new(helm)
-        .args(release)
+        .args(["template", release, "--namespace", namespace, "--values"])
         .arg(&file)
         .arg(path(chart))
         .envs([

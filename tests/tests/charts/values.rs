@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use crate::tools::{CHARTS, HELMS, document, render, text, tool};
 
 /// What is wrong, and a word that helm says of it.
-const WRONG: [(&str, &str); 27] = [
+const WRONG: [(&str, &str); 32] = [
     ("replica: 2", "replica"),
     ("replicas: '2'", "replicas"),
     ("replicas: -1", "replicas"),
@@ -17,6 +17,8 @@ const WRONG: [(&str, &str); 27] = [
     ("watchNamespaces: team-a", "watchNamespaces"),
     ("watchNamespaces: [Team_A]", "watchNamespaces"),
     ("watchNamespaces: [team-a, team-a]", "watchNamespaces"),
+    ("watchNamespaces: [team.a]", "watchNamespaces"),
+    ("watchNamespaces: ['']", "watchNamespaces"),
     ("crds: { install: true }", "install"),
     ("defaults: { drain: 3 }", "drain"),
     ("defaults: { drainSeconds: 0 }", "drainSeconds"),
@@ -27,6 +29,9 @@ const WRONG: [(&str, &str); 27] = [
     ("networkPolicy: { apiServer: { cidrs: [everywhere] } }", "cidrs"),
     ("networkPolicy: { metricsFrom: [{}] }", "metricsFrom"),
     ("log: { format: xml }", "format"),
+    ("log: { level: inof }", "level"),
+    ("log: { level: 'inof,kube=debug' }", "level"),
+    ("log: { level: 'info,kube' }", "level"),
     ("tolerations: [{ kee: system }]", "kee"),
     ("extraEnv: [{ value: x }]", "name"),
     ("leaderElection: { enabled: false }\nreplicas: 2", "leaderElection.enabled"),

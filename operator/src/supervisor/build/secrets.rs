@@ -112,3 +112,17 @@ fn projection(secret: &str, items: Option<Vec<KeyToPath>>) -> VolumeProjection {
     let secret = SecretProjection { name: secret.to_owned(), items, optional: Some(true) };
     VolumeProjection { secret: Some(secret), ..VolumeProjection::default() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_that_is_no_variable_is_a_file_by_the_name_of_one() {
+        let text = "{ name: theirs, enabled: true, external: { url: 'http://b', secretRef: { name: t, key: api-token.v1 } },
+            env: [{ name: OWN, secretKeyRef: { name: s, key: redis-password } }] }";
+        let files = key_files(&serde_saphyr::from_str(text).unwrap());
+        let seen: Vec<_> = files.iter().map(|file| (file.variable.as_str(), file.key.as_str())).collect();
+        assert_eq!(seen, [("OWN", "redis-password"), ("api_token_v1", "api-token.v1")]);
+    }
+}

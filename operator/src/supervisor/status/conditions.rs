@@ -148,7 +148,7 @@ fn stalled(facts: &Facts<'_>) -> Option<(Reason, String)> {
         return Some((Reason::SpecRefused, format!("the supervisor refused the spec: {refused}")));
     }
     let failure = facts.supervisor?.failure.as_ref()?;
-    let because = facts.trouble.map(|trouble| format!(": {trouble}")).unwrap_or_default();
+    let because = because(facts);
     let lacking = (!facts.missing.is_empty()).then(|| format!("; {}", facts.missing)).unwrap_or_default();
     Some((Reason::RolloutFailed, format!("the supervisor's pods do not come up: {failure}{because}{lacking}")))
 }
@@ -164,8 +164,7 @@ fn reconciling(facts: &Facts<'_>) -> Option<(Reason, String)> {
     }
     let decision = facts.decision?;
     let Some(supervisor) = facts.supervisor.filter(|supervisor| supervisor.rolled_out) else {
-        let because = facts.trouble.map(|trouble| format!(": {trouble}")).unwrap_or_default();
-        return Some((Reason::RollingOut, rolling(facts.supervisor) + &because));
+        return Some((Reason::RollingOut, rolling(facts.supervisor) + &because(facts)));
     };
     if supervisor.replicas == 0 {
         return None;
@@ -190,6 +189,12 @@ fn reconciling(facts: &Facts<'_>) -> Option<(Reason, String)> {
     }
     let moving = facts.reports.iter().flatten().any(|report| report.running_epoch < epoch);
     moving.then(|| (Reason::Moving, format!("agents get ready at the homes of spec {epoch}")))
+}
+
+/// What keeps the supervisor's pods from being ready: what Kubernetes says of them, or what they say.
+fn because(facts: &Facts<'_>) -> String {
+    let said = facts.reports.iter().flatten().find_map(|report| report.waiting.first().map(String::as_str));
+    facts.trouble.or(said).map(|why| format!(": {why}")).unwrap_or_default()
 }
 
 /// How far the supervisor's pods are.

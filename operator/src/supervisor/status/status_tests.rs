@@ -30,6 +30,7 @@ fn report(epoch: u64, a: AgentPhase, b: AgentPhase) -> Report {
     Report {
         epoch,
         running_epoch: epoch,
+        waiting: Vec::new(),
         hash: format!("hash-{epoch}"),
         refused: None,
         agents: vec![agent("a", AgentPlacement::Remote, a), agent("b", AgentPlacement::InProcess, b)],
@@ -138,6 +139,17 @@ fn each_trouble_is_told_with_what_it_is() {
             },
             "False RollingOut: 0 of 1 supervisor pods are available: container supervisor: ImagePullBackOff",
             "True RollingOut: 0 of 1 supervisor pods are available: container supervisor: ImagePullBackOff",
+        ),
+        (
+            "a pod that lives and takes no questions",
+            |given| {
+                let waiting = vec!["no model can be asked".to_owned()];
+                let said = report(1, AgentPhase::Ready, AgentPhase::Ready);
+                given.supervisor = Some(workload(0));
+                given.reports = vec![Some(Report { waiting, ..said })];
+            },
+            "False RollingOut: 0 of 1 supervisor pods are available: no model can be asked",
+            "True RollingOut: 0 of 1 supervisor pods are available: no model can be asked",
         ),
         (
             "pods that wait for a Secret",

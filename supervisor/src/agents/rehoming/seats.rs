@@ -252,7 +252,7 @@ impl Seats {
     }
 
     /// How everybody is, in the order of the specification.
-    pub(in crate::agents) fn report(&self, refused: Option<String>) -> Report {
+    pub(in crate::agents) fn report(&self, refused: Option<String>, waiting: Vec<String>) -> Report {
         let spec = &self.settings.spec;
         let of = |name: &str| {
             let seat = self.by_name.get(&AgentName::new(name))?;
@@ -266,6 +266,7 @@ impl Seats {
             running_epoch: self.running_epoch,
             hash: spec.hash.clone(),
             refused,
+            waiting,
             agents: spec.agents.iter().filter_map(|agent| of(&agent.name)).collect(),
             draining: self.draining.iter().map(Station::report_draining).collect(),
         }

@@ -61,7 +61,7 @@ impl Stage {
     }
 
     fn report(&self) -> Report {
-        self.seats.report(None)
+        self.seats.report(None, Vec::new())
     }
 
     /// Where the agent is, and where it is about to be.
