@@ -10,6 +10,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use serde_json::{Map, Value};
 
 use crate::fault::Fault;
+use crate::resource::rules;
 
 /// Keywords that bound a value from below.
 const LEAST: [&str; 4] = ["minimum", "minLength", "minItems", "minProperties"];
@@ -19,6 +20,14 @@ const MOST: [&str; 4] = ["maximum", "maxLength", "maxItems", "maxProperties"];
 /// whether the newer one takes all that the older one took, so each is a fault unless it is named here, where a test of
 /// the rule has shown it.
 const REWRITTEN: [&str; 0] = [];
+/// Patterns that let more through than one in a release, with that one before them. Nobody can tell from two patterns,
+/// so each pair stands here, and a test shows it.
+const WIDER: [(&str, &str); 1] = [("^[A-Za-z_][A-Za-z0-9_]*$", "^[-._a-zA-Z0-9]+$")];
+/// Rules that a release did not have, by their messages, and [`NEVER_RAN_PATTERN`], where they refuse only what never ran: an API server took it,
+/// and then it or the operator refused what was to be made of it. Whoever has such a value learns of it sooner.
+const NEVER_RAN: [&str; 5] =
+    [rules::URL, rules::MCP_URL, rules::VOLUME_SIZE, rules::STORAGE_CLASS, rules::A2A_ALLOW];
+const NEVER_RAN_PATTERN: &str = rules::QUANTITY_PATTERN;
 /// Keywords that must stay as they are.
 const FIXED: [(&str, &str); 12] = [
     ("type", "type"),
@@ -111,7 +120,8 @@ impl Found {
         for (keyword, title) in FIXED {
             let (before, now) = (old.get(keyword), new.get(keyword));
             // Taking a bound on texts away lets more through.
-            let wider = matches!(keyword, "pattern" | "format") && now.is_none();
+            let wider = matches!(keyword, "pattern" | "format") && now.is_none()
+                || keyword == "pattern" && is_taken(before, now);
             let message = format!("has another {title}: {} instead of {}", shown(now), shown(before));
             self.rule(before == now || wider, path, message);
         }
@@ -161,6 +171,7 @@ impl Found {
         let before = rules(old);
         for (message, expression) in rules(new) {
             match before.get(&message) {
+                None if NEVER_RAN.contains(&message.as_str()) => {}
                 None => self.rule(false, path, format!("has a new rule: {message}")),
                 Some(known) => {
                     let is_known = *known == expression || REWRITTEN.contains(&message.as_str());
@@ -182,6 +193,14 @@ impl Found {
             self.rule(has_default, &format!("{path}.{name}"), "is required now");
         }
     }
+}
+
+/// Whether a pattern lets all through that was of use under another one, or under none.
+fn is_taken(before: Option<&Value>, now: Option<&Value>) -> bool {
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+    let (before, now) = (text(before), text(now));
+    before.is_none() && now.as_deref() == Some(NEVER_RAN_PATTERN)
+        || WIDER.iter().any(|(old, new)| before.as_deref() == Some(old) && now.as_deref() == Some(new))
 }
 
 #[cfg(test)]

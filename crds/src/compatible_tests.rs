@@ -207,6 +207,33 @@ fn released() -> Vec<CustomResourceDefinition> {
 }
 
 #[test]
+fn a_wider_pattern_takes_all_that_the_one_before_it_took() {
+    for (old, new) in WIDER {
+        let (old, new) = (regex_lite::Regex::new(old).unwrap(), regex_lite::Regex::new(new).unwrap());
+        // Every text of up to three characters of each kind.
+        let kinds = ["", "a", "Z", "0", "_", "-", ".", " "];
+        for text in
+            kinds.iter().flat_map(|a| kinds.iter().flat_map(move |b| kinds.map(|c| format!("{a}{b}{c}"))))
+        {
+            assert!(new.is_match(&text) || !old.is_match(&text), "{text:?}");
+        }
+    }
+}
+
+/// A rule that is new is told, unless it is known to refuse only what never ran.
+#[test]
+fn what_never_ran_may_be_refused() {
+    let of = |message: &str| json!({ "type": "string", "x-kubernetes-validations": [{ "rule": "true", "message": message }] });
+    for message in NEVER_RAN {
+        assert_eq!(found(json!({ "type": "string" }), of(message)), [""; 0], "{message}");
+        assert!(rules::ALL.contains(&message), "{message}");
+    }
+    let pattern = |pattern: &str| json!({ "type": "string", "pattern": pattern });
+    assert_eq!(found(json!({ "type": "string" }), pattern(NEVER_RAN_PATTERN)), [""; 0]);
+    assert_eq!(found(pattern("^a"), pattern(NEVER_RAN_PATTERN)).len(), 1);
+}
+
+#[test]
 fn the_definition_takes_what_every_release_took() {
     for released in released() {
         assert_eq!(texts(&released, &manifest::crd()), [""; 0]);

@@ -31,6 +31,7 @@ pub mod resolve;
 pub mod resource;
 mod schema;
 pub mod validate;
+mod values;
 
 pub use catalogue::default_resource;
 pub use fault::{Fault, Faults};

@@ -72,7 +72,10 @@ pub(crate) fn resource(mut value: Value) -> Result<CaipeSupervisor, Faults> {
             return Err(Faults::new(faults));
         }
     };
-    faults.extend(validate::validate(&resource));
+    // What both know, such as a quantity, is told once.
+    let further: Vec<Fault> =
+        validate::validate(&resource).into_iter().filter(|fault| !faults.contains(fault)).collect();
+    faults.extend(further);
     Faults::check(faults).map(|()| resource)
 }
 

@@ -73,12 +73,23 @@ fn what_the_schema_forbids_is_told_with_its_path() {
             "agents: [{ name: jira }, { name: jira }]",
             "spec.agents[1].name: is taken by entry 0 already: names must differ",
         ),
-        ("rag: { url: rag:9446 }", "spec.rag.url: does not match ^https?://[^/]"),
+        (
+            "rag: { url: rag:9446 }",
+            "spec.rag.url: must be an http:// or https:// URL with a host and, if any, a port up to 65535",
+        ),
         (
             "model: { provider: openia, name: x }",
             "spec.model.provider: must be one of openai, azure-openai, anthropic-claude, google-gemini, gcp-vertexai, aws-bedrock, ollama, groq, scripted",
         ),
         ("podTemplate: []", "spec.podTemplate: expected a map, found a list"),
+        (
+            "agents: [{ name: Tide, image: a }]",
+            "spec.agents[0].name: must be a-z, 0-9 and `-`, begin with a letter and not end in `-`",
+        ),
+        (
+            "auth: { sharedKey: { secretKeyRef: { name: a, key: b c } } }",
+            "spec.auth.sharedKey.secretKeyRef.key: must be letters, digits, `-`, `_` and `.`",
+        ),
         ("image: ''", "spec.image: must have at least 1 character"),
     ];
     for (spec, expected) in cases {
@@ -191,7 +202,7 @@ fn a_rendered_spec_is_read_as_strictly_as_a_resource() {
             r#""name":"github""#.to_owned(),
             "agents[1].name: another agent has this name",
         ),
-        (here, remote("jira:8000"), "agents[0].home.remote.url: must be a URL"),
+        (here, remote("jira:8000"), "agents[0].home.remote.url: must be an http:// or https:// URL"),
     ];
     for (from, to, expected) in cases {
         let text = rendered_text().replacen(from, &to, 1);

@@ -8,6 +8,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use serde_json::{Map, Value};
 
 use crate::fault::Fault;
+use crate::resource::rules;
 
 /// Appends what is wrong with `value`, found at `path`.
 pub(crate) fn check(schema: &JSONSchemaProps, value: &Value, path: &str, faults: &mut Vec<Fault>) {
@@ -189,9 +190,15 @@ fn check_string(schema: &JSONSchemaProps, text: &str, path: &str, faults: &mut V
     if let Some(pattern) = &schema.pattern {
         let fits = regex_lite::Regex::new(pattern).is_ok_and(|regex| regex.is_match(text));
         if !fits {
-            faults.push(Fault::new(path, format!("does not match {pattern}")));
+            faults.push(Fault::new(path, in_words(pattern)));
         }
     }
+}
+
+/// What a text must be that does not match.
+fn in_words(pattern: &str) -> String {
+    let known = rules::IN_WORDS.iter().find(|(known, _)| *known == pattern);
+    known.map_or_else(|| format!("does not match {pattern}"), |(_, words)| (*words).to_owned())
 }
 
 fn check_number(schema: &JSONSchemaProps, number: f64, path: &str, faults: &mut Vec<Fault>) {

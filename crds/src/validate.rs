@@ -6,13 +6,13 @@ use crate::catalogue;
 use crate::fault::Fault;
 use crate::placement;
 use crate::rendered::{Home, RenderedSpec};
-use crate::resolve::is_url;
 use crate::resource::agent::{Agent, Identity};
-use crate::resource::common::{EnvVar, TextSource};
+use crate::resource::common::{EnvVar, Resources, TextSource};
 use crate::resource::mcp::{ContainerPlacement, McpServer};
 use crate::resource::model::{Model, Provider, Script};
-use crate::resource::settings::Store;
+use crate::resource::settings::{Sqlite, Store};
 use crate::resource::{CaipeSupervisor, CaipeSupervisorSpec, rules};
+use crate::values::{Quantity, is_destination, is_domain, is_url};
 
 /// The port of the agent program itself.
 const AGENT_PORT: u16 = 8000;
@@ -37,6 +37,7 @@ pub fn validate(resource: &CaipeSupervisor) -> Vec<Fault> {
     found.urls(spec);
     if let Some(store) = &spec.store {
         found.rule("spec.store", store_count(store) <= 1, rules::STORE_KIND);
+        found.volume("spec.store.sqlite", store.sqlite.as_ref());
     }
     if let Some(text) = &spec.prompts.system_prompt {
         found.text("spec.prompts.systemPrompt", text);
@@ -44,6 +45,10 @@ pub fn validate(resource: &CaipeSupervisor) -> Vec<Fault> {
     if let Some(auth) = &spec.auth {
         found.rule("spec.auth", auth.shared_key.is_some() || auth.oauth2.is_some(), rules::AUTH_EMPTY);
     }
+    for (at, entry) in spec.a2a.iter().flat_map(|tools| &tools.allow).enumerate() {
+        found.rule(&format!("spec.a2a.allow[{at}]"), is_destination(entry), rules::A2A_ALLOW);
+    }
+    found.resources("spec.resources", spec.resources.as_ref());
     for (at, agent) in spec.agents().iter().enumerate() {
         found.agent(&format!("spec.agents[{at}]"), agent);
     }
@@ -65,7 +70,7 @@ pub fn rendered(spec: &RenderedSpec) -> Vec<Fault> {
         }
         match &agent.home {
             Home::Remote { url, .. } if !is_url(url) => {
-                fault("home.remote.url", "must be a URL that begins with http:// or https://");
+                fault("home.remote.url", rules::URL);
             }
             _ => {}
         }
@@ -79,6 +84,12 @@ fn name_fits(name: &str) -> bool {
         && name.starts_with(|c: char| c.is_ascii_lowercase())
         && !name.ends_with('-')
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+}
+
+/// A URL with variables in it, as far as it can be told.
+fn is_template(url: &str) -> bool {
+    let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
+    rest.map_or_else(|| url.starts_with("${"), |rest| !rest.starts_with([' ', ':', '/', '?', '#']))
 }
 
 fn is_shared(spec: &CaipeSupervisorSpec) -> bool {
@@ -127,10 +138,38 @@ impl Found {
         self.url("spec.auth.oauth2.jwksUri", oauth2.map(|oauth2| oauth2.jwks_uri.as_str()));
     }
 
-    /// What the pattern lets through and nobody could ask. What it does not let through is its fault alone.
     fn url(&mut self, path: &str, url: Option<&str>) {
-        let Some(url) = url.filter(|url| is_url(url)) else { return };
-        self.rule(path, url::Url::parse(url).is_ok_and(|url| url.has_host()), rules::URL);
+        self.rule(path, url.is_none_or(is_url), rules::URL);
+    }
+
+    fn volume(&mut self, path: &str, volume: Option<&Sqlite>) {
+        let Some(volume) = volume else { return };
+        let is_size = Quantity::read(&volume.size).is_some_and(Quantity::is_positive);
+        self.rule(&format!("{path}.size"), is_size, rules::VOLUME_SIZE);
+        let class = volume.storage_class_name.as_deref();
+        self.rule(&format!("{path}.storageClassName"), class.is_none_or(is_domain), rules::STORAGE_CLASS);
+    }
+
+    fn resources(&mut self, path: &str, resources: Option<&Resources>) {
+        let Some(resources) = resources else { return };
+        for (kind, quantities) in [("limits", &resources.limits), ("requests", &resources.requests)] {
+            for (name, quantity) in quantities {
+                let holds = Quantity::of(quantity).is_some_and(Quantity::is_not_negative);
+                self.rule(&format!("{path}.{kind}.{name}"), holds, rules::QUANTITY);
+            }
+        }
+        self.request_within_limit(path, resources);
+    }
+
+    /// Kubernetes refuses the pod. Too dear as CEL, so that only the code has this rule.
+    fn request_within_limit(&mut self, path: &str, resources: &Resources) {
+        for (name, request) in &resources.requests {
+            let Some(limit) = resources.limits.get(name) else { continue };
+            let within = Quantity::of(request)
+                .zip(Quantity::of(limit))
+                .is_none_or(|(request, limit)| request <= limit);
+            self.rule(&format!("{path}.requests.{name}"), within, rules::REQUEST_ABOVE_LIMIT);
+        }
     }
 
     fn script(&mut self, path: &str, script: &Script) {
@@ -157,6 +196,7 @@ impl Found {
             self.url(&format!("{path}.baseUrl"), model.base_url.as_deref());
         }
         self.variables(&format!("{path}.env"), &agent.env);
+        self.resources(&format!("{path}.resources"), agent.resources.as_ref());
         for (at, server) in agent.mcp.iter().enumerate() {
             self.server(&format!("{path}.mcp[{at}]"), server);
         }
@@ -202,11 +242,17 @@ impl Found {
         if let Some(stdio) = &server.stdio {
             self.variables(&format!("{path}.stdio.env"), &stdio.env);
         }
+        if let Some(http) = &server.http {
+            // Where a variable is filled in, nobody knows yet.
+            let fits = if http.url.contains("${") { is_template(&http.url) } else { is_url(&http.url) };
+            self.rule(&format!("{path}.http.url"), fits, rules::MCP_URL);
+        }
         if let Some(container) = &server.container {
             let path = format!("{path}.container");
             let free = container.port != AGENT_PORT || container.placement == ContainerPlacement::Service;
             self.rule(&path, free, rules::SIDECAR_PORT);
             self.variables(&format!("{path}.env"), &container.env);
+            self.resources(&format!("{path}.resources"), container.resources.as_ref());
         }
     }
 

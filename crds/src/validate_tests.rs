@@ -9,7 +9,7 @@ use super::*;
 use crate::read::resource;
 
 /// A rule, where it is broken, a spec that breaks it and no other, and one that comes close and does not.
-const CASES: [(&str, &str, &str, &str); 24] = [
+const CASES: [(&str, &str, &str, &str); 34] = [
     (
         rules::REPLICAS_NEED_STORE,
         "spec",
@@ -143,6 +143,61 @@ const CASES: [(&str, &str, &str, &str); 24] = [
         "{ auth: { oauth2: { issuer: a, audience: b, jwksUri: 'https://a:65535' } } }",
     ),
     (
+        rules::URL,
+        "spec.agents[0].external.url",
+        "{ agents: [{ name: a, external: { url: 'http://a b/' } }] }",
+        "{ agents: [{ name: a, external: { url: 'http://a/b%20c' } }] }",
+    ),
+    (
+        rules::URL,
+        "spec.agents[0].external.url",
+        "{ agents: [{ name: a, external: { url: 'http://:80/' } }] }",
+        "{ agents: [{ name: a, external: { url: 'http://a:80/' } }] }",
+    ),
+    (rules::URL, "spec.rag.url", "{ rag: { url: 'ftp://a' } }", "{ rag: { url: 'http://user:word@a' } }"),
+    (
+        rules::URL,
+        "spec.card.externalUrl",
+        "{ card: { externalUrl: 'http:///a' } }",
+        "{ card: { externalUrl: 'https://a?b=%zz' } }",
+    ),
+    (
+        rules::MCP_URL,
+        "spec.agents[0].mcp[0].http.url",
+        "{ agents: [{ name: jira, mcp: [{ name: a, http: { url: 'ftp://a' } }] }] }",
+        "{ agents: [{ name: jira, mcp: [{ name: a, http: { url: '${URL}' } }] }] }",
+    ),
+    (
+        rules::VOLUME_SIZE,
+        "spec.store.sqlite.size",
+        "{ store: { sqlite: { size: 10GB } } }",
+        "{ store: { sqlite: { size: 0.5Ti } } }",
+    ),
+    (
+        rules::VOLUME_SIZE,
+        "spec.store.sqlite.size",
+        "{ store: { sqlite: { size: '0' } } }",
+        "{ store: { sqlite: { size: '1' } } }",
+    ),
+    (
+        rules::STORAGE_CLASS,
+        "spec.store.sqlite.storageClassName",
+        "{ store: { sqlite: { storageClassName: A B } } }",
+        "{ store: { sqlite: { storageClassName: fast-2.example.com } } }",
+    ),
+    (
+        rules::A2A_ALLOW,
+        "spec.a2a.allow[1]",
+        "{ a2a: { allow: ['*', 10.0.0.0/99] } }",
+        "{ a2a: { allow: ['*', '*.example.com:8443', a.b, '127.0.0.1:80', '::1', '[::1]:80', 0.0.0.0/0, 10.0.0.0/32, 'fd00::/8', '::ffff:1.2.3.4/128'] } }",
+    ),
+    (
+        rules::A2A_ALLOW,
+        "spec.a2a.allow[0]",
+        "{ a2a: { allow: ['http://a/'] } }",
+        "{ a2a: { allow: ['EXAMPLE.com.', 'münchen.example'] } }",
+    ),
+    (
         rules::STORE_KIND,
         "spec.store",
         "{ store: { sqlite: {}, redis: { secretRef: { name: a } } } }",
@@ -223,6 +278,74 @@ fn each_rule_fires_for_what_breaks_it_and_for_nothing_else_in_both_forms() {
     }
     seen.extend([rules::RESOURCE_NAME, rules::VOLUME_FIXED]);
     assert_eq!(seen, rules::ALL.into_iter().collect());
+}
+
+/// A pattern of the definition and a rule of the code, which is told once.
+#[test]
+fn a_quantity_that_kubernetes_cannot_read_is_told_with_its_path() {
+    let server = |it: &str| {
+        format!(
+            "{{ agents: [{{ name: jira, mcp: [{{ name: a, container: {{ image: b, port: 9000, resources: {it} }} }}] }}] }}"
+        )
+    };
+    for (spec, path) in [
+        ("{ resources: { requests: { memory: 64Mib } } }", "spec.resources.requests.memory"),
+        ("{ resources: { limits: { cpu: -1 } } }", "spec.resources.limits.cpu"),
+        ("{ resources: { limits: { memory: -8589934592 } } }", "spec.resources.limits.memory"),
+        (
+            "{ agents: [{ name: jira, resources: { limits: { memory: '-1Gi' } } }] }",
+            "spec.agents[0].resources.limits.memory",
+        ),
+        (
+            server("{ requests: { cpu: '' } }").as_str(),
+            "spec.agents[0].mcp[0].container.resources.requests.cpu",
+        ),
+    ] {
+        assert_eq!(by_code(&value("platform", spec)), [format!("{path}: {}", rules::QUANTITY)], "{spec}");
+    }
+    for quantities in [
+        "{ memory: 64Mi, cpu: 250m, ephemeral-storage: '1.5e9' }",
+        "{ memory: 8589934592, cpu: 1 }",
+        "{ memory: '+1.Gi', cpu: '.5' }",
+    ] {
+        let spec = server(&format!("{{ limits: {quantities} }}"));
+        assert_eq!(by_code(&value("platform", &spec)), [""; 0], "{spec}");
+    }
+}
+
+/// CEL would cost too much for more than how it begins.
+#[test]
+fn the_code_looks_closer_at_the_url_of_a_tool_server() {
+    for (url, fits) in [
+        ("http://:80", false),
+        ("http://", false),
+        ("http://a b", false),
+        ("http://:${PORT}", false),
+        ("http://${HOST}:${PORT:-80}/a", true),
+        ("${URL}/mcp", true),
+        ("http://a:9000/mcp", true),
+    ] {
+        let spec =
+            format!("{{ agents: [{{ name: jira, mcp: [{{ name: a, http: {{ url: '{url}' }} }}] }}] }}");
+        let expected = format!("spec.agents[0].mcp[0].http.url: {}", rules::MCP_URL);
+        let expected: Vec<String> = if fits { vec![] } else { vec![expected] };
+        assert_eq!(by_code(&value("platform", &spec)), expected, "{url}");
+    }
+}
+
+#[test]
+fn a_request_above_its_limit_is_told_before_a_pod_is_refused_for_it() {
+    for (quantities, within) in [
+        ("requests: { memory: 2Gi }, limits: { memory: 1Gi }", false),
+        ("requests: { memory: 2Gi }, limits: { memory: 2048Mi, cpu: 1m }", true),
+        ("requests: { cpu: 1 }, limits: { cpu: 999m }", false),
+        ("requests: { cpu: '0.3' }, limits: { cpu: 300m }", true),
+        ("requests: { memory: 8589934593 }, limits: { memory: 8Gi }", false),
+    ] {
+        let found = by_code(&value("platform", &format!("{{ resources: {{ {quantities} }} }}")));
+        assert_eq!(found.is_empty(), within, "{quantities}: {found:?}");
+        assert!(found.iter().all(|fault| fault.ends_with(rules::REQUEST_ABOVE_LIMIT)), "{found:?}");
+    }
 }
 
 #[test]

@@ -249,7 +249,9 @@ fn watched(cx: &Context, event: &Result<watcher::Event<Kept>, watcher::Error>) {
         Ok(watcher::Event::Apply(object)) => {
             let key = key(object);
             let status = || object.open().ok().and_then(|resource| resource.status);
-            if cx.memory.has_reported(&key) && let Some(status) = status() {
+            if cx.memory.has_reported(&key)
+                && let Some(status) = status()
+            {
                 cx.memory.brought(&key, &status);
             }
         }
@@ -267,9 +269,8 @@ fn watched(cx: &Context, event: &Result<watcher::Event<Kept>, watcher::Error>) {
 
 /// Whether the definition was taken out of the cluster.
 fn is_missing(error: &watcher::Error) -> bool {
-    let error = match error {
-        watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error) => error,
-        _ => return false,
+    let (watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error)) = error else {
+        return false;
     };
     matches!(error, kube::Error::Api(status) if status.code == 404)
 }

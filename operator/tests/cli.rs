@@ -67,7 +67,10 @@ fn check_finds_the_fault_of_every_invalid_example() {
 fn check_says_what_to_write() {
     let url = "must be an http:// or https:// URL with a host and, if any, a port up to 65535";
     for (spec, expected) in [
-        ("resources: { requests: { memory: 64Mib } }", "spec.resources.requests.memory: must be a quantity of 0 or more, as `250m` or `64Mi`"),
+        (
+            "resources: { requests: { memory: 64Mib } }",
+            "spec.resources.requests.memory: must be a quantity of 0 or more, as `250m` or `64Mi`",
+        ),
         ("rag: { url: 'http://a b/' }", &format!("spec.rag.url: {url}")),
         ("rag: { url: 'http://:80/' }", &format!("spec.rag.url: {url}")),
         ("rag: { url: 'ftp://a' }", &format!("spec.rag.url: {url}")),

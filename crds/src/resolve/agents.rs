@@ -232,7 +232,7 @@ pub(super) fn address(cx: &mut Context<'_>, agent: &Agent) -> Option<String> {
 /// What opens the agent: the token of an external one, the common key of one that the operator runs.
 fn token_header(cx: &Context<'_>, agent: &Agent) -> BTreeMap<String, String> {
     let key = match &agent.external {
-        Some(external) => external.secret_ref.as_ref().map(|token| SecretKeyRef::from(token).key),
+        Some(external) => external.secret_ref.as_ref().map(|token| SecretKeyRef::from(token).variable()),
         None => cx.in_cluster().then(|| AGENT_KEY.to_owned()),
     };
     let header = |key: String| ("Authorization".to_owned(), format!("Bearer ${{{key}}}"));

@@ -21,7 +21,6 @@ use crate::resource::settings::OAuth2;
 
 use variables::Variables;
 
-pub(crate) use variables::is_url;
 pub use variables::variable_part;
 
 /// The directory of a cluster's pod below which each owner has its directory of secrets, one file per variable.

@@ -74,7 +74,7 @@ fn declared(cx: &mut Context<'_>, agent: &Agent, server: &mcp::McpServer) -> Opt
         stdio_transport(&known, &stdio.command, &stdio.args, &env, stdio.cwd.clone())
     } else if let Some(http) = &server.http {
         let header = |it: &crate::resource::common::SecretHeader| {
-            (it.name.clone(), format!("{}${{{}}}", it.prefix, it.secret_key_ref.key))
+            (it.name.clone(), format!("{}${{{}}}", it.prefix, it.secret_key_ref.variable()))
         };
         let headers = http.headers_from.iter().map(header).collect();
         McpTransport::Http { url: template::fill(&http.url, &known), headers }

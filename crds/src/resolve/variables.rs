@@ -5,6 +5,8 @@ use std::ops::RangeInclusive;
 
 use crate::fault::Fault;
 use crate::placement::normal;
+use crate::resource::rules;
+use crate::values::is_url;
 
 /// The environment. A blank variable counts as unset.
 #[derive(Clone, Copy)]
@@ -65,18 +67,8 @@ impl<'a> Variables<'a> {
     /// An `http` or `https` URL.
     pub(super) fn url(self, name: &str) -> Result<Option<&'a str>, Fault> {
         let Some(text) = self.text(name) else { return Ok(None) };
-        if is_url(text) {
-            Ok(Some(text))
-        } else {
-            Err(Fault::variable(name, "must be a URL that begins with http:// or https://"))
-        }
+        if is_url(text) { Ok(Some(text)) } else { Err(Fault::variable(name, rules::URL)) }
     }
-}
-
-/// Whether the text is an `http` or `https` URL with a host.
-pub(crate) fn is_url(text: &str) -> bool {
-    let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
-    rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/')) && !text.contains(char::is_whitespace)
 }
 
 /// A short, quoted form of a value that was not what it should be. These variables hold no secrets.

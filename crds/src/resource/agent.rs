@@ -105,7 +105,7 @@ pub struct InlineIdentity {
 #[serde(rename_all = "camelCase")]
 pub struct External {
     /// Its base URL; the card is at `/.well-known/agent-card.json` below it.
-    #[schemars(length(max = 2048), regex(pattern = r"^https?://[^/]"))]
+    #[schemars(length(max = 2048))]
     #[x_kube(validation = Rule::new(rules::URL_CEL).message(rules::URL))]
     pub url: String,
     /// The key of a Secret with its bearer token.
@@ -125,7 +125,7 @@ pub struct TokenRef {
     pub name: String,
     /// The key; `token` without it.
     #[serde(default = "token")]
-    #[schemars(length(min = 1, max = 253), regex(pattern = r"^[A-Za-z_][A-Za-z0-9_]*$"))]
+    #[schemars(length(min = 1, max = 253), regex(pattern = r"^[-._a-zA-Z0-9]+$"))]
     pub key: String,
 }
 

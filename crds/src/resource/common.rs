@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::KubeSchema;
 use kube::core::ListMerge;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::rules;
@@ -30,9 +30,18 @@ pub struct SecretKeyRef {
     /// The Secret's name.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
-    /// The key; outside a cluster, the environment variable of that name is used.
-    #[schemars(length(min = 1, max = 253), regex(pattern = r"^[A-Za-z_][A-Za-z0-9_]*$"))]
+    /// The key; outside a cluster, the variable of that name, with `_` for `-` and `.`.
+    #[schemars(length(min = 1, max = 253), regex(pattern = r"^[-._a-zA-Z0-9]+$"))]
     pub key: String,
+}
+
+impl SecretKeyRef {
+    /// The variable that stands for the key where only a variable can: a key may have `-`, `.` and a digit in front,
+    /// the name of a variable may not.
+    pub fn variable(&self) -> String {
+        let name = self.key.replace(['-', '.'], "_");
+        if name.starts_with(|first: char| first.is_ascii_digit()) { format!("_{name}") } else { name }
+    }
 }
 
 /// One key of a `ConfigMap` of the same namespace.
@@ -120,10 +129,32 @@ pub struct ConfigMapRef {
 pub struct Resources {
     /// What it may use at most, as in `memory: 256Mi`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(deserialize_with = "quantities")]
     #[schemars(extend("maxProperties" = 16))]
     pub limits: BTreeMap<String, IntOrString>,
     /// What it is sure to get.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(deserialize_with = "quantities")]
     #[schemars(extend("maxProperties" = 16))]
     pub requests: BTreeMap<String, IntOrString>,
+}
+
+/// Kubernetes' number has 32 bits: a memory in bytes is kept as a text, which means the same.
+fn quantities<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, IntOrString>, D::Error> {
+    let given: BTreeMap<String, Given> = Deserialize::deserialize(deserializer)?;
+    let kept = |given: Given| match given {
+        Given::Number(number) => {
+            i32::try_from(number).map_or_else(|_| IntOrString::String(number.to_string()), IntOrString::Int)
+        }
+        Given::Text(text) => IntOrString::String(text),
+    };
+    Ok(given.into_iter().map(|(name, given)| (name, kept(given))).collect())
+}
+
+/// A quantity as people write it.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Given {
+    Number(i64),
+    Text(String),
 }

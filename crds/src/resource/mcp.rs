@@ -58,7 +58,8 @@ pub struct Stdio {
 #[serde(rename_all = "camelCase")]
 pub struct Http {
     /// The URL, path included; may name variables as `${VAR}`.
-    #[schemars(length(max = 2048), regex(pattern = r"^(https?://|\$\{)"))]
+    #[schemars(length(max = 2048))]
+    #[x_kube(validation = Rule::new(rules::MCP_URL_CEL).message(rules::MCP_URL))]
     pub url: String,
     /// Headers whose values are in Secrets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -135,7 +135,7 @@ pub struct Model {
     pub name: Option<String>,
     /// Replaces the provider's endpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 2048), regex(pattern = r"^https?://[^/]"))]
+    #[schemars(length(max = 2048))]
     #[x_kube(validation = Rule::new(rules::URL_CEL).message(rules::URL))]
     pub base_url: Option<String>,
     /// The Secret with the provider's variables, such as `OPENAI_API_KEY`.
@@ -170,7 +170,7 @@ pub struct Fallback {
     pub name: String,
     /// Replaces the provider's endpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 2048), regex(pattern = r"^https?://[^/]"))]
+    #[schemars(length(max = 2048))]
     #[x_kube(validation = Rule::new(rules::URL_CEL).message(rules::URL))]
     pub base_url: Option<String>,
     /// The Secret with the provider's variables; that of the preferred model without it.
@@ -190,7 +190,7 @@ pub struct ModelOverride {
     pub name: String,
     /// Replaces the provider's endpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 2048), regex(pattern = r"^https?://[^/]"))]
+    #[schemars(length(max = 2048))]
     #[x_kube(validation = Rule::new(rules::URL_CEL).message(rules::URL))]
     pub base_url: Option<String>,
     /// The Secret with the provider's variables; the supervisor's without it.

@@ -38,12 +38,34 @@ pub const SIDECAR_PORT: &str =
 /// One port each.
 pub const SIDECAR_PORTS: &str = "the sidecars of an agent share its pod's ports: give each another port";
 /// A URL that can be asked.
-pub const URL: &str = "must be a URL with a host and, if it names one, a port up to 65535";
+pub const URL: &str = "must be an http:// or https:// URL with a host and, if any, a port up to 65535";
+/// The same, where variables are filled in later.
+pub const MCP_URL: &str =
+    "must be an http:// or https:// URL with a host, or begin with a variable, as `${MCP_URL}`";
+/// What Kubernetes can read as an amount.
+pub const QUANTITY: &str = "must be a quantity of 0 or more, as `250m` or `64Mi`";
+/// The size of a volume.
+pub const VOLUME_SIZE: &str = "must be a size above 0, as `10Gi`";
+/// The name of an object that has the form of a domain.
+pub const STORAGE_CLASS: &str = "must be the name of a StorageClass: a-z, 0-9, `-` and `.`, with a letter or digit first, last and beside each `.`";
+/// What the supervisor can read as an exception, and a policy as a network.
+pub const A2A_ALLOW: &str =
+    "must be a host, `*.domain` or address, each with `:port` if need be, a network as `10.0.0.0/8`, or `*`";
 /// A volume is made once.
 pub const VOLUME_FIXED: &str = "the volume of conversations stays as it was made: leave sqlite.size and sqlite.storageClassName, or move to redis or mongodb";
-/// The CEL of [`URL`], for fields whose pattern asks for `http` or `https` and a host. Texts are only compared, never
+/// The CEL of [`URL`]. Texts are only compared, never
 /// made: the API server cannot tell how long they get, and refuses what might cost too much.
-pub(super) const URL_CEL: &str = "isURL(self) && !self.matches('^[a-z]+://[^/?#]*:(6553[6-9]|655[4-9][0-9]|65[6-9][0-9]{2}|6[6-9][0-9]{3}|[7-9][0-9]{4}|[0-9]{6,})([/?#]|$)')";
+pub(super) const URL_CEL: &str = "isURL(self) && self.matches('^https?://[^ :/?#][^ ]*$') && !self.matches('^[a-z]+://[^/?#]*:(6553[6-9]|655[4-9][0-9]|65[6-9][0-9]{2}|6[6-9][0-9]{3}|[7-9][0-9]{4}|[0-9]{6,})([/?#]|$)')";
+/// The CEL of [`MCP_URL`]: there may be so many that more would cost too much. The code looks closer.
+pub(super) const MCP_URL_CEL: &str =
+    "self.startsWith('http://') || self.startsWith('https://') || self.startsWith('${')";
+/// The pattern of [`QUANTITY`]. As CEL it would cost too much: of what may be a number or a text, the API server does not
+/// know how long it gets.
+pub(crate) const QUANTITY_PATTERN: &str =
+    "^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][-+]?[0-9]+)?$";
+/// The CEL of [`A2A_ALLOW`]: no white space, and behind a `/` no more bits than an address has. The code looks closer.
+/// (`isCIDR` is not known everywhere yet.)
+pub(super) const A2A_ALLOW_CEL: &str = "self.matches('^([^/,[:space:]]+|([0-9]{1,3}[.]){3}[0-9]{1,3}/([12]?[0-9]|3[0-2])|[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*/([1-9]?[0-9]|1[01][0-9]|12[0-8]))$')";
 /// The CEL of [`VOLUME_FIXED`]: unless a store outside the pod is or was in use, size and class are the same.
 pub(super) const VOLUME_FIXED_CEL: &str = "[self, oldSelf].exists(s, has(s.store) && (has(s.store.redis) || has(s.store.mongodb))) || ((has(self.store) && has(self.store.sqlite) ? self.store.sqlite.size : '1Gi') == (has(oldSelf.store) && has(oldSelf.store.sqlite) ? oldSelf.store.sqlite.size : '1Gi') && (has(self.store) && has(self.store.sqlite) && has(self.store.sqlite.storageClassName) ? self.store.sqlite.storageClassName : '') == (has(oldSelf.store) && has(oldSelf.store.sqlite) && has(oldSelf.store.sqlite.storageClassName) ? oldSelf.store.sqlite.storageClassName : ''))";
 /// The CEL of [`SIDECAR_PORTS`].
@@ -51,12 +73,22 @@ pub(super) const SIDECAR_PORTS_CEL: &str = "!has(self.mcp) || self.mcp.filter(m,
 /// One store.
 pub const STORE_KIND: &str =
     "conversations are kept in one place: set at most one of sqlite, redis and mongodb";
+/// What a text must be to match a pattern, in words; the API server tells the pattern itself.
+pub(crate) const IN_WORDS: [(&str, &str); 4] = [
+    (QUANTITY_PATTERN, QUANTITY),
+    ("^[a-z]([-a-z0-9]*[a-z0-9])?$", "must be a-z, 0-9 and `-`, begin with a letter and not end in `-`"),
+    ("^[A-Za-z_][A-Za-z0-9_]*$", "must be letters, digits and `_`, and not begin with a digit"),
+    ("^[-._a-zA-Z0-9]+$", "must be letters, digits, `-`, `_` and `.`"),
+];
+/// A pod that no node could hold as asked. Of the code alone.
+pub const REQUEST_ABOVE_LIMIT: &str =
+    "is more than the limit of the same name: raise the limit, or ask for less";
 /// No empty access rule.
 pub const AUTH_EMPTY: &str =
     "auth without a way in locks everybody out: set sharedKey or oauth2, or take auth out";
 
-/// All of them.
-pub const ALL: [&str; 20] = [
+/// All that the definition has too.
+pub const ALL: [&str; 24] = [
     RESOURCE_NAME,
     REPLICAS_NEED_STORE,
     MODEL_NAME,
@@ -74,6 +106,10 @@ pub const ALL: [&str; 20] = [
     SIDECAR_PORT,
     SIDECAR_PORTS,
     URL,
+    MCP_URL,
+    VOLUME_SIZE,
+    STORAGE_CLASS,
+    A2A_ALLOW,
     VOLUME_FIXED,
     STORE_KIND,
     AUTH_EMPTY,

@@ -3,6 +3,7 @@
 use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 use super::common::{SecretKeyRef, SecretRef, TextSource};
@@ -13,7 +14,7 @@ use super::rules;
 #[serde(rename_all = "camelCase")]
 pub struct Rag {
     /// The RAG server's base URL.
-    #[schemars(length(max = 2048), regex(pattern = r"^https?://[^/]"))]
+    #[schemars(length(max = 2048))]
     #[x_kube(validation = Rule::new(rules::URL_CEL).message(rules::URL))]
     pub url: String,
     /// Most `search` calls of one request.
@@ -40,8 +41,14 @@ pub struct A2aTools {
     /// Where URLs may lead: hosts, `*.domain`, addresses, each with `:port` if need be, networks; `*` is every public
     /// address. Empty: nowhere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 64), inner(length(min = 1, max = 253), regex(pattern = r"^[^\s,]+$")))]
+    #[schemars(length(max = 64), extend("items" = destination()))]
     pub allow: Vec<String>,
+}
+
+/// The schema of an entry: a rule of its own tells which one is wrong.
+fn destination() -> Value {
+    let rule = json!({ "rule": rules::A2A_ALLOW_CEL, "message": rules::A2A_ALLOW });
+    json!({ "type": "string", "minLength": 1, "maxLength": 253, "x-kubernetes-validations": [rule] })
 }
 
 /// Bounds of one run.
@@ -104,11 +111,13 @@ pub struct Store {
 pub struct Sqlite {
     /// The size of the volume.
     #[serde(default = "volume_size")]
-    #[schemars(length(max = 32), regex(pattern = r"^[1-9][0-9]*(Ki|Mi|Gi|Ti|k|M|G|T)$"))]
+    #[schemars(length(max = 32))]
+    #[x_kube(validation = Rule::new("isQuantity(self) && quantity(self).isGreaterThan(quantity('0'))").message(rules::VOLUME_SIZE))]
     pub size: String,
     /// Its storage class; the cluster's default without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
+    #[x_kube(validation = Rule::new("self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')").message(rules::STORAGE_CLASS))]
     pub storage_class_name: Option<String>,
 }
 
@@ -182,7 +191,7 @@ pub struct Card {
     pub description: Option<String>,
     /// The URL under which clients outside the cluster reach it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 2048), regex(pattern = r"^https?://[^/]"))]
+    #[schemars(length(max = 2048))]
     #[x_kube(validation = Rule::new(rules::URL_CEL).message(rules::URL))]
     pub external_url: Option<String>,
     /// Example questions.
@@ -249,7 +258,7 @@ pub struct OAuth2 {
     #[schemars(length(min = 1, max = 512))]
     pub audience: String,
     /// The issuer's keys.
-    #[schemars(length(max = 2048), regex(pattern = r"^https?://[^/]"))]
+    #[schemars(length(max = 2048))]
     #[x_kube(validation = Rule::new(rules::URL_CEL).message(rules::URL))]
     pub jwks_uri: String,
 }

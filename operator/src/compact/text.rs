@@ -69,7 +69,9 @@ pub(crate) mod optional {
     ///
     /// # Errors
     /// Those of the deserializer.
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<String>, D::Error> {
         Ok(Option::<Form<'_>>::deserialize(deserializer)?.map(Form::into_text))
     }
 }

@@ -37,7 +37,9 @@ fn of_conditions(before: Option<&CaipeSupervisorStatus>, after: &CaipeSupervisor
         (None, Some((why, text))) if why == Why::RollingOut.as_str() => {
             notes.push(note(Reason::RolloutStarted, "", text));
         }
-        (_, Some((why, text))) if why == Why::Retrying.as_str() && was("Reconciling").is_none_or(|was| was.0 != why) => {
+        (_, Some((why, text)))
+            if why == Why::Retrying.as_str() && was("Reconciling").is_none_or(|was| was.0 != why) =>
+        {
             notes.push(note(Reason::ApplyFailed, "", text));
         }
         (Some((why, _)), None) if rolls(why) && condition(after, "Stalled").is_none() => {

@@ -90,10 +90,11 @@ pub fn of_pod(template: &Value) -> Names {
 impl Names {
     /// What is needed and was not found.
     pub fn missing(&self, found: &References) -> Missing {
-        let absent = |names: &BTreeSet<String>, optional: &BTreeSet<String>, is_there: &dyn Fn(&str) -> bool| {
-            let needed = names.iter().filter(|name| !optional.contains(*name));
-            needed.filter(|name| !is_there(name)).cloned().collect()
-        };
+        let absent =
+            |names: &BTreeSet<String>, optional: &BTreeSet<String>, is_there: &dyn Fn(&str) -> bool| {
+                let needed = names.iter().filter(|name| !optional.contains(*name));
+                needed.filter(|name| !is_there(name)).cloned().collect()
+            };
         Missing {
             config_maps: absent(&self.config_maps, &self.optional.config_maps, &|name| {
                 found.config_maps.contains_key(name)

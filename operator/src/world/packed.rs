@@ -99,7 +99,8 @@ mod tests {
             epoch: Some("7.2".to_owned()),
             trouble: Some(trouble),
         };
-        let children = [child(Kind::Deployment, "p"), child(Kind::Service, "p"), Child::bare(Kind::Secret, "k")];
+        let children =
+            [child(Kind::Deployment, "p"), child(Kind::Service, "p"), Child::bare(Kind::Secret, "k")];
         let children = children.map(|child| ((child.kind, child.name.clone()), Arc::new(child)));
         let pods = [("p-1".to_owned(), Arc::new(pod)), ("p-2".to_owned(), Arc::default())];
         let around = Around {

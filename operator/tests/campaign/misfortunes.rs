@@ -77,7 +77,8 @@ async fn a_config_map_that_a_template_takes_in_is_missed() {
     let operator = world.operator();
     let mut spec = everything(&[]);
     let needed = json!({ "configMapRef": { "name": "settings" } });
-    spec["podTemplate"] = json!({ "spec": { "containers": [{ "name": "supervisor", "envFrom": [needed] }] } });
+    spec["podTemplate"] =
+        json!({ "spec": { "containers": [{ "name": "supervisor", "envFrom": [needed] }] } });
     world.apply(&supervisor("platform", &spec));
     world.settle().await;
     let found = world.supervisor("platform").unwrap();
@@ -124,7 +125,8 @@ async fn what_is_still_missing_is_not_told_as_found() {
 async fn a_template_that_is_refused_leaves_the_spec_as_it_was() {
     let (world, operator) = World::with_supervisor(&[]).await;
     world.settle().await;
-    let spec = |world: &World| world.server.get("configmaps", NAMESPACE, "platform.spec").unwrap()["data"].clone();
+    let spec =
+        |world: &World| world.server.get("configmaps", NAMESPACE, "platform.spec").unwrap()["data"].clone();
     let before = spec(&world);
     let mut wanted = everything(&[]);
     wanted["limits"] = json!({ "recursion": 77 });

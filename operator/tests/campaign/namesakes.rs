@@ -14,7 +14,9 @@ const CONTESTED: [&str; 3] = ["networkpolicies.networking.k8s.io", "services", "
 /// Whose the objects named `platform-argocd` are.
 fn owners(world: &World) -> BTreeSet<String> {
     let objects = CONTESTED.iter().filter_map(|kind| world.server.get(kind, NAMESPACE, "platform-argocd"));
-    objects.map(|object| object["metadata"]["ownerReferences"][0]["name"].as_str().unwrap().to_owned()).collect()
+    objects
+        .map(|object| object["metadata"]["ownerReferences"][0]["name"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 fn message(object: &Value, kind: &str) -> String {
@@ -29,10 +31,8 @@ async fn of_two_supervisors_that_want_the_same_names_one_has_them_all() {
     for turn in 0..4 {
         let world = World::with_secrets();
         let operator = (turn % 2 == 0).then(|| world.operator());
-        let mut both = [
-            supervisor("platform", &everything(&["argocd"])),
-            supervisor("platform-argocd", &namesake),
-        ];
+        let mut both =
+            [supervisor("platform", &everything(&["argocd"])), supervisor("platform-argocd", &namesake)];
         if turn > 1 {
             both.reverse();
         }

@@ -166,7 +166,53 @@ fn broken() -> Vec<(&'static str, Value, &'static str)> {
         (
             "spec.model.baseUrl",
             json!({"spec": {"model": {"baseUrl": "http://a:65536/v1"}}}),
-            "must be a URL with a host and",
+            "must be an http:// or https:// URL",
+        ),
+        (
+            "spec.agents[0].external.url",
+            of_agent(&json!({"identity": null, "external": {"url": "http://:80/"}})),
+            "must be an http:// or https:// URL with a host and",
+        ),
+        (
+            "spec.agents[0].external.url",
+            of_agent(&json!({"identity": null, "external": {"url": "ftp://a"}})),
+            "must be an http:// or https:// URL with a host and",
+        ),
+        (
+            "spec.agents[0].mcp[0].http.url",
+            server(json!({"name": "a", "http": {"url": "ftp://a"}})),
+            "or begin with a variable",
+        ),
+        (
+            "spec.resources.requests.memory",
+            json!({"spec": {"resources": {"requests": {"memory": "64Mib"}}}}),
+            "should match '^[+]?([0-9]+",
+        ),
+        (
+            "spec.agents[0].resources.limits.memory",
+            of_agent(&json!({"resources": {"limits": {"memory": "-1Gi"}}})),
+            "should match '^[+]?([0-9]+",
+        ),
+        (
+            "spec.agents[0].mcp[0].container.resources.requests.cpu",
+            server(json!({"name": "a", "container":
+                {"image": "a", "port": 9000, "resources": {"requests": {"cpu": ""}}}})),
+            "should match '^[+]?([0-9]+",
+        ),
+        (
+            "spec.store.sqlite.size",
+            json!({"spec": {"store": {"sqlite": {"size": "10GB"}}}}),
+            "must be a size above 0",
+        ),
+        (
+            "spec.store.sqlite.storageClassName",
+            json!({"spec": {"store": {"sqlite": {"storageClassName": "A B"}}}}),
+            "must be the name of a StorageClass",
+        ),
+        (
+            "spec.a2a.allow[1]",
+            json!({"spec": {"a2a": {"allow": ["10.0.0.0/8", "10.0.0.0/99"]}}}),
+            "must be a host, `*.domain` or address",
         ),
         (
             "spec.agents[0]",

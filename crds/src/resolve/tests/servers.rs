@@ -1,5 +1,5 @@
 use super::*;
-use crate::rendered::McpTransport;
+use crate::rendered::{Home, McpTransport};
 
 #[test]
 fn tool_servers_of_the_catalogue_follow_the_mode() {
@@ -84,6 +84,37 @@ fn an_agent_of_ones_own_with_every_form_of_tool_server() {
     );
     let there = resolve_in(&own, &BTreeMap::new(), &cluster(&[])).unwrap().spec;
     assert_eq!(there.agents[0].secrets_dir.as_deref(), Some("/var/run/caipe/secrets/agents/run-books"));
+}
+
+/// Keys of Secrets may have what the name of a variable may not.
+#[test]
+fn a_key_of_a_secret_is_a_variable_whatever_it_is_called() {
+    for (key, variable) in [
+        ("API_KEY", "API_KEY"),
+        ("token", "token"),
+        ("redis-password", "redis_password"),
+        (".dockerconfigjson", "_dockerconfigjson"),
+        ("1-key.of-2", "_1_key_of_2"),
+    ] {
+        let header = format!("{{ name: X-Key, secretKeyRef: {{ name: s, key: {key} }} }}");
+        let own = resource(&format!(
+            "agents:
+- name: own
+  identity: {{ inline: {{ description: d, systemPrompt: s }} }}
+  env: [{{ name: OWN, secretKeyRef: {{ name: s, key: {key} }} }}]
+  mcp: [{{ name: a, http: {{ url: 'http://a', headersFrom: [{header}] }} }}]
+- name: theirs
+  external: {{ url: 'http://b', secretRef: {{ name: t, key: {key} }} }}"
+        ));
+        for surroundings in [Surroundings::Local, cluster(&[])] {
+            let agents = resolve_in(&own, &BTreeMap::new(), &surroundings).unwrap().spec.agents;
+            let McpTransport::Http { headers, .. } = &agents[0].mcp[0].transport else { panic!("{key}") };
+            assert_eq!(headers["X-Key"], format!("${{{variable}}}"));
+            assert!(agents[0].required_env.contains(&variable.to_owned()), "{:?}", agents[0].required_env);
+            let Home::Remote { headers, .. } = &agents[1].home else { panic!("{key}") };
+            assert_eq!(headers["Authorization"], format!("Bearer ${{{variable}}}"));
+        }
+    }
 }
 
 #[test]

@@ -20,7 +20,11 @@ impl Applier<'_> {
     }
 
     /// Nothing of somebody else's is taken over, whoever forces it; the uid of what is there.
-    pub(super) async fn check_owner(&self, manifest: &Manifest, child: Option<&Child>) -> Result<Option<String>, Error> {
+    pub(super) async fn check_owner(
+        &self,
+        manifest: &Manifest,
+        child: Option<&Child>,
+    ) -> Result<Option<String>, Error> {
         let (kind, name) = (manifest.kind, &manifest.name);
         let seen = match child {
             Some(child) => Some(child.clone()),
@@ -64,6 +68,7 @@ impl Applier<'_> {
 fn owner(child: &Child, is_orphan: bool) -> String {
     let supervisor = child.supervisor.as_ref().map(|name| format!("CaipeSupervisor {name}"));
     let known = supervisor.or_else(|| child.stranger.clone());
-    let orphan = is_orphan.then(|| "nobody, since an earlier CaipeSupervisor of this name let it go".to_owned());
+    let orphan =
+        is_orphan.then(|| "nobody, since an earlier CaipeSupervisor of this name let it go".to_owned());
     known.or(orphan).unwrap_or_else(|| "nobody we know".to_owned())
 }

@@ -43,7 +43,8 @@ pub(in crate::supervisor) fn key_files(agent: &Agent) -> Vec<KeyFile> {
     });
     let headers = agent.mcp.iter().filter_map(|server| server.http.as_ref());
     let headers = headers.flat_map(|http| &http.headers_from);
-    let headers = headers.map(|header| KeyFile::new(&header.secret_key_ref.variable(), &header.secret_key_ref));
+    let headers =
+        headers.map(|header| KeyFile::new(&header.secret_key_ref.variable(), &header.secret_key_ref));
     let token = agent.external.as_ref().and_then(|external| external.secret_ref.as_ref());
     let token = token.map(SecretKeyRef::from).map(|token| KeyFile::new(&token.variable(), &token));
     let mut files: Vec<KeyFile> = variables.chain(headers).chain(token).collect();

@@ -149,8 +149,11 @@ fn stalled(facts: &Facts<'_>) -> Option<(Reason, String)> {
     }
     let failure = facts.supervisor?.failure.as_ref()?;
     let because = because(facts);
-    let lacking = (!facts.missing.is_empty()).then(|| format!("; {}", facts.missing)).unwrap_or_default();
-    Some((Reason::RolloutFailed, format!("the supervisor's pods do not come up: {failure}{because}{lacking}")))
+    let lacking = if facts.missing.is_empty() { String::new() } else { format!("; {}", facts.missing) };
+    Some((
+        Reason::RolloutFailed,
+        format!("the supervisor's pods do not come up: {failure}{because}{lacking}"),
+    ))
 }
 
 /// Whether it goes by itself, or may.

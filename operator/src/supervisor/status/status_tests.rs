@@ -187,7 +187,8 @@ fn each_trouble_is_told_with_what_it_is() {
         (
             "an API server that fails, of a resource that nobody has looked at",
             |given| {
-                given.refusal = Some(Refusal { reason: Reason::Retrying, message: "failed to apply it".to_owned() });
+                given.refusal =
+                    Some(Refusal { reason: Reason::Retrying, message: "failed to apply it".to_owned() });
             },
             "False Retrying: failed to apply it",
             "True Retrying: failed to apply it",
@@ -196,7 +197,8 @@ fn each_trouble_is_told_with_what_it_is() {
             "an API server that fails, of a resource that was ready",
             |given| {
                 given.before = Some(well().status());
-                given.refusal = Some(Refusal { reason: Reason::Retrying, message: "failed to apply it".to_owned() });
+                given.refusal =
+                    Some(Refusal { reason: Reason::Retrying, message: "failed to apply it".to_owned() });
             },
             "True AllAgentsUsable: all 2 agents are usable",
             "True Retrying: failed to apply it",

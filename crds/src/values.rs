@@ -1,0 +1,141 @@
+//! The forms of values that Kubernetes or a client must be able to read: URLs, amounts, names, destinations.
+
+use std::net::IpAddr;
+
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use url::{Host, Url};
+
+/// Whether the text is an `http` or `https` URL with a host: for a client here, and for the rule of the definition.
+/// The two readers differ in odd characters; what only one of them takes is none.
+pub(crate) fn is_url(text: &str) -> bool {
+    let Some(rest) = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://")) else {
+        return false;
+    };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let odd = |c: char| c.is_ascii() && !c.is_ascii_alphanumeric() && !"-._~!$&'()*+,;=:@[]%".contains(c);
+    let has_host = !authority.is_empty() && !authority.starts_with(':') && !authority.contains(odd);
+    has_host
+        && !text.contains(|c: char| c.is_whitespace() || c.is_control())
+        && has_whole_escapes(text)
+        && Url::parse(text).is_ok_and(|url| url.has_host())
+}
+
+/// Whether two digits follow each `%` before the query.
+fn has_whole_escapes(url: &str) -> bool {
+    let path = url.split('?').next().unwrap_or_default();
+    path.split('%').skip(1).all(|after| after.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2)
+}
+
+/// An amount, as Kubernetes writes it: `250m`, `64Mi`, `1e3`.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub(crate) struct Quantity(f64);
+
+impl Quantity {
+    /// The amount of a text; none if it is no quantity.
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let end = text.find(|c: char| !(c.is_ascii_digit() || "+-.".contains(c))).unwrap_or(text.len());
+        let (number, unit) = text.split_at_checked(end)?;
+        let exponent = unit.strip_prefix(['e', 'E']).filter(|power| power.parse::<i32>().is_ok());
+        let has_digit = number.contains(|c: char| c.is_ascii_digit());
+        if let Some(power) = exponent {
+            return format!("{number}e{power}").parse().ok().filter(|_| has_digit).map(Self);
+        }
+        let number: f64 = number.parse().ok().filter(|_| has_digit)?;
+        // Of two whole numbers a quotient is as exact as a text, a product with a fraction is not.
+        Some(Self(match unit {
+            "n" => number / 1e9,
+            "u" => number / 1e6,
+            "m" => number / 1e3,
+            _ => number * factor(unit)?,
+        }))
+    }
+
+    /// The amount of a number or a text.
+    pub(crate) fn of(given: &IntOrString) -> Option<Self> {
+        match given {
+            IntOrString::Int(number) => Some(Self(f64::from(*number))),
+            IntOrString::String(text) => Self::read(text),
+        }
+    }
+
+    pub(crate) fn is_positive(self) -> bool {
+        self.0 > 0.0
+    }
+
+    pub(crate) fn is_not_negative(self) -> bool {
+        self.0.is_sign_positive()
+    }
+}
+
+fn factor(unit: &str) -> Option<f64> {
+    Some(match unit {
+        "" => 1.0,
+        "k" => 1e3,
+        "M" => 1e6,
+        "G" => 1e9,
+        "T" => 1e12,
+        "P" => 1e15,
+        "E" => 1e18,
+        "Ki" => 1024.0,
+        "Mi" => 1024_f64.powi(2),
+        "Gi" => 1024_f64.powi(3),
+        "Ti" => 1024_f64.powi(4),
+        "Pi" => 1024_f64.powi(5),
+        "Ei" => 1024_f64.powi(6),
+        _ => return None,
+    })
+}
+
+/// Whether the text has the form of a domain, as the names of most objects have.
+pub(crate) fn is_domain(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    text.split('.').all(|label| {
+        label.starts_with(is_plain)
+            && label.ends_with(is_plain)
+            && label.chars().all(|c| is_plain(c) || c == '-')
+    })
+}
+
+/// Whether the supervisor can read an entry of `a2a.allow`.
+pub(crate) fn is_destination(entry: &str) -> bool {
+    if let Some((address, bits)) = entry.split_once('/') {
+        return is_network(address, bits);
+    }
+    // An IPv6 address without brackets has no port.
+    if entry == "*" || entry.parse::<IpAddr>().is_ok() {
+        return true;
+    }
+    let (host, port) = match entry.rsplit_once(':') {
+        Some((host, port)) if !port.contains(']') => (host, Some(port)),
+        _ => (entry, None),
+    };
+    port.is_none_or(|port| port.parse::<u16>().is_ok()) && is_host(host)
+}
+
+fn is_network(address: &str, bits: &str) -> bool {
+    let most = match address.parse::<IpAddr>() {
+        Ok(IpAddr::V4(_)) => 32,
+        Ok(IpAddr::V6(_)) => 128,
+        Err(_) => return false,
+    };
+    // The only way to write it.
+    bits.parse::<u8>().is_ok_and(|count| count <= most && count.to_string() == bits)
+}
+
+fn is_host(host: &str) -> bool {
+    if let Some(domain) = host.strip_prefix("*.") {
+        return is_name(domain);
+    }
+    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    let is_address = bare.unwrap_or(host).parse::<IpAddr>().is_ok();
+    is_address || (bare.is_none() && is_name(host))
+}
+
+/// A name as a URL would have it.
+fn is_name(text: &str) -> bool {
+    matches!(Host::parse(text), Ok(Host::Domain(name)) if !name.contains('*') && name != ".")
+}
+
+#[cfg(test)]
+#[path = "values_tests.rs"]
+mod tests;
