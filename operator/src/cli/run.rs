@@ -1,7 +1,6 @@
 //! `run`: the operator itself.
 
 use std::net::SocketAddr;
-use std::num::NonZero;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -21,9 +20,6 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::{defaults, namespaces};
-
-/// Most threads that work.
-const MOST_WORKERS: usize = 4;
 
 #[derive(Debug, Args)]
 pub(super) struct Run {
@@ -62,8 +58,8 @@ impl Run {
         telemetry::init(&self.log_level, self.log_format)?;
         let namespaces = namespaces::watched(&self.watch_namespaces)?;
         let defaults = defaults::read(self.defaults.as_deref())?;
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().worker_threads(workers()).enable_all().build()?;
+        // Each thread more would have its own share of the heap, and what one of them has freed is of no use to another.
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(self.work(Options { namespaces, concurrency: self.concurrency, defaults }))?;
         Ok(ExitCode::SUCCESS)
     }
@@ -116,11 +112,6 @@ impl Run {
 /// What is watched, for people.
 fn shown(namespaces: &[String]) -> String {
     if namespaces.is_empty() { "all".to_owned() } else { namespaces.join(",") }
-}
-
-/// A pod without a limit sees every core of its node; the operator waits most of the time, and each thread takes memory.
-fn workers() -> usize {
-    std::thread::available_parallelism().map_or(1, NonZero::get).min(MOST_WORKERS)
 }
 
 /// Retries are the pass's own matter: the client's would hide how the API server is.

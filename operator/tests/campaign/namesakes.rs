@@ -36,7 +36,9 @@ async fn of_two_supervisors_that_want_the_same_names_one_has_them_all() {
         if turn > 1 {
             both.reverse();
         }
-        both.iter().for_each(|one| world.apply(one));
+        for one in &both {
+            world.apply(one);
+        }
         let operator = operator.unwrap_or_else(|| world.operator());
         world.settle().await;
         let owners: Vec<String> = owners(&world).into_iter().collect();
