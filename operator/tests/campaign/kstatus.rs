@@ -40,3 +40,14 @@ pub(crate) fn is_current(object: &Value) -> bool {
     object["status"]["observedGeneration"] == object["metadata"]["generation"]
         && compute(object) == Status::Current
 }
+
+/// A condition; null if it is not there.
+pub(crate) fn condition<'a>(object: &'a Value, kind: &str) -> &'a Value {
+    let conditions = object["status"]["conditions"].as_array();
+    conditions.and_then(|all| all.iter().find(|one| one["type"] == kind)).unwrap_or(&Value::Null)
+}
+
+/// What a condition says; nothing if it is not there.
+pub(crate) fn message(object: &Value, kind: &str) -> String {
+    condition(object, kind)["message"].as_str().unwrap_or_default().to_owned()
+}

@@ -6,18 +6,9 @@ use std::sync::Arc;
 use caipe_fixtures::apiserver::{Failure, Fault};
 use serde_json::{Value, json};
 
-use super::kstatus::{self, Status, is_current};
+use super::kstatus::{self, Status, condition, is_current, message};
 use super::scene::{agent, config_map, container, everything, secret, supervisor};
 use super::world::{NAMESPACE, World};
-
-fn condition<'a>(object: &'a Value, kind: &str) -> &'a Value {
-    let conditions = object["status"]["conditions"].as_array();
-    conditions.and_then(|all| all.iter().find(|one| one["type"] == kind)).unwrap_or(&Value::Null)
-}
-
-fn message(object: &Value, kind: &str) -> String {
-    condition(object, kind)["message"].as_str().unwrap_or_default().to_owned()
-}
 
 #[tokio::test(start_paused = true)]
 async fn a_missing_secret_is_named_and_one_that_comes_later_is_taken_up() {

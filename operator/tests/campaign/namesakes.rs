@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::kstatus::{self, Status, is_current};
+use super::kstatus::{self, Status, is_current, message};
 use super::scene::{agent, container, everything, supervisor};
 use super::world::{NAMESPACE, World};
 
@@ -17,12 +17,6 @@ fn owners(world: &World) -> BTreeSet<String> {
     objects
         .map(|object| object["metadata"]["ownerReferences"][0]["name"].as_str().unwrap().to_owned())
         .collect()
-}
-
-fn message(object: &Value, kind: &str) -> String {
-    let conditions = object["status"]["conditions"].as_array();
-    let found = conditions.and_then(|all| all.iter().find(|one| one["type"] == kind));
-    found.and_then(|found| found["message"].as_str()).unwrap_or_default().to_owned()
 }
 
 #[tokio::test(start_paused = true)]
