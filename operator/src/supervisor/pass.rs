@@ -277,10 +277,8 @@ impl<'a> Pass<'a> {
     }
 
     async fn report(&mut self, made: &Made, measure: &Measure<'_>) -> Result<bool, Error> {
-        let generation = self.resource.metadata.generation;
-        let told = self.resource.status.as_ref().map(|status| status.observed_generation);
         // After a start nobody has looked at the pods yet: what was told before stands until somebody has.
-        if told == generation && made.refusal.is_none() && self.sight.is_first() {
+        if self.resource.status.is_some() && made.refusal.is_none() && self.sight.is_first() {
             return Ok(false);
         }
         let step = measure.step(Step::UpdateStatus);

@@ -78,7 +78,7 @@ fn script(resource: &CaipeSupervisor, references: &References) -> Option<Fault> 
     Some(Fault::new("spec.model.script.configMapRef", message))
 }
 
-/// Two Secrets for one variable of an agent: its program would see one of them only.
+/// Two keys for one variable of an agent: its program would see one of them only.
 fn key_files(at: usize, agent: &Agent) -> Vec<Fault> {
     let files = secrets::key_files(agent);
     let pairs = files.iter().zip(files.iter().skip(1));
@@ -86,8 +86,8 @@ fn key_files(at: usize, agent: &Agent) -> Vec<Fault> {
     clashes
         .map(|(one, other)| {
             let message = format!(
-                "`{}` is a key of Secret `{}` and of Secret `{}`: the agent has one variable of that name; rename one",
-                one.variable, one.secret, other.secret
+                "`{}` stands for key `{}` of Secret `{}` and for key `{}` of Secret `{}`: the agent has one variable of that name; rename one",
+                one.variable, one.key, one.secret, other.key, other.secret
             );
             Fault::new(format!("spec.agents[{at}]"), message)
         })

@@ -49,7 +49,8 @@ impl Live {
 
     /// Kills a pod, as the loss of its node does: its programs end at once, and it is gone.
     pub async fn kill_pod(&self, pod: &Value) -> Result<()> {
-        if let Some(node) = &self.node {
+        // One that is only just begun has no process yet.
+        if let Some(node) = self.node.as_ref().filter(|_| pod["status"]["phase"] == "Running") {
             node.crash(pod)?;
         }
         let namespace = pod["metadata"]["namespace"].as_str().unwrap_or_default();

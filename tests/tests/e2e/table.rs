@@ -52,6 +52,7 @@ pub(crate) const SCENARIOS: Table = Table {
         "the API server is killed, back after 5 s",
         "etcd is killed, back after 5 s",
         "an agent joins and leaves, five times",
+        "an agent joins and leaves, five times, the operator killed meanwhile",
         "Argo CD looks twenty times, moves an agent by a commit, meets a bad commit and its revert",
     ],
 };
