@@ -15,6 +15,8 @@ use crate::supervisor::validate::validate;
 const PULL_POLICIES: [&str; 3] = ["Always", "IfNotPresent", "Never"];
 
 impl Defaults {
+    /// Holds them to what can be known without a cluster.
+    ///
     /// # Errors
     /// Every fault that can be found, each with its path in the file.
     pub fn check(&self) -> Result<(), Faults> {

@@ -42,7 +42,7 @@ fn of_conditions(before: Option<&CaipeSupervisorStatus>, after: &CaipeSupervisor
         {
             notes.push(note(Reason::ApplyFailed, "", text));
         }
-        (Some((why, _)), None) if rolls(why) && condition(after, "Stalled").is_none() => {
+        (Some((why, _)), None) if rolls(why) && ready(Some(after)).is_some_and(|(why, _)| found(why)) => {
             let epoch = after.epoch.map(|epoch| epoch.to_string()).unwrap_or_default();
             notes.push(note(Reason::RolloutFinished, "", &format!("the supervisor runs spec {epoch}")));
         }

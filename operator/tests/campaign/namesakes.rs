@@ -65,3 +65,30 @@ async fn an_object_that_is_given_to_somebody_else_is_missed_by_the_one_who_had_i
     assert!(is_current(&world.supervisor("platform").unwrap()));
     operator.stop().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn objects_that_were_let_go_are_taken_up_again_but_for_the_secret() {
+    let (world, operator) = World::with_supervisor(&["argocd"]).await;
+    world.settle().await;
+    operator.stop().await;
+    let service = || world.server.get("services", NAMESPACE, "platform-argocd").unwrap();
+    let uid = service()["metadata"]["uid"].clone();
+    for (_, object) in world.server.in_namespace(NAMESPACE) {
+        if object["metadata"]["ownerReferences"][0]["kind"] == "CaipeSupervisor" {
+            let mut orphan = object.as_ref().clone();
+            orphan["metadata"].as_object_mut().unwrap().remove("ownerReferences");
+            world.server.put(orphan).unwrap();
+        }
+    }
+    world.server.delete("caipesupervisors.caipe.io", NAMESPACE, "platform");
+    let operator = world.operator();
+    world.apply(&supervisor("platform", &everything(&["argocd"])));
+    world.settle().await;
+    let said = message(&world.supervisor("platform").unwrap(), "Stalled");
+    assert!(said.contains("Secret platform.keys") && said.contains("belongs to nobody, since"), "{said}");
+    world.server.delete("secrets", NAMESPACE, "platform.keys");
+    world.until("platform", is_current).await;
+    assert_eq!(service()["metadata"]["uid"], uid, "it is the same one");
+    assert_eq!(service()["metadata"]["ownerReferences"][0]["name"], "platform");
+    operator.stop().await;
+}

@@ -7,7 +7,6 @@ use super::super::manifest::Manifest;
 use super::super::memory::Remembered;
 use super::{Applier, needs_writing};
 use crate::labels;
-use crate::metrics::labels::Category;
 use crate::world::{Around, Kind};
 
 impl Applier<'_> {
@@ -30,12 +29,18 @@ impl Applier<'_> {
         for manifest in manifests.iter().filter(|it| it.kind == Kind::Deployment && changes(it)) {
             let (api, name) = (self.api(manifest.kind), &manifest.name);
             let tried = api.patch(name, &params, &Patch::Apply(&manifest.value)).await;
-            if let Err(error) = tried.map_err(Error::api(format!("apply Deployment {name}")))
-                && error.category() == Category::Rejected
-            {
-                return Err(error);
+            match tried {
+                Err(error) if is_invalid(&error) => {
+                    return Err(Error::api(format!("apply Deployment {name}"))(error));
+                }
+                _ => {}
             }
         }
         Ok(())
     }
+}
+
+/// Whether the object itself is refused. A webhook that knows no dry run refuses the question (400).
+fn is_invalid(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 422)
 }
