@@ -8,6 +8,7 @@ use caipe_crds::CaipeSupervisorStatus;
 use secrecy::SecretString;
 use tokio::time::Instant;
 
+use super::absence::Absence;
 use super::ended::Whose;
 use super::key::Key;
 use super::moves::Current;
@@ -32,6 +33,8 @@ pub struct Remembered {
     pub woken: HashMap<String, Instant>,
     /// Whose containers had ended and were not well again.
     pub ended: BTreeSet<Whose>,
+    /// What the resource refers to and is not there.
+    pub absence: Option<Box<Absence>>,
     /// Objects that were seen as they were applied, so that another state of them is news.
     applied: Box<[u64]>,
 }

@@ -3,6 +3,7 @@
 //! Validating, deciding ([`moves`], [`orphans`]), building and the status are pure; only [`dereference`], [`apply`] and
 //! [`report`] talk to the API server, and [`pass`] does the steps in their order.
 
+pub mod absence;
 pub mod apply;
 pub mod build;
 pub mod decision;

@@ -3,6 +3,7 @@
 use caipe_crds::CaipeSupervisorStatus;
 use caipe_crds::resource::status::{AgentPhase, AgentStatus};
 
+use super::absence::Seen;
 use super::status::Reason as Why;
 use crate::events::Reason;
 
@@ -48,14 +49,16 @@ fn of_conditions(before: Option<&CaipeSupervisorStatus>, after: &CaipeSupervisor
         }
         _ => {}
     }
-    let missing = Why::ReferenceMissing.as_str();
-    let (then, now) = (ready(before), ready(Some(after)));
-    if let Some((_, text)) = now.filter(|(why, _)| *why == missing && then != now) {
-        notes.push(note(Reason::ReferenceMissing, "", text));
-    } else if then.is_some_and(|(why, _)| why == missing) && now.is_none_or(|(why, _)| found(why)) {
-        notes.push(note(Reason::ReferenceFound, "", "what was missing is there"));
-    }
     notes
+}
+
+/// What a status says of what the resource refers to.
+pub fn references(status: Option<&CaipeSupervisorStatus>) -> Seen<'_> {
+    match ready(status) {
+        Some((why, text)) if why == Why::ReferenceMissing.as_str() => Seen::Missing(text),
+        Some((why, _)) if found(why) => Seen::Found,
+        _ => Seen::Unknown,
+    }
 }
 
 /// Whether a rollout was under way.

@@ -86,9 +86,17 @@ fn rollouts_and_refusals_are_told_once() {
 }
 
 #[test]
-fn a_missing_secret_is_told_and_so_is_that_it_came() {
-    let idle = status(&[("Ready", true, Why::AllAgentsUsable, "all")], &[]);
-    let missing = status(&[("Ready", false, Why::ReferenceMissing, "missing Secrets: s")], &[]);
-    assert_eq!(told(&idle, &missing), ["ReferenceMissing : missing Secrets: s"]);
-    assert_eq!(told(&missing, &idle), ["ReferenceFound : what was missing is there"]);
+fn what_a_status_says_of_references() {
+    let ready = |is, why| status(&[("Ready", is, why, "missing Secrets: s")], &[]);
+    for (status, expected) in [
+        (ready(true, Why::AllAgentsUsable), Seen::Found),
+        (ready(false, Why::RollingOut), Seen::Found),
+        (ready(false, Why::ReferenceMissing), Seen::Missing("missing Secrets: s")),
+        (ready(false, Why::InvalidSpec), Seen::Unknown),
+        (ready(false, Why::Retrying), Seen::Unknown),
+        (status(&[], &[]), Seen::Unknown),
+    ] {
+        assert_eq!(references(Some(&status)), expected, "{:?}", status.conditions);
+    }
+    assert_eq!(references(None), Seen::Unknown);
 }

@@ -62,6 +62,8 @@ pub struct Pass<'a> {
     sight: Sight,
     remembered: Remembered,
     now: Timestamp,
+    /// When to look again at what is told.
+    due: Due,
 }
 
 /// What a pass came to, for the status.
@@ -84,7 +86,7 @@ impl<'a> Pass<'a> {
         let sight = Sight::new(&key, cx.world.around(&key), cx.prober.views(&key));
         let remembered = cx.memory.begin(&key);
         let uid = resource.uid().unwrap_or_default();
-        Self { cx, key, resource, uid, sight, remembered, now: Timestamp::now() }
+        Self { cx, key, resource, uid, sight, remembered, now: Timestamp::now(), due: None }
     }
 
     /// Makes the resource real, as far as it is possible now, and reports.
@@ -112,15 +114,16 @@ impl<'a> Pass<'a> {
             Ok(false)
         };
         let is_changed = made.wrote || *told.as_ref().unwrap_or(&false);
+        let due = self.due.map(|again| sooner(made.due, again)).or(made.due);
         self.cx.memory.keep(&self.key, self.remembered);
         told?;
-        let outcome = match (&made.refusal, is_changed, made.due) {
+        let outcome = match (&made.refusal, is_changed, due) {
             (Some(_), ..) => Outcome::Invalid,
             (None, true, _) => Outcome::Applied,
             (None, false, Some(_)) => Outcome::Waiting,
             (None, false, None) => Outcome::Unchanged,
         };
-        error.map_or(Ok((outcome, made.due)), Err)
+        error.map_or(Ok((outcome, due)), Err)
     }
 
     async fn make(&mut self, measure: &Measure<'_>) -> Result<Made, Error> {
@@ -309,6 +312,10 @@ impl<'a> Pass<'a> {
         let told = self.cx.reporter.report(self.resource, before, &status).await;
         step.record(&told, Error::category);
         let told = told?;
+        let absence = self.remembered.absence.take().map(|absence| *absence);
+        let (absence, due) = self.cx.reporter.references(self.resource, absence, before, &status);
+        self.remembered.absence = absence.map(Box::new);
+        self.due = due;
         // What was written counts until the watch has brought it.
         let last = if told { Some(Box::new(status)) } else { reported };
         self.remembered.reported =

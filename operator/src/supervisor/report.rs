@@ -2,17 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use caipe_crds::{CaipeSupervisor, CaipeSupervisorStatus, Fault};
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::json;
+use tokio::time::Instant;
 
+use super::absence::{Absence, Seen, Tell};
 use super::ended::Whose;
 use super::error::Error;
 use super::key::Key;
 use super::orphans::Why;
-use super::{notes, status};
+use super::{absence, notes, status};
 use crate::events::{Events, Reason};
 use crate::labels;
 use crate::metrics::labels::{ObjectKind, ResourcePhase, Verb};
@@ -63,11 +66,36 @@ impl Reporter {
             tracing::info!(%namespace, %name, ready = ready.status, reason = ready.reason, agents, epoch = status.epoch, "{}", ready.message);
         }
         for note in notes::between(before, status) {
-            // A change is told however often it happens.
-            self.events.over(&key, note.reason, &note.about);
-            self.events.tell(resource, note.reason, &note.about, &note.text);
+            self.change(resource, note.reason, &note.about, &note.text);
         }
         Ok(true)
+    }
+
+    /// Tells of a change, however often it happens.
+    fn change(&self, resource: &CaipeSupervisor, reason: Reason, about: &str, text: &str) {
+        let key = Key::new(&resource.namespace().unwrap_or_default(), &resource.name_any());
+        self.events.over(&key, reason, about);
+        self.events.tell(resource, reason, about, text);
+    }
+
+    /// Tells that what the resource refers to is missing, and that it came. Says what to remember, and when to look again.
+    pub fn references(
+        &self,
+        resource: &CaipeSupervisor,
+        absence: Option<Absence>,
+        before: Option<&CaipeSupervisorStatus>,
+        status: &CaipeSupervisorStatus,
+    ) -> (Option<Absence>, Option<Duration>) {
+        let was_told = matches!(notes::references(before), Seen::Missing(_));
+        let seen = notes::references(Some(status));
+        let (absence, tell) = absence::look(absence, was_told, seen, Instant::now());
+        match (tell, seen) {
+            (Tell::Missing, Seen::Missing(text)) => self.change(resource, Reason::ReferenceMissing, "", text),
+            (Tell::Found, _) => self.change(resource, Reason::ReferenceFound, "", "what was missing is there"),
+            (Tell::Later(rest), _) => return (absence, Some(rest)),
+            _ => {}
+        }
+        (absence, None)
     }
 
     /// Tells what is odd about a spec that is valid.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use caipe_fixtures::apiserver::{Failure, Fault};
 use serde_json::{Value, json};
@@ -109,6 +110,33 @@ async fn what_is_still_missing_is_not_told_as_found() {
     world.settle().await;
     assert_eq!(notes(&world, "ReferenceFound"), Vec::<String>::new());
     assert_eq!(notes(&world, "ReferenceMissing").len(), 1);
+    operator.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_comes_a_moment_after_the_resource_was_never_missing() {
+    let world = World::with_secrets();
+    let operator = world.operator();
+    let mut spec = everything(&[]);
+    spec["agents"][1]["identity"] = json!({ "configMapRef": { "name": "runbooks-identity" } });
+    world.apply(&supervisor("platform", &spec));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(condition(&world.supervisor("platform").unwrap(), "Ready")["reason"], "ReferenceMissing");
+    let mut identity = config_map("runbooks-identity", "systemPrompt", "Read the runbooks.");
+    identity["data"]["description"] = json!("Knows the runbooks.");
+    world.apply(&identity);
+    world.until("platform", is_current).await;
+    world.settle().await;
+    let told = ["ReferenceMissing", "ReferenceFound"].map(|reason| notes(&world, reason).len());
+    assert_eq!(told, [0, 0]);
+    // What goes away for good is told, with nothing else to wake the operator; and that it is back.
+    world.server.delete("secrets", NAMESPACE, "llm");
+    world.settle().await;
+    assert_eq!(notes(&world, "ReferenceMissing").len(), 1);
+    world.apply(&secret("llm", "OPENAI_API_KEY", "x"));
+    world.until("platform", is_current).await;
+    world.settle().await;
+    assert_eq!(notes(&world, "ReferenceFound").len(), 1);
     operator.stop().await;
 }
 
