@@ -10,6 +10,7 @@ use super::allowance::Allowance;
 use super::look::Request;
 use super::pace::pause;
 use super::pod::{Looked, Number, Pod};
+use super::timetable::{Slot, Timetable, Urgency};
 use super::view::{Ask, PodTarget, Targets, Views};
 use crate::supervisor::key::Key;
 
@@ -22,13 +23,14 @@ pub(super) struct Job {
     pub(super) number: Number,
     pub(super) request: Request,
     pub(super) ask: Ask,
+    pub(super) urgency: Urgency,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Board {
     watched: HashMap<Key, Watched>,
     pods: HashMap<Number, (Key, Arc<str>)>,
-    due: BTreeSet<(Instant, Number)>,
+    due: Timetable,
     changed: BTreeSet<Key>,
     /// Changes that are not told yet, since there were too many before.
     held: BTreeSet<(Instant, Key)>,
@@ -109,7 +111,7 @@ impl Board {
         };
         self.pods.remove(&pod.number);
         if let Some(due) = pod.due {
-            self.due.remove(&(due, pod.number));
+            self.due.remove(due, pod.number);
         }
     }
 
@@ -125,7 +127,7 @@ impl Board {
     fn hurry_pod(&mut self, number: Number, now: Instant) {
         match self.pod(number) {
             Some((_, pod)) if pod.in_flight => pod.again = true,
-            Some(_) => self.schedule(number, now),
+            Some(_) => self.schedule(number, now, Urgency::Urgent),
             None => {}
         }
     }
@@ -137,34 +139,33 @@ impl Board {
         watched.pods.get_mut(name).map(|pod| (has_token, pod.as_mut()))
     }
 
-    fn schedule(&mut self, number: Number, at: Instant) {
+    fn schedule(&mut self, number: Number, at: Instant, urgency: Urgency) {
         let Some((has_token, pod)) = self.pod(number) else { return };
-        let next = pod.ask(has_token).map(|_| at);
+        let next = pod.ask(has_token).map(|_| Slot { at, urgency });
         let before = std::mem::replace(&mut pod.due, next);
         if let Some(before) = before {
-            self.due.remove(&(before, number));
+            self.due.remove(before, number);
         }
         if let Some(next) = next {
-            self.due.insert((next, number));
+            self.due.insert(next, number);
         }
     }
 
-    /// When the next look is due, or somebody is to be told.
-    pub(super) fn next_due(&self) -> Option<Instant> {
-        let look = self.due.first().map(|(due, _)| *due);
-        look.into_iter().chain(self.held.first().map(|(at, _)| *at)).min()
+    /// When the next look is due for which there is room, or somebody is to be told.
+    pub(super) fn next_due(&self, room: bool) -> Option<Instant> {
+        self.due.next(room).into_iter().chain(self.held.first().map(|(at, _)| *at)).min()
     }
 
-    /// A look that is due, if there is one. It is under way from now on.
-    pub(super) fn take(&mut self, now: Instant) -> Option<Job> {
-        let (_, number) = self.due.first().copied().filter(|(due, _)| *due <= now)?;
+    /// A look that is due, if there is one. It is under way from now on. Without room, only an urgent one.
+    pub(super) fn take(&mut self, now: Instant, room: bool) -> Option<Job> {
+        let (number, urgency) = self.due.due(now, room)?;
         let (key, name) = self.pods.get(&number)?;
         let watched = self.watched.get_mut(key)?;
         let (token, pod) = (watched.token.clone(), watched.pods.get_mut(name)?);
         let (ask, ip) = (pod.ask(token.is_some()), pod.target.ip);
         pod.in_flight = ask.is_some();
-        self.schedule(number, now + LOST);
-        ask.map(|ask| Job { number, request: Request { ip, token }, ask })
+        self.schedule(number, now + LOST, Urgency::Urgent);
+        ask.map(|ask| Job { number, request: Request { ip, token }, ask, urgency })
     }
 
     /// Learns what a look came to. One at a pod that is not watched any more says nothing.
@@ -173,8 +174,13 @@ impl Board {
         pod.in_flight = false;
         let again = std::mem::take(&mut pod.again);
         let matters = pod.learn(looked);
-        let wait = if again { Duration::ZERO } else { pause(pod.failures(), chance) };
-        self.schedule(number, now + wait);
+        let failures = pod.failures();
+        let (wait, urgency) = match failures {
+            _ if again => (Duration::ZERO, Urgency::Urgent),
+            0 => (pause(0, self.pods.len(), chance), Urgency::Routine),
+            failures => (pause(failures, self.pods.len(), chance), Urgency::Urgent),
+        };
+        self.schedule(number, now + wait, urgency);
         if matters && let Some((key, _)) = self.pods.get(&number) {
             self.change(key.clone(), now);
         }

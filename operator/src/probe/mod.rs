@@ -1,7 +1,7 @@
 //! How the pods of supervisors are, asked over HTTP: the supervisor's own view of its agents, and whether a remote
 //! agent's card answers.
 //!
-//! `board` knows what is looked at, when next, and what was seen: plain data, no clock. `look` asks one pod.
+//! `board` knows what is looked at, when next (`timetable`), and what was seen: plain data, no clock. `look` asks one pod.
 //! `prober` lets the two meet. `damp`, `pace` and `essence` are the rules: what counts as seen, how often to
 //! look, and what is worth telling.
 
@@ -16,6 +16,7 @@ mod pace;
 mod pod;
 mod prober;
 mod probes;
+mod timetable;
 mod view;
 
 pub use failure::Failure;

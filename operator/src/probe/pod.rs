@@ -1,11 +1,11 @@
 //! One pod that is looked at, and what is known of it.
 
 use caipe_crds::report::Report;
-use tokio::time::Instant;
 
 use super::damp::Doubt;
 use super::essence::matters;
 use super::failure::Failure;
+use super::timetable::Slot;
 use super::view::{Ask, CardSeen, PodTarget, View};
 
 /// A pod, for as long as it has the same address.
@@ -22,7 +22,7 @@ pub(super) struct Looked {
 pub(super) struct Pod {
     pub(super) number: Number,
     pub(super) target: PodTarget,
-    pub(super) due: Option<Instant>,
+    pub(super) due: Option<Slot>,
     pub(super) in_flight: bool,
     /// Whether to look again as soon as the look under way is over.
     pub(super) again: bool,

@@ -1,34 +1,43 @@
 //! Lets the board and the pods meet: one scheduler for all supervisors.
 
+use std::future::pending;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Duration, Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::board::{Board, Job};
 use super::failure::Failure;
 use super::look::{HttpLook, Limits, Look};
 use super::pod::Looked;
+use super::timetable::Urgency;
 use super::view::{Targets, Views};
 use crate::metrics::Metrics;
 use crate::metrics::labels::{Ask, ProbeOutcome};
 use crate::supervisor::key::Key;
+
+/// How long a look takes that is as much the operator's work as the pod's.
+const BRIEF: Duration = Duration::from_millis(20);
 
 /// How pods are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProberOptions {
     /// Looks at a time, over all supervisors.
     pub max_concurrent: usize,
+    /// Of these, looks at pods that answered the last one.
+    pub max_routine: usize,
     /// What one look may take up.
     pub limits: Limits,
 }
 
 impl Default for ProberOptions {
-    /// 256 looks at a time: a thousand pods that do not answer, each a second every four, keep 250 busy.
+    /// 256 looks at a time: a thousand pods that do not answer, each a second every four, keep 250 busy. Looks at pods
+    /// that answer are short; more of them would only share the processor with the passes.
     fn default() -> Self {
-        Self { max_concurrent: 256, limits: Limits::default() }
+        Self { max_concurrent: 256, max_routine: 32, limits: Limits::default() }
     }
 }
 
@@ -37,6 +46,8 @@ impl Default for ProberOptions {
 pub struct Prober<L = HttpLook> {
     look: L,
     max_concurrent: usize,
+    /// Room for looks at pods that answered the last one.
+    routine: Arc<Semaphore>,
     metrics: Arc<Metrics>,
     notify: mpsc::Sender<Key>,
     board: Mutex<Board>,
@@ -73,6 +84,7 @@ impl<L: Look> Prober<L> {
         Arc::new(Self {
             look,
             max_concurrent: options.max_concurrent.max(1),
+            routine: Arc::new(Semaphore::new(options.max_routine.max(1))),
             metrics,
             notify,
             board: Mutex::default(),
@@ -119,11 +131,25 @@ impl<L: Look> Prober<L> {
         let telling = tokio::spawn(Arc::clone(&self).tell(stop.clone()));
         let mut looks = JoinSet::new();
         while let Some(job) = stop.run_until_cancelled(self.next_job(&mut looks)).await {
-            looks.spawn(Arc::clone(&self).look(job));
+            let room = match job.urgency {
+                Urgency::Routine => Arc::clone(&self.routine).try_acquire_owned().ok(),
+                Urgency::Urgent => None,
+            };
+            looks.spawn(Arc::clone(&self).look_in(room, job));
         }
         looks.shutdown().await;
         // It ends by itself at `stop`.
         let _ = telling.await;
+    }
+
+    /// Looks. A look that takes its time takes no processor: it makes room for others meanwhile.
+    async fn look_in(self: Arc<Self>, room: Option<OwnedSemaphorePermit>, job: Job) {
+        let mut look = pin!(Arc::clone(&self).look(job));
+        if timeout(BRIEF, look.as_mut()).await.is_err() {
+            drop(room);
+            self.sooner.notify_one();
+            look.await;
+        }
     }
 
     async fn next_job(&self, looks: &mut JoinSet<()>) -> Job {
@@ -138,12 +164,16 @@ impl<L: Look> Prober<L> {
                 if board.release(now) {
                     self.told.notify_one();
                 }
-                (board.take(now), board.next_due())
+                let room = self.routine.available_permits() > 0;
+                (board.take(now, room), board.next_due(room))
             };
-            match (job, due) {
-                (Some(job), _) => return job,
-                (None, Some(due)) => drop(timeout_at(due, self.sooner.notified()).await),
-                (None, None) => self.sooner.notified().await,
+            if let Some(job) = job {
+                return job;
+            }
+            tokio::select! {
+                () = at(due) => {}
+                () = self.sooner.notified() => {}
+                Some(_) = looks.join_next() => {}
             }
         }
     }
@@ -170,7 +200,6 @@ impl<L: Look> Prober<L> {
             _ => Looked { status: None, card: Some(card.await) },
         };
         self.board().learn(job.number, looked, Instant::now(), crate::chance::fraction());
-        self.sooner.notify_one();
         self.told.notify_one();
     }
 
@@ -198,6 +227,14 @@ impl<L: Look> Prober<L> {
     /// Nothing panics while it is held.
     fn board(&self) -> MutexGuard<'_, Board> {
         self.board.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Waits until then; for ever without a time.
+async fn at(due: Option<Instant>) {
+    match due {
+        Some(due) => sleep_until(due).await,
+        None => pending().await,
     }
 }
 

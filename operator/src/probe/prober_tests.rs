@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use caipe_crds::report::Report;
 use tokio::task::JoinHandle;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 use super::super::look::Request;
 use super::super::view::{Ask as Asked, CardSeen, PodTarget, View};
@@ -17,6 +17,7 @@ use super::*;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mood {
     Up,
+    Slow,
     Refusing,
     Mute,
 }
@@ -39,11 +40,15 @@ impl Pods {
         let under_way = self.under_way.fetch_add(1, Ordering::Relaxed) + 1;
         self.most.fetch_max(under_way, Ordering::Relaxed);
         let mood = *self.moods.lock().unwrap().get(&ip).unwrap_or(&Mood::Up);
-        let took = Duration::from_millis(if mood == Mood::Mute { 1000 } else { 3 });
-        sleep(took).await;
+        sleep(Duration::from_millis(match mood {
+            Mood::Mute => 1000,
+            Mood::Slow => 500,
+            Mood::Up | Mood::Refusing => 3,
+        }))
+        .await;
         self.under_way.fetch_sub(1, Ordering::Relaxed);
         match mood {
-            Mood::Up => Ok(()),
+            Mood::Up | Mood::Slow => Ok(()),
             Mood::Mute => Err(Failure::timeout()),
             Mood::Refusing => Err(Failure { outcome: ProbeOutcome::Connect, message: "refused".into() }),
         }
@@ -80,10 +85,13 @@ struct Running {
 }
 
 fn start(max_concurrent: usize) -> Running {
+    start_with(ProberOptions { max_concurrent, ..ProberOptions::default() })
+}
+
+fn start_with(options: ProberOptions) -> Running {
     let (notify, told) = mpsc::channel(1);
     let (pods, metrics, stop) =
         (Arc::new(Pods::default()), Arc::new(Metrics::new()), CancellationToken::new());
-    let options = ProberOptions { max_concurrent, ..ProberOptions::default() };
     let prober = Prober::with(Arc::clone(&pods), options, Arc::clone(&metrics), notify);
     let task = tokio::spawn(Arc::clone(&prober).run(stop.clone()));
     Running { pods, prober, told, stop, task, metrics }
@@ -208,6 +216,49 @@ async fn thousands_are_looked_at_within_bounds_and_each_change_is_told() {
     let expected: std::collections::BTreeSet<_> = (0..all).step_by(100).map(key).collect();
     assert_eq!(down, expected);
     assert_eq!(running.pods.most.load(Ordering::Relaxed), 64);
+    running.end().await;
+}
+
+/// Watches so many pods until each was looked at.
+async fn all_known(running: &mut Running, pods: usize, mood: Mood) {
+    for number in 0..pods {
+        running.pods.mood(ip(number), mood);
+        running.prober.watch(&key(number), targets(number, Asked::Card));
+    }
+    let mut told = std::collections::BTreeSet::new();
+    while told.len() < pods {
+        told.insert(running.told().await.0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn few_looks_at_pods_that_answer_are_under_way_and_a_new_pod_need_not_wait_for_them() {
+    let mut running = start_with(ProberOptions { max_routine: 2, ..ProberOptions::default() });
+    all_known(&mut running, 800, Mood::Up).await;
+    running.pods.most.store(0, Ordering::Relaxed);
+    let before = running.looks();
+    sleep(Duration::from_secs(15)).await;
+    assert_eq!(running.pods.most.load(Ordering::Relaxed), 2);
+    // Two at a time, of 3 ms each, are as many as are due.
+    let looks = running.looks() - before;
+    assert!((7_000..=10_000).contains(&looks), "{looks} looks");
+    running.prober.watch(&key(1000), targets(1000, Asked::Card));
+    let (told, took) = running.told().await;
+    assert_eq!(told, key(1000));
+    assert!(took < Duration::from_millis(10), "{took:?}");
+    running.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_that_take_their_time_are_looked_at_as_often() {
+    let mut running =
+        start_with(ProberOptions { max_concurrent: 1024, max_routine: 32, ..ProberOptions::default() });
+    all_known(&mut running, 1000, Mood::Slow).await;
+    let before = running.looks();
+    sleep(Duration::from_mins(1)).await;
+    // Each takes half a second and 1.2 to 1.5 s until the next one.
+    let looks = (running.looks() - before) / 1000;
+    assert!((28..=36).contains(&looks), "{looks} looks at each in a minute");
     running.end().await;
 }
 

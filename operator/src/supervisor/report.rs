@@ -91,7 +91,9 @@ impl Reporter {
         let (absence, tell) = absence::look(absence, was_told, seen, Instant::now());
         match (tell, seen) {
             (Tell::Missing, Seen::Missing(text)) => self.change(resource, Reason::ReferenceMissing, "", text),
-            (Tell::Found, _) => self.change(resource, Reason::ReferenceFound, "", "what was missing is there"),
+            (Tell::Found, _) => {
+                self.change(resource, Reason::ReferenceFound, "", "what was missing is there");
+            }
             (Tell::Later(rest), _) => return (absence, Some(rest)),
             _ => {}
         }

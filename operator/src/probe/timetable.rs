@@ -1,0 +1,92 @@
+//! Which look is due when, and which may wait for others. Pure.
+
+use std::collections::BTreeSet;
+
+use tokio::time::Instant;
+
+use super::pod::Number;
+
+/// How much hangs on a look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Urgency {
+    /// The pod is new, or silent, or about to change.
+    Urgent,
+    /// The pod answered, and will most likely do so again. Of these few are under way at a time: where there are very
+    /// many, they shall not keep the operator from its work.
+    Routine,
+}
+
+/// When a pod is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Slot {
+    pub(super) at: Instant,
+    pub(super) urgency: Urgency,
+}
+
+/// All looks that are to come.
+#[derive(Debug, Default)]
+pub(super) struct Timetable {
+    urgent: BTreeSet<(Instant, Number)>,
+    routine: BTreeSet<(Instant, Number)>,
+}
+
+impl Timetable {
+    pub(super) fn insert(&mut self, slot: Slot, number: Number) {
+        self.of(slot.urgency).insert((slot.at, number));
+    }
+
+    pub(super) fn remove(&mut self, slot: Slot, number: Number) {
+        self.of(slot.urgency).remove(&(slot.at, number));
+    }
+
+    const fn of(&mut self, urgency: Urgency) -> &mut BTreeSet<(Instant, Number)> {
+        match urgency {
+            Urgency::Urgent => &mut self.urgent,
+            Urgency::Routine => &mut self.routine,
+        }
+    }
+
+    /// Who is to be looked at now: the urgent ones first, the others only if there is room for them.
+    pub(super) fn due(&self, now: Instant, room: bool) -> Option<(Number, Urgency)> {
+        let due = |looks: &BTreeSet<(Instant, Number)>| {
+            looks.first().filter(|(at, _)| *at <= now).map(|(_, number)| *number)
+        };
+        let urgent = due(&self.urgent).map(|number| (number, Urgency::Urgent));
+        urgent.or_else(|| due(&self.routine).filter(|_| room).map(|number| (number, Urgency::Routine)))
+    }
+
+    /// When the next is due.
+    pub(super) fn next(&self, room: bool) -> Option<Instant> {
+        let routine = self.routine.first().filter(|_| room);
+        self.urgent.first().into_iter().chain(routine).map(|(at, _)| *at).min()
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.urgent.len() + self.routine.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn what_is_urgent_comes_first_and_the_rest_waits_for_room() {
+        let (mut table, now) = (Timetable::default(), Instant::now());
+        let slot = |after: u64, urgency| Slot { at: now + Duration::from_secs(after), urgency };
+        table.insert(slot(1, Urgency::Routine), 1);
+        table.insert(slot(2, Urgency::Urgent), 2);
+        let later = |seconds| now + Duration::from_secs(seconds);
+        assert_eq!((table.next(true), table.next(false)), (Some(later(1)), Some(later(2))));
+        assert_eq!(table.due(now, true), None);
+        assert_eq!(table.due(later(1), true), Some((1, Urgency::Routine)));
+        assert_eq!(table.due(later(1), false), None);
+        assert_eq!(table.due(later(2), true), Some((2, Urgency::Urgent)));
+        table.remove(slot(2, Urgency::Urgent), 2);
+        assert_eq!(table.due(later(2), true), Some((1, Urgency::Routine)));
+        assert_eq!((table.len(), table.next(false)), (1, None));
+    }
+}
