@@ -246,10 +246,10 @@ async fn defined(cx: &Context, scopes: &[Scope]) {
 fn watched(cx: &Context, event: &Result<watcher::Event<Kept>, watcher::Error>) {
     match event {
         Ok(watcher::Event::Delete(object)) => cx.forget(&key(object)),
-        Ok(watcher::Event::Apply(object)) => {
+        Ok(watcher::Event::Apply(object) | watcher::Event::InitApply(object)) => {
             let key = key(object);
             let status = || object.open().ok().and_then(|resource| resource.status);
-            if cx.memory.has_reported(&key)
+            if cx.memory.reported(&key).is_some()
                 && let Some(status) = status()
             {
                 cx.memory.brought(&key, &status);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use caipe_crds::CaipeSupervisorStatus;
 use secrecy::SecretString;
@@ -21,8 +21,6 @@ use crate::world::Child;
 pub struct Remembered {
     /// The spec in the cluster.
     pub current: Option<Current>,
-    /// What was reported last, until the watch has brought it.
-    pub reported: Option<Box<CaipeSupervisorStatus>>,
     /// The Secret with the keys.
     pub keys: Option<Keys>,
     /// The uid of the resource whose namespace is being deleted: nothing can be made there any more.
@@ -72,6 +70,8 @@ fn mark(child: &Child) -> u64 {
 #[derive(Debug, Default)]
 pub struct Memory {
     supervisors: Mutex<HashMap<Key, Arc<Remembered>>>,
+    /// What was reported last, until the watch has brought it.
+    reported: Mutex<HashMap<Key, Arc<CaipeSupervisorStatus>>>,
     contents: Mutex<HashMap<(String, String), Arc<ConfigMapContent>>>,
 }
 
@@ -89,6 +89,7 @@ impl Memory {
     /// Forgets everything: somebody else has written meanwhile.
     pub fn clear(&self) {
         self.supervisors.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.statuses().clear();
     }
 
     /// Remembers.
@@ -97,19 +98,27 @@ impl Memory {
         supervisors.insert(key.clone(), Arc::new(remembered));
     }
 
-    /// Whether the watch has not brought yet what was reported last.
-    pub fn has_reported(&self, key: &Key) -> bool {
-        let supervisors = self.supervisors.lock().unwrap_or_else(PoisonError::into_inner);
-        supervisors.get(key).is_some_and(|remembered| remembered.reported.is_some())
+    /// What was reported last, if the watch has not brought it yet.
+    pub fn reported(&self, key: &Key) -> Option<Arc<CaipeSupervisorStatus>> {
+        self.statuses().get(key).cloned()
+    }
+
+    /// Something is about to be reported: the watch may bring it before the API server answers.
+    pub fn reports(&self, key: &Key, status: &Arc<CaipeSupervisorStatus>) -> Reporting<'_> {
+        self.statuses().insert(key.clone(), Arc::clone(status));
+        Reporting { memory: self, key: key.clone(), is_done: false }
     }
 
     /// The watch has brought a status: what was reported need not be remembered once it is that.
     pub fn brought(&self, key: &Key, status: &CaipeSupervisorStatus) {
-        let mut supervisors = self.supervisors.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(remembered) = supervisors.get_mut(key) else { return };
-        if remembered.reported.as_ref().is_some_and(|reported| same(reported, status)) {
-            Arc::make_mut(remembered).reported = None;
+        let mut reported = self.statuses();
+        if reported.get(key).is_some_and(|reported| same(reported, status)) {
+            reported.remove(key);
         }
+    }
+
+    fn statuses(&self) -> MutexGuard<'_, HashMap<Key, Arc<CaipeSupervisorStatus>>> {
+        self.reported.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether nothing can be made for the resource with this uid any more.
@@ -137,6 +146,7 @@ impl Memory {
 
     /// Forgets a supervisor that is gone; says whether it was known.
     pub fn forget(&self, key: &Key) -> bool {
+        self.statuses().remove(key);
         self.supervisors.lock().unwrap_or_else(PoisonError::into_inner).remove(key).is_some()
     }
 
@@ -155,5 +165,63 @@ impl Memory {
             Some(content) => contents.insert(place, content),
             None => contents.remove(&place),
         };
+    }
+}
+
+/// A report under way. One that fails or is broken off may not have been written, and is forgotten.
+#[must_use]
+pub struct Reporting<'a> {
+    memory: &'a Memory,
+    key: Key,
+    is_done: bool,
+}
+
+impl Reporting<'_> {
+    /// It was written.
+    pub fn done(mut self) {
+        self.is_done = true;
+    }
+}
+
+impl Drop for Reporting<'_> {
+    fn drop(&mut self) {
+        if !self.is_done {
+            self.memory.statuses().remove(&self.key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(epoch: i64) -> Arc<CaipeSupervisorStatus> {
+        Arc::new(CaipeSupervisorStatus { epoch: Some(epoch), ..CaipeSupervisorStatus::default() })
+    }
+
+    #[test]
+    fn a_report_is_remembered_until_the_watch_has_brought_it() {
+        let (memory, key) = (Memory::default(), Key::new("team", "platform"));
+        memory.reports(&key, &status(2)).done();
+        memory.brought(&key, &status(1));
+        assert_eq!(memory.reported(&key), Some(status(2)), "an older one came");
+        memory.brought(&key, &status(2));
+        assert_eq!(memory.reported(&key), None);
+    }
+
+    #[test]
+    fn the_watch_may_be_faster_than_the_answer() {
+        let (memory, key) = (Memory::default(), Key::new("team", "platform"));
+        let reporting = memory.reports(&key, &status(2));
+        memory.brought(&key, &status(2));
+        reporting.done();
+        assert_eq!(memory.reported(&key), None);
+    }
+
+    #[test]
+    fn a_report_that_was_broken_off_may_not_have_been_written() {
+        let (memory, key) = (Memory::default(), Key::new("team", "platform"));
+        drop(memory.reports(&key, &status(2)));
+        assert_eq!(memory.reported(&key), None);
     }
 }
