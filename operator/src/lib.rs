@@ -11,5 +11,4 @@ pub mod metrics;
 pub mod probe;
 pub mod run;
 pub mod supervisor;
-pub mod telemetry;
 pub mod world;

@@ -244,6 +244,9 @@ async fn defined(cx: &Context, scopes: &[Scope]) {
 }
 
 fn watched(cx: &Context, event: &Result<watcher::Event<Kept>, watcher::Error>) {
+    if event.is_ok() {
+        cx.metrics.crd_missing(false);
+    }
     match event {
         Ok(watcher::Event::Delete(object)) => cx.forget(&key(object)),
         Ok(watcher::Event::Apply(object) | watcher::Event::InitApply(object)) => {
@@ -255,7 +258,6 @@ fn watched(cx: &Context, event: &Result<watcher::Event<Kept>, watcher::Error>) {
                 cx.memory.brought(&key, &status);
             }
         }
-        Ok(watcher::Event::InitDone) => cx.metrics.crd_missing(false),
         Ok(_) => {}
         Err(error) => {
             if is_missing(error) {

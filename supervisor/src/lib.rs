@@ -17,5 +17,4 @@ pub mod mcp;
 pub mod push;
 pub mod run;
 pub mod secrets;
-pub mod telemetry;
 pub mod tools;

@@ -12,7 +12,7 @@ use caipe_operator::lease::{self, Leadership, LeaseOptions};
 use caipe_operator::metrics::Metrics;
 use caipe_operator::probe::{Prober, ProberOptions};
 use caipe_operator::run::{self, NOTICES, Options, Parts};
-use caipe_operator::telemetry::{self, LogFormat};
+use caipe_telemetry::LogFormat;
 use clap::Args;
 use kube::{Client, Config};
 use tokio::signal::unix::{SignalKind, signal};
@@ -55,7 +55,7 @@ pub(super) struct Run {
 impl Run {
     /// Works until SIGTERM or SIGINT.
     pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
-        telemetry::init(&self.log_level, self.log_format)?;
+        caipe_telemetry::init(&self.log_level, self.log_format)?;
         let namespaces = namespaces::watched(&self.watch_namespaces)?;
         let defaults = defaults::read(self.defaults.as_deref())?;
         // Each thread more would have its own share of the heap, and what one of them has freed is of no use to another.

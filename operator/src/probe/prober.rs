@@ -37,7 +37,7 @@ impl Default for ProberOptions {
     /// 256 looks at a time: a thousand pods that do not answer, each a second every four, keep 250 busy. Looks at pods
     /// that answer are short; more of them would only share the processor with the passes.
     fn default() -> Self {
-        Self { max_concurrent: 256, max_routine: 32, limits: Limits::default() }
+        Self { max_concurrent: 256, max_routine: 16, limits: Limits::default() }
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::kstatus::{self, Status, condition, is_current, message};
 use super::scene::{agent, config_map, container, everything, secret, supervisor};
-use super::world::{NAMESPACE, World};
+use super::world::{NAMESPACE, Operator, World};
 
 #[tokio::test(start_paused = true)]
 async fn a_missing_secret_is_named_and_one_that_comes_later_is_taken_up() {
@@ -403,5 +403,37 @@ async fn what_an_earlier_resource_of_that_name_left_is_waited_for_and_nobody_is_
     assert_eq!(condition(&found, "Ready")["status"], "False");
     world.server.hold_garbage(false);
     world.until("platform", is_current).await;
+    operator.stop().await;
+}
+
+/// Waits until the operator says so of the definition.
+async fn definition_is(operator: &Operator, missing: bool) {
+    let line = format!("caipe_operator_crd_missing {}", u8::from(missing));
+    let said = async {
+        while !operator.metrics.encode().unwrap().lines().any(|found| found == line) {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    let noticed = tokio::time::timeout(Duration::from_mins(5), said).await;
+    assert!(noticed.is_ok(), "missing: {missing}; {}", operator.metrics.encode().unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_definition_that_is_taken_out_and_put_back_is_noticed() {
+    let (world, operator) = World::with_supervisor(&[]).await;
+    let (kind, name) = ("customresourcedefinitions.apiextensions.k8s.io", "caipesupervisors.caipe.io");
+    let definition = world.server.get(kind, "", name).unwrap();
+    definition_is(&operator, false).await;
+    world.server.delete("caipesupervisors.caipe.io", NAMESPACE, "platform");
+    world.server.delete(kind, "", name);
+    definition_is(&operator, true).await;
+    world
+        .server
+        .put(json!({ "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": { "name": name }, "spec": definition["spec"] }))
+        .unwrap();
+    world.apply(&supervisor("platform", &everything(&[])));
+    world.until("platform", is_current).await;
+    definition_is(&operator, false).await;
     operator.stop().await;
 }

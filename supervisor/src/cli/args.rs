@@ -5,13 +5,13 @@ mod serving;
 
 use std::path::PathBuf;
 
+use caipe_telemetry::LogFormat;
 use clap::{Parser, Subcommand, ValueEnum};
 use secrecy::SecretString;
 use url::Url;
 
 use super::conformance::Conformance;
 use super::signing::Signing;
-use crate::telemetry::LogFormat;
 pub(super) use bridge::{Install, McpBridge};
 pub(super) use serving::{PushSwitch, Serving};
 

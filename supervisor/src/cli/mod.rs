@@ -35,8 +35,8 @@ pub fn main() -> ExitCode {
     if let Command::Install(install) = &args.command {
         return install::run(install);
     }
-    if let Err(message) = crate::telemetry::init(&args.log, args.log_format) {
-        eprintln!("caipe-supervisor: {message}");
+    if let Err(error) = caipe_telemetry::init(&args.log, args.log_format) {
+        eprintln!("caipe-supervisor: {error}");
         return ExitCode::from(USAGE);
     }
     // First of all: whoever builds a TLS client finds one provider, not a choice.

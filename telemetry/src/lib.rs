@@ -1,4 +1,4 @@
-//! Logs: one line an event on standard error, for people or as JSON. A panic is a line like any other.
+//! Logs of all programs: one line an event on standard error, for people or as JSON. A panic is a line like any other.
 
 use std::io::IsTerminal;
 use std::panic::{self, PanicHookInfo};
@@ -16,9 +16,11 @@ pub enum LogFormat {
     Json,
 }
 
-/// What no level turns on. kube's client logs whole answers of the API server that it cannot read, which may be Secrets;
-/// and what speaks HTTP/2 logs headers, with tokens among them.
-const QUIET: &str = "kube_client::client=error,h2=info,hyper=info,hyper_util=info,rustls=info,reqwest=info";
+/// What no level turns on. The model client logs what providers answer, word for word: prompts and secrets with it. kube's
+/// client logs whole answers of the API server that it cannot read, which may be Secrets; and what speaks HTTP/2 logs
+/// headers, with tokens among them.
+const QUIET: &str =
+    "genai=off,kube_client::client=error,h2=info,hyper=info,hyper_util=info,rustls=info,reqwest=info";
 
 /// Why logging cannot be started.
 #[derive(Debug, thiserror::Error)]
@@ -83,5 +85,4 @@ fn log_panic(panic: &PanicHookInfo<'_>) {
 }
 
 #[cfg(test)]
-#[path = "telemetry_tests.rs"]
 mod tests;

@@ -37,13 +37,15 @@ fn logged(level: &str, log: impl FnOnce()) -> String {
 }
 
 #[test]
-fn no_level_lets_out_what_the_api_server_answered() {
-    for level in ["warn", "info", "debug", "trace", "kube_client::client=trace", "trace,kube_client=trace"] {
+fn no_level_lets_out_what_others_answered() {
+    for level in ["warn", "info", "debug", "trace", "kube_client::client=trace", "trace,genai=trace"] {
         let text = logged(level, || {
             // As kube's client does with an answer that it cannot read.
             tracing::warn!(target: "kube_client::client", "{}, {:?}", "{\"data\":{\"key\":\"c2VjcmV0\"}}", "expected");
             tracing::trace!(target: "h2::codec", "authorization: Bearer c2VjcmV0");
             tracing::error!(target: "kube_client::client::builder", "failed with error");
+            // As the model client does with what a provider answers.
+            tracing::warn!(target: "genai::webc", "{}", "c2VjcmV0");
             tracing::error!("ours");
         });
         assert!(!text.contains("c2VjcmV0"), "{level}: {text}");
@@ -105,5 +107,5 @@ fn a_panic_is_a_line() {
         panic::set_hook(before);
         assert!(panicked.is_err());
     });
-    assert!(text.contains("the roof is on fire") && text.contains("telemetry_tests.rs"), "{text}");
+    assert!(text.contains("the roof is on fire") && text.contains("tests.rs"), "{text}");
 }
