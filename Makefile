@@ -63,9 +63,10 @@ lint: ## Lint; a warning is an error.
 doc: ## Build the API documentation; a broken link is an error.
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps --document-private-items
 
-bench: ## Measure the supervisor beside a plain server (and one of the official Python SDK, if installed), and the operator.
-	$(CARGO) build --release --locked -p caipe-supervisor -p caipe-operator -p caipe-fixtures --bins
-	"$(TARGET)/release/caipe-bench"
+bench: ## Measure the supervisor beside a plain server (and one of the official Python SDK, if installed), and the image's operator.
+	$(CARGO) build --release --locked -p caipe-supervisor -p caipe-fixtures --bins
+	image=$$(scripts/static release -p caipe-supervisor -p caipe-operator --features caipe-supervisor/mimalloc) && \
+	  "$(TARGET)/release/caipe-bench" --operator "$$image/caipe-operator"
 
 chaos: ## Have a hundred people ask while an agent is moved, killed and cut off, CHAOS_SECONDS for each test.
 	CAIPE_CHAOS_SECONDS=$(CHAOS_SECONDS) $(CARGO) test --locked --workspace --test chaos -- --nocapture --test-threads=1

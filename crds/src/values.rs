@@ -133,7 +133,10 @@ fn is_host(host: &str) -> bool {
 
 /// A name as a URL would have it.
 fn is_name(text: &str) -> bool {
-    matches!(Host::parse(text), Ok(Host::Domain(name)) if !name.contains('*') && name != ".")
+    matches!(
+        Host::parse(text),
+        Ok(Host::Domain(name)) if !name.contains(['*', ',']) && !name.trim_end_matches('.').is_empty()
+    )
 }
 
 #[cfg(test)]

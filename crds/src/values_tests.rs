@@ -142,6 +142,8 @@ fn destinations_are_what_the_supervisor_reads() {
         "a*b",
         "127.1",
         ".",
+        "..",
+        "a,b",
     ] {
         assert!(!is_destination(text), "{text}");
     }

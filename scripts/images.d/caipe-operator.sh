@@ -6,7 +6,7 @@ profile=${CAIPE_IMAGE_PROFILE:-release}
 
 inputs() {
   echo "$profile"
-  sources Cargo.toml Cargo.lock crds image operator supervisor scripts/image scripts/static
+  sources Cargo.toml Cargo.lock crds image operator supervisor telemetry scripts/image scripts/static
 }
 
 make() { CAIPE_IMAGE_PROFILE=$profile "$root/scripts/image" "$1"; }

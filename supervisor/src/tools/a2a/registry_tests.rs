@@ -1,4 +1,6 @@
 use caipe_crds::{read_resource, resolve};
+use proptest::prelude::*;
+use serde_json::json;
 
 use super::*;
 
@@ -101,4 +103,31 @@ fn a_token_that_is_missing_is_named_when_the_agent_is_asked() {
     let tools = made(&settings(spec, &[("DATA_TOKEN", "hunter2")])).unwrap();
     assert!(tools.callee("data").is_ok());
     assert!(!format!("{tools:?}").contains("hunter2"), "{tools:?}");
+}
+
+/// Whether the definition of the resource takes an entry of `a2a.allow`.
+fn is_valid(entry: &str) -> bool {
+    let spec = json!({ "agents": [{ "name": "jira" }], "a2a": { "allow": [entry] } });
+    let mut resource: caipe_crds::CaipeSupervisor = serde_json::from_value(json!({
+        "apiVersion": "caipe.io/v1alpha1", "kind": "CaipeSupervisor", "metadata": {}, "spec": spec,
+    }))
+    .unwrap();
+    resource.metadata.name = Some("platform".to_owned());
+    !caipe_crds::validate(&resource).iter().any(|fault| fault.path == "spec.a2a.allow[0]")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(5000))]
+
+    /// There are two readers of it, and what the first one takes the second one must read.
+    #[test]
+    fn an_entry_that_is_valid_can_be_read(
+        entry in prop_oneof![
+            r"(\*\.)?[a-c1.-]{0,6}(:[0-9a]{0,6})?",
+            r"\[?(10|::|fd00:|127\.0\.0|1)(\.0|::?|1){0,3}\]?(/[0-9]{0,3})?(:[0-9]{1,5})?",
+            r"[\[\]a*.:/0-9 ,f-]{0,10}",
+        ],
+    ) {
+        prop_assert!(!is_valid(&entry) || screen(std::slice::from_ref(&entry)).is_ok(), "{}", entry);
+    }
 }
