@@ -27,7 +27,7 @@ use crate::metrics::labels::ObjectKind;
 use crate::probe::Probes;
 use crate::supervisor::error::Error;
 use crate::supervisor::key::Key;
-use crate::supervisor::memory::Memory;
+use crate::supervisor::memory::{Memory, Remembered};
 use crate::supervisor::pass::{Context, Pass};
 use crate::supervisor::report::Reporter;
 use crate::world::watch::{PAGE, Sync, Watching};
@@ -51,7 +51,7 @@ const LONGEST: Duration = Duration::from_mins(1);
 /// How often a sign of life is given.
 const PULSE: Duration = Duration::from_secs(1);
 
-/// Notices of changed views that may wait. A full channel makes the prober wait.
+/// Notices of changed views that may wait. Whoever sends them waits while there is no room; looks go on.
 pub const NOTICES: usize = 1024;
 
 /// How the operator works.
@@ -219,11 +219,28 @@ async fn control(cx: &Arc<Context>, scope: &Scope, options: &Options, stop: &Can
         .predicate_filter(version, PredicateConfig::default());
     Controller::for_stream(supervisors, reader.clone())
         .with_config(Config::default().concurrency(options.concurrency))
-        .reconcile_on(wanted(cx, scope, reader))
+        .reconcile_on(wanted(cx, scope, reader.clone()))
         .graceful_shutdown_on(stop.clone().cancelled_owned())
         .run(reconcile, retry, Arc::clone(cx))
-        .for_each(|_| future::ready(()))
+        .for_each(|done| {
+            if let Ok((reference, _)) = done
+                && let Some(object) = reader.get(&reference)
+            {
+                brought(cx, &object);
+            }
+            future::ready(())
+        })
         .await;
+}
+
+/// Forgets what was reported last if the object has it. The watch may have brought that before the pass had ended.
+fn brought(cx: &Context, object: &Kept) {
+    let key = key(object);
+    if cx.memory.has_reported(&key)
+        && let Some(status) = object.open().ok().and_then(|resource| resource.status)
+    {
+        cx.memory.brought(&key, &status);
+    }
 }
 
 /// Waits until the definition of the resource is in the cluster.
@@ -244,20 +261,13 @@ async fn defined(cx: &Context, scopes: &[Scope]) {
 }
 
 fn watched(cx: &Context, event: &Result<watcher::Event<Kept>, watcher::Error>) {
-    if event.is_ok() {
+    // A list is said to begin before anything was asked for.
+    if !matches!(event, Ok(watcher::Event::Init) | Err(_)) {
         cx.metrics.crd_missing(false);
     }
     match event {
         Ok(watcher::Event::Delete(object)) => cx.forget(&key(object)),
-        Ok(watcher::Event::Apply(object) | watcher::Event::InitApply(object)) => {
-            let key = key(object);
-            let status = || object.open().ok().and_then(|resource| resource.status);
-            if cx.memory.reported(&key).is_some()
-                && let Some(status) = status()
-            {
-                cx.memory.brought(&key, &status);
-            }
-        }
+        Ok(watcher::Event::Apply(object)) => brought(cx, object),
         Ok(_) => {}
         Err(error) => {
             if is_missing(error) {
@@ -307,9 +317,20 @@ fn key(object: &Kept) -> Key {
     Key::new(&object.namespace().unwrap_or_default(), &object.name_any())
 }
 
-/// One pass, within a bound of time.
-async fn reconcile(object: Arc<Kept>, cx: Arc<Context>) -> Result<Action, Error> {
+/// One pass, within a bound of time. What is remembered is taken at the moment the object was: the watch may bring, before
+/// the pass begins, what this object does not have yet, and it would be forgotten.
+fn reconcile(object: Arc<Kept>, cx: Arc<Context>) -> impl Future<Output = Result<Action, Error>> {
     let key = key(&object);
+    let remembered = cx.memory.begin(&key, object.meta().uid.as_deref());
+    pass(object, cx, key, remembered)
+}
+
+async fn pass(
+    object: Arc<Kept>,
+    cx: Arc<Context>,
+    key: Key,
+    remembered: Remembered,
+) -> Result<Action, Error> {
     if object.meta().deletion_timestamp.is_some() {
         cx.forget(&key);
         return Ok(Action::await_change());
@@ -325,7 +346,7 @@ async fn reconcile(object: Arc<Kept>, cx: Arc<Context>) -> Result<Action, Error>
         return Ok(Action::await_change());
     }
     let measure = cx.metrics.pass();
-    let run = Pass::new(&cx, &resource).run(&measure);
+    let run = Pass::new(&cx, &resource, remembered).run(&measure);
     let done = tokio::time::timeout(PASS, run).await.unwrap_or(Err(Error::Timeout(PASS)));
     match done {
         Ok((outcome, due)) => {

@@ -4,7 +4,8 @@ use std::io::IsTerminal;
 use std::panic::{self, PanicHookInfo};
 
 use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::prelude::*;
 
 /// How log lines look.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -19,8 +20,15 @@ pub enum LogFormat {
 /// What no level turns on. The model client logs what providers answer, word for word: prompts and secrets with it. kube's
 /// client logs whole answers of the API server that it cannot read, which may be Secrets; and what speaks HTTP/2 logs
 /// headers, with tokens among them.
-const QUIET: &str =
-    "genai=off,kube_client::client=error,h2=info,hyper=info,hyper_util=info,rustls=info,reqwest=info";
+const QUIET: [(&str, LevelFilter); 7] = [
+    ("genai", LevelFilter::OFF),
+    ("kube_client::client", LevelFilter::ERROR),
+    ("h2", LevelFilter::INFO),
+    ("hyper", LevelFilter::INFO),
+    ("hyper_util", LevelFilter::INFO),
+    ("reqwest", LevelFilter::INFO),
+    ("rustls", LevelFilter::INFO),
+];
 
 /// Why logging cannot be started.
 #[derive(Debug, thiserror::Error)]
@@ -49,20 +57,26 @@ pub enum TelemetryError {
 pub fn init(level: &str, format: LogFormat) -> Result<(), TelemetryError> {
     let builder = tracing_subscriber::fmt().with_env_filter(filter(level)?).with_writer(std::io::stderr);
     let started = match format {
-        LogFormat::Text => builder.with_ansi(std::io::stderr().is_terminal()).with_target(false).try_init(),
-        LogFormat::Json => builder.json().flatten_event(true).try_init(),
+        LogFormat::Text => {
+            let is_terminal = std::io::stderr().is_terminal();
+            builder.with_ansi(is_terminal).with_target(false).finish().with(quiet()).try_init()
+        }
+        LogFormat::Json => builder.json().flatten_event(true).finish().with(quiet()).try_init(),
     };
     started.map_err(|error| TelemetryError::Start(error.to_string()))?;
     panic::set_hook(Box::new(log_panic));
     Ok(())
 }
 
-/// The last directive for a target is the one that counts.
+/// Has to let a line out, too: no directive of a filter goes over it.
+fn quiet() -> Targets {
+    Targets::new().with_default(LevelFilter::TRACE).with_targets(QUIET)
+}
+
 fn filter(level: &str) -> Result<EnvFilter, TelemetryError> {
     let fault = |reason: String| TelemetryError::Filter { filter: level.to_owned(), reason };
     let directives = directives(level).map_err(fault)?;
-    EnvFilter::try_new(&directives).map_err(|error| fault(error.to_string()))?;
-    EnvFilter::try_new(format!("{directives},{QUIET}")).map_err(|error| fault(error.to_string()))
+    EnvFilter::try_new(&directives).map_err(|error| fault(error.to_string()))
 }
 
 /// The directives without the spaces around them. A word alone must be a level: to the filter, one that is misspelt is a

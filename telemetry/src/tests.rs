@@ -30,7 +30,7 @@ impl<'a> MakeWriter<'a> for Lines {
 fn logged(level: &str, log: impl FnOnce()) -> String {
     let lines = Lines::default();
     let builder = tracing_subscriber::fmt().with_env_filter(filter(level).unwrap());
-    let subscriber = builder.json().flatten_event(true).with_writer(lines.clone()).finish();
+    let subscriber = builder.json().flatten_event(true).with_writer(lines.clone()).finish().with(quiet());
     tracing::subscriber::with_default(subscriber, log);
     let bytes = lines.0.lock().unwrap().clone();
     String::from_utf8(bytes).unwrap()
@@ -38,8 +38,18 @@ fn logged(level: &str, log: impl FnOnce()) -> String {
 
 #[test]
 fn no_level_lets_out_what_others_answered() {
-    for level in ["warn", "info", "debug", "trace", "kube_client::client=trace", "trace,genai=trace"] {
+    for level in [
+        "warn",
+        "info",
+        "debug",
+        "trace",
+        "kube_client::client=trace",
+        "trace,genai=trace",
+        "genai::webc=trace,h2::codec=trace",
+        "info,[model]=trace",
+    ] {
         let text = logged(level, || {
+            let _within = tracing::info_span!("model").entered();
             // As kube's client does with an answer that it cannot read.
             tracing::warn!(target: "kube_client::client", "{}, {:?}", "{\"data\":{\"key\":\"c2VjcmV0\"}}", "expected");
             tracing::trace!(target: "h2::codec", "authorization: Bearer c2VjcmV0");
@@ -49,7 +59,18 @@ fn no_level_lets_out_what_others_answered() {
             tracing::error!("ours");
         });
         assert!(!text.contains("c2VjcmV0"), "{level}: {text}");
-        assert!(level.contains("=trace") || text.contains("ours"), "{level}: {text}");
+        assert!(
+            level.contains("=trace,") || level.starts_with("kube") || text.contains("ours"),
+            "{level}: {text}"
+        );
+    }
+}
+
+#[test]
+fn what_is_kept_quiet_is_not_made_louder() {
+    for level in ["off", "error", "warn"] {
+        let text = logged(level, || tracing::info!(target: "hyper::proto", "a connection"));
+        assert_eq!(text, "", "{level}");
     }
 }
 

@@ -27,7 +27,7 @@ const BRIEF: Duration = Duration::from_millis(20);
 pub struct ProberOptions {
     /// Looks at a time, over all supervisors.
     pub max_concurrent: usize,
-    /// Of these, looks at pods that answered the last one.
+    /// Of these, looks at pods that answered the last one, but for those that take long.
     pub max_routine: usize,
     /// What one look may take up.
     pub limits: Limits,

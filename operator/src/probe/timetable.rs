@@ -2,9 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use tokio::time::Instant;
+use tokio::time::{Duration, Instant};
 
 use super::pod::Number;
+
+/// How much longer than an urgent look another one may wait.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// How much hangs on a look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,13 +49,16 @@ impl Timetable {
         }
     }
 
-    /// Who is to be looked at now: the urgent ones first, the others only if there is room for them.
+    /// Who is to be looked at now: the urgent ones first, the others only if there is room for them. But where very many are
+    /// silent, something urgent is always due: one that waits for much longer than that comes first then.
     pub(super) fn due(&self, now: Instant, room: bool) -> Option<(Number, Urgency)> {
-        let due = |looks: &BTreeSet<(Instant, Number)>| {
-            looks.first().filter(|(at, _)| *at <= now).map(|(_, number)| *number)
-        };
-        let urgent = due(&self.urgent).map(|number| (number, Urgency::Urgent));
-        urgent.or_else(|| due(&self.routine).filter(|_| room).map(|number| (number, Urgency::Routine)))
+        let due = |looks: &BTreeSet<(Instant, Number)>| looks.first().copied().filter(|(at, _)| *at <= now);
+        let (urgent, routine) = (due(&self.urgent), due(&self.routine).filter(|_| room));
+        match (urgent, routine) {
+            (Some((at, _)), Some((since, number))) if since + GRACE <= at => Some((number, Urgency::Routine)),
+            (Some((_, number)), _) => Some((number, Urgency::Urgent)),
+            (None, routine) => routine.map(|(_, number)| (number, Urgency::Routine)),
+        }
     }
 
     /// When the next is due.
@@ -69,8 +75,6 @@ impl Timetable {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
@@ -88,5 +92,17 @@ mod tests {
         table.remove(slot(2, Urgency::Urgent), 2);
         assert_eq!(table.due(later(2), true), Some((1, Urgency::Routine)));
         assert_eq!((table.len(), table.next(false)), (1, None));
+    }
+
+    #[test]
+    fn what_waits_for_long_is_not_held_up_by_what_is_always_urgent() {
+        let (mut table, now) = (Timetable::default(), Instant::now());
+        table.insert(Slot { at: now, urgency: Urgency::Routine }, 1);
+        for (millis, expected) in [(1999, (2, Urgency::Urgent)), (2000, (1, Urgency::Routine))] {
+            let urgent = Slot { at: now + Duration::from_millis(millis), urgency: Urgency::Urgent };
+            table.insert(urgent, 2);
+            assert_eq!(table.due(now + Duration::from_mins(1), true), Some(expected));
+            table.remove(urgent, 2);
+        }
     }
 }

@@ -44,8 +44,8 @@ pub enum Tell {
     Found,
 }
 
-/// What to tell and to remember. `told` says whether the status of before said that something is missing: if nothing is
-/// remembered then, whoever wrote it told it as well.
+/// What to tell and to remember. `told` says whether the status of before said that something is missing: whoever wrote
+/// it may have told it as well, or have ended before. So it is told once more, and that it came in any case.
 pub fn look(before: Option<Absence>, told: bool, seen: Seen<'_>, now: Instant) -> (Option<Absence>, Tell) {
     let text = match seen {
         Seen::Missing(text) => text,
@@ -59,7 +59,7 @@ pub fn look(before: Option<Absence>, told: bool, seen: Seen<'_>, now: Instant) -
     let mut absence = match before {
         Some(before) if before.text == text => before,
         Some(before) => fresh(false, before.begun),
-        None => fresh(told, told),
+        None => fresh(false, told),
     };
     let rest = PATIENCE.saturating_sub(now.saturating_duration_since(absence.since));
     let tell = match rest {
@@ -122,10 +122,11 @@ mod tests {
     }
 
     #[test]
-    fn another_operator_goes_on_where_the_last_one_was() {
+    fn another_operator_tells_once_more_what_the_last_one_may_not_have_told() {
         let now = Instant::now();
         let (absence, tell) = look(None, true, Seen::Missing("a"), now);
-        assert_eq!(tell, Tell::Nothing, "it was told already");
+        assert_eq!(tell, Tell::Later(PATIENCE));
+        assert_eq!(look(absence.clone(), true, Seen::Missing("a"), now + PATIENCE).1, Tell::Missing);
         assert_eq!(look(absence, true, Seen::Found, now), (None, Tell::Found));
         assert_eq!(look(None, true, Seen::Found, now), (None, Tell::Found));
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use caipe_crds::CaipeSupervisorStatus;
 use secrecy::SecretString;
@@ -21,6 +21,8 @@ use crate::world::Child;
 pub struct Remembered {
     /// The spec in the cluster.
     pub current: Option<Current>,
+    /// What was reported last, until the watch has brought it.
+    pub reported: Option<Box<Reported>>,
     /// The Secret with the keys.
     pub keys: Option<Keys>,
     /// The uid of the resource whose namespace is being deleted: nothing can be made there any more.
@@ -35,6 +37,15 @@ pub struct Remembered {
     pub absence: Option<Box<Absence>>,
     /// Objects that were seen as they were applied, so that another state of them is news.
     applied: Box<[u64]>,
+}
+
+/// A status that was written.
+#[derive(Debug, Clone)]
+pub struct Reported {
+    /// The uid of the resource that it is of.
+    pub uid: String,
+    /// It.
+    pub status: CaipeSupervisorStatus,
 }
 
 /// What is known of the Secret with the keys.
@@ -70,18 +81,17 @@ fn mark(child: &Child) -> u64 {
 #[derive(Debug, Default)]
 pub struct Memory {
     supervisors: Mutex<HashMap<Key, Arc<Remembered>>>,
-    /// What was reported last, until the watch has brought it.
-    reported: Mutex<HashMap<Key, Arc<CaipeSupervisorStatus>>>,
     contents: Mutex<HashMap<(String, String), Arc<ConfigMapContent>>>,
 }
 
 impl Memory {
-    /// What is remembered of one; nothing at first. Which spec is in the cluster is not remembered before the pass has
+    /// What is remembered of the one with this uid; nothing at first. Which spec is in the cluster is not remembered before the pass has
     /// kept it: one that is broken off may have written another.
-    pub fn begin(&self, key: &Key) -> Remembered {
+    pub fn begin(&self, key: &Key, uid: Option<&str>) -> Remembered {
         let mut supervisors = self.supervisors.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(remembered) = supervisors.get_mut(key) else { return Remembered::default() };
-        let begun = remembered.as_ref().clone();
+        let mut begun = remembered.as_ref().clone();
+        begun.reported = begun.reported.filter(|reported| Some(reported.uid.as_str()) == uid);
         Arc::make_mut(remembered).current = None;
         begun
     }
@@ -89,7 +99,6 @@ impl Memory {
     /// Forgets everything: somebody else has written meanwhile.
     pub fn clear(&self) {
         self.supervisors.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        self.statuses().clear();
     }
 
     /// Remembers.
@@ -98,27 +107,19 @@ impl Memory {
         supervisors.insert(key.clone(), Arc::new(remembered));
     }
 
-    /// What was reported last, if the watch has not brought it yet.
-    pub fn reported(&self, key: &Key) -> Option<Arc<CaipeSupervisorStatus>> {
-        self.statuses().get(key).cloned()
-    }
-
-    /// Something is about to be reported: the watch may bring it before the API server answers.
-    pub fn reports(&self, key: &Key, status: &Arc<CaipeSupervisorStatus>) -> Reporting<'_> {
-        self.statuses().insert(key.clone(), Arc::clone(status));
-        Reporting { memory: self, key: key.clone(), is_done: false }
+    /// Whether the watch has not brought yet what was reported last.
+    pub fn has_reported(&self, key: &Key) -> bool {
+        let supervisors = self.supervisors.lock().unwrap_or_else(PoisonError::into_inner);
+        supervisors.get(key).is_some_and(|remembered| remembered.reported.is_some())
     }
 
     /// The watch has brought a status: what was reported need not be remembered once it is that.
     pub fn brought(&self, key: &Key, status: &CaipeSupervisorStatus) {
-        let mut reported = self.statuses();
-        if reported.get(key).is_some_and(|reported| same(reported, status)) {
-            reported.remove(key);
+        let mut supervisors = self.supervisors.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(remembered) = supervisors.get_mut(key) else { return };
+        if remembered.reported.as_ref().is_some_and(|reported| same(&reported.status, status)) {
+            Arc::make_mut(remembered).reported = None;
         }
-    }
-
-    fn statuses(&self) -> MutexGuard<'_, HashMap<Key, Arc<CaipeSupervisorStatus>>> {
-        self.reported.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether nothing can be made for the resource with this uid any more.
@@ -146,7 +147,6 @@ impl Memory {
 
     /// Forgets a supervisor that is gone; says whether it was known.
     pub fn forget(&self, key: &Key) -> bool {
-        self.statuses().remove(key);
         self.supervisors.lock().unwrap_or_else(PoisonError::into_inner).remove(key).is_some()
     }
 
@@ -165,63 +165,5 @@ impl Memory {
             Some(content) => contents.insert(place, content),
             None => contents.remove(&place),
         };
-    }
-}
-
-/// A report under way. One that fails or is broken off may not have been written, and is forgotten.
-#[must_use]
-pub struct Reporting<'a> {
-    memory: &'a Memory,
-    key: Key,
-    is_done: bool,
-}
-
-impl Reporting<'_> {
-    /// It was written.
-    pub fn done(mut self) {
-        self.is_done = true;
-    }
-}
-
-impl Drop for Reporting<'_> {
-    fn drop(&mut self) {
-        if !self.is_done {
-            self.memory.statuses().remove(&self.key);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn status(epoch: i64) -> Arc<CaipeSupervisorStatus> {
-        Arc::new(CaipeSupervisorStatus { epoch: Some(epoch), ..CaipeSupervisorStatus::default() })
-    }
-
-    #[test]
-    fn a_report_is_remembered_until_the_watch_has_brought_it() {
-        let (memory, key) = (Memory::default(), Key::new("team", "platform"));
-        memory.reports(&key, &status(2)).done();
-        memory.brought(&key, &status(1));
-        assert_eq!(memory.reported(&key), Some(status(2)), "an older one came");
-        memory.brought(&key, &status(2));
-        assert_eq!(memory.reported(&key), None);
-    }
-
-    #[test]
-    fn the_watch_may_be_faster_than_the_answer() {
-        let (memory, key) = (Memory::default(), Key::new("team", "platform"));
-        let reporting = memory.reports(&key, &status(2));
-        memory.brought(&key, &status(2));
-        reporting.done();
-        assert_eq!(memory.reported(&key), None);
-    }
-
-    #[test]
-    fn a_report_that_was_broken_off_may_not_have_been_written() {
-        let (memory, key) = (Memory::default(), Key::new("team", "platform"));
-        drop(memory.reports(&key, &status(2)));
-        assert_eq!(memory.reported(&key), None);
     }
 }

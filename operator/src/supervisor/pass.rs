@@ -16,7 +16,7 @@ use super::dereference;
 use super::error::Error;
 use super::key::Key;
 use super::manifest::{self, Manifest};
-use super::memory::{Memory, Remembered, Reporting};
+use super::memory::{Memory, Remembered, Reported};
 use super::moves::{self, Current, Held, Situation};
 use super::orphans::{self, Act};
 use super::ports;
@@ -81,10 +81,9 @@ struct Made {
 
 impl<'a> Pass<'a> {
     /// A pass over the resource as it is now.
-    pub fn new(cx: &'a Context, resource: &'a CaipeSupervisor) -> Self {
+    pub fn new(cx: &'a Context, resource: &'a CaipeSupervisor, remembered: Remembered) -> Self {
         let key = Key::new(&resource.namespace().unwrap_or_default(), &resource.name_any());
         let sight = Sight::new(&key, cx.world.around(&key), cx.prober.views(&key));
-        let remembered = cx.memory.begin(&key);
         let uid = resource.uid().unwrap_or_default();
         Self { cx, key, resource, uid, sight, remembered, now: Timestamp::now(), due: None }
     }
@@ -288,9 +287,9 @@ impl<'a> Pass<'a> {
         let remotes = self.sight.remotes();
         let trouble =
             self.sight.supervisors().find_map(|(_, pod)| pod.trouble.as_ref()).map(ToString::to_string);
-        let reported = self.cx.memory.reported(&self.key);
+        let reported = self.remembered.reported.take();
         let seen = self.resource.status.as_ref();
-        let before = reported.as_deref().or(seen);
+        let before = reported.as_ref().map(|reported| &reported.status).or(seen);
         let reports = self.sight.reports();
         let status = super::status::status(Facts {
             generation: self.resource.metadata.generation.unwrap_or(0),
@@ -309,17 +308,18 @@ impl<'a> Pass<'a> {
         let ended = self.sight.ended();
         self.cx.reporter.ended(self.resource, &self.remembered.ended, &ended);
         self.remembered.ended = ended.into_keys().collect();
-        let status = Arc::new(status);
-        let is_news = before.is_none_or(|before| !super::status::same(before, &status));
-        let reporting = is_news.then(|| self.cx.memory.reports(&self.key, &status));
         let told = self.cx.reporter.report(self.resource, before, &status).await;
         step.record(&told, Error::category);
         let told = told?;
-        reporting.into_iter().for_each(Reporting::done);
         let absence = self.remembered.absence.take().map(|absence| *absence);
         let (absence, due) = self.cx.reporter.references(self.resource, absence, before, &status);
         self.remembered.absence = absence.map(Box::new);
         self.due = due;
+        // What was written counts until the watch has brought it.
+        let written = told.then(|| Reported { uid: self.uid.clone(), status });
+        let last = written.map(Box::new).or(reported);
+        self.remembered.reported =
+            last.filter(|last| seen.is_none_or(|seen| !super::status::same(&last.status, seen)));
         Ok(told)
     }
 }

@@ -293,6 +293,8 @@ pub(super) fn conditions(
     generation: i64,
     now: Timestamp,
 ) -> Vec<Condition> {
+    // As Kubernetes writes it: with more, what the watch brings would never be what was written.
+    let now = Timestamp::from_second(now.as_second()).unwrap_or(now);
     let one = |kind: &str, (status, reason, message): (Option<bool>, Reason, String)| {
         let status = status.map_or("Unknown", |status| if status { "True" } else { "False" });
         let same = before.iter().find(|it| it.type_ == kind && it.status == status);

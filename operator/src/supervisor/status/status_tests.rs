@@ -92,7 +92,7 @@ impl Given {
             reports: &reports,
             trouble: self.trouble.as_deref(),
             remotes: &self.remotes,
-            now: Timestamp::from_second(1_800_000_000 + self.second).unwrap(),
+            now: Timestamp::new(1_800_000_000 + self.second, 123_456_789).unwrap(),
         })
     }
 }
@@ -408,6 +408,13 @@ fn the_time_of_a_transition_moves_with_the_status_alone() {
     let later = given.status();
     assert_ne!(told(&later, "Ready"), told(&after, "Ready"));
     assert_eq!(time(&later, "Ready"), time(&after, "Ready"), "another reason is no transition");
+}
+
+#[test]
+fn what_the_api_server_gives_back_is_no_news() {
+    let written = well().status();
+    let read = serde_json::from_value(serde_json::to_value(&written).unwrap()).unwrap();
+    assert!(same(&written, &read), "{written:#?} {read:#?}");
 }
 
 #[test]
