@@ -112,6 +112,8 @@ pub fn scenario() -> Scenario {
 impl<'a> Stage<'a> {
     /// Applies the scenario, waits until it is ready, and lets people ask.
     pub async fn set(live: &'a Live, scenario: &Scenario, operator: Operator) -> Result<Self> {
+        // An agent that is there before its tool server looks for it some seconds later again.
+        Notes::begin(live).await?;
         live.declare(NAME, scenario)?;
         Self::open(live, operator).await
     }
@@ -120,6 +122,10 @@ impl<'a> Stage<'a> {
     pub async fn open(live: &'a Live, operator: Operator) -> Result<Self> {
         let notes = Notes::begin(live).await?;
         live.until_settled(NAME).await?;
+        let has_tools = |agent: &Value| agent["phase"] == "Ready";
+        let all_have =
+            |seen: &Value| seen["status"]["agents"].as_array().is_some_and(|all| all.iter().all(has_tools));
+        live.until("every agent has its tools", SUPERVISORS, NAME, all_have).await?;
         let way = live.way(NAME).await?;
         let watcher = Watcher::begin(live, NAME).await?;
         let crowd = Crowd::gather(PEOPLE, way.place.clone(), WORDS);

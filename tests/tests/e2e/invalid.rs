@@ -36,7 +36,7 @@ async fn said_of(live: &Live, file: &Path) -> Result<(&'static str, String)> {
     if let Err(refused) = live.kubectl(&["apply", "-f", &file.to_string_lossy()]) {
         let text = format!("{refused:#}");
         let said = text.split_once("failed: ").map_or(text.as_str(), |(_, said)| said);
-        return Ok(("the API server", said.to_owned()));
+        return Ok(("the API server", in_order(said)));
     }
     let name = "platform";
     let told = |seen: &Value| {
@@ -47,6 +47,14 @@ async fn said_of(live: &Live, file: &Path) -> Result<(&'static str, String)> {
     let seen = live.until("the operator refuses it", SUPERVISORS, name, told).await?;
     live.kubectl(&["delete", "caipe", name])?;
     Ok(("the operator", format!("{}: {}", condition(&seen, "Ready"), message(&seen, "Ready"))))
+}
+
+/// The API server says the faults of one field's members in any order.
+fn in_order(said: &str) -> String {
+    let mut faults =
+        said.lines().skip(1).map(str::trim_end).filter(|line| !line.is_empty()).collect::<Vec<_>>();
+    faults.sort_unstable();
+    said.lines().take(1).chain(faults).collect::<Vec<_>>().join("\n")
 }
 
 /// On one line of a table, without what differs from one run to the next.
