@@ -175,11 +175,8 @@ impl Board {
         let again = std::mem::take(&mut pod.again);
         let matters = pod.learn(looked);
         let failures = pod.failures();
-        let (wait, urgency) = match failures {
-            _ if again => (Duration::ZERO, Urgency::Urgent),
-            0 => (pause(0, self.pods.len(), chance), Urgency::Routine),
-            failures => (pause(failures, self.pods.len(), chance), Urgency::Urgent),
-        };
+        let wait = if again { Duration::ZERO } else { pause(failures, self.pods.len(), chance) };
+        let urgency = if again || failures > 0 { Urgency::Urgent } else { Urgency::Routine };
         self.schedule(number, now + wait, urgency);
         if matters && let Some((key, _)) = self.pods.get(&number) {
             self.change(key.clone(), now);

@@ -5,8 +5,8 @@
 //! make 4 s. A pod that comes back is seen at its next look, 4 s later at the most.
 //!
 //! Where there are very many pods, looks at those that answer come more rarely, so that they take no more than most of one
-//! processor: with 10,000 pods the slowest way takes the five seconds, with 20,000 it takes 7.5 s. (That many looks are made as long as
-//! pods answer within some milliseconds.)
+//! processor: with 10,000 pods the slowest way takes the five seconds, with 20,000 it takes 7.5 s. (That many looks
+//! are made as long as pods answer within some milliseconds.)
 
 use std::time::Duration;
 

@@ -85,8 +85,8 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// What is remembered of the one with this uid; nothing at first. Which spec is in the cluster is not remembered before the pass has
-    /// kept it: one that is broken off may have written another.
+    /// What is remembered of the one with this uid; nothing at first. Which spec is in the cluster is not remembered before
+    /// the pass has kept it: one that is broken off may have written another.
     pub fn begin(&self, key: &Key, uid: Option<&str>) -> Remembered {
         let mut supervisors = self.supervisors.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(remembered) = supervisors.get_mut(key) else { return Remembered::default() };
