@@ -65,9 +65,10 @@ fn unencodable(error: &serde_json::Error) -> A2aError {
 
 fn events(body: Body) -> Response {
     const HEADERS: [(HeaderName, HeaderValue); 3] = [
-        (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
+        // Event streams are UTF-8 by definition, but Python's `requests` reads a text without a charset as ISO-8859-1.
+        (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8")),
         (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
-        // Nginx would hold events back.
+        // Disables response buffering in Nginx.
         (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
     ];
     (HEADERS, body).into_response()

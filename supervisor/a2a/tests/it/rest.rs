@@ -5,6 +5,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::agent::{Running, eventually, start, start_with};
+use crate::streams::EVENT_STREAM;
 
 /// An answer: its status, its media type, its JSON.
 pub(crate) struct Answer {
@@ -57,7 +58,7 @@ async fn open(
 
 /// The events of a stream by number.
 async fn events(response: reqwest::Response) -> Vec<(u64, Value)> {
-    assert_eq!(response.headers()["content-type"], "text/event-stream");
+    assert_eq!(response.headers()["content-type"], EVENT_STREAM);
     let text = response.text().await.unwrap();
     let field = |block: &str, name: &str| {
         let value = block.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);

@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 
 use crate::agent::{Running, chunk, eventually, start, start_with, status};
 
+/// The content type of every stream. Python's `requests` decodes a text without a charset as ISO-8859-1.
+pub(crate) const EVENT_STREAM: &str = "text/event-stream; charset=utf-8";
+
 /// The seeds' own request: without `jsonrpc` and, in part, `kind`.
 fn seed_request(text: &str) -> Value {
     json!({"id": "test", "method": "message/stream", "params": {"message": {"role": "user",
@@ -54,7 +57,7 @@ fn undated(mut answer: Value) -> Value {
 async fn the_seeds_request_streams_the_task_its_chunks_and_one_final_status() {
     let server = start().await;
     let response = open(&server, None, &seed_request("count 2"), None).await;
-    assert_eq!(response.headers()["content-type"], "text/event-stream");
+    assert_eq!(response.headers()["content-type"], EVENT_STREAM);
     assert_eq!(response.headers()["x-accel-buffering"], "no");
     assert_eq!(response.headers()["cache-control"], "no-cache");
     let text = response.text().await.unwrap();
@@ -242,7 +245,7 @@ async fn a_stalled_reader_costs_nobody_anything() {
 async fn a_refused_stream_is_an_event_for_clients_of_0_3_that_read_events_and_plain_json_for_others() {
     let server = start().await;
     let response = open(&server, None, &resubscribe("nope"), None).await;
-    assert_eq!(response.headers()["content-type"], "text/event-stream");
+    assert_eq!(response.headers()["content-type"], EVENT_STREAM);
     let text = response.text().await.unwrap();
     assert_eq!(
         events(&text),
@@ -260,4 +263,48 @@ async fn a_refused_stream_is_an_event_for_clients_of_0_3_that_read_events_and_pl
     let response = open(&server, Some("1.0"), &new, None).await;
     assert_eq!(response.headers()["content-type"], "application/json");
     assert!(response.text().await.unwrap().contains("-32001"));
+}
+
+#[tokio::test]
+async fn every_stream_of_either_version_and_binding_names_its_charset() {
+    let server = start().await;
+    let old = |text: &str| json!({"message": {"role": "user", "messageId": "m", "parts": [{"text": text}]}});
+    let new =
+        |text: &str| json!({"message": {"role": "ROLE_USER", "messageId": "m", "parts": [{"text": text}]}});
+    let proto =
+        |text: &str| json!({"message": {"role": "ROLE_USER", "messageId": "m", "content": [{"text": text}]}});
+    let call = |method: &str, params: Value| {
+        let version = (!method.contains('/')).then_some("1.0");
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        (version, "", body)
+    };
+    let task = json!({"id": "t1"});
+    let requests = [
+        call("message/stream", old("count 1")),
+        call("message/stream", old("hello")),
+        call("tasks/resubscribe", task.clone()),
+        call("tasks/resubscribe", json!({"id": "nope"})),
+        call("tasks/resubscribe", json!({})),
+        call("SendStreamingMessage", new("count 1")),
+        call("SendStreamingMessage", new("hello")),
+        call("SubscribeToTask", task),
+        (Some("1.0"), "message:stream", new("count 1")),
+        (Some("1.0"), "message:stream", new("hello")),
+        (Some("1.0"), "tasks/t1:subscribe", json!({})),
+        (None, "v1/message:stream", proto("count 1")),
+        (None, "v1/message:stream", proto("hello")),
+        (None, "v1/tasks/t1:subscribe", json!({})),
+    ];
+    for (version, path, body) in requests {
+        let request = reqwest::Client::new()
+            .post(format!("{}{path}", server.url))
+            .header("content-type", "application/json")
+            .header("accept", "text/event-stream")
+            .header("last-event-id", "1");
+        let request = version.into_iter().fold(request, |request, v| request.header("a2a-version", v));
+        let response = request.body(body.to_string()).send().await.unwrap();
+        assert_eq!(response.headers()["content-type"], EVENT_STREAM, "/{path} {body}");
+        let text = response.text().await.unwrap();
+        assert!(text.contains("data: "), "/{path} {body}: {text}");
+    }
 }
