@@ -5,13 +5,13 @@ use serde_json::{Map, Value};
 
 use super::schema::{Field, Presence, Shape};
 
-/// What of a card a signature covers.
+/// The part of a card that a signature covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Coverage {
     /// The whole document, as the specification has it: what the schema of 1.0 does not know counts too.
     Document,
-    /// What the schema of 1.0 knows, without empty texts, lists and objects: what the official Python and
-    /// JavaScript SDKs sign and check. Whoever reads the card as one of 1.0 reads nothing else.
+    /// The members that a reader of 1.0 reads, without empty texts, lists and objects. The official Python and
+    /// JavaScript SDKs sign and check this form.
     Schema,
 }
 
@@ -30,7 +30,7 @@ pub fn canonical(card: &Value, coverage: Coverage) -> Result<Vec<u8>, serde_json
     serde_json_canonicalizer::to_vec(&card)
 }
 
-/// What becomes of members that the schema does not know.
+/// Whether the form keeps members that the schema does not know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unknown {
     Kept,
@@ -57,7 +57,9 @@ fn pruned(value: Value, shape: Shape, unknown: Unknown) -> Value {
 
 fn kept((name, value): (String, Value), fields: &[Field], unknown: Unknown) -> Option<(String, Value)> {
     let Some(field) = fields.iter().find(|field| field.name == name) else {
-        return (unknown == Unknown::Kept).then_some((name, value));
+        // A parser reads a field under its original name too. What a parser reads must never go unsigned.
+        let read = fields.iter().any(|field| field.has_original_name(&name));
+        return (read || unknown == Unknown::Kept).then_some((name, value));
     };
     let value = pruned(value, field.shape, unknown);
     let says_nothing = value.is_null() || field.presence == Presence::Implicit && is_default(&value);

@@ -1,4 +1,4 @@
-//! Reads a peer's card of either version, or merged.
+//! Reads the card of a peer: of 1.0, of 0.3, or merged.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -11,10 +11,11 @@ use crate::v03;
 #[error("failed to read the agent card: {0}")]
 pub struct CardError(String);
 
-/// The member that tells the versions apart.
+/// The member that distinguishes the versions.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Probe {
+    #[serde(alias = "supported_interfaces")]
     supported_interfaces: Option<IgnoredAny>,
 }
 

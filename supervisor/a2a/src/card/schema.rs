@@ -51,6 +51,18 @@ const fn explicit(name: &'static str) -> Field {
 }
 
 impl Field {
+    /// Whether `name` is the original name of the field (`icon_url` for `iconUrl`).
+    pub(super) fn has_original_name(&self, name: &str) -> bool {
+        let mut original = String::with_capacity(name.len());
+        for letter in self.name.chars() {
+            if letter.is_ascii_uppercase() {
+                original.push('_');
+            }
+            original.push(letter.to_ascii_lowercase());
+        }
+        original == name
+    }
+
     const fn holding(self, shape: Shape) -> Self {
         Self { shape, ..self }
     }

@@ -1,29 +1,30 @@
-//! What a task produces.
+//! Artifacts.
 
 use serde::{Deserialize, Serialize};
 
 use super::serde_helpers::null_is_default;
 use super::{Content, Metadata, Part};
 
-/// What a task produces.
+/// A result of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Artifact {
-    /// Its id, unique in the task.
+    /// The id, unique within the task.
+    #[serde(alias = "artifact_id")]
     pub artifact_id: String,
     /// A name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What it is.
+    /// A description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The content.
     #[serde(default, deserialize_with = "null_is_default")]
     pub parts: Vec<Part>,
-    /// What else is known of it.
+    /// Free-form data about the artifact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Metadata>,
-    /// The URIs of extensions that it uses.
+    /// The URIs of the extensions that the artifact uses.
     #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
     pub extensions: Vec<String>,
 }
@@ -41,7 +42,7 @@ impl Artifact {
         }
     }
 
-    /// All its text, parts put together without anything between them.
+    /// The text of all parts, concatenated.
     pub fn text(&self) -> String {
         self.parts.iter().filter_map(Part::as_text).collect()
     }

@@ -1,4 +1,4 @@
-//! What an agent says of itself.
+//! Agent cards.
 
 use std::collections::BTreeMap;
 
@@ -7,63 +7,74 @@ use serde::{Deserialize, Serialize};
 use super::serde_helpers::{is_false, known_entries, null_is_default};
 use super::{Metadata, SecurityRequirement, SecurityScheme};
 
-/// What an agent says of itself.
+/// An agent's description of itself.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentCard {
     /// A name for people.
     pub name: String,
-    /// What it does.
+    /// A description.
     #[serde(default, deserialize_with = "null_is_default")]
     pub description: String,
-    /// Where and how to reach it, the preferred way first.
-    #[serde(default, deserialize_with = "null_is_default")]
+    /// The interfaces of the agent, the preferred one first.
+    #[serde(default, alias = "supported_interfaces", deserialize_with = "null_is_default")]
     pub supported_interfaces: Vec<AgentInterface>,
-    /// Who runs it.
+    /// The organization that runs the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<AgentProvider>,
     /// The agent's own version.
     #[serde(default, deserialize_with = "null_is_default")]
     pub version: String,
-    /// Where to read more.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The URL of the documentation.
+    #[serde(default, alias = "documentation_url", skip_serializing_if = "Option::is_none")]
     pub documentation_url: Option<String>,
-    /// What it offers beyond the basics.
+    /// The optional features of the agent.
     #[serde(default, deserialize_with = "null_is_default")]
     pub capabilities: AgentCapabilities,
-    /// Ways to authenticate, by name.
-    #[serde(default, deserialize_with = "known_entries", skip_serializing_if = "BTreeMap::is_empty")]
+    /// The security schemes, by name.
+    #[serde(
+        default,
+        alias = "security_schemes",
+        deserialize_with = "known_entries",
+        skip_serializing_if = "BTreeMap::is_empty"
+    )]
     pub security_schemes: BTreeMap<String, SecurityScheme>,
-    /// Which of them are needed; one entry is enough.
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    /// The accepted combinations of security schemes; a client satisfies one of them.
+    #[serde(
+        default,
+        alias = "security_requirements",
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub security_requirements: Vec<SecurityRequirement>,
-    /// Media types that it takes.
-    #[serde(default, deserialize_with = "null_is_default")]
+    /// The media types that the agent accepts.
+    #[serde(default, alias = "default_input_modes", deserialize_with = "null_is_default")]
     pub default_input_modes: Vec<String>,
-    /// Media types that it answers with.
-    #[serde(default, deserialize_with = "null_is_default")]
+    /// The media types of the agent's responses.
+    #[serde(default, alias = "default_output_modes", deserialize_with = "null_is_default")]
     pub default_output_modes: Vec<String>,
-    /// What it can be asked for.
+    /// The skills of the agent.
     #[serde(default, deserialize_with = "null_is_default")]
     pub skills: Vec<AgentSkill>,
     /// Signatures of the card.
     #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
     pub signatures: Vec<AgentCardSignature>,
-    /// A picture.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The URL of an icon.
+    #[serde(default, alias = "icon_url", skip_serializing_if = "Option::is_none")]
     pub icon_url: Option<String>,
 }
 
-/// One way to reach an agent.
+/// A URL of an agent and the protocol that it serves there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentInterface {
-    /// The address.
+    /// The URL.
     pub url: String,
     /// `JSONRPC`, `GRPC`, `HTTP+JSON` or a URI.
+    #[serde(alias = "protocol_binding")]
     pub protocol_binding: String,
     /// `Major.Minor`.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, alias = "protocol_version", deserialize_with = "null_is_default")]
     pub protocol_version: String,
     /// A client that chooses this interface repeats it in every request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -77,7 +88,7 @@ impl AgentInterface {
     /// The name of REST.
     pub const HTTP_JSON: &'static str = "HTTP+JSON";
 
-    /// One way to reach an agent.
+    /// An interface without a tenant.
     pub fn new(url: impl Into<String>, binding: impl Into<String>, version: impl Into<String>) -> Self {
         Self {
             url: url.into(),
@@ -88,82 +99,102 @@ impl AgentInterface {
     }
 }
 
-/// Who runs an agent.
+/// The organization that runs an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentProvider {
-    /// Their page.
+    /// The URL of the organization.
     #[serde(default, deserialize_with = "null_is_default")]
     pub url: String,
-    /// Their name.
+    /// The name of the organization.
     #[serde(default, deserialize_with = "null_is_default")]
     pub organization: String,
 }
 
-/// What an agent offers beyond the basics.
+/// The optional features of an agent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentCapabilities {
-    /// Streams.
+    /// Whether the agent streams.
     #[serde(default, deserialize_with = "null_is_default")]
     pub streaming: bool,
-    /// Push notifications.
-    #[serde(default, deserialize_with = "null_is_default")]
+    /// Whether the agent sends push notifications.
+    #[serde(default, alias = "push_notifications", deserialize_with = "null_is_default")]
     pub push_notifications: bool,
-    /// Extensions.
+    /// The extensions that the agent supports.
     #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
     pub extensions: Vec<AgentExtension>,
-    /// A longer card for those who authenticate.
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "is_false")]
+    /// Whether authenticated clients can request an extended card.
+    #[serde(
+        default,
+        alias = "extended_agent_card",
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "is_false"
+    )]
     pub extended_agent_card: bool,
 }
 
-/// An extension that an agent speaks.
+/// An extension that an agent supports.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct AgentExtension {
-    /// Its name.
+    /// The URI that identifies the extension.
     pub uri: String,
-    /// How the agent uses it.
+    /// A description of how the agent uses the extension.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Whether a client must declare it.
     #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "is_false")]
     pub required: bool,
-    /// Its parameters.
+    /// The parameters of the extension.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub params: Option<Metadata>,
 }
 
-/// Something that an agent can be asked for.
+/// A skill of an agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentSkill {
-    /// Its id.
+    /// The id.
     pub id: String,
     /// A name for people.
     #[serde(default, deserialize_with = "null_is_default")]
     pub name: String,
-    /// What it does.
+    /// A description.
     #[serde(default, deserialize_with = "null_is_default")]
     pub description: String,
-    /// Words to find it by.
+    /// Keywords.
     #[serde(default, deserialize_with = "null_is_default")]
     pub tags: Vec<String>,
-    /// Things to ask.
+    /// Example prompts.
     #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<String>,
-    /// Media types that it takes, if not the agent's.
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    /// The media types that the skill accepts, if they differ from the agent's.
+    #[serde(
+        default,
+        alias = "input_modes",
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub input_modes: Vec<String>,
-    /// Media types that it answers with, if not the agent's.
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    /// The media types of the skill's responses, if they differ from the agent's.
+    #[serde(
+        default,
+        alias = "output_modes",
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub output_modes: Vec<String>,
-    /// What is needed to use it, if not what the agent needs; one entry is enough.
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    /// The accepted combinations of security schemes, if they differ from the agent's.
+    #[serde(
+        default,
+        alias = "security_requirements",
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub security_requirements: Vec<SecurityRequirement>,
 }
 
 impl AgentSkill {
-    /// A skill with what every skill must have.
+    /// A skill with the required members.
     pub fn new<T: Into<String>>(
         id: impl Into<String>,
         name: impl Into<String>,

@@ -1,8 +1,8 @@
-//! What a stream is made of, and what a call answers with.
+//! The events of a stream, and the response to a message.
 
 use serde::{Deserialize, Serialize};
 
-use super::serde_helpers::is_false;
+use super::serde_helpers::{is_false, null_is_default};
 use super::{Artifact, Message, Metadata, Task, TaskState, TaskStatus};
 
 /// One event of a stream (`StreamResponse`): an object with exactly one member.
@@ -13,14 +13,14 @@ pub enum Event {
     Task(Box<Task>),
     /// A message; the only event of its stream.
     Message(Box<Message>),
-    /// The task's status changed.
+    /// A change of the task's status.
     StatusUpdate(TaskStatusUpdateEvent),
-    /// An artifact came or grew.
+    /// A new artifact, or a piece of one.
     ArtifactUpdate(TaskArtifactUpdateEvent),
 }
 
 impl Event {
-    /// The state that it tells of.
+    /// The state that the event reports.
     pub fn state(&self) -> Option<TaskState> {
         match self {
             Self::Task(task) => Some(task.status.state),
@@ -29,7 +29,7 @@ impl Event {
         }
     }
 
-    /// The task that it belongs to.
+    /// The id of the task that the event belongs to.
     pub fn task_id(&self) -> Option<&str> {
         match self {
             Self::Task(task) => Some(&task.id),
@@ -64,61 +64,70 @@ impl From<TaskArtifactUpdateEvent> for Event {
     }
 }
 
-/// The task's status changed.
+/// A change of a task's status.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskStatusUpdateEvent {
-    /// The task.
+    /// The id of the task.
+    #[serde(alias = "task_id")]
     pub task_id: String,
-    /// Its conversation.
-    #[serde(default)]
+    /// The id of the task's context.
+    #[serde(default, alias = "context_id", deserialize_with = "null_is_default")]
     pub context_id: String,
     /// The new status.
     pub status: TaskStatus,
-    /// What else is known of it.
+    /// Free-form data about the event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Metadata>,
 }
 
-/// An artifact came or grew.
+/// A new artifact, or a piece of one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskArtifactUpdateEvent {
-    /// The task.
+    /// The id of the task.
+    #[serde(alias = "task_id")]
     pub task_id: String,
-    /// Its conversation.
-    #[serde(default)]
+    /// The id of the task's context.
+    #[serde(default, alias = "context_id", deserialize_with = "null_is_default")]
     pub context_id: String,
     /// The artifact, or a piece of it.
     pub artifact: Artifact,
-    /// Whether it is added to the artifact of the same id; otherwise it takes its place.
-    #[serde(default, skip_serializing_if = "is_false")]
+    /// Whether to append the piece to the artifact with the same id; otherwise it replaces that artifact.
+    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "is_false")]
     pub append: bool,
-    /// Whether nothing more comes for this artifact.
-    #[serde(default, skip_serializing_if = "is_false")]
+    /// Whether this is the last piece of the artifact.
+    #[serde(
+        default,
+        alias = "last_chunk",
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "is_false"
+    )]
     pub last_chunk: bool,
-    /// What else is known of it.
+    /// Free-form data about the event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Metadata>,
 }
 
-/// The answer to a message (`SendMessageResponse`): an object with exactly one member.
+/// The response to a message (`SendMessageResponse`): an object with exactly one member.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", try_from = "WireEvent")]
 pub enum Reply {
-    /// The task that the message began or went on with.
+    /// The task that the message started or continued.
     Task(Box<Task>),
-    /// A direct answer.
+    /// A direct answer, without a task.
     Message(Box<Message>),
 }
 
-/// The JSON form, read: `oneof` members side by side, so that unknown ones can be ignored.
+/// The JSON form as read: the members of the `oneof` side by side, so that unknown members are ignored.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct WireEvent {
     task: Option<Box<Task>>,
     message: Option<Box<Message>>,
+    #[serde(alias = "status_update")]
     status_update: Option<TaskStatusUpdateEvent>,
+    #[serde(alias = "artifact_update")]
     artifact_update: Option<TaskArtifactUpdateEvent>,
 }
 

@@ -1,11 +1,11 @@
-//! One turn of a conversation.
+//! Messages.
 
 use serde::{Deserialize, Serialize};
 
 use super::serde_helpers::null_is_default;
 use super::{Metadata, Part};
 
-/// Who speaks. Agents leave it out now and then, clients must not: so unsaid means the agent.
+/// The sender of a message. Clients must set it; some agents omit it, so the default is the agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Role {
     /// The client.
@@ -17,38 +17,48 @@ pub enum Role {
     Agent,
 }
 
-/// One turn of a conversation.
+/// A message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Message {
-    /// Its id, made by whoever says it. Empty only where a peer left it out.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    /// The id, chosen by the sender. Empty if a peer omitted it.
+    #[serde(
+        default,
+        alias = "message_id",
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "String::is_empty"
+    )]
     pub message_id: String,
-    /// The conversation it belongs to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The id of the context that the message belongs to.
+    #[serde(default, alias = "context_id", skip_serializing_if = "Option::is_none")]
     pub context_id: Option<String>,
-    /// The task it belongs to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The id of the task that the message belongs to.
+    #[serde(default, alias = "task_id", skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
-    /// Who says it.
+    /// The sender.
     #[serde(default, deserialize_with = "null_is_default")]
     pub role: Role,
-    /// What is said.
+    /// The content.
     #[serde(default, deserialize_with = "null_is_default")]
     pub parts: Vec<Part>,
-    /// What else is known of it.
+    /// Free-form data about the message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Metadata>,
-    /// The URIs of extensions that it uses.
+    /// The URIs of the extensions that the message uses.
     #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
     pub extensions: Vec<String>,
-    /// Other tasks that it speaks of.
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    /// The ids of other tasks that the message refers to.
+    #[serde(
+        default,
+        alias = "reference_task_ids",
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub reference_task_ids: Vec<String>,
 }
 
 impl Message {
-    /// A message with nothing but who, what and its id.
+    /// A message with a sender, an id and content only.
     pub fn new(role: Role, message_id: impl Into<String>, parts: Vec<Part>) -> Self {
         Self {
             message_id: message_id.into(),
@@ -72,7 +82,7 @@ impl Message {
         Self::new(Role::Agent, message_id, vec![Part::text(text)])
     }
 
-    /// The same message, as part of a task and its conversation.
+    /// The same message with the ids of a task and its context.
     #[must_use]
     pub fn within(mut self, task_id: impl Into<String>, context_id: impl Into<String>) -> Self {
         self.task_id = Some(task_id.into());
@@ -80,7 +90,7 @@ impl Message {
         self
     }
 
-    /// All its text, parts put together without anything between them.
+    /// The text of all parts, concatenated.
     pub fn text(&self) -> String {
         self.parts.iter().filter_map(Part::as_text).collect()
     }

@@ -1,6 +1,8 @@
 //! The canonical model: the objects of A2A 1.0 (`lf.a2a.v1`) in their JSON form.
 //!
-//! Members are camelCase, absent and default ones are left out, unknown ones are ignored.
+//! A writer uses the lowerCamelCase name of a field and omits default values. A reader follows `ProtoJSON`: it accepts the
+//! lowerCamelCase name and the original name (`taskId`, `task_id`), `null` as the default value, and ignores unknown
+//! members. Two names of one field in one object are a duplicate, which is an error.
 
 mod artifact;
 mod card;

@@ -16,7 +16,7 @@ pub struct Part {
     pub filename: Option<String>,
     /// Its media type, for example `text/plain`.
     pub media_type: Option<String>,
-    /// What else is known of it.
+    /// Free-form data about the part.
     pub metadata: Option<Metadata>,
 }
 
@@ -77,7 +77,7 @@ impl From<Content> for Part {
     }
 }
 
-/// The JSON form, read: `oneof` members side by side.
+/// The JSON form as read: the members of the `oneof` side by side.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct WirePart {
@@ -88,6 +88,7 @@ struct WirePart {
     #[serde(default, deserialize_with = "present")]
     data: Option<Value>,
     filename: Option<String>,
+    #[serde(alias = "media_type")]
     media_type: Option<String>,
     metadata: Option<Metadata>,
 }

@@ -1,30 +1,30 @@
-//! Where to push a task's updates to, and what a client asks of that (1.0, sections 3.1.7 to 3.1.10, 4.3).
+//! Push configurations and the requests for them (1.0, sections 3.1.7 to 3.1.10, 4.3).
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::serde_helpers::null_is_default;
+use super::serde_helpers::{count, null_is_default};
 
-/// Where to push a task's updates to. What authenticates is left out when it is printed.
+/// Where to push a task's updates to. Its `Debug` form omits the address, the token and the credentials.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskPushNotificationConfig {
     /// The tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
-    /// Its id, unique in the task.
+    /// The id, unique within the task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// The task.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The id of the task.
+    #[serde(default, alias = "task_id", skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
     /// The address.
     pub url: String,
-    /// A token that is sent along.
+    /// A token that the server sends with each notification.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
-    /// How to authenticate there.
+    /// How to authenticate at the address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authentication: Option<AuthenticationInfo>,
 }
@@ -46,7 +46,7 @@ impl fmt::Debug for TaskPushNotificationConfig {
     }
 }
 
-/// How to authenticate at a push address. The credentials are left out when it is printed.
+/// How to authenticate at a push address. Its `Debug` form omits the credentials.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuthenticationInfo {
     /// The HTTP scheme, for example `Bearer`.
@@ -62,51 +62,56 @@ impl fmt::Debug for AuthenticationInfo {
     }
 }
 
-/// Asks for a push configuration.
+/// A request for one push configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GetTaskPushNotificationConfigRequest {
     /// The tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
-    /// The task.
-    #[serde(default)]
+    /// The id of the task.
+    #[serde(default, alias = "task_id", deserialize_with = "null_is_default")]
     pub task_id: String,
-    /// The configuration; empty means the task's first, which only 0.3 may ask for.
-    #[serde(default)]
+    /// The id of the configuration. Empty, which only 0.3 allows, means the first one of the task.
+    #[serde(default, deserialize_with = "null_is_default")]
     pub id: String,
 }
 
-/// Removes a push configuration.
+/// A request to delete a push configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeleteTaskPushNotificationConfigRequest {
     /// The tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
-    /// The task.
-    #[serde(default)]
+    /// The id of the task.
+    #[serde(default, alias = "task_id", deserialize_with = "null_is_default")]
     pub task_id: String,
-    /// The configuration.
-    #[serde(default)]
+    /// The id of the configuration.
+    #[serde(default, deserialize_with = "null_is_default")]
     pub id: String,
 }
 
-/// Asks for the push configurations of a task.
+/// A request for the push configurations of a task.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListTaskPushNotificationConfigsRequest {
     /// The tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
-    /// The task.
-    #[serde(default)]
+    /// The id of the task.
+    #[serde(default, alias = "task_id", deserialize_with = "null_is_default")]
     pub task_id: String,
-    /// At most this many, from 1; `None` means all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The most configurations to return, at least 1; `None` means all.
+    #[serde(
+        default,
+        alias = "page_size",
+        deserialize_with = "count",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub page_size: Option<u32>,
-    /// Where the last page ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The token of the page to return; `None` means the first page.
+    #[serde(default, alias = "page_token", skip_serializing_if = "Option::is_none")]
     pub page_token: Option<String>,
 }
 
@@ -117,7 +122,7 @@ pub struct ListTaskPushNotificationConfigsResponse {
     /// The configurations.
     #[serde(default, deserialize_with = "null_is_default")]
     pub configs: Vec<TaskPushNotificationConfig>,
-    /// Where the next page begins; empty at the end.
-    #[serde(default)]
+    /// The token of the next page; empty on the last page.
+    #[serde(default, alias = "next_page_token", deserialize_with = "null_is_default")]
     pub next_page_token: String,
 }

@@ -1,12 +1,12 @@
-//! What a client asks.
+//! The requests of a client and the page of tasks that answers one of them.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::serde_helpers::{is_false, null_is_default, timestamp};
+use super::serde_helpers::{count, is_false, null_is_default, timestamp};
 use super::{Message, Metadata, Task, TaskPushNotificationConfig, TaskState};
 
-/// Begins a task or goes on with one.
+/// A request with a message that starts a task or continues one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SendMessageRequest {
     /// The tenant of the interface that the client chose.
@@ -14,118 +14,161 @@ pub struct SendMessageRequest {
     pub tenant: Option<String>,
     /// The message.
     pub message: Message,
-    /// How to answer.
+    /// How the server responds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub configuration: Option<SendMessageConfiguration>,
-    /// What else is known of it.
+    /// Free-form data about the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Metadata>,
 }
 
 impl SendMessageRequest {
-    /// A request without any wishes.
+    /// A request with the default configuration.
     pub const fn new(message: Message) -> Self {
         Self { tenant: None, message, configuration: None, metadata: None }
     }
 
-    /// Whether to answer at once instead of when the task ends or waits.
+    /// Whether to respond at once instead of when the task ends or is interrupted.
     pub fn returns_immediately(&self) -> bool {
         self.configuration.as_ref().is_some_and(|configuration| configuration.return_immediately)
     }
 
-    /// How much history the answer may hold; `None` means all.
+    /// The most messages of history in the response; `None` means all.
     pub fn history_length(&self) -> Option<u32> {
         self.configuration.as_ref().and_then(|configuration| configuration.history_length)
     }
 }
 
-/// How to answer a message.
+/// How the server responds to a message.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SendMessageConfiguration {
-    /// Media types that the client takes; empty means any.
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    /// The media types that the client accepts; empty means any.
+    #[serde(
+        default,
+        alias = "accepted_output_modes",
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub accepted_output_modes: Vec<String>,
-    /// Where to push updates to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The push configuration for the task.
+    #[serde(default, alias = "task_push_notification_config", skip_serializing_if = "Option::is_none")]
     pub task_push_notification_config: Option<TaskPushNotificationConfig>,
-    /// At most this many of the newest messages as history; `None` means all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The most messages of history to return, the newest ones; `None` means all.
+    #[serde(
+        default,
+        alias = "history_length",
+        deserialize_with = "count",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub history_length: Option<u32>,
-    /// Whether to answer at once instead of when the task ends or waits.
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "is_false")]
+    /// Whether to respond at once instead of when the task ends or is interrupted.
+    #[serde(
+        default,
+        alias = "return_immediately",
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "is_false"
+    )]
     pub return_immediately: bool,
 }
 
-/// Asks for a task.
+/// A request for a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GetTaskRequest {
     /// The tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
-    /// The task.
+    /// The id of the task.
+    #[serde(default, deserialize_with = "null_is_default")]
     pub id: String,
-    /// At most this many of the newest messages as history; `None` means all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The most messages of history to return, the newest ones; `None` means all.
+    #[serde(
+        default,
+        alias = "history_length",
+        deserialize_with = "count",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub history_length: Option<u32>,
 }
 
-/// Stops a task.
+/// A request to cancel a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CancelTaskRequest {
     /// The tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
-    /// The task.
+    /// The id of the task.
+    #[serde(default, deserialize_with = "null_is_default")]
     pub id: String,
-    /// What else is known of it.
+    /// Free-form data about the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Metadata>,
 }
 
-/// Follows a task that is under way.
+/// A request to subscribe to a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubscribeToTaskRequest {
     /// The tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
-    /// The task.
+    /// The id of the task.
+    #[serde(default, deserialize_with = "null_is_default")]
     pub id: String,
 }
 
-/// Asks for tasks, page by page, newest status first.
+/// A request for a page of tasks, newest status first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListTasksRequest {
     /// The tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
-    /// Only this conversation's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Return only tasks of this context.
+    #[serde(default, alias = "context_id", skip_serializing_if = "Option::is_none")]
     pub context_id: Option<String>,
-    /// Only those in this state.
+    /// Return only tasks in this state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<TaskState>,
-    /// At most this many, 1 to 100; `None` means 50.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The most tasks to return, 1 to 100; `None` means 50.
+    #[serde(
+        default,
+        alias = "page_size",
+        deserialize_with = "count",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub page_size: Option<u32>,
-    /// Where the last page ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The token of the page to return; `None` means the first page.
+    #[serde(default, alias = "page_token", skip_serializing_if = "Option::is_none")]
     pub page_token: Option<String>,
-    /// At most this many of the newest messages as history; `None` means all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The most messages of history to return, the newest ones; `None` means all.
+    #[serde(
+        default,
+        alias = "history_length",
+        deserialize_with = "count",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub history_length: Option<u32>,
-    /// Only those whose status changed after this time.
-    #[serde(default, with = "timestamp", skip_serializing_if = "Option::is_none")]
+    /// Return only tasks whose status changed after this time.
+    #[serde(
+        default,
+        alias = "status_timestamp_after",
+        with = "timestamp",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub status_timestamp_after: Option<Timestamp>,
     /// Whether to include artifacts.
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "is_false")]
+    #[serde(
+        default,
+        alias = "include_artifacts",
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "is_false"
+    )]
     pub include_artifacts: bool,
 }
 
 impl ListTasksRequest {
-    /// The page size in force.
+    /// The page size that the server uses.
     pub fn page_size(&self) -> u32 {
         self.page_size.unwrap_or(50)
     }
@@ -138,13 +181,13 @@ pub struct ListTasksResponse {
     /// The tasks.
     #[serde(default, deserialize_with = "null_is_default")]
     pub tasks: Vec<Task>,
-    /// Where the next page begins; empty at the end.
-    #[serde(default)]
+    /// The token of the next page; empty on the last page.
+    #[serde(default, alias = "next_page_token", deserialize_with = "null_is_default")]
     pub next_page_token: String,
-    /// The page size in force.
-    #[serde(default)]
+    /// The page size that the server uses.
+    #[serde(default, alias = "page_size", deserialize_with = "null_is_default")]
     pub page_size: u32,
-    /// How many there are in all.
-    #[serde(default)]
+    /// The number of tasks on all pages.
+    #[serde(default, alias = "total_size", deserialize_with = "null_is_default")]
     pub total_size: u64,
 }

@@ -1,4 +1,4 @@
-//! How a client authenticates, as a card tells it.
+//! The security schemes and requirements of a card.
 
 use std::collections::BTreeMap;
 
@@ -22,15 +22,20 @@ pub enum SecurityScheme {
     MtlsSecurityScheme(MtlsScheme),
 }
 
-/// The JSON form, read: `oneof` members side by side. A merged card has those of 0.3 beside them.
+/// The JSON form as read: the members of the `oneof` side by side. A merged card also has the members of 0.3.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[allow(clippy::struct_field_names)]
 struct WireScheme {
+    #[serde(alias = "api_key_security_scheme")]
     api_key_security_scheme: Option<ApiKeyScheme>,
+    #[serde(alias = "http_auth_security_scheme")]
     http_auth_security_scheme: Option<HttpAuthScheme>,
+    #[serde(alias = "oauth2_security_scheme")]
     oauth2_security_scheme: Option<OAuth2Scheme>,
+    #[serde(alias = "open_id_connect_security_scheme")]
     open_id_connect_security_scheme: Option<OpenIdConnectScheme>,
+    #[serde(alias = "mtls_security_scheme")]
     mtls_security_scheme: Option<MtlsScheme>,
 }
 
@@ -50,7 +55,7 @@ impl TryFrom<WireScheme> for SecurityScheme {
 /// A key in a header, a query or a cookie.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApiKeyScheme {
-    /// What it is for.
+    /// A description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// `header`, `query` or `cookie`.
@@ -63,13 +68,13 @@ pub struct ApiKeyScheme {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HttpAuthScheme {
-    /// What it is for.
+    /// A description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// For example `bearer`.
     pub scheme: String,
     /// For example `JWT`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, alias = "bearer_format", skip_serializing_if = "Option::is_none")]
     pub bearer_format: Option<String>,
 }
 
@@ -77,14 +82,14 @@ pub struct HttpAuthScheme {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OAuth2Scheme {
-    /// What it is for.
+    /// A description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The flows.
     #[serde(default, deserialize_with = "null_is_default")]
     pub flows: Box<OAuthFlows>,
-    /// Where the server's metadata is (RFC 8414).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The URL of the authorization server's metadata (RFC 8414).
+    #[serde(default, alias = "oauth2_metadata_url", skip_serializing_if = "Option::is_none")]
     pub oauth2_metadata_url: Option<String>,
 }
 
@@ -93,10 +98,10 @@ pub struct OAuth2Scheme {
 #[serde(rename_all = "camelCase")]
 pub struct OAuthFlows {
     /// A person agrees in a browser.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, alias = "authorization_code", skip_serializing_if = "Option::is_none")]
     pub authorization_code: Option<OAuthFlow>,
     /// The client speaks for itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, alias = "client_credentials", skip_serializing_if = "Option::is_none")]
     pub client_credentials: Option<OAuthFlow>,
     /// Deprecated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -105,7 +110,7 @@ pub struct OAuthFlows {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password: Option<OAuthFlow>,
     /// A person agrees on another device (RFC 8628). 0.3 does not know it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, alias = "device_code", skip_serializing_if = "Option::is_none")]
     pub device_code: Option<OAuthFlow>,
 }
 
@@ -113,24 +118,29 @@ pub struct OAuthFlows {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OAuthFlow {
-    /// Where a person agrees: authorization code and implicit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The authorization URL: authorization code and implicit.
+    #[serde(default, alias = "authorization_url", skip_serializing_if = "Option::is_none")]
     pub authorization_url: Option<String>,
-    /// Where a device asks for its code: device code.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The device authorization URL: device code.
+    #[serde(default, alias = "device_authorization_url", skip_serializing_if = "Option::is_none")]
     pub device_authorization_url: Option<String>,
-    /// Where tokens come from: all but implicit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The token URL: all flows but implicit.
+    #[serde(default, alias = "token_url", skip_serializing_if = "Option::is_none")]
     pub token_url: Option<String>,
-    /// Where tokens are renewed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The URL to refresh a token.
+    #[serde(default, alias = "refresh_url", skip_serializing_if = "Option::is_none")]
     pub refresh_url: Option<String>,
-    /// What can be asked for, with descriptions.
+    /// The available scopes with their descriptions.
     #[serde(default, deserialize_with = "null_is_default")]
     pub scopes: BTreeMap<String, String>,
     /// Whether the client must prove that it began the exchange (RFC 7636): authorization code. 0.3 does not
     /// know it.
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "is_false")]
+    #[serde(
+        default,
+        alias = "pkce_required",
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "is_false"
+    )]
     pub pkce_required: bool,
 }
 
@@ -138,17 +148,18 @@ pub struct OAuthFlow {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OpenIdConnectScheme {
-    /// What it is for.
+    /// A description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The discovery document.
+    #[serde(alias = "open_id_connect_url")]
     pub open_id_connect_url: String,
 }
 
 /// A client certificate.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MtlsScheme {
-    /// What it is for.
+    /// A description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }

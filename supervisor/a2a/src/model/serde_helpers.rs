@@ -1,8 +1,8 @@
-//! Small pieces of JSON form that several objects share.
+//! Readers and writers of fields that several objects share.
 
 use std::collections::BTreeMap;
 
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -21,7 +21,24 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// Reads a map and leaves out entries of a kind that is not known: they must not make the rest unreadable.
+/// Reads a non-negative integer as `ProtoJSON` does: as a number or as text, and `null` as absent. Clamps a number that is
+/// too large to the largest one.
+pub(crate) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    let number = match Value::deserialize(deserializer)? {
+        Value::Null => return Ok(None),
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => text.parse().ok(),
+        _ => None,
+    };
+    match number {
+        Some(number) if number < 0.0 => Err(D::Error::custom("must not be negative")),
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates")]
+        Some(number) if number.fract() == 0.0 => Ok(Some(number as u32)),
+        _ => Err(D::Error::custom("must be a whole number")),
+    }
+}
+
+/// Reads a map and ignores entries of an unknown kind.
 pub(crate) fn known_entries<'de, D, T>(deserializer: D) -> Result<BTreeMap<String, T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -32,7 +49,7 @@ where
     Ok(entries.unwrap_or_default().into_iter().filter_map(known).collect())
 }
 
-/// RFC 3339 in UTC with milliseconds and `Z`. Reads a time without an offset, which Python's `isoformat`
+/// A time as RFC 3339 in UTC with milliseconds and `Z`. Reads a time without an offset, which Python's `isoformat`
 /// writes, as UTC.
 pub(crate) mod timestamp {
     use jiff::Timestamp;

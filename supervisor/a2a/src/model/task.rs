@@ -1,4 +1,4 @@
-//! A unit of work.
+//! Tasks and their states.
 
 use std::fmt;
 
@@ -8,24 +8,24 @@ use serde::{Deserialize, Serialize};
 use super::serde_helpers::{null_is_default, timestamp};
 use super::{Artifact, Message, Metadata};
 
-/// A unit of work.
+/// A task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Task {
-    /// Its id, made by the server.
+    /// The id, chosen by the server.
     pub id: String,
-    /// The conversation it belongs to.
-    #[serde(default)]
+    /// The id of the context that the task belongs to.
+    #[serde(default, alias = "context_id", deserialize_with = "null_is_default")]
     pub context_id: String,
-    /// How far it is.
+    /// The current status.
     pub status: TaskStatus,
-    /// What it has produced so far.
+    /// The artifacts that the task has produced so far.
     #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
     pub artifacts: Vec<Artifact>,
-    /// What was said, oldest first.
+    /// The messages of the task, oldest first.
     #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<Message>,
-    /// What else is known of it.
+    /// Free-form data about the task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Metadata>,
 }
@@ -52,12 +52,12 @@ impl Task {
     }
 }
 
-/// How far a task is.
+/// The status of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskStatus {
     /// The state.
     pub state: TaskState,
-    /// What the agent says about it.
+    /// The agent's message about the state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<Message>,
     /// Since when, to the millisecond.

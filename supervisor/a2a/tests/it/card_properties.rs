@@ -118,7 +118,7 @@ fn interfaces() -> impl Strategy<Value = Vec<AgentInterface>> {
     vec(interface, 1..4)
 }
 
-fn any_card() -> impl Strategy<Value = AgentCard> {
+pub(crate) fn any_card() -> impl Strategy<Value = AgentCard> {
     let texts =
         (word(), word(), word(), option::of(word()), option::of(word()), option::of((word(), word())));
     let security = (btree_map("[a-z]{1,3}", scheme(), 0..4), requirements());

@@ -18,6 +18,7 @@ mod golden;
 mod messages;
 mod peer;
 mod properties;
+mod proto_json;
 mod push_configs;
 mod push_delivery;
 mod push_races;

@@ -127,7 +127,7 @@ fn artifact() -> impl Strategy<Value = Artifact> {
 }
 
 /// Events with what their writer always says: `append` and `lastChunk`, and `final` as the state has it.
-fn event() -> impl Strategy<Value = v03::Event> {
+pub(crate) fn event() -> impl Strategy<Value = v03::Event> {
     let task = (vec(artifact(), 0..3), vec(message(), 0..3), status(), option::of(object()));
     let task = task.prop_map(|(artifacts, history, status, metadata)| {
         let (kind, id, context_id) = (Some(v03::TaskTag::Tag), "t".to_owned(), "c".to_owned());
@@ -166,7 +166,7 @@ fn push_config() -> impl Strategy<Value = v03::PushConfig> {
         .prop_map(|(id, url, token, authentication)| v03::PushConfig { id, url, token, authentication })
 }
 
-fn send_params() -> impl Strategy<Value = v03::SendParams> {
+pub(crate) fn send_params() -> impl Strategy<Value = v03::SendParams> {
     let configuration = (
         vec("[a-z/]{0,5}", 0..3),
         option::of(any::<bool>()),

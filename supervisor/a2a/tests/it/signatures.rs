@@ -100,6 +100,30 @@ fn cards_signed_by_the_official_sdks_verify() {
     }
 }
 
+/// The parser reads a field under its original name too, so a signature must cover that name.
+#[test]
+fn a_field_added_under_its_original_name_breaks_an_sdk_signature() {
+    let additions: [(&str, Change); 4] = [
+        ("icon_url", |card| card["icon_url"] = json!("https://evil.example/")),
+        ("security_schemes", |card| {
+            card["security_schemes"] = json!({"x": {"http_auth_security_scheme": {"scheme": "x"}}});
+        }),
+        ("push_notifications", |card| card["capabilities"]["push_notifications"] = json!(true)),
+        ("input_modes", |card| card["skills"][0]["input_modes"] = json!(["x"])),
+    ];
+    for vector in vectors().signed {
+        let keys = KeySet::parse(vector.keys.to_string().as_bytes()).unwrap();
+        for (field, add) in additions {
+            let mut changed = vector.card.clone();
+            add(&mut changed);
+            assert_eq!(verify(&changed, &keys), Err(SignatureError::Invalid), "{field}");
+        }
+        let mut unknown = vector.card.clone();
+        unknown["no_such_field"] = json!(1);
+        assert!(verify(&unknown, &keys).is_ok(), "the SDKs do not sign unknown members");
+    }
+}
+
 type Change = fn(&mut Value);
 
 #[test]

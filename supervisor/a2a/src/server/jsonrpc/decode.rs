@@ -1,4 +1,4 @@
-//! From the parameters of a method to a request in the canonical model.
+//! Converts the parameters of a method to a request in the canonical model.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -21,11 +21,13 @@ pub(in crate::server) struct Decoder<'a> {
     pub(in crate::server) version: ProtocolVersion,
 }
 
-/// Where some clients of 1.0 name a message's task, which is the message's own to say.
+/// The ids of a message's task and context, which some clients of 1.0 send beside the message.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Aliases {
+struct MessageAliases {
+    #[serde(alias = "task_id")]
     task_id: Option<String>,
+    #[serde(alias = "context_id")]
     context_id: Option<String>,
 }
 
@@ -94,8 +96,8 @@ impl Decoder<'_> {
     }
 }
 
-/// Adds what the specification demands of a message and the client left out.
-fn complete(request: &mut SendMessageRequest, aliases: Aliases) {
+/// Adds required members that the client omitted.
+fn complete(request: &mut SendMessageRequest, aliases: MessageAliases) {
     let message = &mut request.message;
     if message.message_id.is_empty() {
         message.message_id = Uuid::new_v4().to_string();

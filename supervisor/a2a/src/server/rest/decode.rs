@@ -1,4 +1,4 @@
-//! From a target, a query and a body to a request in the canonical model.
+//! Converts a target, a query and a body to a request in the canonical model.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -17,7 +17,7 @@ use crate::server::operation::Request;
 use crate::v03::{SendParams, proto};
 use crate::version::ProtocolVersion::{self, V0_3, V1_0};
 
-/// What a cancellation says besides the task, which the path names.
+/// The body of a cancel request; the path names the task.
 #[derive(Default, Deserialize)]
 struct CancelBody {
     metadata: Option<Metadata>,
@@ -90,10 +90,8 @@ fn send(
 }
 
 fn get(tenant: Option<String>, task: String, query: Option<&str>) -> Result<GetTaskRequest, A2aError> {
-    let mut members = query::object(query);
-    members.insert("id".to_owned(), Value::String(task));
-    let request = from_query::<GetTaskRequest>(&members)?.validated()?;
-    Ok(GetTaskRequest { tenant: tenant.or(request.tenant), ..request })
+    let request = from_query::<GetTaskRequest>(&query::object(query))?;
+    GetTaskRequest { tenant: tenant.or(request.tenant), id: task, ..request }.validated()
 }
 
 fn list(
@@ -131,10 +129,9 @@ fn list_push(
     task: String,
     query: Option<&str>,
 ) -> Result<ListTaskPushNotificationConfigsRequest, A2aError> {
-    let mut members = query::object(query);
-    members.insert("taskId".to_owned(), Value::String(task));
-    let request = from_query::<ListTaskPushNotificationConfigsRequest>(&members)?.validated()?;
-    Ok(ListTaskPushNotificationConfigsRequest { tenant: tenant.or(request.tenant), ..request })
+    let request = from_query::<ListTaskPushNotificationConfigsRequest>(&query::object(query))?;
+    ListTaskPushNotificationConfigsRequest { tenant: tenant.or(request.tenant), task_id: task, ..request }
+        .validated()
 }
 
 /// What the canonical model calls `parts` is `content` here.
