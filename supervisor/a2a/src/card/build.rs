@@ -1,11 +1,11 @@
-//! Makes a card.
+//! Builds an agent card.
 
 use crate::model::{
     AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentProvider, AgentSkill, HttpAuthScheme,
     SecurityRequirement, SecurityScheme,
 };
 
-/// Makes the card of an agent that this crate serves: JSON-RPC at one URL, 1.0 first, then 0.3.
+/// Builds the card of an agent that this crate serves: JSON-RPC at one URL, 1.0 first, then 0.3.
 #[derive(Debug, Clone)]
 pub struct CardBuilder {
     card: AgentCard,
@@ -14,7 +14,7 @@ pub struct CardBuilder {
 }
 
 impl CardBuilder {
-    /// Begins with what every card has. Media types are text, as upstream's supervisor says them.
+    /// Starts with the members that every card has. The media types are text, as in the card of upstream's supervisor.
     pub fn new(name: &str, description: &str, url: &str, version: &str) -> Self {
         let text = || vec!["text".to_owned(), "text/plain".to_owned()];
         Self {
@@ -32,15 +32,14 @@ impl CardBuilder {
         }
     }
 
-    /// Names REST too, after JSON-RPC. Its URL is the same for both versions: clients of 0.3 add `/v1` to it
-    /// themselves.
+    /// Adds REST after JSON-RPC. Both versions have the same URL: clients of 0.3 append `/v1` to it.
     #[must_use]
     pub const fn rest(mut self) -> Self {
         self.rest = true;
         self
     }
 
-    /// Names one more way to reach the agent, after those of this crate.
+    /// Adds an interface after those of this crate.
     #[must_use]
     pub fn interface(mut self, interface: AgentInterface) -> Self {
         self.card.supported_interfaces.push(interface);
@@ -140,7 +139,7 @@ impl CardBuilder {
         self.scheme("bearer", scheme).requirement(SecurityRequirement::new("bearer", no_scopes))
     }
 
-    /// The card.
+    /// The card. Its URLs have no trailing slash, because clients append paths to them.
     pub fn build(self) -> AgentCard {
         let Self { mut card, url, rest } = self;
         let bindings: &[&str] = if rest {
@@ -153,6 +152,10 @@ impl CardBuilder {
             .flat_map(|version| bindings.iter().map(move |binding| (version, *binding)))
             .map(|(version, binding)| AgentInterface::new(url.clone(), binding, version));
         card.supported_interfaces.splice(0..0, ours);
+        for interface in &mut card.supported_interfaces {
+            let length = interface.url.trim_end_matches('/').len();
+            interface.url.truncate(length);
+        }
         card
     }
 }

@@ -25,5 +25,5 @@ pub use cursor::Cursor;
 pub use log::{LogError, TaskLog};
 pub use logged::LoggedEvent;
 pub use push::{MemoryPushStore, PushCounts, PushOptions, PushStore, PushStoreError, Pushes, Registration};
-pub use router::{ServerOptions, router};
+pub use router::{ServerOptions, normalize_paths, router};
 pub use window::LogBounds;

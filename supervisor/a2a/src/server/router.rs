@@ -1,11 +1,13 @@
-//! The HTTP side: routes, headers, limits.
+//! The HTTP routes and the options of the server.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::StatusCode;
+use axum::http::uri::PathAndQuery;
+use axum::http::{StatusCode, Uri};
+use axum::middleware::map_request;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 
@@ -16,28 +18,28 @@ use super::{jsonrpc, rest};
 use crate::card::{self, CardMode};
 use crate::error::A2aError;
 
-/// How to serve.
+/// The options of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "switches that are set independently of each other")]
 pub struct ServerOptions {
-    /// Largest request body in bytes.
+    /// The largest request body in bytes.
     pub body_limit: usize,
     /// How long a request body may take to arrive.
     pub body_timeout: Duration,
-    /// After how long without an event a stream says that it is alive.
+    /// The time without an event after which a stream sends a keep-alive comment.
     pub keep_alive: Duration,
-    /// Whether to refuse requests of 0.3 without `jsonrpc` and `kind`, which CAIPE's clients leave out.
+    /// Whether to reject requests of 0.3 without `jsonrpc` and `kind`, which CAIPE's clients omit.
     pub strict_v0_3: bool,
-    /// Whether to take methods of 1.0 without an `A2A-Version` header.
+    /// Whether to accept methods of 1.0 without an `A2A-Version` header.
     pub lenient_version: bool,
-    /// Whether to take messages of 1.0 without a `messageId`, and with `taskId` and `contextId` beside the
+    /// Whether to accept messages of 1.0 without a `messageId`, and with `taskId` and `contextId` beside the
     /// message instead of in it.
     pub lenient_messages: bool,
-    /// Whether to refuse parts of a media type that the card's default input modes leave out.
+    /// Whether to reject parts of a media type that is not among the card's default input modes.
     pub strict_input_modes: bool,
-    /// Which card to show.
+    /// Which card to serve.
     pub card: CardMode,
-    /// How long a client may keep the card.
+    /// How long a client may cache the card.
     pub card_max_age: Duration,
 }
 
@@ -68,12 +70,38 @@ pub(super) struct Server {
 /// below `/v1`.
 pub fn router(agent: Arc<dyn Agent>, options: ServerOptions) -> Router {
     let server = Arc::new(Server { agent, options, cards: Cards::default() });
-    Router::new()
+    let routes = Router::new()
         .route("/", post(rpc))
         .route(card::PATH, get(cards::serve))
         .route(card::OLD_PATH, get(cards::serve))
         .merge(rest::routes())
-        .with_state(server)
+        .with_state(server);
+    normalize_paths(routes)
+}
+
+/// Treats several slashes at the start of a path as one: a client that appends a path to a URL with a trailing slash
+/// requests `//message:send`.
+///
+/// [`router`] does this for its own routes. If other layers read the path, for example to authenticate, pass the
+/// outermost router here, so that all of them see the same path.
+pub fn normalize_paths(routes: Router) -> Router {
+    // Layers of a router run after it has chosen a route, so a second router goes around it.
+    Router::new().fallback_service(routes).layer(map_request(normalize_path))
+}
+
+async fn normalize_path(mut request: Request) -> Request {
+    if let Some(uri) = with_one_slash(request.uri()) {
+        *request.uri_mut() = uri;
+    }
+    request
+}
+
+fn with_one_slash(uri: &Uri) -> Option<Uri> {
+    let path = uri.path_and_query()?.as_str();
+    let rest = path.strip_prefix("//")?.trim_start_matches('/');
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = Some(PathAndQuery::try_from(format!("/{rest}")).ok()?);
+    Uri::from_parts(parts).ok()
 }
 
 async fn rpc(State(server): State<Arc<Server>>, request: Request) -> Response {

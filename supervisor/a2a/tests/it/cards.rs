@@ -26,10 +26,11 @@ async fn the_merged_card_has_what_both_versions_require() {
         for member in ["name", "description", "version", "capabilities", "skills", "defaultInputModes"] {
             assert!(card.get(member).is_some(), "{member}: {card}");
         }
-        assert_eq!(card["url"], server.url);
+        let url = server.url.trim_end_matches('/');
+        assert_eq!(card["url"], url);
         assert_eq!(card["protocolVersion"], "0.3.0");
         assert_eq!(card["preferredTransport"], "JSONRPC");
-        assert_eq!(card["additionalInterfaces"], json!([{"url": server.url, "transport": "JSONRPC"}]));
+        assert_eq!(card["additionalInterfaces"], json!([{"url": url, "transport": "JSONRPC"}]));
         let versions: Vec<_> =
             card["supportedInterfaces"].as_array().unwrap().iter().map(|i| &i["protocolVersion"]).collect();
         assert_eq!(versions, ["1.0", "0.3"]);
@@ -48,7 +49,7 @@ async fn who_says_1_0_gets_the_pure_card() {
         }
         assert!(card.get("supportsAuthenticatedExtendedCard").is_none());
     }
-    assert_eq!(get(&server, card::PATH, Some("0.3")).await["url"], server.url);
+    assert_eq!(get(&server, card::PATH, Some("0.3")).await["url"], server.url.trim_end_matches('/'));
     let pure = start_with(ServerOptions { card: CardMode::V1, ..ServerOptions::default() }, |_| ()).await;
     assert!(get(&pure, card::PATH, None).await.get("url").is_none());
 }
@@ -91,7 +92,7 @@ fn security_is_told_in_both_shapes_and_read_from_either() {
 
     // A 0.3 client's view: only the members that 0.3 knows.
     let old = caipe_a2a::v03::AgentCard::deserialize_view(&document);
-    assert_eq!(old.url, "https://a.example/");
+    assert_eq!(old.url, "https://a.example");
     assert_eq!(old.security, [BTreeMap::from([("bearer".to_owned(), vec![])])]);
     let read = caipe_a2a::model::AgentCard::from(old);
     assert_eq!(read.security_schemes, card.security_schemes);
@@ -146,4 +147,42 @@ fn a_card_that_is_none_is_refused_with_its_place() {
         let error = card::parse(text.as_bytes()).unwrap_err().to_string();
         assert!(error.contains(says), "{text}: {error}");
     }
+}
+
+/// Clients append a path to a URL of the card.
+#[test]
+fn the_urls_of_a_card_have_no_trailing_slash() {
+    for (base, url) in [
+        ("http://h:8000/", "http://h:8000"),
+        ("http://h:8000", "http://h:8000"),
+        ("https://h/caipe/", "https://h/caipe"),
+        ("https://h/caipe//", "https://h/caipe"),
+    ] {
+        let other = AgentInterface::new(base, "HTTP+JSON", "0.3");
+        let card = CardBuilder::new("n", "d", base, "1").rest().interface(other).build();
+        let document: Value = serde_json::from_slice(&card::document(&card, true).unwrap()).unwrap();
+        assert_eq!(document["url"], url, "{base}");
+        for list in ["supportedInterfaces", "additionalInterfaces"] {
+            let interfaces = document[list].as_array().unwrap();
+            assert!(
+                interfaces.len() >= 2 && interfaces.iter().all(|i| i["url"] == url),
+                "{base}: {document}"
+            );
+        }
+    }
+}
+
+/// An HTTP client sends `POST /` for a URL without a path.
+#[tokio::test]
+async fn the_url_of_the_card_answers_json_rpc_and_rest() {
+    let server = start_with(ServerOptions::default(), |_| ()).await;
+    let card = get(&server, card::PATH, None).await;
+    let url = card["url"].as_str().unwrap();
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {"id": "nope"}});
+    let http = reqwest::Client::new();
+    let request = http.post(url).header("content-type", "application/json").body(body.to_string());
+    let answer: Value = request.send().await.unwrap().json().await.unwrap();
+    assert_eq!(answer["error"]["code"], -32001, "{answer}");
+    let listed = http.get(format!("{url}/tasks")).header("a2a-version", "1.0").send().await.unwrap();
+    assert_eq!(listed.status(), 200);
 }

@@ -131,5 +131,5 @@ async fn the_extended_card_is_for_callers_that_are_known() {
     assert_eq!(known["result"]["url"], json!(null), "a pure card of 1.0");
     let known =
         answer(&server, &[("x-caller", "ann")], "agent/getAuthenticatedExtendedCard", json!({})).await;
-    assert_eq!(known["result"]["url"], server.url.as_str(), "0.3 finds its members");
+    assert_eq!(known["result"]["url"], server.url.trim_end_matches('/'), "0.3 finds its members");
 }

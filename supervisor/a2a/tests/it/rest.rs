@@ -255,3 +255,42 @@ async fn a_client_that_leaves_ends_nothing() {
     let read = ask(&server, "GET", "/tasks/t1", None).await;
     assert_eq!(read.json["status"]["state"], "TASK_STATE_COMPLETED");
 }
+
+/// A client that appends a path to a URL with a trailing slash sends two slashes.
+#[tokio::test]
+async fn several_slashes_before_a_path_are_one() {
+    let server = start().await;
+    let base = server.url.trim_end_matches('/');
+    let http = reqwest::Client::new();
+    let rpc = json!({"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {"id": "t1"}}).to_string();
+    for (verb, path, version, body, member) in [
+        ("POST", "//message:send", Some("1.0"), Some(new("count 1")), "/task/id"),
+        ("POST", "//v1/message:send", None, Some(old("count 1")), "/task/id"),
+        ("POST", "//acme/message:send", Some("1.0"), Some(new("count 1")), "/task/id"),
+        ("GET", "//tasks?pageSize=7", Some("1.0"), None, "/pageSize"),
+        ("GET", "///tasks/t1", Some("1.0"), None, "/id"),
+        ("GET", "//v1/tasks/t1", None, None, "/id"),
+        ("POST", "//tasks/nope:cancel", Some("1.0"), None, "/error/code"),
+        ("GET", "//.well-known/agent-card.json", None, None, "/url"),
+        ("GET", "//.well-known/agent.json", None, None, "/url"),
+        ("POST", "//", None, Some(rpc.clone()), "/result/id"),
+        ("POST", "//?A2A-Version=0.3", None, Some(rpc.clone()), "/result/id"),
+    ] {
+        let request = http.request(verb.parse().unwrap(), format!("{base}{path}"));
+        let request = version.into_iter().fold(request, |request, v| request.header("a2a-version", v));
+        let request = body
+            .into_iter()
+            .fold(request, |request, body| request.header("content-type", "application/json").body(body));
+        let text = request.send().await.unwrap().text().await.unwrap();
+        let json: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{verb} {path}: {text:?}"));
+        assert!(json.pointer(member).is_some(), "{verb} {path}: {json}");
+    }
+    for (path, version, body) in
+        [("//message:stream", Some("1.0"), new("count 1")), ("//v1/message:stream", None, old("count 1"))]
+    {
+        let stream = open(&server, "POST", path, version, Some(&body), None).await;
+        assert_eq!(events(stream).await.len(), 3, "{path}");
+    }
+    assert_eq!(http.get(format!("{base}//nothing")).send().await.unwrap().status(), 404);
+    assert_eq!(http.get(format!("{base}/tasks//t1")).send().await.unwrap().status(), 404);
+}

@@ -1,9 +1,17 @@
 //! Calls that answer once, in both versions, as raw HTTP.
 
-use caipe_a2a::server::ServerOptions;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use caipe_a2a::server::{Agent, ServerOptions, normalize_paths, router};
 use serde_json::{Value, json};
 
-use crate::agent::{Running, eventually, start, start_with};
+use crate::agent::{Running, Worker, card, eventually, start, start_with};
 
 /// One wire version as a raw client speaks it.
 struct Dialect {
@@ -193,5 +201,38 @@ async fn the_id_is_repeated_as_it_was_written() {
         let request = reqwest::Client::new().post(&server.url).header("content-type", "application/json");
         let answer = request.body(body).send().await.unwrap().text().await.unwrap();
         assert!(answer.contains(&format!(r#""id":{id},"#)), "{id}: {answer}");
+    }
+}
+
+/// Admits requests for the card and for `/health`, as an authenticating layer would.
+async fn open_paths(request: Request, next: Next) -> Response {
+    match request.uri().path() {
+        "/.well-known/agent-card.json" | "/health" => next.run(request).await,
+        _ => StatusCode::UNAUTHORIZED.into_response(),
+    }
+}
+
+#[tokio::test]
+async fn layers_apply_to_every_route_and_see_a_normalized_path() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let agent: Arc<dyn Agent> = Worker::pushing(card(&url), None);
+    let routes = router(agent, ServerOptions::default())
+        .merge(Router::new().route("/health", get(|| async { "ok" })))
+        .layer(middleware::from_fn(open_paths));
+    tokio::spawn(async move { axum::serve(listener, normalize_paths(routes)).await.unwrap() });
+    for (path, status) in [
+        ("/health", 200),
+        ("//health", 200),
+        ("/.well-known/agent-card.json", 200),
+        ("//.well-known/agent-card.json", 200),
+        ("/.well-known/agent.json", 401),
+        ("//tasks", 401),
+        ("/", 401),
+        ("//", 401),
+        ("/nothing", 401),
+    ] {
+        let response = reqwest::get(format!("{url}{path}")).await.unwrap();
+        assert_eq!(response.status(), status, "{path}");
     }
 }
