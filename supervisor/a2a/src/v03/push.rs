@@ -122,8 +122,8 @@ impl From<PushConfigParams> for model::DeleteTaskPushNotificationConfigRequest {
 }
 
 /// `tasks/pushNotificationConfig/list` names the task alone and is not paged.
-impl From<super::TaskIdParams> for model::ListTaskPushNotificationConfigsRequest {
-    fn from(params: super::TaskIdParams) -> Self {
+impl From<PushConfigParams> for model::ListTaskPushNotificationConfigsRequest {
+    fn from(params: PushConfigParams) -> Self {
         Self { task_id: params.id, ..Self::default() }
     }
 }

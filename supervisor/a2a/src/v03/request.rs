@@ -52,7 +52,8 @@ pub struct Configuration {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskQueryParams {
-    /// The task.
+    /// The id of the task. Empty if the client omitted it.
+    #[serde(default)]
     pub id: String,
     /// At most this many of the newest messages as history; absent means all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -62,9 +63,10 @@ pub struct TaskQueryParams {
 /// Parameters of `tasks/cancel` and `tasks/resubscribe`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskIdParams {
-    /// The task.
+    /// The id of the task. Empty if the client omitted it.
+    #[serde(default)]
     pub id: String,
-    /// What else is known of it.
+    /// Free-form data about the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Metadata>,
 }

@@ -28,4 +28,5 @@ mod rest_bad_input;
 mod server;
 mod signatures;
 mod streams;
+mod task_id_alias;
 mod vectors;

@@ -7,7 +7,9 @@ use uuid::Uuid;
 use super::envelope::{Envelope, params};
 use super::method::{self, Operation};
 use crate::error::A2aError;
-use crate::model::{ListTasksRequest, SendMessageRequest, Validate};
+use crate::model::{
+    CancelTaskRequest, GetTaskRequest, ListTasksRequest, SendMessageRequest, SubscribeToTaskRequest, Validate,
+};
 use crate::server::ServerOptions;
 use crate::server::headers::Hints;
 use crate::server::operation::Request;
@@ -31,6 +33,26 @@ struct MessageAliases {
     context_id: Option<String>,
 }
 
+/// The id of the task under the name that upstream's web UI sends in 0.3 when it recovers from a crash.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TaskAlias {
+    task_id: Option<String>,
+}
+
+impl TaskAlias {
+    /// The id of the task, which the parameter `name` has as `id`. If both are present they must agree.
+    fn resolve(self, name: &str, id: Option<String>) -> Result<Option<String>, A2aError> {
+        let present = |id: Option<String>| id.filter(|id| !id.is_empty());
+        match (present(id), present(self.task_id)) {
+            (Some(id), Some(alias)) if id != alias => {
+                Err(A2aError::invalid("taskId", format!("must be equal to {name}")))
+            }
+            (id, alias) => Ok(id.or(alias)),
+        }
+    }
+}
+
 impl Decoder<'_> {
     pub(super) fn request(&self, operation: Operation, envelope: &Envelope<'_>) -> Result<Request, A2aError> {
         let asked = self.hints.version.as_deref();
@@ -42,16 +64,21 @@ impl Decoder<'_> {
         Ok(match operation {
             Operation::Send => Request::Send(self.send(raw)?),
             Operation::Stream => Request::Stream(self.send(raw)?),
-            Operation::Get => Request::Get(self.either::<v03::TaskQueryParams, _>(raw)?),
-            Operation::Cancel => Request::Cancel(self.either::<v03::TaskIdParams, _>(raw)?),
-            Operation::Subscribe => {
-                Request::Subscribe(self.either::<v03::TaskIdParams, _>(raw)?, self.hints.last_event_id)
+            Operation::Get => {
+                Request::Get(self.task_request::<v03::TaskQueryParams, GetTaskRequest>(raw, |r| &mut r.id)?)
             }
+            Operation::Cancel => Request::Cancel(
+                self.task_request::<v03::TaskIdParams, CancelTaskRequest>(raw, |r| &mut r.id)?,
+            ),
+            Operation::Subscribe => Request::Subscribe(
+                self.task_request::<v03::TaskIdParams, SubscribeToTaskRequest>(raw, |r| &mut r.id)?,
+                self.hints.last_event_id,
+            ),
             Operation::List => Request::List(params::<ListTasksRequest>(raw)?.validated()?),
             Operation::ExtendedCard => Request::ExtendedCard,
             Operation::CreatePush => Request::CreatePush(self.either::<v03::TaskPushConfig, _>(raw)?),
             Operation::GetPush => Request::GetPush(self.either::<v03::PushConfigParams, _>(raw)?),
-            Operation::ListPushes => Request::ListPushes(self.either::<v03::TaskIdParams, _>(raw)?),
+            Operation::ListPushes => Request::ListPushes(self.either::<v03::PushConfigParams, _>(raw)?),
             Operation::DeletePush => Request::DeletePush(self.either::<v03::PushConfigParams, _>(raw)?),
         })
     }
@@ -68,6 +95,25 @@ impl Decoder<'_> {
         .validated()
     }
 
+    /// A request that names a task, in 0.3 by `id` or `taskId`.
+    fn task_request<Old, New>(
+        &self,
+        raw: Option<&RawValue>,
+        id: impl Fn(&mut New) -> &mut String,
+    ) -> Result<New, A2aError>
+    where
+        Old: for<'de> Deserialize<'de>,
+        New: for<'de> Deserialize<'de> + From<Old> + Validate,
+    {
+        if self.version == ProtocolVersion::V1_0 {
+            return params::<New>(raw)?.validated();
+        }
+        let mut request = New::from(params::<Old>(raw)?);
+        let id = id(&mut request);
+        *id = params::<TaskAlias>(raw)?.resolve("id", Some(id.clone()))?.unwrap_or_default();
+        request.validated()
+    }
+
     fn send(&self, raw: Option<&RawValue>) -> Result<SendMessageRequest, A2aError> {
         match self.version {
             ProtocolVersion::V0_3 => self.send_v0_3(raw),
@@ -76,12 +122,14 @@ impl Decoder<'_> {
     }
 
     fn send_v0_3(&self, raw: Option<&RawValue>) -> Result<SendMessageRequest, A2aError> {
-        let request: v03::SendParams = params(raw)?;
+        let mut request: v03::SendParams = params(raw)?;
         let faults = if self.options.strict_v0_3 { request.strict_faults() } else { Vec::new() };
-        if faults.is_empty() {
-            return SendMessageRequest::from(request).validated();
+        if !faults.is_empty() {
+            return Err(A2aError::InvalidParams(faults));
         }
-        Err(A2aError::InvalidParams(faults))
+        let message = &mut request.message;
+        message.task_id = params::<TaskAlias>(raw)?.resolve("message.taskId", message.task_id.take())?;
+        SendMessageRequest::from(request).validated()
     }
 
     pub(in crate::server) fn send_v1_0(
