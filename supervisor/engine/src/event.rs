@@ -115,6 +115,11 @@ pub enum EventKind {
         /// Whether this is the run's first.
         first: bool,
     },
+    /// An answer of a human could not be taken; the questions follow again.
+    DecisionRefused {
+        /// Why, for people.
+        reason: String,
+    },
     /// The run stops until a human answers.
     InputRequired {
         /// The question.
@@ -187,4 +192,6 @@ pub enum AnswerOrigin {
     Synthesis,
     /// The run was cut short; this is what there is (path C).
     Partial,
+    /// The model failed; this is what was gathered before (upstream contract 3.8).
+    Recovered,
 }

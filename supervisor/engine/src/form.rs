@@ -1,13 +1,22 @@
 //! Questions to a human, and the answers (upstream contract 3.7).
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// The tool by which a model asks the user.
 pub const ASK_TOOL: &str = "CAIPEAgentResponse";
 
 /// The only field of a question that is put in words: whatever is said is its answer.
 pub const ANSWER_FIELD: &str = "answer";
+
+/// The field of an approval, with the choices [`APPROVE`] and [`REJECT`], so that a client that only draws forms can answer.
+pub const DECISION_FIELD: &str = "decision";
+
+/// The value of [`DECISION_FIELD`] that lets the call run.
+pub const APPROVE: &str = "approve";
+
+/// The value of [`DECISION_FIELD`] that does not.
+pub const REJECT: &str = "reject";
 
 /// A question to a human.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -22,9 +31,77 @@ pub struct Form {
     pub title: String,
     /// What is asked, and why.
     pub description: String,
-    /// What to fill in; none for a plain approval.
+    /// What to fill in; of an approval, [`DECISION_FIELD`].
     pub fields: Vec<FormField>,
 }
+
+impl Form {
+    /// Asks whether this call may run.
+    pub fn approval(tool: &str, arguments: Value) -> Self {
+        Self {
+            action: tool.to_owned(),
+            arguments,
+            title: format!("Approve {tool}?"),
+            description: format!("The agent wants to call {tool}."),
+            fields: vec![FormField::decision()],
+        }
+    }
+
+    /// Whether it asks about tool calls, rather than for values.
+    pub fn is_approval(&self) -> bool {
+        self.action != ASK_TOOL
+    }
+
+    /// The calls that it asks about, each as a form of its own; itself if it asks about one.
+    pub fn calls(&self) -> Vec<Self> {
+        let listed = self.arguments.get("calls").and_then(Value::as_array);
+        let several = listed.filter(|calls| !calls.is_empty() && self.action.contains(SEPARATOR));
+        let Some(calls) = several else { return vec![self.clone()] };
+        let call = |call: &Value| Self {
+            action: call.get("name").and_then(Value::as_str).unwrap_or_default().to_owned(),
+            arguments: call.get("arguments").cloned().unwrap_or_default(),
+            fields: self.fields.clone(),
+            ..Self::default()
+        };
+        calls.iter().map(call).collect()
+    }
+
+    /// One form that asks everything that these ask: nothing that is left out of it may be approved with it.
+    pub fn joined(forms: Vec<Self>) -> Self {
+        if forms.len() < 2 {
+            return forms.into_iter().next().unwrap_or_default();
+        }
+        let texts = |text: fn(&Self) -> String, between: &str| {
+            let texts: Vec<String> = forms.iter().map(text).filter(|text| !text.is_empty()).collect();
+            texts.join(between)
+        };
+        let mut fields: Vec<FormField> = Vec::new();
+        for field in forms.iter().flat_map(|form| &form.fields) {
+            if fields.iter().all(|known| known.field_name != field.field_name) {
+                fields.push(field.clone());
+            }
+        }
+        let (title, description) =
+            (texts(|form| form.title.clone(), " "), texts(Self::with_arguments, "\n\n"));
+        if !forms.iter().any(Self::is_approval) {
+            return Self { action: ASK_TOOL.to_owned(), title, description, fields, ..Self::default() };
+        }
+        let calls = forms.iter().flat_map(Self::calls);
+        let calls = calls.map(|call| json!({ "name": call.action, "arguments": call.arguments }));
+        let arguments = json!({ "calls": calls.collect::<Vec<_>>() });
+        Self { action: texts(|form| form.action.clone(), SEPARATOR), arguments, title, description, fields }
+    }
+
+    fn with_arguments(&self) -> String {
+        match &self.arguments {
+            Value::Null => self.description.clone(),
+            arguments => format!("{}\n{arguments}", self.description),
+        }
+    }
+}
+
+/// Between the actions of a form that asks about several calls.
+const SEPARATOR: &str = ", ";
 
 /// Something to fill in.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -44,15 +121,32 @@ pub struct FormField {
     pub value: Option<Value>,
 }
 
+impl FormField {
+    fn decision() -> Self {
+        Self {
+            field_name: DECISION_FIELD.to_owned(),
+            field_description: "Whether the call may run".to_owned(),
+            field_values: Some([APPROVE, REJECT].map(str::to_owned).to_vec()),
+            required: true,
+            ..Self::default()
+        }
+    }
+}
+
 /// What a human decided about one waiting call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Decision {
-    /// Go on as asked.
+    /// Go on as asked; for a form, without answers.
     Approve,
-    /// Go on with these arguments; for a form, the answers under their field names.
+    /// Run the call with these arguments instead. Fits an approval only.
+    Edit {
+        /// The arguments.
+        arguments: Map<String, Value>,
+    },
+    /// The answers to a form, by field name. Fits a form only.
     Submit {
-        /// The arguments or answers.
+        /// The answers.
         values: Map<String, Value>,
     },
     /// Do not.
@@ -60,4 +154,15 @@ pub enum Decision {
         /// What to tell the model.
         message: String,
     },
+}
+
+impl Decision {
+    /// Whether it can be the answer to this question.
+    pub fn fits(&self, question: &Form) -> bool {
+        match self {
+            Self::Approve | Self::Reject { .. } => true,
+            Self::Edit { .. } => question.is_approval(),
+            Self::Submit { .. } => !question.is_approval(),
+        }
+    }
 }

@@ -72,8 +72,14 @@ pub enum Input {
     },
     /// A human answered.
     Decided {
-        /// One decision per waiting call, in call order; the last one counts for any further call.
+        /// One decision for each call of [`Form::calls`] of each waiting question, in call order. Any other number, or a
+        /// decision that does not fit its question, changes nothing: the questions are asked again.
         decisions: Vec<Decision>,
+    },
+    /// A human's answer could not be understood: nothing changes, and the questions are asked again.
+    Undecided {
+        /// Why, for people.
+        reason: String,
     },
     /// The run shall stop.
     Cancel,
@@ -260,7 +266,7 @@ pub struct Resume {
     /// then it is unknown whether the agent has the task already.
     pub from: Option<ResumePoint>,
     /// What the human said, if that is what it waited for.
-    pub decision: Option<Answered>,
+    pub answered: Option<Answered>,
 }
 
 /// What a human decided, and about what.
@@ -268,8 +274,8 @@ pub struct Resume {
 pub struct Answered {
     /// What the agent had asked.
     pub form: Form,
-    /// The decision.
-    pub decision: Decision,
+    /// One decision for each call of [`Form::calls`].
+    pub decisions: Vec<Decision>,
 }
 
 /// The saved state of a delegation.

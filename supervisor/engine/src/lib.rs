@@ -13,7 +13,7 @@ mod tools;
 
 pub use decide::decide;
 pub use event::{AnswerOrigin, CallEnd, EventKind, Outcome, RunEvent, TextRole};
-pub use form::{ANSWER_FIELD, ASK_TOOL, Decision, Form, FormField};
+pub use form::{ANSWER_FIELD, APPROVE, ASK_TOOL, DECISION_FIELD, Decision, Form, FormField, REJECT};
 pub use io::{
     Answered, DelegateUpdate, DelegationOutcome, Durability, Effect, Input, ModelDelta, ModelFailure,
     RemotePlace, Resume, ResumePoint, ToolOutput,
@@ -24,4 +24,5 @@ pub use state::{
     PendingCall, Phase, RunState,
 };
 pub use text::AnswerText;
+pub use tools::glob::name_matches;
 pub use tools::{EDGE_TOOLS, RESPONSE_TOOL, builtin_tools};

@@ -89,6 +89,8 @@ pub enum PlanCause {
     TaskCompleted,
     /// The list changed on the way.
     Progress,
+    /// The run goes on after a human has answered; the plan is as it was.
+    Resumed,
     /// The run ends with an answer: every open step is closed.
     Closing,
     /// The run ends without one: what was under way has failed.

@@ -319,4 +319,6 @@ pub struct Guards {
     pub retried: bool,
     /// The model was told to answer from what it has.
     pub last_turn: bool,
+    /// The model gave an empty answer and was asked for another.
+    pub empty_answer: bool,
 }

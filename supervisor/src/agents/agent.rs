@@ -12,12 +12,13 @@ use caipe_model::{ChatModel, ChatRequest, ToolSpec};
 
 use tokio_util::sync::CancellationToken;
 
+use super::approvals;
 use super::briefing::{Briefing, Briefings};
 use super::changes::Changes;
 use super::directory::{Directory, Listing};
 use super::home::Home;
 use super::prompt::{supervisor_prompt, worker_prompt};
-use crate::mcp::{Toolbox, ToolsView};
+use crate::mcp::{ServerPhase, ServerStatus, Toolbox, ToolsView};
 use crate::tools::A2aTools;
 
 /// How long a task waits for the agent's tool servers to start.
@@ -75,15 +76,15 @@ impl fmt::Debug for Agent {
 }
 
 impl Agent {
-    /// What it may do right now.
-    pub fn abilities(&self) -> Abilities {
-        let view = self.toolbox.watch().borrow().clone();
+    /// What it may do right now, in a run in which a human must approve the tools of these patterns too.
+    pub fn abilities(&self, demanded: &[String]) -> Abilities {
+        let view = self.toolbox.view();
         Abilities {
             // Of its servers, and of the edge what not every agent has: a name in here takes the place of a built-in
             // tool.
             tools: view.tools.iter().map(|tool| tool.name.clone()).chain(self.a2a_tools()).collect(),
             agents: self.listing().keys().cloned().collect(),
-            require_approval: self.require_approval.clone(),
+            require_approval: approvals::resolved(self.require_approval.iter().chain(demanded), &view),
             answer: match &self.role {
                 Role::Supervisor { spec, .. } => answer_mode(spec.answer_mode),
                 Role::Worker => AnswerMode::Plain,
@@ -91,6 +92,33 @@ impl Agent {
             forms: matches!(self.role, Role::Supervisor { .. }),
             limits: self.limits.clone(),
         }
+    }
+
+    /// What is wrong with it, a line each: tool servers that are away, approvals that guard nothing.
+    pub fn faults(&self) -> Vec<String> {
+        let view = self.toolbox.view();
+        let away =
+            |server: &&ServerStatus| matches!(server.phase, ServerPhase::Failed | ServerPhase::Restarting);
+        let told = |server: &ServerStatus| {
+            format!("{}: {}", server.name, server.message.as_deref().unwrap_or("not available"))
+        };
+        let away = view.servers.iter().filter(away).map(told);
+        away.chain(approvals::unmatched(&self.require_approval, &view)).collect()
+    }
+
+    /// Logs the approvals that guard nothing, once its tools are known.
+    pub(super) fn warn_when_settled(&self) {
+        let (mut tools, patterns) = (self.toolbox.watch(), self.require_approval.clone());
+        if patterns.is_empty() {
+            return;
+        }
+        let name = self.name.clone();
+        tokio::spawn(async move {
+            let Ok(view) = tools.wait_for(|view| view.settled).await.map(|view| view.clone()) else { return };
+            for warning in approvals::unmatched(&patterns, &view) {
+                tracing::warn!(agent = %name, "{warning}");
+            }
+        });
     }
 
     /// Waits until its tool servers are ready or have failed once, but not for long: an agent without tools can

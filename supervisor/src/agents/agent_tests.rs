@@ -39,7 +39,7 @@ fn names(specs: &[ToolSpec]) -> Vec<&str> {
 async fn every_model_is_offered_the_tools_that_the_edge_runs() {
     let agent = worker();
     let mut state = RunState::new(agent.name.clone());
-    state.abilities = agent.abilities();
+    state.abilities = agent.abilities(&[]);
     let request = agent.request(&state, true);
     for tool in EDGE_TOOLS {
         assert!(names(&request.tools).contains(&tool), "{tool}: {:?}", names(&request.tools));

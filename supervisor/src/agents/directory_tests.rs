@@ -66,8 +66,8 @@ fn what_stopped_somewhere_goes_on_there_and_everything_else_at_the_home_of_now()
     let name = AgentName::new("jira");
     let directory: Directory = [delegate("jira", 1)].into_iter().collect();
     let nested =
-        Resume { from: Some(ResumePoint::Nested(Box::new(RunState::new(name.clone())))), decision: None };
-    let begun = Resume { from: None, decision: None };
+        Resume { from: Some(ResumePoint::Nested(Box::new(RunState::new(name.clone())))), answered: None };
+    let begun = Resume { from: None, answered: None };
     let goes = |resume: Option<&Resume>| directory.home_for(&name, resume).map(|home| format!("{home:?}"));
     assert_eq!(goes(Some(&nested)).as_deref(), Some("home 1"), "no other is known");
     for (placement, expected) in [(AgentPlacement::InProcess, "home 2"), (AgentPlacement::Remote, "home 1")] {

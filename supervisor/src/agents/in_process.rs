@@ -15,8 +15,8 @@ use tracing::Instrument;
 
 use super::agent::Agent;
 use super::home::{Delegation, Home, MOVED, Update, Updates};
-use super::question::{for_all, one_form};
-use crate::run::{Batch, Driver, Sink, SinkError};
+use super::question::one_form;
+use crate::run::{Batch, Driver, RunInfo, Sink, SinkError};
 
 /// Updates that may wait for the delegating run.
 const UPDATE_QUEUE: usize = 64;
@@ -46,14 +46,15 @@ async fn run_nested(
     cancel: CancellationToken,
 ) {
     agent.settled(&cancel).await;
-    let last = match opening(&agent, delegation.prompt, delegation.resume) {
+    let run = delegation.run;
+    let last = match opening(&agent, &run, delegation.prompt, delegation.resume) {
         Opening::Asks(form) => DelegateUpdate::Asks { form },
         Opening::Elsewhere => {
             DelegateUpdate::Finished { outcome: DelegationOutcome::Failed { reason: MOVED.to_owned() } }
         }
         Opening::Run(state, first) => {
-            let sink = Upward::new(agent.name.as_str(), sender.clone());
-            match Driver::new(agent, delegation.run, *state, sink, cancel, None).run(first).await {
+            let sink = Upward::new(agent.name.as_str(), run.agents_words, sender.clone());
+            match Driver::new(agent, run, *state, sink, cancel, None).run(first).await {
                 Ok((_, sink)) => sink.last(),
                 Err((SinkError(reason), _)) => {
                     DelegateUpdate::Finished { outcome: DelegationOutcome::Failed { reason } }
@@ -75,22 +76,20 @@ enum Opening {
     Elsewhere,
 }
 
-fn opening(agent: &Agent, prompt: String, resume: Option<Resume>) -> Opening {
-    let (frame, decision) = match resume {
-        Some(Resume { from: Some(ResumePoint::Nested(frame)), decision }) => (frame, decision),
+fn opening(agent: &Agent, run: &RunInfo, prompt: String, resume: Option<Resume>) -> Opening {
+    let (frame, answered) = match resume {
+        Some(Resume { from: Some(ResumePoint::Nested(frame)), answered }) => (frame, answered),
         Some(Resume { from: Some(ResumePoint::Remote { .. }), .. }) => return Opening::Elsewhere,
         Some(Resume { from: None, .. }) | None => {
             let message = Arc::new(Message::text(Role::User, prompt));
             let state = Box::new(RunState::new(agent.name.clone()));
-            return Opening::Run(state, Input::Message { message, abilities: agent.abilities() });
+            let abilities = agent.abilities(&run.require_approval);
+            return Opening::Run(state, Input::Message { message, abilities });
         }
     };
     let open: Vec<Form> = frame.questions().into_iter().cloned().collect();
-    match decision {
-        Some(answered) => {
-            let decisions = vec![for_all(answered.decision, &open)];
-            Opening::Run(frame, Input::Decided { decisions })
-        }
+    match answered {
+        Some(answered) => Opening::Run(frame, Input::Decided { decisions: answered.decisions }),
         // The process died after the question was saved and before it was told.
         None if frame.phase == Phase::Waiting => Opening::Asks(one_form(agent.name.as_str(), open)),
         None => Opening::Run(frame, Input::Recovered),
@@ -100,14 +99,16 @@ fn opening(agent: &Agent, prompt: String, resume: Option<Resume>) -> Opening {
 /// Passes what a nested run decides up to the run that asked for it, which keeps and shows it.
 struct Upward {
     agent: String,
+    /// Whether the agent's words go up too.
+    words: bool,
     sender: mpsc::Sender<Update>,
     questions: Vec<Form>,
     outcome: Option<Outcome>,
 }
 
 impl Upward {
-    fn new(agent: &str, sender: mpsc::Sender<Update>) -> Self {
-        Self { agent: agent.to_owned(), sender, questions: Vec::new(), outcome: None }
+    fn new(agent: &str, words: bool, sender: mpsc::Sender<Update>) -> Self {
+        Self { agent: agent.to_owned(), words, sender, questions: Vec::new(), outcome: None }
     }
 
     /// The update that ends the delegation.
@@ -125,7 +126,7 @@ impl Upward {
         DelegateUpdate::Finished { outcome }
     }
 
-    /// What of an event goes up: the agent's calls, not its words, which come once, as its answer.
+    /// What of an event goes up: the agent's calls, and its words only where the client wants them; its answer comes once.
     fn forward(&mut self, event: RunEvent) -> Option<RunEvent> {
         if !event.path.is_empty() {
             return Some(event);
@@ -135,6 +136,7 @@ impl Upward {
             | EventKind::ToolFinished { .. }
             | EventKind::DelegationStarted { .. }
             | EventKind::DelegationFinished { .. } => return Some(event),
+            EventKind::Text { .. } | EventKind::TextReset if self.words => return Some(event),
             EventKind::InputRequired { form } => self.questions.push(form),
             EventKind::Finished { outcome } => self.outcome = Some(outcome),
             _ => {}

@@ -6,16 +6,16 @@ use caipe_engine::{
     RunState, TextRole,
 };
 use futures::FutureExt;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::super::agent::{Agent, tests::worker};
 use super::{Opening, Update, Upward, opening};
-use crate::run::{Batch, Sink};
+use crate::run::{Batch, RunInfo, Sink};
 
 fn upward() -> (Upward, mpsc::Receiver<Update>) {
     let (sender, receiver) = mpsc::channel(64);
-    (Upward::new("helper", sender), receiver)
+    (Upward::new("helper", false, sender), receiver)
 }
 
 fn approval(tool: &str, arguments: &Value) -> Form {
@@ -47,9 +47,9 @@ fn waiting(forms: Vec<Form>) -> RunState {
 }
 
 fn resumed(agent: &Agent, frame: RunState, decision: Option<Decision>) -> Opening {
-    let decision = decision.map(|decision| Answered { form: Form::default(), decision });
-    let resume = Resume { from: Some(ResumePoint::Nested(Box::new(frame))), decision };
-    opening(agent, String::new(), Some(resume))
+    let answered = decision.map(|decision| Answered { form: Form::default(), decisions: vec![decision] });
+    let resume = Resume { from: Some(ResumePoint::Nested(Box::new(frame))), answered };
+    opening(agent, &RunInfo::default(), String::new(), Some(resume))
 }
 
 fn tool_started() -> EventKind {
@@ -79,6 +79,15 @@ fn calls_go_up_and_words_do_not() {
     for kind in kept {
         assert_eq!(upward.forward(RunEvent::own(kind.clone())), None, "{kind:?}");
     }
+}
+
+#[test]
+fn words_go_up_where_the_client_wants_them() {
+    let (sender, _receiver) = mpsc::channel(64);
+    let mut upward = Upward::new("helper", true, sender);
+    let words = RunEvent::own(EventKind::Text { text: "hm".to_owned(), role: TextRole::Plain });
+    assert_eq!(upward.forward(words.clone()), Some(words));
+    assert!(upward.forward(RunEvent::own(EventKind::TextReset)).is_some());
 }
 
 #[test]
@@ -127,7 +136,9 @@ fn of_several_questions_none_is_left_out() {
 #[tokio::test]
 async fn a_saved_frame_goes_on_and_a_question_without_an_answer_is_asked_again() {
     let agent = worker();
-    let Opening::Run(state, Input::Message { message, .. }) = opening(&agent, "go".to_owned(), None) else {
+    let Opening::Run(state, Input::Message { message, .. }) =
+        opening(&agent, &RunInfo::default(), "go".to_owned(), None)
+    else {
         panic!()
     };
     assert_eq!((state.phase, message.plain_text().as_str()), (Phase::Idle, "go"));
@@ -145,16 +156,11 @@ async fn a_saved_frame_goes_on_and_a_question_without_an_answer_is_asked_again()
 }
 
 #[tokio::test]
-async fn changed_arguments_for_one_of_several_calls_are_given_to_none() {
-    let values = Map::from_iter([("id".to_owned(), json!(9))]);
-    let submit = || Some(Decision::Submit { values: values.clone() });
-    let forms = || vec![approval("delete", &json!({})), approval("close", &json!({}))];
-    let decided = |frame| match resumed(&worker(), frame, submit()) {
-        Opening::Run(_, Input::Decided { decisions }) => decisions,
-        other => panic!("{other:?}"),
-    };
-    assert!(matches!(decided(waiting(forms())).as_slice(), [Decision::Reject { .. }]));
-    assert!(matches!(decided(waiting(forms()[..1].to_vec())).as_slice(), [Decision::Submit { .. }]));
+async fn a_new_run_obeys_the_approvals_that_are_demanded_of_it() {
+    let run = RunInfo { require_approval: ["push_*".to_owned()].into(), ..RunInfo::default() };
+    let opening = opening(&worker(), &run, "go".to_owned(), None);
+    let Opening::Run(_, Input::Message { abilities, .. }) = opening else { panic!("{opening:?}") };
+    assert_eq!(abilities.require_approval, ["delete_*", "push_*"]);
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Who can be asked: the supervisor itself, the agents in this process, and where each one lives.
 
 mod agent;
+mod approvals;
 mod briefing;
 mod build;
 mod changes;

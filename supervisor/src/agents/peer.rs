@@ -29,7 +29,8 @@ pub(crate) fn target(
     let env = with_secrets(env, agent.secrets_dir.as_deref());
     let url = url.parse().map_err(|error| format!("failed to read its address: {error}"))?;
     let name = AgentName::new(&agent.name);
-    let mut target = RemoteTarget { name, url, headers: HeaderMap::new(), silence };
+    let require_approval = agent.require_approval.clone();
+    let mut target = RemoteTarget { name, url, headers: HeaderMap::new(), silence, require_approval };
     for (name, template) in headers {
         let (name, value) = header(name, template, &env)?;
         target.headers.insert(name, value);

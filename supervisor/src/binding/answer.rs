@@ -1,10 +1,11 @@
-//! How a run ends on the wire (upstream contract 3.6, 3.7).
+//! How a run ends on the wire (upstream contract 3.6, 3.7): whatever a person must read is text of the stream, too.
 
 use caipe_a2a::model::{Event, Metadata, Part, TaskState};
-use caipe_engine::{AnswerOrigin, Form, Outcome};
+use caipe_engine::{ANSWER_FIELD, AnswerOrigin, Form, FormField, Outcome};
 use serde_json::{Value, json};
 
 use super::parts::{Chunk, Wire};
+use super::plan::PlanView;
 use super::stream::TextStream;
 
 /// What a form asks where the model gave no words of its own.
@@ -14,12 +15,18 @@ pub(super) const DEFAULT_QUESTION: &str = "Please provide the required informati
 pub(super) fn finished(
     wire: &mut Wire,
     stream: &mut TextStream,
+    plan: &PlanView,
     outcome: &Outcome,
     question: Option<String>,
 ) -> Vec<Event> {
     match outcome {
-        Outcome::Completed { text, origin } => completed(wire, stream, text, *origin),
-        Outcome::Failed { reason } => vec![wire.status(TaskState::Failed, Some(reason))],
+        Outcome::Completed { text, origin } => completed(wire, stream, plan, text, *origin),
+        // No result: a client offers to try again where there is none.
+        Outcome::Failed { reason } => {
+            let mut events = stream.whole(wire, plan, reason);
+            events.push(wire.status(TaskState::Failed, Some(reason)));
+            events
+        }
         Outcome::Canceled => vec![wire.status(TaskState::Canceled, None)],
         Outcome::InputRequired => {
             let question = question.unwrap_or_else(|| DEFAULT_QUESTION.to_owned());
@@ -28,12 +35,16 @@ pub(super) fn finished(
     }
 }
 
-fn completed(wire: &mut Wire, stream: &mut TextStream, text: &str, origin: AnswerOrigin) -> Vec<Event> {
+fn completed(
+    wire: &mut Wire,
+    stream: &mut TextStream,
+    plan: &PlanView,
+    text: &str,
+    origin: AnswerOrigin,
+) -> Vec<Event> {
     let mut events = Vec::new();
     if !text.is_empty() {
-        if matches!(origin, AnswerOrigin::Structured | AnswerOrigin::Marked) {
-            events.extend(stream.catch_up(wire, text));
-        }
+        events.extend(stream.whole(wire, plan, text));
         let (name, description) = result_name(origin);
         let trace = wire.trace();
         events.push(wire.result(name, description, text, trace));
@@ -49,19 +60,62 @@ fn result_name(origin: AnswerOrigin) -> (&'static str, &'static str) {
         }
         AnswerOrigin::Model => ("final_result", "Final result"),
         AnswerOrigin::Synthesis => ("final_result", "Synthesized result from multiple agents"),
+        AnswerOrigin::Recovered => ("final_result", "Recovered result"),
         AnswerOrigin::Partial => ("partial_result", "Partial result (stream ended)"),
     }
 }
 
-/// A form: what is asked in words, then the fields. Returns the words for the final status too.
-pub(super) fn question(wire: &mut Wire, form: &Form) -> (String, Vec<Event>) {
+/// A form: what is asked in words, also as text of the stream, then the fields. Returns the words for the final status
+/// too.
+pub(super) fn question(
+    wire: &mut Wire,
+    stream: &mut TextStream,
+    plan: &PlanView,
+    form: &Form,
+) -> (String, Vec<Event>) {
     let question = words(form);
+    let spoken = spelled_out(form);
     let mut events = Vec::new();
     if !form.description.is_empty() {
         events.push(wire.status(TaskState::Working, Some(&question)));
     }
-    events.push(self::form(wire, form, Metadata::new()));
+    events.extend(stream.whole(wire, plan, &spoken));
+    stream.interrupted();
+    events.push(self::form(wire, form, Some(spoken), Metadata::new()));
     (question, events)
+}
+
+/// A question for a person who sees no form: what is asked, about what, and how to answer in words.
+fn spelled_out(form: &Form) -> String {
+    let mut lines = vec![words(form)];
+    if form.is_approval() {
+        let arguments = [&form.arguments].into_iter().filter(|arguments| !arguments.is_null());
+        // A form about several calls holds their arguments in its words.
+        lines.extend(
+            arguments
+                .filter(|_| form.calls().len() == 1)
+                .map(|arguments| format!("Arguments: `{arguments}`")),
+        );
+        lines.push("Answer with `approve` or `reject`.".to_owned());
+    } else if !form.fields.is_empty() && !is_one_answer(form) {
+        lines.push(form.fields.iter().map(field_line).collect::<Vec<_>>().join("\n"));
+        lines.push("Answer with a line `field: value` for each field.".to_owned());
+    }
+    lines.join("\n\n")
+}
+
+/// Whether any text answers the form.
+fn is_one_answer(form: &Form) -> bool {
+    matches!(form.fields.as_slice(), [field] if field.field_name == ANSWER_FIELD)
+}
+
+fn field_line(field: &FormField) -> String {
+    let required = if field.required { " (required)" } else { "" };
+    let about = Some(&field.field_description).filter(|text| !text.is_empty());
+    let about = about.map(|text| format!(": {text}")).unwrap_or_default();
+    let values = field.field_values.iter().flatten().map(|value| format!("`{value}`")).collect::<Vec<_>>();
+    let choices = if values.is_empty() { String::new() } else { format!(", one of {}", values.join(", ")) };
+    format!("- `{}`{required}{about}{choices}", field.field_name)
 }
 
 /// What a form asks, in words.
@@ -69,10 +123,10 @@ pub(super) fn words(form: &Form) -> String {
     if form.description.is_empty() { DEFAULT_QUESTION } else { &form.description }.to_owned()
 }
 
-/// A form as data.
-pub(super) fn form(wire: &mut Wire, form: &Form, metadata: Metadata) -> Event {
+/// A form as data, and as text for clients that show the text of any artifact but draw no forms.
+pub(super) fn form(wire: &mut Wire, form: &Form, spoken: Option<String>, metadata: Metadata) -> Event {
     let id = wire.id();
-    wire.artifact(Chunk {
+    let mut event = wire.artifact(Chunk {
         id,
         name: "UserInputMetaData",
         description: "Structured user input form definition",
@@ -80,7 +134,11 @@ pub(super) fn form(wire: &mut Wire, form: &Form, metadata: Metadata) -> Event {
         metadata,
         append: false,
         last: false,
-    })
+    });
+    if let Event::ArtifactUpdate(update) = &mut event {
+        update.artifact.parts.extend(spoken.map(Part::text));
+    }
+    event
 }
 
 fn form_data(form: &Form) -> Value {

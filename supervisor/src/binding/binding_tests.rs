@@ -148,7 +148,7 @@ fn a_failed_agent_says_why_in_one_sentence_and_gives_no_result() {
     assert_eq!(
         lines(&wire)[1..],
         [
-            "tool_notification_end|Tool call failed: argocd|❌ Argocd: connection refused by 10.0.0.1\n|false|false"
+            "tool_notification_end|Tool call completed: argocd|❌ Argocd: error: connection refused by 10.0.0.1\n|false|false"
         ]
     );
 }
@@ -247,48 +247,148 @@ fn each_origin_has_its_name() {
         (AnswerOrigin::Model, "final_result|Final result|x|false|true"),
         (AnswerOrigin::Synthesis, "final_result|Synthesized result from multiple agents|x|false|true"),
         (AnswerOrigin::Partial, "partial_result|Partial result (stream ended)|x|false|true"),
+        (AnswerOrigin::Recovered, "final_result|Recovered result|x|false|true"),
     ];
     for (origin, expected) in cases {
-        assert_eq!(lines(&bind([completed("x", origin)])), [expected, "completed|"]);
+        let streamed = "streaming_result|Streaming final answer chunk|x|false|false";
+        assert_eq!(lines(&bind([completed("x", origin)])), [streamed, expected, "completed|"]);
     }
     assert_eq!(lines(&bind([completed("", AnswerOrigin::Partial)])), ["completed|"]);
 }
 
-/// The flow chart of the data-model seed: (events before, role of the text, whether it is shown).
-#[test]
-fn an_echo_of_the_only_agent_is_not_shown_and_everything_else_is() {
-    use StepStatus::{Completed, InProgress, Pending};
-    let jira = || Vec::from(delegated("jira", CallEnd::Completed, "3"));
-    let failed = || Vec::from(delegated("jira", CallEnd::Failed, "no"));
-    let two = || [jira(), Vec::from(delegated("github", CallEnd::Completed, "2"))].concat();
-    let rag = || {
-        let (call, tool) = ("c9".to_owned(), "search".to_owned());
-        vec![own(EventKind::ToolFinished {
-            call,
-            tool,
-            end: CallEnd::Completed,
-            output: Some("secret".to_owned()),
-        })]
-    };
-    let middle = || vec![plan(&[("Jira", "a", InProgress), ("RAG", "b", Pending)], PlanCause::Todos)];
-    let last = || vec![plan(&[("Jira", "a", Completed), ("RAG", "b", InProgress)], PlanCause::Todos)];
-    let cases = [
-        ("nothing ran yet", vec![], TextRole::Plain, true),
-        ("one agent completed", jira(), TextRole::Plain, false),
-        ("narration after one agent", jira(), TextRole::Narration, false),
-        ("the answer after one agent", jira(), TextRole::Answer, true),
-        ("one agent failed", failed(), TextRole::Plain, true),
-        ("two agents completed", two(), TextRole::Plain, true),
-        ("a knowledge base tool after an agent", [jira(), rag()].concat(), TextRole::Plain, true),
-        ("an agent after a knowledge base tool", [rag(), jira()].concat(), TextRole::Plain, false),
-        ("in the middle of a plan", [middle(), jira()].concat(), TextRole::Narration, true),
-        ("in the last step", [last(), jira()].concat(), TextRole::Plain, true),
-    ];
-    for (name, before, role, shown) in cases {
-        let wire = bind([before, vec![text("said", role)]].concat());
-        let seen = wire.iter().any(|event| line(event).starts_with("streaming_result"));
-        assert_eq!(seen, shown, "{name}");
+/// The text of the streaming artifact, as a client of the SDKs keeps it.
+fn streamed(wire: &[Event]) -> String {
+    let mut texts: Vec<(String, String)> = Vec::new();
+    for event in wire.iter().filter(|event| line(event).starts_with("streaming_result")) {
+        let (update, text) = (artifact(event), artifact(event).artifact.text());
+        match texts.iter_mut().find(|(id, _)| *id == update.artifact.artifact_id) {
+            Some((_, known)) if update.append => known.push_str(&text),
+            Some((_, known)) => *known = text,
+            None => texts.push((update.artifact.artifact_id.clone(), text)),
+        }
     }
+    texts.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join("|")
+}
+
+#[test]
+fn the_words_of_the_supervisor_are_shown_after_an_agents_too() {
+    let jira = delegated("jira", CallEnd::Completed, "3");
+    let events = [
+        vec![text("I look. ", TextRole::Plain)],
+        jira.to_vec(),
+        vec![text("There are 3.", TextRole::Plain), completed("There are 3.", AnswerOrigin::Model)],
+    ];
+    let wire = bind(events.concat());
+    assert_eq!(streamed(&wire), "I look. There are 3.");
+}
+
+#[test]
+fn an_answer_that_was_not_streamed_goes_behind_what_was() {
+    let events = [text("I look.", TextRole::Plain), completed("It is done.", AnswerOrigin::Structured)];
+    let wire = bind(events);
+    assert_eq!(streamed(&wire), "I look.\n\nIt is done.");
+    assert_eq!(member(&wire[1], "is_final_answer"), Some(&json!(true)));
+    assert!(artifact(&wire[1]).append);
+}
+
+#[test]
+fn an_answer_that_was_streamed_as_narration_takes_its_place() {
+    let wire = bind([
+        text("I look. ", TextRole::Plain),
+        text("It is done.", TextRole::Narration),
+        completed("It is done.", AnswerOrigin::Model),
+    ]);
+    let last = &wire[2];
+    assert!(line(last).starts_with("streaming_result|Streaming result|It is done.|false|"), "{}", line(last));
+    assert_eq!(streamed(&wire), "It is done.", "nobody reads it twice");
+    let alone = bind([text("Fine.", TextRole::Narration), completed("Fine.", AnswerOrigin::Model)]);
+    assert_eq!(alone.len(), 3, "a client that hides narration shows the result at the end");
+}
+
+#[test]
+fn words_of_agents_are_text_under_their_step() {
+    use StepStatus::InProgress;
+    let words = |text: &str| of("jira", EventKind::Text { text: text.to_owned(), role: TextRole::Plain });
+    let [start, end] = delegated("jira", CallEnd::Completed, "3");
+    let wire =
+        bind([plan(&[("Jira", "a", InProgress)], PlanCause::Todos), start, words("I "), words("look."), end]);
+    assert_eq!(
+        lines(&wire)[2..4],
+        [
+            "streaming_result|Streaming result from jira|I |false|false",
+            "streaming_result|Streaming result from jira|look.|true|false"
+        ]
+    );
+    for event in &wire[2..4] {
+        assert_eq!(member(event, "sourceAgent"), Some(&json!("jira")));
+        assert_eq!(member(event, "agentType"), Some(&json!("sub-agent")));
+        assert_eq!(member(event, "plan_step_id"), Some(&json!("step-0")));
+    }
+}
+
+#[test]
+fn that_the_answer_is_composed_is_never_the_first_sign() {
+    let composing = || own(EventKind::Composing);
+    assert_eq!(bind([composing()]), []);
+    let tool = EventKind::ToolStarted { call: "c".to_owned(), tool: "jq".to_owned() };
+    assert_eq!(bind([own(tool), composing()]).len(), 2);
+}
+
+#[test]
+fn a_plan_that_goes_on_after_a_question_is_no_new_one() {
+    use StepStatus::{Completed, InProgress};
+    let wire = bind([
+        plan(&[("Jira", "a", InProgress)], PlanCause::Resumed),
+        own(EventKind::ToolStarted { call: "c".to_owned(), tool: "jq".to_owned() }),
+        plan(&[("Jira", "a", Completed)], PlanCause::Progress),
+    ]);
+    assert!(line(&wire[0]).starts_with("execution_plan_status_update|"), "{}", line(&wire[0]));
+    assert_eq!(member(&wire[1], "plan_step_id"), Some(&json!("step-0")));
+    assert!(line(&wire[2]).starts_with("execution_plan_status_update|"), "{}", line(&wire[2]));
+}
+
+#[test]
+fn an_approval_is_asked_in_words_and_as_a_form() {
+    let form = Form::approval("delete_issue", json!({"id": 7}));
+    let waits = EventKind::Finished { outcome: Outcome::InputRequired };
+    let wire = bind([own(EventKind::InputRequired { form }), own(waits)]);
+    let asked = "The agent wants to call delete_issue.\n\nArguments: `{\"id\":7}`\n\nAnswer with `approve` or `reject`.";
+    assert_eq!(streamed(&wire), asked);
+    let form = &wire[2];
+    assert_eq!(artifact(form).artifact.text(), asked);
+    let field = &artifact(form).artifact.parts[0].as_data().unwrap()["input_fields"][0];
+    assert_eq!(
+        (&field["field_name"], &field["field_values"]),
+        (&json!("decision"), &json!(["approve", "reject"]))
+    );
+    assert_eq!(field["required"], true);
+}
+
+#[test]
+fn an_answer_that_is_not_clear_is_told_with_the_question() {
+    let reason = "Which one?".to_owned();
+    let form = Form::approval("delete_issue", json!({}));
+    let wire = bind([
+        own(EventKind::DecisionRefused { reason }),
+        own(EventKind::InputRequired { form }),
+        own(EventKind::Finished { outcome: Outcome::InputRequired }),
+    ]);
+    assert!(streamed(&wire).starts_with("Which one?\n\nThe agent wants to call delete_issue."));
+    let last = line(wire.last().unwrap());
+    assert_eq!(last, "input-required|Which one?\n\nThe agent wants to call delete_issue.");
+}
+
+#[test]
+fn a_failure_is_text_that_every_client_shows_and_no_result() {
+    let reason = "Agent execution failed: no".to_owned();
+    let wire = bind([own(EventKind::Finished { outcome: Outcome::Failed { reason } })]);
+    assert_eq!(
+        lines(&wire),
+        [
+            "streaming_result|Streaming final answer chunk|Agent execution failed: no|false|false",
+            "failed|Agent execution failed: no"
+        ]
+    );
 }
 
 #[test]
@@ -331,11 +431,14 @@ fn a_form_is_told_as_data_and_the_task_waits() {
         lines(&wire),
         [
             "working|Which repository?",
-            "UserInputMetaData|Structured user input form definition||false|false",
+            "streaming_result|Streaming final answer chunk|Which repository?\n\n- `repo` (required)\n\nAnswer with a line \
+             `field: value` for each field.|false|false",
+            "UserInputMetaData|Structured user input form definition|Which repository?\n\n- `repo` (required)\n\nAnswer \
+             with a line `field: value` for each field.|false|false",
             "input-required|Which repository?",
         ]
     );
-    let data = artifact(&wire[1]).artifact.parts[0].as_data().unwrap();
+    let data = artifact(&wire[2]).artifact.parts[0].as_data().unwrap();
     assert_eq!(data["user_input"], true);
     assert_eq!(data["input_title"], "New repository");
     assert_eq!(data["input_fields"][0]["field_name"], "repo");
@@ -349,8 +452,8 @@ fn a_run_ends_in_one_status_whatever_happened() {
     ];
     for (outcome, state) in ends {
         let wire = bind([own(EventKind::Finished { outcome })]);
-        assert_eq!(wire.len(), 1);
-        assert_eq!(wire[0].state(), Some(state));
+        let states: Vec<_> = wire.iter().filter_map(Event::state).collect();
+        assert_eq!(states, [state]);
     }
 }
 
@@ -364,7 +467,11 @@ fn a_run_that_is_cut_off_ends_every_call_that_it_began() {
         let wire = bind([begun(), vec![own(EventKind::Finished { outcome })]].concat());
         let texts: Vec<_> = wire[3..6].iter().map(|event| artifact(event).artifact.text()).collect();
         assert_eq!(texts, ["❌ Jira: Tool Get_Issue canceled\n", "❌ Jira: canceled\n", "❌ Jq: canceled\n"]);
-        assert_eq!(wire.len(), 7, "and then the final status");
+        assert!(
+            wire[6..].iter().all(|event| !line(event).starts_with("tool_")),
+            "each once: {:?}",
+            lines(&wire)
+        );
     }
     let waits = own(EventKind::Finished { outcome: Outcome::InputRequired });
     assert_eq!(bind([begun(), vec![waits]].concat()).len(), 4, "what waits goes on");

@@ -30,7 +30,7 @@ pub fn card(identity: &SupervisorIdentity, url: &str, agents: Vec<String>, locks
         name: identity.name.clone(),
         description: identity.description.clone(),
         tags: if agents.is_empty() { vec!["platform-engineering".to_owned()] } else { agents },
-        examples: identity.skill_examples.clone(),
+        examples: examples(&identity.skill_examples),
         ..AgentSkill::default()
     };
     let card = begin(&identity.name, &identity.description, url).skill(skill);
@@ -87,8 +87,14 @@ fn skill_of(agent: &RenderedAgent, id: &str, name: &str, description: &str) -> A
         name: name.to_owned(),
         description: description.to_owned(),
         tags: vec![agent.name.clone()],
+        examples: examples(&[]),
         ..AgentSkill::default()
     }
+}
+
+/// Examples of what to ask. A skill always has some: clients list them without looking whether there are any.
+fn examples(given: &[String]) -> Vec<String> {
+    if given.is_empty() { vec!["What can you do?".to_owned()] } else { given.to_vec() }
 }
 
 /// The card for callers who brought the key: every agent is a skill of its own, with what it is for.

@@ -7,6 +7,7 @@
 mod activity;
 mod answer;
 mod card;
+mod decision;
 mod open;
 mod opening;
 mod parts;
@@ -24,7 +25,7 @@ use caipe_engine::RunEvent;
 pub use activity::EXTENSION as ACTIVITY_EXTENSION;
 pub use card::{Locks, agent_card, card, extended_card};
 pub use opening::{opening, state, summary};
-pub use request::{Reply, Request};
+pub use request::{REQUIRE_APPROVAL, Reply, Request};
 pub use voice::Voice;
 
 use parts::Wire;

@@ -66,7 +66,7 @@ impl Wire {
     ) -> Event {
         let (name, description) = match end {
             None => ("tool_notification_start", format!("Notice of {agent}")),
-            Some(end) => ("tool_notification_end", texts::ended(agent, end)),
+            Some(_) => ("tool_notification_end", texts::ended(agent)),
         };
         self.notification(name, &description, texts::noticed(agent, text), metadata)
     }

@@ -11,16 +11,21 @@ use super::parts::{Chunk, Wire};
 pub(super) struct PlanView {
     artifact: Option<String>,
     steps: Vec<PlanStep>,
+    /// The place of the step that was under way last: upstream's Slack bot stays in it when no other begins.
+    entered: Option<usize>,
 }
 
 impl PlanView {
     /// The plan changed. A status update can neither add nor remove steps (rule 1), so other steps than those
-    /// that the client knows make it a plan again; all under the same id.
+    /// that the client knows make it a plan again; all under the same id. A plan that goes on after a question is known
+    /// from the task that asked it (rule 8).
     pub(super) fn told(&mut self, wire: &mut Wire, steps: &[PlanStep], cause: PlanCause) -> Event {
         let first = self.artifact.is_none();
         let same = |(old, new): (&PlanStep, &PlanStep)| old.step_id == new.step_id;
-        let known = !first && self.steps.len() == steps.len() && self.steps.iter().zip(steps).all(same);
+        let unchanged = self.steps.len() == steps.len() && self.steps.iter().zip(steps).all(same);
+        let known = if first { cause == PlanCause::Resumed } else { unchanged };
         self.steps = steps.to_vec();
+        self.entered = self.current().map(|step| step.order).or(self.entered);
         let id = self.artifact.get_or_insert_with(|| wire.id()).clone();
         wire.artifact(Chunk {
             id,
@@ -33,14 +38,29 @@ impl PlanView {
         })
     }
 
+    /// The next request begins: its client has entered no step yet.
+    pub(super) fn leave(&mut self) {
+        self.entered = None;
+    }
+
     /// The step under way.
     pub(super) fn current(&self) -> Option<&PlanStep> {
         self.steps.iter().find(|step| step.status == StepStatus::InProgress)
     }
 
-    /// Whether the step under way is the plan's last.
+    /// Whether there is a plan.
+    pub(super) fn is_told(&self) -> bool {
+        self.artifact.is_some()
+    }
+
+    /// Whether a step of it has begun.
+    pub(super) fn has_step(&self) -> bool {
+        self.entered.is_some()
+    }
+
+    /// Whether the step that began last is the plan's last.
     pub(super) fn in_last_step(&self) -> bool {
-        self.current().is_some_and(|step| step.order + 1 == self.steps.len())
+        self.entered.is_some_and(|order| order + 1 == self.steps.len())
     }
 
     /// The step that an event of `source` belongs to: its own open one, else the one under way (rule 4).
@@ -57,7 +77,7 @@ impl PlanView {
 fn description(cause: PlanCause, first: bool) -> &'static str {
     match cause {
         PlanCause::Todos if first => "Execution plan",
-        PlanCause::Todos | PlanCause::Progress => "Execution plan progress update",
+        PlanCause::Todos | PlanCause::Progress | PlanCause::Resumed => "Execution plan progress update",
         PlanCause::Delegation => "Execution plan from subagent delegation",
         PlanCause::TaskCompleted => "Task completed",
         PlanCause::Closing => "All execution steps completed",

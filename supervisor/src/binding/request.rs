@@ -1,9 +1,18 @@
 //! What a client's message asks for: a new question, or the answer to one of ours (upstream contract 3.7).
 
 use caipe_a2a::model::{Content, Message as A2aMessage, Metadata};
-use caipe_engine::{ANSWER_FIELD, ASK_TOOL, Decision, Form};
+use caipe_engine::{ANSWER_FIELD, DECISION_FIELD, Decision, Form};
 use caipe_model::{Message, Role};
 use serde_json::{Map, Value};
+
+use super::activity::EXTENSION as ACTIVITY_EXTENSION;
+use super::decision::{self, Sent};
+
+/// The member of a message's metadata in which a supervisor names the tools that a human must approve.
+pub const REQUIRE_APPROVAL: &str = "require_approval";
+
+/// Most patterns that are read of it.
+const MOST_PATTERNS: usize = 1000;
 
 /// A client's message, read.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,8 +21,12 @@ pub struct Request {
     pub user: Option<String>,
     /// The trace that the client wants this to belong to.
     pub trace_id: Option<String>,
+    /// Tools that a human must approve whatever this process says itself: the delegating supervisor demands it.
+    pub require_approval: Vec<String>,
+    /// Whether the client wants to read the words of agents (the extension [`ACTIVITY_EXTENSION`]).
+    pub agents_words: bool,
     text: String,
-    decisions: Vec<Decision>,
+    decisions: Vec<Sent>,
 }
 
 /// What a message is to the run.
@@ -21,8 +34,10 @@ pub struct Request {
 pub enum Reply {
     /// Something said.
     Message(Message),
-    /// Answers to what was asked.
+    /// Answers to what was asked: one for each call that waits, in order.
     Decisions(Vec<Decision>),
+    /// An answer to what was asked that is not clear; why, for people.
+    Unclear(String),
 }
 
 impl Request {
@@ -31,7 +46,7 @@ impl Request {
     /// # Errors
     /// A located message when it says nothing that can be read.
     pub fn read(message: &A2aMessage) -> Result<Self, String> {
-        let decisions = decisions(message)?;
+        let decisions = decision::sent(message)?;
         let texts: Vec<String> = message.parts.iter().filter_map(|part| readable(&part.content)).collect();
         let text = texts.join("\n");
         if text.trim().is_empty() && decisions.is_empty() {
@@ -43,7 +58,14 @@ impl Request {
         let user = text_member(metadata, "user_email").or_else(|| user_line(&text).map(str::to_owned));
         let trace_id =
             text_member(metadata, "trace_id").map(|id| id.to_lowercase()).filter(|id| is_trace_id(id));
-        Ok(Self { user, trace_id, text, decisions })
+        Ok(Self {
+            user,
+            trace_id,
+            require_approval: require_approval(metadata),
+            agents_words: message.extensions.iter().any(|uri| uri == ACTIVITY_EXTENSION),
+            text,
+            decisions,
+        })
     }
 
     /// A message as it is kept in a task's record.
@@ -62,11 +84,13 @@ impl Request {
         if questions.is_empty() {
             return Reply::Message(Message::text(Role::User, self.text));
         }
-        if !self.decisions.is_empty() {
-            return Reply::Decisions(self.decisions);
-        }
-        match spoken(&self.text, questions, addressed) {
-            Some(decision) => Reply::Decisions(vec![decision]),
+        let decided = match self.decisions.as_slice() {
+            [] => spoken(&self.text, questions, addressed),
+            sent => Some(decision::matched(sent, questions)),
+        };
+        match decided {
+            Some(Ok(decisions)) => Reply::Decisions(decisions),
+            Some(Err(reason)) => Reply::Unclear(reason),
             None => Reply::Message(Message::text(Role::User, self.text)),
         }
     }
@@ -97,120 +121,61 @@ fn is_trace_id(id: &str) -> bool {
     id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// The decisions in `message.metadata.resume` or in a data part's `resume`. One that cannot be read is a fault: if
-/// it were left out, the next one would be taken for it, and an approval given to another call than was meant.
-fn decisions(message: &A2aMessage) -> Result<Vec<Decision>, String> {
-    let in_metadata = message.metadata.as_ref().and_then(|metadata| metadata.get("resume"));
-    let in_parts = message.parts.iter().find_map(|part| match &part.content {
-        Content::Data(data) => data.get("resume"),
-        _ => None,
-    });
-    let Some(resume) = in_metadata.or(in_parts) else { return Ok(Vec::new()) };
-    let list = resume.get("decisions").and_then(Value::as_array);
-    let list = list.ok_or("message.parts: resume.decisions: give a list of decisions")?;
-    let located = |(index, value)| {
-        let types = "give a type: approve, accept, edit, reject or response";
-        decision(value).ok_or_else(|| format!("message.parts: resume.decisions[{index}]: {types}"))
+/// The patterns under `require_approval` in the metadata; only more can be demanded by them.
+fn require_approval(metadata: Option<&Metadata>) -> Vec<String> {
+    let patterns = metadata.and_then(|metadata| metadata.get(REQUIRE_APPROVAL)?.as_array());
+    let patterns = patterns.into_iter().flatten().filter_map(Value::as_str);
+    patterns.take(MOST_PATTERNS).map(str::to_owned).collect()
+}
+
+/// A decision in words, as a client without forms sends it: a plain yes or no for an approval, `field: value` lines for a
+/// form. Words count only where exactly one question waits. Lines count wherever they stand in the text, because a
+/// client may put what a person wrote into a template; other lines may be the next question.
+fn spoken(text: &str, questions: &[&Form], addressed: bool) -> Option<Result<Vec<Decision>, String>> {
+    let verdict = verdict(text);
+    let [question] = questions else {
+        let meant = verdict.is_some() || questions.iter().any(|form| filled(text, form).is_some());
+        return meant.then(|| Err(decision::several(questions)));
     };
-    list.iter().enumerate().map(located).collect()
-}
-
-fn decision(value: &Value) -> Option<Decision> {
-    let message = || value.get("message").or_else(|| value.get("args")).and_then(Value::as_str);
-    // A form without fields is sent as an edit of nothing; a call that is to be approved must not lose its arguments
-    // by that.
-    let submit = || match submitted(value).filter(|values| !values.is_empty()) {
-        Some(values) => Decision::Submit { values },
-        None => Decision::Approve,
-    };
-    match value.get("type")?.as_str()? {
-        "approve" | "accept" | "edit" => Some(submit()),
-        "reject" | "response" => {
-            Some(Decision::Reject { message: message().unwrap_or("User rejected the request").to_owned() })
-        }
-        _ => None,
+    let calls = question.calls().len();
+    if question.is_approval() {
+        // What a person has seen as one question they may answer with one word.
+        return verdict.map(|decision| Ok(vec![decision; calls]));
     }
-}
-
-/// The values of an edit: `edited_action.args` (new form) or `args.args` (old form), there in `user_inputs`,
-/// in the fields' values, or as plain arguments. Those of another action than a form are its arguments as they
-/// stand, whatever they are called.
-fn submitted(value: &Value) -> Option<Map<String, Value>> {
-    let args = value.pointer("/edited_action/args").or_else(|| value.pointer("/args/args"))?.as_object()?;
-    let action = value.pointer("/edited_action/name").or_else(|| value.get("action_name"));
-    let is_form = action.and_then(Value::as_str).is_none_or(|name| name == ASK_TOOL);
-    if !is_form && !args.contains_key("user_inputs") {
-        return Some(args.clone());
-    }
-    let inner = args.get("args").and_then(Value::as_object).unwrap_or(args);
-    let mut values = field_values(inner);
-    if let Some(inputs) = inner.get("user_inputs").and_then(Value::as_object) {
-        values.extend(inputs.clone());
-    }
-    if values.is_empty() && !inner.contains_key("metadata") && !inner.contains_key("user_inputs") {
-        values.clone_from(inner);
-    }
-    Some(values)
-}
-
-fn field_values(args: &Map<String, Value>) -> Map<String, Value> {
-    let fields =
-        args.get("metadata").and_then(|metadata| metadata.get("input_fields")).and_then(Value::as_array);
-    let pair = |field: &Value| {
-        let value = field.get("value").filter(|value| !value.is_null())?;
-        Some((field.get("field_name")?.as_str()?.to_owned(), value.clone()))
-    };
-    fields.map(|fields| fields.iter().filter_map(pair).collect()).unwrap_or_default()
-}
-
-/// A decision in words, as a client without forms sends it: `key: value` lines for a form, a plain yes or no for an
-/// approval. Lines of a message that names no task count only if they name a field of the form: they may as well be
-/// the next question.
-fn spoken(text: &str, questions: &[&Form], addressed: bool) -> Option<Decision> {
-    if questions.iter().all(|form| form.action != ASK_TOOL && form.fields.is_empty()) {
-        return verdict(text);
-    }
-    let is_field =
-        |key: &String| questions.iter().flat_map(|form| &form.fields).any(|f| f.field_name == *key);
-    if addressed && is_in_words(questions) {
+    if addressed && is_in_words(question) {
         let answer = (ANSWER_FIELD.to_owned(), Value::from(body(text).trim()));
-        return Some(Decision::Submit { values: Map::from_iter([answer]) });
+        return Some(Ok(vec![Decision::Submit { values: Map::from_iter([answer]) }]));
     }
-    let values = key_values(text)?;
-    (addressed || values.keys().any(is_field)).then_some(Decision::Submit { values })
+    filled(text, question).map(|values| Ok(vec![Decision::Submit { values }]))
 }
 
-/// Whether there is one question, put in words.
-fn is_in_words(questions: &[&Form]) -> bool {
-    let [Form { fields, .. }] = questions else { return false };
-    matches!(fields.as_slice(), [field] if field.field_name == ANSWER_FIELD)
+/// Whether a question is put in words.
+fn is_in_words(question: &Form) -> bool {
+    matches!(question.fields.as_slice(), [field] if field.field_name == ANSWER_FIELD)
 }
 
 /// A message that is nothing but a yes or a no.
 fn verdict(text: &str) -> Option<Decision> {
-    let word = body(text).trim().trim_end_matches(['.', '!']).to_lowercase();
-    match word.as_str() {
-        "yes" | "y" | "ok" | "okay" | "approve" | "approved" | "accept" => Some(Decision::Approve),
-        "no" | "n" | "reject" | "rejected" | "deny" | "denied" => {
-            Some(Decision::Reject { message: "User rejected the request".to_owned() })
-        }
-        _ => None,
-    }
+    let word = body(text).trim().trim_end_matches(['.', '!']);
+    let word = word.strip_prefix(DECISION_FIELD).and_then(|rest| rest.strip_prefix(':')).unwrap_or(word);
+    decision::verdict(word)
+}
+
+/// The values of the `field: value` lines of a text that name fields of the form.
+fn filled(text: &str, form: &Form) -> Option<Map<String, Value>> {
+    let pair = |line: &str| {
+        let (key, value) = line.split_once(':')?;
+        let key = key.trim().trim_start_matches("- ");
+        let field = form.fields.iter().find(|field| field.field_name.eq_ignore_ascii_case(key))?;
+        Some((field.field_name.clone(), Value::from(value.trim())))
+    };
+    let values: Map<String, Value> = body(text).lines().filter_map(pair).collect();
+    (!values.is_empty() && !form.is_approval()).then_some(values)
 }
 
 /// The text without the line that says who wrote it.
 fn body(text: &str) -> &str {
     text.strip_prefix("by user:").and_then(|rest| rest.split_once("\n\n")).map_or(text, |(_, body)| body)
-}
-
-/// `key: value` lines.
-fn key_values(text: &str) -> Option<Map<String, Value>> {
-    let pair = |line: &str| {
-        let (key, value) = line.split_once(": ")?;
-        Some((key.trim().trim_start_matches("- ").to_owned(), Value::from(value.trim())))
-    };
-    let values: Map<String, Value> = body(text).lines().filter_map(pair).collect();
-    (!values.is_empty()).then_some(values)
 }
 
 #[cfg(test)]

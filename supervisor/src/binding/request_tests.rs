@@ -26,15 +26,31 @@ fn form() -> Form {
 
 /// A call that waits for approval.
 fn approval() -> Form {
-    Form { action: "delete_issue".to_owned(), arguments: json!({"id": 7}), ..Form::default() }
+    Form::approval("delete_issue", json!({"id": 7}))
 }
 
-fn decided(value: &Value) -> Vec<Decision> {
-    let data = Part::data(json!({"resume": {"decisions": [value]}}));
-    match read(vec![Part::text("Form submitted"), data]).reply(&[&form()], false) {
-        Reply::Decisions(decisions) => decisions,
-        Reply::Message(message) => panic!("not a decision: {message:?}"),
-    }
+/// What these decisions are to these questions.
+fn decided(decisions: &Value, questions: &[&Form]) -> Reply {
+    let data = Part::data(json!({"resume": {"decisions": decisions}}));
+    read(vec![Part::text("Form submitted"), data]).reply(questions, false)
+}
+
+fn values(value: Value) -> Decision {
+    Decision::Submit { values: object(value) }
+}
+
+fn edit(value: Value) -> Decision {
+    Decision::Edit { arguments: object(value) }
+}
+
+fn reject(message: &str) -> Decision {
+    Decision::Reject { message: message.to_owned() }
+}
+
+/// What upstream's UI sends for a form with these values.
+fn of_ui(inputs: Value) -> Value {
+    json!({"type": "edit", "action_name": "CAIPEAgentResponse",
+        "args": {"args": {"metadata": {"input_fields": []}, "user_inputs": inputs}}})
 }
 
 #[test]
@@ -64,46 +80,135 @@ fn who_asks_comes_from_metadata_or_the_first_line() {
 }
 
 #[test]
-fn every_spelling_of_a_decision_is_understood() {
-    let values = |value| Decision::Submit { values: object(value) };
+fn every_spelling_of_a_decision_about_a_form_is_understood() {
     let old_form = json!({"type": "edit", "action_name": "CAIPEAgentResponse", "args": {"args": {
         "metadata": {"input_fields": [{"field_name": "repo", "value": "r1"}, {"field_name": "note", "value": null}]},
         "user_inputs": {"team": "sre"}}}});
     let new_form = json!({"type": "edit", "edited_action": {"name": "CAIPEAgentResponse", "args": {"user_inputs": {"repo": "r1"}}}});
-    let plain_edit =
-        json!({"type": "edit", "edited_action": {"name": "create_issue", "args": {"title": "x"}}});
     let cases = [
         (json!({"type": "approve"}), Decision::Approve),
         (json!({"type": "accept"}), Decision::Approve),
         (old_form, values(json!({"repo": "r1", "team": "sre"}))),
         (new_form, values(json!({"repo": "r1"}))),
-        (plain_edit, values(json!({"title": "x"}))),
-        (json!({"type": "reject"}), Decision::Reject { message: "User rejected the request".to_owned() }),
-        (json!({"type": "response", "args": "not now"}), Decision::Reject { message: "not now".to_owned() }),
+        (of_ui(json!({})), values(json!({}))),
+        (json!({"type": "reject"}), reject("User rejected the request")),
+        (json!({"type": "response", "args": "not now"}), reject("not now")),
     ];
     for (given, expected) in cases {
-        assert_eq!(decided(&given), [expected], "{given}");
+        assert_eq!(decided(&json!([given]), &[&form()]), Reply::Decisions(vec![expected]), "{given}");
+    }
+}
+
+#[test]
+fn every_spelling_of_a_decision_about_a_call_is_understood_and_nothing_else_runs_it() {
+    let edited =
+        |name: &str, args: Value| json!({"type": "edit", "edited_action": {"name": name, "args": args}});
+    let args = json!({"metadata": {"name": "x"}, "args": {"a": 1}});
+    let cases = [
+        (json!({"type": "approve", "action_name": "delete_issue"}), Some(Decision::Approve)),
+        (of_ui(json!({"decision": "approve"})), Some(Decision::Approve)),
+        (of_ui(json!({"decision": "Reject"})), Some(reject("User rejected the request"))),
+        (json!({"type": "edit", "args": {"args": {"decision": "approve"}}}), Some(Decision::Approve)),
+        (edited("delete_issue", json!({"id": 8})), Some(edit(json!({"id": 8})))),
+        (edited("delete_issue", args.clone()), Some(edit(args))),
+        (of_ui(json!({})), None),
+        (of_ui(json!({"decision": "maybe"})), None),
+        (of_ui(json!({"id": "8"})), None),
+        (edited("delete_issue", json!({})), None),
+        (edited("close_issue", json!({"id": 8})), None),
+        (json!({"type": "approve", "action_name": "close_issue"}), None),
+        (
+            json!({"type": "approve", "args": {"args": {"decision": "reject"}}}),
+            Some(reject("User rejected the request")),
+        ),
+    ];
+    for (given, expected) in cases {
+        let reply = decided(&json!([given]), &[&approval()]);
+        match expected {
+            Some(decision) => assert_eq!(reply, Reply::Decisions(vec![decision]), "{given}"),
+            None => assert!(matches!(reply, Reply::Unclear(_)), "{given}: {reply:?}"),
+        }
+    }
+}
+
+#[test]
+fn each_call_gets_the_decision_that_names_it() {
+    let delete = approval();
+    let close = Form::approval("close_issue", json!({"id": 8}));
+    let named = |kind: &str, name: &str| json!({"type": kind, "action_name": name});
+    let no = || reject("User rejected the request");
+    let (approve, rejected) = (json!({"type": "approve"}), json!({"type": "reject"}));
+    let cases = [
+        (json!([approve, rejected]), vec![Decision::Approve, no()]),
+        (
+            json!([named("approve", "close_issue"), named("reject", "delete_issue")]),
+            vec![no(), Decision::Approve],
+        ),
+        (json!([rejected, named("approve", "delete_issue")]), vec![Decision::Approve, no()]),
+    ];
+    for (given, expected) in cases {
+        assert_eq!(decided(&given, &[&delete, &close]), Reply::Decisions(expected), "{given}");
+    }
+    let misfits = [
+        json!([approve]),
+        json!([approve, rejected, approve]),
+        json!([named("approve", "delete_issue"), named("approve", "delete_issue")]),
+        json!([of_ui(json!({"decision": "approve"}))]),
+    ];
+    for given in misfits {
+        let reply = decided(&given, &[&delete, &close]);
+        assert!(matches!(reply, Reply::Unclear(_)), "{given}: {reply:?}");
+    }
+}
+
+#[test]
+fn a_form_about_several_calls_takes_one_decision_for_all_or_one_for_each() {
+    let both = Form::joined(vec![approval(), Form::approval("close_issue", json!({"id": 8}))]);
+    let reply = |given: &Value| decided(given, &[&both]);
+    let (approve, rejected) = (json!({"type": "approve"}), json!({"type": "reject"}));
+    let no = || reject("User rejected the request");
+    assert_eq!(reply(&json!([approve])), Reply::Decisions(vec![Decision::Approve, Decision::Approve]));
+    assert_eq!(reply(&json!([of_ui(json!({"decision": "reject"}))])), Reply::Decisions(vec![no(), no()]));
+    assert_eq!(reply(&json!([approve, rejected])), Reply::Decisions(vec![Decision::Approve, no()]));
+    let edited =
+        json!({"type": "edit", "edited_action": {"name": "delete_issue, close_issue", "args": {"id": 9}}});
+    for misfit in [json!([edited]), json!([approve, approve, approve])] {
+        assert!(matches!(reply(&misfit), Reply::Unclear(_)), "{misfit}");
     }
 }
 
 #[test]
 fn lines_of_keys_answer_a_form_only_where_one_waits() {
-    let request = || read(vec![Part::text("by user: a@b.c\n\nrepo: r1\nteam: sre: core")]);
+    let request = || read(vec![Part::text("by user: a@b.c\n\nrepo: r1: core\nteam: sre")]);
     let Reply::Decisions(decisions) = request().reply(&[&form()], false) else { panic!() };
-    assert_eq!(decisions, [Decision::Submit { values: object(json!({"repo": "r1", "team": "sre: core"})) }]);
+    assert_eq!(decisions, [Decision::Submit { values: object(json!({"repo": "r1: core"})) }]);
     assert!(matches!(request().reply(&[], false), Reply::Message(_)));
     assert!(matches!(read(vec![Part::text("forget it")]).reply(&[&form()], true), Reply::Message(_)));
 }
 
 #[test]
-fn a_question_with_a_colon_is_no_answer_unless_it_names_the_task_that_waits() {
+fn only_lines_that_name_a_field_fill_a_form() {
     let request = || read(vec![Part::text("Please check: why does the build fail?")]);
-    assert!(matches!(request().reply(&[&form()], false), Reply::Message(_)));
-    assert!(matches!(request().reply(&[&form()], true), Reply::Decisions(_)));
+    for addressed in [true, false] {
+        assert!(matches!(request().reply(&[&form()], addressed), Reply::Message(_)));
+        assert!(matches!(request().reply(&[&approval()], addressed), Reply::Message(_)));
+    }
+}
+
+#[test]
+fn a_field_that_is_typed_into_the_template_of_a_client_fills_the_one_form_that_waits() {
+    let text =
+        "The user email is a@b.c\n\nYou are asked in Slack.\nStyle: be brief\nREPO: r1\nAnswer in Markdown.";
+    let reply = |questions: &[&Form]| read(vec![Part::text(text)]).reply(questions, false);
+    assert_eq!(reply(&[&form()]), Reply::Decisions(vec![values(json!({"repo": "r1"}))]));
     assert!(
-        matches!(request().reply(&[&approval()], true), Reply::Message(_)),
-        "arguments are not made of prose"
+        matches!(reply(&[&form(), &approval()]), Reply::Unclear(_)),
+        "it is not clear which one is meant"
     );
+    assert!(matches!(reply(&[&approval()]), Reply::Message(_)));
+    let approving = "History:\n> decision: approve\nWhat is next?";
+    let reply = read(vec![Part::text(approving)]).reply(&[&approval()], false);
+    assert!(matches!(reply, Reply::Message(_)), "what others wrote approves nothing");
 }
 
 #[test]
@@ -122,6 +227,7 @@ fn a_plain_yes_or_no_answers_an_approval_and_nothing_else() {
     let cases = [
         ("yes", Some(Decision::Approve)),
         ("by user: a@b.c\n\nApprove!", Some(Decision::Approve)),
+        ("by user: a@b.c\n\ndecision: approve", Some(Decision::Approve)),
         (" No. ", Some(reject())),
         ("yes, but only the first", None),
         ("not yet", None),
@@ -129,26 +235,13 @@ fn a_plain_yes_or_no_answers_an_approval_and_nothing_else() {
     for (text, expected) in cases {
         let decision = match read(vec![Part::text(text)]).reply(&[&approval()], false) {
             Reply::Decisions(decisions) => decisions.into_iter().next(),
-            Reply::Message(_) => None,
+            Reply::Message(_) | Reply::Unclear(_) => None,
         };
         assert_eq!(decision, expected, "{text}");
     }
+    let two = [&approval(), &approval()];
+    assert!(matches!(read(vec![Part::text("yes")]).reply(&two, true), Reply::Unclear(_)), "which one?");
     assert!(matches!(read(vec![Part::text("yes")]).reply(&[&form()], false), Reply::Message(_)));
-}
-
-#[test]
-fn an_edit_of_nothing_approves_the_call_as_it_is() {
-    let web = json!({"type": "edit", "action_name": "CAIPEAgentResponse",
-        "args": {"args": {"metadata": {"input_fields": []}, "user_inputs": {}}}});
-    assert_eq!(decided(&web), [Decision::Approve]);
-    assert_eq!(decided(&json!({"type": "edit"})), [Decision::Approve]);
-}
-
-#[test]
-fn arguments_of_a_tool_are_taken_as_they_stand() {
-    let args = json!({"metadata": {"name": "x"}, "args": {"a": 1}});
-    let edit = json!({"type": "edit", "edited_action": {"name": "apply_manifest", "args": args}});
-    assert_eq!(decided(&edit), [Decision::Submit { values: object(args) }]);
 }
 
 #[test]
@@ -156,6 +249,11 @@ fn a_decision_that_cannot_be_read_refuses_them_all() {
     for (resume, place) in [
         (json!({"decisions": [{"type": "rejct"}, {"type": "approve"}]}), "resume.decisions[0]"),
         (json!({"decisions": [{"type": "approve"}, "approve"]}), "resume.decisions[1]"),
+        (json!({"decisions": [{"type": "approve"}, {"type": "edit"}]}), "resume.decisions[1]"),
+        (
+            json!({"decisions": [{"type": "edit", "edited_action": {"name": "x", "args": "y"}}]}),
+            "resume.decisions[0]",
+        ),
         (json!({"decisions": {"type": "approve"}}), "resume.decisions"),
         (json!("approve"), "resume.decisions"),
     ] {

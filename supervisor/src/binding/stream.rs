@@ -1,4 +1,4 @@
-//! Live text: one artifact per request, and which text is an echo that nobody needs.
+//! Live text: one artifact per request, and the words that no client may miss.
 
 use caipe_a2a::model::{Event, Metadata, Part};
 use caipe_engine::TextRole;
@@ -7,92 +7,121 @@ use serde_json::Value;
 use super::parts::{Chunk, Wire};
 use super::plan::PlanView;
 
-/// The streaming artifact and the echo rule (data-model seed, `STREAMING_RESULT` event processing).
+/// The streaming artifact, and what two kinds of clients have seen of it.
+///
+/// A client of the SDKs keeps the text of the artifact as it stands. Upstream's Slack bot reads neither narration nor,
+/// under a plan, what is said before the plan's last step; what it has shown it cannot take back (upstream contract 7.6).
+/// Many clients print neither the status text nor `final_result`, so whatever a person must read is in this artifact.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TextStream {
-    /// Its id, once something was shown.
+    /// Its id, once something was sent.
     artifact: Option<String>,
-    /// The answer has begun: everything is shown from now on.
-    answering: bool,
-    agents_completed: u32,
-    last_was_rag: bool,
+    /// The text since the last event of another kind, or since the answer began: an answer is told in one go.
+    passage: String,
+    /// Whether the passage is marked as the answer.
+    is_answer: bool,
+    /// The part of `passage` that is shown in Slack.
+    in_slack: String,
+    /// Whether any text was shown in Slack. Without a plan, it then shows no result at the end.
+    open_in_slack: bool,
+    /// Whether Slack has seen text in the plan's last step: it shows all text from then on, and no result at the end.
+    latched: bool,
 }
 
 impl TextStream {
-    /// A piece of text, or nothing if it only repeats what an agent said.
-    pub(super) fn chunk(
-        &mut self,
-        wire: &mut Wire,
-        plan: &PlanView,
-        text: &str,
-        role: TextRole,
-    ) -> Option<Event> {
-        if !self.passes(plan, role) {
-            return None;
-        }
-        let append = self.artifact.is_some();
-        let id = self.artifact.get_or_insert_with(|| wire.id()).clone();
-        Some(wire.artifact(Chunk {
-            id,
-            name: "streaming_result",
-            description: "Streaming result",
-            part: Part::text(text),
-            metadata: metadata(plan, role),
-            append,
-            last: false,
-        }))
+    /// A piece of text.
+    pub(super) fn chunk(&mut self, wire: &mut Wire, plan: &PlanView, text: &str, role: TextRole) -> Event {
+        self.note(plan, text, role);
+        self.piece(wire, text, metadata(plan, role))
     }
 
-    /// The seed's flow chart, from top to bottom.
-    fn passes(&mut self, plan: &PlanView, role: TextRole) -> bool {
-        if self.answering || role == TextRole::Answer {
-            self.answering = true;
-            return true;
-        }
-        if plan.current().is_some() {
-            self.answering = plan.in_last_step() && role != TextRole::Narration;
-            return true;
-        }
-        self.agents_completed != 1 || self.last_was_rag
+    /// Something else than text was sent.
+    pub(super) fn interrupted(&mut self) {
+        self.passage.clear();
+        self.in_slack.clear();
+        self.is_answer = false;
     }
 
-    /// The turn starts again: what follows takes the place of what was shown.
+    /// The turn starts again: what follows takes the place of what was sent.
     pub(super) fn restart(&mut self) {
         self.artifact = None;
+        self.interrupted();
     }
 
-    /// A tool of the supervisor's own ended.
-    pub(super) fn tool_ended(&mut self, rag: bool) {
-        self.last_was_rag = rag;
-    }
-
-    /// An agent gave its answer.
-    pub(super) fn agent_completed(&mut self) {
-        self.agents_completed += 1;
-        self.last_was_rag = false;
-    }
-
-    /// The answer in pieces, for a client that has seen none of it (upstream's "deterministic chunker").
-    pub(super) fn catch_up(&mut self, wire: &mut Wire, text: &str) -> Vec<Event> {
-        if self.artifact.is_some() {
+    /// Sends a whole text that a person must read (an answer, a question, a failure), unless every client has it.
+    ///
+    /// It goes behind what was sent before. Where a client of the SDKs has it already and only Slack lacks it, it takes
+    /// the place of that, so that nobody sees it twice.
+    pub(super) fn whole(&mut self, wire: &mut Wire, plan: &PlanView, text: &str) -> Vec<Event> {
+        let known = is_said(&self.passage, text);
+        if text.trim().is_empty() || (known && self.is_shown_in_slack(plan, text)) {
             return Vec::new();
         }
-        let id = wire.id();
-        let mut metadata = wire.trace();
-        metadata.insert("is_final_answer".to_owned(), Value::Bool(true));
-        let piece = |(at, text): (usize, String)| {
-            wire.artifact(Chunk {
-                id: id.clone(),
-                name: "streaming_result",
-                description: "Streaming final answer chunk",
-                part: Part::text(text),
-                metadata: metadata.clone(),
-                append: at > 0,
-                last: false,
-            })
-        };
-        pieces(text).into_iter().enumerate().map(piece).collect()
+        let begun = self.artifact.is_some();
+        let mut pieces = pieces(text);
+        if let Some(first) = pieces.first_mut().filter(|_| begun && !known) {
+            first.insert_str(0, "\n\n");
+        }
+        if known {
+            self.interrupted();
+        }
+        let description = if begun { "Streaming result" } else { "Streaming final answer chunk" };
+        let mut events = Vec::new();
+        for (at, piece) in pieces.iter().enumerate() {
+            self.note(plan, piece, TextRole::Answer);
+            let mut metadata = metadata(plan, TextRole::Answer);
+            metadata.extend(wire.trace());
+            let append = if at == 0 { begun && !known } else { true };
+            events.push(self.send(wire, description, piece, metadata, append));
+        }
+        events
     }
+
+    fn piece(&mut self, wire: &mut Wire, text: &str, metadata: Metadata) -> Event {
+        let append = self.artifact.is_some();
+        self.send(wire, "Streaming result", text, metadata, append)
+    }
+
+    fn send(
+        &mut self,
+        wire: &mut Wire,
+        description: &str,
+        text: &str,
+        metadata: Metadata,
+        append: bool,
+    ) -> Event {
+        let id = self.artifact.get_or_insert_with(|| wire.id()).clone();
+        let (name, part) = ("streaming_result", Part::text(text));
+        wire.artifact(Chunk { id, name, description, part, metadata, append, last: false })
+    }
+
+    fn note(&mut self, plan: &PlanView, text: &str, role: TextRole) {
+        if role == TextRole::Answer && !std::mem::replace(&mut self.is_answer, true) {
+            self.interrupted();
+            self.is_answer = true;
+        }
+        self.passage.push_str(text);
+        if role == TextRole::Narration {
+            return;
+        }
+        self.latched |= plan.in_last_step();
+        if self.latched || !plan.has_step() {
+            self.open_in_slack = true;
+            self.in_slack.push_str(text);
+        }
+    }
+
+    /// Whether Slack shows this text: as it came, or at the end as the result.
+    fn is_shown_in_slack(&self, plan: &PlanView, text: &str) -> bool {
+        let shows_result = !self.latched && (plan.is_told() || !self.open_in_slack);
+        shows_result || is_said(&self.in_slack, text)
+    }
+}
+
+/// Whether a passage ends in this text; white space makes no difference.
+fn is_said(passage: &str, text: &str) -> bool {
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    words(passage).ends_with(&words(text))
 }
 
 fn metadata(plan: &PlanView, role: TextRole) -> Metadata {

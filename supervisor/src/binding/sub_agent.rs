@@ -64,7 +64,11 @@ impl SubAgent {
             }
             EventKind::InputRequired { form } => {
                 self.ask(answer::words(form));
-                vec![answer::form(&mut self.wire, form, source(&name))]
+                vec![answer::form(&mut self.wire, form, None, source(&name))]
+            }
+            EventKind::DecisionRefused { reason } => {
+                self.ask(reason.clone());
+                Vec::new()
             }
             EventKind::Finished { outcome } => self.finished(outcome),
             EventKind::DelegationStarted { agent, .. } => {
@@ -120,7 +124,7 @@ impl SubAgent {
     fn end(&mut self, agent: &str, what: &str, end: CallEnd, activity: Activity<'_>) -> Event {
         let metadata = told(agent, activity);
         let text = texts::agent_called(agent, what, end);
-        self.wire.notification("tool_notification_end", &texts::ended(what, end), text, metadata)
+        self.wire.notification("tool_notification_end", &texts::ended(what), text, metadata)
     }
 
     fn output(&mut self, agent: &str, tool: &str, text: &str, activity: Activity<'_>) -> Event {

@@ -118,7 +118,7 @@ fn what_a_tool_returned_is_shown_only_on_request_and_cut_between_characters() {
         lines(&shown)[2..],
         [
             "tool_output|📄 Jira: Tool output:\näö...\n[Output truncated]\n\n|false|false",
-            "tool_notification_end|❌ Jira: Tool Get_Issue failed\n|false|false",
+            "tool_notification_end|❌ Jira: Tool Get_Issue failed with an error\n|false|false",
         ]
     );
     assert_eq!(metadata(&shown[2])[ACTIVITY]["event"], "tool_output");

@@ -1,16 +1,18 @@
 //! What the supervisor says to the user (upstream contract 3.1-3.6).
 
-use caipe_a2a::model::Event;
-use caipe_engine::{CallEnd, EventKind, Outcome, RunEvent};
+use std::collections::BTreeMap;
+
+use caipe_a2a::model::{Event, Part};
+use caipe_engine::{CallEnd, EventKind, Outcome, RunEvent, TextRole};
 
 use super::activity::{Activity, ActivityKind};
 use super::open::OpenCalls;
-use super::parts::Wire;
+use super::parts::{Chunk, Wire};
 use super::plan::PlanView;
 use super::stream::TextStream;
 use super::{answer, parts, texts};
 
-/// Tools of the knowledge base: their results are not shown, and text after them is the answer, not an echo.
+/// Tools of the knowledge base: their results are not shown.
 const RAG_TOOLS: [&str; 5] =
     ["search", "fetch_document", "list_datasources", "list_datasources_and_entity_types", "fetch_url"];
 
@@ -23,6 +25,10 @@ pub(super) struct Supervisor {
     plan: PlanView,
     stream: TextStream,
     open: OpenCalls,
+    /// The text artifacts of agents, by the agent, where the client asked for their words.
+    words: BTreeMap<String, String>,
+    /// Whether a notification was sent: the first sign of a run is not that it composes its answer.
+    has_notified: bool,
     /// What the user is asked, once a form was told; of several forms, all of it.
     question: Option<String>,
 }
@@ -35,11 +41,18 @@ impl Supervisor {
             plan: PlanView::default(),
             stream: TextStream::default(),
             open: OpenCalls::default(),
+            words: BTreeMap::new(),
+            has_notified: false,
             question: None,
         }
     }
 
     pub(super) fn bind(&mut self, event: &RunEvent) -> Vec<Event> {
+        let is_own_text = event.path.is_empty() && matches!(event.kind, EventKind::Text { .. });
+        let ends = matches!(event.kind, EventKind::Finished { .. } | EventKind::Plan { .. });
+        if !is_own_text && !ends {
+            self.stream.interrupted();
+        }
         match event.agent() {
             None => {
                 self.open.follow_own(&event.kind);
@@ -56,12 +69,13 @@ impl Supervisor {
     fn own(&mut self, kind: &EventKind) -> Vec<Event> {
         match kind {
             EventKind::Text { text, role } => {
-                self.stream.chunk(&mut self.wire, &self.plan, text, *role).into_iter().collect()
+                vec![self.stream.chunk(&mut self.wire, &self.plan, text, *role)]
             }
             EventKind::TextReset => {
                 self.stream.restart();
                 Vec::new()
             }
+            EventKind::Composing if !self.has_notified => Vec::new(),
             EventKind::Composing => {
                 vec![self.notify("composing_answer", "✍️ Composing answer...\n".to_owned(), None)]
             }
@@ -88,24 +102,38 @@ impl Supervisor {
                 vec![self.notify(content, texts::todo_started(content), None)]
             }
             EventKind::TodoFinished { content } => {
-                vec![self.ended(content, CallEnd::Completed, texts::todo_finished(content), None)]
+                vec![self.ended(content, texts::todo_finished(content), None)]
             }
             EventKind::Plan { steps, cause, .. } => vec![self.plan.told(&mut self.wire, steps, *cause)],
+            EventKind::DecisionRefused { reason } => {
+                self.ask(reason.clone());
+                self.stream.whole(&mut self.wire, &self.plan, reason)
+            }
             EventKind::InputRequired { form } => {
-                let (question, events) = answer::question(&mut self.wire, form);
-                self.question = Some(match self.question.take() {
-                    Some(before) => format!("{before}\n\n{question}"),
-                    None => question,
-                });
+                let (question, events) = answer::question(&mut self.wire, &mut self.stream, &self.plan, form);
+                self.ask(question);
                 events
             }
             EventKind::Finished { outcome } => {
                 let question = self.question.take();
                 let mut events = self.cut_off(outcome);
-                events.extend(answer::finished(&mut self.wire, &mut self.stream, outcome, question));
+                let (wire, stream) = (&mut self.wire, &mut self.stream);
+                events.extend(answer::finished(wire, stream, &self.plan, outcome, question));
+                // The answer to a question is a request of its own, with a text of its own.
+                self.stream = TextStream::default();
+                self.has_notified = false;
+                self.plan.leave();
                 events
             }
         }
+    }
+
+    /// Takes note of what is asked; of several questions, all of it.
+    fn ask(&mut self, question: String) {
+        self.question = Some(match self.question.take() {
+            Some(before) => format!("{before}\n\n{question}"),
+            None => question,
+        });
     }
 
     fn own_tool_finished(
@@ -116,31 +144,25 @@ impl Supervisor {
         output: Option<&str>,
     ) -> Vec<Event> {
         let rag = RAG_TOOLS.contains(&tool);
-        self.stream.tool_ended(rag);
         let mut events = Vec::new();
         if let Some(output) = output.filter(|_| !rag) {
             let activity = Activity::tool(ActivityKind::ToolOutput, None, tool, call);
-            events.push(self.ended(tool, end, format!("{output}\n"), Some(activity)));
+            events.push(self.ended(tool, format!("{output}\n"), Some(activity)));
         }
         let activity = Activity::tool(ActivityKind::ToolEnd, None, tool, call).ended(end);
-        events.push(self.ended(
-            tool,
-            end,
-            texts::called(tool, end, output.unwrap_or("failed")),
-            Some(activity),
-        ));
+        events.push(self.ended(tool, texts::called(tool, end, output.unwrap_or("failed")), Some(activity)));
         events
     }
 
     fn delegated(&mut self, call: &str, agent: &str, end: CallEnd, text: &str) -> Vec<Event> {
         let mut events = self.left_open(agent);
+        self.words.remove(agent);
         if end == CallEnd::Completed {
-            self.stream.agent_completed();
             let metadata = self.source(agent, "sub-agent");
             events.push(self.wire.result("complete_result", "From sub-agent", text, metadata));
         }
         let activity = Activity::agent(ActivityKind::AgentEnd, agent, call).ended(end);
-        events.push(self.ended(agent, end, texts::called(agent, end, text), Some(activity)));
+        events.push(self.ended(agent, texts::called(agent, end, text), Some(activity)));
         events
     }
 
@@ -177,6 +199,11 @@ impl Supervisor {
     /// An event of another agent: its calls, under its name, whichever home it has.
     fn agents(&mut self, agent: &str, kind: &EventKind) -> Option<Event> {
         let (call, tool, end) = match kind {
+            EventKind::Text { text, role } => return Some(self.agents_words(agent, text, *role)),
+            EventKind::TextReset => {
+                self.words.remove(agent);
+                return None;
+            }
             EventKind::Noticed { text, end } => {
                 let metadata = self.source(agent, "sub-agent");
                 return Some(self.wire.noticed(agent, text, *end, metadata));
@@ -195,20 +222,29 @@ impl Supervisor {
             }
             Some(end) => {
                 let activity = Activity::tool(ActivityKind::ToolEnd, Some(agent), tool, call).ended(end);
-                (
-                    "tool_notification_end",
-                    texts::ended(tool, end),
-                    texts::agent_called(agent, tool, end),
-                    activity,
-                )
+                ("tool_notification_end", texts::ended(tool), texts::agent_called(agent, tool, end), activity)
             }
         };
         activity.write(&mut metadata);
         Some(self.wire.notification(name, &description, text, metadata))
     }
 
+    /// Words of an agent, under the step that it works on. They are no answer to the user: that is the supervisor's.
+    fn agents_words(&mut self, agent: &str, text: &str, role: TextRole) -> Event {
+        let mut metadata = self.source(agent, "sub-agent");
+        if role == TextRole::Narration {
+            metadata.insert("is_narration".to_owned(), true.into());
+        }
+        let append = self.words.contains_key(agent);
+        let id = self.words.entry(agent.to_owned()).or_insert_with(|| self.wire.id()).clone();
+        let (name, description) = ("streaming_result", format!("Streaming result from {agent}"));
+        let (part, last) = (Part::text(text), false);
+        self.wire.artifact(Chunk { id, name, description: &description, part, metadata, append, last })
+    }
+
     /// The start of something that the supervisor does.
     fn notify(&mut self, source: &str, text: String, activity: Option<Activity<'_>>) -> Event {
+        self.has_notified = true;
         let mut metadata = self.source(source, "notification");
         if let Some(activity) = activity {
             activity.write(&mut metadata);
@@ -217,12 +253,13 @@ impl Supervisor {
     }
 
     /// The end of something that the supervisor does.
-    fn ended(&mut self, source: &str, end: CallEnd, text: String, activity: Option<Activity<'_>>) -> Event {
+    fn ended(&mut self, source: &str, text: String, activity: Option<Activity<'_>>) -> Event {
+        self.has_notified = true;
         let mut metadata = self.source(source, "notification");
         if let Some(activity) = activity {
             activity.write(&mut metadata);
         }
-        self.wire.notification("tool_notification_end", &texts::ended(source, end), text, metadata)
+        self.wire.notification("tool_notification_end", &texts::ended(source), text, metadata)
     }
 
     /// Who an artifact comes from, and which step of the plan it belongs to.

@@ -50,12 +50,12 @@ pub(super) fn calling(name: &str) -> String {
     format!("🔧 Supervisor: Calling Agent {}...\n", title(name))
 }
 
-/// How such a call ended; a failed one says why.
+/// How such a call ended; a failed one says why. Upstream's Slack bot knows a failure by the word "error".
 pub(super) fn called(name: &str, end: CallEnd, reason: &str) -> String {
     let name = title(name);
     match end {
         CallEnd::Completed => format!("✅ Supervisor: Agent task {name} completed\n"),
-        CallEnd::Failed => format!("❌ {name}: {}\n", first_sentence(&one_line(reason))),
+        CallEnd::Failed => format!("❌ {name}: error: {}\n", first_sentence(&one_line(reason))),
         CallEnd::Canceled => format!("❌ {name}: canceled\n"),
     }
 }
@@ -70,7 +70,7 @@ pub(super) fn agent_called(agent: &str, tool: &str, end: CallEnd) -> String {
     let (agent, tool) = (title(agent), title(tool));
     match end {
         CallEnd::Completed => format!("✅ {agent}: Tool {tool} completed\n"),
-        CallEnd::Failed => format!("❌ {agent}: Tool {tool} failed\n"),
+        CallEnd::Failed => format!("❌ {agent}: Tool {tool} failed with an error\n"),
         CallEnd::Canceled => format!("❌ {agent}: Tool {tool} canceled\n"),
     }
 }
@@ -114,13 +114,10 @@ pub(super) fn tool_output(name: &str) -> String {
     format!("Tool output: {name}")
 }
 
-/// The description of the artifact that ends a call.
-pub(super) fn ended(name: &str, end: CallEnd) -> String {
-    match end {
-        CallEnd::Completed => format!("Tool call completed: {name}"),
-        CallEnd::Failed => format!("Tool call failed: {name}"),
-        CallEnd::Canceled => format!("Tool call canceled: {name}"),
-    }
+/// The description of the artifact that ends a call, however it ended: upstream's UI finds the call by these words and
+/// ends another one where they differ. How it ended is in the text and in the metadata.
+pub(super) fn ended(name: &str) -> String {
+    format!("Tool call completed: {name}")
 }
 
 /// What happened, without what the model is told to do about it.

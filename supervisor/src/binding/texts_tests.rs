@@ -44,13 +44,21 @@ fn each_end_of_a_call_has_its_text() {
         .map(|end| called("aws-eks", end, "no route"));
     assert_eq!(
         own,
-        ["✅ Supervisor: Agent task Aws-Eks completed\n", "❌ Aws-Eks: no route\n", "❌ Aws-Eks: canceled\n"]
+        [
+            "✅ Supervisor: Agent task Aws-Eks completed\n",
+            "❌ Aws-Eks: error: no route\n",
+            "❌ Aws-Eks: canceled\n"
+        ]
     );
     let agents = [CallEnd::Completed, CallEnd::Failed, CallEnd::Canceled]
         .map(|end| agent_called("jira", "get_x", end));
     assert_eq!(
         agents,
-        ["✅ Jira: Tool Get_X completed\n", "❌ Jira: Tool Get_X failed\n", "❌ Jira: Tool Get_X canceled\n"]
+        [
+            "✅ Jira: Tool Get_X completed\n",
+            "❌ Jira: Tool Get_X failed with an error\n",
+            "❌ Jira: Tool Get_X canceled\n"
+        ]
     );
 }
 

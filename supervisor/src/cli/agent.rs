@@ -54,6 +54,6 @@ fn load(args: &Agent) -> anyhow::Result<Solo> {
 /// The card; it names the address under which others know the agent, if that was said.
 fn agent_card(solo: &Solo, address: SocketAddr, locks: &Locks) -> AgentCard {
     let known = solo.url.as_ref().and_then(|url| url.parse().ok());
-    let url = known.map_or_else(|| format!("http://{address}/"), |url| format!("{}/", shown(&url)));
+    let url = known.map_or_else(|| format!("http://{address}"), |url| shown(&url));
     binding::agent_card(&solo.agent, &solo.skills, &url, locks)
 }

@@ -73,7 +73,7 @@ pub(super) async fn run(args: &Serve, suite: SuiteName) -> anyhow::Result<ExitCo
     let told = stopping()?;
     let listener = listen(address).await?;
     let address = listener.local_addr()?;
-    let routes = conformance::router(options(&args.conformance, suite), &format!("http://{address}/"))?;
+    let routes = conformance::router(options(&args.conformance, suite), &format!("http://{address}"))?;
     if let Some(path) = &args.serving.address_file {
         write_address(path, address)?;
     }

@@ -38,7 +38,7 @@ pub(super) async fn run(args: Serve) -> anyhow::Result<ExitCode> {
 
 fn cards(settings: &Settings, address: SocketAddr, locks: &Locks) -> [AgentCard; 2] {
     let spec = &settings.spec;
-    let url = spec.supervisor.external_url.clone().unwrap_or_else(|| format!("http://{address}/"));
+    let url = spec.supervisor.external_url.clone().unwrap_or_else(|| format!("http://{address}"));
     let names = spec.agents.iter().map(|agent| agent.name.clone()).collect();
     let card = binding::card(&spec.supervisor, &url, names, locks);
     let extended = binding::extended_card(&card, &spec.agents);

@@ -8,7 +8,7 @@ use super::Options;
 /// The binding of the public card's first interfaces.
 const JSONRPC: &str = "JSONRPC";
 
-/// The public card of the server at `url`, which ends in a slash.
+/// The public card of the server at `url`, without a slash at its end.
 pub(super) fn public(options: &Options, url: &str) -> AgentCard {
     let skill = skill("conformance", "Conformance", "Does what the first word of a message says");
     let mut builder = CardBuilder::new(

@@ -73,5 +73,5 @@ pub fn router(options: Options, url: &str) -> anyhow::Result<Router> {
         ..ServerOptions::default()
     };
     let users = middleware::from_fn_with_state(Arc::new(options.users), users::check);
-    Ok(server::router(agent, server_options).layer(users))
+    Ok(server::normalize_paths(server::router(agent, server_options).layer(users)))
 }

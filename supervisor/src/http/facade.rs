@@ -9,7 +9,7 @@ use caipe_a2a::server::{Agent, CallContext, Principal, Pushes, Sent, Subscriptio
 
 use super::auth::KEY_HOLDER;
 use super::listing::{self, ListError};
-use crate::binding;
+use crate::binding::{self, ACTIVITY_EXTENSION};
 use crate::run::{RunError, Runs};
 
 /// The runs, as the A2A server sees them.
@@ -64,7 +64,13 @@ impl Agent for Facade {
     }
 
     async fn send(&self, request: SendMessageRequest, call: &CallContext) -> Result<Sent, A2aError> {
-        let (log, after) = self.runs.send_for(caller(call), request.message).await.map_err(told)?;
+        let mut message = request.message;
+        // Kept with the message: what a client asked for holds whichever process carries the task on.
+        let asked = call.declared_extensions.iter().any(|uri| uri == ACTIVITY_EXTENSION);
+        if asked && message.extensions.iter().all(|uri| uri != ACTIVITY_EXTENSION) {
+            message.extensions.push(ACTIVITY_EXTENSION.to_owned());
+        }
+        let (log, after) = self.runs.send_for(caller(call), message).await.map_err(told)?;
         Ok(Subscription { log, after }.into())
     }
 

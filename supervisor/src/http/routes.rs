@@ -48,10 +48,12 @@ pub fn router(site: Site) -> Router {
         .allow_origin(site.origins)
         .allow_methods(AllowMethods::mirror_request())
         .allow_headers(AllowHeaders::mirror_request());
-    server::router(site.agent, ServerOptions::default())
+    let routes = server::router(site.agent, ServerOptions::default())
         .merge(about)
         .layer(middleware::from_fn_with_state(site.guard, auth::check))
         .layer(cors)
         .layer(middleware::from_fn_with_state(pages, origin::check))
-        .layer(CatchPanicLayer::new())
+        .layer(CatchPanicLayer::new());
+    // Outside of the guard, which compares paths.
+    server::normalize_paths(routes)
 }

@@ -168,6 +168,21 @@ impl ToolsView {
         view
     }
 
+    /// The name of each tool here, and the one that its server gives it.
+    pub fn own_names(&self) -> impl Iterator<Item = (&str, &str)> + Clone {
+        self.routes.iter().map(|(name, route)| (name.as_str(), route.tool.as_str()))
+    }
+
+    /// A settled view with tools of these names, here and at their server.
+    #[cfg(test)]
+    pub(crate) fn with_tools(names: &[(&str, &str)]) -> Self {
+        let route = |(name, own): &(&str, &str)| {
+            let route = Route { server: 0, tool: (*own).to_owned(), required: Vec::new() };
+            ((*name).to_owned(), route)
+        };
+        Self { settled: true, routes: names.iter().map(route).collect(), ..Self::default() }
+    }
+
     pub(super) fn route(&self, tool: &str) -> Option<&Route> {
         self.routes.get(tool)
     }

@@ -131,7 +131,7 @@ impl From<Input> for Incoming {
 }
 
 /// What every part of a run may want to know about it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct RunInfo {
     /// The conversation that the user sees.
     pub context: Arc<str>,
@@ -141,6 +141,11 @@ pub struct RunInfo {
     pub trace_id: Arc<str>,
     /// The user's e-mail address, where known.
     pub user: Option<Arc<str>>,
+    /// Tools that a human must approve beside those that the agent's own specification names: what the supervisor that
+    /// delegates demands.
+    pub require_approval: Arc<[String]>,
+    /// Whether the client wants to read the words of the agents that work for it.
+    pub agents_words: bool,
 }
 
 /// When a driver with this deadline looks again.
@@ -243,7 +248,7 @@ impl<S: Sink> Driver<S> {
     /// What the agent may do can have changed while nobody ran; a message brings it along.
     fn refresh_abilities(&self, queue: &mut VecDeque<Incoming>) {
         let brought = matches!(queue.front(), Some(Incoming { input: Input::Message { .. }, .. }));
-        let abilities = self.agent.abilities();
+        let abilities = self.agent.abilities(&self.performer.run.require_approval);
         if !brought && abilities != self.state.abilities {
             queue.push_front(Input::Abilities { abilities }.into());
         }
@@ -277,7 +282,7 @@ impl<S: Sink> Driver<S> {
     fn urgent(&mut self, queue: &mut VecDeque<Incoming>) -> bool {
         let before = queue.len();
         if self.changes.take() {
-            let abilities = self.agent.abilities();
+            let abilities = self.agent.abilities(&self.performer.run.require_approval);
             if abilities != self.state.abilities {
                 queue.push_front(Input::Abilities { abilities }.into());
             }

@@ -119,12 +119,16 @@ impl Journal {
         self.log.clone()
     }
 
+    /// What the parts of a run know about it: its user, and what its first message says.
     pub(super) fn info(&self, user: Option<String>) -> RunInfo {
+        let request = Request::of_stored(&self.record.request).ok();
         RunInfo {
             context: self.record.context.as_str().into(),
             task: self.record.id.as_str().into(),
             trace_id: self.record.trace_id.as_str().into(),
             user: user.map(Into::into),
+            agents_words: request.as_ref().is_some_and(|request| request.agents_words),
+            require_approval: request.map(|request| request.require_approval).unwrap_or_default().into(),
         }
     }
 

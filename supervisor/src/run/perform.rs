@@ -92,7 +92,7 @@ impl Performer {
 
     /// Has a remote agent stop a task whose question nobody will answer. Outlives the run, within the home's own limits.
     fn withdraw(&self, call: CallId, agent: AgentName, from: ResumePoint) {
-        let resume = Some(Resume { from: Some(from), decision: None });
+        let resume = Some(Resume { from: Some(from), answered: None });
         let Some(home) = self.agent.home(&agent, resume.as_ref()) else { return };
         let delegation = Delegation { call, agent, prompt: String::new(), resume, run: self.run.clone() };
         let cancel = CancellationToken::new();

@@ -46,7 +46,7 @@ fn performer(model: Arc<Silent>) -> Performer {
         require_approval: Vec::new(),
         briefings: Briefings::default(),
     };
-    let run = RunInfo { context: "c".into(), task: "t".into(), trace_id: "0".into(), user: None };
+    let run = RunInfo { context: "c".into(), task: "t".into(), trace_id: "0".into(), ..RunInfo::default() };
     Performer::new(Arc::new(agent), run, mpsc::channel(1).0)
 }
 

@@ -12,7 +12,7 @@ use tokio_util::task::TaskTracker;
 use tracing::Instrument as _;
 
 use super::conversations::{Conversations, Place, end_lost_run};
-use super::driver::Driver;
+use super::driver::{Driver, RunInfo};
 use super::error::RunError;
 use super::journal::Journal;
 use super::live::{Claim, Live};
@@ -212,7 +212,8 @@ impl Runs {
         let (user, agent) = (begin.user().or_else(|| journal.user()), self.lead.now());
         // An agent that has just started has no tools for a moment, and would say that there are none.
         agent.settled(&stop).await;
-        let (state, start) = match self.prepare(&agent, &journal, begin).await {
+        let run = journal.info(user);
+        let (state, start) = match self.prepare(&agent, &run, &journal, begin).await {
             Ok(prepared) => prepared,
             Err(error) => return journal.fail(&error.to_string()).await,
         };
@@ -220,7 +221,6 @@ impl Runs {
             Start::Run(input) => *input,
             Start::End(outcome) => return journal.end(outcome).await,
         };
-        let run = journal.info(user);
         let span =
             tracing::info_span!("run", task = %run.task, context = %run.context, trace_id = %run.trace_id);
         let driver = Driver::new(agent, run, state, journal, stop, Some(self.time_limit));
@@ -234,6 +234,7 @@ impl Runs {
     async fn prepare(
         &self,
         agent: &Agent,
+        run: &RunInfo,
         journal: &Journal,
         begin: Begin,
     ) -> Result<(RunState, Start), StoreError> {
@@ -244,7 +245,7 @@ impl Runs {
         if !matches!(begin, Begin::Recover | Begin::RecoverAnswer(_)) {
             end_lost_run(&mut state);
         }
-        let start = begin.start(&state, || agent.abilities());
+        let start = begin.start(&state, || agent.abilities(&run.require_approval));
         if state.phase == Phase::Waiting && matches!(start, Start::Run(_)) {
             self.close_questions(journal).await?;
         }

@@ -49,6 +49,7 @@ impl Begin {
     pub(super) fn start(self, state: &RunState, abilities: impl FnOnce() -> Abilities) -> Start {
         let message = |request: Request, addressed| match request.reply(&state.questions(), addressed) {
             Reply::Decisions(decisions) => Start::Run(Input::Decided { decisions }.into()),
+            Reply::Unclear(reason) => Start::Run(Input::Undecided { reason }.into()),
             Reply::Message(message) if message.plain_text().trim().is_empty() => {
                 failed("there is no open question in this conversation; say in a text part what you want")
             }

@@ -111,6 +111,13 @@ pub(super) fn conclude_round(state: &mut RunState) {
     }
 }
 
+/// Tells the plan as it is known already: a run that goes on may do so in another task, whose client knows no plan.
+pub(super) fn tell_plan_again(state: &RunState, out: &mut Effects) {
+    if let Some(plan) = state.plan.again() {
+        out.emit(plan);
+    }
+}
+
 /// Tells the plan if it has changed and is this agent's to tell.
 pub(super) fn tell_plan(state: &mut RunState, cause: PlanCause, out: &mut Effects) {
     if state.abilities.answer != AnswerMode::Plain

@@ -60,27 +60,14 @@ fn place(status: &mut CallStatus) -> &mut CallStatus {
     }
 }
 
-/// The agent asks. If it asks several things, they become one form: one decision answers all of them.
+/// The agent asks. If it asks several things, they become one form.
 fn ask(call: &mut PendingCall, form: Form) {
     match &mut call.status {
-        CallStatus::Waiting { form: known, .. } => merge(known, form),
+        CallStatus::Waiting { form: known, .. } if *known == form => {}
+        CallStatus::Waiting { form: known, .. } => *known = Form::joined(vec![std::mem::take(known), form]),
         status => {
             let then = Box::new(std::mem::replace(status, CallStatus::Ready));
             *status = CallStatus::Waiting { form, then };
-        }
-    }
-}
-
-fn merge(known: &mut Form, more: Form) {
-    if *known == more {
-        return;
-    }
-    if !more.description.is_empty() {
-        known.description = format!("{}\n\n{}", known.description, more.description);
-    }
-    for field in more.fields {
-        if known.fields.iter().all(|known| known.field_name != field.field_name) {
-            known.fields.push(field);
         }
     }
 }

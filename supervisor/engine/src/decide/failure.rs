@@ -8,26 +8,49 @@ use crate::io::ModelFailure;
 use crate::state::{Phase, RunState};
 use crate::tools::TODO_TOOL;
 
-use super::{finish, turn};
+use super::finish::{self, Cause};
+use super::turn;
 
 /// Tries again where that can help, else gets an answer from what was gathered, else ends the run.
 pub(super) fn failed(state: &mut RunState, turn: u32, error: &ModelFailure, out: &mut Effects) {
     if state.phase != (Phase::Model { turn }) {
         return;
     }
+    let cause = Cause::Model(error.kind);
     if can_try_again(state, error.kind) {
         state.text.void(out);
         turn::ask_again(state, out);
     } else if error.kind == ModelErrorKind::Auth {
         // No turn can succeed with this key, not even a last one.
-        finish::failed(state, &error.message, out);
+        finish::cut_short(state, cause, out);
     } else if state.guards.last_turn {
-        finish::cut_short(state, &error.message, out);
+        finish::cut_short(state, cause, out);
     } else if has_results(state) {
         state.text.void(out);
-        turn::ask_for_last_answer(state, Some(&error.message), out);
+        turn::ask_for_last_answer(state, Some(&error.message), cause, out);
     } else {
-        finish::failed(state, &error.message, out);
+        finish::failed(state, cause, out);
+    }
+}
+
+/// What people read of a failed turn. The words of the provider, which may name hosts, models and accounts, are in the log.
+pub(super) const fn reason(kind: ModelErrorKind) -> &'static str {
+    match kind {
+        ModelErrorKind::Auth => "the language model does not accept the supervisor's credentials",
+        ModelErrorKind::RateLimited => "the language model gets too many requests; try again in a while",
+        ModelErrorKind::Overloaded => {
+            "the language model is overloaded or out of order; try again in a while"
+        }
+        ModelErrorKind::ContextOverflow => {
+            "the conversation is too long for the language model; begin a new one"
+        }
+        ModelErrorKind::InvalidRequest => "the language model does not accept the request",
+        ModelErrorKind::ContentFilter => "the content filter of the language model refused the request",
+        ModelErrorKind::Transport => "the language model cannot be reached, or the connection broke",
+        ModelErrorKind::Truncated => "the answer of the language model broke off",
+        ModelErrorKind::Protocol => "the language model's response could not be read",
+        ModelErrorKind::Deadline => "the language model did not answer in time",
+        ModelErrorKind::Cancelled => "the call of the language model was stopped",
     }
 }
 

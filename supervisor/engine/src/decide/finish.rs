@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use caipe_model::{Message, ToolCall, ToolResult};
+use caipe_model::{Message, ModelErrorKind, ToolCall, ToolResult};
 
 use crate::conversation;
 use crate::effects::Effects;
@@ -12,20 +12,44 @@ use crate::state::{AnswerMode, Phase, RunState};
 use crate::text::after_marker;
 use crate::tools::response::Response;
 
-use super::{calls, route};
+use super::{calls, failure, route, turn};
 
-/// The model gave its final answer by the response tool; a round of calls is under way.
+/// What a run says that was given nothing but empty answers (SC-012).
+const NO_ANSWER: &str = "I have no answer: the language model returned an empty one. Please ask again, or put the \
+                         question in other words.";
+
+/// The model gave its final answer by the response tool; a round of calls is under way. An empty answer is replaced by
+/// what was gathered. Where nothing was, the model gets one more turn.
 pub(super) fn responded(state: &mut RunState, response: Response, out: &mut Effects) {
-    let text = match response.content {
-        empty if empty.trim().is_empty() => gathered(state).unwrap_or_default(),
-        content => content,
-    };
-    state.text.conclude(&text, out);
+    let content = Some(response.content).filter(|content| !content.trim().is_empty());
+    let text = content.or_else(|| gathered(state));
     if response.question.is_some() {
+        state.text.conclude(&text.unwrap_or_default(), out);
         return calls::settle(state, out);
     }
-    calls::conclude_round(state);
-    complete(state, text, AnswerOrigin::Structured, out);
+    match text {
+        Some(text) => {
+            state.text.conclude(&text, out);
+            calls::conclude_round(state);
+            complete(state, text, AnswerOrigin::Structured, out);
+        }
+        None if !state.guards.empty_answer => {
+            state.guards.empty_answer = true;
+            state.text.retract_answer(out);
+            calls::conclude_round(state);
+            turn::ask(state, out);
+        }
+        None => {
+            calls::conclude_round(state);
+            empty_handed(state, out);
+        }
+    }
+}
+
+/// Ends a run that has nothing to show though nothing failed.
+fn empty_handed(state: &mut RunState, out: &mut Effects) {
+    state.text.conclude(NO_ANSWER, out);
+    complete(state, NO_ANSWER.to_owned(), AnswerOrigin::Partial, out);
 }
 
 /// The model's turn has text and no calls: that is the answer.
@@ -52,7 +76,7 @@ pub(super) fn last_answer(state: &mut RunState, requests: &[ToolCall], said: &st
             state.text.conclude(&content, out);
             complete(state, content, AnswerOrigin::Structured, out);
         }
-        None if said.trim().is_empty() => cut_short(state, "the model gave no answer", out),
+        None if said.trim().is_empty() => cut_short(state, Cause::NoAnswer, out),
         None => answered(state, said, out),
     }
 }
@@ -69,31 +93,65 @@ fn refuse(state: &mut RunState, requests: &[ToolCall]) {
     }
 }
 
+/// Why nothing more can be had from the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// It failed.
+    Model(ModelErrorKind),
+    /// It said nothing, even when it was told to answer.
+    NoAnswer,
+    /// The time of the run is up.
+    Time,
+    /// The run has no step left.
+    Steps,
+}
+
+impl Cause {
+    /// The reason for people, without the words of a provider or the name of a model: those are in the log.
+    const fn reason(self) -> &'static str {
+        match self {
+            Self::Model(kind) => failure::reason(kind),
+            Self::NoAnswer => "the language model gave no answer",
+            Self::Time => "the time for this request is up",
+            Self::Steps => "the limit of steps is reached",
+        }
+    }
+
+    const fn origin(self) -> AnswerOrigin {
+        match self {
+            Self::Model(_) => AnswerOrigin::Recovered,
+            Self::NoAnswer | Self::Time | Self::Steps => AnswerOrigin::Partial,
+        }
+    }
+}
+
 /// Nothing more can be had from the model: the run ends with what there is, and says so.
-pub(super) fn cut_short(state: &mut RunState, cause: &str, out: &mut Effects) {
+pub(super) fn cut_short(state: &mut RunState, cause: Cause, out: &mut Effects) {
     state.text.release(out);
     let spoken = state.text.so_far();
     let role = if state.abilities.answer == AnswerMode::Plain { TextRole::Plain } else { TextRole::Answer };
     let apology = format!(
         "I ran into an issue while processing your request: {}. Please ask me to continue or try your question again.",
-        cause.trim_end_matches('.')
+        cause.reason()
     );
     if !spoken.is_empty() {
         let text = format!("{}\n\n{apology}", after_marker(spoken).unwrap_or(spoken));
         out.text(role, format!("\n\n{apology}"));
-        complete(state, text, AnswerOrigin::Partial, out);
+        complete(state, text, cause.origin(), out);
     } else if let Some(gathered) = gathered(state) {
         let text = format!("{apology}\n\nThis is what was gathered so far:\n\n{gathered}");
         out.text(role, text.clone());
-        complete(state, text, AnswerOrigin::Partial, out);
+        complete(state, text, cause.origin(), out);
+    } else if cause == Cause::NoAnswer && state.abilities.answer != AnswerMode::Plain {
+        empty_handed(state, out);
     } else {
         failed(state, cause, out);
     }
 }
 
 /// The run has nothing to show.
-pub(super) fn failed(state: &mut RunState, cause: &str, out: &mut Effects) {
-    end(state, Outcome::Failed { reason: format!("Agent execution failed: {cause}") }, out);
+pub(super) fn failed(state: &mut RunState, cause: Cause, out: &mut Effects) {
+    end(state, Outcome::Failed { reason: format!("Agent execution failed: {}", cause.reason()) }, out);
 }
 
 /// Ends the run; calls that are still open must have been stopped.
@@ -115,13 +173,15 @@ pub(super) fn end(state: &mut RunState, outcome: Outcome, out: &mut Effects) {
 const fn cut_off(outcome: &Outcome) -> bool {
     matches!(
         outcome,
-        Outcome::Failed { .. } | Outcome::Canceled | Outcome::Completed { origin: AnswerOrigin::Partial, .. }
+        Outcome::Failed { .. }
+            | Outcome::Canceled
+            | Outcome::Completed { origin: AnswerOrigin::Partial | AnswerOrigin::Recovered, .. }
     )
 }
 
 fn complete(state: &mut RunState, text: String, origin: AnswerOrigin, out: &mut Effects) {
     // What was cut short is not done, whatever the last plan said.
-    if origin != AnswerOrigin::Partial
+    if !matches!(origin, AnswerOrigin::Partial | AnswerOrigin::Recovered)
         && state.abilities.answer != AnswerMode::Plain
         && let Some(plan) = state.plan.close()
     {

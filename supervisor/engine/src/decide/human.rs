@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::conversation;
 use crate::effects::Effects;
+use crate::event::EventKind;
 use crate::form::{Decision, Form};
 use crate::io::{Answered, Effect, Resume, ResumePoint};
 use crate::state::{Abilities, CallKind, CallStatus, PendingCall, Phase, RunState};
@@ -14,21 +15,30 @@ use super::{calls, endings, route};
 /// What a rejection without words says.
 const REJECTED: &str = "User rejected the request";
 
-/// Applies one decision to each waiting call, and goes on. Calls that are done stay done.
-pub(super) fn decided(state: &mut RunState, decisions: &[Decision], out: &mut Effects) {
+/// Why decisions are refused that do not fit the questions.
+const MISFIT: &str =
+    "The decision was not applied: there must be one decision that fits for each call that waits.";
+
+/// Applies one decision to each call that is asked about, and goes on. Calls that are done stay done.
+pub(super) fn decided(state: &mut RunState, decisions: Vec<Decision>, out: &mut Effects) {
     if state.phase != Phase::Waiting {
         return;
     }
+    if !fit(state, &decisions) {
+        return ask_again(state, MISFIT.to_owned(), out);
+    }
     state.phase = Phase::Calls;
+    calls::tell_plan_again(state, out);
+    let mut decisions = decisions.into_iter();
     let mut resumed = Vec::new();
     let mut edited = Vec::new();
-    let waiting = state.calls.iter_mut().filter(|call| matches!(call.status, CallStatus::Waiting { .. }));
-    for (index, call) in waiting.enumerate() {
-        if let Some(decision) = decisions.get(index).or(decisions.last()) {
-            resumed.extend(apply(&state.abilities, call, decision));
-            if call.status == CallStatus::Ready && matches!(decision, Decision::Submit { .. }) {
-                edited.push((call.id.clone(), call.arguments.to_string()));
-            }
+    for call in &mut state.calls {
+        let CallStatus::Waiting { form, .. } = &call.status else { continue };
+        let own: Vec<Decision> = decisions.by_ref().take(form.calls().len()).collect();
+        let is_edit = own.iter().any(|decision| matches!(decision, Decision::Edit { .. }));
+        resumed.extend(apply(&state.abilities, call, own));
+        if call.status == CallStatus::Ready && is_edit {
+            edited.push((call.id.clone(), call.arguments.to_string()));
         }
     }
     conversation::edit_calls(&mut state.messages, edited);
@@ -37,21 +47,40 @@ pub(super) fn decided(state: &mut RunState, decisions: &[Decision], out: &mut Ef
     calls::settle(state, out);
 }
 
-/// Applies a decision to the call that waits for it; the effect resumes an agent that had asked.
-fn apply(abilities: &Abilities, call: &mut PendingCall, decision: &Decision) -> Option<Effect> {
+/// Whether there is one decision for each call that is asked about, and each fits.
+fn fit(state: &RunState, decisions: &[Decision]) -> bool {
+    let asked: Vec<Form> = state.questions().into_iter().flat_map(Form::calls).collect();
+    asked.len() == decisions.len()
+        && asked.iter().zip(decisions).all(|(question, decision)| decision.fits(question))
+}
+
+/// Asks again what waits; an answer that cannot be taken changes nothing.
+pub(super) fn ask_again(state: &mut RunState, reason: String, out: &mut Effects) {
+    if state.phase == Phase::Waiting {
+        out.emit(EventKind::DecisionRefused { reason });
+        calls::suspend(state, out);
+    }
+}
+
+/// Applies the decisions to the call that waits for them; the effect resumes an agent that had asked.
+fn apply(abilities: &Abilities, call: &mut PendingCall, decisions: Vec<Decision>) -> Option<Effect> {
     let CallStatus::Waiting { form, then } = std::mem::replace(&mut call.status, CallStatus::Ready) else {
         return None;
     };
-    if call.kind == CallKind::Ask {
-        endings::close(call, answer(&form, decision), usize::MAX);
-    } else if then.is_started() {
-        // The agent knows what it asked: it gets the decision as it is.
+    if call.kind != CallKind::Ask && then.is_started() {
+        // The agent knows what it asked: it gets the decisions as they are.
         let from = resume_point(&then);
         call.status = *then;
-        let decision = Some(Answered { form, decision: decision.clone() });
-        return Some(calls::perform(call, Some(Resume { from, decision })));
-    } else if let Err(refusal) = approve(abilities, call, decision) {
-        endings::close(call, Err(refusal), usize::MAX);
+        let answered = Some(Answered { form, decisions });
+        return Some(calls::perform(call, Some(Resume { from, answered })));
+    }
+    let decision = decisions.into_iter().next().unwrap_or(Decision::Reject { message: String::new() });
+    let closed = match call.kind {
+        CallKind::Ask => Some(answer(&form, &decision)),
+        _ => approve(abilities, call, &decision).err().map(Err),
+    };
+    if let Some(result) = closed {
+        endings::close(call, result, usize::MAX);
     }
     None
 }
@@ -59,7 +88,7 @@ fn apply(abilities: &Abilities, call: &mut PendingCall, decision: &Decision) -> 
 /// What the model reads of a form.
 fn answer(form: &Form, decision: &Decision) -> Result<String, String> {
     match decision {
-        Decision::Approve => ask::submitted(form, &Map::new()),
+        Decision::Approve | Decision::Edit { .. } => ask::submitted(form, &Map::new()),
         Decision::Submit { values } => ask::submitted(form, values),
         Decision::Reject { message } => Err(rejection(message)),
     }
@@ -68,8 +97,8 @@ fn answer(form: &Form, decision: &Decision) -> Result<String, String> {
 /// Lets a call go on, with other arguments if the human wants so.
 fn approve(abilities: &Abilities, call: &mut PendingCall, decision: &Decision) -> Result<(), String> {
     match decision {
-        Decision::Approve => {}
-        Decision::Submit { values } => call.arguments = Value::Object(values.clone()),
+        Decision::Approve | Decision::Submit { .. } => {}
+        Decision::Edit { arguments } => call.arguments = Value::Object(arguments.clone()),
         Decision::Reject { message } => return Err(rejection(message)),
     }
     // Much may have changed since: arguments, and who is there.

@@ -38,7 +38,8 @@ pub fn decide(state: &mut RunState, input: Input) -> Vec<Effect> {
             calls::tool_progress(state, &call, &agent, text, &mut out);
         }
         Input::Delegate { call, update } => delegate::update(state, &call, update, &mut out),
-        Input::Decided { decisions } => human::decided(state, &decisions, &mut out),
+        Input::Decided { decisions } => human::decided(state, decisions, &mut out),
+        Input::Undecided { reason } => human::ask_again(state, reason, &mut out),
         Input::Cancel => stop::cancel(state, &mut out),
         Input::Recovered => recover::recovered(state, &mut out),
         Input::Deadline => stop::deadline(state, &mut out),

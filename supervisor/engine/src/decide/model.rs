@@ -10,7 +10,8 @@ use crate::io::ModelDelta;
 use crate::state::{Phase, RunState};
 use crate::tools::is_response;
 
-use super::{finish, round, turn};
+use super::finish::{self, Cause};
+use super::{round, turn};
 
 /// Takes a piece of the turn under way.
 pub(super) fn delta(state: &mut RunState, turn: u32, delta: ModelDelta, out: &mut Effects) {
@@ -56,7 +57,8 @@ pub(super) fn finished(state: &mut RunState, turn: u32, completion: Completion, 
 fn empty_turn(state: &mut RunState, out: &mut Effects) {
     state.counters.empty_turns += 1;
     if state.counters.empty_turns >= state.abilities.limits.empty_turns {
-        turn::ask_for_last_answer(state, Some("the model said nothing, several times"), out);
+        let detail = Some("the model said nothing, several times");
+        turn::ask_for_last_answer(state, detail, Cause::NoAnswer, out);
     } else {
         turn::ask(state, out);
     }

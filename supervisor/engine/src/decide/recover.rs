@@ -31,7 +31,7 @@ fn resume_calls(state: &mut RunState, out: &mut Effects) {
             let text = interrupted(&call.name);
             endings::finish_call(call, CallEnd::Failed, Err(text), chars, out);
         } else {
-            let resume = Resume { from: resume_point(&call.status), decision: None };
+            let resume = Resume { from: resume_point(&call.status), answered: None };
             resumed.push(calls::perform(call, Some(resume)));
         }
     }

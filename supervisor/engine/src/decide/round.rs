@@ -18,6 +18,9 @@ use super::{calls, finish, turn};
 /// Most calls of one turn; more are a model gone wild.
 const MOST_CALLS: usize = 64;
 
+/// What the model reads of an empty answer.
+const EMPTY_ANSWER: &str = "The answer is empty. Give the whole answer in `content`.";
+
 /// Begins the calls of a turn; `cut` if the model was stopped at its output limit.
 pub(super) fn begin(state: &mut RunState, requests: Vec<ToolCall>, cut: bool, out: &mut Effects) {
     state.phase = Phase::Calls;
@@ -59,6 +62,7 @@ fn respond(state: &RunState, request: &ToolCall, cut: bool, answer: &mut Option<
             let response = Response::parse(&arguments);
             let call = match &response.question {
                 Some(form) => waiting(request, arguments, CallKind::Ask, form.clone()),
+                None if response.content.trim().is_empty() => closed(request, Err(EMPTY_ANSWER.to_owned())),
                 None => closed(request, Ok("The answer was given to the user.".to_owned())),
             };
             *answer = Some(response);

@@ -55,13 +55,8 @@ fn choose(abilities: &Abilities, name: &str, arguments: Map<String, Value>) -> R
 }
 
 fn start(abilities: &Abilities, name: &str, kind: CallKind, arguments: Map<String, Value>) -> Route {
-    let approval = needs_approval(abilities, name).then(|| Form {
-        action: name.to_owned(),
-        arguments: Value::Object(arguments.clone()),
-        title: format!("Approve {name}?"),
-        description: format!("The agent wants to call {name}."),
-        fields: Vec::new(),
-    });
+    let approval =
+        needs_approval(abilities, name).then(|| Form::approval(name, Value::Object(arguments.clone())));
     Route::Start { kind, arguments, approval }
 }
 

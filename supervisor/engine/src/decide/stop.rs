@@ -5,7 +5,8 @@ use crate::effects::Effects;
 use crate::event::{CallEnd, Outcome};
 use crate::state::{CallStatus, PendingCall, Phase, RunState};
 
-use super::{calls, endings, finish, turn};
+use super::finish::{self, Cause};
+use super::{calls, endings, turn};
 
 /// Why a run that has no time left ends.
 const TIME_IS_UP: &str = "the time for this request is up";
@@ -22,10 +23,10 @@ pub(super) fn cancel(state: &mut RunState, out: &mut Effects) {
 pub(super) fn deadline(state: &mut RunState, out: &mut Effects) {
     match state.phase {
         Phase::Idle | Phase::Waiting => {}
-        Phase::Model { .. } if state.guards.last_turn => finish::cut_short(state, TIME_IS_UP, out),
+        Phase::Model { .. } if state.guards.last_turn => finish::cut_short(state, Cause::Time, out),
         Phase::Model { .. } => {
             state.text.void(out);
-            turn::ask_for_last_answer(state, Some(TIME_IS_UP), out);
+            turn::ask_for_last_answer(state, Some(TIME_IS_UP), Cause::Time, out);
         }
         Phase::Calls => stop_calls(state, out),
     }
@@ -39,5 +40,5 @@ fn stop_calls(state: &mut RunState, out: &mut Effects) {
         return calls::suspend(state, out);
     }
     calls::conclude_round(state);
-    turn::ask_for_last_answer(state, Some(TIME_IS_UP), out);
+    turn::ask_for_last_answer(state, Some(TIME_IS_UP), Cause::Time, out);
 }

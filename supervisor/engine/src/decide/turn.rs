@@ -5,7 +5,7 @@ use crate::effects::Effects;
 use crate::io::Effect;
 use crate::state::{Phase, RunState};
 
-use super::finish;
+use super::finish::{self, Cause};
 
 /// The share of the context that the conversation may fill, and the one it is trimmed to, in percent.
 const FILL: (u64, u64) = (80, 60);
@@ -20,18 +20,24 @@ pub(super) fn ask(state: &mut RunState, out: &mut Effects) {
         state.counters.steps += 1;
         call_model(state, true, out);
     } else {
-        ask_for_last_answer(state, None, out);
+        ask_for_last_answer(state, None, Cause::Steps, out);
     }
 }
 
 /// Asks the model for an answer from what it has, with no tools; there is only one such turn in a run.
-pub(super) fn ask_for_last_answer(state: &mut RunState, cause: Option<&str>, out: &mut Effects) {
+/// The model reads the `detail` of the `cause`.
+pub(super) fn ask_for_last_answer(
+    state: &mut RunState,
+    detail: Option<&str>,
+    cause: Cause,
+    out: &mut Effects,
+) {
     if state.guards.last_turn {
-        return finish::cut_short(state, cause.unwrap_or("the limit of steps is reached"), out);
+        return finish::cut_short(state, cause, out);
     }
     state.guards.last_turn = true;
     conversation::repair(&mut state.messages);
-    state.messages.push(conversation::last_word(cause));
+    state.messages.push(conversation::last_word(detail));
     call_model(state, false, out);
 }
 

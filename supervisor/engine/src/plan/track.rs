@@ -53,6 +53,12 @@ impl Plan {
         Some(self.tell(cause))
     }
 
+    /// The plan as it was last told, if it was.
+    pub(crate) fn again(&self) -> Option<EventKind> {
+        let plan = || EventKind::Plan { steps: self.steps.clone(), cause: PlanCause::Resumed, first: false };
+        self.told.then(plan)
+    }
+
     /// Closes every open step and returns the last word on the plan, if there ever was a first.
     pub(crate) fn close(&mut self) -> Option<EventKind> {
         for step in &mut self.steps {

@@ -3,9 +3,10 @@
 /// Longer patterns match nothing; it bounds the work.
 const LONGEST_PATTERN: usize = 256;
 
-/// Whether a name matches a pattern in which `*` stands for any characters.
-pub(crate) fn name_matches(pattern: &str, name: &str) -> bool {
-    tokens(pattern, false).is_some_and(|tokens| matches(&tokens, name))
+/// Whether the name of a tool matches a pattern in which `*` matches any characters; upper and lower case are the same.
+pub fn name_matches(pattern: &str, name: &str) -> bool {
+    let (pattern, name) = (pattern.to_lowercase(), name.to_lowercase());
+    tokens(&pattern, false).is_some_and(|tokens| matches(&tokens, &name))
 }
 
 /// Whether a path matches a pattern: `*` within a folder, `**` across folders, `?` one character.

@@ -169,6 +169,33 @@ fn an_empty_response_falls_back_to_the_one_agent() {
 }
 
 #[test]
+fn an_empty_answer_gets_one_more_turn_and_then_an_honest_sentence() {
+    for empty in ["{}", r#"{"content":" "}"#] {
+        let mut sim = asked(AnswerMode::Structured);
+        assert_eq!(story(&sim.model("", &[("r", "ResponseFormat", empty)])), ["ask"]);
+        assert!(sim.result("r").starts_with("The answer is empty."), "{}", sim.result("r"));
+        let end = story(&sim.model("", &[("s", "ResponseFormat", empty)]));
+        assert!(end[1].starts_with("Answer: I have no answer: "), "{end:?}");
+        assert!(end[2].starts_with("completed Partial: I have no answer: "), "{end:?}");
+    }
+    let mut sim = asked(AnswerMode::Structured);
+    sim.model("", &[("r", "ResponseFormat", "{}")]);
+    sim.model("", &[("s", "ResponseFormat", &answer("Here."))]);
+    let expected = Outcome::Completed { text: "Here.".to_owned(), origin: AnswerOrigin::Structured };
+    assert_eq!(sim.outcome(), Some(expected));
+}
+
+#[test]
+fn a_model_that_says_nothing_at_all_ends_with_an_honest_sentence() {
+    let mut sim = asked(AnswerMode::Structured);
+    for _ in 0..3 {
+        sim.model("", &[]);
+    }
+    let end = story(&sim.model("", &[]));
+    assert!(end.iter().any(|line| line.starts_with("completed Partial: I have no answer: ")), "{end:?}");
+}
+
+#[test]
 fn text_beside_a_call_is_narration_where_that_is_known() {
     let mut sim = asked(AnswerMode::Structured);
     sim.call_start("s", "search");

@@ -5,6 +5,21 @@ use caipe_model::{ModelErrorKind, Role};
 
 use crate::sim::{Sim, abilities, answer, story, task};
 
+/// The end of a run whose model failed like this, without the provider's words.
+fn failed(kind: ModelErrorKind) -> String {
+    let reason = match kind {
+        ModelErrorKind::Auth => "the language model does not accept the supervisor's credentials",
+        ModelErrorKind::RateLimited => "the language model gets too many requests; try again in a while",
+        ModelErrorKind::Overloaded => {
+            "the language model is overloaded or out of order; try again in a while"
+        }
+        ModelErrorKind::Truncated => "the answer of the language model broke off",
+        ModelErrorKind::Transport => "the language model cannot be reached, or the connection broke",
+        other => panic!("{other:?}"),
+    };
+    format!("failed: Agent execution failed: {reason}")
+}
+
 fn begun() -> Sim {
     let mut sim = Sim::new(abilities(AnswerMode::Structured));
     sim.say("go");
@@ -20,7 +35,7 @@ fn a_broken_turn_is_tried_once_more() {
         assert_eq!(sim.turn(), 2);
         sim.delta("Well");
         let end = sim.model_fails(kind, "broken pipe");
-        assert_eq!(story(&end), ["failed: Agent execution failed: broken pipe", "finish"]);
+        assert_eq!(story(&end), [failed(kind), "finish".to_owned()]);
     }
 }
 
@@ -52,7 +67,7 @@ fn with_results_the_model_gets_a_last_turn() {
         "{note}"
     );
     let end = sim.model_fails(ModelErrorKind::Overloaded, "still overloaded");
-    assert_eq!(story(&end), ["failed: Agent execution failed: still overloaded", "finish"]);
+    assert_eq!(story(&end), [failed(ModelErrorKind::Overloaded), "finish".to_owned()]);
     assert!(sim.state.messages.iter().all(|message| !message.plain_text().starts_with("[Recovery")));
 }
 
@@ -64,10 +79,13 @@ fn when_the_last_turn_fails_the_agents_words_are_the_answer() {
     sim.model_fails(ModelErrorKind::RateLimited, "429");
     let end = story(&sim.model_fails(ModelErrorKind::RateLimited, "429"));
     assert!(
-        end[1].starts_with("completed Partial: I ran into an issue while processing your request: 429."),
+        end[1].starts_with(
+            "completed Recovered: I ran into an issue while processing your request: the language model gets too many \
+             requests"
+        ),
         "{end:?}"
     );
-    assert!(end[1].ends_with("Three tickets."), "{end:?}");
+    assert!(end[1].ends_with("Three tickets.") && !end.concat().contains("429"), "{end:?}");
 }
 
 #[test]
@@ -75,14 +93,14 @@ fn without_results_or_key_the_run_fails() {
     let mut sim = begun();
     assert_eq!(
         story(&sim.model_fails(ModelErrorKind::RateLimited, "openai/gpt: 429")),
-        ["failed: Agent execution failed: openai/gpt: 429", "finish"]
+        [failed(ModelErrorKind::RateLimited), "finish".to_owned()]
     );
     let mut sim = begun();
     sim.model("", &[("a", "search", "{}")]);
     sim.tool("a", "found");
     assert_eq!(
         story(&sim.model_fails(ModelErrorKind::Auth, "key refused")),
-        ["failed: Agent execution failed: key refused", "finish"]
+        [failed(ModelErrorKind::Auth), "finish".to_owned()]
     );
     let mut sim = begun();
     sim.model("", &[("t", "write_todos", r#"{"todos":[{"content":"x","status":"pending"}]}"#)]);

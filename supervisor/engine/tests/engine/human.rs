@@ -35,6 +35,11 @@ fn submit(values: Value) -> Decision {
     Decision::Submit { values }
 }
 
+fn edit(arguments: Value) -> Decision {
+    let Value::Object(arguments) = arguments else { panic!() };
+    Decision::Edit { arguments }
+}
+
 fn reject(message: &str) -> Decision {
     Decision::Reject { message: message.to_owned() }
 }
@@ -118,10 +123,10 @@ fn siblings_of_a_waiting_call_are_run_once() {
 }
 
 #[test]
-fn decisions_go_to_waiting_calls_in_order_and_the_last_to_all_others() {
+fn each_waiting_call_gets_a_decision_of_its_own_in_order() {
     let mut sim = guarded();
     sim.model("", &[("a", "delete_app", "{}"), ("b", "delete_app", "{}"), ("c", "delete_app", "{}")]);
-    let effects = decide(&mut sim, vec![submit(json!({ "name": "b" })), reject("no")]);
+    let effects = decide(&mut sim, vec![edit(json!({ "name": "b" })), reject("no"), reject("no")]);
     assert_eq!(story(&effects), ["delete_app starts", "run delete_app a"]);
     let asked = sim.state.messages.iter().flat_map(|message| message.tool_calls()).next().unwrap();
     assert_eq!(asked.arguments, r#"{"name":"b"}"#, "the model reads what was run");
@@ -132,10 +137,52 @@ fn decisions_go_to_waiting_calls_in_order_and_the_last_to_all_others() {
 }
 
 #[test]
-fn without_a_decision_the_question_is_asked_again() {
+fn decisions_that_do_not_fit_change_nothing_and_the_questions_are_asked_again() {
+    let approve = || Decision::Approve;
+    let cases = [
+        (1, vec![]),
+        (1, vec![approve(), reject("no")]),
+        (1, vec![submit(json!({ "name": "b" }))]),
+        (2, vec![approve()]),
+        (2, vec![approve(), approve(), reject("no")]),
+        (2, vec![approve(), submit(json!({ "decision": "reject" }))]),
+    ];
+    for (calls, decisions) in cases {
+        let mut sim = guarded();
+        let all = [("a", "delete_app", "{}"), ("b", "delete_app", "{}")];
+        sim.model("", &all[..calls]);
+        let before = sim.state.clone();
+        let told = story(&decide(&mut sim, decisions.clone()));
+        assert!(told[0].starts_with("refused: "), "{decisions:?}: {told:?}");
+        assert_eq!(told[1..=calls], vec!["asks delete_app"; calls], "{decisions:?}");
+        assert_eq!(told[calls + 1..], ["input required", "finish"], "{decisions:?}");
+        assert_eq!(sim.state, before, "{decisions:?}");
+    }
+    let mut sim = asked();
+    sim.model("", &[("f", "CAIPEAgentResponse", FORM)]);
+    let told = story(&decide(&mut sim, vec![edit(json!({ "repo": "x" }))]));
+    assert!(told[0].starts_with("refused: "), "a form has no arguments: {told:?}");
+}
+
+#[test]
+fn an_answer_that_cannot_be_understood_changes_nothing() {
     let mut sim = guarded();
     sim.model("", &[("a", "delete_app", "{}")]);
-    assert_eq!(story(&decide(&mut sim, Vec::new())), ["asks delete_app", "input required", "finish"]);
+    let told = story(&sim.feed(Input::Undecided { reason: "which one?".to_owned() }));
+    assert_eq!(told, ["refused: which one?", "asks delete_app", "input required", "finish"]);
+    sim.feed(Input::Cancel);
+    assert!(sim.feed(Input::Undecided { reason: "late".to_owned() }).is_empty());
+}
+
+#[test]
+fn the_plan_is_told_first_when_a_run_goes_on() {
+    let mut sim = guarded();
+    sim.model("", &[("t", "write_todos", r#"{"todos":[{"content":"[Jira] Look","status":"in_progress"}]}"#)]);
+    sim.model("", &[("d", "delete_app", "{}")]);
+    assert_eq!(
+        story(&decide(&mut sim, vec![Decision::Approve])),
+        ["plan Resumed: [Jira] Look InProgress", "delete_app starts", "run delete_app d"]
+    );
 }
 
 #[test]
@@ -145,14 +192,14 @@ fn an_approved_delegation_becomes_a_step_when_it_starts() {
         story(&sim.model("", &[("t", "task", &task("jira", "x"))])),
         ["asks task", "input required", "finish"]
     );
-    let effects = decide(&mut sim, vec![submit(json!({ "subagent_type": "GitHub", "description": "y" }))]);
+    let effects = decide(&mut sim, vec![edit(json!({ "subagent_type": "GitHub", "description": "y" }))]);
     assert_eq!(
         story(&effects),
         ["plan Delegation first: [Github] y InProgress", "github starts", "delegate github t"]
     );
     let mut sim = guarded();
     sim.model("", &[("t", "task", &task("jira", "x"))]);
-    assert_eq!(story(&decide(&mut sim, vec![submit(json!({ "subagent_type": "nobody" }))])), ["ask"]);
+    assert_eq!(story(&decide(&mut sim, vec![edit(json!({ "subagent_type": "nobody" }))])), ["ask"]);
     assert!(sim.result("t").contains("There are: github, jira"));
 }
 
@@ -201,9 +248,11 @@ fn an_agent_that_asks_is_resumed_where_it_stood() {
     let place = RemotePlace::default();
     let resume = Resume {
         from: Some(ResumePoint::Remote { task, context, place }),
-        decision: Some(Answered { form: form.clone(), decision }),
+        answered: Some(Answered { form: form.clone(), decisions: vec![decision] }),
     };
-    let [Effect::Delegate { resume: told, prompt, .. }] = effects.as_slice() else { panic!("{effects:?}") };
+    let [Effect::Emit(_), Effect::Delegate { resume: told, prompt, .. }] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
     assert_eq!((told.as_ref(), prompt.as_str()), (Some(&resume), "x"));
     assert_eq!(story(&sim.agent_answers("a", "one")).last().unwrap(), "ask");
 }
@@ -220,9 +269,11 @@ fn a_checkpoint_that_follows_the_question_is_kept() {
     let outcome = caipe_engine::DelegationOutcome::Completed { text: "late".to_owned() };
     assert!(sim.delegate("a", DelegateUpdate::Finished { outcome }).is_empty(), "the run is over");
     let effects = decide(&mut sim, vec![reject("no")]);
-    let answered = Answered { form: question("p"), decision: reject("no") };
-    let resume = Resume { from: Some(ResumePoint::Nested(frame)), decision: Some(answered) };
-    assert!(matches!(&effects[..], [Effect::Delegate { resume: Some(told), .. }] if *told == resume));
+    let answered = Answered { form: question("p"), decisions: vec![reject("no")] };
+    let resume = Resume { from: Some(ResumePoint::Nested(frame)), answered: Some(answered) };
+    assert!(
+        matches!(&effects[..], [Effect::Emit(_), Effect::Delegate { resume: Some(told), .. }] if *told == resume)
+    );
 }
 
 #[test]
@@ -261,6 +312,7 @@ fn patterns_for_approval() {
         ("sea*", "search", true),
         ("*", "search", true),
         ("*app", "search", false),
+        ("SEA*", "search", true),
         ("*", "ls", false),
     ] {
         let mut abilities = abilities(AnswerMode::Structured);

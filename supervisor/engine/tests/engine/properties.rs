@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use caipe_engine::{
     AnswerMode, CallStatus, Decision, DelegateUpdate, DelegationOutcome, Durability, Effect, EventKind, Form,
-    FormField, Input, ModelDelta, ModelFailure, Phase, RemotePlace, RunEvent, RunState, TextRole, ToolOutput,
-    decide,
+    FormField, Input, ModelDelta, ModelFailure, Outcome, Phase, RemotePlace, RunEvent, RunState, TextRole,
+    ToolOutput, decide,
 };
 use caipe_model::{FinishReason, Message, ModelErrorKind, Part, Role};
 use proptest::prelude::*;
@@ -30,6 +30,7 @@ enum Happening {
     Tool(Index, bool),
     News(Index, News),
     Decisions(Vec<Decision>),
+    Undecided,
     Fewer(bool),
     Cancel,
     Recovered,
@@ -87,6 +88,7 @@ fn decision() -> impl Strategy<Value = Decision> {
         Just(Decision::Approve),
         Just(Decision::Reject { message: String::new() }),
         Just(Decision::Submit { values: [("a".to_owned(), "1".into())].into_iter().collect() }),
+        Just(Decision::Edit { arguments: [("name".to_owned(), "1".into())].into_iter().collect() }),
     ]
 }
 
@@ -120,6 +122,7 @@ fn happening() -> impl Strategy<Value = Happening> {
         8 => (any::<Index>(), any::<bool>()).prop_map(|(call, fails)| Happening::Tool(call, fails)),
         8 => (any::<Index>(), select(news)).prop_map(|(call, news)| Happening::News(call, news)),
         3 => proptest::collection::vec(decision(), 0..3).prop_map(Happening::Decisions),
+        1 => Just(Happening::Undecided),
         1 => any::<bool>().prop_map(Happening::Fewer),
         1 => Just(Happening::Cancel),
         1 => Just(Happening::Recovered),
@@ -168,6 +171,7 @@ fn input(happening: &Happening, sim: &Sim) -> Input {
             Input::Delegate { call: call(index), update: update(news, &sim.state) }
         }
         Happening::Decisions(decisions) => Input::Decided { decisions: decisions.clone() },
+        Happening::Undecided => Input::Undecided { reason: "which?".to_owned() },
         Happening::Fewer(all) => {
             let mut abilities = sim.abilities.clone();
             if !all {
@@ -293,9 +297,22 @@ fn check(sim: &Sim, before: &Phase, input: &Input, effects: &[Effect]) {
         assert_eq!(effects, [], "nothing happens between runs");
     }
     if *before == Phase::Waiting
-        && !matches!(input, Input::Message { .. } | Input::Decided { .. } | Input::Cancel)
+        && !matches!(
+            input,
+            Input::Message { .. } | Input::Decided { .. } | Input::Undecided { .. } | Input::Cancel
+        )
     {
         assert_eq!(effects, [], "only a human ends the waiting");
+    }
+    for event in events(effects) {
+        if let EventKind::Finished { outcome: Outcome::Completed { text, .. } } = event.kind {
+            assert_ne!(text.trim(), "", "no run ends well without an answer");
+        }
+    }
+    if let Input::Decided { decisions } = input
+        && *before == Phase::Waiting
+    {
+        check_decisions(decisions, effects);
     }
     match &sim.state.phase {
         Phase::Idle => {
@@ -308,6 +325,14 @@ fn check(sim: &Sim, before: &Phase, input: &Input, effects: &[Effect]) {
             assert!(sim.state.calls.iter().any(|call| matches!(call.status, CallStatus::Waiting { .. })));
         }
     }
+}
+
+/// A call runs after a decision only if there was one that lets it, and each lets one run.
+fn check_decisions(decisions: &[Decision], effects: &[Effect]) {
+    let allowed =
+        decisions.iter().filter(|decision| matches!(decision, Decision::Approve | Decision::Edit { .. }));
+    let run = effects.iter().filter(|effect| matches!(effect, Effect::CallTool { .. })).count();
+    assert!(run <= allowed.count(), "{decisions:?} let {run} calls run");
 }
 
 fn live(mode: AnswerMode, small: bool, happenings: &[Happening]) {

@@ -67,9 +67,9 @@ fn tools_are_not_run_twice_and_agents_go_on() {
         .into_iter()
         .filter_map(|effect| if let Effect::Delegate { resume, .. } = effect { Some(resume) } else { None })
         .collect();
-    let at = |from| Some(Resume { from: Some(from), decision: None });
+    let at = |from| Some(Resume { from: Some(from), answered: None });
     let place = RemotePlace { seq: Some(4), told: 1 };
-    let unknown = Some(Resume { from: None, decision: None });
+    let unknown = Some(Resume { from: None, answered: None });
     assert_eq!(
         resumes,
         [at(ResumePoint::Nested(frame)), at(ResumePoint::Remote { task, context, place }), unknown]

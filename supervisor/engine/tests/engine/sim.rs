@@ -191,6 +191,7 @@ fn event_line(kind: &EventKind) -> String {
                 .collect();
             format!("plan {cause:?}{}: {}", if *first { " first" } else { "" }, steps.join(", "))
         }
+        EventKind::DecisionRefused { reason } => format!("refused: {reason}"),
         EventKind::InputRequired { form } => format!("asks {}", form.action),
         EventKind::Finished { outcome } => match outcome {
             Outcome::Completed { text, origin } => format!("completed {origin:?}: {text}"),

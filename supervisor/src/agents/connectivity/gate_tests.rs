@@ -25,7 +25,7 @@ impl Home for Failing {
 }
 
 fn delegation() -> Delegation {
-    let run = RunInfo { context: "c".into(), task: "t".into(), trace_id: "x".into(), user: None };
+    let run = RunInfo { context: "c".into(), task: "t".into(), trace_id: "x".into(), ..Default::default() };
     let agent = AgentName::new("jira");
     Delegation { call: "1".to_owned(), agent, prompt: String::new(), resume: None, run }
 }

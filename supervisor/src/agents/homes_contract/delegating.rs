@@ -32,14 +32,14 @@ impl Worker {
     }
 
     /// The same delegation, after a human has decided.
-    pub(super) async fn answer(&self, story: &Story, decision: Decision) -> Story {
-        let answered = Answered { form: story.question().clone(), decision };
+    pub(super) async fn answer(&self, story: &Story, decisions: Vec<Decision>) -> Story {
+        let answered = Answered { form: story.question().clone(), decisions };
         self.resume(story, Some(answered)).await
     }
 
     /// The same delegation, taken up by a process that knows only what was kept.
-    pub(super) async fn resume(&self, story: &Story, decision: Option<Answered>) -> Story {
-        let resume = Some(Resume { from: story.from.clone(), decision });
+    pub(super) async fn resume(&self, story: &Story, answered: Option<Answered>) -> Story {
+        let resume = Some(Resume { from: story.from.clone(), answered });
         let delegation = Delegation { resume, ..story.delegation.clone() };
         self.carry_out(delegation, &CancellationToken::new(), |_| false).await
     }
@@ -147,6 +147,7 @@ pub(super) fn delegation(prompt: &str, call: &str) -> Delegation {
             task: "task".into(),
             trace_id: "0af7651916cd43dd8448eb211c80319c".into(),
             user: Some("someone@example.com".into()),
+            ..RunInfo::default()
         },
     }
 }

@@ -235,23 +235,42 @@ async fn a_question() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_question_and_its_answer() {
-    let submit =
-        |values: serde_json::Value| Decision::Submit { values: values.as_object().cloned().unwrap() };
-    for (prompt, decision, says) in [
-        ("go", Decision::Approve, "3;danger;"),
-        ("go", submit(json!({"text": "harmless"})), "3;harmless;"),
-        ("go", Decision::Reject { message: "never on Friday".to_owned() }, "never on Friday"),
-        ("both", Decision::Approve, "first;second;"),
-        ("both", submit(json!({"text": "x"})), "one at a time"),
+    let edit = |text: &str| Decision::Edit { arguments: json!({"text": text}).as_object().cloned().unwrap() };
+    let reject = || Decision::Reject { message: "never on Friday".to_owned() };
+    for (prompt, decisions, says) in [
+        ("go", vec![Decision::Approve], "3;danger;"),
+        ("go", vec![edit("harmless")], "3;harmless;"),
+        ("go", vec![reject()], "never on Friday"),
+        ("both", vec![Decision::Approve, Decision::Approve], "first;second;"),
+        ("both", vec![Decision::Approve, reject()], "first;never on Friday;"),
+        ("both", vec![reject(), edit("x")], "never on Friday;x;"),
     ] {
         let act = async |worker: &Worker| {
             let asked = worker.delegate(prompt).await;
-            worker.answer(&asked, decision.clone()).await
+            worker.answer(&asked, decisions.clone()).await
         };
         same(ASKING, true, act, |story| {
-            assert!(answer(story).contains(says), "{prompt} {decision:?}: {:?}", story.updates);
+            assert!(answer(story).contains(says), "{prompt} {decisions:?}: {:?}", story.updates);
         })
         .await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn decisions_that_do_not_fit_run_nothing_and_the_agent_asks_again() {
+    let reject = || Decision::Reject { message: "no".to_owned() };
+    for (prompt, decisions) in [
+        ("go", vec![Decision::Approve, reject()]),
+        ("both", vec![Decision::Approve]),
+        ("both", vec![Decision::Approve, reject(), reject()]),
+    ] {
+        let act = async |worker: &Worker| {
+            let asked = worker.delegate(prompt).await;
+            let again = worker.answer(&asked, decisions.clone()).await;
+            assert_eq!(again.question(), asked.question());
+            again
+        };
+        same(ASKING, true, act, |story| assert_eq!(story.kinds().count(), 0, "{:?}", story.updates)).await;
     }
 }
 

@@ -84,6 +84,7 @@ impl Worker {
             url: url.parse().unwrap(),
             headers: HeaderMap::new(),
             silence: Duration::from_secs(20),
+            require_approval: Vec::new(),
         };
         let http = http_builder().no_proxy().build().unwrap();
         let remote = Remote::new(target, http, Arc::new(CardCache::default()));

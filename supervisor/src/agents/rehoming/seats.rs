@@ -168,6 +168,7 @@ impl Seats {
             Shared::InProcess { .. } => {
                 let toolbox = self.toolbox_for(&blueprint).unwrap_or_else(|| build.toolbox(&blueprint));
                 let agent = Arc::new(build.worker(&blueprint, toolbox));
+                agent.warn_when_settled();
                 (Leased::new(Arc::new(InProcess(agent.clone()))), Body::InProcess(agent))
             }
             Shared::Remote { .. } => self.peer_for(&blueprint).unwrap_or_else(|| {

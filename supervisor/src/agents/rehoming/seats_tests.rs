@@ -130,7 +130,12 @@ async fn a_home_is_left_once_nothing_is_under_way_there() {
     let chores = stage.settle(&settings(2, &[], ""));
     assert_eq!((stage.jira(), chores.drain.len()), (None, 1));
     assert!(stage.seats.drained(chores.drain[0], false).is_err(), "somebody holds it, about to begin");
-    let run = crate::run::RunInfo { context: "c".into(), task: "t".into(), trace_id: "x".into(), user: None };
+    let run = crate::run::RunInfo {
+        context: "c".into(),
+        task: "t".into(),
+        trace_id: "x".into(),
+        ..Default::default()
+    };
     let agent = AgentName::new("jira");
     let delegation =
         crate::agents::Delegation { call: "1".to_owned(), agent, prompt: "go".to_owned(), resume: None, run };

@@ -136,7 +136,7 @@ impl Station {
     /// What is wrong there, a line each.
     pub(in crate::agents) fn faults(&self) -> Vec<String> {
         match &self.body {
-            Body::InProcess(agent) => faults_of(&agent.toolbox.view()),
+            Body::InProcess(agent) => agent.faults(),
             Body::Remote(link, _) => link.outlook().message.into_iter().collect(),
         }
     }
@@ -202,16 +202,6 @@ fn phase_of(view: &ToolsView) -> AgentPhase {
     } else {
         AgentPhase::Degraded
     }
-}
-
-fn faults_of(view: &ToolsView) -> Vec<String> {
-    let broken = view
-        .servers
-        .iter()
-        .filter(|server| matches!(server.phase, ServerPhase::Failed | ServerPhase::Restarting));
-    broken
-        .map(|server| format!("{}: {}", server.name, server.message.as_deref().unwrap_or("not available")))
-        .collect()
 }
 
 /// A home that knows what is under way there.

@@ -29,6 +29,8 @@ pub enum Glance {
         task: String,
         /// The question.
         question: String,
+        /// Whether it is put as a form or an approval: then only a person may answer it.
+        is_for_a_person: bool,
     },
     /// It is over.
     Ended(DelegationOutcome),
@@ -58,7 +60,7 @@ impl Remote {
         let ids = Ids::of(delegation);
         let client = self.connected().await?.with(request::options(&delegation.run, &ids));
         let configuration = SendMessageConfiguration { return_immediately: true, ..Default::default() };
-        let message = request::opening(delegation, &ids);
+        let message = request::opening(delegation, &ids, &self.shared.target.require_approval);
         let request =
             SendMessageRequest { configuration: Some(configuration), ..SendMessageRequest::new(message) };
         self.shared.count_call();
@@ -100,9 +102,11 @@ impl Remote {
         match reader.end().cloned() {
             None => Glance::UnderWay { task, state },
             Some(End::Asks(words)) => {
-                let form = reader.forms().into_iter().next();
+                let forms = reader.forms();
+                let is_for_a_person = !forms.is_empty();
+                let form = forms.into_iter().next();
                 let form = form.unwrap_or_else(|| form::in_words(name.as_str(), words.as_deref()));
-                Glance::Asks { task, question: form.description }
+                Glance::Asks { task, question: form.description, is_for_a_person }
             }
             Some(end) => Glance::Ended(match outcome::of(&end, reader.answer(), reader.is_ours()) {
                 DelegationOutcome::Failed { reason } => {

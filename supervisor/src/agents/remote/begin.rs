@@ -63,7 +63,7 @@ impl Call<'_> {
         for attempt in 1.. {
             let reader = self.reader(client);
             let is_ours = reader.is_ours();
-            let message = request::opening(self.delegation, &self.ids);
+            let message = request::opening(self.delegation, &self.ids, &self.shared.target.require_approval);
             let stream = client.follow(SendMessageRequest::new(message));
             let error = match self.follow(client, stream, reader, None).await {
                 Ok(last) => return last,

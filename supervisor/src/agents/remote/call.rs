@@ -80,9 +80,10 @@ impl Call<'_> {
             return canceled();
         }
         match (known, resume) {
-            (Some(known), Some(Resume { decision: Some(answered), .. })) => {
-                let message =
-                    request::answer(self.delegation, &self.ids, &known.task, &known.context, answered);
+            (Some(known), Some(Resume { answered: Some(answered), .. })) => {
+                let demanded = &self.shared.target.require_approval;
+                let (task, context) = (&known.task, &known.context);
+                let message = request::answer(self.delegation, &self.ids, task, context, answered, demanded);
                 let reader = self.reader(&client).from(known.place, true);
                 let stream = client.follow(SendMessageRequest::new(message));
                 match self.follow(&client, stream, reader, Some(known.clone())).await {
@@ -305,7 +306,8 @@ impl Call<'_> {
     }
 
     pub(super) fn reader(&self, client: &A2aClient) -> Reader {
-        Reader::new(&self.shared.target.name, &client.card(), &self.delegation.call)
+        let Delegation { call, run, .. } = self.delegation;
+        Reader::new(&self.shared.target.name, &client.card(), call).telling_words(run.agents_words)
     }
 
     async fn tell_all(&self, updates: Vec<DelegateUpdate>) -> bool {

@@ -31,7 +31,7 @@ fn delegation(resume: Option<Resume>) -> Delegation {
             context: "conversation".into(),
             task: "task".into(),
             trace_id: "0af7651916cd43dd8448eb211c80319c".into(),
-            user: None,
+            ..RunInfo::default()
         },
     }
 }
@@ -275,7 +275,7 @@ async fn whoever_only_leaves_stops_nothing() {
 
 fn remote(place: RemotePlace) -> Resume {
     let from = ResumePoint::Remote { task: "t".to_owned(), context: "k".to_owned(), place };
-    Resume { from: Some(from), decision: None }
+    Resume { from: Some(from), answered: None }
 }
 
 #[tokio::test]
@@ -310,7 +310,7 @@ async fn who_takes_over_what_may_have_been_sent_looks_before() {
         })
         .await;
         let home = peer.home();
-        let updates = run(&home, Some(Resume { from: None, decision: None })).await;
+        let updates = run(&home, Some(Resume { from: None, answered: None })).await;
         assert_eq!(answer(&updates), "3");
         assert_eq!((peer.count("SendStreamingMessage"), home.calls()), (sent, sent as u64));
     }
@@ -325,7 +325,7 @@ async fn a_stranger_who_cannot_say_what_it_was_told_is_not_told_again() {
             _ => Say::Events(1, events(vec![task("WORKING")], done())),
         };
         let peer = Peer::start("Jira", extensions, says).await;
-        let updates = run(&peer.home(), Some(Resume { from: None, decision: None })).await;
+        let updates = run(&peer.home(), Some(Resume { from: None, answered: None })).await;
         assert_eq!(peer.count("SendStreamingMessage"), sent, "{updates:?}");
         if sent == 0 {
             assert_eq!(
@@ -372,8 +372,8 @@ async fn an_answer_that_did_not_arrive_is_asked_for_again() {
         _ => Say::Status(500),
     })
     .await;
-    let answered = Answered { form: Form::default(), decision: Decision::Approve };
-    let resume = Resume { decision: Some(answered), ..remote(RemotePlace::default()) };
+    let answered = Answered { form: Form::default(), decisions: vec![Decision::Approve] };
+    let resume = Resume { answered: Some(answered), ..remote(RemotePlace::default()) };
     let updates = run(&peer.home(), Some(resume)).await;
     let Some(DelegateUpdate::Asks { form }) = updates.last() else { panic!("{updates:?}") };
     assert_eq!(form.description, "Really?");

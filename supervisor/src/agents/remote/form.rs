@@ -5,8 +5,6 @@ use caipe_engine::{ANSWER_FIELD, ASK_TOOL, Answered, Decision, Form, FormField};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::agents::question::for_all;
-
 /// Most fields that a form may have.
 const MOST_FIELDS: usize = 200;
 
@@ -88,33 +86,44 @@ pub(crate) fn in_words(agent: &str, question: Option<&str>) -> Form {
     }
 }
 
-/// What is said to the agent: words for every agent, and for one that had put a form the decision as data.
+/// What is said to the agent: words for every agent, and for one that had put a form the decisions as data, one for each
+/// call that it asked about.
 pub(super) fn answer(answered: &Answered) -> Vec<Part> {
-    let Answered { form, decision } = answered;
-    let decision = for_all(decision.clone(), &asked(form));
-    if let ([field], Decision::Submit { values }) = (form.fields.as_slice(), &decision)
+    let Answered { form, decisions } = answered;
+    if let ([field], [Decision::Submit { values }]) = (form.fields.as_slice(), decisions.as_slice())
         && field.field_name == ANSWER_FIELD
-        && form.action == ASK_TOOL
+        && !form.is_approval()
     {
         let answer = values.get(ANSWER_FIELD).map_or_else(|| lines(values), in_text);
         return vec![Part::text(answer)];
     }
-    let (words, data) = match &decision {
-        Decision::Approve => ("yes".to_owned(), json!({"type": "approve", "action_name": form.action})),
-        Decision::Submit { values } => (lines(values), edit(form, values)),
-        Decision::Reject { message } => {
-            (message.clone(), json!({"type": "reject", "action_name": form.action, "message": message}))
-        }
+    let calls = form.calls();
+    // None is left out, also where there are too many: the agent then asks again.
+    let (words, data): (Vec<String>, Vec<Value>) = decisions
+        .iter()
+        .enumerate()
+        .map(|(at, decision)| decided(calls.get(at).unwrap_or(form), decision))
+        .unzip();
+    let words = if words.windows(2).all(|pair| pair[0] == pair[1]) {
+        words.into_iter().next().unwrap_or_default()
+    } else {
+        words.join("\n")
     };
     let words = if words.trim().is_empty() { "no".to_owned() } else { words };
-    vec![Part::text(words), Part::data(json!({"resume": {"decisions": [data]}}))]
+    vec![Part::text(words), Part::data(json!({"resume": {"decisions": data}}))]
 }
 
-/// The single questions that a form of several was made of; only how many there are, and which have fields, counts.
-fn asked(form: &Form) -> Vec<Form> {
-    match form.arguments.get("calls").and_then(Value::as_array) {
-        Some(calls) if form.action.contains(", ") => calls.iter().map(|_| Form::default()).collect(),
-        _ => vec![form.clone()],
+/// One decision in words and as data.
+fn decided(call: &Form, decision: &Decision) -> (String, Value) {
+    let action = &call.action;
+    match decision {
+        Decision::Approve => ("yes".to_owned(), json!({"type": "approve", "action_name": action})),
+        Decision::Submit { values } | Decision::Edit { arguments: values } => {
+            (lines(values), edit(call, values))
+        }
+        Decision::Reject { message } => {
+            (message.clone(), json!({"type": "reject", "action_name": action, "message": message}))
+        }
     }
 }
 

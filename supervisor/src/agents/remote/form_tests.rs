@@ -9,12 +9,17 @@ fn artifact(data: Value) -> Artifact {
 }
 
 fn answered(form: Form, decision: Decision) -> Vec<Part> {
-    answer(&Answered { form, decision })
+    answer(&Answered { decisions: vec![decision; form.calls().len()], form })
 }
 
 fn submit(values: Value) -> Decision {
     let Value::Object(values) = values else { panic!() };
     Decision::Submit { values }
+}
+
+fn edit(arguments: Value) -> Decision {
+    let Value::Object(arguments) = arguments else { panic!() };
+    Decision::Edit { arguments }
 }
 
 fn data(parts: &[Part]) -> Value {
@@ -73,7 +78,7 @@ fn a_decision_goes_back_as_this_program_reads_it() {
     let reject = Decision::Reject { message: "never on Friday".to_owned() };
     for (form, decision) in [
         (&approval, Decision::Approve),
-        (&approval, submit(json!({"id": 8}))),
+        (&approval, edit(json!({"id": 8}))),
         (&approval, reject.clone()),
         (&form, submit(json!({"branch": "main"}))),
         (&form, reject),
@@ -89,14 +94,26 @@ fn a_decision_goes_back_as_this_program_reads_it() {
 }
 
 #[test]
-fn changed_arguments_for_several_calls_are_given_to_none() {
+fn each_call_of_several_gets_its_own_decision() {
     let several = Form {
         action: "delete, close".to_owned(),
         arguments: json!({"calls": [{"name": "delete"}, {"name": "close"}]}),
         ..Form::default()
     };
-    let parts = answered(several.clone(), submit(json!({"id": 8})));
-    assert_eq!(data(&parts)["resume"]["decisions"][0]["type"], "reject");
-    let parts = answered(several, Decision::Approve);
-    assert_eq!(data(&parts)["resume"]["decisions"][0]["type"], "approve");
+    let decisions = vec![Decision::Approve, Decision::Reject { message: "keep it".to_owned() }];
+    let parts = answer(&Answered { form: several.clone(), decisions: decisions.clone() });
+    assert_eq!(
+        data(&parts)["resume"]["decisions"],
+        json!([
+            {"type": "approve", "action_name": "delete"},
+            {"type": "reject", "action_name": "close", "message": "keep it"},
+        ])
+    );
+    let message = caipe_a2a::model::Message::new(caipe_a2a::model::Role::User, "m", parts);
+    let forms = [
+        Form { action: "delete".to_owned(), ..Form::default() },
+        Form { action: "close".to_owned(), ..several },
+    ];
+    let reply = crate::binding::Request::read(&message).unwrap().reply(&forms.each_ref(), true);
+    assert_eq!(reply, crate::binding::Reply::Decisions(decisions), "the agent there reads the same");
 }

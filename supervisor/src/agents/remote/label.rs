@@ -41,9 +41,17 @@ pub(super) fn described(artifact: &Artifact) -> (Option<CallEnd>, Option<String>
         ("Tool call canceled: ", Some(CallEnd::Canceled)),
     ];
     let description = artifact.description.as_deref().unwrap_or_default();
+    // One description serves every end; the sign in the text tells them apart.
+    let text = artifact.text();
+    let told = text.starts_with('❌').then_some(if text.contains("cancel") {
+        CallEnd::Canceled
+    } else {
+        CallEnd::Failed
+    });
     let found = leads.iter().find_map(|(lead, end)| Some((*end, description.strip_prefix(lead)?.trim())));
     let is_end = artifact.name.as_deref() == Some("tool_notification_end");
     match found.filter(|(_, tool)| !tool.is_empty()) {
+        Some((Some(CallEnd::Completed), tool)) => (told.or(Some(CallEnd::Completed)), Some(tool.to_owned())),
         Some((end, tool)) => (end.or_else(|| is_end.then_some(CallEnd::Completed)), Some(tool.to_owned())),
         None => (is_end.then_some(CallEnd::Completed), None),
     }

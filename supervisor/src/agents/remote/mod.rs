@@ -64,6 +64,8 @@ pub struct RemoteTarget {
     pub headers: HeaderMap,
     /// How long it may give no sign of life (`A2A_TIMEOUT`).
     pub silence: Duration,
+    /// Tools that a human must approve there, whatever the agent's own process was told.
+    pub require_approval: Vec<String>,
 }
 
 /// Neither the address nor the headers may be shown whole: both can hold secrets.

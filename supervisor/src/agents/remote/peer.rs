@@ -105,7 +105,8 @@ impl Peer {
 /// The home of the agent `jira` at an address.
 pub(super) fn home(url: &str, headers: HeaderMap, silence: Duration) -> Arc<Remote> {
     drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
-    let target = RemoteTarget { name: AgentName::new("jira"), url: url.parse().unwrap(), headers, silence };
+    let (name, url) = (AgentName::new("jira"), url.parse().unwrap());
+    let target = RemoteTarget { name, url, headers, silence, require_approval: Vec::new() };
     Remote::new(target, http_builder().no_proxy().build().unwrap(), Arc::new(CardCache::default()))
 }
 

@@ -11,7 +11,7 @@ use caipe_a2a::client::StreamEvent;
 use caipe_a2a::model::{
     AgentCard, Artifact, Event, Message, Metadata, Role, Task, TaskArtifactUpdateEvent, TaskState, TaskStatus,
 };
-use caipe_engine::{AgentName, CallEnd, DelegateUpdate, EventKind, Form, RemotePlace, RunEvent};
+use caipe_engine::{AgentName, CallEnd, DelegateUpdate, EventKind, Form, RemotePlace, RunEvent, TextRole};
 
 use super::answer::{Answer, Join, Rank, content};
 use super::calls::Calls;
@@ -51,6 +51,8 @@ pub(super) struct Reader {
     /// Whether the first event is the question that was just answered.
     answers: bool,
     is_ours: bool,
+    /// Whether its words are told as they come.
+    tells_words: bool,
     end: Option<End>,
 }
 
@@ -87,6 +89,7 @@ impl Reader {
             told_before: None,
             answers: false,
             is_ours,
+            tells_words: false,
             end: None,
         }
     }
@@ -95,6 +98,12 @@ impl Reader {
     #[must_use]
     pub(super) fn from(self, place: RemotePlace, answers: bool) -> Self {
         Self { place, told_before: Some(place), answers, ..self }
+    }
+
+    /// The same, telling the agent's words as they come.
+    #[must_use]
+    pub(super) fn telling_words(self, tells_words: bool) -> Self {
+        Self { tells_words, ..self }
     }
 
     /// How it ended, once it has.
@@ -140,6 +149,10 @@ impl Reader {
     }
 
     fn told(&mut self, event: RunEvent, seq: Option<u64>) -> DelegateUpdate {
+        if matches!(event.kind, EventKind::Text { .. }) {
+            // Words are not told again by a process that takes over, so they count for nothing.
+            return DelegateUpdate::Event { event, place: None };
+        }
         let told = self.place.told.saturating_add(1);
         self.place = RemotePlace { seq: seq.or(self.place.seq), told };
         DelegateUpdate::Event { event, place: Some(self.place) }
@@ -214,7 +227,17 @@ impl Reader {
         }
         let streams = artifact.name.as_deref() == Some("streaming_result");
         let join = if update.append || streams { Join::Add } else { Join::Replace };
-        self.artifact(&artifact, join).into_iter().collect()
+        let words = streams.then(|| self.words(&artifact)).flatten();
+        words.into_iter().chain(self.artifact(&artifact, join)).collect()
+    }
+
+    /// A piece of the agent's own words, where they are wanted and nothing of them is missing.
+    fn words(&self, artifact: &Artifact) -> Option<RunEvent> {
+        let metadata = artifact.metadata.as_ref();
+        let wanted = self.tells_words && self.told_before.is_none() && self.speaks_for_itself(metadata);
+        let text = Some(artifact.text()).filter(|text| wanted && !text.is_empty())?;
+        let role = if is_narration(metadata) { TextRole::Narration } else { TextRole::Plain };
+        Some(RunEvent::own(EventKind::Text { text, role }))
     }
 
     fn artifact(&mut self, artifact: &Artifact, join: Join) -> Option<RunEvent> {
@@ -241,6 +264,8 @@ impl Reader {
                 self.answer.error(text);
                 None
             }
+            // The words of an agent that it has asked itself are no part of its own answer.
+            "streaming_result" if !self.speaks_for_itself(artifact.metadata.as_ref()) => None,
             "execution_plan_update" | "execution_plan_status_update" => None,
             "status_update" => {
                 self.answer.word(text);

@@ -4,11 +4,12 @@
 use caipe_a2a::client::CallOptions;
 use caipe_a2a::model::{Message, Metadata, Part, Role};
 use caipe_engine::{AgentName, Answered};
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::form;
 use crate::agents::Delegation;
+use crate::binding::REQUIRE_APPROVAL;
 use crate::run::RunInfo;
 
 /// Under which all ids are made.
@@ -55,10 +56,10 @@ fn id(parts: &[&[u8]]) -> Uuid {
 
 /// The message that begins the task. Who asks is in the metadata only, not in the text as upstream's supervisor has it
 /// ("by user: …"): the agent's model then reads the same as in this process, and no address goes to a model's provider.
-pub(super) fn opening(delegation: &Delegation, ids: &Ids) -> Message {
+pub(super) fn opening(delegation: &Delegation, ids: &Ids, require_approval: &[String]) -> Message {
     let mut message = Message::user(&ids.message, &delegation.prompt);
     message.context_id = Some(ids.context.clone());
-    message.metadata = Some(metadata(&delegation.run, &ids.memory));
+    message.metadata = Some(metadata(&delegation.run, &ids.memory, require_approval));
     message
 }
 
@@ -69,21 +70,26 @@ pub(super) fn answer(
     task: &str,
     context: &str,
     answered: &Answered,
+    require_approval: &[String],
 ) -> Message {
     let parts: Vec<Part> = form::answer(answered);
     let mut message = Message::new(Role::User, Uuid::now_v7(), parts).within(task, context);
     message.context_id = Some(context.to_owned()).filter(|context| !context.is_empty());
-    message.metadata = Some(metadata(&delegation.run, &ids.memory));
+    message.metadata = Some(metadata(&delegation.run, &ids.memory, require_approval));
     message
 }
 
-fn metadata(run: &RunInfo, memory: &str) -> Metadata {
+fn metadata(run: &RunInfo, memory: &str, require_approval: &[String]) -> Metadata {
     let members = [
         ("trace_id", Some(&*run.trace_id)),
         ("context_id", Some(memory)),
         ("user_email", run.user.as_deref()),
     ];
-    members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), Value::from(value?)))).collect()
+    let members =
+        members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), Value::from(value?))));
+    let demanded: Vec<&String> = require_approval.iter().chain(run.require_approval.iter()).collect();
+    let demanded = (!demanded.is_empty()).then(|| (REQUIRE_APPROVAL.to_owned(), json!(demanded)));
+    members.chain(demanded).collect()
 }
 
 /// The options of the calls: W3C Trace Context, so that the agent's spans belong to the same trace.

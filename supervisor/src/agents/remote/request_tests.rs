@@ -15,6 +15,7 @@ fn delegation(context: &str, user: Option<&str>, agent: &str, task: &str, call: 
             task: task.into(),
             trace_id: "0af7651916cd43dd8448eb211c80319c".into(),
             user: user.map(Into::into),
+            ..RunInfo::default()
         },
     }
 }
@@ -44,22 +45,33 @@ fn ids_are_the_same_for_the_same_call_and_for_no_other() {
 fn who_asks_is_in_the_metadata_and_not_in_the_text() {
     let delegation = delegation("c", Some("a@x"), "jira", "t", "1");
     let ids = Ids::of(&delegation);
-    let message = opening(&delegation, &ids);
+    let message = opening(&delegation, &ids, &[]);
     assert_eq!(message.text(), "look");
     assert_eq!(message.context_id.as_deref(), Some(ids.context.as_str()));
     let metadata = message.metadata.unwrap();
     assert_eq!(metadata["user_email"], "a@x");
     assert_eq!(metadata["trace_id"], "0af7651916cd43dd8448eb211c80319c");
     assert_eq!(metadata["context_id"], ids.memory.as_str());
+    assert!(!metadata.contains_key("require_approval"));
+}
+
+#[test]
+fn the_agent_is_told_which_tools_a_human_must_approve() {
+    let mut delegation = delegation("c", None, "jira", "t", "1");
+    delegation.run.require_approval = ["push_*".to_owned()].into();
+    let message = opening(&delegation, &Ids::of(&delegation), &["delete_*".to_owned()]);
+    let request = crate::binding::Request::read(&message).unwrap();
+    assert_eq!(request.require_approval, ["delete_*", "push_*"]);
 }
 
 #[test]
 fn an_answer_goes_to_the_task_that_asked() {
     let delegation = delegation("c", None, "jira", "t", "1");
-    let answered = Answered { form: form::in_words("jira", None), decision: caipe_engine::Decision::Approve };
-    let message = answer(&delegation, &Ids::of(&delegation), "remote", "there", &answered);
+    let answered =
+        Answered { form: form::in_words("jira", None), decisions: vec![caipe_engine::Decision::Approve] };
+    let message = answer(&delegation, &Ids::of(&delegation), "remote", "there", &answered, &[]);
     assert_eq!((message.task_id.as_deref(), message.context_id.as_deref()), (Some("remote"), Some("there")));
-    let nowhere = answer(&delegation, &Ids::of(&delegation), "remote", "", &answered);
+    let nowhere = answer(&delegation, &Ids::of(&delegation), "remote", "", &answered, &[]);
     assert_eq!(nowhere.context_id, None, "the agent never named one");
 }
 

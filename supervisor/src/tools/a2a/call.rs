@@ -1,6 +1,10 @@
 //! One call of an agent: as a delegation that no plan knows of.
 
-use caipe_engine::{Answered, Decision, DelegateUpdate, RemotePlace, Resume, ResumePoint, RunEvent};
+use std::sync::Arc;
+
+use caipe_engine::{
+    ANSWER_FIELD, Answered, Decision, DelegateUpdate, Form, RemotePlace, Resume, ResumePoint, RunEvent,
+};
 use futures::StreamExt;
 use serde_json::Map;
 use tokio_util::sync::CancellationToken;
@@ -31,6 +35,9 @@ impl A2aTools {
         let run = run(&callee, origin.run);
         let progress = ask.streaming.then_some(origin.progress);
         let call = Call { callee, id: origin.call, run, progress, cancel };
+        if let What::Answer { task, .. } = &ask.what {
+            call.refuse_for_a_person(task).await?;
+        }
         match (&ask.what, ask.blocking) {
             (What::Begin { .. }, false) => call.begin(&ask.what).await,
             (What::Result { task }, blocking) => call.result(task, &ask.what, blocking).await,
@@ -73,6 +80,16 @@ impl Call {
         }
     }
 
+    /// A form or an approval is put to a person; a model that answers it would approve its own calls.
+    async fn refuse_for_a_person(&self, task: &str) -> Result<(), String> {
+        match self.look(task).await? {
+            Glance::Asks { is_for_a_person: true, question, .. } => {
+                Err(report::for_a_person(self.name(), task, &question))
+            }
+            _ => Ok(()),
+        }
+    }
+
     async fn look(&self, task: &str) -> Result<Glance, String> {
         let seen = unless_cancelled(&self.cancel, self.callee.remote.look(task, &self.run)).await?;
         seen.map_err(|reason| failure(self.name(), &reason))
@@ -86,14 +103,20 @@ impl Call {
             match update.news {
                 DelegateUpdate::Accepted { task: accepted, .. } => task = Some(accepted),
                 DelegateUpdate::Event { event, .. } => self.tell(&event, &mut lines).await,
-                DelegateUpdate::Asks { form } => {
-                    return Ok(report::question(self.name(), task.as_deref(), &form.description));
-                }
+                DelegateUpdate::Asks { form } => return Ok(self.asked(task.as_deref(), &form)),
                 DelegateUpdate::Finished { outcome } => return report::outcome(self.name(), outcome),
                 DelegateUpdate::Checkpoint { .. } => {}
             }
         }
         Err(failure(self.name(), "it stopped without an answer."))
+    }
+
+    fn asked(&self, task: Option<&str>, form: &Form) -> String {
+        let in_words = matches!(form.fields.as_slice(), [field] if field.field_name == ANSWER_FIELD);
+        match task.filter(|_| form.is_approval() || !in_words) {
+            Some(task) => report::for_a_person(self.name(), task, &form.description),
+            None => report::question(self.name(), task, &form.description),
+        }
     }
 
     async fn tell(&self, event: &RunEvent, lines: &mut usize) {
@@ -111,12 +134,12 @@ impl Call {
             context: String::new(),
             place: RemotePlace::default(),
         });
-        let (prompt, decision) = match what {
+        let (prompt, answered) = match what {
             What::Begin { message } => (message.clone(), None),
             What::Result { .. } => (String::new(), None),
             What::Answer { message, .. } => (message.clone(), Some(answered(self.name(), message))),
         };
-        let resume = from.map(|from| Resume { from: Some(from), decision });
+        let resume = from.map(|from| Resume { from: Some(from), answered });
         let (call, agent, run) = (self.id.clone(), self.callee.name.clone(), self.run.clone());
         Delegation { call, agent, prompt, resume, run }
     }
@@ -130,13 +153,13 @@ impl Call {
 fn answered(agent: &str, message: &str) -> Answered {
     let form = in_words(agent, None);
     let values = form.fields.iter().map(|field| (field.field_name.clone(), message.into()));
-    let decision = Decision::Submit { values: values.collect::<Map<_, _>>() };
-    Answered { form, decision }
+    let decisions = vec![Decision::Submit { values: values.collect::<Map<_, _>>() }];
+    Answered { form, decisions }
 }
 
 /// What the agent may know of the run: a stranger does not learn who asks.
 fn run(callee: &Callee, run: RunInfo) -> RunInfo {
-    if callee.is_known { run } else { RunInfo { user: None, ..run } }
+    if callee.is_known { run } else { RunInfo { user: None, require_approval: Arc::default(), ..run } }
 }
 
 fn failure(agent: &str, reason: &str) -> String {

@@ -116,8 +116,13 @@ impl A2aTools {
             .url(&url)
             .map_err(|refusal| format!("The URL is not asked: {refusal}. {}", self.known()))?;
         let name = AgentName::new(&authority(&url));
-        let target =
-            RemoteTarget { name: name.clone(), url, headers: HeaderMap::new(), silence: self.silence };
+        let target = RemoteTarget {
+            name: name.clone(),
+            url,
+            headers: HeaderMap::new(),
+            silence: self.silence,
+            require_approval: Vec::new(),
+        };
         let remote = Remote::external(target, self.http.clone(), Arc::clone(&self.cards));
         Ok(Callee { name, remote, is_known: false })
     }

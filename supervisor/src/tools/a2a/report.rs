@@ -68,7 +68,8 @@ pub(super) fn glance(agent: &str, glance: Glance) -> Result<String, String> {
         Glance::UnderWay { task, state } => Ok(format!(
             "The agent {agent} is at work: task {task} is {state}. Call again with task_id {task} for its answer."
         )),
-        Glance::Asks { task, question } => Ok(self::question(agent, Some(&task), &question)),
+        Glance::Asks { task, question, is_for_a_person: true } => Ok(for_a_person(agent, &task, &question)),
+        Glance::Asks { task, question, .. } => Ok(self::question(agent, Some(&task), &question)),
         Glance::Ended(ended) => outcome(agent, ended),
     }
 }
@@ -80,6 +81,15 @@ pub(super) fn question(agent: &str, task: Option<&str>, question: &str) -> Strin
         |task| format!("Call again with task_id {task} and the answer as message."),
     );
     format!("The agent {agent} asks: {}\n{how}", question.trim())
+}
+
+/// What an agent asks that no model may answer.
+pub(super) fn for_a_person(agent: &str, task: &str, question: &str) -> String {
+    format!(
+        "The agent {agent} waits in task {task} for a person: {}\nOnly a person may answer that, at the agent. Tell the \
+         user, and call again with task_id {task}, without a message, for the result.",
+        question.trim()
+    )
 }
 
 fn short(text: &str) -> String {

@@ -105,7 +105,7 @@ async fn the_pod_of_a_remote_agent_serves_it_from_the_supervisors_rendered_spec(
     let pod = Setup::new()?.serving(["agent", "jira"]).argument("-f").argument(&file);
     let agent = pod.start().await?;
     let card: Value = serde_json::from_str(&agent.get("/.well-known/agent-card.json").await?.1)?;
-    assert_eq!((&card["name"], &card["url"]), (&json!("jira"), &json!("http://platform-jira.ns.svc:8000/")));
+    assert_eq!((&card["name"], &card["url"]), (&json!("jira"), &json!("http://platform-jira.ns.svc:8000")));
     assert_eq!(agent.ask("show it").await?.texts("complete_result"), ["jira says: show it"]);
     let refused = setup.run(&["agent", "theirs", "--card", "-f", &file.to_string_lossy()]).await?;
     let words = String::from_utf8_lossy(&refused.stderr).into_owned();

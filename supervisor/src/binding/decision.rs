@@ -1,0 +1,178 @@
+//! The decisions that a client sends as data, and the calls that they decide (upstream contract 3.7).
+//!
+//! A decision that cannot be read, or that fits no call, refuses them all: an approval must never reach another call than
+//! the one it was given for.
+
+use caipe_a2a::model::{Content, Message};
+use caipe_engine::{APPROVE, ASK_TOOL, DECISION_FIELD, Decision, Form, REJECT};
+use serde_json::{Map, Value};
+
+/// What a model reads of a rejection without words.
+const REJECTED: &str = "User rejected the request";
+
+/// A decision as it was sent.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Sent {
+    /// The action that it names: a tool, [`ASK_TOOL`] (which clients also send for approvals), or nothing.
+    action: Option<String>,
+    verdict: Verdict,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Verdict {
+    Approve,
+    Reject(String),
+    /// Values as the client gave them: of a form, or of a tool call that it edited.
+    Edit(Map<String, Value>),
+}
+
+/// The decisions in `message.metadata.resume` or in a data part's `resume`.
+pub(super) fn sent(message: &Message) -> Result<Vec<Sent>, String> {
+    let in_metadata = message.metadata.as_ref().and_then(|metadata| metadata.get("resume"));
+    let in_parts = message.parts.iter().find_map(|part| match &part.content {
+        Content::Data(data) => data.get("resume"),
+        _ => None,
+    });
+    let Some(resume) = in_metadata.or(in_parts) else { return Ok(Vec::new()) };
+    let list = resume.get("decisions").and_then(Value::as_array);
+    let list = list.ok_or("message.parts: resume.decisions: give a list of decisions")?;
+    let located = |(index, value)| {
+        read(value).map_err(|reason| format!("message.parts: resume.decisions[{index}]: {reason}"))
+    };
+    list.iter().enumerate().map(located).collect()
+}
+
+fn read(value: &Value) -> Result<Sent, &'static str> {
+    let action = value.pointer("/edited_action/name").or_else(|| value.get("action_name"));
+    let action = action.and_then(Value::as_str).filter(|name| !name.is_empty()).map(str::to_owned);
+    let message = || value.get("message").or_else(|| value.get("args")).and_then(Value::as_str);
+    let verdict = match value.get("type").and_then(Value::as_str) {
+        Some("approve" | "accept") => arguments(value).map_or(Verdict::Approve, Verdict::Edit),
+        Some("edit") => {
+            Verdict::Edit(arguments(value).ok_or("give the values: edited_action.args or args.args")?)
+        }
+        Some("reject" | "response") => Verdict::Reject(message().unwrap_or(REJECTED).to_owned()),
+        _ => return Err("give a type: approve, accept, edit, reject or response"),
+    };
+    Ok(Sent { action, verdict })
+}
+
+/// The values of an edit: `edited_action.args` (new form) or `args.args` (old form).
+fn arguments(value: &Value) -> Option<Map<String, Value>> {
+    value.pointer("/edited_action/args").or_else(|| value.pointer("/args/args"))?.as_object().cloned()
+}
+
+/// One decision for each call that waits, in the order of the calls, or why the decisions do not fit.
+pub(super) fn matched(sent: &[Sent], questions: &[&Form]) -> Result<Vec<Decision>, String> {
+    let calls: Vec<Vec<Form>> = questions.iter().map(|question| question.calls()).collect();
+    let all: Vec<&Form> = calls.iter().flatten().collect();
+    if sent.len() == all.len() {
+        let assigned = assigned(sent, &all)?;
+        return all.iter().zip(assigned).map(|(call, sent)| decision(sent, call)).collect();
+    }
+    // A form that asks about several calls was shown whole, and may be answered as one.
+    if sent.len() == questions.len() {
+        let assigned = assigned(sent, questions)?;
+        let decided = calls.iter().zip(assigned).map(|(calls, sent)| for_each(sent, calls));
+        return Ok(decided.collect::<Result<Vec<_>, String>>()?.concat());
+    }
+    Err(several(questions))
+}
+
+/// Says what waits, and how to decide it.
+pub(super) fn several(questions: &[&Form]) -> String {
+    let calls: Vec<String> = questions.iter().flat_map(|form| form.calls()).map(|call| call.action).collect();
+    format!(
+        "The decision was not applied. {} calls wait: {}. Send one decision for each, in this order.",
+        calls.len(),
+        calls.join(", ")
+    )
+}
+
+/// The decision of each question: those that name a tool go to a call of that tool, the others to what is left, in order.
+fn assigned<'a>(sent: &'a [Sent], questions: &[&Form]) -> Result<Vec<&'a Sent>, String> {
+    let mut places: Vec<Option<&Sent>> = vec![None; questions.len()];
+    let free = |places: &[Option<&Sent>], fits: &dyn Fn(&Form) -> bool| {
+        places.iter().zip(questions).position(|(place, question)| place.is_none() && fits(question))
+    };
+    let named = |sent: &&Sent| sent.action.as_deref().is_some_and(|name| name != ASK_TOOL);
+    for sent in sent.iter().filter(named) {
+        let action = sent.action.as_deref().unwrap_or_default();
+        let place = free(&places, &|question| question.action == action).and_then(|at| places.get_mut(at));
+        *place.ok_or_else(|| format!("The decision was not applied: no call of {action} waits for it."))? =
+            Some(sent);
+    }
+    for sent in sent.iter().filter(|sent| !named(sent)) {
+        let form = |question: &Form| sent.action.is_some() && !question.is_approval();
+        let at = free(&places, &form).or_else(|| free(&places, &|_| true));
+        if let Some(place) = at.and_then(|at| places.get_mut(at)) {
+            *place = Some(sent);
+        }
+    }
+    places.into_iter().collect::<Option<_>>().ok_or_else(|| several(questions))
+}
+
+/// A decision about several calls that were shown as one question. Changed arguments name none of them.
+fn for_each(sent: &Sent, calls: &[Form]) -> Result<Vec<Decision>, String> {
+    calls.iter().map(|call| decision(sent, call)).map(|decision| match decision? {
+        Decision::Edit { .. } if calls.len() > 1 => Err(
+            "The decision was not applied: several calls wait, and the changed arguments name none of them.".to_owned(),
+        ),
+        decision => Ok(decision),
+    })
+    .collect()
+}
+
+/// The decision about one call or form.
+fn decision(sent: &Sent, call: &Form) -> Result<Decision, String> {
+    let values = match &sent.verdict {
+        Verdict::Approve => return Ok(Decision::Approve),
+        Verdict::Reject(message) => return Ok(Decision::Reject { message: message.clone() }),
+        Verdict::Edit(values) => values,
+    };
+    if !call.is_approval() {
+        return Ok(Decision::Submit { values: form_values(values) });
+    }
+    if sent.action.as_deref() == Some(call.action.as_str()) && !values.is_empty() {
+        return Ok(Decision::Edit { arguments: values.clone() });
+    }
+    // The reply of a client that draws every question as a form.
+    let answer = form_values(values).get(DECISION_FIELD).and_then(Value::as_str).and_then(verdict);
+    answer.ok_or_else(|| {
+        format!(
+            "The decision was not applied: {} waits for an approval. Answer with {DECISION_FIELD}: {APPROVE} or {REJECT}, \
+             or name the tool with its changed arguments.",
+            call.action
+        )
+    })
+}
+
+/// A yes or a no.
+pub(super) fn verdict(word: &str) -> Option<Decision> {
+    match word.trim().to_lowercase().as_str() {
+        "yes" | "y" | "ok" | "okay" | APPROVE | "approved" | "accept" => Some(Decision::Approve),
+        "no" | "n" | REJECT | "rejected" | "deny" | "denied" => {
+            Some(Decision::Reject { message: REJECTED.to_owned() })
+        }
+        _ => None,
+    }
+}
+
+/// The values of a form: `user_inputs`, the values in `metadata.input_fields`, or plain members.
+fn form_values(args: &Map<String, Value>) -> Map<String, Value> {
+    let inner = args.get("args").and_then(Value::as_object).unwrap_or(args);
+    let fields =
+        inner.get("metadata").and_then(|metadata| metadata.get("input_fields")).and_then(Value::as_array);
+    let pair = |field: &Value| {
+        let value = field.get("value").filter(|value| !value.is_null())?;
+        Some((field.get("field_name")?.as_str()?.to_owned(), value.clone()))
+    };
+    let mut values: Map<String, Value> = fields.into_iter().flatten().filter_map(pair).collect();
+    if let Some(inputs) = inner.get("user_inputs").and_then(Value::as_object) {
+        values.extend(inputs.clone());
+    }
+    if values.is_empty() && !inner.contains_key("metadata") && !inner.contains_key("user_inputs") {
+        values.clone_from(inner);
+    }
+    values
+}
