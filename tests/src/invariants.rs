@@ -209,8 +209,16 @@ fn step_id(step: &Value, faults: &mut Vec<String>) {
 
 /// What streamed as the final answer is the final answer.
 fn answer_text(answer: &Answer, faults: &mut Vec<String>) {
-    let streamed = answer.streamed(|event| event["artifact"]["metadata"]["is_final_answer"] == true);
+    let streamed = answer.streamed(|event| {
+        let metadata = &event["artifact"]["metadata"];
+        metadata["is_final_answer"] == true && metadata["is_question"] != true
+    });
     let Ok(result) = answer.result() else { return };
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    // Many clients print this artifact alone.
+    if !words(&answer.streamed(|_| true)).contains(&words(&result)) {
+        faults.push(format!("the result {result:?} was not streamed"));
+    }
     if !streamed.is_empty() && streamed.trim() != result.trim() {
         faults.push(format!("streamed {streamed:?}, but the result is {result:?}"));
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::parts::{Chunk, Wire};
 use super::plan::PlanView;
-use super::stream::TextStream;
+use super::stream::{TextStream, Whole};
 
 /// What a form asks where the model gave no words of its own.
 pub(super) const DEFAULT_QUESTION: &str = "Please provide the required information.";
@@ -23,7 +23,7 @@ pub(super) fn finished(
         Outcome::Completed { text, origin } => completed(wire, stream, plan, text, *origin),
         // No result: a client offers to try again where there is none.
         Outcome::Failed { reason } => {
-            let mut events = stream.whole(wire, plan, reason);
+            let mut events = stream.whole(wire, plan, reason, Whole::Failure);
             events.push(wire.status(TaskState::Failed, Some(reason)));
             events
         }
@@ -44,7 +44,7 @@ fn completed(
 ) -> Vec<Event> {
     let mut events = Vec::new();
     if !text.is_empty() {
-        events.extend(stream.whole(wire, plan, text));
+        events.extend(stream.whole(wire, plan, text, Whole::Answer));
         let (name, description) = result_name(origin);
         let trace = wire.trace();
         events.push(wire.result(name, description, text, trace));
@@ -65,23 +65,27 @@ fn result_name(origin: AnswerOrigin) -> (&'static str, &'static str) {
     }
 }
 
-/// A form: what is asked in words, also as text of the stream, then the fields. Returns the words for the final status
-/// too.
+/// A form: what is asked in words, also as text of the stream, then the fields. `asked` is everything that was asked
+/// before. Returns the words for the final status too.
 pub(super) fn question(
     wire: &mut Wire,
     stream: &mut TextStream,
     plan: &PlanView,
+    asked: &mut String,
     form: &Form,
 ) -> (String, Vec<Event>) {
     let question = words(form);
     let spoken = spelled_out(form);
+    // Upstream's Slack bot shows the text of the last artifact only: that must be all that is asked.
+    asked.push_str(if asked.is_empty() { "" } else { "\n\n" });
+    asked.push_str(&spoken);
     let mut events = Vec::new();
     if !form.description.is_empty() {
         events.push(wire.status(TaskState::Working, Some(&question)));
     }
-    events.extend(stream.whole(wire, plan, &spoken));
+    events.extend(stream.whole(wire, plan, &spoken, Whole::Question));
     stream.interrupted();
-    events.push(self::form(wire, form, Some(spoken), Metadata::new()));
+    events.push(self::form(wire, form, Some(asked.clone()), Metadata::new()));
     (question, events)
 }
 

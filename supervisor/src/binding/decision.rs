@@ -133,7 +133,8 @@ fn decision(sent: &Sent, call: &Form) -> Result<Decision, String> {
     if !call.is_approval() {
         return Ok(Decision::Submit { values: form_values(values) });
     }
-    if sent.action.as_deref() == Some(call.action.as_str()) && !values.is_empty() {
+    let is_form = values.contains_key("user_inputs");
+    if sent.action.as_deref() == Some(call.action.as_str()) && !values.is_empty() && !is_form {
         return Ok(Decision::Edit { arguments: values.clone() });
     }
     // The reply of a client that draws every question as a form.

@@ -71,4 +71,7 @@ impl Binding {
 mod tests;
 
 #[cfg(test)]
+mod clients;
+
+#[cfg(test)]
 mod properties;

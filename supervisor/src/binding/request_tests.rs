@@ -111,6 +111,7 @@ fn every_spelling_of_a_decision_about_a_call_is_understood_and_nothing_else_runs
         (json!({"type": "edit", "args": {"args": {"decision": "approve"}}}), Some(Decision::Approve)),
         (edited("delete_issue", json!({"id": 8})), Some(edit(json!({"id": 8})))),
         (edited("delete_issue", args.clone()), Some(edit(args))),
+        (edited("delete_issue", json!({"user_inputs": {"decision": "approve"}})), Some(Decision::Approve)),
         (of_ui(json!({})), None),
         (of_ui(json!({"decision": "maybe"})), None),
         (of_ui(json!({"id": "8"})), None),

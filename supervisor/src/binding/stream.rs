@@ -7,6 +7,28 @@ use serde_json::Value;
 use super::parts::{Chunk, Wire};
 use super::plan::PlanView;
 
+/// What a text is that a person must read whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whole {
+    /// The answer.
+    Answer,
+    /// What the run waits for; it comes as a form too.
+    Question,
+    /// Why there is no answer; it is in the status too.
+    Failure,
+}
+
+impl Whole {
+    /// The member of the metadata that tells a client which draws forms and statuses that it has this text otherwise.
+    const fn flag(self) -> Option<&'static str> {
+        match self {
+            Self::Answer => None,
+            Self::Question => Some("is_question"),
+            Self::Failure => Some("is_failure"),
+        }
+    }
+}
+
 /// The streaming artifact, and what two kinds of clients have seen of it.
 ///
 /// A client of the SDKs keeps the text of the artifact as it stands. Upstream's Slack bot reads neither narration nor,
@@ -48,11 +70,11 @@ impl TextStream {
         self.interrupted();
     }
 
-    /// Sends a whole text that a person must read (an answer, a question, a failure), unless every client has it.
+    /// Sends a whole text that a person must read, unless every client has it.
     ///
     /// It goes behind what was sent before. Where a client of the SDKs has it already and only Slack lacks it, it takes
     /// the place of that, so that nobody sees it twice.
-    pub(super) fn whole(&mut self, wire: &mut Wire, plan: &PlanView, text: &str) -> Vec<Event> {
+    pub(super) fn whole(&mut self, wire: &mut Wire, plan: &PlanView, text: &str, kind: Whole) -> Vec<Event> {
         let known = is_said(&self.passage, text);
         if text.trim().is_empty() || (known && self.is_shown_in_slack(plan, text)) {
             return Vec::new();
@@ -71,6 +93,7 @@ impl TextStream {
             self.note(plan, piece, TextRole::Answer);
             let mut metadata = metadata(plan, TextRole::Answer);
             metadata.extend(wire.trace());
+            metadata.extend(kind.flag().map(|flag| (flag.to_owned(), Value::Bool(true))));
             let append = if at == 0 { begun && !known } else { true };
             events.push(self.send(wire, description, piece, metadata, append));
         }

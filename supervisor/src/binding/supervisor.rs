@@ -9,7 +9,7 @@ use super::activity::{Activity, ActivityKind};
 use super::open::OpenCalls;
 use super::parts::{Chunk, Wire};
 use super::plan::PlanView;
-use super::stream::TextStream;
+use super::stream::{TextStream, Whole};
 use super::{answer, parts, texts};
 
 /// Tools of the knowledge base: their results are not shown.
@@ -31,6 +31,8 @@ pub(super) struct Supervisor {
     has_notified: bool,
     /// What the user is asked, once a form was told; of several forms, all of it.
     question: Option<String>,
+    /// The same for a person who sees no form.
+    asked: String,
 }
 
 impl Supervisor {
@@ -44,6 +46,7 @@ impl Supervisor {
             words: BTreeMap::new(),
             has_notified: false,
             question: None,
+            asked: String::new(),
         }
     }
 
@@ -107,10 +110,12 @@ impl Supervisor {
             EventKind::Plan { steps, cause, .. } => vec![self.plan.told(&mut self.wire, steps, *cause)],
             EventKind::DecisionRefused { reason } => {
                 self.ask(reason.clone());
-                self.stream.whole(&mut self.wire, &self.plan, reason)
+                self.stream.whole(&mut self.wire, &self.plan, reason, Whole::Answer)
             }
             EventKind::InputRequired { form } => {
-                let (question, events) = answer::question(&mut self.wire, &mut self.stream, &self.plan, form);
+                let (wire, stream) = (&mut self.wire, &mut self.stream);
+                let (question, events) =
+                    answer::question(wire, stream, &self.plan, &mut self.asked, form);
                 self.ask(question);
                 events
             }
@@ -122,6 +127,7 @@ impl Supervisor {
                 // The answer to a question is a request of its own, with a text of its own.
                 self.stream = TextStream::default();
                 self.has_notified = false;
+                self.asked.clear();
                 self.plan.leave();
                 events
             }

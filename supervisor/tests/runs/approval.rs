@@ -128,7 +128,38 @@ async fn changed_arguments_for_two_calls_at_once_run_neither() {
     let edit = json!([{"type": "edit", "edited_action": {"name": "echo", "args": {"text": "x"}}}]);
     let events = asked.answer(vec![decisions(&edit)]).await;
     assert_eq!(called(&asked.tools), Vec::<String>::new());
-    assert!(texts(&events, "final_result").concat().contains("one at a time"));
+    assert_eq!(last_state(&events), TaskState::InputRequired);
+    assert_eq!(forms(&events), forms(&asked.events), "the question is asked again");
+}
+
+#[tokio::test]
+async fn of_two_calls_only_the_one_runs_that_was_approved() {
+    let asked = asked("both", memory()).await;
+    let events = asked.answer(vec![decisions(&json!([{"type": "approve"}, {"type": "reject"}]))]).await;
+    assert_eq!(called(&asked.tools), [r#"{"text":"first"}"#]);
+    assert_eq!(last_state(&events), TaskState::Completed);
+}
+
+#[tokio::test]
+async fn decisions_that_do_not_fit_run_nothing_and_can_be_given_again() {
+    let misfits = [
+        json!([{"type": "approve"}, {"type": "reject"}]),
+        json!([{"type": "edit", "action_name": "CAIPEAgentResponse", "args": {"args": {"user_inputs": {"text": "x"}}}}]),
+        json!([{"type": "approve", "action_name": "add"}]),
+    ];
+    let asked = asked("go", memory()).await;
+    for misfit in misfits {
+        let events = asked.answer(vec![decisions(&misfit)]).await;
+        assert_eq!(last_state(&events), TaskState::InputRequired, "{misfit}");
+        assert_eq!(forms(&events), forms(&asked.events), "{misfit}");
+        assert!(texts(&events, "streaming_result").concat().contains("was not applied"), "{misfit}");
+    }
+    assert_eq!(called(&asked.tools), [ADDED]);
+    let ui = json!([{"type": "edit", "action_name": "CAIPEAgentResponse",
+        "args": {"args": {"metadata": {"input_fields": []}, "user_inputs": {"decision": "approve"}}}}]);
+    let events = asked.answer(vec![decisions(&ui)]).await;
+    assert_eq!(called(&asked.tools), [ADDED, r#"{"text":"danger"}"#], "with the arguments that were shown");
+    assert_eq!(last_state(&events), TaskState::Completed);
 }
 
 #[tokio::test]

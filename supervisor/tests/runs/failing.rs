@@ -306,5 +306,5 @@ async fn an_agent_that_falls_silent_has_failed_and_the_run_goes_on() {
     let events = read(&log).await;
     assert_eq!(last_state(&events), TaskState::Completed);
     let ends = texts(&events, "tool_notification_end").concat();
-    assert!(ends.contains("❌ Helper: the agent stopped without an answer"), "{ends}");
+    assert!(ends.contains("❌ Helper: error: the agent stopped without an answer"), "{ends}");
 }

@@ -7,8 +7,6 @@ use std::sync::Arc;
 
 use caipe_model::{Message, Part, Role};
 
-use crate::text::after_marker;
-
 pub(crate) use repair::{interrupted, repair};
 pub(crate) use trim::{TRUNCATED, shrink, trim, truncated};
 
@@ -73,15 +71,4 @@ fn request(messages: &[Arc<Message>]) -> Option<usize> {
 pub(crate) fn has_results(messages: &Messages) -> bool {
     let mut parts = of_run(messages).flat_map(|message| &message.parts);
     parts.any(|part| matches!(part, Part::ToolResult(result) if !result.is_error))
-}
-
-/// What the model has said in this run besides calling tools, or what of it followed the answer's marker.
-pub(crate) fn said(messages: &Messages) -> String {
-    let spoken = of_run(messages)
-        .filter(|message| message.role == Role::Assistant)
-        .map(|message| message.plain_text());
-    let texts: Vec<String> =
-        spoken.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()).collect();
-    let all = texts.join("\n\n");
-    after_marker(&all).map_or_else(|| all.clone(), str::to_owned)
 }

@@ -195,10 +195,10 @@ fn spoken(state: &RunState) -> AnswerOrigin {
     if state.answers.len() > 1 { AnswerOrigin::Synthesis } else { AnswerOrigin::Model }
 }
 
-/// The words of the agents that were asked, or else what the model said on the way.
+/// The words of the agents that were asked. What the model said on the way is no result, and was shown already.
 fn gathered(state: &RunState) -> Option<String> {
     let text = match state.answers.as_slice() {
-        [] => conversation::said(&state.messages),
+        [] => return None,
         [only] => after_marker(&only.text).unwrap_or(&only.text).to_owned(),
         several => several
             .iter()

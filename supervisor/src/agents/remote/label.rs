@@ -22,7 +22,16 @@ pub(super) fn agent_type(metadata: Option<&Metadata>) -> Option<&str> {
 }
 
 pub(super) fn is_narration(metadata: Option<&Metadata>) -> bool {
-    metadata.and_then(|metadata| metadata.get("is_narration")).and_then(Value::as_bool).unwrap_or_default()
+    flag(metadata, "is_narration")
+}
+
+/// Whether a text of the stream only repeats a form or a status.
+pub(super) fn is_repeated(metadata: Option<&Metadata>) -> bool {
+    flag(metadata, "is_question") || flag(metadata, "is_failure")
+}
+
+fn flag(metadata: Option<&Metadata>, name: &str) -> bool {
+    metadata.and_then(|metadata| metadata.get(name)).and_then(Value::as_bool).unwrap_or_default()
 }
 
 /// Whether an artifact tells of the agent's work, not of its result.

@@ -17,7 +17,9 @@ use super::answer::{Answer, Join, Rank, content};
 use super::calls::Calls;
 use super::facts::{Fact, Facts};
 use super::form;
-use super::label::{agent_type, described, is_narration, is_notification, message_text, source};
+use super::label::{
+    agent_type, described, is_narration, is_notification, is_repeated, message_text, source,
+};
 use super::notice::{self, Notice};
 use super::probe::is_alike;
 use crate::binding::ACTIVITY_EXTENSION;
@@ -265,7 +267,12 @@ impl Reader {
                 None
             }
             // The words of an agent that it has asked itself are no part of its own answer.
-            "streaming_result" if !self.speaks_for_itself(artifact.metadata.as_ref()) => None,
+            "streaming_result"
+                if is_repeated(artifact.metadata.as_ref())
+                    || !self.speaks_for_itself(artifact.metadata.as_ref()) =>
+            {
+                None
+            }
             "execution_plan_update" | "execution_plan_status_update" => None,
             "status_update" => {
                 self.answer.word(text);

@@ -34,6 +34,8 @@ impl Role {
             "execution_plan_update" => Self::Plan { whole: true },
             "execution_plan_status_update" => Self::Plan { whole: false },
             "UserInputMetaData" => Self::Form,
+            // The form and the status say it too.
+            "streaming_result" if flag(metadata, "is_question") || flag(metadata, "is_failure") => Self::Marker,
             "streaming_result" => Self::Stream(voice(metadata)),
             "complete_result" if notice::is_sub_agent(metadata) => Self::Reserve,
             "final_result" | "partial_result" | "complete_result" => Self::Result,
@@ -44,9 +46,13 @@ impl Role {
     }
 }
 
+fn flag(metadata: Option<&Metadata>, name: &str) -> bool {
+    metadata.and_then(|metadata| metadata.get(name)).is_some_and(|value| value == true)
+}
+
 fn voice(metadata: Option<&Metadata>) -> Voice {
-    let flag = |name| metadata.and_then(|metadata| metadata.get(name)).is_some_and(|value| value == true);
-    if flag("is_narration") && !flag("is_final_answer") { Voice::Narration } else { Voice::Answer }
+    let is_narration = flag(metadata, "is_narration") && !flag(metadata, "is_final_answer");
+    if is_narration { Voice::Narration } else { Voice::Answer }
 }
 
 /// The content of an artifact as Markdown. Text chunks are put together as they are; other parts are set off.

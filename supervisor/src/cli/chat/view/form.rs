@@ -1,6 +1,7 @@
 //! A question to the user, and the answer as it goes back (upstream contract 3.7).
 
 use caipe_a2a::model::Part;
+use caipe_engine::DECISION_FIELD;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -99,8 +100,10 @@ impl Form {
         let fields = wire.input_fields.unwrap_or_default();
         let fields: Vec<Field> = fields.into_iter().take(MOST_FIELDS).filter_map(Field::read).collect();
         let kind = match wire.arguments {
+            _ if action != ASK_ACTION && fields.iter().all(|field| field.name == DECISION_FIELD) => {
+                FormKind::Approval { call: call(&action, wire.arguments.as_ref()) }
+            }
             _ if !fields.is_empty() => FormKind::Fields(fields),
-            _ if action != ASK_ACTION => FormKind::Approval { call: call(&action, wire.arguments.as_ref()) },
             _ => FormKind::Words,
         };
         Some(Self { title, description, kind, action })
