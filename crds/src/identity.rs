@@ -39,7 +39,9 @@ const SKILL_CHARS: usize = 300;
 const OWN_KEYS: [&str; 4] = ["name", "title", "description", "routingHint"];
 
 /// Front matter that says what it runs with; the keys of an agent in the resource.
-const AGENT_KEYS: [&str; 5] = ["mcp", "tools", "requireApproval", "env", "model"];
+const AGENT_KEYS: [&str; 5] = ["mcp", "tools", REQUIRE_APPROVAL, "env", "model"];
+
+const REQUIRE_APPROVAL: &str = "requireApproval";
 
 /// Something that an agent can do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,7 +121,13 @@ impl Document {
         let known = declared.and_then(|agent| serde_json::to_value(agent).ok());
         let mut agent = known.and_then(|value| value.as_object().cloned()).unwrap_or_default();
         agent.retain(|key, _| !["external", "image"].contains(&key.as_str()));
+        let demanded = agent.get(REQUIRE_APPROVAL).and_then(Value::as_array).cloned();
         agent.extend(self.settings.clone());
+        // A document may demand more approvals than the resource, and never fewer.
+        if let (Some(demanded), Some(Value::Array(own))) = (demanded, agent.get_mut(REQUIRE_APPROVAL)) {
+            let more: Vec<Value> = demanded.into_iter().filter(|pattern| !own.contains(pattern)).collect();
+            own.extend(more);
+        }
         agent.insert("name".to_owned(), name.into());
         let mut inline = json!({ "description": self.description, "systemPrompt": "in the document" });
         for (key, value) in [("title", &self.title), ("routingHint", &self.routing_hint)] {

@@ -138,6 +138,8 @@ fn what_front_matter_leaves_out_is_as_the_resource_has_it() {
     let declared = crate::read_resource(yaml).unwrap().spec.agents.unwrap().remove(0);
     let agent = parsed("---\ntools: [c]\n---\nWords.").agent("pipeline", Some(&declared)).unwrap();
     assert_eq!((agent.tools, agent.require_approval), (vec!["c".to_owned()], vec!["b".to_owned()]));
+    let agent = parsed("---\nrequireApproval: [d]\n---\nWords.").agent("pipeline", Some(&declared)).unwrap();
+    assert_eq!(agent.require_approval, ["d", "b"], "a document takes no approval away");
     assert_eq!(agent.identity.unwrap().inline.unwrap().description, "Words.");
 }
 

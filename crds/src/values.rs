@@ -139,6 +139,30 @@ fn is_name(text: &str) -> bool {
     )
 }
 
+/// Whether some name matches both patterns, in which `*` matches any characters; upper and lower case are the same.
+pub(crate) fn patterns_meet(one: &str, other: &str) -> bool {
+    let chars = |text: &str| text.to_lowercase().chars().collect::<Vec<_>>();
+    let (one, other) = (chars(one), chars(other));
+    // Whether what is left of both from these places on can be the same; filled from the ends.
+    let mut meets = vec![vec![false; other.len() + 1]; one.len() + 1];
+    for i in (0..=one.len()).rev() {
+        for j in (0..=other.len()).rev() {
+            let (a, b) = (one.get(i), other.get(j));
+            let at =
+                |i: usize, j: usize| meets.get(i).and_then(|row| row.get(j)).copied().unwrap_or_default();
+            let meet = match (a, b) {
+                (None, None) => true,
+                (Some('*'), _) if at(i + 1, j) || (b.is_some() && at(i, j + 1)) => true,
+                (_, Some('*')) => at(i, j + 1) || (a.is_some() && at(i + 1, j)),
+                (Some(a), Some(b)) => a == b && at(i + 1, j + 1),
+                _ => false,
+            };
+            meets[i][j] = meet;
+        }
+    }
+    meets[0][0]
+}
+
 #[cfg(test)]
 #[path = "values_tests.rs"]
 mod tests;

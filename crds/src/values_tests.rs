@@ -148,3 +148,24 @@ fn destinations_are_what_the_supervisor_reads() {
         assert!(!is_destination(text), "{text}");
     }
 }
+
+#[test]
+fn patterns_that_have_a_name_in_common_meet() {
+    for (one, other, meet) in [
+        ("delete_*", "delete_issue", true),
+        ("DELETE_*", "delete_issue", true),
+        ("delete_*", "*_issue", true),
+        ("delete_*", "get_*", false),
+        ("*", "anything", true),
+        ("*", "*", true),
+        ("a*c", "ab*", true),
+        ("a*c", "ab", false),
+        ("", "", true),
+        ("", "x", false),
+        ("", "*", true),
+        ("*x", "*y", false),
+    ] {
+        assert_eq!(patterns_meet(one, other), meet, "{one} {other}");
+        assert_eq!(patterns_meet(other, one), meet, "{other} {one}");
+    }
+}

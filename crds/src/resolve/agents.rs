@@ -8,10 +8,14 @@ use crate::placement::{self, Distribution, Forms, Placement};
 use crate::rendered::{Home, McpServer, ModelChoice, RenderedAgent};
 use crate::resource::agent::{Agent, Identity};
 use crate::resource::common::SecretKeyRef;
+use crate::values::patterns_meet;
 
 use super::{Context, Surroundings, models, servers, variable_part};
 
 const AGENT_PORT: u32 = 8000;
+
+/// The tools that every agent has besides those of its servers and that can need an approval.
+const BUILT_IN_TOOLS: [&str; 6] = ["get_current_date", "wait", "jq", "a2a_list", "a2a_discover", "a2a_call"];
 
 /// The variable with the key between a supervisor and the remote agents that are run for it. A cluster's operator makes
 /// it; a template names it.
@@ -97,6 +101,8 @@ pub(super) fn rendered(
 ) -> RenderedAgent {
     let who = identified(cx, agent, entry);
     let mcp = tool_servers(cx, agent, entry, &home);
+    let tools = allowed(agent, who.entry);
+    warn_of_idle_approvals(cx, agent, &tools, &mcp);
     let required_env = servers::required(&mcp, entry);
     let has_secrets = agent.secret_ref.is_some() || has_key_references(agent);
     RenderedAgent {
@@ -107,11 +113,32 @@ pub(super) fn rendered(
         system_prompt: who.system_prompt,
         home,
         mcp,
-        tools: allowed(agent, who.entry),
+        tools,
         require_approval: agent.require_approval.clone(),
         required_env,
         secrets_dir: cx.secrets_dir(&format!("agents/{}", agent.name), has_secrets),
         model: models::of_agent(cx, agent, chain),
+    }
+}
+
+/// Warns of patterns for approval that no tool which the agent may call can match. Which of these tools there are is known
+/// once the tool servers run.
+fn warn_of_idle_approvals(cx: &mut Context<'_>, agent: &Agent, tools: &[String], mcp: &[McpServer]) {
+    if tools.is_empty() {
+        return;
+    }
+    // A tool has its server's name before its own where another one is called the same.
+    let renamed =
+        tools.iter().flat_map(|tool| mcp.iter().map(move |server| format!("{}_{tool}", server.name)));
+    let built_in = BUILT_IN_TOOLS.into_iter().map(str::to_owned);
+    let names: Vec<String> = tools.iter().cloned().chain(renamed).chain(built_in).collect();
+    for pattern in &agent.require_approval {
+        if !names.iter().any(|name| patterns_meet(pattern, name)) {
+            let path = format!("spec.agents[{}].requireApproval", agent.name);
+            let message =
+                format!("`{pattern}` matches none of the agent's tools, so it guards nothing: correct it");
+            cx.warn(path, message);
+        }
     }
 }
 

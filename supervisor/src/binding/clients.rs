@@ -179,7 +179,8 @@ impl Run {
                     std::cmp::Ordering::Equal => "in_progress",
                     std::cmp::Ordering::Greater => "pending",
                 };
-                let todos = (0..steps).map(|step| json!({ "content": format!("[Jira] step {step}"), "status": status(step) }));
+                let todos = (0..steps)
+                    .map(|step| json!({ "content": format!("[Jira] step {step}"), "status": status(step) }));
                 ("write_todos", json!({ "todos": todos.collect::<Vec<_>>() }))
             }
             Call::Form => {
@@ -196,8 +197,11 @@ impl Run {
         for piece in text.split_inclusive(' ') {
             self.feed(Input::ModelDelta { turn, delta: ModelDelta::Text { text: piece.to_owned() } });
         }
-        let mut parts: Vec<Part> =
-            Some(text).filter(|text| !text.is_empty()).map(|text| Part::Text { text: text.to_owned() }).into_iter().collect();
+        let mut parts: Vec<Part> = Some(text)
+            .filter(|text| !text.is_empty())
+            .map(|text| Part::Text { text: text.to_owned() })
+            .into_iter()
+            .collect();
         for (at, (name, arguments)) in calls.iter().enumerate() {
             let (id, arguments) = (format!("{turn}-{at}"), arguments.to_string());
             let delta = ModelDelta::CallStart { id: id.clone(), name: name.clone() };
@@ -214,7 +218,8 @@ impl Run {
 }
 
 fn flag(update: &TaskArtifactUpdateEvent, name: &str) -> bool {
-    update.artifact.metadata.as_ref().and_then(|metadata| metadata.get(name)).and_then(Value::as_bool) == Some(true)
+    update.artifact.metadata.as_ref().and_then(|metadata| metadata.get(name)).and_then(Value::as_bool)
+        == Some(true)
 }
 
 fn artifacts(wire: &[Event]) -> impl Iterator<Item = (&str, &TaskArtifactUpdateEvent)> {

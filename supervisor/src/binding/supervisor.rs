@@ -114,8 +114,7 @@ impl Supervisor {
             }
             EventKind::InputRequired { form } => {
                 let (wire, stream) = (&mut self.wire, &mut self.stream);
-                let (question, events) =
-                    answer::question(wire, stream, &self.plan, &mut self.asked, form);
+                let (question, events) = answer::question(wire, stream, &self.plan, &mut self.asked, form);
                 self.ask(question);
                 events
             }

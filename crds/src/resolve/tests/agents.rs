@@ -132,3 +132,20 @@ fn agents_that_are_known_only_remotely_are_remote_whatever_is_distributed() {
         }
     }
 }
+
+#[test]
+fn an_approval_that_can_guard_no_listed_tool_is_a_warning() {
+    let warnings = |tools: &str, approvals: &str| {
+        let given = format!(
+            "agents: [{{ name: files, identity: {{ inline: {{ description: d, systemPrompt: p }} }}, tools: {tools}, \
+             requireApproval: {approvals}, mcp: [{{ name: disk, http: {{ url: 'http://disk/mcp' }} }}] }}]"
+        );
+        let resolved = resolve(&resource(&given), &BTreeMap::new()).unwrap();
+        let told = resolved.warnings.iter().map(ToString::to_string);
+        told.filter(|warning| warning.contains("requireApproval")).collect::<Vec<_>>()
+    };
+    let told = warnings("['read_*', write_file]", "['write_*', 'Delete_*', disk_write_file, jq]");
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].starts_with("spec.agents[files].requireApproval: `Delete_*` matches none"), "{told:?}");
+    assert!(warnings("[]", "['delete_*']").is_empty(), "which tools there are is known when they run");
+}

@@ -36,7 +36,9 @@ pub(super) fn failed(state: &mut RunState, turn: u32, error: &ModelFailure, out:
 /// What people read of a failed turn. The words of the provider, which may name hosts, models and accounts, are in the log.
 pub(super) const fn reason(kind: ModelErrorKind) -> &'static str {
     match kind {
-        ModelErrorKind::Auth => "the language model does not accept the supervisor's credentials",
+        ModelErrorKind::Auth => {
+            "the language model does not accept the supervisor's credentials, or there are none"
+        }
         ModelErrorKind::RateLimited => "the language model gets too many requests; try again in a while",
         ModelErrorKind::Overloaded => {
             "the language model is overloaded or out of order; try again in a while"

@@ -8,7 +8,9 @@ use crate::sim::{Sim, abilities, answer, story, task};
 /// The end of a run whose model failed like this, without the provider's words.
 fn failed(kind: ModelErrorKind) -> String {
     let reason = match kind {
-        ModelErrorKind::Auth => "the language model does not accept the supervisor's credentials",
+        ModelErrorKind::Auth => {
+            "the language model does not accept the supervisor's credentials, or there are none"
+        }
         ModelErrorKind::RateLimited => "the language model gets too many requests; try again in a while",
         ModelErrorKind::Overloaded => {
             "the language model is overloaded or out of order; try again in a while"

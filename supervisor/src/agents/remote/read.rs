@@ -17,9 +17,7 @@ use super::answer::{Answer, Join, Rank, content};
 use super::calls::Calls;
 use super::facts::{Fact, Facts};
 use super::form;
-use super::label::{
-    agent_type, described, is_narration, is_notification, is_repeated, message_text, source,
-};
+use super::label::{agent_type, described, is_narration, is_notification, is_repeated, message_text, source};
 use super::notice::{self, Notice};
 use super::probe::is_alike;
 use crate::binding::ACTIVITY_EXTENSION;

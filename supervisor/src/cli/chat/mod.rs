@@ -27,7 +27,6 @@ use caipe_a2a::client::{A2aClient, ClientError, ClientOptions, http_builder};
 use secrecy::ExposeSecret;
 
 use super::args::{Chat, Output};
-use crate::binding::ACTIVITY_EXTENSION;
 use follow::FollowError;
 use interrupts::Interrupts;
 use lines::{Lines, Prompt, history_path};
@@ -123,9 +122,7 @@ async fn connect(args: &Chat) -> Result<A2aClient, ClientError> {
     let http =
         http.map_err(|error| ClientError::Protocol(format!("the HTTP client cannot be built: {error}")))?;
     let bearer = args.token.clone().filter(|token| !token.expose_secret().trim().is_empty());
-    let extensions = vec![ACTIVITY_EXTENSION.to_owned()];
-    A2aClient::connect(&args.url, http, ClientOptions { bearer, extensions, ..ClientOptions::default() })
-        .await
+    A2aClient::connect(&args.url, http, ClientOptions { bearer, ..ClientOptions::default() }).await
 }
 
 fn session(args: &Chat, terminal: &Terminals, client: A2aClient) -> anyhow::Result<Session> {

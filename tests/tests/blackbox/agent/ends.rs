@@ -95,7 +95,9 @@ async fn a_failure_is_a_failed_task_and_an_error_for_older_readers() -> Result<(
     assert_eq!(answer.state(), "failed", "{}", answer.outline());
     let errors = answer.texts("error_result");
     ensure!(
-        errors.len() == 1 && errors[0] == answer.status_text() && errors[0].contains("no such model"),
+        errors.len() == 1
+            && errors[0] == answer.status_text()
+            && errors[0].contains("does not accept the request"),
         "{errors:?}"
     );
     ensure!(answer.texts("complete_result").is_empty(), "{}", answer.outline());

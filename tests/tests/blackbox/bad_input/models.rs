@@ -5,14 +5,14 @@ use serde_json::json;
 
 const KEY: &str = "sk-test-0123456789abcdefghijklmnop";
 
-/// How the provider is, and what the user must be told.
-const TABLE: [(Mood, &str); 6] = [
-    (Mood::Status(401), "OPENAI_API_KEY"),
-    (Mood::Status(429), "429"),
-    (Mood::Status(500), "500"),
-    (Mood::Page, ""),
-    (Mood::Garbage, ""),
-    (Mood::HalfStream, ""),
+/// How the provider behaves, what the user reads, and what the log names.
+const TABLE: [(Mood, &str, &str); 6] = [
+    (Mood::Status(401), "credentials", "OPENAI_API_KEY"),
+    (Mood::Status(429), "too many requests", "429"),
+    (Mood::Status(500), "overloaded or out of order", "500"),
+    (Mood::Page, "the language model", ""),
+    (Mood::Garbage, "the language model", ""),
+    (Mood::HalfStream, "the language model", ""),
 ];
 
 #[tokio::test(flavor = "multi_thread")]
@@ -21,13 +21,19 @@ async fn a_model_that_misbehaves_fails_the_run_in_words_and_nothing_else() -> Re
     let model = json!({"provider": "openai", "name": "gpt-4o", "baseUrl": provider.url()});
     let scenario = Scenario::new().set("model", model);
     let mut supervisor = scenario.setup()?.env("OPENAI_API_KEY", KEY).start().await?;
-    for (mood, names) in TABLE {
+    for (mood, told, logged) in TABLE {
         provider.becomes(mood);
         let answer = supervisor.ask("hi").await?;
         assert_eq!(answer.state(), "failed", "{mood:?}: {}", answer.outline());
         let reason = answer.status_text();
         ensure!(reason.starts_with("Agent execution failed: "), "{mood:?}: {reason:?}");
-        ensure!(reason.contains(names), "{mood:?}: {reason:?} does not name {names:?}");
+        ensure!(reason.contains(told), "{mood:?}: {reason:?} does not say {told:?}");
+        let words = ["gpt-4o", "openai", "127.0.0.1", KEY];
+        ensure!(!words.iter().any(|word| answer.outline().contains(word)), "{}", answer.outline());
+        ensure!(supervisor.log().contains(logged), "{mood:?}: the log does not name {logged:?}");
+        let shown = answer.streamed(|event| event["artifact"]["metadata"]["is_final_answer"] == true);
+        assert_eq!(shown, reason, "{mood:?}: a client that prints the stream alone shows it too");
+        ensure!(answer.result().is_err(), "{mood:?}: a result would take away the button to try again");
         ensure!(supervisor.is_alive()?, "{mood:?}: it died");
 
         provider.becomes(Mood::Good);
@@ -61,11 +67,7 @@ async fn a_model_that_cannot_be_used_leaves_it_alive_but_not_ready() -> Result<(
         ensure!(told, "{what}: no warning names {names:?}:\n{}", supervisor.log());
         let answer = supervisor.ask("hi").await?;
         assert_eq!(answer.state(), "failed", "{what}");
-        ensure!(
-            answer.status_text().contains(names),
-            "{what}: {:?} does not name {names:?}",
-            answer.status_text()
-        );
+        ensure!(answer.status_text().contains("the language model"), "{what}: {:?}", answer.status_text());
     }
     Ok(())
 }

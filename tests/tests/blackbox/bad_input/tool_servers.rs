@@ -74,7 +74,7 @@ async fn a_server_that_dies_within_a_call_is_told_of_and_comes_back() -> Result<
     let result = answer.result()?;
     ensure!(result.contains("stopped while tool `die` was running"), "{result}");
     let ends = answer.texts("tool_notification_end");
-    ensure!(ends.iter().any(|text| text == "❌ Jira: Tool Die failed\n"), "{ends:?}");
+    ensure!(ends.iter().any(|text| text == "❌ Jira: Tool Die failed with an error\n"), "{ends:?}");
     supervisor
         .until("its tools are back", async || Ok(supervisor.get("/tools").await?.1.contains("echo")))
         .await

@@ -35,7 +35,9 @@ impl Role {
             "execution_plan_status_update" => Self::Plan { whole: false },
             "UserInputMetaData" => Self::Form,
             // The form and the status say it too.
-            "streaming_result" if flag(metadata, "is_question") || flag(metadata, "is_failure") => Self::Marker,
+            "streaming_result" if flag(metadata, "is_question") || flag(metadata, "is_failure") => {
+                Self::Marker
+            }
             "streaming_result" => Self::Stream(voice(metadata)),
             "complete_result" if notice::is_sub_agent(metadata) => Self::Reserve,
             "final_result" | "partial_result" | "complete_result" => Self::Result,
