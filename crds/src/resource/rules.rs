@@ -73,8 +73,11 @@ pub(super) const SIDECAR_PORTS_CEL: &str = "!has(self.mcp) || self.mcp.filter(m,
 /// One store.
 pub const STORE_KIND: &str =
     "conversations are kept in one place: set at most one of sqlite, redis and mongodb";
+/// The pattern of one scope (RFC 6749, section 3.3).
+pub(super) const SCOPE_PATTERN: &str = r"^[!#-\[\]-~]+$";
 /// What a text must be to match a pattern, in words; the API server tells the pattern itself.
-pub(crate) const IN_WORDS: [(&str, &str); 4] = [
+pub(crate) const IN_WORDS: [(&str, &str); 5] = [
+    (SCOPE_PATTERN, "must be a scope: printable ASCII without spaces, quotes and backslashes"),
     (QUANTITY_PATTERN, QUANTITY),
     ("^[a-z]([-a-z0-9]*[a-z0-9])?$", "must be a-z, 0-9 and `-`, begin with a letter and not end in `-`"),
     ("^[A-Za-z_][A-Za-z0-9_]*$", "must be letters, digits and `_`, and not begin with a digit"),

@@ -13,6 +13,7 @@ mod compose;
 mod connectivity;
 mod kill;
 mod memory;
+mod oauth2;
 mod probes;
 mod push;
 mod quickstart;

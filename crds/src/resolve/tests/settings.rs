@@ -155,6 +155,29 @@ fn no_value_of_a_variable_that_could_be_secret_is_rendered() {
 }
 
 #[test]
+fn tokens_of_callers_are_for_the_supervisor_alone() {
+    let spec = resource(
+        "auth: { oauth2: { issuer: a, audience: b, jwksUri: 'https://a/keys', requiredScopes: ['api://caipe/.default'] } }
+agents: [{ name: jira }]",
+    );
+    let spec = resolve(&spec, &env(&[])).unwrap().spec;
+    assert_eq!(spec.oauth2.as_ref().unwrap().required_scopes, ["api://caipe/.default"]);
+    let (alone, _) = spec.alone("jira").unwrap();
+    assert!(alone.oauth2.is_none());
+}
+
+#[test]
+fn a_scope_of_another_form_is_a_fault() {
+    let spec =
+        "{ auth: { oauth2: { issuer: a, audience: b, jwksUri: 'https://a', requiredScopes: ['a b'] } } }";
+    let yaml = format!(
+        "apiVersion: caipe.io/v1alpha1\nkind: CaipeSupervisor\nmetadata: {{ name: a }}\nspec: {spec}\n"
+    );
+    let faults = read_resource(&yaml).unwrap_err().to_string();
+    assert!(faults.contains("spec.auth.oauth2.requiredScopes[0]: must be a scope"), "{faults}");
+}
+
+#[test]
 fn the_hash_is_that_of_the_content_alone() {
     let spec = default_spec(&[]);
     assert_eq!(spec.hash, spec.content_hash());
