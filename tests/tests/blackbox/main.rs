@@ -19,6 +19,7 @@ mod push;
 mod quickstart;
 mod rehoming;
 mod routing;
+mod script;
 mod stop;
 mod takeover;
 

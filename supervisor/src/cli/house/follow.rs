@@ -1,7 +1,7 @@
-//! Follows the file that says what runs, while it runs.
+//! Follows the file that says what runs, and the scripts that it names.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -17,6 +17,7 @@ use crate::http::Facade;
 pub(super) struct Follow<'a> {
     args: &'a Serving,
     tenant: &'a Tenant<'a>,
+    file: PathBuf,
     reload: Reload,
     roster: Arc<Roster>,
     facade: Arc<Facade>,
@@ -34,16 +35,19 @@ impl<'a> Follow<'a> {
         (address, locks): (SocketAddr, Locks),
     ) -> Self {
         let reload = Reload::new(file, tenant.settings.env.clone(), address);
-        Self { args, tenant, reload, roster: roster.clone(), facade: facade.clone(), address, locks }
+        let file = file.to_owned();
+        let (roster, facade) = (roster.clone(), facade.clone());
+        Self { args, tenant, file, reload, roster, facade, address, locks }
     }
 
-    /// Never ends: the file may change at any time. SIGHUP has it read whether it seems to have changed or not.
-    pub(super) async fn run(self) {
-        let mut watch = FileWatch::new(self.reload.file());
+    /// Never ends: the files may change at any time. SIGHUP has them read whether they seem to have changed or not.
+    pub(super) async fn run(mut self) {
+        let mut watch = FileWatch::new(&self.file);
         let mut hangups = signal(SignalKind::hangup()).ok();
         loop {
             // Also before the first news: the file was read before it was watched.
             self.look();
+            watch.set(&self.reload.files());
             tokio::select! {
                 () = watch.changed() => {}
                 () = hangup(hangups.as_mut()) => tracing::info!("reading the specification again, as asked"),
@@ -51,7 +55,7 @@ impl<'a> Follow<'a> {
         }
     }
 
-    fn look(&self) {
+    fn look(&mut self) {
         match self.reload.after(&self.roster.settings()) {
             Ok(Reloaded::Same) => self.roster.note_refusal(None),
             Ok(Reloaded::New(settings)) => self.take(*settings),
