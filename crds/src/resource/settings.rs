@@ -267,6 +267,17 @@ pub struct OAuth2 {
     pub required_scopes: Vec<String>,
 }
 
+/// How the supervisor answers HTTP requests.
+#[derive(KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Server {
+    /// The web origins whose pages may call, as `https://portal.example.com`. Pages of the supervisor's own origin always
+    /// may.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64), inner(length(max = 300), regex(pattern = rules::ORIGIN_PATTERN)))]
+    pub cors_origins: Vec<String>,
+}
+
 /// How the supervisor is exposed in the cluster.
 #[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

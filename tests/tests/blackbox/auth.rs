@@ -208,7 +208,7 @@ async fn the_examples_of_the_page_on_authentication_are_good() -> Result<()> {
     let page = std::fs::read_to_string(programs::workspace().join("docs/authentication.md"))?;
     let examples: Vec<&str> =
         page.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
-    ensure!(examples.len() == 2, "{examples:#?}");
+    ensure!(examples.len() == 3, "{examples:#?}");
     for example in examples {
         let head = "apiVersion: caipe.io/v1alpha1\nkind: CaipeSupervisor\nmetadata: { name: here }\n";
         let setup = Setup::new()?.file("supervisor.yaml", &format!("{head}{example}"))?;

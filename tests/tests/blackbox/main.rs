@@ -11,6 +11,7 @@ mod cancel;
 mod commands;
 mod compose;
 mod connectivity;
+mod cors;
 mod kill;
 mod memory;
 mod oauth2;

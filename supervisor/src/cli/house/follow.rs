@@ -11,7 +11,7 @@ use crate::agents::Roster;
 use crate::binding::Locks;
 use crate::cli::args::Serving;
 use crate::config::{FileWatch, Reload, Reloaded, Settings};
-use crate::http::Facade;
+use crate::http::{Facade, Origins};
 
 /// Takes what the file holds anew, as often as that happens.
 pub(super) struct Follow<'a> {
@@ -21,6 +21,7 @@ pub(super) struct Follow<'a> {
     reload: Reload,
     roster: Arc<Roster>,
     facade: Arc<Facade>,
+    origins: Origins,
     address: SocketAddr,
     locks: Locks,
 }
@@ -31,13 +32,13 @@ impl<'a> Follow<'a> {
         args: &'a Serving,
         tenant: &'a Tenant<'a>,
         file: &Path,
-        (roster, facade): (&Arc<Roster>, &Arc<Facade>),
+        (roster, facade, origins): (&Arc<Roster>, &Arc<Facade>, &Origins),
         (address, locks): (SocketAddr, Locks),
     ) -> Self {
         let reload = Reload::new(file, tenant.settings.env.clone(), address);
         let file = file.to_owned();
-        let (roster, facade) = (roster.clone(), facade.clone());
-        Self { args, tenant, file, reload, roster, facade, address, locks }
+        let (roster, facade, origins) = (roster.clone(), facade.clone(), origins.clone());
+        Self { args, tenant, file, reload, roster, facade, origins, address, locks }
     }
 
     /// Never ends: the files may change at any time. SIGHUP has them read whether they seem to have changed or not.
@@ -79,6 +80,9 @@ impl<'a> Follow<'a> {
         match super::signed_cards(self.args, self.tenant, &settings, self.address, &self.locks) {
             Ok([card, extended]) => self.facade.show(card, extended),
             Err(error) => tracing::error!(%error, "the card stays as it is"),
+        }
+        if let Err(error) = super::set_origins(&self.origins, self.args, &settings) {
+            tracing::error!(%error, "the web origins stay as they are");
         }
         let (epoch, agents) = (settings.spec.epoch, settings.spec.agents.len());
         tracing::info!(epoch, agents, "going over to a new specification");
