@@ -45,6 +45,9 @@ pub struct RenderedSpec {
     /// Whose tokens callers may bring, if any; other ways in are for the environment to say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oauth2: Option<OAuth2>,
+    /// The web origins whose pages may call (`CAIPE_CORS_ORIGINS`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cors_origins: Vec<String>,
     /// The enabled agents, in the order of the resource. Names are unique.
     pub agents: Vec<RenderedAgent>,
 }
@@ -324,6 +327,7 @@ impl RenderedSpec {
         self.agents = vec![agent.clone()];
         // Only the supervisor calls it, and with another key.
         self.oauth2 = None;
+        self.cors_origins = Vec::new();
         Ok((self.sealed(), agent))
     }
 

@@ -55,6 +55,11 @@ pub fn validate(resource: &CaipeSupervisor) -> Vec<Fault> {
     found.0
 }
 
+/// Whether a text is a web origin, as a browser sends it: scheme, host and perhaps a port.
+pub fn is_web_origin(text: &str) -> bool {
+    regex_lite::Regex::new(rules::ORIGIN_PATTERN).is_ok_and(|pattern| pattern.is_match(text))
+}
+
 /// What is wrong with a rendered spec beside its shape: agents that nobody could ask.
 pub fn rendered(spec: &RenderedSpec) -> Vec<Fault> {
     let mut faults = Vec::new();

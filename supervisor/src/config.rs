@@ -1,7 +1,8 @@
-//! One `Settings` from a file and the environment; and another whenever the file holds something new.
+//! One `Settings` from a file and the environment; and another whenever the file, or a script that it names, changes.
 
 mod own;
 mod reload;
+mod scripts;
 mod solo;
 mod watch;
 
@@ -11,8 +12,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use caipe_crds::{Document, Fault, Faults, RenderedSpec, Resolved, default_resource, read_document, resolve};
+use caipe_model::ScriptError;
+
+use crate::agents::script_files;
 
 pub use reload::{Reload, Reloaded};
+pub use scripts::Scripts;
 pub use solo::Solo;
 pub use watch::FileWatch;
 
@@ -35,6 +40,8 @@ pub struct Settings {
     pub env: Environment,
     /// Whether every choice was made elsewhere, and the epoch counted there.
     pub rendered: bool,
+    /// The files of scripted models.
+    pub scripts: Scripts,
 }
 
 /// Why there are no settings.
@@ -56,6 +63,9 @@ pub enum ConfigError {
         /// What is wrong, and where.
         faults: Faults,
     },
+    /// The file of a scripted model is not a script.
+    #[error(transparent)]
+    Script(#[from] ScriptError),
 }
 
 /// Each fault on a line, after the name of what it is in.
@@ -73,6 +83,7 @@ impl std::fmt::Debug for Settings {
             .field("base", &self.base)
             .field("env", &self.env.keys())
             .field("rendered", &self.rendered)
+            .field("scripts", &self.scripts)
             .finish()
     }
 }
@@ -102,7 +113,15 @@ impl Settings {
         }
         Faults::check(allow_faults(&resolved.spec)).map_err(faulty)?;
         let base = file.and_then(Path::parent).map(Path::to_path_buf).unwrap_or_default();
-        Ok(Self { spec: resolved.spec, warnings: resolved.warnings, base, env, rendered })
+        Ok(Self::new(resolved, base, env, rendered))
+    }
+
+    /// The settings of a specification, with the scripts that it names.
+    pub(crate) fn new(resolved: Resolved, base: PathBuf, env: Environment, rendered: bool) -> Self {
+        let Resolved { spec, warnings } = resolved;
+        let mut settings = Self { spec, warnings, base, env, rendered, scripts: Scripts::default() };
+        settings.scripts = Scripts::read(script_files(&settings));
+        settings
     }
 
     /// Refuses agents that are said to be where this program itself listens.

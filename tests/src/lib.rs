@@ -16,6 +16,7 @@ pub mod invariants;
 pub mod link;
 pub mod live;
 pub mod numbered;
+pub mod oauth2;
 pub mod peers;
 pub mod process;
 pub mod programs;

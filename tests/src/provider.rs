@@ -2,11 +2,11 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 /// What the provider answers, whatever it is asked (OpenAI's chat completions, streamed).
@@ -22,13 +22,15 @@ pub enum Mood {
     Garbage,
     /// A good beginning, then the connection breaks.
     HalfStream,
+    /// Nothing, until the test changes it; then as that says.
+    Held,
 }
 
 /// The provider, on a port of this machine until it is dropped.
 #[derive(Debug)]
 pub struct Provider {
     address: SocketAddr,
-    mood: Arc<Mutex<Mood>>,
+    mood: watch::Sender<Mood>,
     server: JoinHandle<()>,
 }
 
@@ -43,13 +45,12 @@ impl Provider {
     pub async fn start(mood: Mood) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
-        let mood = Arc::new(Mutex::new(mood));
-        let current = Arc::clone(&mood);
+        let (mood, current) = watch::channel(mood);
         let server = tokio::spawn(async move {
             while let Ok((connection, _)) = listener.accept().await {
-                let mood = *current.lock().unwrap_or_else(PoisonError::into_inner);
+                let current = current.clone();
                 // A client that goes away is none of our business.
-                tokio::spawn(async move { drop(answer(connection, mood).await) });
+                tokio::spawn(async move { drop(answer(connection, current).await) });
             }
         });
         Ok(Self { address, mood, server })
@@ -62,12 +63,13 @@ impl Provider {
 
     /// Changes how it answers from now on.
     pub fn becomes(&self, mood: Mood) {
-        *self.mood.lock().unwrap_or_else(PoisonError::into_inner) = mood;
+        self.mood.send_replace(mood);
     }
 }
 
-async fn answer(mut connection: TcpStream, mood: Mood) -> io::Result<()> {
+async fn answer(mut connection: TcpStream, mut current: watch::Receiver<Mood>) -> io::Result<()> {
     read_request(&mut connection).await?;
+    let mood = *current.wait_for(|mood| *mood != Mood::Held).await.map_err(io::Error::other)?;
     connection.write_all(response(mood).as_bytes()).await?;
     connection.shutdown().await
 }
@@ -107,6 +109,7 @@ fn response(mood: Mood) -> String {
         Mood::Page => http("200 OK", page, "<html>Please log in.</html>", true),
         Mood::Garbage => http("200 OK", stream, "data: }{ this is not JSON\n\ndata: \u{1F4A9}\n\n", true),
         Mood::HalfStream => http("200 OK", stream, &chunk("Hel", "null"), false),
+        Mood::Held => String::new(),
     }
 }
 

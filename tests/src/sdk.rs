@@ -36,13 +36,18 @@ impl Sdk {
             Self::JavaScript03 => (node("a2a-js-sdk-0.3")?, format!("{role}_0_3.cjs")),
         };
         let mut command = Command::new(interpreter);
-        command
-            .arg(programs::workspace().join("fixtures/a2a-peers").join(script))
-            .env("PYTHONDONTWRITEBYTECODE", "1")
-            .env("PYTHONUTF8", "1")
-            .env("NODE_PATH", peers::root().join("npm/node_modules"));
-        Some(command)
+        command.arg(programs::workspace().join("fixtures/a2a-peers").join(script));
+        Some(with_packages(command))
     }
+}
+
+/// The command with the variables by which Node.js finds the packages of peers, and Python leaves no files behind.
+pub(crate) fn with_packages(mut command: Command) -> Command {
+    command
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env("PYTHONUTF8", "1")
+        .env("NODE_PATH", peers::root().join("npm/node_modules"));
+    command
 }
 
 /// Node.js, if the package is there for it.
@@ -76,18 +81,29 @@ impl Program {
 
     async fn listening(sdk: Sdk, role: &str, arguments: &[&str]) -> Result<Option<(Self, String)>> {
         let Some(mut program) = Self::start(sdk, role, arguments)? else { return Ok(None) };
-        let line = program.line().await?;
-        let url = line["url"].as_str().with_context(|| format!("the agent says no URL: {line}"))?.to_owned();
+        let url = program.url().await?;
         Ok(Some((program, url)))
+    }
+
+    /// The base URL that a program prints once it listens.
+    pub(crate) async fn url(&mut self) -> Result<String> {
+        let line = self.line().await?;
+        Ok(line["url"].as_str().with_context(|| format!("the program prints no URL: {line}"))?.to_owned())
     }
 
     fn start(sdk: Sdk, role: &str, arguments: &[&str]) -> Result<Option<Self>> {
         let Some(mut command) = sdk.command(role) else { return Ok(None) };
-        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
-        let mut child = command.spawn().with_context(|| format!("failed to start the {role} of {sdk:?}"))?;
+        command.args(arguments);
+        Self::spawn(command).with_context(|| format!("failed to start the {role} of {sdk:?}")).map(Some)
+    }
+
+    /// Starts any program that takes commands from its stdin as those of `fixtures/a2a-peers` do.
+    pub(crate) fn spawn(mut command: Command) -> Result<Self> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+        let mut child = command.spawn()?;
         let stdin = child.stdin.take().context("no stdin")?;
         let stdout = child.stdout.take().context("no stdout")?;
-        Ok(Some(Self { child, stdin, lines: BufReader::new(stdout).lines() }))
+        Ok(Self { child, stdin, lines: BufReader::new(stdout).lines() })
     }
 
     /// Has a client do something: everything that it observed.

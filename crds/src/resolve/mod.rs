@@ -76,7 +76,8 @@ pub fn resolve_in(
     let models = models::chain(&mut cx);
     let agents = agents::agents(&mut cx, models.first());
     let oauth2 = resource.spec.auth.as_ref().and_then(|auth| auth.oauth2.clone());
-    finish(cx, models, agents, oauth2)
+    let server = resource.spec.server.clone().unwrap_or_default();
+    finish(cx, models, agents, (oauth2, server.cors_origins))
 }
 
 /// Resolves one agent of a resource for a process of its own on this machine: the spec has no other. Its home says
@@ -95,16 +96,17 @@ pub fn resolve_agent(
     let models = models::chain(&mut cx);
     let agents = alone::agent(&mut cx, name, models.first()).into_iter().collect();
     // Only a supervisor calls it, and with another key.
-    finish(cx, models, agents, None)
+    finish(cx, models, agents, (None, Vec::new()))
 }
 
-/// Everything but models and agents, and what was found wrong on the way.
+/// Everything but models, agents and `access`, the tokens and web origins of callers; and what was found wrong on the way.
 fn finish(
     mut cx: Context<'_>,
     models: Vec<ModelChoice>,
     agents: Vec<RenderedAgent>,
-    oauth2: Option<OAuth2>,
+    access: (Option<OAuth2>, Vec<String>),
 ) -> Result<Resolved, Faults> {
+    let (oauth2, cors_origins) = access;
     let spec = RenderedSpec {
         epoch: 0,
         hash: String::new(),
@@ -118,6 +120,7 @@ fn finish(
         store: settings::store(&mut cx),
         connectivity: settings::connectivity(&mut cx),
         oauth2,
+        cors_origins,
         agents,
     };
     Faults::check(cx.faults)?;

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use agent::Agent;
 use common::{PodTemplate, Resources, list_map};
 use model::Model;
-use settings::{A2aTools, Auth, Card, Connectivity, Limits, Prompts, Rag, Service, Store};
+use settings::{A2aTools, Auth, Card, Connectivity, Limits, Prompts, Rag, Server, Service, Store};
 
 pub use status::CaipeSupervisorStatus;
 
@@ -91,6 +91,9 @@ pub struct CaipeSupervisorSpec {
     /// Who may call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auth: Option<Auth>,
+    /// How the supervisor answers HTTP requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<Server>,
     /// How the supervisor is exposed in the cluster.
     #[serde(default)]
     pub service: Service,

@@ -214,7 +214,7 @@ pub struct Script {
     /// A key of a `ConfigMap`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_map_ref: Option<ConfigMapKeyRef>,
-    /// A file; a relative path counts from the resource's file.
+    /// A file; a relative path counts from the resource's file. `serve` follows its changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 4096))]
     pub path: Option<String>,

@@ -73,13 +73,21 @@ pub(super) const SIDECAR_PORTS_CEL: &str = "!has(self.mcp) || self.mcp.filter(m,
 /// One store.
 pub const STORE_KIND: &str =
     "conversations are kept in one place: set at most one of sqlite, redis and mongodb";
+/// The pattern of one scope (RFC 6749, section 3.3).
+pub(super) const SCOPE_PATTERN: &str = r"^[!#-\[\]-~]+$";
+/// The pattern of a web origin (RFC 6454, section 6.2): nothing behind the port, which is at most 65535.
+pub(crate) const ORIGIN_PATTERN: &str = r"^[a-z][a-z0-9+.-]*://([a-zA-Z0-9]([a-zA-Z0-9._-]*[a-zA-Z0-9])?|\[[0-9a-fA-F:.]+\])(:([0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?$";
 /// What a text must be to match a pattern, in words; the API server tells the pattern itself.
-pub(crate) const IN_WORDS: [(&str, &str); 4] = [
+pub(crate) const IN_WORDS: [(&str, &str); 6] = [
+    (ORIGIN_PATTERN, ORIGIN),
+    (SCOPE_PATTERN, "must be a scope: printable ASCII without spaces, quotes and backslashes"),
     (QUANTITY_PATTERN, QUANTITY),
     ("^[a-z]([-a-z0-9]*[a-z0-9])?$", "must be a-z, 0-9 and `-`, begin with a letter and not end in `-`"),
     ("^[A-Za-z_][A-Za-z0-9_]*$", "must be letters, digits and `_`, and not begin with a digit"),
     ("^[-._a-zA-Z0-9]+$", "must be letters, digits, `-`, `_` and `.`"),
 ];
+/// What a browser sends as the origin of a page.
+pub const ORIGIN: &str = "must be a web origin, scheme://host or scheme://host:port, without a path, as `https://portal.example.com`";
 /// A pod that no node could hold as asked. Of the code alone.
 pub const REQUEST_ABOVE_LIMIT: &str =
     "is more than the limit of the same name: raise the limit, or ask for less";

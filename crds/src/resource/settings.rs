@@ -261,6 +261,21 @@ pub struct OAuth2 {
     #[schemars(length(max = 2048))]
     #[x_kube(validation = Rule::new(rules::URL_CEL).message(rules::URL))]
     pub jwks_uri: String,
+    /// The scopes that each token must have, in its claim `scope` or `scp`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64), inner(length(min = 1, max = 256), regex(pattern = rules::SCOPE_PATTERN)))]
+    pub required_scopes: Vec<String>,
+}
+
+/// How the supervisor answers HTTP requests.
+#[derive(KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Server {
+    /// The web origins whose pages may call, as `https://portal.example.com`. Pages of the supervisor's own origin always
+    /// may.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64), inner(length(max = 300), regex(pattern = rules::ORIGIN_PATTERN)))]
+    pub cors_origins: Vec<String>,
 }
 
 /// How the supervisor is exposed in the cluster.

@@ -26,6 +26,7 @@ pub use directory::{Delegate, Directory, Entry, Former, Listing};
 pub use home::{Delegation, Home, Update, Updates};
 pub use in_process::InProcess;
 pub use lead::Lead;
+pub(crate) use models::script_files;
 pub(crate) use peer::{shown, target};
 pub(crate) use remote::in_words;
 pub use remote::{Glance, ProbeError, Probed, Remote, RemoteTarget};

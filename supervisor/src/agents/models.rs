@@ -1,13 +1,13 @@
 //! The models of a roster: one chain for all, or an agent's own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
 use caipe_crds::rendered::ModelChoice as Choice;
 use caipe_model::{
     ChatModel, ChatRequest, ConnectError, Fallback, ModelChoice, ModelError, ModelErrorKind, ModelSettings,
-    ModelStream, Scope, SettingsError, connect,
+    ModelStream, Provider, Scope, ScriptError, Scripted, SettingsError, connect,
 };
 use futures::StreamExt;
 use tokio_util::sync::CancellationToken;
@@ -26,6 +26,8 @@ enum Unusable {
     Settings(#[from] SettingsError),
     #[error(transparent)]
     Connect(#[from] ConnectError),
+    #[error(transparent)]
+    Script(#[from] ScriptError),
     #[error("unknown provider \"{0}\"")]
     Provider(String),
 }
@@ -59,35 +61,71 @@ impl<'a> Models<'a> {
         let scope = Scope::SubAgent(name);
         match own {
             Some(choice) => Some(usable(self.chosen(choice, scope))),
-            None if self.has_variables(name) => Some(usable(self.inferred(scope))),
+            None if has_variables(&self.settings.env, name) => Some(usable(self.inferred(scope))),
             None => None,
         }
     }
 
-    fn has_variables(&self, name: &str) -> bool {
-        let prefix = format!("SUBAGENT_{}_", name.to_uppercase().replace('-', "_"));
-        self.settings.env.keys().any(|key| key.starts_with(&prefix))
-    }
-
     fn inferred(&self, scope: Scope<'_>) -> Result<Arc<dyn ChatModel>, Unusable> {
-        let settings = ModelSettings::from_env(&self.settings.env, scope)?;
-        Ok(connect(&settings, self.http.clone())?)
+        self.connected(&ModelSettings::from_env(&self.settings.env, scope)?)
     }
 
     fn chosen(&self, choice: &Choice, scope: Scope<'_>) -> Result<Arc<dyn ChatModel>, Unusable> {
-        let env = without_choosers(&with_secrets(&self.settings.env, choice.secrets_dir.as_deref()));
-        let provider = choice.provider.as_str().to_owned();
-        let script = choice.script.as_ref().map(|path| in_base(&self.settings.base, path));
-        let choice = ModelChoice {
-            provider: Some(provider.parse().map_err(|_| Unusable::Provider(provider))?),
-            model: script.or_else(|| choice.name.clone()),
-            base_url: choice.base_url.clone(),
-            temperature: choice.temperature,
-            max_output_tokens: choice.max_output_tokens,
-        };
-        let settings = ModelSettings::resolve(&env, scope, &choice)?;
-        Ok(connect(&settings, self.http.clone())?)
+        let env = with_secrets(&self.settings.env, choice.secrets_dir.as_deref());
+        self.connected(&model_settings(self.settings, &env, choice, scope)?)
     }
+
+    /// A script that the settings hold is not read again: the file may have changed since it was checked.
+    fn connected(&self, model: &ModelSettings) -> Result<Arc<dyn ChatModel>, Unusable> {
+        let is_alone = model.provider == Provider::Scripted && model.fallbacks.is_empty();
+        match self.settings.scripts.text(&model.model).filter(|_| is_alone) {
+            Some(text) => Ok(Arc::new(Scripted::from_yaml(&model.model, text)?)),
+            None => Ok(connect(model, self.http.clone())?),
+        }
+    }
+}
+
+/// The files of the scripted models that these settings choose.
+pub(crate) fn script_files(settings: &Settings) -> BTreeSet<String> {
+    let (spec, env) = (&settings.spec, &settings.env);
+    let chosen = |choice, scope| model_settings(settings, env, choice, scope).ok();
+    let inferred = |scope| ModelSettings::from_env(env, scope).ok();
+    let first = spec.models.is_empty().then(|| inferred(Scope::Supervisor));
+    let agents = spec.agents.iter().map(|agent| {
+        let scope = Scope::SubAgent(&agent.name);
+        match &agent.model {
+            Some(choice) => chosen(choice, scope),
+            None if has_variables(env, &agent.name) => inferred(scope),
+            None => None,
+        }
+    });
+    let models = spec.models.iter().map(|choice| chosen(choice, Scope::Supervisor));
+    let models = models.chain(first).chain(agents).flatten();
+    models.filter(|model| model.provider == Provider::Scripted).map(|model| model.model).collect()
+}
+
+fn has_variables(env: &Environment, name: &str) -> bool {
+    let prefix = format!("SUBAGENT_{}_", name.to_uppercase().replace('-', "_"));
+    env.keys().any(|key| key.starts_with(&prefix))
+}
+
+/// The model of a choice, with the variables on top.
+fn model_settings(
+    settings: &Settings,
+    env: &Environment,
+    choice: &Choice,
+    scope: Scope<'_>,
+) -> Result<ModelSettings, Unusable> {
+    let provider = choice.provider.as_str().to_owned();
+    let script = choice.script.as_ref().map(|path| in_base(&settings.base, path));
+    let choice = ModelChoice {
+        provider: Some(provider.parse().map_err(|_| Unusable::Provider(provider))?),
+        model: script.or_else(|| choice.name.clone()),
+        base_url: choice.base_url.clone(),
+        temperature: choice.temperature,
+        max_output_tokens: choice.max_output_tokens,
+    };
+    Ok(ModelSettings::resolve(&without_choosers(env), scope, &choice)?)
 }
 
 /// A path in the specification starts from the file that names it.

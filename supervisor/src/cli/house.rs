@@ -11,7 +11,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use axum::http::HeaderValue;
 use caipe_a2a::model::AgentCard;
 use caipe_a2a::net::Screen;
 use caipe_a2a::server::{PushOptions, Pushes};
@@ -24,7 +23,7 @@ use super::keys::{keyring, locks};
 use crate::agents::Roster;
 use crate::binding::{Locks, Voice};
 use crate::config::Settings;
-use crate::http::{self, Facade, Guard, Limits, Site, router};
+use crate::http::{self, Facade, Guard, Limits, OriginError, Origins, Site, router};
 use crate::push::{self, StoredPushes};
 use crate::run::Runs;
 
@@ -80,7 +79,7 @@ pub(super) async fn serve(args: &Serving, tenant: Tenant<'_>) -> anyhow::Result<
     let (agents, model) = (settings.spec.agents.len(), house.roster.supervisor().model.name().to_owned());
     tracing::info!(%address, agents, model, "listening");
     house.recover().await?;
-    let followed = (&house.roster, &house.facade);
+    let followed = (&house.roster, &house.facade, &house.origins);
     let follow = tenant.file.map(|file| Follow::new(args, &tenant, file, followed, (address, locks)));
     house.serve(listener, args, follow, told).await
 }
@@ -89,6 +88,7 @@ pub(super) async fn serve(args: &Serving, tenant: Tenant<'_>) -> anyhow::Result<
 struct House {
     roster: Arc<Roster>,
     facade: Arc<Facade>,
+    origins: Origins,
     runs: Arc<Runs>,
     pushes: Option<Arc<Pushes>>,
     store: Arc<dyn Store>,
@@ -111,12 +111,20 @@ impl House {
         let [card, extended] = signed_cards(args, tenant, tenant.settings, address, locks)?;
         let facade = Arc::new(Facade::new(runs.clone(), card, extended).pushing(pushes.clone()));
         let agent = facade.clone();
-        let origins = origins(&args.cors_origins)?;
+        let origins = Origins::default();
+        set_origins(&origins, args, tenant.settings)?;
         let (of, alone) = (runs.clone(), tenant.voice.is_sub_agent());
-        let site =
-            Site { agent, roster: roster.clone(), runs: of, alone, store: store.clone(), guard, origins };
+        let site = Site {
+            agent,
+            roster: roster.clone(),
+            runs: of,
+            alone,
+            store: store.clone(),
+            guard,
+            origins: origins.clone(),
+        };
         let routes = router(site);
-        Ok(Self { roster, facade, runs, pushes, store, routes, shutdown })
+        Ok(Self { roster, facade, origins, runs, pushes, store, routes, shutdown })
     }
 
     /// Goes on with what the process before left unfinished.
@@ -213,8 +221,8 @@ fn pushes(args: &Serving, runs: &Runs, store: &Arc<dyn Store>) -> anyhow::Result
     Ok(Some(pushes))
 }
 
-fn origins(given: &[String]) -> anyhow::Result<Vec<HeaderValue>> {
-    let origin =
-        |text: &String| HeaderValue::from_str(text).with_context(|| format!("invalid web origin \"{text}\""));
-    given.iter().filter(|text| !text.is_empty()).map(origin).collect()
+/// Lets the pages call that the command line names, or else those of the specification.
+fn set_origins(origins: &Origins, args: &Serving, settings: &Settings) -> Result<(), OriginError> {
+    let mut given = args.cors_origins.iter().filter(|text| !text.is_empty()).peekable();
+    if given.peek().is_some() { origins.set(given) } else { origins.set(&settings.spec.cors_origins) }
 }

@@ -52,15 +52,18 @@ fn token_rules(settings: &Settings) -> anyhow::Result<Option<TokenRules>> {
     let url = url::Url::parse(&jwks_uri).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     url.context("failed to check tokens: JWKS_URI is no http or https URL")?;
     let list = |name: &str| -> Vec<String> {
-        let entries = said(settings, name).unwrap_or_default().split(',').map(str::trim);
+        let entries = said(settings, name).unwrap_or_default().split([',', ' ']).map(str::trim);
         entries.filter(|entry| !entry.is_empty()).map(str::to_owned).collect()
     };
+    let declared_scopes = || declared.map(|oauth2| oauth2.required_scopes.clone()).unwrap_or_default();
+    let scopes = Some(list("OAUTH2_REQUIRED_SCOPES")).filter(|scopes| !scopes.is_empty());
     Ok(Some(TokenRules {
         issuer: one("ISSUER", declared.map(|oauth2| &oauth2.issuer))?,
         audience: one("AUDIENCE", declared.map(|oauth2| &oauth2.audience))?,
         jwks_uri,
         algorithms: list("ALLOWED_ALGORITHMS"),
         clients: list("OAUTH2_CLIENT_ID"),
+        scopes: scopes.unwrap_or_else(declared_scopes),
     }))
 }
 
@@ -99,9 +102,11 @@ mod tests {
             ("AUDIENCE", "caipe"),
             ("ALLOWED_ALGORITHMS", "RS256, ES256"),
             ("OAUTH2_CLIENT_ID", "bot,"),
+            ("OAUTH2_REQUIRED_SCOPES", "caipe.call caipe.read"),
         ];
         let rules = keyring(&settings(&whole)).unwrap().tokens.unwrap();
         assert_eq!((rules.audience.as_str(), rules.algorithms.len(), rules.clients.len()), ("caipe", 2, 1));
+        assert_eq!(rules.scopes, ["caipe.call", "caipe.read"]);
         assert!(keyring(&settings(&whole[1..])).unwrap().tokens.is_none(), "nobody switched it on");
         for missing in ["JWKS_URI", "ISSUER", "AUDIENCE"] {
             let rest: Vec<_> = whole.iter().copied().filter(|(name, _)| *name != missing).collect();

@@ -1,9 +1,9 @@
-//! Reads the settings again when their file holds something new.
+//! Reads the settings again when their file, or a script that it names, changes.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use super::{ConfigError, Environment, Settings};
+use super::{ConfigError, Environment, Scripts, Settings};
 
 /// Where settings come from, again and again. The environment stays as it was at the start.
 #[derive(Debug, Clone)]
@@ -11,6 +11,8 @@ pub struct Reload {
     file: PathBuf,
     env: Environment,
     listen: SocketAddr,
+    /// The scripts that the file named when it was read last.
+    scripts: Scripts,
 }
 
 /// What came of reading them again.
@@ -25,22 +27,25 @@ pub enum Reloaded {
 impl Reload {
     /// Settings of this file for a program that listens there.
     pub fn new(file: &Path, env: Environment, listen: SocketAddr) -> Self {
-        Self { file: file.to_owned(), env, listen }
+        Self { file: file.to_owned(), env, listen, scripts: Scripts::default() }
     }
 
-    /// The file.
-    pub fn file(&self) -> &Path {
-        &self.file
+    /// The file and the scripts that it named when it was read last, whether it was accepted or not.
+    pub fn files(&self) -> Vec<PathBuf> {
+        std::iter::once(self.file.clone()).chain(self.scripts.files()).collect()
     }
 
     /// Reads the settings that follow these. Where nobody else counts epochs, each new content is one.
     ///
     /// # Errors
-    /// As those of [`Settings::load`] and [`Settings::check_addresses`].
-    pub fn after(&self, before: &Settings) -> Result<Reloaded, ConfigError> {
+    /// As those of [`Settings::load`] and [`Settings::check_addresses`], and when a script is new or changed and cannot
+    /// be used.
+    pub fn after(&mut self, before: &Settings) -> Result<Reloaded, ConfigError> {
         let mut settings = Settings::load(Some(&self.file), self.env.clone())?;
+        self.scripts = settings.scripts.clone();
         settings.check_addresses(self.listen)?;
-        let same = settings.spec.hash == before.spec.hash;
+        settings.scripts.check_since(&before.scripts)?;
+        let same = settings.spec.hash == before.spec.hash && settings.scripts == before.scripts;
         if same && (!settings.rendered || settings.spec.epoch == before.spec.epoch) {
             return Ok(Reloaded::Same);
         }
@@ -64,6 +69,32 @@ mod tests {
         )
     }
 
+    #[test]
+    fn a_changed_script_is_an_epoch_and_a_broken_one_is_none() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        let (file, script) = (path("spec"), path("script.yaml"));
+        let answer = |text: &str| format!("turns: [{{ reply: {{ text: {text} }} }}]");
+        let write = |text: &str| std::fs::write(&script, text).unwrap();
+        let model = "spec: { model: { provider: scripted, script: { path: script.yaml } },";
+        std::fs::write(&file, resource("").replace("spec: {", model)).unwrap();
+        write(&answer("one"));
+        let mut reload = Reload::new(&file, Arc::default(), "127.0.0.1:8000".parse().unwrap());
+        let first = Settings::load(Some(&file), Arc::default()).unwrap();
+        assert!(matches!(reload.after(&first).unwrap(), Reloaded::Same));
+        assert_eq!(reload.files(), [file.clone(), script.clone()]);
+
+        write(&answer("two"));
+        let Reloaded::New(second) = reload.after(&first).unwrap() else { panic!("the script is another") };
+        assert_eq!((second.spec.epoch, &second.spec.hash), (1, &first.spec.hash));
+        write("turns: 5");
+        assert!(reload.after(&second).unwrap_err().to_string().contains("script.yaml"));
+        std::fs::remove_file(&script).unwrap();
+        assert!(reload.after(&second).unwrap_err().to_string().contains("failed to read"));
+        write(&answer("two"));
+        assert!(matches!(reload.after(&second).unwrap(), Reloaded::Same));
+    }
+
     fn rendered(epoch: u64) -> String {
         let mut settings = Settings::load(None, Arc::default()).unwrap();
         settings.spec.epoch = epoch;
@@ -75,7 +106,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("spec");
         let write = |text: &str| std::fs::write(&file, text).unwrap();
-        let reload = Reload::new(&file, Arc::default(), "127.0.0.1:8000".parse().unwrap());
+        let mut reload = Reload::new(&file, Arc::default(), "127.0.0.1:8000".parse().unwrap());
         write(&resource("{ name: jira }"));
         let first = Settings::load(Some(&file), Arc::default()).unwrap();
         assert!(matches!(reload.after(&first).unwrap(), Reloaded::Same));

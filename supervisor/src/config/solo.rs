@@ -55,7 +55,8 @@ impl Solo {
         };
         let (spec, agent) = resolved.spec.alone(&name).map_err(|fault| faulty(file, fault.into()))?;
         let base = file.and_then(Path::parent).map(Path::to_path_buf).unwrap_or_default();
-        let settings = Settings { spec, warnings: resolved.warnings, base, env, rendered };
+        let resolved = Resolved { spec, warnings: resolved.warnings };
+        let settings = Settings::new(resolved, base, env, rendered);
         let skills = identity.map(|identity| identity.skills).unwrap_or_default();
         Ok(Self::here(settings, agent, skills))
     }

@@ -1,9 +1,10 @@
-//! Tells when a file holds something new.
+//! Tells when one of some files holds something new.
 //!
-//! The directory is watched, not the file: an editor puts another file in its place, and a mounted `ConfigMap` another
-//! directory behind the link `..data`. The file is also looked at every two seconds, for the changes that no notice
+//! The directories are watched, not the files: an editor puts another file in the place of one, and a mounted `ConfigMap`
+//! another directory behind the link `..data`. The files are also looked at every two seconds, for the changes that no notice
 //! comes of: behind a link to elsewhere, on a network file system, or where the system has no notices left to give.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use std::time::Duration;
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use tokio::net::unix::pipe::Receiver;
 
-/// How often the file is looked at without a notice.
+/// How often the files are looked at without a notice.
 const LOOK: Duration = Duration::from_secs(2);
 
 /// How long it must be quiet for whoever writes to be taken to be done.
@@ -21,12 +22,11 @@ const QUIET: Duration = Duration::from_millis(30);
 /// Notices that are waited out at most, one after the other: somebody may write for ever.
 const MOST_WAITS: u32 = 10;
 
-/// A file that is watched.
+/// Files that are watched.
 #[derive(Debug)]
 pub struct FileWatch {
-    path: PathBuf,
     notices: Option<Receiver>,
-    seen: Option<Print>,
+    seen: BTreeMap<PathBuf, Option<Print>>,
 }
 
 /// What tells one content of a file from another, without reading it.
@@ -35,19 +35,46 @@ type Print = (u64, u64, u64, (i64, i64), (i64, i64));
 impl FileWatch {
     /// Watches the file from now on, whether it is there or not. Must be called within a Tokio runtime.
     pub fn new(path: &Path) -> Self {
-        let notices = notices(path).inspect_err(|error| {
-            tracing::warn!(path = %path.display(), %error, "failed to watch; looking every two seconds instead");
+        let notices = notices().inspect_err(|error| {
+            tracing::warn!(%error, "failed to watch files; looking every two seconds instead");
         });
-        Self { path: path.to_owned(), notices: notices.ok(), seen: print(path) }
+        let mut watch = Self { notices: notices.ok(), seen: BTreeMap::new() };
+        watch.add(path, print(path));
+        watch
     }
 
-    /// Waits until the file holds something else than when it was asked last. Dropping this loses nothing.
+    /// Watches these files and no others. One that was not watched before counts as changed, for it may have been since
+    /// it was read.
+    pub fn set(&mut self, paths: &[PathBuf]) {
+        self.seen.retain(|path, _| paths.contains(path));
+        for path in paths {
+            if !self.seen.contains_key(path) {
+                self.add(path, None);
+            }
+        }
+    }
+
+    fn add(&mut self, path: &Path, seen: Option<Print>) {
+        if let Some(Err(error)) = self.notices.as_ref().map(|notices| watch_directory(notices, path)) {
+            let path = path.display();
+            tracing::warn!(%path, %error, "failed to watch a file; looking every two seconds instead");
+        }
+        self.seen.insert(path.to_owned(), seen);
+    }
+
+    /// Waits until a file holds something else than when it was asked last. Dropping this loses nothing.
     pub async fn changed(&mut self) {
         loop {
-            let now = print(&self.path);
-            // A file that is gone is about to come back, most likely.
-            if now.is_some() && now != self.seen {
-                self.seen = now;
+            let mut any = false;
+            for (path, seen) in &mut self.seen {
+                let now = print(path);
+                // A file that is gone is about to come back, most likely.
+                if now.is_some() && now != *seen {
+                    *seen = now;
+                    any = true;
+                }
+            }
+            if any {
                 return;
             }
             tokio::select! {
@@ -79,20 +106,24 @@ fn print(path: &Path) -> Option<Print> {
     ))
 }
 
-fn notices(path: &Path) -> io::Result<Receiver> {
+fn notices() -> io::Result<Receiver> {
+    let notices = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
+    // What tokio calls a pipe is whatever can be waited for and read from.
+    Receiver::from_owned_fd_unchecked(notices)
+}
+
+fn watch_directory(notices: &Receiver, path: &Path) -> io::Result<()> {
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    let notices = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
     let wanted = WatchFlags::CREATE
         | WatchFlags::MODIFY
         | WatchFlags::CLOSE_WRITE
         | WatchFlags::MOVED_TO
         | WatchFlags::ATTRIB;
-    inotify::add_watch(&notices, directory, wanted)?;
-    // What tokio calls a pipe is whatever can be waited for and read from.
-    Receiver::from_owned_fd_unchecked(notices)
+    inotify::add_watch(notices, directory, wanted)?;
+    Ok(())
 }
 
 /// Waits for notices, and takes all that there are; for ever if none can come.

@@ -38,6 +38,27 @@ async fn a_file_that_is_written_or_replaced_is_noticed_and_one_that_is_not_is_no
 }
 
 #[tokio::test]
+async fn the_files_that_are_watched_may_change() {
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (file, script) = (here.path().join("spec.yaml"), there.path().join("script.yaml"));
+    write(&file, "one");
+    write(&script, "one");
+    let mut watch = FileWatch::new(&file);
+    watch.set(&[file.clone(), script.clone()]);
+    changes(&mut watch).await;
+    watch.set(&[file.clone(), script.clone()]);
+    assert!(watch.changed().now_or_never().is_none(), "told once, though it was named again");
+
+    write(&script, "more than one");
+    changes(&mut watch).await;
+    watch.set(std::slice::from_ref(&file));
+    write(&script, "one that is not watched any more");
+    assert!(watch.changed().now_or_never().is_none());
+    write(&file, "more than one");
+    changes(&mut watch).await;
+}
+
+#[tokio::test]
 async fn a_mounted_config_map_is_noticed_when_its_directory_is_swapped() {
     let mount = tempfile::tempdir().unwrap();
     let path = |name: &str| mount.path().join(name);

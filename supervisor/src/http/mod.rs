@@ -11,5 +11,6 @@ mod status;
 pub use auth::{Guard, GuardError, Keyring, RulesError, TokenRules};
 pub use facade::Facade;
 pub use listen::{Limits, serve};
+pub use origin::{OriginError, Origins};
 pub(crate) use origin::{Pages, check as check_origin};
 pub use routes::{Site, router};

@@ -2,27 +2,66 @@
 //! needs nobody's leave for simple ones; so a page of somebody else is refused here, whatever CORS would hide from it.
 
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use axum::extract::{Request, State};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use caipe_crds::validate::is_web_origin;
 use serde_json::json;
+
+/// The web origins whose pages may call. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub struct Origins(Arc<RwLock<Vec<HeaderValue>>>);
+
+/// A text that is not a web origin.
+#[derive(Debug, thiserror::Error)]
+#[error("invalid web origin {0:?}: write scheme://host or scheme://host:port, e.g. http://localhost:3000")]
+pub struct OriginError(String);
+
+impl Origins {
+    /// Lets pages of these origins call, and of no others. Nothing changes on an error.
+    ///
+    /// # Errors
+    /// When one of them is no web origin.
+    pub fn set<'a>(&self, origins: impl IntoIterator<Item = &'a String>) -> Result<(), OriginError> {
+        let origins = origins.into_iter().map(|text| canonical(text)).collect::<Result<_, _>>()?;
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = origins;
+        Ok(())
+    }
+
+    /// Whether pages of this origin may call.
+    pub(super) fn contains(&self, origin: &HeaderValue) -> bool {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).contains(origin)
+    }
+}
+
+/// An origin as browsers write it: in lower case, and without the port that the scheme has anyway.
+fn canonical(text: &str) -> Result<HeaderValue, OriginError> {
+    let error = || OriginError(text.to_owned());
+    if !is_web_origin(text) {
+        return Err(error());
+    }
+    let origin = url::Url::parse(text).map_err(|_| error())?.origin();
+    // Only the schemes of the web have a form of their own; `chrome-extension://ID` stays as it is.
+    let written = if origin.is_tuple() { origin.ascii_serialization() } else { text.to_owned() };
+    HeaderValue::try_from(written).map_err(|_| error())
+}
 
 /// The pages that may call, and under which names.
 #[derive(Debug, Clone)]
 pub(crate) struct Pages {
-    origins: Arc<[HeaderValue]>,
+    origins: Origins,
     /// Whether nothing but loopback protects this server: then a name that was made to point there (DNS rebinding)
     /// must not pass for this server's own.
     only_loopback: bool,
 }
 
 impl Pages {
-    pub(crate) fn new(origins: &[HeaderValue], only_loopback: bool) -> Self {
-        Self { origins: origins.into(), only_loopback }
+    pub(crate) fn new(origins: Origins, only_loopback: bool) -> Self {
+        Self { origins, only_loopback }
     }
 
     /// Why a request is refused, if it is.
@@ -37,7 +76,7 @@ impl Pages {
         let own = origin.to_str().ok().and_then(|origin| origin.split_once("://"));
         let same = own.is_some_and(|(_, authority)| authority.eq_ignore_ascii_case(host));
         (!same && !self.origins.contains(origin))
-            .then_some("pages of this origin may not call; --cors-origin names those that may")
+            .then_some("pages of this origin may not call; --cors-origin or spec.server.corsOrigins names those that may")
     }
 }
 
@@ -64,8 +103,36 @@ mod tests {
     use super::*;
 
     #[test]
+    fn only_origins_are_taken_and_written_as_browsers_do() {
+        for (text, written) in [
+            ("http://localhost:3000", Some("http://localhost:3000")),
+            ("https://Portal.Example.com:443", Some("https://portal.example.com")),
+            ("http://[::1]:3000", Some("http://[::1]:3000")),
+            ("chrome-extension://abcdef", Some("chrome-extension://abcdef")),
+            ("*", None),
+            ("https://*.example.com", None),
+            ("https://portal.example.com/", None),
+            ("https://portal.example.com/ui", None),
+            ("https://me@portal.example.com", None),
+            ("https://portal.example.com:65536", None),
+            ("portal.example.com", None),
+            ("https://", None),
+            ("null", None),
+            ("", None),
+        ] {
+            let taken = canonical(text).ok();
+            assert_eq!(taken.as_ref().and_then(|origin| origin.to_str().ok()), written, "{text:?}");
+        }
+        let origins = Origins::default();
+        origins.set(&["http://localhost:3000".to_owned()]).unwrap();
+        assert!(origins.set(&["http://localhost:4000".to_owned(), "*".to_owned()]).is_err());
+        assert!(origins.contains(&HeaderValue::from_static("http://localhost:3000")), "as before");
+    }
+
+    #[test]
     fn a_page_of_somebody_else_is_refused() {
-        let allowed = [HeaderValue::from_static("https://portal.example.com")];
+        let allowed = Origins::default();
+        allowed.set(&["https://Portal.example.com:443".to_owned()]).unwrap();
         let cases = [
             (true, "127.0.0.1:8000", None, true),
             (true, "localhost:8000", None, true),
@@ -94,7 +161,7 @@ mod tests {
             if let Some(origin) = origin {
                 headers.insert(header::ORIGIN, origin.parse().unwrap());
             }
-            let refusal = Pages::new(&allowed, only_loopback).refusal(&headers);
+            let refusal = Pages::new(allowed.clone(), only_loopback).refusal(&headers);
             assert_eq!(refusal.is_none(), passes, "{only_loopback} {host} {origin:?}");
         }
     }

@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
-use axum::http::HeaderValue;
 use axum::routing::get;
 use axum::{Json, Router, middleware};
 use caipe_a2a::server::{self, Agent as A2aAgent, ServerOptions};
 use caipe_store::Store;
 use serde_json::json;
 use tower_http::catch_panic::CatchPanicLayer;
-use tower_http::cors::{AllowHeaders, AllowMethods, CorsLayer};
+use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
 
 use super::auth::{self, Guard};
-use super::origin::{self, Pages};
+use super::origin::{self, Origins, Pages};
 use super::status::{self, About};
 use crate::agents::Roster;
 use crate::run::Runs;
@@ -32,7 +31,7 @@ pub struct Site {
     /// Who may come in.
     pub guard: Guard,
     /// Web origins that browsers may call from.
-    pub origins: Vec<HeaderValue>,
+    pub origins: Origins,
 }
 
 /// All routes.
@@ -43,9 +42,10 @@ pub fn router(site: Site) -> Router {
         .route("/tools", get(status::tools))
         .route("/internal/status", get(status::internal))
         .with_state(About { roster: site.roster, store: site.store, runs: site.runs, alone: site.alone });
-    let pages = Pages::new(&site.origins, site.guard.is_loopback_only());
+    let origins = site.origins;
+    let pages = Pages::new(origins.clone(), site.guard.is_loopback_only());
     let cors = CorsLayer::new()
-        .allow_origin(site.origins)
+        .allow_origin(AllowOrigin::predicate(move |origin, _| origins.contains(origin)))
         .allow_methods(AllowMethods::mirror_request())
         .allow_headers(AllowHeaders::mirror_request());
     let routes = server::router(site.agent, ServerOptions::default())

@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use caipe_tests::agent;
 use caipe_tests::homes;
+use caipe_tests::programs;
 use caipe_tests::scenario::Scenario;
 use caipe_tests::supervisor::{Setup, Supervisor, message};
 use caipe_tests::tokens::{AUDIENCE, ISSUER, Issuer};
@@ -199,6 +200,21 @@ async fn either_the_key_or_a_token_opens_and_the_card_says_so() -> Result<()> {
     assert_eq!(card["security"], json!([{"bearer": []}, {"token": []}]), "{card}");
     assert_eq!(card["securitySchemes"]["token"]["bearerFormat"], "JWT", "{card}");
     ensure!(card["securitySchemes"]["token"].to_string().contains(ISSUER), "{card}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_examples_of_the_page_on_authentication_are_good() -> Result<()> {
+    let page = std::fs::read_to_string(programs::workspace().join("docs/authentication.md"))?;
+    let examples: Vec<&str> =
+        page.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    ensure!(examples.len() == 3, "{examples:#?}");
+    for example in examples {
+        let head = "apiVersion: caipe.io/v1alpha1\nkind: CaipeSupervisor\nmetadata: { name: here }\n";
+        let setup = Setup::new()?.file("supervisor.yaml", &format!("{head}{example}"))?;
+        let output = setup.run(&["check", "-f", "supervisor.yaml"]).await?;
+        ensure!(output.status.success(), "{example}{output:?}");
+    }
     Ok(())
 }
 

@@ -11,13 +11,16 @@ mod cancel;
 mod commands;
 mod compose;
 mod connectivity;
+mod cors;
 mod kill;
 mod memory;
+mod oauth2;
 mod probes;
 mod push;
 mod quickstart;
 mod rehoming;
 mod routing;
+mod script;
 mod stop;
 mod takeover;
 

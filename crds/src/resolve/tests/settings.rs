@@ -155,6 +155,42 @@ fn no_value_of_a_variable_that_could_be_secret_is_rendered() {
 }
 
 #[test]
+fn pages_and_tokens_of_callers_are_for_the_supervisor_alone() {
+    let spec = resource(
+        "server: { corsOrigins: ['http://localhost:3000', 'https://portal.example.com'] }
+auth: { oauth2: { issuer: a, audience: b, jwksUri: 'https://a/keys', requiredScopes: ['api://caipe/.default'] } }
+agents: [{ name: jira }]",
+    );
+    let spec = resolve(&spec, &env(&[])).unwrap().spec;
+    assert_eq!(spec.cors_origins, ["http://localhost:3000", "https://portal.example.com"]);
+    assert_eq!(spec.oauth2.as_ref().unwrap().required_scopes, ["api://caipe/.default"]);
+    let (alone, _) = spec.alone("jira").unwrap();
+    assert!(alone.cors_origins.is_empty() && alone.oauth2.is_none());
+}
+
+#[test]
+fn an_origin_or_a_scope_of_another_form_is_a_fault() {
+    for (spec, path) in [
+        ("server: { corsOrigins: ['*'] }", "spec.server.corsOrigins[0]: must be a web origin"),
+        (
+            "server: { corsOrigins: ['http://a', 'http://a/'] }",
+            "spec.server.corsOrigins[1]: must be a web origin",
+        ),
+        ("server: { corsOrigins: ['http://a:65536'] }", "spec.server.corsOrigins[0]: must be a web origin"),
+        (
+            "auth: { oauth2: { issuer: a, audience: b, jwksUri: 'https://a', requiredScopes: ['a b'] } }",
+            "spec.auth.oauth2.requiredScopes[0]: must be a scope",
+        ),
+    ] {
+        let yaml = format!(
+            "apiVersion: caipe.io/v1alpha1\nkind: CaipeSupervisor\nmetadata: {{ name: a }}\nspec: {{ {spec} }}\n"
+        );
+        let faults = read_resource(&yaml).unwrap_err().to_string();
+        assert!(faults.contains(path), "{spec}: {faults}");
+    }
+}
+
+#[test]
 fn the_hash_is_that_of_the_content_alone() {
     let spec = default_spec(&[]);
     assert_eq!(spec.hash, spec.content_hash());

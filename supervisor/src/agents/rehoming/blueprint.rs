@@ -8,6 +8,7 @@ use caipe_crds::resource::status::AgentPlacement;
 use caipe_engine::AgentName;
 
 use crate::agents::shown;
+use crate::config::Scripts;
 
 /// All that an agent's home is made of.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,6 +30,8 @@ pub(in crate::agents) enum Shared {
         streaming: bool,
         /// The models that it uses where it has none of its own, or its own fails.
         models: Vec<ModelChoice>,
+        /// What scripted models answer from.
+        scripts: Scripts,
     },
     /// Behind A2A.
     Remote {
@@ -39,12 +42,13 @@ pub(in crate::agents) enum Shared {
 
 impl Blueprint {
     /// The home that a specification gives to an agent.
-    pub(in crate::agents) fn new(spec: &RenderedSpec, agent: &RenderedAgent) -> Self {
+    pub(in crate::agents) fn new(spec: &RenderedSpec, agent: &RenderedAgent, scripts: &Scripts) -> Self {
         let shared = match agent.home {
             Home::InProcess {} => Shared::InProcess {
                 limits: spec.limits.clone(),
                 streaming: spec.streaming,
                 models: spec.models.clone(),
+                scripts: scripts.clone(),
             },
             Home::Remote { .. } => {
                 Shared::Remote { silence: Duration::from_millis(spec.limits.agent_timeout_ms) }

@@ -9,6 +9,7 @@ use caipe_engine::AgentName;
 use proptest::prelude::*;
 
 use super::{Act, Blueprint, Standing, moves, plan};
+use crate::config::Scripts;
 
 fn spec() -> RenderedSpec {
     caipe_crds::resolve(&caipe_crds::default_resource(), &BTreeMap::new()).unwrap().spec
@@ -29,7 +30,7 @@ fn jira(letter: char) -> Blueprint {
         's' => agent.home = at("http://s"),
         other => panic!("no home {other}"),
     }
-    Blueprint::new(&spec, &agent)
+    Blueprint::new(&spec, &agent, &Scripts::default())
 }
 
 fn decided(serving: Option<char>, next: Option<char>, wanted: Option<char>) -> Vec<Act> {
@@ -82,7 +83,7 @@ fn what_others_share_changes_only_whom_it_concerns() {
     new.supervisor.name.push('!');
     let home = |spec: &RenderedSpec, letter| {
         let Blueprint { agent, .. } = jira(letter);
-        Blueprint::new(spec, &agent)
+        Blueprint::new(spec, &agent, &Scripts::default())
     };
     assert_ne!(home(&old, 'l'), home(&new, 'l'), "its runs are bounded anew");
     assert!(home(&old, 'l').shares_tools_with(&home(&new, 'l')));

@@ -33,7 +33,7 @@ impl Revival {
         }
         let mut agent = blueprint.agent.clone();
         agent.home = rendered::Home::InProcess {};
-        let blueprint = Blueprint::new(&settings.spec, &agent);
+        let blueprint = Blueprint::new(&settings.spec, &agent, &settings.scripts);
         Some(Arc::new(Self { works, settings, blueprint }))
     }
 }

@@ -97,7 +97,8 @@ impl Seats {
         opening: bool,
     ) -> Chores {
         let spec = &settings.spec;
-        let wanted: Vec<Blueprint> = spec.agents.iter().map(|agent| Blueprint::new(spec, agent)).collect();
+        let blueprint = |agent| Blueprint::new(spec, agent, &settings.scripts);
+        let wanted: Vec<Blueprint> = spec.agents.iter().map(blueprint).collect();
         let standing = self.by_name.iter().map(|(name, seat)| (name.clone(), seat.standing())).collect();
         let acts = plan(&standing, &wanted);
         let mut change =

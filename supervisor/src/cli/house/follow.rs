@@ -1,7 +1,7 @@
-//! Follows the file that says what runs, while it runs.
+//! Follows the file that says what runs, and the scripts that it names.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -11,15 +11,17 @@ use crate::agents::Roster;
 use crate::binding::Locks;
 use crate::cli::args::Serving;
 use crate::config::{FileWatch, Reload, Reloaded, Settings};
-use crate::http::Facade;
+use crate::http::{Facade, Origins};
 
 /// Takes what the file holds anew, as often as that happens.
 pub(super) struct Follow<'a> {
     args: &'a Serving,
     tenant: &'a Tenant<'a>,
+    file: PathBuf,
     reload: Reload,
     roster: Arc<Roster>,
     facade: Arc<Facade>,
+    origins: Origins,
     address: SocketAddr,
     locks: Locks,
 }
@@ -30,20 +32,23 @@ impl<'a> Follow<'a> {
         args: &'a Serving,
         tenant: &'a Tenant<'a>,
         file: &Path,
-        (roster, facade): (&Arc<Roster>, &Arc<Facade>),
+        (roster, facade, origins): (&Arc<Roster>, &Arc<Facade>, &Origins),
         (address, locks): (SocketAddr, Locks),
     ) -> Self {
         let reload = Reload::new(file, tenant.settings.env.clone(), address);
-        Self { args, tenant, reload, roster: roster.clone(), facade: facade.clone(), address, locks }
+        let file = file.to_owned();
+        let (roster, facade, origins) = (roster.clone(), facade.clone(), origins.clone());
+        Self { args, tenant, file, reload, roster, facade, origins, address, locks }
     }
 
-    /// Never ends: the file may change at any time. SIGHUP has it read whether it seems to have changed or not.
-    pub(super) async fn run(self) {
-        let mut watch = FileWatch::new(self.reload.file());
+    /// Never ends: the files may change at any time. SIGHUP has them read whether they seem to have changed or not.
+    pub(super) async fn run(mut self) {
+        let mut watch = FileWatch::new(&self.file);
         let mut hangups = signal(SignalKind::hangup()).ok();
         loop {
             // Also before the first news: the file was read before it was watched.
             self.look();
+            watch.set(&self.reload.files());
             tokio::select! {
                 () = watch.changed() => {}
                 () = hangup(hangups.as_mut()) => tracing::info!("reading the specification again, as asked"),
@@ -51,7 +56,7 @@ impl<'a> Follow<'a> {
         }
     }
 
-    fn look(&self) {
+    fn look(&mut self) {
         match self.reload.after(&self.roster.settings()) {
             Ok(Reloaded::Same) => self.roster.note_refusal(None),
             Ok(Reloaded::New(settings)) => self.take(*settings),
@@ -75,6 +80,9 @@ impl<'a> Follow<'a> {
         match super::signed_cards(self.args, self.tenant, &settings, self.address, &self.locks) {
             Ok([card, extended]) => self.facade.show(card, extended),
             Err(error) => tracing::error!(%error, "the card stays as it is"),
+        }
+        if let Err(error) = super::set_origins(&self.origins, self.args, &settings) {
+            tracing::error!(%error, "the web origins stay as they are");
         }
         let (epoch, agents) = (settings.spec.epoch, settings.spec.agents.len());
         tracing::info!(epoch, agents, "going over to a new specification");

@@ -73,9 +73,9 @@ enum Entry {
     Known(Principal),
 }
 
-/// Why a request is not let in.
+/// Why a request is not let in: the status, the reason, and what `WWW-Authenticate` says of the token (RFC 6750).
 #[derive(Debug, PartialEq, Eq)]
-struct Refused(StatusCode, String);
+struct Refused(StatusCode, String, String);
 
 impl Guard {
     /// The check for a listener at `address`.
@@ -129,12 +129,7 @@ impl Guard {
         };
         match tokens.subject(given).await {
             Ok(subject) => Ok(Principal::new(format!("{SUBJECT}{subject}"))),
-            Err(TokenError::Unchecked(error)) => {
-                tracing::warn!(%error, "a token cannot be checked");
-                let reason = TokenError::Unchecked(error).to_string();
-                Err(Refused(StatusCode::SERVICE_UNAVAILABLE, reason))
-            }
-            Err(error) => Err(unauthorized(error.to_string())),
+            Err(error) => Err(refused(&error)),
         }
     }
 
@@ -163,15 +158,37 @@ pub(super) async fn check(State(guard): State<Guard>, mut request: Request, next
 
 impl IntoResponse for Refused {
     fn into_response(self) -> Response {
-        let Self(status, reason) = self;
-        let error = if status == StatusCode::UNAUTHORIZED { "unauthorized" } else { "unavailable" };
+        let Self(status, reason, challenge) = self;
+        let error = match status {
+            StatusCode::UNAUTHORIZED => "unauthorized",
+            StatusCode::FORBIDDEN => "forbidden",
+            _ => "unavailable",
+        };
         let body = axum::Json(json!({"error": error, "reason": reason}));
-        (status, [(header::WWW_AUTHENTICATE, "Bearer")], body).into_response()
+        (status, [(header::WWW_AUTHENTICATE, challenge)], body).into_response()
     }
 }
 
 fn unauthorized(reason: impl Into<String>) -> Refused {
-    Refused(StatusCode::UNAUTHORIZED, reason.into())
+    Refused(StatusCode::UNAUTHORIZED, reason.into(), "Bearer".to_owned())
+}
+
+/// The refusal of a token.
+fn refused(error: &TokenError) -> Refused {
+    let reason = error.to_string();
+    match error {
+        TokenError::Bad(_) => {
+            Refused(StatusCode::UNAUTHORIZED, reason, r#"Bearer error="invalid_token""#.to_owned())
+        }
+        TokenError::Scope(scopes) => {
+            let challenge = format!(r#"Bearer error="insufficient_scope", scope="{scopes}""#);
+            Refused(StatusCode::FORBIDDEN, reason, challenge)
+        }
+        TokenError::Unchecked(error) => {
+            tracing::warn!(%error, "a token cannot be checked");
+            Refused(StatusCode::SERVICE_UNAVAILABLE, reason, "Bearer".to_owned())
+        }
+    }
 }
 
 /// Whether a request brings this key.

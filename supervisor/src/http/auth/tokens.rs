@@ -2,6 +2,7 @@
 
 use jsonwebtoken::{Algorithm, Validation, decode, decode_header};
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::keys::{Keys, KeysError};
 
@@ -32,8 +33,10 @@ pub struct TokenRules {
     pub jwks_uri: String,
     /// By which algorithms they may be signed (`ALLOWED_ALGORITHMS`); empty means all that are known.
     pub algorithms: Vec<String>,
-    /// The clients that may have asked for them (`OAUTH2_CLIENT_ID`, the claim `cid`); empty means any.
+    /// The clients that may have asked for them (`OAUTH2_CLIENT_ID`); empty means any.
     pub clients: Vec<String>,
+    /// The scopes that each of them must have (`OAUTH2_REQUIRED_SCOPES`).
+    pub scopes: Vec<String>,
 }
 
 /// Why the rules cannot be followed.
@@ -42,17 +45,25 @@ pub enum RulesError {
     /// An algorithm that is not known, or no signature of an issuer.
     #[error("failed to take ALLOWED_ALGORITHMS: {0:?} is none of RS256, RS384, RS512, ES256, ES384, EdDSA")]
     Algorithm(String),
+    /// A text that no token can have as a scope.
+    #[error(
+        "failed to read OAUTH2_REQUIRED_SCOPES: {0:?} is not a scope (printable ASCII without quotes and backslashes)"
+    )]
+    Scope(String),
     /// No client for the keys.
     #[error("failed to make a client for the keys of tokens: {0}")]
     Client(#[from] reqwest::Error),
 }
 
 /// Why a token does not open.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum TokenError {
     /// It is not good, for a reason that its bearer may read.
     #[error("the token is not good here: {0}")]
     Bad(&'static str),
+    /// It is good, but lacks a scope. The required ones, with spaces between them.
+    #[error("the token lacks a scope; it needs: {0}")]
+    Scope(String),
     /// It cannot be checked now.
     #[error("tokens cannot be checked now; try again later")]
     Unchecked(#[from] KeysError),
@@ -64,13 +75,31 @@ pub(super) struct Tokens {
     keys: Keys,
     validation: Validation,
     clients: Vec<String>,
+    scopes: Vec<String>,
 }
 
 #[derive(Deserialize)]
 struct Claims {
     sub: String,
-    #[serde(default)]
+    /// The client's id, as Okta names it.
     cid: Option<String>,
+    /// The same by RFC 9068.
+    client_id: Option<String>,
+    /// The same as Keycloak names it.
+    azp: Option<String>,
+    /// The scopes, separated by spaces (RFC 9068).
+    scope: Option<Value>,
+    /// The same as Entra ID (one text) and Okta (a list) name it.
+    scp: Option<Value>,
+}
+
+/// Whether a claim, a text with spaces or a list, has this scope.
+fn has_scope(claim: &Value, scope: &str) -> bool {
+    match claim {
+        Value::String(text) => text.split(' ').any(|own| own == scope),
+        Value::Array(list) => list.iter().any(|own| own == scope),
+        _ => false,
+    }
 }
 
 impl Tokens {
@@ -82,7 +111,11 @@ impl Tokens {
         validation.set_audience(&[&rules.audience]);
         validation.set_issuer(&[&rules.issuer]);
         validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
-        Ok(Self { keys: Keys::new(rules.jwks_uri)?, validation, clients: rules.clients })
+        if let Some(scope) = rules.scopes.iter().find(|scope| !is_scope(scope)) {
+            return Err(RulesError::Scope(scope.clone()));
+        }
+        let (clients, scopes) = (rules.clients, rules.scopes);
+        Ok(Self { keys: Keys::new(rules.jwks_uri)?, validation, clients, scopes })
     }
 
     /// Whose token this is.
@@ -108,9 +141,15 @@ impl Tokens {
     }
 
     fn admit(&self, claims: Claims) -> Result<String, TokenError> {
-        let known = |client: &String| self.clients.contains(client);
-        if !self.clients.is_empty() && !claims.cid.as_ref().is_some_and(known) {
+        let client = claims.cid.or(claims.client_id).or(claims.azp);
+        if !self.clients.is_empty() && !client.is_some_and(|client| self.clients.contains(&client)) {
             return Err(TokenError::Bad("it is of a client that may not call"));
+        }
+        let has = |scope: &String| {
+            [&claims.scope, &claims.scp].into_iter().flatten().any(|own| has_scope(own, scope))
+        };
+        if !self.scopes.iter().all(has) {
+            return Err(TokenError::Scope(self.scopes.join(" ")));
         }
         if claims.sub.is_empty() || claims.sub.len() > MOST_SUBJECT {
             return Err(TokenError::Bad("its subject is empty or too long"));
@@ -130,6 +169,11 @@ fn algorithms(names: &[String]) -> Result<Vec<Algorithm>, RulesError> {
     names.iter().map(known).collect()
 }
 
+/// Whether a text is one scope (RFC 6749, section 3.3).
+fn is_scope(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\')
+}
+
 /// What is wrong with a token, in words that hold nothing of it.
 fn reason(error: &jsonwebtoken::errors::Error) -> &'static str {
     use jsonwebtoken::errors::ErrorKind;
@@ -141,5 +185,71 @@ fn reason(error: &jsonwebtoken::errors::Error) -> &'static str {
         ErrorKind::InvalidSignature => "its signature is wrong",
         ErrorKind::MissingRequiredClaim(_) => "it lacks one of exp, iss, aud, sub",
         _ => "it is no signed JSON Web Token that is understood",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, from_value, json};
+
+    use super::{TokenError, TokenRules, Tokens};
+
+    fn tokens(clients: &[&str], scopes: &[&str]) -> Tokens {
+        let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+        Tokens::new(TokenRules {
+            issuer: "https://id.example.com".to_owned(),
+            audience: "caipe".to_owned(),
+            jwks_uri: "https://id.example.com/keys".to_owned(),
+            algorithms: Vec::new(),
+            clients: owned(clients),
+            scopes: owned(scopes),
+        })
+        .unwrap()
+    }
+
+    fn admitted(tokens: &Tokens, claims: Value) -> Result<String, TokenError> {
+        tokens.admit(from_value(claims).unwrap())
+    }
+
+    #[test]
+    fn scopes_are_found_in_the_claim_of_each_provider() {
+        let tokens = tokens(&[], &["call", "read"]);
+        let lacking = TokenError::Scope("call read".to_owned());
+        for (claims, has) in [
+            (json!({"sub": "a", "scope": "read call"}), true),
+            (json!({"sub": "a", "scp": "call read other"}), true),
+            (json!({"sub": "a", "scp": ["call", "read"]}), true),
+            (json!({"sub": "a", "scope": "call", "scp": ["read"]}), true),
+            (json!({"sub": "a", "scope": "call"}), false),
+            (json!({"sub": "a", "scope": "call reader"}), false),
+            (json!({"sub": "a", "scope": 5, "scp": [{"call": "read"}]}), false),
+            (json!({"sub": "a"}), false),
+        ] {
+            let expected = if has { Ok("a".to_owned()) } else { Err(lacking.clone()) };
+            assert_eq!(admitted(&tokens, claims.clone()), expected, "{claims}");
+        }
+    }
+
+    #[test]
+    fn a_client_is_known_by_the_claim_of_each_provider() {
+        let tokens = tokens(&["bot"], &[]);
+        for (claims, known) in [
+            (json!({"sub": "a", "cid": "bot"}), true),
+            (json!({"sub": "a", "client_id": "bot"}), true),
+            (json!({"sub": "a", "azp": "bot"}), true),
+            (json!({"sub": "a", "cid": "other", "azp": "bot"}), false),
+            (json!({"sub": "bot"}), false),
+        ] {
+            assert_eq!(admitted(&tokens, claims.clone()).is_ok(), known, "{claims}");
+        }
+    }
+
+    #[test]
+    fn a_scope_that_no_header_can_carry_is_refused() {
+        for scope in ["", "a\"b", "a b", "a\\b", "größe"] {
+            assert!(!super::is_scope(scope), "{scope:?}");
+        }
+        assert!(super::is_scope("api://caipe/.default"));
     }
 }

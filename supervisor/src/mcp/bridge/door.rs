@@ -20,7 +20,7 @@ use super::launch::Launch;
 use super::message::{DISCOVER, INITIALIZE, Incoming, Kind, Message};
 use super::refusal::Refusal;
 use super::stream::{self, EVENTS};
-use crate::http::{self, Limits, Pages, check_origin};
+use crate::http::{self, Limits, Origins, Pages, check_origin};
 
 /// The largest message of a client.
 const MESSAGE_BYTES: usize = 16 * 1024 * 1024;
@@ -48,7 +48,7 @@ pub struct Bridge {
 pub async fn serve(listener: TcpListener, bridge: Bridge, stop: CancellationToken) {
     let children = Arc::new(Children::new(bridge.launch, bridge.most, CancellationToken::new()));
     children.warm_up().await;
-    let pages = Pages::new(&[], true);
+    let pages = Pages::new(Origins::default(), true);
     let routes = Router::new()
         .route(&bridge.path, post(take).get(listen).delete(end))
         .layer(DefaultBodyLimit::max(MESSAGE_BYTES))

@@ -11,7 +11,7 @@ fn settings(spec: &str, variables: &[(&str, &str)]) -> Settings {
     let env: BTreeMap<String, String> =
         variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let resolved = resolve(&read_resource(&text).unwrap(), &env).unwrap();
-    Settings { spec: resolved.spec, warnings: Vec::new(), base: "".into(), env: env.into(), rendered: false }
+    Settings::new(resolved, "".into(), env.into(), false)
 }
 
 const TWO: &str = "{ agents: [

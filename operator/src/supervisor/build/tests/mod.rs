@@ -72,7 +72,8 @@ agents:
         "replicas: 3
 store: { redis: { secretRef: { name: redis } } }
 service: { type: LoadBalancer, port: 80, annotations: { example.com/lb: internal } }
-auth: { oauth2: { issuer: 'https://id.example.com', audience: caipe, jwksUri: 'https://id.example.com/keys' } }
+auth: { oauth2: { issuer: 'https://id.example.com', audience: caipe, jwksUri: 'https://id.example.com/keys', requiredScopes: [caipe.call] } }
+server: { corsOrigins: ['https://portal.example.com'] }
 resources: { limits: { memory: 512Mi, cpu: 2 } }
 agents: []",
     ),

@@ -77,6 +77,22 @@ fn what_only_the_supervisor_needs_does_not_roll_an_agent() {
 }
 
 #[test]
+fn web_origins_reach_the_supervisor_in_its_spec_and_roll_no_pod() {
+    let before = distributed(&["own"]);
+    let mut after = before.clone();
+    let origins = vec!["https://portal.example.com".to_owned()];
+    after.spec.server = Some(caipe_crds::resource::settings::Server { cors_origins: origins.clone() });
+    let (before, after) =
+        (build(&before, &decided(&before)).unwrap(), build(&after, &decided(&after)).unwrap());
+    let rendered: caipe_crds::RenderedSpec =
+        serde_saphyr::from_str(&after.spec.data.as_ref().unwrap()["spec.yaml"]).unwrap();
+    assert_eq!(rendered.cors_origins, origins);
+    let template = |objects: &Objects| objects.deployment.spec.template.clone();
+    assert_eq!(template(&before), template(&after));
+    assert_eq!(before.agents, after.agents);
+}
+
+#[test]
 fn a_secret_rolls_those_who_use_it_and_nobody_else() {
     let resource = distributed(&["own"]);
     let decision = decided(&resource);
