@@ -24,7 +24,7 @@ use caipe_engine::RunEvent;
 
 pub use activity::EXTENSION as ACTIVITY_EXTENSION;
 pub use card::{Locks, agent_card, card, extended_card};
-pub use opening::{opening, state, summary};
+pub use opening::{opening, retain_answer, state, summary};
 pub use request::{REQUIRE_APPROVAL, Reply, Request};
 pub use voice::Voice;
 

@@ -1,6 +1,6 @@
 //! A task where it begins, and as its record alone tells of it.
 
-use caipe_a2a::model::{Message, Metadata, Task, TaskState, TaskStatus};
+use caipe_a2a::model::{Artifact, Message, Metadata, Task, TaskState, TaskStatus};
 use caipe_store::{TaskPhase, TaskRecord};
 use serde_json::Value;
 
@@ -36,6 +36,17 @@ pub fn summary(record: &TaskRecord) -> serde_json::Result<Task> {
         task.metadata = Some(Metadata::from_iter([("trace_id".to_owned(), trace_id)]));
     }
     Ok(task)
+}
+
+/// Leaves the task with the artifacts that hold its answer: the result, or what was streamed if there is none.
+pub fn retain_answer(task: &mut Task) {
+    let named = |artifact: &Artifact, names: &[&str]| {
+        artifact.name.as_deref().is_some_and(|name| names.contains(&name))
+    };
+    let results = ["final_result", "partial_result"];
+    let has_result = task.artifacts.iter().any(|artifact| named(artifact, &results));
+    let kept: &[&str] = if has_result { &results } else { &["streaming_result"] };
+    task.artifacts.retain(|artifact| named(artifact, kept));
 }
 
 /// A stored message; it is copied only where it has to be.

@@ -12,6 +12,12 @@ use super::listing::{self, ListError};
 use crate::binding::{self, ACTIVITY_EXTENSION};
 use crate::run::{RunError, Runs};
 
+/// The header by which upstream's clients name themselves.
+const CLIENT_SOURCE: &str = "x-client-source";
+
+/// The name of upstream's web UI. After a crash it fetches the task and shows the text of all artifacts in a row.
+const UPSTREAM_UI: &str = "caipe-ui";
+
 /// The runs, as the A2A server sees them.
 pub struct Facade {
     runs: Arc<Runs>,
@@ -83,6 +89,9 @@ impl Agent for Facade {
         self.runs.admit(caller(call), id).await.map_err(told)?;
         let mut task = self.runs.log(id).await.map_err(told)?.snapshot();
         task.trim_history(history_length);
+        if call.headers.get(CLIENT_SOURCE).is_some_and(|source| source == UPSTREAM_UI) {
+            binding::retain_answer(&mut task);
+        }
         Ok(task)
     }
 

@@ -194,6 +194,16 @@ async fn message_send_answers_with_the_whole_task() -> Result<()> {
         "{task}"
     );
 
+    let recovered =
+        json!({"jsonrpc": "2.0", "id": "1", "method": "tasks/get", "params": {"taskId": task["id"]}});
+    let request = reqwest::Client::new().post(supervisor.url()).header("x-client-source", "caipe-ui");
+    let recovered: Value = request.json(&recovered).send().await?.json().await?;
+    let texts: Vec<&Value> = recovered["result"]["artifacts"]
+        .as_array()
+        .map(|artifacts| artifacts.iter().map(|artifact| &artifact["parts"][0]["text"]).collect())
+        .unwrap_or_default();
+    assert_eq!(texts, [&json!("Hello, Ada.")], "upstream's UI shows all of it in a row: {recovered}");
+
     let again = supervisor.call("tasks/get", json!({"id": task["id"]})).await?;
     assert_eq!(again["result"]["status"], task["status"]);
     assert_eq!(again["result"]["artifacts"], task["artifacts"]);
