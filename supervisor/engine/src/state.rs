@@ -312,6 +312,7 @@ pub struct Counters {
 /// What a run must not go through twice.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one thing that happens at most once in a run")]
 pub struct Guards {
     /// The conversation was trimmed after an overflow.
     pub trimmed: bool,

@@ -10,6 +10,9 @@ use serde_json::{Map, Value};
 /// What a model reads of a rejection without words.
 const REJECTED: &str = "User rejected the request";
 
+/// How a refusal begins.
+const NOT_APPLIED: &str = "The decision was not applied.";
+
 /// A decision as it was sent.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Sent {
@@ -82,11 +85,14 @@ pub(super) fn matched(sent: &[Sent], questions: &[&Form]) -> Result<Vec<Decision
 /// Says what waits, and how to decide it.
 pub(super) fn several(questions: &[&Form]) -> String {
     let calls: Vec<String> = questions.iter().flat_map(|form| form.calls()).map(|call| call.action).collect();
-    format!(
-        "The decision was not applied. {} calls wait: {}. Send one decision for each, in this order.",
-        calls.len(),
-        calls.join(", ")
-    )
+    match calls.as_slice() {
+        [only] => format!("{NOT_APPLIED} Only {only} waits: send one decision."),
+        several => format!(
+            "{NOT_APPLIED} {} calls wait: {}. Send one decision for each, in this order.",
+            several.len(),
+            several.join(", ")
+        ),
+    }
 }
 
 /// The decision of each question: those that name a tool go to a call of that tool, the others to what is left, in order.
@@ -99,8 +105,8 @@ fn assigned<'a>(sent: &'a [Sent], questions: &[&Form]) -> Result<Vec<&'a Sent>, 
     for sent in sent.iter().filter(named) {
         let action = sent.action.as_deref().unwrap_or_default();
         let place = free(&places, &|question| question.action == action).and_then(|at| places.get_mut(at));
-        *place.ok_or_else(|| format!("The decision was not applied: no call of {action} waits for it."))? =
-            Some(sent);
+        let place = place.ok_or_else(|| format!("{NOT_APPLIED} No call of {action} waits for it."))?;
+        *place = Some(sent);
     }
     for sent in sent.iter().filter(|sent| !named(sent)) {
         let form = |question: &Form| sent.action.is_some() && !question.is_approval();
@@ -114,13 +120,13 @@ fn assigned<'a>(sent: &'a [Sent], questions: &[&Form]) -> Result<Vec<&'a Sent>, 
 
 /// A decision about several calls that were shown as one question. Changed arguments name none of them.
 fn for_each(sent: &Sent, calls: &[Form]) -> Result<Vec<Decision>, String> {
-    calls.iter().map(|call| decision(sent, call)).map(|decision| match decision? {
-        Decision::Edit { .. } if calls.len() > 1 => Err(
-            "The decision was not applied: several calls wait, and the changed arguments name none of them.".to_owned(),
-        ),
+    let decide = |call| match decision(sent, call)? {
+        Decision::Edit { .. } if calls.len() > 1 => {
+            Err(format!("{NOT_APPLIED} Several calls wait, and the changed arguments name none of them."))
+        }
         decision => Ok(decision),
-    })
-    .collect()
+    };
+    calls.iter().map(decide).collect()
 }
 
 /// The decision about one call or form.
@@ -141,7 +147,7 @@ fn decision(sent: &Sent, call: &Form) -> Result<Decision, String> {
     let answer = form_values(values).get(DECISION_FIELD).and_then(Value::as_str).and_then(verdict);
     answer.ok_or_else(|| {
         format!(
-            "The decision was not applied: {} waits for an approval. Answer with {DECISION_FIELD}: {APPROVE} or {REJECT}, \
+            "{NOT_APPLIED} {} waits for an approval. Answer with {DECISION_FIELD}: {APPROVE} or {REJECT}, \
              or name the tool with its changed arguments.",
             call.action
         )

@@ -48,7 +48,7 @@ fn reject(message: &str) -> Decision {
 }
 
 /// What upstream's UI sends for a form with these values.
-fn of_ui(inputs: Value) -> Value {
+fn of_ui(inputs: &Value) -> Value {
     json!({"type": "edit", "action_name": "CAIPEAgentResponse",
         "args": {"args": {"metadata": {"input_fields": []}, "user_inputs": inputs}}})
 }
@@ -90,7 +90,7 @@ fn every_spelling_of_a_decision_about_a_form_is_understood() {
         (json!({"type": "accept"}), Decision::Approve),
         (old_form, values(json!({"repo": "r1", "team": "sre"}))),
         (new_form, values(json!({"repo": "r1"}))),
-        (of_ui(json!({})), values(json!({}))),
+        (of_ui(&json!({})), values(json!({}))),
         (json!({"type": "reject"}), reject("User rejected the request")),
         (json!({"type": "response", "args": "not now"}), reject("not now")),
     ];
@@ -106,15 +106,15 @@ fn every_spelling_of_a_decision_about_a_call_is_understood_and_nothing_else_runs
     let args = json!({"metadata": {"name": "x"}, "args": {"a": 1}});
     let cases = [
         (json!({"type": "approve", "action_name": "delete_issue"}), Some(Decision::Approve)),
-        (of_ui(json!({"decision": "approve"})), Some(Decision::Approve)),
-        (of_ui(json!({"decision": "Reject"})), Some(reject("User rejected the request"))),
+        (of_ui(&json!({"decision": "approve"})), Some(Decision::Approve)),
+        (of_ui(&json!({"decision": "Reject"})), Some(reject("User rejected the request"))),
         (json!({"type": "edit", "args": {"args": {"decision": "approve"}}}), Some(Decision::Approve)),
         (edited("delete_issue", json!({"id": 8})), Some(edit(json!({"id": 8})))),
         (edited("delete_issue", args.clone()), Some(edit(args))),
         (edited("delete_issue", json!({"user_inputs": {"decision": "approve"}})), Some(Decision::Approve)),
-        (of_ui(json!({})), None),
-        (of_ui(json!({"decision": "maybe"})), None),
-        (of_ui(json!({"id": "8"})), None),
+        (of_ui(&json!({})), None),
+        (of_ui(&json!({"decision": "maybe"})), None),
+        (of_ui(&json!({"id": "8"})), None),
         (edited("delete_issue", json!({})), None),
         (edited("close_issue", json!({"id": 8})), None),
         (json!({"type": "approve", "action_name": "close_issue"}), None),
@@ -154,7 +154,7 @@ fn each_call_gets_the_decision_that_names_it() {
         json!([approve]),
         json!([approve, rejected, approve]),
         json!([named("approve", "delete_issue"), named("approve", "delete_issue")]),
-        json!([of_ui(json!({"decision": "approve"}))]),
+        json!([of_ui(&json!({"decision": "approve"}))]),
     ];
     for given in misfits {
         let reply = decided(&given, &[&delete, &close]);
@@ -169,7 +169,7 @@ fn a_form_about_several_calls_takes_one_decision_for_all_or_one_for_each() {
     let (approve, rejected) = (json!({"type": "approve"}), json!({"type": "reject"}));
     let no = || reject("User rejected the request");
     assert_eq!(reply(&json!([approve])), Reply::Decisions(vec![Decision::Approve, Decision::Approve]));
-    assert_eq!(reply(&json!([of_ui(json!({"decision": "reject"}))])), Reply::Decisions(vec![no(), no()]));
+    assert_eq!(reply(&json!([of_ui(&json!({"decision": "reject"}))])), Reply::Decisions(vec![no(), no()]));
     assert_eq!(reply(&json!([approve, rejected])), Reply::Decisions(vec![Decision::Approve, no()]));
     let edited =
         json!({"type": "edit", "edited_action": {"name": "delete_issue, close_issue", "args": {"id": 9}}});

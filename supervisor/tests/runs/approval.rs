@@ -152,7 +152,10 @@ async fn decisions_that_do_not_fit_run_nothing_and_can_be_given_again() {
         let events = asked.answer(vec![decisions(&misfit)]).await;
         assert_eq!(last_state(&events), TaskState::InputRequired, "{misfit}");
         assert_eq!(forms(&events), forms(&asked.events), "{misfit}");
-        assert!(texts(&events, "streaming_result").concat().contains("was not applied"), "{misfit}");
+        assert!(
+            texts(&events, "streaming_result").concat().contains("The decision was not applied."),
+            "{misfit}"
+        );
     }
     assert_eq!(called(&asked.tools), [ADDED]);
     let ui = json!([{"type": "edit", "action_name": "CAIPEAgentResponse",

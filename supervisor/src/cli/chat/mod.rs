@@ -33,7 +33,7 @@ use lines::{Lines, Prompt, history_path};
 use render::{Json, Paint, Plain, Screen, Terminal};
 use session::{Session, UNCONFIRMED};
 use turn::{Left, TurnError};
-use view::{End, clean, one_line};
+use view::{End, FormKind, clean, one_line};
 
 /// The task failed.
 const FAILED: u8 = 1;
@@ -207,7 +207,12 @@ fn go_on(session: &Session) -> Option<String> {
 
 fn answer_later(session: &Session) -> Option<String> {
     let context = one_line(session.context.as_ref()?);
-    Some(format!("the agent waits for an answer: caipe-supervisor chat --context {context} \"name: value\""))
+    let answer = session.open_form().map_or("name: value", |form| match form.kind {
+        FormKind::Approval { .. } => "approve",
+        FormKind::Fields(_) => "name: value",
+        FormKind::Words => "your answer",
+    });
+    Some(format!("the agent waits for an answer: caipe-supervisor chat --context {context} \"{answer}\""))
 }
 
 /// Message after message, until the user leaves.

@@ -64,6 +64,11 @@ impl Session {
         }
     }
 
+    /// The form that the user did not answer.
+    pub(super) fn open_form(&self) -> Option<&Form> {
+        self.waiting.as_ref()?.form()
+    }
+
     fn remember(&mut self, view: &View) {
         if let Some(context) = view.context() {
             self.context = Some(context.to_owned());
