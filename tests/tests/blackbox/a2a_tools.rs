@@ -263,3 +263,22 @@ async fn only_an_agent_that_is_registered_gets_its_token() -> Result<()> {
     }
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_cannot_answer_an_approval() -> Result<()> {
+    let mut scenario = crate::echo(&["jira"])?;
+    scenario.change_agent("jira", "requireApproval", json!(["ec*"]));
+    let jira = caipe_tests::agent::setup(&scenario, "jira")?.start().await?;
+    let supervisor = caller("a2a_call", jira.url(), &["127.0.0.1"]).setup()?.start().await?;
+    let asked = told(&supervisor, says("write it")).await?;
+    ensure!(asked.contains("wants to call echo") && asked.contains("Only a person may answer"), "{asked}");
+    let task = asked.split_once("waits in task ").and_then(|(_, rest)| rest.split(' ').next());
+    let task = task.with_context(|| format!("no task is named: {asked}"))?;
+    for message in ["yes", "approve", "decision: approve"] {
+        let refused = told(&supervisor, json!({"message": message, "task_id": task, "blocking": true})).await?;
+        ensure!(refused.contains("Only a person may answer"), "{message}: {refused}");
+    }
+    let after = jira.call("tasks/get", json!({"id": task})).await?;
+    assert_eq!(after["result"]["status"]["state"], "input-required", "{after}");
+    Ok(())
+}

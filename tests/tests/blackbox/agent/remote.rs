@@ -68,6 +68,21 @@ async fn a_question_of_the_agent_reaches_the_user_the_same_way() -> Result<()> {
     Ok(())
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_obeys_the_approvals_that_only_its_supervisor_knows() -> Result<()> {
+    let mut scenario = echo(&["jira"])?.asks("write", &["jira"]);
+    let jira = agent::setup(&scenario, "jira")?.start().await?;
+    scenario.change_agent("jira", "requireApproval", json!(["EC*"]));
+    let supervisor = agent::remote(scenario.setup()?, "jira", jira.url()).start().await?;
+    let asked = supervisor.ask("write it").await?;
+    assert_eq!(asked.state(), "input-required", "{}", asked.outline());
+    let rejected = decide(&supervisor, &asked, json!({"type": "reject", "message": "not today"})).await?;
+    ensure!(rejected.result()?.contains("not today"), "{}", rejected.outline());
+    let [_, answered] = approved(&supervisor).await?;
+    assert_eq!(answered.result()?, "jira says: jira: write it");
+    Ok(())
+}
+
 /// What an operator mounts in the pod of the remote agent `jira`, with a model and a tool server of this machine.
 fn rendered(script: &Path) -> Result<Value> {
     let server = json!({"stdio": {"command": caipe_tests::programs::fixture_mcp()?}});
