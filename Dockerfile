@@ -24,6 +24,18 @@ RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,targe
     cargo run --quiet --release --locked -p caipe-image -- \
       tree --supervisor target/release/caipe-supervisor --operator target/release/caipe-operator --out /out
 
+# The stand-ins for the compose profile `test`. No other image holds them.
+FROM build AS build-fixtures
+RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,target=/src/target \
+    cargo build --release --locked -p caipe-fixtures -p caipe-fixture-model --no-default-features \
+      --bin caipe-fixture-mcp --bin caipe-fixture-model && \
+    mkdir /fixtures && cp target/release/caipe-fixture-mcp target/release/caipe-fixture-model /fixtures/
+
+FROM scratch AS fixtures
+COPY --from=build-fixtures /fixtures/ /usr/local/bin/
+ENV PATH=/usr/local/bin
+USER 65532:65532
+
 FROM scratch AS supervisor
 COPY --from=build /out/ /
 LABEL org.opencontainers.image.title="caipe-operator" \

@@ -8,6 +8,7 @@ mod approval;
 mod auth;
 mod bad_input;
 mod cancel;
+mod clients_page;
 mod commands;
 mod compose;
 mod connectivity;

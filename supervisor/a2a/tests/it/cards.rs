@@ -137,6 +137,24 @@ fn a_card_of_0_3_is_read() {
 }
 
 #[test]
+fn the_card_of_the_fixtures_is_the_same_for_clients_of_both_versions() {
+    let document = include_str!("../../../../fixtures/wire/a2a_agent_card.json");
+    let card = card::parse(document.as_bytes()).unwrap();
+    assert_eq!((card.name.as_str(), card.version.as_str()), ("mock-agent", "1.0.0"));
+    assert!(card.capabilities.streaming);
+    assert_eq!(card.skills.iter().map(|skill| skill.id.as_str()).collect::<Vec<_>>(), ["test-skill"]);
+    let [interface] = &card.supported_interfaces[..] else { panic!("{:?}", card.supported_interfaces) };
+    assert_eq!(
+        (&*interface.url, &*interface.protocol_binding, &*interface.protocol_version),
+        ("http://mock-agent:8000", "JSONRPC", "0.3")
+    );
+    // A client of 0.3 reads the other members.
+    let mut old: Value = serde_json::from_str(document).unwrap();
+    old.as_object_mut().unwrap().remove("supportedInterfaces").unwrap();
+    assert_eq!(card::parse(old.to_string().as_bytes()).unwrap(), card);
+}
+
+#[test]
 fn a_card_that_is_none_is_refused_with_its_place() {
     for (text, says) in [
         ("<html>", "failed to read the agent card"),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::http::{HeaderMap, HeaderValue};
 use caipe_engine::{
     AgentName, Answered, Decision, DelegateUpdate, DelegationOutcome, EventKind, Form, RemotePlace, Resume,
-    ResumePoint,
+    ResumePoint, RunEvent,
 };
 use futures::StreamExt;
 use serde_json::{Value, json};
@@ -85,6 +85,53 @@ fn events(first: Vec<Value>, rest: impl IntoIterator<Item = Value>) -> Vec<Value
 /// An agent that is no other than `jira`, and no program of ours.
 async fn foreign(answers: impl Fn(&str, usize) -> Say + Send + Sync + 'static) -> Peer {
     Peer::start("Jira", json!([]), answers).await
+}
+
+/// What was reported, in order: the agents on the way down, then what started or ended.
+fn activity(updates: &[DelegateUpdate]) -> Vec<String> {
+    let line = |event: &RunEvent| {
+        let path: Vec<&str> = event.path.iter().map(AgentName::as_str).chain([""]).collect();
+        let what = match &event.kind {
+            EventKind::ToolStarted { tool, .. } => format!("{tool} starts"),
+            EventKind::ToolFinished { tool, end, .. } => format!("{tool} {end:?}"),
+            other => format!("{other:?}"),
+        };
+        path.join("/") + &what
+    };
+    let events = updates.iter().filter_map(|update| match update {
+        DelegateUpdate::Event { event, .. } => Some(event),
+        _ => None,
+    });
+    events.map(line).collect()
+}
+
+#[tokio::test]
+async fn the_recorded_task_of_the_fixtures_gives_its_calls_and_its_answer() {
+    let card = serde_json::from_str(include_str!("../../../../fixtures/wire/a2a_agent_card.json")).unwrap();
+    let recorded: Vec<Value> =
+        serde_json::from_str(include_str!("../../../../fixtures/wire/a2a_task_sse_stream.json")).unwrap();
+    let last = recorded.len() - 2;
+    let expected = recorded[last]["result"]["artifact"]["parts"][0]["text"].as_str().unwrap().to_owned();
+    let peer = Peer::with_card(card, move |method, _| match method {
+        "message/stream" => Say::Recorded(recorded.clone()),
+        _ => Say::Status(500),
+    })
+    .await;
+    let jira = home(&peer.url, HeaderMap::new(), Duration::from_secs(20));
+    let (target, http) = (jira.shared.target.clone(), jira.shared.http.clone());
+    let external = Remote::external(target, http, Arc::default());
+
+    let updates = run(&external, None).await;
+    assert_eq!(answer(&updates), expected);
+    assert_eq!(
+        expected,
+        "Two issues of PAY are open: PAY-7 (card form rejects spaces) and PAY-12 (refund times out)."
+    );
+    assert_eq!(
+        activity(&updates),
+        ["jira starts", "search_issues starts", "search_issues Completed", "jira Completed"]
+    );
+    assert_eq!((peer.count("message/stream"), external.calls()), (1, 1));
 }
 
 #[tokio::test]

@@ -30,6 +30,8 @@ pub(super) enum Say {
     Broken(u64, Vec<Value>),
     /// The same, but the stream stays open and nothing more comes.
     Silent(u64, Vec<Value>),
+    /// These JSON-RPC responses as they are, as events without a number, then the end of the stream.
+    Recorded(Vec<Value>),
     /// An HTTP status.
     Status(u16),
     /// A JSON-RPC error.
@@ -76,6 +78,24 @@ impl Peer {
             "supportedInterfaces": [{"url": format!("{url}/"), "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}],
             "defaultInputModes": [], "defaultOutputModes": [], "skills": [],
         });
+        Self::serve(listener, card, answers)
+    }
+
+    /// The same with a card that was written elsewhere.
+    pub(super) async fn with_card(
+        card: Value,
+        answers: impl Fn(&str, usize) -> Say + Send + Sync + 'static,
+    ) -> Self {
+        drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
+        Self::serve(TcpListener::bind("127.0.0.1:0").await.unwrap(), card, answers)
+    }
+
+    fn serve(
+        listener: TcpListener,
+        card: Value,
+        answers: impl Fn(&str, usize) -> Say + Send + Sync + 'static,
+    ) -> Self {
+        let url = format!("http://{}", listener.local_addr().unwrap());
         let asked = Arc::default();
         let site = Site { card, asked: Arc::clone(&asked), answers: Arc::new(answers) };
         let routes = Router::new()
@@ -133,6 +153,10 @@ async fn answer(State(site): State<Site>, headers: HeaderMap, body: Bytes) -> Re
         }
         Say::Status(status) => StatusCode::from_u16(status).unwrap().into_response(),
         Say::Events(first, events) => sse(stream::iter(frames(first, events)).map(Ok::<_, Infallible>)),
+        Say::Recorded(responses) => {
+            let frames = responses.into_iter().map(|response| format!("data: {response}\n\n"));
+            sse(stream::iter(frames.collect::<Vec<_>>()).map(Ok::<_, Infallible>))
+        }
         Say::Broken(first, events) => {
             let broken = stream::once(async {
                 tokio::time::sleep(Duration::from_millis(50)).await;
