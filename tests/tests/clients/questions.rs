@@ -37,14 +37,19 @@ fn guarded_agents(agents: &[&str], notes: &Path) -> Result<Scenario> {
     let (server, notes) = (programs::fixture_mcp()?, notes.to_string_lossy());
     let mut scenario = Scenario::new();
     for name in agents {
-        scenario = scenario.agent(name, &server, &["--mode", "noting", "--state", &notes]).agent_calls(
-            name,
-            "note",
-            json!({"text": "{{ user }}"}),
-        );
+        let two_calls = json!({"system": format!("You are the {name} agent."), "user": "both", "turn": 0});
+        scenario = scenario
+            .agent(name, &server, &["--mode", "noting", "--state", &notes])
+            .turn(two_calls, two_notes())
+            .agent_calls(name, "note", json!({"text": "{{ user }}"}));
         scenario.change_agent(name, "requireApproval", json!(["note"]));
     }
     Ok(scenario.asks("write", agents))
+}
+
+fn two_notes() -> Value {
+    let note = |text: &str| json!({"name": "note", "arguments": {"text": text}});
+    json!({"calls": [note("{{ user }} first"), note("{{ user }} second")]})
 }
 
 /// Sends a request that leads to a question. Its text differs for each client and placement, so that notes do too.
@@ -180,6 +185,30 @@ async fn one_decision_for_the_calls_of_two_agents_runs_nothing_and_asks_again() 
                 .await?;
             ensure!(view.state() == "completed", "{}", view.outline());
             ensure!(notes.of(&text) == [format!("jira: {text}")], "{:?}{}", notes.of(&text), view.outline());
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_web_uis_one_decision_for_two_calls_of_an_agent_runs_nothing_and_asks_again() -> Result<()> {
+    let notes = Notes::new()?;
+    let mut clients = clients(slice::from_ref(&SLACK))?;
+    for system in both(&guarded_agents(&["jira"], &notes.path())?, &["jira"]).await? {
+        for client in &mut clients {
+            let (question, text) = asked(client, &system, "both").await?;
+            for which in ["first", "second"] {
+                check_approval(&question, "note", &format!("{text} {which}"))?;
+            }
+            let again = client.ask(&system, question.fill_in(&json!({"decision": "approve"}))?).await?;
+            ensure!(
+                notes.of(&text).is_empty(),
+                "{:?}{}{}",
+                notes.of(&text),
+                question.outline(),
+                again.outline()
+            );
+            ensure!(again.state() == "input-required", "{}", again.outline());
         }
     }
     Ok(())
