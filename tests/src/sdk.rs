@@ -42,7 +42,7 @@ impl Sdk {
 }
 
 /// The command with the variables by which Node.js finds the packages of peers, and Python leaves no files behind.
-pub(crate) fn with_packages(mut command: Command) -> Command {
+pub fn with_packages(mut command: Command) -> Command {
     command
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .env("PYTHONUTF8", "1")
@@ -98,7 +98,7 @@ impl Program {
     }
 
     /// Starts any program that takes commands from its stdin as those of `fixtures/a2a-peers` do.
-    pub(crate) fn spawn(mut command: Command) -> Result<Self> {
+    pub fn spawn(mut command: Command) -> Result<Self> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn()?;
         let stdin = child.stdin.take().context("no stdin")?;
