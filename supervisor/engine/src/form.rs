@@ -9,7 +9,7 @@ pub const ASK_TOOL: &str = "CAIPEAgentResponse";
 /// The only field of a question that is put in words: whatever is said is its answer.
 pub const ANSWER_FIELD: &str = "answer";
 
-/// The field of an approval, with the choices [`APPROVE`] and [`REJECT`], so that a client that only draws forms can answer.
+/// The field of an approval of one call, with the choices [`APPROVE`] and [`REJECT`], so that a client that only draws forms can answer.
 pub const DECISION_FIELD: &str = "decision";
 
 /// The value of [`DECISION_FIELD`] that lets the call run.
@@ -31,7 +31,7 @@ pub struct Form {
     pub title: String,
     /// What is asked, and why.
     pub description: String,
-    /// What to fill in; of an approval, [`DECISION_FIELD`].
+    /// What to fill in; of an approval, a field named [`Form::decision_field`] for each call.
     pub fields: Vec<FormField>,
 }
 
@@ -43,7 +43,7 @@ impl Form {
             arguments,
             title: format!("Approve {tool}?"),
             description: format!("The agent wants to call {tool}."),
-            fields: vec![FormField::decision()],
+            fields: vec![FormField::decision(DECISION_FIELD.to_owned(), "Whether the call may run")],
         }
     }
 
@@ -60,13 +60,21 @@ impl Form {
         let call = |call: &Value| Self {
             action: call.get("name").and_then(Value::as_str).unwrap_or_default().to_owned(),
             arguments: call.get("arguments").cloned().unwrap_or_default(),
-            fields: self.fields.clone(),
             ..Self::default()
         };
         calls.iter().map(call).collect()
     }
 
-    /// One form that asks everything that these ask: nothing that is left out of it may be approved with it.
+    /// The name of the field that decides the call of this number, from 0, of those that it asks about.
+    pub fn decision_field(&self, call: usize) -> String {
+        if self.calls().len() < 2 {
+            DECISION_FIELD.to_owned()
+        } else {
+            format!("{DECISION_FIELD}_{}", call + 1)
+        }
+    }
+
+    /// One form that asks everything that these ask, with a decision of its own for each call.
     pub fn joined(forms: Vec<Self>) -> Self {
         if forms.len() < 2 {
             return forms.into_iter().next().unwrap_or_default();
@@ -76,7 +84,7 @@ impl Form {
             texts.join(between)
         };
         let mut fields: Vec<FormField> = Vec::new();
-        for field in forms.iter().flat_map(|form| &form.fields) {
+        for field in forms.iter().filter(|form| !form.is_approval()).flat_map(|form| &form.fields) {
             if fields.iter().all(|known| known.field_name != field.field_name) {
                 fields.push(field.clone());
             }
@@ -86,8 +94,12 @@ impl Form {
         if !forms.iter().any(Self::is_approval) {
             return Self { action: ASK_TOOL.to_owned(), title, description, fields, ..Self::default() };
         }
-        let calls = forms.iter().flat_map(Self::calls);
-        let calls = calls.map(|call| json!({ "name": call.action, "arguments": call.arguments }));
+        let calls: Vec<Self> = forms.iter().flat_map(Self::calls).collect();
+        for (at, call) in calls.iter().enumerate().filter(|(_, call)| call.is_approval()) {
+            let about = format!("Whether {} with {} may run", call.action, call.arguments);
+            fields.push(FormField::decision(format!("{DECISION_FIELD}_{}", at + 1), &about));
+        }
+        let calls = calls.iter().map(|call| json!({ "name": call.action, "arguments": call.arguments }));
         let arguments = json!({ "calls": calls.collect::<Vec<_>>() });
         Self { action: texts(|form| form.action.clone(), SEPARATOR), arguments, title, description, fields }
     }
@@ -122,10 +134,10 @@ pub struct FormField {
 }
 
 impl FormField {
-    fn decision() -> Self {
+    fn decision(field_name: String, about: &str) -> Self {
         Self {
-            field_name: DECISION_FIELD.to_owned(),
-            field_description: "Whether the call may run".to_owned(),
+            field_name,
+            field_description: about.to_owned(),
             field_values: Some([APPROVE, REJECT].map(str::to_owned).to_vec()),
             required: true,
             ..Self::default()

@@ -100,8 +100,17 @@ fn spelled_out(form: &Form) -> String {
                 .filter(|_| form.calls().len() == 1)
                 .map(|arguments| format!("Arguments: `{arguments}`")),
         );
-        lines.push("Answer with `approve` or `reject`.".to_owned());
-    } else if !form.fields.is_empty() && !is_one_answer(form) {
+        lines.push(match form.calls().len() {
+            1 => "Answer with `approve` or `reject`.".to_owned(),
+            calls => {
+                let fields = (0..calls).map(|call| format!("`{}: approve`", form.decision_field(call)));
+                let fields = fields.collect::<Vec<_>>().join(", ");
+                format!("Answer with a line for each call, `approve` or `reject`: {fields}.")
+            }
+        });
+    } else if is_one_answer(form) {
+        lines.push(format!("Answer with a line `{ANSWER_FIELD}: …`."));
+    } else if !form.fields.is_empty() {
         lines.push(form.fields.iter().map(field_line).collect::<Vec<_>>().join("\n"));
         lines.push("Answer with a line `field: value` for each field.".to_owned());
     }

@@ -73,10 +73,10 @@ pub(super) fn matched(sent: &[Sent], questions: &[&Form]) -> Result<Vec<Decision
         let assigned = assigned(sent, &all)?;
         return all.iter().zip(assigned).map(|(call, sent)| decision(sent, call)).collect();
     }
-    // A form that asks about several calls was shown whole, and may be answered as one.
+    // The reply to a form that asks about several calls has a field for each of them.
     if sent.len() == questions.len() {
         let assigned = assigned(sent, questions)?;
-        let decided = calls.iter().zip(assigned).map(|(calls, sent)| for_each(sent, calls));
+        let decided = questions.iter().zip(assigned).map(|(question, sent)| for_each(sent, question));
         return Ok(decided.collect::<Result<Vec<_>, String>>()?.concat());
     }
     Err(several(questions))
@@ -118,15 +118,39 @@ fn assigned<'a>(sent: &'a [Sent], questions: &[&Form]) -> Result<Vec<&'a Sent>, 
     places.into_iter().collect::<Option<_>>().ok_or_else(|| several(questions))
 }
 
-/// A decision about several calls that were shown as one question. Changed arguments name none of them.
-fn for_each(sent: &Sent, calls: &[Form]) -> Result<Vec<Decision>, String> {
-    let decide = |call| match decision(sent, call)? {
-        Decision::Edit { .. } if calls.len() > 1 => {
-            Err(format!("{NOT_APPLIED} Several calls wait, and the changed arguments name none of them."))
+/// The decisions in the reply to one form, one for each call that it asks about.
+fn for_each(sent: &Sent, question: &Form) -> Result<Vec<Decision>, String> {
+    let calls = question.calls();
+    if let [only] = calls.as_slice() {
+        return Ok(vec![decision(sent, only)?]);
+    }
+    let Verdict::Edit(values) = &sent.verdict else { return Err(several(&[question])) };
+    let values = form_values(values);
+    let decide = |(at, call): (usize, &Form)| {
+        if !call.is_approval() {
+            return Some(Decision::Submit { values: values.clone() });
         }
-        decision => Ok(decision),
+        values.get(&question.decision_field(at)).and_then(Value::as_str).and_then(verdict)
     };
-    calls.iter().map(decide).collect()
+    calls.iter().enumerate().map(decide).collect::<Option<_>>().ok_or_else(|| several(&[question]))
+}
+
+/// The decisions of a text that is nothing but a decision for each call, in lines of `field: value` where there are
+/// several.
+pub(super) fn spoken(text: &str, question: &Form) -> Option<Vec<Decision>> {
+    let text = text.trim().trim_end_matches(['.', '!']);
+    let calls = question.calls().len();
+    if calls == 1 {
+        let field = question.decision_field(0);
+        let word = text.strip_prefix(field.as_str()).and_then(|rest| rest.strip_prefix(':')).unwrap_or(text);
+        return Some(vec![verdict(word)?]);
+    }
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let line = |(at, line): (usize, &&str)| {
+        let (field, word) = line.split_once(':')?;
+        (field.trim() == question.decision_field(at)).then(|| verdict(word)).flatten()
+    };
+    (lines.len() == calls).then(|| lines.iter().enumerate().map(line).collect()).flatten()
 }
 
 /// The decision about one call or form.
@@ -154,8 +178,13 @@ fn decision(sent: &Sent, call: &Form) -> Result<Decision, String> {
     })
 }
 
+/// Whether a text is nothing but a yes or a no.
+pub(super) fn is_verdict(text: &str) -> bool {
+    verdict(text.trim().trim_end_matches(['.', '!'])).is_some()
+}
+
 /// A yes or a no.
-pub(super) fn verdict(word: &str) -> Option<Decision> {
+fn verdict(word: &str) -> Option<Decision> {
     match word.trim().to_lowercase().as_str() {
         "yes" | "y" | "ok" | "okay" | APPROVE | "approved" | "accept" => Some(Decision::Approve),
         "no" | "n" | REJECT | "rejected" | "deny" | "denied" => {

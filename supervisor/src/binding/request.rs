@@ -1,7 +1,7 @@
 //! What a client's message asks for: a new question, or the answer to one of ours (upstream contract 3.7).
 
 use caipe_a2a::model::{Content, Message as A2aMessage, Metadata};
-use caipe_engine::{ANSWER_FIELD, DECISION_FIELD, Decision, Form};
+use caipe_engine::{ANSWER_FIELD, Decision, Form};
 use caipe_model::{Message, Role};
 use serde_json::{Map, Value};
 
@@ -132,21 +132,21 @@ fn require_approval(metadata: Option<&Metadata>) -> Vec<String> {
 /// form. Words count only where exactly one question waits. Lines count wherever they stand in the text, because a
 /// client may put what a person wrote into a template; other lines may be the next question.
 fn spoken(text: &str, questions: &[&Form], addressed: bool) -> Option<Result<Vec<Decision>, String>> {
-    let verdict = verdict(text);
+    let body = body(text);
+    let is_verdict = || decision::is_verdict(body);
     let [question] = questions else {
-        let meant = verdict.is_some() || questions.iter().any(|form| filled(text, form).is_some());
+        let meant = is_verdict() || questions.iter().any(|form| filled(body, form).is_some());
         return meant.then(|| Err(decision::several(questions)));
     };
-    let calls = question.calls().len();
     if question.is_approval() {
-        // What a person has seen as one question they may answer with one word.
-        return verdict.map(|decision| Ok(vec![decision; calls]));
+        let decided = decision::spoken(body, question).map(Ok);
+        return decided.or_else(|| is_verdict().then(|| Err(decision::several(questions))));
     }
     if addressed && is_in_words(question) {
-        let answer = (ANSWER_FIELD.to_owned(), Value::from(body(text).trim()));
+        let answer = (ANSWER_FIELD.to_owned(), Value::from(body.trim()));
         return Some(Ok(vec![Decision::Submit { values: Map::from_iter([answer]) }]));
     }
-    filled(text, question).map(|values| Ok(vec![Decision::Submit { values }]))
+    filled(body, question).map(|values| Ok(vec![Decision::Submit { values }]))
 }
 
 /// Whether a question is put in words.
@@ -154,22 +154,15 @@ fn is_in_words(question: &Form) -> bool {
     matches!(question.fields.as_slice(), [field] if field.field_name == ANSWER_FIELD)
 }
 
-/// A message that is nothing but a yes or a no.
-fn verdict(text: &str) -> Option<Decision> {
-    let word = body(text).trim().trim_end_matches(['.', '!']);
-    let word = word.strip_prefix(DECISION_FIELD).and_then(|rest| rest.strip_prefix(':')).unwrap_or(word);
-    decision::verdict(word)
-}
-
 /// The values of the `field: value` lines of a text that name fields of the form.
-fn filled(text: &str, form: &Form) -> Option<Map<String, Value>> {
+fn filled(body: &str, form: &Form) -> Option<Map<String, Value>> {
     let pair = |line: &str| {
         let (key, value) = line.split_once(':')?;
         let key = key.trim().trim_start_matches("- ");
         let field = form.fields.iter().find(|field| field.field_name.eq_ignore_ascii_case(key))?;
         Some((field.field_name.clone(), Value::from(value.trim())))
     };
-    let values: Map<String, Value> = body(text).lines().filter_map(pair).collect();
+    let values: Map<String, Value> = body.lines().filter_map(pair).collect();
     (!values.is_empty() && !form.is_approval()).then_some(values)
 }
 

@@ -163,17 +163,32 @@ fn each_call_gets_the_decision_that_names_it() {
 }
 
 #[test]
-fn a_form_about_several_calls_takes_one_decision_for_all_or_one_for_each() {
+fn a_form_about_several_calls_takes_a_decision_for_each_and_never_one_for_all() {
     let both = Form::joined(vec![approval(), Form::approval("close_issue", json!({"id": 8}))]);
     let reply = |given: &Value| decided(given, &[&both]);
     let (approve, rejected) = (json!({"type": "approve"}), json!({"type": "reject"}));
     let no = || reject("User rejected the request");
-    assert_eq!(reply(&json!([approve])), Reply::Decisions(vec![Decision::Approve, Decision::Approve]));
-    assert_eq!(reply(&json!([of_ui(&json!({"decision": "reject"}))])), Reply::Decisions(vec![no(), no()]));
     assert_eq!(reply(&json!([approve, rejected])), Reply::Decisions(vec![Decision::Approve, no()]));
+    let each = of_ui(&json!({"decision_1": "approve", "decision_2": "reject"}));
+    assert_eq!(reply(&json!([each])), Reply::Decisions(vec![Decision::Approve, no()]));
+    let names: Vec<&str> = both.fields.iter().map(|field| field.field_name.as_str()).collect();
+    assert_eq!(names, ["decision_1", "decision_2"]);
+    let lines = read(vec![Part::text("by user: a@b.c\n\ndecision_1: reject\ndecision_2: approve")]);
+    assert_eq!(lines.reply(&[&both], false), Reply::Decisions(vec![no(), Decision::Approve]));
+    for text in ["yes", "reject"] {
+        assert!(matches!(read(vec![Part::text(text)]).reply(&[&both], true), Reply::Unclear(_)), "{text}");
+    }
     let edited =
         json!({"type": "edit", "edited_action": {"name": "delete_issue, close_issue", "args": {"id": 9}}});
-    for misfit in [json!([edited]), json!([approve, approve, approve])] {
+    let misfits = [
+        json!([approve]),
+        json!([rejected]),
+        json!([of_ui(&json!({"decision": "approve"}))]),
+        json!([of_ui(&json!({"decision_1": "approve"}))]),
+        json!([edited]),
+        json!([approve, approve, approve]),
+    ];
+    for misfit in misfits {
         assert!(matches!(reply(&misfit), Reply::Unclear(_)), "{misfit}");
     }
 }

@@ -108,7 +108,7 @@ async fn a_rejected_call_is_not_run_and_the_agent_reads_why() {
 }
 
 #[tokio::test]
-async fn every_call_that_one_approval_lets_run_is_shown_before() {
+async fn every_call_of_an_agent_is_shown_and_decided() {
     let asked = asked("both", memory()).await;
     let shown = forms(&asked.events);
     assert_eq!(shown.len(), 1);
@@ -117,7 +117,10 @@ async fn every_call_that_one_approval_lets_run_is_shown_before() {
         response.contains(r#"{"text":"first"}"#) && response.contains(r#"{"text":"second"}"#),
         "{response}"
     );
-    let events = asked.answer(vec![Part::text("yes")]).await;
+    let unclear = asked.answer(vec![Part::text("yes")]).await;
+    assert_eq!(last_state(&unclear), TaskState::InputRequired, "one word is no decision about two calls");
+    assert_eq!(called(&asked.tools).len(), 0);
+    let events = asked.answer(vec![Part::text("decision_1: approve\ndecision_2: approve")]).await;
     assert_eq!(called(&asked.tools).len(), 2);
     assert_eq!(texts(&events, "final_result"), ["helper said first;second;"]);
 }

@@ -275,7 +275,8 @@ async fn a_model_cannot_answer_an_approval() -> Result<()> {
     let task = asked.split_once("waits in task ").and_then(|(_, rest)| rest.split(' ').next());
     let task = task.with_context(|| format!("no task is named: {asked}"))?;
     for message in ["yes", "approve", "decision: approve"] {
-        let refused = told(&supervisor, json!({"message": message, "task_id": task, "blocking": true})).await?;
+        let refused =
+            told(&supervisor, json!({"message": message, "task_id": task, "blocking": true})).await?;
         ensure!(refused.contains("Only a person may answer"), "{message}: {refused}");
     }
     let after = jira.call("tasks/get", json!({"id": task})).await?;
