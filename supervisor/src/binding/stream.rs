@@ -1,5 +1,7 @@
 //! Live text: one artifact per request, and the words that no client may miss.
 
+use std::sync::Arc;
+
 use caipe_a2a::model::{Event, Metadata, Part};
 use caipe_engine::TextRole;
 use serde_json::Value;
@@ -39,11 +41,11 @@ pub(super) struct TextStream {
     /// Its id, once something was sent.
     artifact: Option<String>,
     /// The text since the last event of another kind, or since the answer began: an answer is told in one go.
-    passage: String,
+    passage: Passage,
     /// Whether the passage is marked as the answer.
     is_answer: bool,
     /// The part of `passage` that is shown in Slack.
-    in_slack: String,
+    in_slack: Passage,
     /// Whether any text was shown in Slack. Without a plan, it then shows no result at the end.
     open_in_slack: bool,
     /// Whether Slack has seen text in the plan's last step: it shows all text from then on, and no result at the end.
@@ -59,9 +61,7 @@ impl TextStream {
 
     /// Something else than text was sent.
     pub(super) fn interrupted(&mut self) {
-        self.passage.clear();
-        self.in_slack.clear();
-        self.is_answer = false;
+        (self.passage, self.in_slack, self.is_answer) = (Passage::default(), Passage::default(), false);
     }
 
     /// The turn starts again: what follows takes the place of what was sent.
@@ -75,7 +75,7 @@ impl TextStream {
     /// It goes behind what was sent before. Where a client of the SDKs has it already and only Slack lacks it, it takes
     /// the place of that, so that nobody sees it twice.
     pub(super) fn whole(&mut self, wire: &mut Wire, plan: &PlanView, text: &str, kind: Whole) -> Vec<Event> {
-        let known = is_said(&self.passage, text);
+        let known = self.passage.ends_with(text);
         if text.trim().is_empty() || (known && self.is_shown_in_slack(plan, text)) {
             return Vec::new();
         }
@@ -123,28 +123,44 @@ impl TextStream {
             self.interrupted();
             self.is_answer = true;
         }
-        self.passage.push_str(text);
+        self.passage.push(text);
         if role == TextRole::Narration {
             return;
         }
         self.latched |= plan.in_last_step();
         if self.latched || !plan.has_step() {
             self.open_in_slack = true;
-            self.in_slack.push_str(text);
+            self.in_slack.push(text);
         }
     }
 
     /// Whether Slack shows this text: as it came, or at the end as the result.
     fn is_shown_in_slack(&self, plan: &PlanView, text: &str) -> bool {
         let shows_result = !self.latched && (plan.is_told() || !self.open_in_slack);
-        shows_result || is_said(&self.in_slack, text)
+        shows_result || self.in_slack.ends_with(text)
     }
 }
 
-/// Whether a passage ends in this text; white space makes no difference.
-fn is_said(passage: &str, text: &str) -> bool {
-    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    words(passage).ends_with(&words(text))
+/// A text that grows piece by piece, in chunks of falling size: a binding is copied with each commit, and a copy of this
+/// costs a few pointers however long the text is.
+#[derive(Debug, Clone, Default)]
+struct Passage(Vec<Arc<str>>);
+
+impl Passage {
+    fn push(&mut self, text: &str) {
+        let mut chunk = text.to_owned();
+        while let Some(last) = self.0.pop_if(|last| last.len() <= chunk.len()) {
+            chunk.insert_str(0, &last);
+        }
+        self.0.push(chunk.into());
+    }
+
+    /// Whether it ends in this text; white space makes no difference.
+    fn ends_with(&self, text: &str) -> bool {
+        let passage = self.0.concat();
+        let mut words = passage.split_whitespace().rev();
+        text.split_whitespace().rev().all(|word| words.next() == Some(word))
+    }
 }
 
 fn metadata(plan: &PlanView, role: TextRole) -> Metadata {
@@ -175,4 +191,26 @@ pub(super) fn pieces(text: &str) -> Vec<String> {
         pieces.push(piece);
     }
     pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Passage;
+
+    #[test]
+    fn a_passage_is_known_again_however_it_was_cut_and_is_cheap_to_copy() {
+        let told = |pieces: &[&str]| {
+            let mut passage = Passage::default();
+            pieces.iter().for_each(|piece| passage.push(piece));
+            passage
+        };
+        for pieces in [&["I look. It is", " fi", "ne – Grüße"][..], &["It  is\tfine –\n", "Grüße "]] {
+            assert!(told(pieces).ends_with("It is fine – Grüße"), "{pieces:?}");
+        }
+        for other in ["It isfine – Grüße", "look. It was fine – Grüße", "It is fine –"] {
+            assert!(!told(&["I look. It is fine – Grüße"]).ends_with(other), "{other}");
+        }
+        let long = told(&vec!["word "; 100_000]);
+        assert!(long.0.len() < 64, "{} chunks", long.0.len());
+    }
 }
