@@ -201,7 +201,9 @@ mod tests {
     fn a_passage_is_known_again_however_it_was_cut_and_is_cheap_to_copy() {
         let told = |pieces: &[&str]| {
             let mut passage = Passage::default();
-            pieces.iter().for_each(|piece| passage.push(piece));
+            for piece in pieces {
+                passage.push(piece);
+            }
             passage
         };
         for pieces in [&["I look. It is", " fi", "ne – Grüße"][..], &["It  is\tfine –\n", "Grüße "]] {
