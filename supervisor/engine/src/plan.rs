@@ -89,7 +89,7 @@ pub enum PlanCause {
     TaskCompleted,
     /// The list changed on the way.
     Progress,
-    /// The run goes on after a human has answered; the plan is as it was.
+    /// The run continues after a human has answered; the plan is unchanged.
     Resumed,
     /// The run ends with an answer: every open step is closed.
     Closing,

@@ -71,7 +71,7 @@ impl Binding {
 mod tests;
 
 #[cfg(test)]
-mod clients;
+mod client_properties;
 
 #[cfg(test)]
 mod properties;

@@ -17,7 +17,7 @@ pub(super) struct PlanView {
 
 impl PlanView {
     /// The plan changed. A status update can neither add nor remove steps (rule 1), so other steps than those
-    /// that the client knows make it a plan again; all under the same id. A plan that goes on after a question is known
+    /// that the client knows make it a plan again; all under the same id. A plan that continues after a question is known
     /// from the task that asked it (rule 8).
     pub(super) fn told(&mut self, wire: &mut Wire, steps: &[PlanStep], cause: PlanCause) -> Event {
         let first = self.artifact.is_none();

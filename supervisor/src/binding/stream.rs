@@ -40,7 +40,7 @@ impl Whole {
 pub(super) struct TextStream {
     /// Its id, once something was sent.
     artifact: Option<String>,
-    /// The text since the last event of another kind, or since the answer began: an answer is told in one go.
+    /// The text since the last event of another kind, or since the answer began. An answer is never interrupted.
     passage: Passage,
     /// Whether the passage is marked as the answer.
     is_answer: bool,

@@ -118,22 +118,23 @@ impl Supervisor {
                 self.ask(question);
                 events
             }
-            EventKind::Finished { outcome } => {
-                let question = self.question.take();
-                let mut events = self.cut_off(outcome);
-                let (wire, stream) = (&mut self.wire, &mut self.stream);
-                events.extend(answer::finished(wire, stream, &self.plan, outcome, question));
-                // The answer to a question is a request of its own, with a text of its own.
-                self.stream = TextStream::default();
-                self.has_notified = false;
-                self.asked.clear();
-                self.plan.leave();
-                events
-            }
+            EventKind::Finished { outcome } => self.finished(outcome),
         }
     }
 
-    /// Takes note of what is asked; of several questions, all of it.
+    /// Ends the request. If a task waits, the answer to its question is a request of its own, with a text of its own.
+    fn finished(&mut self, outcome: &Outcome) -> Vec<Event> {
+        let mut events = self.cut_off(outcome);
+        let (wire, question) = (&mut self.wire, self.question.take());
+        events.extend(answer::finished(wire, &mut self.stream, &self.plan, outcome, question));
+        self.stream = TextStream::default();
+        self.has_notified = false;
+        self.asked.clear();
+        self.plan.leave();
+        events
+    }
+
+    /// Adds a question to those that the final status lists.
     fn ask(&mut self, question: String) {
         self.question = Some(match self.question.take() {
             Some(before) => format!("{before}\n\n{question}"),

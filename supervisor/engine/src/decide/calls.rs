@@ -111,7 +111,7 @@ pub(super) fn conclude_round(state: &mut RunState) {
     }
 }
 
-/// Tells the plan as it is known already: a run that goes on may do so in another task, whose client knows no plan.
+/// Repeats the plan as it was last told: the answer to a question may begin another task, whose client knows no plan.
 pub(super) fn tell_plan_again(state: &RunState, out: &mut Effects) {
     if let Some(plan) = state.plan.again() {
         out.emit(plan);

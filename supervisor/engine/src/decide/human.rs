@@ -19,7 +19,7 @@ const REJECTED: &str = "User rejected the request";
 const MISFIT: &str =
     "The decision was not applied: there must be one decision that fits for each call that waits.";
 
-/// Applies one decision to each call that is asked about, and goes on. Calls that are done stay done.
+/// Applies one decision to each call that is asked about, and continues the run. Finished calls are not repeated.
 pub(super) fn decided(state: &mut RunState, decisions: Vec<Decision>, out: &mut Effects) {
     if state.phase != Phase::Waiting {
         return;

@@ -51,7 +51,7 @@ pub(super) struct Reader {
     /// Whether the first event is the question that was just answered.
     answers: bool,
     is_ours: bool,
-    /// Whether its words are told as they come.
+    /// Whether its text is forwarded as it arrives.
     tells_words: bool,
     end: Option<End>,
 }

@@ -285,7 +285,7 @@ fn slack(wire: &[Event]) -> Slack {
     Slack { posted, retry }
 }
 
-/// The answer that upstream's web UI draws; whatever else it is told, it folds away.
+/// The answer that upstream's web UI draws; it collapses everything else.
 fn ui(wire: &[Event]) -> String {
     let mut answer = String::new();
     for (name, update) in artifacts(wire) {
