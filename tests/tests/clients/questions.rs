@@ -191,24 +191,23 @@ async fn one_decision_for_the_calls_of_two_agents_runs_nothing_and_asks_again() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_web_uis_one_decision_for_two_calls_of_an_agent_runs_nothing_and_asks_again() -> Result<()> {
+async fn the_web_ui_decides_each_of_two_calls_of_an_agent() -> Result<()> {
     let notes = Notes::new()?;
     let mut clients = clients(slice::from_ref(&SLACK))?;
     for system in both(&guarded_agents(&["jira"], &notes.path())?, &["jira"]).await? {
         for client in &mut clients {
             let (question, text) = asked(client, &system, "both").await?;
             for which in ["first", "second"] {
-                check_approval(&question, "note", &format!("{text} {which}"))?;
+                ensure!(question.text().contains(&format!("{text} {which}")), "{}", question.outline());
             }
-            let again = client.ask(&system, question.fill_in(&json!({"decision": "approve"}))?).await?;
-            ensure!(
-                notes.of(&text).is_empty(),
-                "{:?}{}{}",
-                notes.of(&text),
-                question.outline(),
-                again.outline()
-            );
+            let again = client.ask(&system, question.fill_in(&json!({"decision_1": "approve"}))?).await?;
+            ensure!(notes.of(&text).is_empty(), "{:?}{}", notes.of(&text), again.outline());
             ensure!(again.state() == "input-required", "{}", again.outline());
+            let each = json!({"decision_1": "approve", "decision_2": "reject"});
+            let decided = client.ask(&system, again.fill_in(&each)?).await?;
+            ensure!(decided.state() == "completed", "{}", decided.outline());
+            let written = notes.of(&text);
+            ensure!(written.len() == 1 && written[0].contains("first"), "{written:?}{}", decided.outline());
         }
     }
     Ok(())
