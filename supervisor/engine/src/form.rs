@@ -40,10 +40,10 @@ impl Form {
     pub fn approval(tool: &str, arguments: Value) -> Self {
         Self {
             action: tool.to_owned(),
-            arguments,
             title: format!("Approve {tool}?"),
             description: format!("The agent wants to call {tool}."),
-            fields: vec![FormField::decision(DECISION_FIELD.to_owned(), "Whether the call may run")],
+            fields: vec![FormField::decision(DECISION_FIELD.to_owned(), tool, &arguments)],
+            arguments,
         }
     }
 
@@ -89,15 +89,17 @@ impl Form {
                 fields.push(field.clone());
             }
         }
-        let (title, description) =
-            (texts(|form| form.title.clone(), " "), texts(Self::with_arguments, "\n\n"));
+        let titles = forms.iter().map(|form| form.title.as_str()).filter(|title| !title.is_empty());
+        let mut titles: Vec<&str> = titles.collect();
+        titles.dedup();
+        let (title, description) = (titles.join(" "), texts(Self::with_arguments, "\n\n"));
         if !forms.iter().any(Self::is_approval) {
             return Self { action: ASK_TOOL.to_owned(), title, description, fields, ..Self::default() };
         }
         let calls: Vec<Self> = forms.iter().flat_map(Self::calls).collect();
         for (at, call) in calls.iter().enumerate().filter(|(_, call)| call.is_approval()) {
-            let about = format!("Whether {} with {} may run", call.action, call.arguments);
-            fields.push(FormField::decision(format!("{DECISION_FIELD}_{}", at + 1), &about));
+            let field = format!("{DECISION_FIELD}_{}", at + 1);
+            fields.push(FormField::decision(field, &call.action, &call.arguments));
         }
         let calls = calls.iter().map(|call| json!({ "name": call.action, "arguments": call.arguments }));
         let arguments = json!({ "calls": calls.collect::<Vec<_>>() });
@@ -134,10 +136,11 @@ pub struct FormField {
 }
 
 impl FormField {
-    fn decision(field_name: String, about: &str) -> Self {
+    /// The arguments are in the field, because upstream's web UI shows no others with a form.
+    fn decision(field_name: String, tool: &str, arguments: &Value) -> Self {
         Self {
             field_name,
-            field_description: about.to_owned(),
+            field_description: format!("Whether {tool} with {arguments} may run"),
             field_values: Some([APPROVE, REJECT].map(str::to_owned).to_vec()),
             required: true,
             ..Self::default()

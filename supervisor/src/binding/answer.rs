@@ -22,17 +22,18 @@ pub(super) fn finished(
     match outcome {
         Outcome::Completed { text, origin } => completed(wire, stream, plan, text, *origin),
         // No result: a client offers to try again where there is none.
-        Outcome::Failed { reason } => {
-            let mut events = stream.whole(wire, plan, reason, Whole::Failure);
-            events.push(wire.status(TaskState::Failed, Some(reason)));
-            events
-        }
+        Outcome::Failed { reason } => vec![wire.status(TaskState::Failed, Some(reason))],
         Outcome::Canceled => vec![wire.status(TaskState::Canceled, None)],
         Outcome::InputRequired => {
             let question = question.unwrap_or_else(|| DEFAULT_QUESTION.to_owned());
             vec![wire.status(TaskState::InputRequired, Some(&question))]
         }
     }
+}
+
+/// The text of a failure in the stream. Upstream's Slack bot sends whole lines only, and drops the rest when it fails.
+pub(super) fn failure(reason: &str) -> String {
+    format!("{reason}\n")
 }
 
 fn completed(
@@ -155,13 +156,18 @@ pub(super) fn form(wire: &mut Wire, form: &Form, spoken: Option<String>, metadat
 }
 
 fn form_data(form: &Form) -> Value {
-    json!({
+    // Upstream's web UI has a heading of its own where there is none.
+    let title = Some(&form.title).filter(|title| !title.is_empty());
+    let mut data = json!({
         "user_input": true,
-        "input_title": form.title,
         "input_description": form.description,
         "input_fields": form.fields,
         "response": form.description,
         "action_name": form.action,
         "arguments": form.arguments,
-    })
+    });
+    if let Some(title) = title {
+        data["input_title"] = json!(title);
+    }
+    data
 }

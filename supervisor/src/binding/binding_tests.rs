@@ -362,6 +362,18 @@ fn an_approval_is_asked_in_words_and_as_a_form() {
         (&json!("decision"), &json!(["approve", "reject"]))
     );
     assert_eq!(field["required"], true);
+    assert_eq!(field["field_description"], "Whether delete_issue with {\"id\":7} may run");
+}
+
+#[test]
+fn a_form_without_a_heading_leaves_it_to_the_client() {
+    let form = Form { action: "CAIPEAgentResponse".to_owned(), ..Form::default() };
+    let wire = bind([own(EventKind::InputRequired { form })]);
+    let data = wire.iter().filter_map(|event| match event {
+        Event::ArtifactUpdate(update) => update.artifact.parts[0].as_data(),
+        _ => None,
+    });
+    assert_eq!(data.filter(|data| data.get("input_title").is_none()).count(), 1);
 }
 
 #[test]
@@ -385,10 +397,23 @@ fn a_failure_is_text_that_every_client_shows_and_no_result() {
     assert_eq!(
         lines(&wire),
         [
-            "streaming_result|Streaming final answer chunk|Agent execution failed: no|false|false",
+            "streaming_result|Streaming final answer chunk|Agent execution failed: no\n|false|false",
             "failed|Agent execution failed: no"
         ]
     );
+}
+
+#[test]
+fn the_reason_of_a_failure_comes_before_the_steps_that_failed() {
+    let steps = steps(&[("ops", "look", StepStatus::Failed)]);
+    let reason = "Agent execution failed: no".to_owned();
+    let wire = bind([
+        own(EventKind::Plan { steps, first: false, cause: PlanCause::GivenUp }),
+        own(EventKind::Finished { outcome: Outcome::Failed { reason } }),
+    ]);
+    let names: Vec<String> =
+        lines(&wire).iter().map(|line| line.split('|').next().unwrap_or_default().to_owned()).collect();
+    assert_eq!(names, ["streaming_result", "execution_plan_update", "failed"]);
 }
 
 #[test]

@@ -11,6 +11,9 @@ use super::decision::{self, Sent};
 /// The member of a message's metadata in which a supervisor names the tools that a human must approve.
 pub const REQUIRE_APPROVAL: &str = "require_approval";
 
+/// What upstream's Slack bot writes between the history of a thread and the message.
+const CURRENT_QUESTION: &str = "Current question: ";
+
 /// Most patterns that are read of it.
 const MOST_PATTERNS: usize = 1000;
 
@@ -132,7 +135,7 @@ fn require_approval(metadata: Option<&Metadata>) -> Vec<String> {
 /// form. Words count only where exactly one question waits. Lines count wherever they stand in the text, because a
 /// client may put what a person wrote into a template; other lines may be the next question.
 fn spoken(text: &str, questions: &[&Form], addressed: bool) -> Option<Result<Vec<Decision>, String>> {
-    let body = body(text);
+    let body = own_words(body(text));
     let is_verdict = || decision::is_verdict(body);
     let [question] = questions else {
         let meant = is_verdict() || questions.iter().any(|form| filled(body, form).is_some());
@@ -164,6 +167,14 @@ fn filled(body: &str, form: &Form) -> Option<Map<String, Value>> {
     };
     let values: Map<String, Value> = body.lines().filter_map(pair).collect();
     (!values.is_empty() && !form.is_approval()).then_some(values)
+}
+
+/// What the sender says now: upstream's Slack bot puts a thread's history, which others wrote, before it.
+fn own_words(body: &str) -> &str {
+    let now = body.rsplit_once(CURRENT_QUESTION).map_or(body, |(_, now)| now).trim_start();
+    // A mention of the bot.
+    let mention = now.strip_prefix("<@").and_then(|rest| rest.split_once('>'));
+    mention.map_or(now, |(_, words)| words.trim_start())
 }
 
 /// The text without the line that says who wrote it.

@@ -212,6 +212,23 @@ fn only_lines_that_name_a_field_fill_a_form() {
 }
 
 #[test]
+fn only_what_the_sender_says_now_fills_a_form() {
+    let slack = |history: &str, now: &str| {
+        let text = format!(
+            "The user email is a@b.c\n\nUser message:\nPrevious conversation:\n---\n{history}\n---\nCurrent \
+             question: <@U0BOT> {now}\n\nAnswer briefly."
+        );
+        read(vec![Part::text(text)]).reply(&[&form()], false)
+    };
+    let filled = Reply::Decisions(vec![values(json!({"repo": "caipe"}))]);
+    assert_eq!(slack("Joe: hello\nrepo: of-joe", "repo: caipe"), filled);
+    assert!(
+        matches!(slack("repo: of-joe", "what is this about?"), Reply::Message(_)),
+        "others fill in nothing"
+    );
+}
+
+#[test]
 fn a_field_that_is_typed_into_the_template_of_a_client_fills_the_one_form_that_waits() {
     let text =
         "The user email is a@b.c\n\nYou are asked in Slack.\nStyle: be brief\nREPO: r1\nAnswer in Markdown.";

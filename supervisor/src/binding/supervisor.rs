@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use caipe_a2a::model::{Event, Part};
-use caipe_engine::{CallEnd, EventKind, Outcome, RunEvent, TextRole};
+use caipe_engine::{CallEnd, EventKind, Outcome, PlanCause, PlanStep, RunEvent, TextRole};
 
 use super::activity::{Activity, ActivityKind};
 use super::open::OpenCalls;
@@ -29,6 +29,8 @@ pub(super) struct Supervisor {
     words: BTreeMap<String, String>,
     /// Whether a notification was sent: the first sign of a run is not that it composes its answer.
     has_notified: bool,
+    /// The steps of a plan that is given up, until the run ends.
+    given_up: Vec<PlanStep>,
     /// What the user is asked, once a form was told; of several forms, all of it.
     question: Option<String>,
     /// The same for a person who sees no form.
@@ -45,6 +47,7 @@ impl Supervisor {
             open: OpenCalls::default(),
             words: BTreeMap::new(),
             has_notified: false,
+            given_up: Vec::new(),
             question: None,
             asked: String::new(),
         }
@@ -107,6 +110,10 @@ impl Supervisor {
             EventKind::TodoFinished { content } => {
                 vec![self.ended(content, texts::todo_finished(content), None)]
             }
+            EventKind::Plan { steps, cause: PlanCause::GivenUp, .. } => {
+                self.given_up.clone_from(steps);
+                Vec::new()
+            }
             EventKind::Plan { steps, cause, .. } => vec![self.plan.told(&mut self.wire, steps, *cause)],
             EventKind::DecisionRefused { reason } => {
                 self.ask(reason.clone());
@@ -122,9 +129,18 @@ impl Supervisor {
         }
     }
 
-    /// Ends the request. If a task waits, the answer to its question is a request of its own, with a text of its own.
+    /// Ends the request. The reason of a failure comes before the failed plan: upstream's Slack bot shows it with the step
+    /// that it ends. If a task waits, the answer to its question is a request of its own, with a text of its own.
     fn finished(&mut self, outcome: &Outcome) -> Vec<Event> {
         let mut events = self.cut_off(outcome);
+        if let Outcome::Failed { reason } = outcome {
+            let (wire, stream) = (&mut self.wire, &mut self.stream);
+            events.extend(stream.whole(wire, &self.plan, &answer::failure(reason), Whole::Failure));
+        }
+        let given_up = std::mem::take(&mut self.given_up);
+        if !given_up.is_empty() {
+            events.push(self.plan.told(&mut self.wire, &given_up, PlanCause::GivenUp));
+        }
         let (wire, question) = (&mut self.wire, self.question.take());
         events.extend(answer::finished(wire, &mut self.stream, &self.plan, outcome, question));
         self.stream = TextStream::default();
