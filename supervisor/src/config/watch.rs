@@ -13,7 +13,7 @@ use std::time::Duration;
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use tokio::net::unix::pipe::Receiver;
 
-/// How often the files are looked at without a notice.
+/// How often the files are read if no notice of a change comes.
 const LOOK: Duration = Duration::from_secs(2);
 
 /// How long it must be quiet for whoever writes to be taken to be done.
