@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_programs_share_is_told_once_and_what_each_adds_is_kept() {
+    fn a_shared_component_is_listed_once_and_each_other_one_stays() {
         let one = bill(
             "one",
             &[part("serde", "excluded"), part("http", "required")],

@@ -1,4 +1,4 @@
-//! How the image is run: what an engine is told, and what the Dockerfile says too.
+//! The configuration of the image: entrypoint, user, ports and volumes. The Dockerfile has the same.
 
 use serde_json::{Map, Value, json};
 
@@ -6,28 +6,28 @@ use serde_json::{Map, Value, json};
 /// must see it without reading the image's `/etc/passwd`.
 pub const USER: u32 = 65532;
 
-/// Where the supervisor lies, which starts if nothing else is said.
+/// The path of the supervisor, the default entrypoint.
 pub const PROGRAM: &str = "usr/local/bin/caipe-supervisor";
 
-/// Where the operator lies. The chart starts it by this path.
+/// The path of the operator, which the chart starts.
 pub const OPERATOR: &str = "usr/local/bin/caipe-operator";
 
 /// The image's name in its registry; the chart's.
 pub const NAME: &str = concat!("ghcr.io/caipe-io/caipe-operator:", env!("CARGO_PKG_VERSION"));
 
-/// Further names of the supervisor; each starts the server (FR-011 of the unification seed).
+/// Further names of the supervisor; each starts the server; upstream's images start it by these.
 pub const OTHER_NAMES: [&str; 2] = ["platform-engineer", "platform-engineer-single"];
 
-/// The one place, besides `/tmp`, that the program writes to; for a volume.
+/// The only directory besides `/tmp` that the program writes to; for a volume.
 pub const DATA: &str = "data";
 
 /// The port of the supervisor and of an agent.
 pub const PORT: u16 = 8000;
 
-/// What runs if nothing else is said; an agent is `agent NAME` and the same flags.
+/// The default command; an agent is `agent NAME` with the same flags.
 pub const COMMAND: [&str; 5] = ["serve", "--listen", "0.0.0.0:8000", "--data-dir", "/data"];
 
-/// What an image says of itself and its programs.
+/// The version and the revision on the image's labels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct About {
     /// The programs' version.
@@ -61,17 +61,17 @@ pub fn annotations<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> M
 /// How an image is run. All run as [`USER`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Run {
-    /// What starts.
+    /// The entrypoint.
     pub entrypoint: Vec<String>,
-    /// What it is told if nothing else is said.
+    /// The default arguments.
     pub command: Vec<String>,
     /// Variables, as `NAME=VALUE`.
     pub env: Vec<String>,
-    /// Where it starts.
+    /// The working directory.
     pub directory: String,
     /// The ports that it listens on.
     pub ports: Vec<u16>,
-    /// Where it writes what shall outlive it.
+    /// The directory for a volume.
     pub volumes: Vec<String>,
 }
 

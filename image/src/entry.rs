@@ -1,4 +1,4 @@
-//! What an image's file system is made of.
+//! Entries of an image's file system.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -6,17 +6,16 @@ use std::path::Path;
 /// A file, a directory or a link of the image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Where, from the root on, without a slash at either end.
+    /// The path from the root, without a slash at either end.
     pub path: String,
     /// Permission bits.
     pub mode: u32,
     /// The owner, as user and as group.
     pub owner: u32,
-    /// What it is.
     pub kind: Kind,
 }
 
-/// What an entry is.
+/// The type of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
     /// A directory.
@@ -28,12 +27,12 @@ pub enum Kind {
 }
 
 impl Entry {
-    /// A directory of root's that everybody may enter.
+    /// A directory of root's that every user may enter.
     pub fn directory(path: &str) -> Self {
         Self { path: path.to_owned(), mode: 0o755, owner: 0, kind: Kind::Directory }
     }
 
-    /// A file of root's that everybody may read.
+    /// A file of root's that every user may read.
     pub fn file(path: &str, content: impl Into<Vec<u8>>) -> Self {
         Self { path: path.to_owned(), mode: 0o644, owner: 0, kind: Kind::File(content.into()) }
     }

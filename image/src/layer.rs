@@ -8,7 +8,7 @@ use tar::{Builder, EntryType, Header};
 
 use crate::entry::{Entry, Kind};
 
-/// What a layer's bytes are (OCI image-spec 1.1, media-types.md).
+/// The format of a layer (OCI image-spec 1.1, media-types.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// A tar file, as small as gzip makes it: for images that travel.
@@ -30,7 +30,7 @@ impl Form {
 /// A layer and its digests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layer {
-    /// What the bytes are.
+    /// The format of the bytes.
     pub form: Form,
     /// The tar file.
     pub bytes: Vec<u8>,

@@ -28,9 +28,9 @@ enum Command {
     Archive(Archive),
     /// Write the files of the image into a directory; as root, with their owners
     Tree(Tree),
-    /// Write an image of what lies in a directory, all of it root's and nothing compressed, for where it is made
+    /// Write an uncompressed image of a directory, owned by root, for use on this machine
     Directory(Directory),
-    /// Write what an image is made of, one list from those of its programs
+    /// Write the bill of materials of an image from those of its programs
     Bom(Bom),
 }
 
@@ -76,13 +76,13 @@ struct Directory {
     /// A variable, NAME=VALUE; may be repeated
     #[arg(long)]
     env: Vec<String>,
-    /// Where its program starts
+    /// The working directory
     #[arg(long, default_value = "/")]
     workdir: String,
     /// A port that it listens on; may be repeated
     #[arg(long)]
     port: Vec<u16>,
-    /// What starts if nothing else is said
+    /// The entrypoint
     #[arg(last = true, required = true)]
     entrypoint: Vec<String>,
 }
@@ -110,7 +110,7 @@ struct Tree {
     /// The directory
     #[arg(long)]
     out: PathBuf,
-    /// Leave all files to whoever runs this
+    /// Do not change the owner of the files
     #[arg(long)]
     keep_owner: bool,
 }
@@ -175,7 +175,7 @@ fn architecture_here() -> anyhow::Result<&'static str> {
     }
 }
 
-/// Writes the archive and tells what it is.
+/// Writes the archive and prints its name and digest.
 fn write(image: &Image, layer: &Layer, out: &Path) -> anyhow::Result<()> {
     let packed = oci::pack(image, layer).context("failed to pack the image")?;
     fs::write(out, &packed.archive).with_context(|| format!("failed to write {}", out.display()))?;

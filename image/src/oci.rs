@@ -10,16 +10,16 @@ use crate::layer::{Layer, digest, tar};
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 
-/// What an image is, apart from its files.
+/// The metadata of an image.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Image {
     /// Its name, such as `caipe-operator:0.1.0`.
     pub name: String,
     /// The processor that it is for, in OCI's words.
     pub architecture: &'static str,
-    /// When it was made, in RFC 3339, if that shall be told.
+    /// When it was made, in RFC 3339, if it is recorded.
     pub created: Option<String>,
-    /// How it is run, see [`crate::config::Run::config`].
+    /// How to run it, see [`crate::config::Run::config`].
     pub config: Value,
 }
 
@@ -56,7 +56,7 @@ pub fn pack(image: &Image, layer: &Layer) -> io::Result<Packed> {
     Ok(Packed { archive, digest: digest(&manifest) })
 }
 
-/// What a packed image is called, and its digest.
+/// The name of a packed image and its digest.
 ///
 /// # Errors
 /// When it is no archive of [`pack`].

@@ -99,7 +99,7 @@ fn the_same_programs_give_the_same_archive() {
 }
 
 #[test]
-fn a_layer_is_told_to_be_what_it_is() {
+fn the_manifest_names_the_media_type_of_the_layer() {
     let layer = Layer::new(&[Entry::file("a", "b")], Form::Plain).unwrap();
     let files = files(&pack(&image(), &layer).unwrap().archive);
     let index = json_of(&files["index.json"]);

@@ -47,9 +47,9 @@ fn about() -> About {
 }
 
 fn one(stage: &Stage, instruction: &str) -> Result<String> {
-    let said = stage.get(instruction).map(Vec::as_slice).unwrap_or_default();
-    ensure!(said.len() == 1, "{instruction}: {said:?}");
-    Ok(said[0].clone())
+    let values = stage.get(instruction).map(Vec::as_slice).unwrap_or_default();
+    ensure!(values.len() == 1, "{instruction}: {values:?}");
+    Ok(values[0].clone())
 }
 
 #[test]
@@ -66,8 +66,8 @@ fn both_images_are_run_as_the_archive_says() -> Result<()> {
             "{name}"
         );
         for (member, instruction) in [("Entrypoint", "ENTRYPOINT"), ("Cmd", "CMD")] {
-            let said: Value = serde_json::from_str(&one(&stage, instruction)?)?;
-            assert_eq!(config[member], said, "{name}");
+            let value: Value = serde_json::from_str(&one(&stage, instruction)?)?;
+            assert_eq!(config[member], value, "{name}");
         }
     }
     Ok(())

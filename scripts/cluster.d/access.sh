@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # variables of the other parts
-# Who may come in: made anew with each cluster, all in one go, so that what is cut off leaves nothing half made.
+# Credentials: created for each cluster in one step, so that an interrupted start leaves nothing incomplete.
 
 node_name=node-1
 node_address=10.90.0.1

@@ -71,7 +71,7 @@ pid() {
   local links=() line
   mapfile -t links < <(own_processes)
   [ ${#links[@]} -gt 0 ] || return 0
-  # Some may end meanwhile. A program that was built anew has another file by now.
+  # Some may end meanwhile. A rebuilt program has another file by now.
   { stat --format %N "${links[@]/%//exe}" 2>/dev/null || true; } | while read -r line; do
     case $line in
       *" -> '$bin/$1'" | *" -> '$bin/$1 (deleted)'")

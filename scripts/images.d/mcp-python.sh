@@ -38,6 +38,6 @@ repository() {
   git -C "$place" add tides.txt
   GIT_AUTHOR_DATE=$when GIT_COMMITTER_DATE=$when \
     git -C "$place" -c user.name=Tide -c user.email=tide@example.com commit --quiet -m 'Note the tides'
-  # It belongs to root, and somebody else reads it.
+  # It belongs to root, and another user reads it.
   printf '[safe]\n\tdirectory = *\n' >"$1/etc/gitconfig"
 }

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154  # root, parts, images and work are set by scripts/images
-# Redis, as Debian has it. It keeps nothing on disk unless it is told to.
+# Redis, as Debian has it. By default it writes nothing to disk.
 
 inputs() { :; }
 

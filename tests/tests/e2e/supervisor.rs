@@ -46,14 +46,14 @@ async fn roll(stage: &mut Stage<'_>, _: &[Value]) -> Result<()> {
 #[test]
 fn a_rollout_loses_no_answer() -> Result<()> {
     live::with("rollout", async |live| {
-        with_its_file(live, "the supervisor is rolled out anew", Operator::Stays, roll).await?.answered()
+        with_its_file(live, "the supervisor is restarted", Operator::Stays, roll).await?.answered()
     })
 }
 
 #[test]
 fn nor_does_one_in_which_the_operator_dies() -> Result<()> {
     live::with("rollout-killed", async |live| {
-        with_its_file(live, "the supervisor is rolled out anew", Operator::killed(), roll).await?.answered()
+        with_its_file(live, "the supervisor is restarted", Operator::killed(), roll).await?.answered()
     })
 }
 
@@ -108,7 +108,7 @@ fn two() -> caipe_tests::scenario::Scenario {
 #[ignore = "the supervisor has no Redis store yet: each replica remembers by itself"]
 fn two_replicas_are_rolled_out_without_a_gap() -> Result<()> {
     live::with("replicas", async |live| {
-        with_redis(live, "the supervisor is rolled out anew, two replicas on Redis", async |live, old| {
+        with_redis(live, "the supervisor is restarted, two replicas on Redis", async |live, old| {
             live.declare(NAME, &two().set("podTemplate", template("new")))?;
             live.until_replaced(old, &OWN).await
         })
