@@ -132,7 +132,9 @@ fn told(live: &Live, policy: &Value) -> String {
 }
 
 fn whom(peers: &Value) -> String {
-    let Some(peers) = peers.as_array().filter(|peers| !peers.is_empty()) else { return "any address".to_owned() };
+    let Some(peers) = peers.as_array().filter(|peers| !peers.is_empty()) else {
+        return "any address".to_owned();
+    };
     let each: Vec<String> = peers.iter().map(peer).collect();
     each.join(" and ")
 }
