@@ -12,6 +12,7 @@ pub struct Entry {
     pub mode: u32,
     /// The owner, as user and as group.
     pub owner: u32,
+    /// Directory, file or link.
     pub kind: Kind,
 }
 

@@ -37,7 +37,7 @@ impl NameServer {
         Ok(Some(Self::on(socket, Arc::new(Mutex::new(names)))?))
     }
 
-    /// One at port 53 of this address, whose names are told it while it runs.
+    /// A server at port 53 of this address; a test sets its names while it runs.
     pub async fn at(address: Ipv4Addr, names: Names) -> Result<Self> {
         Self::on(UdpSocket::bind((address, 53)).await?, names)
     }

@@ -37,7 +37,7 @@ impl Unpacked {
             return Ok(Some(image));
         }
         let reason = String::from_utf8_lossy(&tried.stderr).into_owned();
-        // Whoever may do nothing else can still read this.
+        // Readable by every user.
         ensure!(reason.contains("unshare") || reason.contains("mount"), "the program does not run: {reason}");
         eprintln!("SKIPPED: no program can be run alone here: {}", reason.trim());
         Ok(None)

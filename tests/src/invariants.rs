@@ -12,7 +12,7 @@ pub fn faults(answer: &Answer) -> Vec<String> {
     faults_after(&Answer::default(), answer)
 }
 
-/// The same for an answer that goes on where `before`, which asked the user, stopped: calls and steps that began
+/// The same for an answer that continues `before`, which asked the user: calls and steps that began
 /// there end here.
 pub fn faults_after(before: &Answer, answer: &Answer) -> Vec<String> {
     let mut faults = Vec::new();
@@ -130,7 +130,7 @@ fn calls(answer: &Answer, faults: &mut Vec<String>) {
             Some("tool_notification_end") => {
                 let Some((who, rest)) = ended(&text) else { continue };
                 let named = |(by, what): &(String, String)| *by == who && rest.contains(what.as_str());
-                // A failed delegation is told by the agent's own name: "❌ Jira: why".
+                // A failed delegation is reported under the agent's name: "❌ Jira: why".
                 let failed = |(by, what): &(String, String)| by == "Supervisor" && *what == who;
                 match open.iter().position(named).or_else(|| open.iter().position(failed)) {
                     Some(place) => drop(open.remove(place)),
@@ -149,7 +149,7 @@ fn calls(answer: &Answer, faults: &mut Vec<String>) {
     );
 }
 
-/// Who calls what: `🔧 Jira: Calling tool: Get_Issue` is `Jira`, `Get_Issue`. Steps of the model's own list
+/// The caller and the callee: `🔧 Jira: Calling tool: Get_Issue` is `Jira`, `Get_Issue`. Steps of the model's own list
 /// (Workflow) are no calls, and may end without having begun.
 fn started(text: &str) -> Option<(String, String)> {
     let (who, rest) = text.trim().strip_prefix("🔧 ")?.split_once(": Calling ")?;

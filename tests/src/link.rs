@@ -50,7 +50,7 @@ impl Link {
     }
 
     /// Leads new connections to another server.
-    pub fn lead_to(&self, url: &str) -> Result<()> {
+    pub fn connect_to(&self, url: &str) -> Result<()> {
         let target = target(url)?;
         self.condition.send_modify(|condition| condition.target = target);
         Ok(())
@@ -101,15 +101,15 @@ async fn carry(client: TcpStream, begun: Condition, mut condition: watch::Receiv
     let Ok(server) = TcpStream::connect(begun.target).await else { return };
     let _ = (client.set_nodelay(true), server.set_nodelay(true));
     let ((from_client, to_client), (from_server, to_server)) = (client.into_split(), server.into_split());
-    let there = pass(from_client, to_server, condition.clone());
-    let back = pass(from_server, to_client, condition.clone());
+    let there = forward(from_client, to_server, condition.clone());
+    let back = forward(from_server, to_client, condition.clone());
     tokio::select! {
         _ = async { tokio::join!(there, back) } => {}
         _ = condition.wait_for(|now| now.cuts != begun.cuts) => {}
     }
 }
 
-async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, condition: watch::Receiver<Condition>) {
+async fn forward(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, condition: watch::Receiver<Condition>) {
     let mut piece = vec![0; PIECE];
     while let Ok(read @ 1..) = from.read(&mut piece).await {
         let delay = condition.borrow().delay;

@@ -1,4 +1,4 @@
-//! Streams with their events' numbers, in both versions of the protocol: for clients that are cut off and go on.
+//! Streams with their events' numbers, in both versions of the protocol: for clients that lose their connection and resume.
 
 use std::time::Duration;
 
@@ -94,7 +94,7 @@ impl Connection {
         Self::open(&place.into(), version, &version.ask(text), None).await
     }
 
-    /// Goes on with a task behind the event `last`.
+    /// Resumes a task after the event `last`.
     pub async fn resume(
         place: impl Into<Place>,
         version: Version,
@@ -121,7 +121,7 @@ impl Connection {
 
     /// Takes the stream for cut when it says nothing for so long.
     #[must_use]
-    pub fn patient_for(self, patience: Duration) -> Self {
+    pub fn with_patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
     }
 

@@ -1,4 +1,4 @@
-//! Programs made with the official A2A SDKs: clients that do what they are told, agents that do what a message says.
+//! Programs made with the official A2A SDKs: clients that do what they are output, agents that do what a message says.
 //!
 //! They live in `fixtures/a2a-peers`; `make peers` installs the SDKs.
 
@@ -107,19 +107,19 @@ impl Program {
     }
 
     /// Has a client do something: everything that it observed.
-    pub async fn ask(&mut self, command: &Value) -> Result<Told> {
+    pub async fn ask(&mut self, command: &Value) -> Result<Output> {
         self.stdin.write_all(format!("{command}\n").as_bytes()).await.context("the peer is gone")?;
-        let mut told = Told::default();
+        let mut output = Output::default();
         loop {
             let mut line = self.line().await.with_context(|| format!("no answer to {command}"))?;
             if let Some(error) = line.get_mut("error") {
-                told.error = Some(error.take());
-                return Ok(told);
+                output.error = Some(error.take());
+                return Ok(output);
             }
             if line.get("end").is_some() {
-                return Ok(told);
+                return Ok(output);
             }
-            told.lines.push(line);
+            output.lines.push(line);
         }
     }
 
@@ -137,14 +137,14 @@ impl Program {
 
 /// What a client observed.
 #[derive(Debug, Clone, Default)]
-pub struct Told {
+pub struct Output {
     /// Its observations, in their order.
     pub lines: Vec<Value>,
     /// What the SDK raised at last: `class`, `message`, perhaps `code`.
     pub error: Option<Value>,
 }
 
-impl Told {
+impl Output {
     /// The observations with this name, if nothing was raised.
     pub fn all(&self, name: &str) -> Result<Vec<&Value>> {
         ensure!(self.error.is_none(), "the SDK raised {:?} after {:?}", self.error, self.lines);

@@ -244,7 +244,7 @@ impl Supervisor {
         self.checked_after(&Answer::default(), answer)
     }
 
-    /// `answer`, which goes on where `before` stopped to ask, if it satisfies all invariants.
+    /// `answer`, which continues `before`, which asked, if it satisfies all invariants.
     pub fn checked_after(&self, before: &Answer, answer: Answer) -> Result<Answer> {
         let faults = invariants::faults_after(before, &answer);
         let log = || self.log();

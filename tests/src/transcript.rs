@@ -1,7 +1,7 @@
 //! Commands in a document with what they print: run as they stand there, they must say what the document says.
 //!
 //! A block of three backquotes and `console` holds lines `$ COMMAND`, each followed by its output. A line `...` in the
-//! output stands for any number of lines, and `...` at the end of a line for the rest of it.
+//! output matches any number of lines, and `...` at the end of a line for the rest of it.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use regex_lite::Regex;
 
-/// How long what is looked at may take to be as the document says.
+/// The time within which the output must become that of the document.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Time between two looks.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -51,7 +51,7 @@ impl Step {
         Self { command: self.command.replace(name, other), output: self.output.replace(name, other) }
     }
 
-    /// Runs the command in this shell, which has only to be told what to run, and holds what it prints to the document.
+    /// Runs the command in this shell, and compares its output with the document.
     /// A command has to fail that is said to say `Error`, a plain `no`, that something is invalid, or that nobody answers.
     pub fn holds(&self, shell: impl Fn() -> Command) -> Result<()> {
         let begin = Instant::now();
@@ -119,7 +119,7 @@ fn plain(text: &str) -> Vec<String> {
     text.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect()
 }
 
-/// Whether the lines are those expected; an expected `...` stands for any number of lines.
+/// Whether the lines are those expected; an expected `...` matches any number of lines.
 fn fits(expected: &[String], found: &[String]) -> bool {
     match expected.split_first() {
         None => found.is_empty(),
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_says_something_else_is_told() {
+    fn an_output_that_differs_is_reported() {
         let step =
             |command: &str, output: &str| Step { command: command.to_owned(), output: output.to_owned() };
         let shell = || Command::new("sh");

@@ -9,8 +9,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 
 use super::assets;
+use super::child_process::{Processes, Program};
 use super::credentials::{self, Access};
-use super::keeper::{Keeper, Program};
 use super::space::Admin;
 
 /// Longest wait for a program of the control plane to be ready.
@@ -37,30 +37,30 @@ pub struct ControlPlane {
     access: Access,
     address: Ipv4Addr,
     ports: [u16; 5],
-    keeper: Keeper,
+    processes: Processes,
 }
 
 impl ControlPlane {
     /// A new one at an address of this machine, or of the network namespace that this thread is in.
     pub async fn start(address: Ipv4Addr) -> Result<Self> {
-        let keeper = Keeper::new()?;
+        let processes = Processes::new()?;
         let ports = free_ports(address)?;
-        let token = credentials::administrator(&keeper.dir().join("tokens.csv"))?;
-        let [private, public] = [SIGNS, CHECKS].map(|name| keeper.dir().join(name));
+        let token = credentials::administrator(&processes.dir().join("tokens.csv"))?;
+        let [private, public] = [SIGNS, CHECKS].map(|name| processes.dir().join(name));
         credentials::signing_keys(&private, &public)?;
-        std::fs::write(keeper.dir().join("audit-policy.json"), AUDIT)?;
+        std::fs::write(processes.dir().join("audit-policy.json"), AUDIT)?;
         let access = Access {
             server: format!("https://{address}:{}", ports[2]),
-            authority: keeper.dir().join("certificates/apiserver.crt"),
+            authority: processes.dir().join("certificates/apiserver.crt"),
             token,
         };
-        let etcd = keeper.start("etcd", &mut etcd(keeper.dir(), ports)?)?;
+        let etcd = processes.start("etcd", &mut etcd(processes.dir(), ports)?)?;
         let controllers = Mutex::default();
         let server = Mutex::default();
-        let this = Self { controllers, server, _etcd: etcd, access, address, ports, keeper };
+        let this = Self { controllers, server, _etcd: etcd, access, address, ports, processes };
         this.start_server().await?;
         this.access.write(&this.kubeconfig())?;
-        let controllers = this.keeper.start("controllers", &mut this.controllers_command()?)?;
+        let controllers = this.processes.start("controllers", &mut this.controllers_command()?)?;
         put(&this.controllers, Some(controllers));
         Ok(this)
     }
@@ -82,12 +82,12 @@ impl ControlPlane {
 
     /// Its directory.
     pub fn dir(&self) -> &Path {
-        self.keeper.dir()
+        self.processes.dir()
     }
 
     /// Starts and stops programs together with it.
-    pub const fn keeper(&self) -> &Keeper {
-        &self.keeper
+    pub const fn processes(&self) -> &Processes {
+        &self.processes
     }
 
     /// The API server's address and port.
@@ -102,7 +102,7 @@ impl ControlPlane {
 
     /// Starts the API server at the address that it had; ends when it is ready.
     pub async fn start_server(&self) -> Result<()> {
-        let program = self.keeper.start("apiserver", &mut self.server_command()?)?;
+        let program = self.processes.start("apiserver", &mut self.server_command()?)?;
         let ready = tokio::time::timeout(START, self.until_ready(&program)).await;
         ready.with_context(|| format!("the API server did not become ready:\n{}", program.log()))??;
         put(&self.server, Some(program));
@@ -176,7 +176,8 @@ impl ControlPlane {
 
     /// The ends of what its programs wrote.
     pub fn log(&self) -> String {
-        let text = |name: &str| format!("{name}:\n{}", super::keeper::tail(&self.dir().join(name), 15));
+        let text =
+            |name: &str| format!("{name}:\n{}", super::child_process::tail(&self.dir().join(name), 15));
         ["node.log", "apiserver.log", "controllers.log"].map(text).join("\n")
     }
 

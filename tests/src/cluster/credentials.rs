@@ -1,4 +1,4 @@
-//! Who may come in: made anew for each control plane.
+//! Credentials, created for each control plane.
 
 use std::path::{Path, PathBuf};
 

@@ -62,7 +62,10 @@ impl Admin {
 
     fn prepare(&self, command: &mut Command) {
         // Nothing of this machine's user, who may have a cluster of his own.
-        command.env_clear().env("HOME", &self.home).env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command
+            .env_clear()
+            .env("HOME", &self.home_dir)
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("KUBECONFIG", &self.kubeconfig);
     }
 }

@@ -5,9 +5,9 @@
 //! control plane alone.
 
 pub mod assets;
+pub mod child_process;
 pub mod control_plane;
 pub mod credentials;
-pub mod keeper;
 pub mod kubectl;
 pub mod network;
 pub mod node;
@@ -40,7 +40,7 @@ struct Shared {
     network: Option<Network>,
     /// Why no pods can run.
     no_pods: Option<String>,
-    /// The cluster goes on until this is dropped.
+    /// The cluster runs until this is dropped.
     _goes_on: tokio::sync::oneshot::Sender<()>,
 }
 
@@ -115,7 +115,7 @@ impl Cluster {
         Ok(Self { plane: Arc::clone(plane), space })
     }
 
-    /// What is there in the test's namespace, and what was written by whom: for whoever looks into a failure.
+    /// The objects and the last log lines of the test's namespace, for the message of a failed test.
     pub fn diagnosis(&self) -> String {
         let objects = self.kubectl(&["get", "pods,events", "-o", "wide"]).unwrap_or_default();
         let mut text = format!("namespace {}:\n{objects}", self.namespace);
@@ -127,7 +127,7 @@ impl Cluster {
             let logs =
                 std::fs::read_dir(pod.path()).into_iter().flatten().flatten().map(|entry| entry.path());
             for log in logs.filter(|path| path.extension().is_some_and(|kind| kind == "log")) {
-                text.extend(["\n", &log.to_string_lossy(), ":\n", &keeper::tail(&log, 40), "\n"]);
+                text.extend(["\n", &log.to_string_lossy(), ":\n", &child_process::tail(&log, 40), "\n"]);
             }
         }
         text + &self.plane.log()
@@ -141,7 +141,7 @@ fn begin(defined: bool) -> Result<Shared> {
     let network = Network::new();
     let no_pods = network.as_ref().err().map(|reason| format!("{reason:#}"));
     let network = network.ok();
-    let (tell, told) = mpsc::channel();
+    let (tell, started) = mpsc::channel();
     let (goes_on, stop) = tokio::sync::oneshot::channel();
     let address = if network.is_some() { network::NODE } else { Ipv4Addr::LOCALHOST };
     let has_pods = network.is_some();
@@ -169,7 +169,7 @@ fn begin(defined: bool) -> Result<Shared> {
         });
         drop(outcome.map_err(|error| tell.send(Err(error))));
     });
-    let plane = told.recv().context("the cluster ended")??;
+    let plane = started.recv().context("the cluster ended")??;
     Ok(Shared { plane, network, no_pods, _goes_on: goes_on })
 }
 
@@ -190,7 +190,7 @@ fn inside(network: Option<&Network>, work: impl AsyncFnOnce() -> Result<()> + Se
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(work())
     };
-    // A panic of the test goes on as one.
+    // Resumes a panic of the test.
     std::thread::scope(|scope| {
         scope.spawn(run).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })

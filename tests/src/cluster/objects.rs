@@ -156,7 +156,7 @@ fn is_missing(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
-/// What matters of an object to whoever reads a failure.
+/// The parts of an object that explain a failed test.
 fn brief(object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(meta) = object["metadata"].as_object_mut() {

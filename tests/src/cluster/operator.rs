@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::node::images::REGISTRY;
 use super::objects::{PODS, SUPERVISORS, condition};
 use super::space::Space;
-use super::{Cluster, keeper};
+use super::{Cluster, child_process};
 use crate::programs::workspace;
 
 /// The namespace and the name of the installation.
@@ -53,7 +53,7 @@ impl Cluster {
 
     /// Kills the program of one operator's pod.
     pub fn kill_operator(&self, pod: &str) -> Result<()> {
-        keeper::kill(self.plane.dir(), &format!("pods/{SYSTEM}_{pod}/operator"))
+        child_process::kill(self.plane.dir(), &format!("pods/{SYSTEM}_{pod}/operator"))
     }
 }
 

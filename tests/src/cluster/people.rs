@@ -19,13 +19,13 @@ pub const STATUS: &str = "CAIPE_STATUS_TOKEN";
 
 /// Where a supervisor is asked, and how.
 #[derive(Debug, Clone)]
-pub struct Door {
+pub struct Client {
     place: Place,
     client: reqwest::Client,
 }
 
-impl Door {
-    /// The door at this place.
+impl Client {
+    /// The client at this place.
     pub fn at(place: Place) -> Result<Self> {
         Ok(Self { place, client: reqwest::Client::builder().no_proxy().build()? })
     }
@@ -55,17 +55,17 @@ impl Door {
 impl Space {
     /// The whole answer of a supervisor to a text; it must satisfy all invariants.
     pub async fn ask(&self, supervisor: &str, text: &str) -> Result<Answer> {
-        self.door(supervisor).await?.ask(text).await
+        self.client(supervisor).await?.ask(text).await
     }
 
     /// Where a supervisor is asked now.
-    pub async fn door(&self, supervisor: &str) -> Result<Door> {
+    pub async fn client(&self, supervisor: &str) -> Result<Client> {
         let pods = self.supervisor_pods(supervisor).await?;
         let ready = pods.iter().find(|pod| condition(pod, "Ready").starts_with("True"));
         let address = ready.and_then(|pod| pod["status"]["podIP"].as_str());
         let address = address.with_context(|| format!("no pod of {supervisor} is ready"))?;
         let key = self.key(supervisor, CALLERS).await?;
-        Door::at(Place { url: format!("http://{address}:8000/"), key: Some(key) })
+        Client::at(Place { url: format!("http://{address}:8000/"), key: Some(key) })
     }
 
     /// The pods of a supervisor itself that are not about to go.

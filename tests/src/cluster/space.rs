@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 pub struct Admin {
     /// How the API server is reached.
     pub kubeconfig: PathBuf,
-    /// Where the programs keep what they keep at home.
-    pub home: PathBuf,
+    /// The home directory of the programs.
+    pub home_dir: PathBuf,
 }
 
 /// A namespace, and who looks at it.
@@ -52,7 +52,7 @@ impl Space {
 
 impl Admin {
     /// Files in these places.
-    pub fn new(kubeconfig: &Path, home: &Path) -> Self {
-        Self { kubeconfig: kubeconfig.to_owned(), home: home.to_owned() }
+    pub fn new(kubeconfig: &Path, home_dir: &Path) -> Self {
+        Self { kubeconfig: kubeconfig.to_owned(), home_dir: home_dir.to_owned() }
     }
 }

@@ -1,4 +1,4 @@
-//! People who ask, one question after the other, and look closely at what comes. Cut off, they go on where they were,
+//! Simulated users who ask one question after the other and check every event. After a lost connection they resume,
 //! as a good client does.
 
 mod person;

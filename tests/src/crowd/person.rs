@@ -18,7 +18,7 @@ const SILENCE: Duration = Duration::from_secs(20);
 /// Time between two attempts to reach somebody.
 const AGAIN: Duration = Duration::from_millis(100);
 
-/// Asks until the crowd is told to stop.
+/// Asks until the crowd stops.
 pub(super) async fn ask_on(plan: Arc<Plan>) -> Result<Tally> {
     let mut tally = Tally::default();
     while !plan.stop.load(Ordering::Relaxed) {
@@ -29,10 +29,10 @@ pub(super) async fn ask_on(plan: Arc<Plan>) -> Result<Tally> {
                 tally.unsure.push(job);
                 continue;
             }
-            Outcome::Said(answer) if is_done(&answer, job, plan.words) => tally.done.push(job),
-            Outcome::Said(answer) => {
+            Outcome::Answered(answer) if is_done(&answer, job, plan.words) => tally.done.push(job),
+            Outcome::Answered(answer) => {
                 ensure!(!answer.contains("noted "), "job {job} was answered with another: {answer}");
-                tally.told.insert(job, answer);
+                tally.other_answers.insert(job, answer);
             }
             Outcome::Failed(reason) => drop(tally.failed.insert(job, reason)),
         }
@@ -48,14 +48,14 @@ fn is_done(answer: &str, job: usize, count: usize) -> bool {
 
 enum Outcome {
     /// The answer.
-    Said(String),
+    Answered(String),
     /// There is none that counts.
     Failed(String),
     /// The connection broke off before the first event.
     Unsure,
 }
 
-/// Asks, and goes on after each cut until there is an answer.
+/// Asks, and resumes after each cut until there is an answer.
 async fn ask(plan: &Plan, job: usize, tally: &mut Tally) -> Result<Outcome> {
     let (mut reading, end) = (Reading::new(), Instant::now() + DEADLINE);
     let mut last = None;
@@ -88,7 +88,7 @@ async fn ask(plan: &Plan, job: usize, tally: &mut Tally) -> Result<Outcome> {
     }
     tally.gap = tally.gap.max(reading.gap);
     let result = reading.result(&words(plan.words));
-    Ok(result.map_or_else(|error| Outcome::Failed(format!("{error:#}")), Outcome::Said))
+    Ok(result.map_or_else(|error| Outcome::Failed(format!("{error:#}")), Outcome::Answered))
 }
 
 async fn open(plan: &Plan, job: usize, reading: &Reading) -> Result<Connection> {
@@ -97,7 +97,7 @@ async fn open(plan: &Plan, job: usize, reading: &Reading) -> Result<Connection> 
         None => Connection::ask(place, Version::V0_3, &noted(job)).await?,
         Some(task) => Connection::resume(place, Version::V0_3, task, Some(reading.last)).await?,
     };
-    Ok(connection.patient_for(SILENCE))
+    Ok(connection.with_patience(SILENCE))
 }
 
 /// Whether nobody has taken what was sent: there was no connection, or an answer that says so.

@@ -37,7 +37,7 @@ impl Reading {
 
     /// The next event: without a gap, and without a repeat but for the task with which a resumed stream begins.
     pub(super) fn take(&mut self, begins: bool, number: Option<u64>, event: Value) -> Result<()> {
-        self.hear();
+        self.record();
         let number = number.with_context(|| format!("an event without a number: {event}"))?;
         if begins && self.task.is_some() {
             ensure!(event["kind"] == "task", "a resumed stream begins with {event}");
@@ -55,7 +55,7 @@ impl Reading {
         Ok(())
     }
 
-    fn hear(&mut self) {
+    fn record(&mut self) {
         if let Some(before) = self.heard.replace(Instant::now()) {
             self.gap = self.gap.max(before.elapsed());
         }
@@ -101,7 +101,7 @@ impl Reading {
 /// What begins ends, once.
 fn notifications_are_paired(events: &[Value]) -> Result<()> {
     const ACTIVITY: &str = "https://caipe.io/a2a/extensions/activity/v1";
-    let (mut calls, mut told) = (BTreeMap::<String, i32>::new(), Vec::new());
+    let (mut calls, mut seen) = (BTreeMap::<String, i32>::new(), Vec::new());
     for event in events {
         let activity = &event["artifact"]["metadata"][ACTIVITY];
         let change = match activity["event"].as_str() {
@@ -112,8 +112,8 @@ fn notifications_are_paired(events: &[Value]) -> Result<()> {
         let call = format!("{} {}", activity["agent"], activity["callId"]);
         let open = calls.entry(call.clone()).or_default();
         *open += change;
-        told.push(format!("{} {}", activity["event"], activity["status"]));
-        ensure!(matches!(*open, 0 | 1), "{call} began or ended twice: {told:?}");
+        seen.push(format!("{} {}", activity["event"], activity["status"]));
+        ensure!(matches!(*open, 0 | 1), "{call} began or ended twice: {seen:?}");
     }
     let open: Vec<_> = calls.iter().filter(|(_, open)| **open != 0).collect();
     ensure!(open.is_empty(), "never ended: {open:?}");

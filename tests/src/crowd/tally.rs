@@ -14,7 +14,7 @@ pub struct Tally {
     /// Jobs that were done, as the answer says.
     pub done: Vec<usize>,
     /// Jobs whose agent failed, with what the answer says instead.
-    pub told: BTreeMap<usize, String>,
+    pub other_answers: BTreeMap<usize, String>,
     /// Jobs that were not answered as they should be: broken rules, a task that failed, silence.
     pub failed: BTreeMap<usize, String>,
     /// Jobs that were cut off before the first event, so that nobody knows whether they were begun.
@@ -33,7 +33,7 @@ impl Tally {
     /// What the answers said instead, and how many said so.
     pub fn reasons(&self) -> BTreeMap<&str, usize> {
         let mut reasons = BTreeMap::new();
-        for answer in self.told.values().chain(self.failed.values()) {
+        for answer in self.other_answers.values().chain(self.failed.values()) {
             *reasons.entry(answer.as_str()).or_default() += 1;
         }
         reasons
@@ -50,16 +50,16 @@ impl Tally {
 
     /// Every answer that was begun came to its end and was right, however often it was cut off.
     pub fn answered(&self) -> Result<()> {
-        let wrong = self.told.len() + self.failed.len();
+        let wrong = self.other_answers.len() + self.failed.len();
         ensure!(wrong == 0, "{wrong} jobs failed: {:#?}", self.reasons());
         ensure!(!self.done.is_empty(), "nothing was done at all");
         Ok(())
     }
 
     /// The same, but for those whose answer says that it could not be done, in these words.
-    pub fn answered_or_told(&self, words: &str) -> Result<()> {
+    pub fn answered_or_says(&self, words: &str) -> Result<()> {
         ensure!(self.failed.is_empty(), "jobs failed: {:#?}", self.failed);
-        let others: Vec<_> = self.told.values().filter(|answer| !answer.contains(words)).collect();
+        let others: Vec<_> = self.other_answers.values().filter(|answer| !answer.contains(words)).collect();
         ensure!(others.is_empty(), "answers that say something else: {others:#?}");
         ensure!(!self.done.is_empty(), "nothing was done at all");
         Ok(())
@@ -80,7 +80,7 @@ impl Tally {
 
     pub(super) fn add(&mut self, other: Self) {
         self.done.extend(other.done);
-        self.told.extend(other.told);
+        self.other_answers.extend(other.other_answers);
         self.failed.extend(other.failed);
         self.unsure.extend(other.unsure);
         self.resumed += other.resumed;

@@ -1,4 +1,4 @@
-//! A way into a cluster whose network this machine is not part of: `kubectl port-forward`, begun anew whenever it ends.
+//! A way into a cluster whose network this machine is not part of: `kubectl port-forward`, restarted whenever it ends.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::process::Stdio;
@@ -9,7 +9,7 @@ use tokio::process::Command;
 
 use crate::cluster::space::Space;
 
-/// Time before a forward that has ended is begun anew.
+/// The delay before a restart of the forward.
 const AGAIN: Duration = Duration::from_millis(200);
 
 /// A port of this machine that leads to a Service, as long as this is there.

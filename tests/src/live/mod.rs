@@ -111,9 +111,9 @@ impl Live {
         // A test wants to see what the server said.
         config.default_retry = false;
         let client = kube::Client::try_from(config)?;
-        let home = std::env::temp_dir().join("caipe-e2e-home");
-        std::fs::create_dir_all(&home)?;
-        let admin = Admin::new(&kubeconfig, &home);
+        let home_dir = std::env::temp_dir().join("caipe-e2e-home");
+        std::fs::create_dir_all(&home_dir)?;
+        let admin = Admin::new(&kubeconfig, &home_dir);
         let space = room(client, admin, name).await?;
         let live = Self { space, node: node::Node::ours() };
         live.with_operator()?;
@@ -126,7 +126,7 @@ impl Live {
         Ok(Self { space, node: node::Node::ours() })
     }
 
-    /// What is there, and what was written by whom: for whoever looks into a failure.
+    /// The objects and the last log lines, for the message of a failed test.
     pub fn diagnosis(&self) -> String {
         let show = |space: &Space| {
             let objects = space.kubectl(&["get", "caipe,pods,events", "-o", "wide"]).unwrap_or_default();

@@ -46,7 +46,7 @@ impl Node {
         self.tell("kill", program)
     }
 
-    /// Kills every program of a pod, as a crash does; nothing is told of it to anybody.
+    /// Kills every program of a pod, as a crash does, without a notification to Kubernetes.
     pub fn crash(&self, pod: &Value) -> Result<()> {
         // The pause container keeps the pod's network. One may have ended by itself.
         let killed = processes(pod)?

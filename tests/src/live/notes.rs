@@ -28,7 +28,7 @@ impl Notes {
         server["command"] = json!([MCP, "--listen", listen, "--mode", "noting", "--state", "/tmp/notes"]);
         server["readinessProbe"] = json!({"tcpSocket": {"port": PORT}, "periodSeconds": 1});
         live.serve(NAME, PORT, &restricted(&server))?;
-        live.until("the notes are kept", DEPLOYMENTS, NAME, |seen| {
+        live.until("the notes are stored", DEPLOYMENTS, NAME, |seen| {
             condition(seen, "Available").starts_with("True")
         })
         .await?;

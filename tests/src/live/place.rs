@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use super::Live;
 use super::forward::Forward;
 use crate::cluster::objects::SERVICES;
-use crate::cluster::people::{CALLERS, Door};
+use crate::cluster::people::{CALLERS, Client};
 use crate::numbered::Place;
 use crate::stream::Answer;
 use crate::supervisor::until;
@@ -50,6 +50,6 @@ impl Live {
     /// The whole answer of a supervisor to a text; it must satisfy all invariants.
     pub async fn ask(&self, supervisor: &str, text: &str) -> Result<Answer> {
         let way = self.way(supervisor).await?;
-        Door::at(way.place.clone())?.ask(text).await
+        Client::at(way.place.clone())?.ask(text).await
     }
 }

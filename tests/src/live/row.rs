@@ -26,7 +26,7 @@ pub fn cells(outcome: &Outcome) -> Vec<String> {
         .map_or_else(|| "none".to_owned(), |(what, lasted)| format!("{}: {what}", seconds(lasted)));
     vec![
         tally.done.len().to_string(),
-        (tally.told.len() + tally.failed.len()).to_string(),
+        (tally.other_answers.len() + tally.failed.len()).to_string(),
         tally.resumed.to_string(),
         tally.unsure.len().to_string(),
         seconds(tally.gap),
@@ -84,11 +84,11 @@ pub fn holds(name: &str, rows: &[String]) -> Result<()> {
         return std::fs::write(&page, text).context("failed to write the page");
     }
     let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
-    let news: Vec<_> = rows.iter().filter(|row| !body.contains(row)).collect();
+    let missing: Vec<_> = rows.iter().filter(|row| !body.contains(row)).collect();
     let gone: Vec<_> = body.iter().filter(|row| !rows.contains(row)).collect();
     ensure!(
         body == rows,
-        "the page has another table {name}; gone: {gone:#?}; new: {news:#?}; run `make e2e WRITE=1`"
+        "the page has another table {name}; gone: {gone:#?}; new: {missing:#?}; run `make e2e WRITE=1`"
     );
     Ok(())
 }

@@ -32,7 +32,7 @@ pub const MCP: &str = "/usr/local/bin/caipe-fixture-mcp";
 /// Longest time between the beginning of something and the operator's end, in milliseconds: as long as a move takes.
 const AMID_MS: usize = 1500;
 
-/// Everything that goes on while something happens.
+/// The users, the watcher and the client of one scenario.
 #[allow(missing_debug_implementations, reason = "a client has none")]
 pub struct Stage<'a> {
     /// The cluster.

@@ -30,8 +30,8 @@ fn caller(tool: &str, agent: &str, allow: &[&str]) -> Scenario {
         .turn(json!({}), caipe_tests::scenario::answer("{{ last_result }}"))
 }
 
-/// What the model was told, asked in a new conversation.
-async fn told(supervisor: &Supervisor, ask: Value) -> Result<String> {
+/// The result of the tool, as the model got it in a new conversation.
+async fn ask_model(supervisor: &Supervisor, ask: Value) -> Result<String> {
     let ask = ask.as_str().map_or_else(|| ask.to_string(), str::to_owned);
     supervisor.ask(&ask).await?.result()
 }
@@ -50,29 +50,30 @@ fn task(text: &str) -> Result<String> {
 async fn with_agent_of(sdk: Sdk, arguments: &[&str], tool: &str) -> Result<()> {
     let Some((_agent, url)) = Program::server(sdk, arguments).await? else { return Ok(()) };
     let supervisor = caller(tool, &url, &["127.0.0.1"]).setup()?.start().await?;
-    let card: Value = serde_json::from_str(&told(&supervisor, json!("discover")).await?)?;
+    let card: Value = serde_json::from_str(&ask_model(&supervisor, json!("discover")).await?)?;
     ensure!(card["name"] == "Peer" && card["skills"][0]["id"] == "echo", "{card}");
     ensure!(card["capabilities"]["streaming"] == true, "{card}");
-    assert_eq!(told(&supervisor, says("hello")).await?, "echo: hello");
-    assert_eq!(told(&supervisor, says("message hello")).await?, "echo: hello");
-    assert_eq!(told(&supervisor, says("chunks 3")).await?.trim(), "0 1 2");
-    let failed = told(&supervisor, says("fail")).await?;
+    assert_eq!(ask_model(&supervisor, says("hello")).await?, "echo: hello");
+    assert_eq!(ask_model(&supervisor, says("message hello")).await?, "echo: hello");
+    assert_eq!(ask_model(&supervisor, says("chunks 3")).await?.trim(), "0 1 2");
+    let failed = ask_model(&supervisor, says("fail")).await?;
     ensure!(failed.starts_with("ERROR: agent 127.0.0.1:") && failed.contains("It broke."), "{failed}");
 
-    let begun = told(&supervisor, json!({"message": "gate g", "task_id": "", "blocking": false})).await?;
+    let begun =
+        ask_model(&supervisor, json!({"message": "gate g", "task_id": "", "blocking": false})).await?;
     let id = task(&begun)?;
-    let look = json!({"message": "", "task_id": id, "blocking": false});
-    ensure!(told(&supervisor, look.clone()).await?.contains("is at work"), "{begun}");
-    told(&supervisor, says("open g")).await?;
-    let over = async || Ok(told(&supervisor, look.clone()).await?.contains("one two three four"));
+    let poll = json!({"message": "", "task_id": id, "blocking": false});
+    ensure!(ask_model(&supervisor, poll.clone()).await?.contains("is at work"), "{begun}");
+    ask_model(&supervisor, says("open g")).await?;
+    let over = async || Ok(ask_model(&supervisor, poll.clone()).await?.contains("one two three four"));
     supervisor.until("the task has its answer", over).await?;
-    let waited = told(&supervisor, json!({"message": "", "task_id": id, "blocking": true})).await?;
+    let waited = ask_model(&supervisor, json!({"message": "", "task_id": id, "blocking": true})).await?;
     assert_eq!(waited, "one two three four");
 
-    let asked = told(&supervisor, says("ask")).await?;
+    let asked = ask_model(&supervisor, says("ask")).await?;
     ensure!(asked.contains("asks: Which one?"), "{asked}");
     let answered = json!({"message": "this one", "task_id": task(&asked)?, "blocking": true});
-    ensure!(told(&supervisor, answered).await?.contains("this one"), "{asked}");
+    ensure!(ask_model(&supervisor, answered).await?.contains("this one"), "{asked}");
     Ok(())
 }
 
@@ -125,10 +126,10 @@ async fn progress_is_shown_while_the_agent_works() -> Result<()> {
         let supervisor = caller(tool, other.url(), &["127.0.0.1"]).setup()?.start().await?;
         let answer = supervisor.ask(&says("hello").to_string()).await?;
         assert_eq!(answer.result()?, "jira says: jira: hello");
-        let told = answer.texts("tool_notification_start").concat();
+        let notifications = answer.texts("tool_notification_start").concat();
         let host = other.url().trim_start_matches("http://");
         let step = format!("🔍 {host}: jira: echo started\n");
-        assert_eq!(told.contains(&step), shown, "{tool}: {told}");
+        assert_eq!(notifications.contains(&step), shown, "{tool}: {notifications}");
     }
     Ok(())
 }
@@ -164,7 +165,7 @@ async fn whoever_must_not_be_asked_is_not() -> Result<()> {
         ),
     ] {
         let supervisor = caller("a2a_call", url, &allow).setup()?.start().await?;
-        let answer = told(&supervisor, says("hello")).await?;
+        let answer = ask_model(&supervisor, says("hello")).await?;
         ensure!(answer.contains(part), "{url}: {answer}");
     }
     ensure!(tasks(&other).await?.is_empty(), "somebody was asked");
@@ -190,7 +191,7 @@ async fn a_redirect_leads_nowhere_else() -> Result<()> {
     let url = redirecting(format!("{}/", other.url())).await?;
     let port = url.rsplit_once(':').context("no port")?.1.to_owned();
     let supervisor = caller("a2a_call", &url, &[&format!("127.0.0.1:{port}")]).setup()?.start().await?;
-    let answer = told(&supervisor, says("hello")).await?;
+    let answer = ask_model(&supervisor, says("hello")).await?;
     ensure!(answer.starts_with("ERROR: agent") && answer.contains("points to another place"), "{answer}");
     ensure!(tasks(&other).await?.is_empty(), "somebody was asked");
     Ok(())
@@ -202,14 +203,14 @@ async fn a_dead_address_and_a_silent_agent_are_told_in_time() -> Result<()> {
     let dead = format!("http://{}", free.local_addr()?);
     drop(free);
     let supervisor = caller("a2a_call", &dead, &["127.0.0.1"]).setup()?.start().await?;
-    let answer = told(&supervisor, says("hello")).await?;
+    let answer = ask_model(&supervisor, says("hello")).await?;
     ensure!(answer.contains("nothing answers at 127.0.0.1:"), "{answer}");
 
     // It takes connections and says nothing.
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     let url = format!("http://{}", silent.local_addr()?);
     let supervisor = caller("a2a_call", &url, &["127.0.0.1"]).setup()?.start().await?;
-    let answer = told(&supervisor, says("hello")).await?;
+    let answer = ask_model(&supervisor, says("hello")).await?;
     ensure!(answer.contains("does not answer in time"), "{answer}");
     drop(silent);
     Ok(())
@@ -218,10 +219,10 @@ async fn a_dead_address_and_a_silent_agent_are_told_in_time() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_the_field_there_are_no_such_tools() -> Result<()> {
     let mut scenario = caller("a2a_call", "http://127.0.0.1:9", &["127.0.0.1"]);
-    let with = told(&scenario.setup()?.start().await?, json!("list")).await?;
+    let with = ask_model(&scenario.setup()?.start().await?, json!("list")).await?;
     assert_eq!(with, "[]");
     scenario = scenario.set("a2a", Value::Null);
-    let without = told(&scenario.setup()?.start().await?, json!("list")).await?;
+    let without = ask_model(&scenario.setup()?.start().await?, json!("list")).await?;
     ensure!(without.contains("there is no such tool"), "{without}");
     Ok(())
 }
@@ -235,16 +236,16 @@ async fn a_registered_agent_is_called_by_name_and_asked_for_as_any_other() -> Re
         json!({"calls": [{"name": "task", "arguments": {"subagent_type": "data", "description": "hello"}}]});
     let scenario = scenario.first(json!({"user": "hand it over", "turn": 0}), task);
     let supervisor = scenario.setup()?.start().await?;
-    let listed: Value = serde_json::from_str(&told(&supervisor, json!("list")).await?)?;
+    let listed: Value = serde_json::from_str(&ask_model(&supervisor, json!("list")).await?)?;
     let expected = json!([{"name": "data", "url": url, "description": "Knows the data."}]);
     assert_eq!(listed, expected);
-    assert_eq!(told(&supervisor, says("hello")).await?, "echo: hello");
-    let card: Value = serde_json::from_str(&told(&supervisor, json!("discover")).await?)?;
+    assert_eq!(ask_model(&supervisor, says("hello")).await?, "echo: hello");
+    let card: Value = serde_json::from_str(&ask_model(&supervisor, json!("discover")).await?)?;
     assert_eq!(card["name"], "Peer");
     let answer = supervisor.ask("hand it over").await?;
     assert_eq!(answer.result()?, "echo: hello");
-    let told = answer.texts("tool_notification_start").concat();
-    ensure!(told.contains("🔧 Supervisor: Calling Agent Data..."), "{told}");
+    let notifications = answer.texts("tool_notification_start").concat();
+    ensure!(notifications.contains("🔧 Supervisor: Calling Agent Data..."), "{notifications}");
     Ok(())
 }
 
@@ -257,7 +258,7 @@ async fn only_an_agent_that_is_registered_gets_its_token() -> Result<()> {
     for (agent, part) in [("other", "Hello, friend."), (other.url(), "(HTTP 401)")] {
         let scenario = caller("a2a_call", agent, &["127.0.0.1"]).set("agents", external.clone());
         let supervisor = scenario.setup()?.env("OTHER_TOKEN", "hunter2").start().await?;
-        let answer = told(&supervisor, says("hello")).await?;
+        let answer = ask_model(&supervisor, says("hello")).await?;
         ensure!(answer.contains(part) && !answer.contains("hunter2"), "{agent}: {answer}");
         ensure!(!supervisor.log().contains("hunter2"), "the token is in the log");
     }
@@ -270,13 +271,13 @@ async fn a_model_cannot_answer_an_approval() -> Result<()> {
     scenario.change_agent("jira", "requireApproval", json!(["ec*"]));
     let jira = caipe_tests::agent::setup(&scenario, "jira")?.start().await?;
     let supervisor = caller("a2a_call", jira.url(), &["127.0.0.1"]).setup()?.start().await?;
-    let asked = told(&supervisor, says("write it")).await?;
+    let asked = ask_model(&supervisor, says("write it")).await?;
     ensure!(asked.contains("wants to call echo") && asked.contains("Only a person may answer"), "{asked}");
     let task = asked.split_once("waits in task ").and_then(|(_, rest)| rest.split(' ').next());
     let task = task.with_context(|| format!("no task is named: {asked}"))?;
     for message in ["yes", "approve", "decision: approve"] {
         let refused =
-            told(&supervisor, json!({"message": message, "task_id": task, "blocking": true})).await?;
+            ask_model(&supervisor, json!({"message": message, "task_id": task, "blocking": true})).await?;
         ensure!(refused.contains("Only a person may answer"), "{message}: {refused}");
     }
     let after = jira.call("tasks/get", json!({"id": task})).await?;

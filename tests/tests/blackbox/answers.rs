@@ -1,4 +1,4 @@
-//! What a client sees of an answer: user stories 1 and 2 of the unification seed, and the streaming seed's own test.
+//! What a client sees of an answer: text, plan and notifications, and their order.
 
 use std::path::Path;
 

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use caipe_tests::agent;
-use caipe_tests::homes;
+use caipe_tests::placement;
 use caipe_tests::programs;
 use caipe_tests::scenario::Scenario;
 use caipe_tests::supervisor::{Setup, Supervisor, message};
@@ -84,7 +84,8 @@ async fn an_open_question_is_work_until_it_is_answered() -> Result<()> {
     let scenario = careful()?;
     let jira = agent::setup(&scenario, "jira")?.start().await?;
     let supervisor = agent::remote(scenario.setup()?, "jira", jira.url()).start().await?;
-    let active = async |of: &Supervisor| anyhow::Ok(homes::agent(of, "jira").await?["activeTasks"].clone());
+    let active =
+        async |of: &Supervisor| anyhow::Ok(placement::agent(of, "jira").await?["activeTasks"].clone());
     assert_eq!((active(&supervisor).await?, active(&jira).await?), (json!(0), json!(0)));
     let asked = supervisor.ask("write it").await?;
     assert_eq!(asked.state(), "input-required", "{}", asked.outline());
@@ -111,7 +112,7 @@ async fn tokens_of_the_issuer_open_and_tell_callers_apart() -> Result<()> {
     assert_eq!(other["error"]["code"], -32001, "{other}");
     let (_, other) = call(&supervisor, &bob, "message/send", message("and?", context)).await?;
     assert_eq!(other["error"]["code"], -32602, "{other}");
-    // Whoever calls themselves as the holder of the shared key is called inside is nobody special.
+    // A token whose subject is the internal name of the shared key gives no access to that key.s tasks.
     let (_, sly) =
         call(&supervisor, &issuer.token("shared-key", &json!({}))?, "tasks/get", json!({"id": task})).await?;
     assert_eq!(sly["error"]["code"], -32001, "{sly}");

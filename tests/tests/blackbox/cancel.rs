@@ -1,4 +1,4 @@
-//! Stopping a run, and that whoever works for it learns of it.
+//! Stopping a run, and that its agents and tool servers are cancelled too.
 
 use std::process::Stdio;
 
@@ -32,8 +32,8 @@ async fn a_cancelled_task_ends_at_the_tool_server_too() -> Result<()> {
     events.extend(stream.rest().await?);
     let answer = supervisor.checked(Answer::new(events))?;
     assert_eq!(answer.state(), "canceled");
-    let told = async || Ok(std::fs::read_to_string(report.path())?.contains("cancelled"));
-    supervisor.until("the tool server is told", told).await?;
+    let is_notified = async || Ok(std::fs::read_to_string(report.path())?.contains("cancelled"));
+    supervisor.until("the tool server gets the cancellation", is_notified).await?;
 
     let again = supervisor.call("tasks/cancel", json!({"id": task})).await?;
     ensure!(again["result"]["status"]["state"] == "canceled" || again["error"]["code"] == -32002, "{again}");

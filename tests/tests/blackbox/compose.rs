@@ -1,4 +1,4 @@
-//! The compose file: one supervisor for every topology, and agents from the same image (FR-023).
+//! The compose file: one supervisor for every topology, and agents from the same image.
 //!
 //! No container engine runs here. The services of the profile `test` are started as processes of this machine, with the
 //! commands and variables that the file gives them.
@@ -35,7 +35,7 @@ fn words(value: &Value) -> Vec<&str> {
     value.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// What the program is told by its environment there, what comes from the shell left out.
+/// The environment of the program there, without the variables of the shell.
 fn environment(service: &Value) -> Result<Vec<(String, String)>> {
     let variables = service["environment"].as_object().context("it has no environment")?;
     let set = variables.iter().filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
@@ -217,8 +217,8 @@ async fn the_check_of_the_test_profile_passes() -> Result<()> {
     let _agent = profile.serve("test-agent").await?;
     let supervisor = profile.serve("test-supervisor").await?;
     let output = profile.check(&[]).await?;
-    let (passed, said) = (String::from_utf8(output.stdout)?, String::from_utf8(output.stderr)?);
-    ensure!(output.status.success(), "{passed}{said}\nlog:\n{}", supervisor.log());
+    let (passed, output_text) = (String::from_utf8(output.stdout)?, String::from_utf8(output.stderr)?);
+    ensure!(output.status.success(), "{passed}{output_text}\nlog:\n{}", supervisor.log());
     assert_eq!(passed.lines().filter(|line| line.starts_with("ok: ")).count(), 4, "{passed}");
     Ok(())
 }
@@ -230,8 +230,11 @@ async fn the_check_of_the_test_profile_fails_without_the_agent() -> Result<()> {
     agent.kill().await?;
     let _supervisor = profile.serve("test-supervisor").await?;
     let output = profile.check(&["--start", "1"]).await?;
-    let said = String::from_utf8(output.stderr)?;
-    ensure!(output.status.code() == Some(1) && said.contains("are not ready after 1 s"), "{said}");
+    let output_text = String::from_utf8(output.stderr)?;
+    ensure!(
+        output.status.code() == Some(1) && output_text.contains("are not ready after 1 s"),
+        "{output_text}"
+    );
     Ok(())
 }
 

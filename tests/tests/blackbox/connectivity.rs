@@ -1,9 +1,9 @@
-//! Agents that are late, die, come back, or are somebody else: FR-022 of the unification seed.
+//! Agents that are late, die, come back, or are somebody else.
 
 use anyhow::{Result, ensure};
 use caipe_tests::agent;
-use caipe_tests::homes::{self, scenario, until};
 use caipe_tests::link::Link;
+use caipe_tests::placement::{self, scenario, until};
 use caipe_tests::supervisor::Supervisor;
 use serde_json::json;
 
@@ -19,7 +19,7 @@ async fn jira() -> Result<Supervisor> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_late_agent_joins_by_itself_and_until_then_the_model_is_told() -> Result<()> {
+async fn a_late_agent_joins_by_itself_and_until_then_the_model_gets_the_reason() -> Result<()> {
     let jira = jira().await?;
     let link = Link::to(jira.url()).await?;
     link.cut();
@@ -29,8 +29,8 @@ async fn a_late_agent_joins_by_itself_and_until_then_the_model_is_told() -> Resu
     let ready = supervisor.get("/ready").await?.1;
     ensure!(ready.contains(r#""agents":{"jira":"Unreachable"}"#), "{ready}");
     let without = supervisor.ask("ask").await?;
-    let told = without.result()?;
-    ensure!(told.contains("agent jira: failed to reach") && told.contains("github here"), "{told}");
+    let answer = without.result()?;
+    ensure!(answer.contains("agent jira: failed to reach") && answer.contains("github here"), "{answer}");
     ensure!(
         without.texts("tool_notification_end").iter().any(|text| text.starts_with("❌")),
         "no failure is shown:{}",
@@ -40,7 +40,7 @@ async fn a_late_agent_joins_by_itself_and_until_then_the_model_is_told() -> Resu
     link.mend();
     until(&supervisor, "jira", "Remote", "Ready").await?;
     assert_eq!(supervisor.ask("ask").await?.result()?, "jira there\ngithub here");
-    let seen = homes::agent(&supervisor, "jira").await?;
+    let seen = placement::agent(&supervisor, "jira").await?;
     ensure!(seen["latencyMs"].is_u64() && seen["lastProbeTime"].is_string(), "{seen}");
     assert_eq!((&seen["protocolVersion"], &seen["message"]), (&json!("1.0"), &json!(null)), "{seen}");
     Ok(())
@@ -54,10 +54,10 @@ async fn an_agent_that_dies_is_shown_and_comes_back_without_a_restart() -> Resul
     until(&supervisor, "jira", "Remote", "Ready").await?;
     jira.kill().await?;
     until(&supervisor, "jira", "Remote", "Unreachable").await?;
-    let dead = homes::agent(&supervisor, "jira").await?;
+    let dead = placement::agent(&supervisor, "jira").await?;
     ensure!(dead["message"].as_str().is_some_and(|message| !message.is_empty()), "{dead}");
     let again = setup.start().await?;
-    link.lead_to(again.url())?;
+    link.connect_to(again.url())?;
     until(&supervisor, "jira", "Remote", "Ready").await?;
     assert_eq!(supervisor.ask("ask").await?.result()?, "jira there\ngithub here");
     Ok(())
@@ -81,7 +81,7 @@ async fn another_agent_at_the_address_is_not_taken_for_the_one() -> Result<()> {
     let github = agent::setup(&scenario("there", &BOTH)?, "github")?.start().await?;
     let supervisor = agent::remote(scenario("here", &BOTH)?.setup()?, "jira", github.url()).start().await?;
     until(&supervisor, "jira", "Remote", "Unreachable").await?;
-    let wrong = homes::agent(&supervisor, "jira").await?;
+    let wrong = placement::agent(&supervisor, "jira").await?;
     ensure!(wrong["message"].as_str().is_some_and(|message| message.contains("github")), "{wrong}");
     Ok(())
 }
@@ -92,7 +92,7 @@ async fn whoever_wants_no_checks_gets_none_and_can_ask_all_the_same() -> Result<
     let setup = agent::remote(scenario("here", &BOTH)?.setup()?, "jira", jira.url());
     let supervisor = setup.env("SKIP_AGENT_CONNECTIVITY_CHECK", "true").start().await?;
     assert_eq!(supervisor.ask("ask").await?.result()?, "jira there\ngithub here");
-    let unchecked = homes::agent(&supervisor, "jira").await?;
+    let unchecked = placement::agent(&supervisor, "jira").await?;
     assert_eq!(unchecked["phase"], "Pending", "{unchecked}");
     assert_eq!(unchecked["message"], "connectivity checks are turned off");
     assert_eq!(unchecked["lastProbeTime"], json!(null));

@@ -95,7 +95,7 @@ async fn follow_and_kill(
     killed.and(clients)
 }
 
-/// Each client goes on from what it knows until its stream ends. A client with little appetite reads at most
+/// Each client resumes after its last event until its stream ends. A client with little appetite reads at most
 /// `little` events.
 async fn follow(url: &str, clients: Vec<Client>, read: &AtomicUsize, little: usize) -> Result<Vec<Client>> {
     let following = clients.into_iter().map(async |mut client| {
@@ -125,7 +125,7 @@ impl Client {
     }
 
     async fn follow(&mut self, url: &str, little: usize, read: &AtomicUsize) -> Result<()> {
-        // Who has read nothing yet wants all of it.
+        // A client without an event starts from the beginning.
         let from = Some(self.last.unwrap_or(0));
         let Ok(mut connection) = Connection::resume(url, self.version, &self.task, from).await else {
             return Ok(());

@@ -56,7 +56,7 @@ async fn ended(supervisor: &Supervisor, task: &str) -> Result<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_that_was_killed_is_told_of_truthfully() -> Result<()> {
+async fn a_run_that_was_killed_is_reported_truthfully() -> Result<()> {
     // After the restart the model is quick, so that a run that is taken over ends.
     let slow = Scenario::new().turn(
         json!({"user": "long"}),
@@ -91,7 +91,7 @@ async fn a_run_that_was_killed_is_told_of_truthfully() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_stops_when_told_and_lets_a_short_answer_end() -> Result<()> {
+async fn it_stops_at_sigterm_and_lets_a_short_answer_end() -> Result<()> {
     let reply = json!({"text": "one two three four five", "delay_ms": 100});
     let scenario = Scenario::new().turn(json!({}), reply).set("prompts", json!({"answerMode": "Marker"}));
     let supervisor = scenario.setup()?.start().await?;

@@ -5,7 +5,7 @@ use caipe_tests::oauth2::Credentials::{ReportBot, SlackBot};
 use caipe_tests::oauth2::{AuthorizationServer, Credentials};
 use caipe_tests::provider::{Mood, Provider};
 use caipe_tests::scenario::Scenario;
-use caipe_tests::sdk::{Program, Told};
+use caipe_tests::sdk::{Output, Program};
 use caipe_tests::stream::{Answer, SseReader};
 use caipe_tests::supervisor::{Setup, Supervisor, message};
 use caipe_tests::tokens::AUDIENCE;
@@ -50,10 +50,10 @@ async fn until_expired(supervisor: &Supervisor, token: &str) -> Result<()> {
 }
 
 /// What a service client reads of a stream.
-async fn ask(client: &mut Program, text: &str, context: Option<&str>) -> Result<(Told, Answer)> {
-    let told = client.ask(&json!({"do": "stream", "text": text, "context": context})).await?;
-    let events = told.all("event")?.into_iter().cloned().collect();
-    Ok((told, Answer::new(events)))
+async fn ask(client: &mut Program, text: &str, context: Option<&str>) -> Result<(Output, Answer)> {
+    let output = client.ask(&json!({"do": "stream", "text": text, "context": context})).await?;
+    let events = output.all("event")?.into_iter().cloned().collect();
+    Ok((output, Answer::new(events)))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -62,8 +62,8 @@ async fn a_service_with_client_credentials_streams_an_answer() -> Result<()> {
     let setup = trusting(hello()?, &server).env("OAUTH2_REQUIRED_SCOPES", SCOPE);
     let supervisor = setup.env("OAUTH2_CLIENT_ID", SlackBot.id()).start().await?;
     let Some(mut client) = server.service_client(supervisor.url(), SCOPE, AUDIENCE)? else { return Ok(()) };
-    let (told, answer) = ask(&mut client, "hi", None).await?;
-    assert_eq!(supervisor.checked(answer)?.result()?, "Hello.", "{told:?}");
+    let (output, answer) = ask(&mut client, "hi", None).await?;
+    assert_eq!(supervisor.checked(answer)?.result()?, "Hello.", "{output:?}");
     // The same token again, and the task belongs to the client.
     let (_, next) = ask(&mut client, "hi again", None).await?;
     let get = json!({"do": "call", "method": "tasks/get", "params": {"id": next.task()}});
@@ -122,17 +122,17 @@ async fn a_client_that_renews_its_token_goes_on_in_its_conversation() -> Result<
     server.shorten_tokens(4).await?;
     let supervisor = trusting(hello()?, &server).start().await?;
     let Some(mut client) = server.service_client(supervisor.url(), SCOPE, AUDIENCE)? else { return Ok(()) };
-    let (told, first) = ask(&mut client, "hi", None).await?;
-    assert_eq!(first.result()?, "Hello.", "{told:?}");
-    let token = told.one("token")?.as_str().context("no token")?.to_owned();
+    let (output, first) = ask(&mut client, "hi", None).await?;
+    assert_eq!(first.result()?, "Hello.", "{output:?}");
+    let token = output.one("token")?.as_str().context("no token")?.to_owned();
     until_expired(&supervisor, &token).await?;
     let (status, challenge, answer) = send(&supervisor, &token).await?;
     ensure!(status == 401 && answer.to_string().contains("it has expired"), "{status} {answer}");
     assert_eq!(challenge, r#"Bearer error="invalid_token""#);
 
-    let (told, second) = ask(&mut client, "and now?", Some(first.context())).await?;
-    assert_eq!((second.context(), second.result()?.as_str()), (first.context(), "Hello."), "{told:?}");
-    assert_eq!(*told.one("fetched")?, 2, "{told:?}");
+    let (output, second) = ask(&mut client, "and now?", Some(first.context())).await?;
+    assert_eq!((second.context(), second.result()?.as_str()), (first.context(), "Hello."), "{output:?}");
+    assert_eq!(*output.one("fetched")?, 2, "{output:?}");
     let got =
         client.ask(&json!({"do": "call", "method": "tasks/get", "params": {"id": first.task()}})).await?;
     assert_eq!(got.one("answer")?["result"]["id"], first.task(), "{got:?}");

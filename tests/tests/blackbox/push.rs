@@ -24,7 +24,7 @@ struct Receiver {
 }
 
 #[derive(Clone)]
-struct Desk {
+struct HookState {
     received: Arc<Mutex<Vec<(HeaderMap, Value)>>>,
     hangs: bool,
 }
@@ -40,8 +40,8 @@ impl Receiver {
         let listener = TcpListener::bind(address).await.context("failed to listen")?;
         let address = listener.local_addr()?;
         let received = Arc::default();
-        let desk = Desk { received: Arc::clone(&received), hangs };
-        let app = Router::new().route("/hook", post(receive)).with_state(desk);
+        let state = HookState { received: Arc::clone(&received), hangs };
+        let app = Router::new().route("/hook", post(receive)).with_state(state);
         let server = tokio::spawn(async move { drop(axum::serve(listener, app).await) });
         Ok(Self { address, received, server })
     }
@@ -56,7 +56,8 @@ impl Receiver {
 
     /// The notification that tells of the end, once it came.
     async fn end(&self) -> Result<(HeaderMap, Value)> {
-        until("the end is told", async || Ok(self.all().iter().any(|(_, body)| tells_end(body)))).await?;
+        until("the end is delivered", async || Ok(self.all().iter().any(|(_, body)| tells_end(body))))
+            .await?;
         self.all().into_iter().find(|(_, body)| tells_end(body)).context("the end is gone")
     }
 }
@@ -66,12 +67,12 @@ fn tells_end(body: &Value) -> bool {
         || body["statusUpdate"]["status"]["state"] == "TASK_STATE_COMPLETED"
 }
 
-async fn receive(State(desk): State<Desk>, headers: HeaderMap, body: Bytes) -> Response {
+async fn receive(State(state): State<HookState>, headers: HeaderMap, body: Bytes) -> Response {
     let body = serde_json::from_slice(&body).unwrap_or_default();
-    if let Ok(mut received) = desk.received.lock() {
+    if let Ok(mut received) = state.received.lock() {
         received.push((headers, body));
     }
-    if desk.hangs {
+    if state.hangs {
         return std::future::pending().await;
     }
     StatusCode::OK.into_response()
@@ -125,7 +126,7 @@ async fn the_end_is_told_in_the_shape_of_each_version() -> Result<()> {
     let (headers, body) = old.end().await?;
     assert_eq!(headers["content-type"], "application/json");
     assert_eq!(headers["x-a2a-notification-token"], "t0k");
-    assert_eq!(body, ended(&supervisor, &task).await?, "what is told is the task as it is");
+    assert_eq!(body, ended(&supervisor, &task).await?, "the notification has the task as it is");
 
     let new = Receiver::start(anywhere(), false).await?;
     hello_v1_0(&supervisor, &new.url()).await?;

@@ -1,8 +1,8 @@
-//! Which agent runs where: US-1 and US-5 of the unification seed, SC-005, SC-007, SC-008.
+//! Which agent runs where.
 
 use anyhow::{Result, ensure};
 use caipe_tests::agent;
-use caipe_tests::homes::{scenario, status};
+use caipe_tests::placement::{scenario, status};
 use caipe_tests::supervisor::{Setup, Supervisor};
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! The script of a scripted model that changes while it is in use.
 
 use anyhow::{Context, Result, ensure};
-use caipe_tests::homes::{replace, says, status};
+use caipe_tests::placement::{replace, says, status};
 use caipe_tests::programs;
 use caipe_tests::scenario::Scenario;
 use caipe_tests::stream::{Answer, text_of};
@@ -14,7 +14,7 @@ async fn until_refused(supervisor: &Supervisor, reason: &str) -> Result<()> {
         let status = status(supervisor).await?;
         Ok(status["refused"]
             .as_str()
-            .is_some_and(|told| told.contains("script.yaml") && told.contains(reason)))
+            .is_some_and(|reason_text| reason_text.contains("script.yaml") && reason_text.contains(reason)))
     };
     supervisor.until(&format!("the script is refused: {reason}"), refused).await
 }

@@ -1,4 +1,4 @@
-//! Who is told to stop ends in order, however soon after the start.
+//! SIGTERM ends the server in order, however soon after the start.
 
 use anyhow::Result;
 use caipe_tests::scenario::Scenario;
@@ -7,13 +7,13 @@ use serde_json::json;
 use super::takeover::{SERVE, another, says, stop};
 
 #[tokio::test]
-async fn who_has_just_said_where_it_listens_ends_in_order() -> Result<()> {
+async fn a_server_that_just_started_ends_in_order() -> Result<()> {
     let bridge = ["mcp-bridge", "--listen", "127.0.0.1:0", "--", "cat"];
     let setup = Scenario::new().turn(json!({}), json!({"text": "yes"})).setup()?;
     for arguments in [&SERVE[..], &bridge] {
         for _ in 0..5 {
-            let (mut child, mut said) = another(&setup, arguments)?;
-            says(&mut said, "listening").await?;
+            let (mut child, mut log) = another(&setup, arguments)?;
+            says(&mut log, "listening").await?;
             assert_eq!(stop(&mut child).await?, Some(0), "{arguments:?}");
         }
     }

@@ -17,8 +17,8 @@ pub(super) const SERVE: [&str; 7] =
 /// Another process of the setup, and what it says.
 pub(super) fn another(setup: &Setup, arguments: &[&str]) -> Result<(Child, Lines<BufReader<ChildStderr>>)> {
     let mut child = setup.command(arguments)?.stderr(Stdio::piped()).kill_on_drop(true).spawn()?;
-    let said = BufReader::new(child.stderr.take().context("it has no error stream")?).lines();
-    Ok((child, said))
+    let log = BufReader::new(child.stderr.take().context("it has no error stream")?).lines();
+    Ok((child, log))
 }
 
 /// Tells a process to stop; how it ended.
@@ -28,27 +28,27 @@ pub(super) async fn stop(child: &mut Child) -> Result<Option<i32>> {
     Ok(tokio::time::timeout(PATIENCE, child.wait()).await.context("it did not stop")??.code())
 }
 
-pub(super) async fn says(said: &mut Lines<BufReader<ChildStderr>>, words: &str) -> Result<()> {
+pub(super) async fn says(log: &mut Lines<BufReader<ChildStderr>>, words: &str) -> Result<()> {
     let until = async {
-        while let Some(line) = said.next_line().await? {
+        while let Some(line) = log.next_line().await? {
             if line.contains(words) {
                 return Ok(());
             }
         }
-        anyhow::bail!("it ended before it said {words:?}")
+        anyhow::bail!("it ended before it log {words:?}")
     };
-    tokio::time::timeout(PATIENCE, until).await.with_context(|| format!("it never said {words:?}"))?
+    tokio::time::timeout(PATIENCE, until).await.with_context(|| format!("it never log {words:?}"))?
 }
 
 #[tokio::test]
 async fn the_next_process_begins_when_the_one_before_has_ended() -> Result<()> {
     let setup = Scenario::new().turn(json!({}), json!({"text": "yes"})).setup()?;
     let first = setup.start().await?;
-    let (mut child, mut said) = another(&setup, &SERVE)?;
-    says(&mut said, "another process uses the store").await?;
+    let (mut child, mut log) = another(&setup, &SERVE)?;
+    says(&mut log, "another process uses the store").await?;
     assert_eq!(first.ask("are you there?").await?.result()?, "yes", "the first is not disturbed");
     assert_eq!(first.stop().await?, Some(0));
-    says(&mut said, "listening").await?;
+    says(&mut log, "listening").await?;
     Ok(child.kill().await?)
 }
 
@@ -56,8 +56,8 @@ async fn the_next_process_begins_when_the_one_before_has_ended() -> Result<()> {
 async fn one_that_waits_can_be_stopped() -> Result<()> {
     let setup = Scenario::new().turn(json!({}), json!({"text": "yes"})).setup()?;
     let _first = setup.start().await?;
-    let (mut child, mut said) = another(&setup, &SERVE)?;
-    says(&mut said, "another process uses the store").await?;
+    let (mut child, mut log) = another(&setup, &SERVE)?;
+    says(&mut log, "another process uses the store").await?;
     assert_eq!(stop(&mut child).await?, Some(1));
-    says(&mut said, "told to stop before another process gave").await
+    says(&mut log, "told to stop before another process gave").await
 }

@@ -1,6 +1,6 @@
 //! Conversations while an agent is moved, killed and cut off: what a user asked is answered, once, in time.
 //!
-//! Short in the test suite; `make chaos` goes on for ten minutes (`CAIPE_CHAOS_SECONDS`). `CAIPE_CHAOS_SEED` repeats
+//! Short in the test suite; `make chaos` runs for ten minutes (`CAIPE_CHAOS_SECONDS`). `CAIPE_CHAOS_SEED` repeats
 //! the same troubles.
 
 mod moves;

@@ -72,7 +72,7 @@ impl Stage {
     pub(crate) async fn crash(&mut self) -> Result<()> {
         self.agent.take().context("there is no agent to kill")?.kill().await?;
         let agent = self.agents_setup.start_unready().await?;
-        self.link.lead_to(agent.url())?;
+        self.link.connect_to(agent.url())?;
         self.agent = Some(agent);
         Ok(())
     }

@@ -21,7 +21,7 @@ const CALM: Duration = Duration::from_millis(600);
 /// How slow a slow link is, for each piece that it carries.
 const SLOW: Duration = Duration::from_millis(30);
 
-/// How long the troubles go on.
+/// The duration of the troubles.
 pub(crate) fn span() -> Duration {
     let given = std::env::var("CAIPE_CHAOS_SECONDS").ok().and_then(|seconds| seconds.parse().ok());
     Duration::from_secs(given.unwrap_or(8))
@@ -43,11 +43,11 @@ async fn whatever_happens_to_an_agent_every_question_is_answered_once() -> Resul
     println!(
         "{} jobs done, {} told that they were not; {counts:?}; longest {:?}; {:#?}",
         tally.done.len(),
-        tally.told.len(),
+        tally.other_answers.len(),
         tally.longest,
         tally.reasons()
     );
-    ensure!(!tally.done.is_empty(), "nothing was done at all: {:#?}", tally.told);
+    ensure!(!tally.done.is_empty(), "nothing was done at all: {:#?}", tally.other_answers);
     ensure!(tally.failed.is_empty(), "answered badly: {:#?}", tally.failed);
     ensure!(tally.resumed + tally.retried.len() == 0, "the supervisor itself was never away: {tally:?}");
     stage.check(&tally)
@@ -56,8 +56,8 @@ async fn whatever_happens_to_an_agent_every_question_is_answered_once() -> Resul
 /// What can happen.
 #[derive(Debug, Clone, Copy)]
 enum Trouble {
-    Out,
-    Home,
+    MoveOut,
+    MoveBack,
     Crash,
     Cut,
     Slow,
@@ -75,9 +75,13 @@ struct Counts {
 impl Counts {
     async fn make(&mut self, trouble: Trouble, stage: &mut Stage) -> Result<()> {
         match trouble {
-            Trouble::Out | Trouble::Home => {
+            Trouble::MoveOut | Trouble::MoveBack => {
                 self.moves += 1;
-                stage.place(if matches!(trouble, Trouble::Out) { Place::Remote } else { Place::InProcess })
+                stage.place(if matches!(trouble, Trouble::MoveOut) {
+                    Place::Remote
+                } else {
+                    Place::InProcess
+                })
             }
             Trouble::Crash => {
                 self.kills += 1;
@@ -104,12 +108,12 @@ impl Counts {
 /// Which trouble comes next. Remote more often than not, since the other troubles have to find the agent there.
 fn trouble(chance: &mut Chance) -> Trouble {
     const ALL: [Trouble; 8] = [
-        Trouble::Out,
+        Trouble::MoveOut,
         Trouble::Cut,
         Trouble::Crash,
         Trouble::Slow,
-        Trouble::Home,
-        Trouble::Out,
+        Trouble::MoveBack,
+        Trouble::MoveOut,
         Trouble::Cut,
         Trouble::Crash,
     ];

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use caipe_tests::programs::workspace;
 use serde_json::Value;
 
-use crate::tools::{document, files, path, said, text};
+use crate::tools::{document, files, path, stdout, text};
 
 const TESTS: &str = "deploy/argocd/health_test.yaml";
 
@@ -48,15 +48,15 @@ fn argocd() -> Option<PathBuf> {
 
 /// What Argo CD says of an object: its status and message.
 fn judged(argocd: &Path, file: &str) -> Result<(String, String)> {
-    let home = tempfile::tempdir()?;
+    let home_dir = tempfile::tempdir()?;
     let output = Command::new(argocd)
         .args(["admin", "settings", "resource-overrides", "health"])
         .arg(path(file))
         .arg("--argocd-cm-path")
         .arg(path("deploy/argocd/argocd-cm.yaml"))
-        .env("HOME", home.path())
+        .env("HOME", home_dir.path())
         .output()?;
-    let text = said(output).with_context(|| format!("argocd does not judge {file}"))?;
+    let text = stdout(output).with_context(|| format!("argocd does not judge {file}"))?;
     let line = |name: &str| {
         let found = text.lines().find_map(|line| line.strip_prefix(name));
         found.map(|rest| rest.trim().to_owned()).with_context(|| format!("no {name} in {text}"))
@@ -68,8 +68,8 @@ fn judged(argocd: &Path, file: &str) -> Result<(String, String)> {
 fn argocd_says_of_every_phase_what_it_should() -> Result<()> {
     let Some(argocd) = argocd() else { return Ok(()) };
     for case in cases()? {
-        let said = judged(&argocd, &case.file)?;
-        assert_eq!(said, (case.status, case.message), "{}", case.file);
+        let verdict = judged(&argocd, &case.file)?;
+        assert_eq!(verdict, (case.status, case.message), "{}", case.file);
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use crate::tools::{assert_same, files, objects_of, path, said, title, tool};
+use crate::tools::{assert_same, files, objects_of, path, stdout, title, tool};
 
 const MARK: &str = "example.com/read-back";
 
@@ -17,7 +17,7 @@ fn read(kubectl: &Path, file: &str) -> Result<Vec<Value>> {
         .arg(path(file))
         .env("KUBECONFIG", "/dev/null")
         .output()?;
-    let text = said(output).with_context(|| format!("kubectl does not read {file}"))?;
+    let text = stdout(output).with_context(|| format!("kubectl does not read {file}"))?;
     let objects = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
     objects.map(|object| Ok(without_mark(object?))).collect()
 }
@@ -64,7 +64,7 @@ fn every_file_is_read_as_it_is_meant() -> Result<()> {
 fn the_kustomization_is_the_plain_manifest() -> Result<()> {
     let Some(kubectl) = tool("kubectl") else { return Ok(()) };
     let output = Command::new(kubectl).arg("kustomize").arg(path("deploy")).output()?;
-    let mut built = crate::tools::objects(&said(output)?)?;
+    let mut built = crate::tools::objects(&stdout(output)?)?;
     let mut plain = objects_of("deploy/install.yaml")?;
     built.sort_by_key(title);
     plain.sort_by_key(title);

@@ -95,11 +95,11 @@ pub(crate) fn render(helm: &Path, chart: &str, values: &str) -> Result<Vec<Value
             ("HELM_DATA_HOME", dir.path()),
         ])
         .output()?;
-    objects(&said(output)?)
+    objects(&stdout(output)?)
 }
 
 /// What a program wrote, or what it complained of.
-pub(crate) fn said(output: Output) -> Result<String> {
+pub(crate) fn stdout(output: Output) -> Result<String> {
     if !output.status.success() {
         bail!("{}", String::from_utf8_lossy(&output.stderr));
     }

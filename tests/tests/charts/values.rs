@@ -1,4 +1,4 @@
-//! What may be said to the chart: all of it is told of, and nothing else is taken.
+//! The values of the charts: each one is documented, and the schema refuses others.
 
 use anyhow::{Result, bail, ensure};
 use serde_json::{Map, Value};
@@ -159,10 +159,10 @@ fn the_readme_tells_of_every_value() -> Result<()> {
         leaves(&document(&format!("{chart}/values.yaml"))?, "", &mut paths);
         for path in paths {
             let parts: Vec<&str> = path.split('.').collect();
-            let told = (1..=parts.len()).any(|length| {
+            let documented = (1..=parts.len()).any(|length| {
                 readme.lines().any(|line| line.starts_with(&format!("| `{}` | `", parts[..length].join("."))))
             });
-            ensure!(told, "{chart}: {path}; run `make generate`");
+            ensure!(documented, "{chart}: {path}; run `make generate`");
         }
     }
     Ok(())

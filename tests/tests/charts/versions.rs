@@ -42,11 +42,11 @@ fn annotations_and_manifests_name_the_image_of_this_version() -> Result<()> {
 #[test]
 fn the_annotations_tell_of_the_definition() -> Result<()> {
     let about = document("charts/caipe-operator/Chart.yaml")?;
-    let told: Value =
+    let versions: Value =
         serde_saphyr::from_str(about["annotations"]["artifacthub.io/crds"].as_str().context("no crds")?)?;
     let definition = document("crds/caipe.io_caipesupervisors.yaml")?;
-    assert_eq!(told[0]["kind"], definition["spec"]["names"]["kind"]);
-    assert_eq!(told[0]["name"], definition["metadata"]["name"]);
-    assert_eq!(told[0]["version"], definition["spec"]["versions"][0]["name"]);
+    assert_eq!(versions[0]["kind"], definition["spec"]["names"]["kind"]);
+    assert_eq!(versions[0]["name"], definition["metadata"]["name"]);
+    assert_eq!(versions[0]["version"], definition["spec"]["versions"][0]["name"]);
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! What a client shows of one answer.
 
 use anyhow::{Context, Result, ensure};
-use caipe_tests::sdk::Told;
+use caipe_tests::sdk::Output;
 use serde_json::{Value, json};
 
 /// The lines that a client printed for one answer.
@@ -13,9 +13,9 @@ pub(crate) struct View {
 
 impl View {
     /// The view of a client; a stream that the client cannot read is an error.
-    pub(crate) fn new(who: &str, told: Told) -> Result<Self> {
-        let view = Self { who: who.to_owned(), lines: told.lines };
-        ensure!(told.error.is_none(), "{who} failed: {:?}{}", told.error, view.outline());
+    pub(crate) fn new(who: &str, output: Output) -> Result<Self> {
+        let view = Self { who: who.to_owned(), lines: output.lines };
+        ensure!(output.error.is_none(), "{who} failed: {:?}{}", output.error, view.outline());
         view.check().with_context(|| view.outline())?;
         Ok(view)
     }

@@ -79,11 +79,11 @@ async fn disturb(cluster: &Cluster, chance: &mut Chance, kills: usize) -> Result
         cluster.merge(SUPERVISORS, "platform", &change).await?;
     }
     cluster.until_settled("platform").await?;
-    let homes = async || {
+    let all_present = async || {
         let pods = cluster.list(PODS).await?;
         Ok(pods.iter().all(|pod| pod["metadata"]["labels"]["app.kubernetes.io/component"] != "agent"))
     };
-    caipe_tests::supervisor::until("no agent is away", homes).await
+    caipe_tests::supervisor::until("no agent is away", all_present).await
 }
 
 /// Everything that was made, without what differs from one cluster, namespace or moment to another.

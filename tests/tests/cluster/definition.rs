@@ -20,8 +20,8 @@ fn small(name: &str) -> Value {
 fn it_is_applied_by_the_client_and_by_the_server() -> Result<()> {
     cluster::with(async |cluster| {
         // A warning, as of a schema that costs too much or is not structural, would be printed.
-        let said = cluster.kubectl(&["apply", "-f", &file()])?;
-        assert_eq!(said, format!("customresourcedefinition.apiextensions.k8s.io/{DEFINITION} unchanged\n"));
+        let output = cluster.kubectl(&["apply", "-f", &file()])?;
+        assert_eq!(output, format!("customresourcedefinition.apiextensions.k8s.io/{DEFINITION} unchanged\n"));
         cluster.kubectl(&["apply", "--server-side", "--force-conflicts", "-f", &file()])?;
         let definition: Value =
             serde_json::from_str(&cluster.kubectl(&["get", "crd", DEFINITION, "-o", "json"])?)?;
@@ -73,8 +73,8 @@ fn explain_has_a_sentence_on_every_field() -> Result<()> {
         found.retain(|field| !field.starts_with("status.conditions"));
         assert_eq!(found, Vec::<String>::new());
         // What is published is what people read.
-        let said = cluster.kubectl(&["explain", "caipe.spec.distributedAgents"])?;
-        assert!(said.contains("Agents that run remotely, by name"), "{said}");
+        let output = cluster.kubectl(&["explain", "caipe.spec.distributedAgents"])?;
+        assert!(output.contains("Agents that run remotely, by name"), "{output}");
         Ok(())
     })
 }
@@ -100,7 +100,7 @@ fn a_list_says_what_matters() -> Result<()> {
             "lastTransitionTime": "2026-01-01T00:00:00Z"});
         let status = json!({"status": {"observedGeneration": 1, "epoch": 7, "agentsReady": "5/6", "remoteAgents": 2,
             "conditions": [condition]}});
-        // An operator, if there is one, writes another status soon: what is looked at is what was answered.
+        // An operator, if there is one, writes another status soon: the test reads the answer of the request.
         cluster.merge(SUPERVISORS, "listed/status", &status).await?;
         let text = cluster.kubectl(&["get", "crd", DEFINITION, "-o", "json"])?;
         let definition: Value = serde_json::from_str(&text)?;

@@ -29,12 +29,12 @@ fn an_api_server_that_was_away_finds_all_as_it_was() -> Result<()> {
         apply(cluster, "platform", &scenario)?;
         let before = cluster.until_settled("platform").await?;
         let running = pods(cluster).await?;
-        let door = cluster.door("platform").await?;
+        let client = cluster.client("platform").await?;
 
         cluster.plane.kill_server();
         assert!(cluster.list(PODS).await.is_err(), "the API server is away");
         for _ in 0..5 {
-            assert_eq!(door.ask("ask").await?.result()?, "tide here\nmoon here");
+            assert_eq!(client.ask("ask").await?.result()?, "tide here\nmoon here");
         }
         cluster.plane.start_server().await?;
         let after = cluster.until_settled("platform").await?;

@@ -1,4 +1,4 @@
-//! The operator started anew where everything is as it left it, and where it is not.
+//! The operator restarted: with nothing changed meanwhile, and with changes.
 
 use std::cell::Cell;
 

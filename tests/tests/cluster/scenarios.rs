@@ -116,14 +116,14 @@ fn what_is_missing_is_named_and_may_come_later() -> Result<()> {
 }
 
 #[test]
-fn an_image_that_never_comes_is_told_and_can_be_corrected() -> Result<()> {
+fn a_missing_image_is_reported_and_can_be_corrected() -> Result<()> {
     cluster::with_pods(async |cluster| {
         cluster.with_operator()?;
         let scenario = scenario(&["tide"]).set("image", json!("registry.example.com/caipe:none"));
         let mut resource = apply(cluster, "platform", &scenario)?;
-        let told =
+        let names_image =
             |supervisor: &Value| message(supervisor, "Ready").contains("registry.example.com/caipe:none");
-        let seen = cluster.until("the image is named", SUPERVISORS, "platform", told).await?;
+        let seen = cluster.until("the image is named", SUPERVISORS, "platform", names_image).await?;
         assert!(condition(&seen, "Ready").starts_with("False"), "{seen}");
         resource["spec"]["image"] = json!("caipe.test/caipe-supervisor:1");
         cluster.apply(&resource)?;

@@ -90,14 +90,14 @@ fn a_deleted_pod_ends_what_it_began() -> Result<()> {
         };
         let outcome = to_the_agent(live, Operator::usual(), delete).await?;
         tell("a remote agent's pod is deleted", &outcome)?;
-        // Until another one is there nobody can do the agent's work: who asked is told so, and nobody waits for ever.
-        told_and_answered(&outcome)?;
+        // Until another one is there nobody can do the agent's work: requests get that answer and do not hang.
+        failed_cleanly(&outcome)?;
         outcome.lag.within(SHOWN)
     })
 }
 
 #[test]
-fn who_asked_a_killed_pod_is_told() -> Result<()> {
+fn a_killed_pod_fails_its_requests_with_a_reason() -> Result<()> {
     live::with("agent-killed", async |live| {
         let kill = async |stage: &mut Stage<'_>, pod: &Value| {
             let live = stage.live;
@@ -105,7 +105,7 @@ fn who_asked_a_killed_pod_is_told() -> Result<()> {
         };
         let outcome = to_the_agent(live, Operator::usual(), kill).await?;
         tell("a remote agent's pod is killed", &outcome)?;
-        told_and_answered(&outcome)?;
+        failed_cleanly(&outcome)?;
         outcome.lag.within(SHOWN)
     })
 }
@@ -118,7 +118,7 @@ async fn events(live: &Live, reason: &str) -> Result<Vec<String>> {
 }
 
 #[test]
-fn one_killed_for_its_memory_is_told_and_comes_back() -> Result<()> {
+fn an_oom_killed_agent_is_reported_and_restarts() -> Result<()> {
     live::with_node("agent-memory", async |live, node| {
         let mut scenario = scenario().set("distributedAgents", json!([AGENT]));
         scenario.change_agent(AGENT, "resources", json!({"limits": {"memory": "128Mi"}}));
@@ -128,27 +128,28 @@ fn one_killed_for_its_memory_is_told_and_comes_back() -> Result<()> {
         let pod = pods.first().context("no pod of the agent")?;
         let began = Instant::now();
         node.starve(pod).await?;
-        let told = |seen: &Value| seen["status"]["agents"].to_string().contains("container agent: OOMKilled");
-        live.until("the status says why", SUPERVISORS, NAME, told).await?;
+        let reported =
+            |seen: &Value| seen["status"]["agents"].to_string().contains("container agent: OOMKilled");
+        live.until("the status says why", SUPERVISORS, NAME, reported).await?;
         let again =
             |seen: &Value| is_ready(seen) && seen["status"]["containerStatuses"][0]["restartCount"] == 1;
         live.until("the same pod is well again", PODS, name_of(pod), again).await?;
         let outcome = stage.ends(began).await?;
-        let told = events(live, "PodFailing").await?;
+        let events_seen = events(live, "PodFailing").await?;
         assert!(
-            told.iter().any(|text| text.starts_with("agent tide: container agent: OOMKilled")),
-            "{told:?}"
+            events_seen.iter().any(|text| text.starts_with("agent tide: container agent: OOMKilled")),
+            "{events_seen:?}"
         );
         tell("a remote agent is killed for its memory", &outcome)?;
-        told_and_answered(&outcome)?;
+        failed_cleanly(&outcome)?;
         outcome.lag.within(SHOWN)
     })
 }
 
-/// No stream was cut, and every question has an answer, be it that the agent could not do its work.
-fn told_and_answered(outcome: &Outcome) -> Result<()> {
+/// No stream was cut, and every question has an answer, or a reason why the agent could not do its work.
+fn failed_cleanly(outcome: &Outcome) -> Result<()> {
     let tally = &outcome.tally;
-    println!("told: {:#?}", tally.reasons());
+    println!("failed answers: {:#?}", tally.reasons());
     anyhow::ensure!(tally.failed.is_empty(), "answered badly: {:#?}", tally.failed);
     anyhow::ensure!(
         tally.resumed + tally.retried.len() + tally.unsure.len() == 0,

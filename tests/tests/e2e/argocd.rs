@@ -39,7 +39,7 @@ async fn installed_by(live: &Live) -> Result<()> {
     let directory = tempfile::tempdir()?;
     let repository = Repository::make(directory.path().join("repository"))?;
     let argo = ArgoCd::begin(live, directory.path()).await?;
-    let outcome = kept_by(live, &argo, &repository).await;
+    let outcome = synced_by(live, &argo, &repository).await;
     if outcome.is_err() {
         // Helm would not install over what somebody else has.
         for application in [argocd::SUPERVISORS, argocd::OPERATOR] {
@@ -49,7 +49,7 @@ async fn installed_by(live: &Live) -> Result<()> {
     outcome.and(argo.end().await)
 }
 
-async fn kept_by(live: &Live, argo: &ArgoCd, repository: &Repository) -> Result<()> {
+async fn synced_by(live: &Live, argo: &ArgoCd, repository: &Repository) -> Result<()> {
     // What the supervisor needs and is not the team's.
     Notes::begin(live).await?;
     live.volume(&format!("{NAME}.data"))?;
@@ -81,10 +81,14 @@ async fn kept_by(live: &Live, argo: &ArgoCd, repository: &Repository) -> Result<
 /// Argo CD looks again and again, and never finds anything to change.
 async fn nothing_drifts(argo: &ArgoCd, application: &str) -> Result<()> {
     let before = syncs(&argo.refresh(application).await?);
-    for look in 1..LOOKS {
+    for refresh in 1..LOOKS {
         let seen = argo.refresh(application).await?;
-        ensure!(is_healthy(&seen), "{application} at look {look}: {:#}", seen["status"]);
-        ensure!(syncs(&seen) == before, "{application} was changed at look {look}: {:#}", seen["status"]);
+        ensure!(is_healthy(&seen), "{application} at refresh {refresh}: {:#}", seen["status"]);
+        ensure!(
+            syncs(&seen) == before,
+            "{application} was changed at refresh {refresh}: {:#}",
+            seen["status"]
+        );
     }
     Ok(())
 }
@@ -103,17 +107,17 @@ async fn moved(live: &Live, argo: &ArgoCd, repository: &Repository) -> Result<()
     live.until("the agent has moved", SUPERVISORS, NAME, there).await.map(drop)
 }
 
-/// A commit that nobody can make real is told; what runs goes on; a revert mends it. When that was.
+/// An invalid commit is reported, the pods keep running, and a revert restores it. When that was.
 async fn refused(live: &Live, argo: &ArgoCd, repository: &Repository, stage: &Stage<'_>) -> Result<Instant> {
     let nobody = json!({"spec": {"containers": [{"name": "supervisr", "env": []}]}});
     let away = |scenario: Scenario| scenario.set("distributedAgents", json!([AGENT]));
     let bad = with(|scenario| away(scenario).set("podTemplate", nobody));
     let commit = repository.declare(FILE, &bad)?;
     let seen = argo.until_degraded(argocd::SUPERVISORS, &commit).await?;
-    let said = health(&seen, "CaipeSupervisor");
-    println!("Argo CD: {said}");
-    let said = said["message"].as_str().unwrap_or_default();
-    ensure!(said.contains("there is no container `supervisr`"), "Argo CD does not say why: {seen:#}");
+    let shown = health(&seen, "CaipeSupervisor");
+    println!("Argo CD: {shown}");
+    let message = shown["message"].as_str().unwrap_or_default();
+    ensure!(message.contains("there is no container `supervisr`"), "Argo CD does not say why: {seen:#}");
     stage.everybody_asks().await?;
     let reverted = repository.revert()?;
     let began = Instant::now();

@@ -1,4 +1,4 @@
-//! What people get wrong, and what goes wrong by itself, at one agent: it is told, it can be corrected, and those who ask
+//! What people get wrong, and what goes wrong by itself, at one agent: the status reports it, a change corrects it, and those who ask
 //! another one notice nothing.
 
 use std::time::Instant;
@@ -27,7 +27,7 @@ fn with_other(mode: &str) -> Scenario {
 }
 
 /// What the resource says of the other agent.
-fn said(supervisor: &Value) -> &Value {
+fn agent_status(supervisor: &Value) -> &Value {
     let mut agents = supervisor["status"]["agents"].as_array().into_iter().flatten();
     agents.find(|agent| agent["name"] == OTHER).unwrap_or(&Value::Null)
 }
@@ -49,8 +49,9 @@ fn corrected(name: &str, row: &str, wrong: impl Fn() -> Scenario, words: &[&str]
         stage.everybody_asks().await?;
         let began = Instant::now();
         stage.amid(async { live.declare(NAME, &with_other("ok")).map(drop) }).await?;
-        let well =
-            |it: &Value| caipe_tests::cluster::operator::is_settled(it) && said(it)["phase"] == "Ready";
+        let well = |it: &Value| {
+            caipe_tests::cluster::operator::is_settled(it) && agent_status(it)["phase"] == "Ready"
+        };
         live.until("the agent is well again", SUPERVISORS, NAME, well).await?;
         let outcome = stage.ends(began).await?;
         tell(row, &outcome)?;
@@ -60,7 +61,7 @@ fn corrected(name: &str, row: &str, wrong: impl Fn() -> Scenario, words: &[&str]
 }
 
 #[test]
-fn an_image_that_never_comes_is_told_and_corrected() -> Result<()> {
+fn a_missing_image_is_reported_and_corrected() -> Result<()> {
     let wrong = || {
         let mut scenario = with_other("ok");
         let container = json!({"name": "agent", "image": NOWHERE});
@@ -71,13 +72,13 @@ fn an_image_that_never_comes_is_told_and_corrected() -> Result<()> {
 }
 
 #[test]
-fn a_tool_server_that_crashes_is_told_and_corrected() -> Result<()> {
+fn a_crashing_tool_server_is_reported_and_corrected() -> Result<()> {
     let row = "a tool server crashes again and again, then is corrected";
     corrected("crash", row, || with_other("no-such-mode"), &["beside"])
 }
 
 #[test]
-fn an_agent_killed_for_its_memory_is_told_and_comes_back() -> Result<()> {
+fn an_oom_killed_agent_is_reported_and_restarts() -> Result<()> {
     let wrong = || {
         let mut scenario = with_other("ok");
         scenario.change_agent(OTHER, "resources", json!({"limits": {"memory": "8Mi"}}));

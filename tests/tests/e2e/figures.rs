@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use caipe_tests::homes::says;
 use caipe_tests::live::pods::of_agent;
 use caipe_tests::live::row::seconds;
 use caipe_tests::live::stage::NAME;
 use caipe_tests::live::{self, Live};
+use caipe_tests::placement::says;
 use caipe_tests::scenario::Scenario;
 use serde_json::json;
 

@@ -9,15 +9,16 @@ use caipe_tests::programs::workspace;
 use serde_json::Value;
 
 #[test]
-fn every_mistake_is_told() -> Result<()> {
+fn every_invalid_resource_is_refused_with_a_reason() -> Result<()> {
     live::with("invalid", async |live| {
         let mut rows = Vec::new();
         for file in examples()? {
-            let (who, said) = said_of(live, &file).await.with_context(|| format!("{}", file.display()))?;
+            let (who, message) =
+                refusal_of(live, &file).await.with_context(|| format!("{}", file.display()))?;
             let name = file.file_stem().unwrap_or_default().to_string_lossy();
             rows.push(format!(
                 "| [{name}](../fixtures/invalid/{name}.yaml) | {who} | {} |",
-                plain(live, &said)
+                plain(live, &message)
             ));
         }
         row::holds("invalid", &rows)
@@ -32,29 +33,29 @@ fn examples() -> Result<Vec<PathBuf>> {
 }
 
 /// Who refuses an example, and in which words.
-async fn said_of(live: &Live, file: &Path) -> Result<(&'static str, String)> {
+async fn refusal_of(live: &Live, file: &Path) -> Result<(&'static str, String)> {
     if let Err(refused) = live.kubectl(&["apply", "-f", &file.to_string_lossy()]) {
         let text = format!("{refused:#}");
-        let said = text.split_once("failed: ").map_or(text.as_str(), |(_, said)| said);
-        return Ok(("the API server", in_order(said)));
+        let message = text.split_once("failed: ").map_or(text.as_str(), |(_, message)| message);
+        return Ok(("the API server", in_order(message)));
     }
     let name = "platform";
-    let told = |seen: &Value| {
+    let refused = |seen: &Value| {
         seen["status"]["observedGeneration"] == seen["metadata"]["generation"]
             && (condition(seen, "Stalled").starts_with("True")
                 || condition(seen, "Ready") == "False ReferenceMissing")
     };
-    let seen = live.until("the operator refuses it", SUPERVISORS, name, told).await?;
+    let seen = live.until("the operator refuses it", SUPERVISORS, name, refused).await?;
     live.kubectl(&["delete", "caipe", name])?;
     Ok(("the operator", format!("{}: {}", condition(&seen, "Ready"), message(&seen, "Ready"))))
 }
 
 /// The API server says the faults of one field's members in any order.
-fn in_order(said: &str) -> String {
+fn in_order(message: &str) -> String {
     let mut faults =
-        said.lines().skip(1).map(str::trim_end).filter(|line| !line.is_empty()).collect::<Vec<_>>();
+        message.lines().skip(1).map(str::trim_end).filter(|line| !line.is_empty()).collect::<Vec<_>>();
     faults.sort_unstable();
-    said.lines().take(1).chain(faults).collect::<Vec<_>>().join("\n")
+    message.lines().take(1).chain(faults).collect::<Vec<_>>().join("\n")
 }
 
 /// On one line of a table, without what differs from one run to the next.

@@ -27,8 +27,8 @@ fn a_quota_holds_a_move_up_and_nothing_else() -> Result<()> {
         stage
             .amid(async { live.merge(SUPERVISORS, NAME, &away).await.map(drop).map_err(Into::into) })
             .await?;
-        let told = |seen: &Value| seen["status"].to_string().contains("exceeded quota");
-        let seen = live.until("the quota is named", SUPERVISORS, NAME, told).await?;
+        let reported = |seen: &Value| seen["status"].to_string().contains("exceeded quota");
+        let seen = live.until("the quota is named", SUPERVISORS, NAME, reported).await?;
         println!("{}", serde_json::to_string_pretty(&seen["status"])?);
         stage.everybody_asks().await?;
         let began = Instant::now();

@@ -84,14 +84,14 @@ fn has_token(pod: &Value) -> bool {
 }
 
 #[test]
-fn who_may_talk_to_whom_is_told_and_nothing_else_may() -> Result<()> {
+fn the_table_of_network_policies_is_complete() -> Result<()> {
     live::with("traffic", async |live| {
         everything(live).await?;
         let mut rows = Vec::new();
         for space in [live.in_namespace(&live.namespace), live.in_namespace(SYSTEM)] {
             let mut policies = space.list(POLICIES).await?;
             policies.retain(is_ours);
-            rows.extend(policies.iter().map(|policy| told(live, policy)));
+            rows.extend(policies.iter().map(|policy| policy_row(live, policy)));
             covered(&space, &policies).await?;
         }
         rows.sort();
@@ -119,7 +119,7 @@ async fn covered(space: &Space, policies: &[Value]) -> Result<()> {
 }
 
 /// A row: a policy in words.
-fn told(live: &Live, policy: &Value) -> String {
+fn policy_row(live: &Live, policy: &Value) -> String {
     let spec = &policy["spec"];
     let of = role(&spec["podSelector"]["matchLabels"]);
     let [from, to] = [("ingress", "from"), ("egress", "to")].map(|(rules, peers)| {
@@ -132,7 +132,9 @@ fn told(live: &Live, policy: &Value) -> String {
 }
 
 fn whom(peers: &Value) -> String {
-    let Some(peers) = peers.as_array().filter(|peers| !peers.is_empty()) else { return "any address".to_owned() };
+    let Some(peers) = peers.as_array().filter(|peers| !peers.is_empty()) else {
+        return "any address".to_owned();
+    };
     let each: Vec<String> = peers.iter().map(peer).collect();
     each.join(" and ")
 }

@@ -106,8 +106,8 @@ fn what_it_says_of_memory_is_so() -> Result<()> {
             starved = node.starve(pods.first().context("no pod of the agent")?) => starved?,
             () = work => {}
         }
-        let told = |seen: &serde_json::Value| seen["status"]["agents"].to_string().contains("OOMKilled");
-        live.until("the status says why", SUPERVISORS, "platform", told).await?;
+        let reported = |seen: &serde_json::Value| seen["status"]["agents"].to_string().contains("OOMKilled");
+        live.until("the status says why", SUPERVISORS, "platform", reported).await?;
         let (looks, mends) = section("## A container is killed for its memory")?;
         typed(live, &looks)?;
         typed(live, &mends)?;

@@ -1,4 +1,4 @@
-//! The supervisor's own pods come and go: who was cut off goes on where they were.
+//! The supervisor's own pods come and go; clients resume where they were cut off.
 
 use std::time::Instant;
 
@@ -78,8 +78,8 @@ fn a_killed_pod_loses_no_answer() -> Result<()> {
             stage.amid(live.kill_pod(old.first().context("no pod")?)).await
         };
         let tally = with_its_file(live, row, Operator::usual(), kill).await?;
-        // What a tool did when its caller was killed nobody knows; it is told so, and not called again.
-        tally.answered_or_told("did not complete (session was interrupted)")
+        // The outcome of a tool call whose caller was killed is unknown; the answer says so, and the call is not repeated.
+        tally.answered_or_says("did not complete (session was interrupted)")
     })
 }
 

@@ -83,7 +83,7 @@ pub(crate) fn tell(scenario: &str, outcome: &Outcome) -> Result<()> {
 }
 
 #[test]
-fn nothing_else_is_told_of() -> Result<()> {
+fn the_table_has_no_other_rows() -> Result<()> {
     for table in [SCENARIOS, FIGURES] {
         assert_eq!(table.unknown()?, Vec::<String>::new(), "{}: no test writes these rows", table.name);
     }

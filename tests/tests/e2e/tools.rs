@@ -11,11 +11,11 @@ const NAME: &str = "tools";
 /// Asks all agents, each of which calls a tool of its own server.
 async fn everybody_tells(live: &Live) -> Result<()> {
     let answer = live.ask(NAME, "Tell me all.").await?;
-    let told = answer.result()?;
+    let text = answer.result()?;
     for expected in
         ["clock: Etc/UTC", "Message: Note the tides", "files: The moon is full.", "echo: Echo: hello"]
     {
-        ensure!(told.contains(expected), "{expected} is missing: {told}");
+        ensure!(text.contains(expected), "{expected} is missing: {text}");
     }
     Ok(())
 }

@@ -69,7 +69,7 @@ async fn value(from: &EnvVarSource, sources: &Sources<'_>) -> Result<Option<Stri
     }
 }
 
-/// `$(VAR)` for a variable that is known; `$$` is a `$`. Everything else stands for itself.
+/// `$(VAR)` for a variable that is known; `$$` is a `$`. Other text is unchanged.
 pub(super) fn expanded(text: &str, env: &BTreeMap<String, String>) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

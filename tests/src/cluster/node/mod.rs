@@ -41,7 +41,7 @@ pub const NAME: &str = "node-1";
 const TICK: Duration = Duration::from_millis(100);
 
 /// What all pods of the node share.
-struct Site {
+struct NodeContext {
     plane: Arc<ControlPlane>,
     client: kube::Client,
     programs: PathBuf,
@@ -49,7 +49,7 @@ struct Site {
     names: Names,
 }
 
-impl Site {
+impl NodeContext {
     /// An address that no pod has had.
     fn next_address(&self) -> Ipv4Addr {
         // .0.1 is the node's.
@@ -68,9 +68,9 @@ impl Site {
     }
 }
 
-/// A node of this control plane. It goes on as long as its runtime.
+/// A node of this control plane. It runs as long as its runtime.
 pub(super) struct Node {
-    site: Arc<Site>,
+    context: Arc<NodeContext>,
     pods: HashMap<String, watch::Sender<Option<Pod>>>,
     _names: NameServer,
 }
@@ -83,33 +83,34 @@ impl Node {
             programs::supervisor()?.parent().context("a program without a directory")?.to_path_buf();
         let names = Names::default();
         let server = NameServer::at(plane.endpoint().0, Arc::clone(&names)).await?;
-        let site = Site { plane: Arc::clone(plane), client, programs, addresses: AtomicU16::new(0), names };
-        register(&site).await?;
-        storage::class(&site.client).await?;
-        Ok(Self { site: Arc::new(site), pods: HashMap::new(), _names: server })
+        let context =
+            NodeContext { plane: Arc::clone(plane), client, programs, addresses: AtomicU16::new(0), names };
+        register(&context).await?;
+        storage::class(&context.client).await?;
+        Ok(Self { context: Arc::new(context), pods: HashMap::new(), _names: server })
     }
 
     /// Does its work. An API server that does not answer is asked again.
     pub(super) async fn work(mut self) {
         let mut failing = false;
         loop {
-            let outcome = self.pass().await;
+            let outcome = self.sync().await;
             if let Err(error) = &outcome
                 && !failing
             {
-                note(&self.site, &format!("the node cannot work: {error:#}"));
+                note(&self.context, &format!("the node cannot work: {error:#}"));
             }
             failing = outcome.is_err();
             tokio::time::sleep(TICK).await;
         }
     }
 
-    async fn pass(&mut self) -> Result<()> {
-        storage::provide(&self.site.client, &self.site.claims()).await?;
+    async fn sync(&mut self) -> Result<()> {
+        storage::provide(&self.context.client, &self.context.claims()).await?;
         self.learn_names().await?;
         // What is in the API server's cache will do, and costs etcd nothing.
         let params = ListParams::default().match_any();
-        let pods = Api::<Pod>::all(self.site.client.clone()).list(&params).await?.items;
+        let pods = Api::<Pod>::all(self.context.client.clone()).list(&params).await?.items;
         let gone = |uid: &String| pods.iter().all(|pod| pod.uid().as_ref() != Some(uid));
         for uid in self.pods.keys().filter(|uid| gone(uid)).cloned().collect::<Vec<_>>() {
             if let Some(sender) = self.pods.remove(&uid) {
@@ -139,10 +140,10 @@ impl Node {
         }
         let (sender, receiver) = watch::channel(Some(pod));
         self.pods.insert(uid, sender);
-        let site = Arc::clone(&self.site);
+        let context = Arc::clone(&self.context);
         tokio::spawn(async move {
-            if let Err(error) = pod::live(Arc::clone(&site), receiver).await {
-                note(&site, &format!("a pod ended badly: {error:#}"));
+            if let Err(error) = pod::live(Arc::clone(&context), receiver).await {
+                note(&context, &format!("a pod ended badly: {error:#}"));
             }
         });
         Ok(())
@@ -150,7 +151,7 @@ impl Node {
 
     /// Gives the pod this node, once its volumes are there.
     async fn bind(&self, pod: &Pod) -> Result<()> {
-        if !storage::is_bound(&self.site.client, pod).await? {
+        if !storage::is_bound(&self.context.client, pod).await? {
             return Ok(());
         }
         let binding: Binding = serde_json::from_value(json!({
@@ -163,14 +164,14 @@ impl Node {
         let request = http::Request::post(path).header("content-type", "application/json");
         let request = request.body(serde_json::to_vec(&binding)?)?;
         // It may have been deleted since it was listed.
-        drop(self.site.client.request::<serde_json::Value>(request).await);
+        drop(self.context.client.request::<serde_json::Value>(request).await);
         Ok(())
     }
 
     /// Tells the name server which ready pods are behind which Service.
     async fn learn_names(&self) -> Result<()> {
         let params = ListParams::default().match_any();
-        let slices = Api::<EndpointSlice>::all(self.site.client.clone()).list(&params).await?;
+        let slices = Api::<EndpointSlice>::all(self.context.client.clone()).list(&params).await?;
         let mut names: BTreeMap<String, Vec<Ipv4Addr>> = BTreeMap::new();
         for slice in slices {
             let Some(service) = slice.labels().get("kubernetes.io/service-name") else { continue };
@@ -183,28 +184,28 @@ impl Node {
                 .filter_map(|text| text.parse::<Ipv4Addr>().ok());
             names.entry(name).or_default().extend(ready);
         }
-        *self.site.names.lock().unwrap_or_else(PoisonError::into_inner) = names;
+        *self.context.names.lock().unwrap_or_else(PoisonError::into_inner) = names;
         Ok(())
     }
 }
 
 /// Makes the node known: without one, its pods would be taken for orphans.
-async fn register(site: &Site) -> Result<()> {
+async fn register(context: &NodeContext) -> Result<()> {
     let room = json!({"cpu": "64", "memory": "256Gi", "pods": "1000"});
     let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": NAME}});
     let status = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": NAME}, "status": {
         "capacity": room, "allocatable": room, "conditions": [{"type": "Ready", "status": "True"}],
-        "addresses": [{"type": "InternalIP", "address": site.address().to_string()}]}});
-    let nodes: Api<k8s_openapi::api::core::v1::Node> = Api::all(site.client.clone());
+        "addresses": [{"type": "InternalIP", "address": context.address().to_string()}]}});
+    let nodes: Api<k8s_openapi::api::core::v1::Node> = Api::all(context.client.clone());
     let params = PatchParams::apply("node").force();
     nodes.patch(NAME, &params, &Patch::Apply(node)).await?;
     nodes.patch_status(NAME, &params, &Patch::Apply(status)).await?;
     Ok(())
 }
 
-/// Leaves a line for whoever looks into a failure.
-fn note(site: &Site, text: &str) {
+/// Writes a line to the log of the node.
+fn note(context: &NodeContext, text: &str) {
     use std::io::Write;
-    let file = std::fs::File::options().create(true).append(true).open(site.plane.dir().join("node.log"));
+    let file = std::fs::File::options().create(true).append(true).open(context.plane.dir().join("node.log"));
     drop(file.and_then(|mut file| writeln!(file, "{} {text}", k8s_openapi::jiff::Timestamp::now())));
 }

@@ -21,7 +21,7 @@ use super::sources::Sources;
 use super::status;
 use super::unit::{Part, Unit};
 use super::volumes::{self, Place};
-use super::{Site, note};
+use super::{NodeContext, note};
 
 /// How often a pod is looked after.
 const TICK: Duration = Duration::from_millis(100);
@@ -30,27 +30,27 @@ const REFRESH: Duration = Duration::from_mins(1);
 
 /// A pod that runs on this node.
 struct Life {
-    site: Arc<Site>,
+    context: Arc<NodeContext>,
     pod: Pod,
     address: Ipv4Addr,
     dir: PathBuf,
     sandbox: Sandbox,
     units: Vec<Unit>,
-    told: Value,
+    reported: Value,
     fresh: Option<(Value, Instant)>,
 }
 
 /// Runs a pod until it is deleted. Nothing in `seen` means that it is gone already.
-pub(super) async fn live(site: Arc<Site>, mut seen: watch::Receiver<Option<Pod>>) -> Result<()> {
+pub(super) async fn live(context: Arc<NodeContext>, mut seen: watch::Receiver<Option<Pod>>) -> Result<()> {
     let Some(pod) = seen.borrow_and_update().clone() else { return Ok(()) };
-    let mut life = Life::new(site, pod)?;
+    let mut life = Life::new(context, pod)?;
     loop {
         let Some(pod) = seen.borrow_and_update().clone() else { return Ok(()) };
         life.pod = pod;
         if life.pod.metadata.deletion_timestamp.is_some() {
             return life.end().await;
         }
-        life.pass().await;
+        life.sync().await;
         tokio::select! {
             () = tokio::time::sleep(TICK) => {}
             changed = seen.changed() => changed?,
@@ -59,29 +59,29 @@ pub(super) async fn live(site: Arc<Site>, mut seen: watch::Receiver<Option<Pod>>
 }
 
 impl Life {
-    fn new(site: Arc<Site>, pod: Pod) -> Result<Self> {
-        let address = site.next_address();
+    fn new(context: Arc<NodeContext>, pod: Pod) -> Result<Self> {
+        let address = context.next_address();
         let name = format!("pods/{}_{}", pod.namespace().unwrap_or_default(), pod.name_any());
-        let dir = site.plane.dir().join(&name);
+        let dir = context.plane.dir().join(&name);
         std::fs::create_dir_all(&dir)?;
         let resolver = format!(
             "nameserver {}\nsearch {}.svc.cluster.local svc.cluster.local cluster.local\noptions ndots:5\n",
-            site.address(),
+            context.address(),
             pod.namespace().unwrap_or_default()
         );
         std::fs::write(dir.join("resolv.conf"), resolver)?;
-        let sandbox = Sandbox::new(site.plane.keeper(), &name, (&dir, &site.programs), address)?;
+        let sandbox = Sandbox::new(context.plane.processes(), &name, (&dir, &context.programs), address)?;
         let units = units(&pod);
-        Ok(Self { site, pod, address, dir, sandbox, units, told: Value::Null, fresh: None })
+        Ok(Self { context, pod, address, dir, sandbox, units, reported: Value::Null, fresh: None })
     }
 
     /// What is to be done now.
-    async fn pass(&mut self) {
+    async fn sync(&mut self) {
         self.units.iter_mut().for_each(Unit::collect);
         self.refresh().await;
         let mut at = 0;
         while at < self.units.len() {
-            let blocked = self.units.iter().take(at).any(|unit| !unit.lets_pass());
+            let blocked = self.units.iter().take(at).any(|unit| !unit.allows_next());
             if !blocked && self.units.get(at).is_some_and(Unit::is_due) {
                 self.start(at).await;
             }
@@ -109,12 +109,12 @@ impl Life {
     }
 
     async fn write_volumes(&self) -> Result<(), String> {
-        let claims = self.site.claims();
+        let claims = self.context.claims();
         volumes::write(&Place { pod: &self.dir, claims: &claims }, &self.sources()).await
     }
 
     fn sources(&self) -> Sources<'_> {
-        let (client, api) = (&self.site.client, self.site.plane.endpoint());
+        let (client, api) = (&self.context.client, self.context.plane.endpoint());
         Sources { client, pod: &self.pod, address: self.address, api }
     }
 
@@ -131,7 +131,7 @@ impl Life {
     async fn try_start(
         &self,
         container: &Container,
-    ) -> Result<crate::cluster::keeper::Program, (&'static str, String)> {
+    ) -> Result<crate::cluster::child_process::Program, (&'static str, String)> {
         let image = container.image.as_deref().unwrap_or_default();
         let Some(entry) = images::entry(image) else {
             return Err(("ImagePullBackOff", format!("Back-off pulling image \"{image}\"")));
@@ -141,7 +141,7 @@ impl Life {
         let run = self.run(container, entry, env);
         let name = format!("{}/{}", self.log_dir(), container.name);
         let failed = |error: anyhow::Error| ("RunContainerError", format!("{error:#}"));
-        self.sandbox.start(self.site.plane.keeper(), &name, &run).map_err(failed)
+        self.sandbox.start(self.context.plane.processes(), &name, &run).map_err(failed)
     }
 
     fn log_dir(&self) -> String {
@@ -165,7 +165,7 @@ impl Life {
     }
 
     fn mounts(&self, container: &Container) -> Vec<Mount> {
-        let claims = self.site.claims();
+        let claims = self.context.claims();
         let place = Place { pod: &self.dir, claims: &claims };
         let namespace = self.pod.namespace().unwrap_or_default();
         let volumes = self.pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
@@ -186,19 +186,19 @@ impl Life {
     /// Writes the status, if it is another one.
     async fn tell(&mut self) {
         let now = Timestamp::now().to_string();
-        let wanted = status::of(&self.units, self.address, self.site.address(), &now, &self.told);
-        if wanted == self.told {
+        let wanted = status::of(&self.units, self.address, self.context.address(), &now, &self.reported);
+        if wanted == self.reported {
             return;
         }
         let patch = Patch::Merge(json!({"status": wanted}));
         match self.pods().patch_status(&self.pod.name_any(), &PatchParams::default(), &patch).await {
-            Ok(_) => self.told = wanted,
-            Err(error) => note(&self.site, &format!("a status was refused: {error}")),
+            Ok(_) => self.reported = wanted,
+            Err(error) => note(&self.context, &format!("a status was refused: {error}")),
         }
     }
 
     fn pods(&self) -> Api<Pod> {
-        Api::namespaced(self.site.client.clone(), &self.pod.namespace().unwrap_or_default())
+        Api::namespaced(self.context.client.clone(), &self.pod.namespace().unwrap_or_default())
     }
 
     /// Ends the main containers, then those beside them; then the pod is no more.

@@ -39,7 +39,7 @@ impl Watch {
     }
 
     /// Looks, if it is time to; nothing if it is not.
-    pub(super) async fn look(&mut self, container: &Container, address: Ipv4Addr) -> Option<Verdict> {
+    pub(super) async fn check(&mut self, container: &Container, address: Ipv4Addr) -> Option<Verdict> {
         if Instant::now() < self.due {
             return None;
         }

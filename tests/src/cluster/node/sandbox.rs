@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::cluster::keeper::{Keeper, Program};
+use crate::cluster::child_process::{Processes, Program};
 
 /// Holds the network as long as it runs.
 const HOLD: &str = "ip link set lo up; exec sleep infinity";
@@ -52,10 +52,15 @@ pub(super) struct Sandbox {
 
 impl Sandbox {
     /// A network with this address; `dir` is the pod's, `programs` where our programs are.
-    pub(super) fn new(keeper: &Keeper, name: &str, place: (&Path, &Path), address: Ipv4Addr) -> Result<Self> {
+    pub(super) fn new(
+        processes: &Processes,
+        name: &str,
+        place: (&Path, &Path),
+        address: Ipv4Addr,
+    ) -> Result<Self> {
         let mut hold = Command::new("unshare");
         let holder =
-            keeper.start(&format!("{name}/sandbox"), hold.args(["--net", "sh", "-e", "-c", HOLD]))?;
+            processes.start(&format!("{name}/sandbox"), hold.args(["--net", "sh", "-e", "-c", HOLD]))?;
         let [.., third, last] = address.octets();
         let cable = format!("pod{third}-{last}");
         let mut plug = Command::new("sh");
@@ -66,7 +71,7 @@ impl Sandbox {
     }
 
     /// Starts a container's program.
-    pub(super) fn start(&self, keeper: &Keeper, log: &str, run: &Run) -> Result<Program> {
+    pub(super) fn start(&self, processes: &Processes, log: &str, run: &Run) -> Result<Program> {
         let root = self.dir.join("roots").join(&run.name);
         std::fs::create_dir_all(&root)?;
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cluster/node/container.sh");
@@ -77,6 +82,6 @@ impl Sandbox {
             command.arg(&mount.source).arg(&mount.target).arg(if mount.writable { "rw" } else { "ro" });
         }
         command.arg("--").args(&run.command).env_clear().envs(&run.env);
-        keeper.start(log, &mut command)
+        processes.start(log, &mut command)
     }
 }

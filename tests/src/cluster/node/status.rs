@@ -8,7 +8,7 @@ use super::unit::{Part, State, Unit};
 
 /// The whole status. A condition that was so before keeps the time since which it is.
 pub(super) fn of(units: &[Unit], address: Ipv4Addr, node: Ipv4Addr, now: &str, before: &Value) -> Value {
-    let initialized = units.iter().filter(|unit| unit.part != Part::Main).all(Unit::lets_pass);
+    let initialized = units.iter().filter(|unit| unit.part != Part::Main).all(Unit::allows_next);
     let ready = units.iter().filter(|unit| unit.part != Part::Init).all(|unit| unit.ready);
     let conditions = [
         ("PodReadyToStartContainers", true),

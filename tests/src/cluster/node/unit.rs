@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Container;
 use rustix::process::Signal;
 
 use super::probe::{Verdict, Watch};
-use crate::cluster::keeper::Program;
+use crate::cluster::child_process::Program;
 
 /// Longest wait before a container that fails again and again is started again; a kubelet's minutes, made short.
 const LONGEST_BACK_OFF: Duration = Duration::from_secs(1);
@@ -81,7 +81,7 @@ impl Unit {
     }
 
     /// Whether those after it may be started.
-    pub(super) fn lets_pass(&self) -> bool {
+    pub(super) fn allows_next(&self) -> bool {
         match self.part {
             Part::Init => self.state == State::Ended(0),
             Part::Sidecar => self.started,
@@ -143,14 +143,14 @@ impl Unit {
             return;
         }
         if let Some(startup) = self.startup.as_mut().filter(|_| !self.started) {
-            match startup.look(&self.container, address).await {
+            match startup.check(&self.container, address).await {
                 Some(Verdict::Good) => self.started = true,
                 Some(Verdict::Bad) => self.signal(Signal::KILL),
                 _ => return,
             }
         }
         match &mut self.readiness {
-            Some(readiness) => match readiness.look(&self.container, address).await {
+            Some(readiness) => match readiness.check(&self.container, address).await {
                 Some(Verdict::Good) => self.ready = true,
                 Some(Verdict::Bad) => self.ready = false,
                 _ => {}
@@ -158,7 +158,7 @@ impl Unit {
             None => self.ready = self.started,
         }
         if let Some(liveness) = &mut self.liveness
-            && liveness.look(&self.container, address).await == Some(Verdict::Bad)
+            && liveness.check(&self.container, address).await == Some(Verdict::Bad)
         {
             self.signal(Signal::KILL);
         }

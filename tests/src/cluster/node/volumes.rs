@@ -125,12 +125,12 @@ fn replace(dir: &Path, files: &Files, mode: i32, group: Option<i64>) -> std::io:
     let before = std::fs::read_link(&data).ok();
     symlink(&state, dir.join("..next"))?;
     std::fs::rename(dir.join("..next"), &data)?;
-    lead(dir, files)?;
+    link_files(dir, files)?;
     before.map_or(Ok(()), |before| std::fs::remove_dir_all(dir.join(before)))
 }
 
 /// Links for what is new, none for what is gone.
-fn lead(dir: &Path, files: &Files) -> std::io::Result<()> {
+fn link_files(dir: &Path, files: &Files) -> std::io::Result<()> {
     let first = |name: &str| name.split('/').next().unwrap_or_default().to_owned();
     let wanted: Vec<String> = files.keys().map(|name| first(name)).collect();
     for entry in std::fs::read_dir(dir)?.flatten() {

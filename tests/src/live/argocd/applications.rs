@@ -47,7 +47,7 @@ impl ArgoCd {
         self.until(application, &what, degraded).await
     }
 
-    /// Has everything rendered and compared anew, and waits until it is; what Argo CD says then.
+    /// Refreshes the application, waits for the comparison and returns its status.
     pub async fn refresh(&self, application: &str) -> Result<Value> {
         let ask = json!({"metadata": {"annotations": {REFRESH: "hard"}}});
         self.space.merge(APPLICATIONS, application, &ask).await?;

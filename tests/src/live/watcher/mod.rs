@@ -1,6 +1,6 @@
 //! Holds what a resource says at each moment against what can be seen of its pods.
 
-mod sight;
+mod observed;
 mod truth;
 
 use std::collections::BTreeMap;
@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-use self::sight::Eyes;
+use self::observed::Eyes;
 use super::Live;
 
 /// Time between two looks.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What a resource said that was not so, and for how long in a row at the most.
+/// The false statements of a status, each with its longest uninterrupted duration.
 #[derive(Debug, Default)]
 pub struct Lag {
     /// By what it was.
@@ -69,10 +69,10 @@ async fn watch(eyes: Eyes, stop: Arc<AtomicBool>) -> Lag {
     while !stop.load(Ordering::Relaxed) {
         let begun = Instant::now();
         // While the API server is away nobody can say anything wrong.
-        let wrong = match eyes.look().await {
-            Ok(sight) => {
+        let wrong = match eyes.observe().await {
+            Ok(observed) => {
                 lag.looks += 1;
-                truth::contradictions(&sight)
+                truth::contradictions(&observed)
             }
             Err(_) => Vec::new(),
         };

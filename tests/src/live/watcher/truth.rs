@@ -2,23 +2,24 @@
 
 use serde_json::Value;
 
-use super::sight::Sight;
+use super::observed::Observed;
 use crate::cluster::objects::condition;
 use crate::live::pods::is_ready;
 
 /// Everything that the resource says and that the pods contradict, in words that are the same from look to look.
-pub(super) fn contradictions(sight: &Sight) -> Vec<String> {
+pub(super) fn contradictions(observed: &Observed) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut says = |what: &str, it_is_so: bool| {
         if it_is_so {
             wrong.push(what.to_owned());
         }
     };
-    let resource = &sight.resource;
+    let resource = &observed.resource;
     let ready = condition(resource, "Ready").starts_with("True");
     let reconciling = condition(resource, "Reconciling").starts_with("True");
-    let rolled_out = sight.deployments.iter().filter(|it| component(it) == "supervisor").all(has_rolled_out);
-    let answering = pods_of(sight, "supervisor").any(is_ready);
+    let rolled_out =
+        observed.deployments.iter().filter(|it| component(it) == "supervisor").all(has_rolled_out);
+    let answering = pods_of(observed, "supervisor").any(is_ready);
     says(
         "tells of an older generation",
         resource["status"]["observedGeneration"] != resource["metadata"]["generation"],
@@ -29,11 +30,12 @@ pub(super) fn contradictions(sight: &Sight) -> Vec<String> {
         let remote = agent["placement"] == "Remote" && agent["phase"] == "Ready";
         let name = agent["name"].as_str().unwrap_or_default();
         // An agent of somebody else has no pod of ours.
-        let mut pods = pods_of(sight, "agent").filter(|pod| label(pod, "caipe.io/agent") == name).peekable();
+        let mut pods =
+            pods_of(observed, "agent").filter(|pod| label(pod, "caipe.io/agent") == name).peekable();
         let lost = pods.peek().is_some() && !pods.any(is_ready);
         says(&format!("agent {name} Ready, but its pod is not"), remote && lost);
     }
-    if let Some(reports) = &sight.reports {
+    if let Some(reports) = &observed.reports {
         wrong.extend(against(reports, resource, rolled_out && answering));
     }
     wrong
@@ -43,17 +45,17 @@ pub(super) fn contradictions(sight: &Sight) -> Vec<String> {
 fn against(reports: &[Option<Value>], resource: &Value, up: bool) -> Vec<String> {
     let mut wrong = Vec::new();
     let ready = condition(resource, "Ready").starts_with("True");
-    let told: Vec<&Value> = reports.iter().flatten().collect();
-    let [report] = told[..] else {
-        // Several pods may differ; how they are told together is for the operator's own tests.
+    let reported: Vec<&Value> = reports.iter().flatten().collect();
+    let [report] = reported[..] else {
+        // Several pods may differ; how they are reported together is for the operator's own tests.
         return wrong;
     };
-    let mut well = up && told.len() == reports.len() && report["refused"].is_null();
+    let mut well = up && reported.len() == reports.len() && report["refused"].is_null();
     for agent in agents(report) {
         let name = agent["name"].as_str().unwrap_or_default();
-        let said = agents(&resource["status"]).find(|said| said["name"] == name);
+        let in_status = agents(&resource["status"]).find(|in_status| in_status["name"] == name);
         for field in ["phase", "placement"] {
-            if said.is_some_and(|said| said[field] != agent[field]) {
+            if in_status.is_some_and(|in_status| in_status[field] != agent[field]) {
                 wrong.push(format!("another {field} of agent {name} than it has"));
             }
         }
@@ -84,8 +86,8 @@ fn component(object: &Value) -> &str {
     label(object, "app.kubernetes.io/component")
 }
 
-fn pods_of<'a>(sight: &'a Sight, wanted: &'a str) -> impl Iterator<Item = &'a Value> {
-    sight.pods.iter().filter(move |pod| component(pod) == wanted)
+fn pods_of<'a>(observed: &'a Observed, wanted: &'a str) -> impl Iterator<Item = &'a Value> {
+    observed.pods.iter().filter(move |pod| component(pod) == wanted)
 }
 
 /// As `kubectl rollout status` sees it.
@@ -102,7 +104,7 @@ mod tests {
     use super::*;
 
     /// A supervisor that is ready, with one agent, of which its pod says this.
-    fn sight(phase: &str, ready: bool) -> Sight {
+    fn observed(phase: &str, ready: bool) -> Observed {
         let is = |kind: &str, status: bool| {
             let status = if status { "True" } else { "False" };
             json!({"type": kind, "status": status, "reason": "R"})
@@ -113,7 +115,7 @@ mod tests {
         let deployment = json!({"metadata": {"labels": labels("supervisor"), "generation": 2}, "spec": {"replicas": 1},
             "status": {"observedGeneration": 2, "updatedReplicas": 1, "availableReplicas": 1, "replicas": 1}});
         let agent = |phase: &str| json!({"name": "tide", "placement": "Remote", "phase": phase});
-        Sight {
+        Observed {
             resource: json!({"metadata": {"generation": 3}, "status": {"observedGeneration": 3, "epoch": 5,
                 "conditions": [is("Ready", ready)], "agents": [agent("Ready")]}}),
             deployments: vec![deployment],
@@ -124,22 +126,22 @@ mod tests {
 
     #[test]
     fn what_is_so_is_no_contradiction() {
-        assert_eq!(contradictions(&sight("Ready", true)), Vec::<String>::new());
+        assert_eq!(contradictions(&observed("Ready", true)), Vec::<String>::new());
     }
 
     #[test]
     fn each_contradiction_is_found() {
         let lost = ["another phase of agent tide than it has", "Ready, but agent tide is not"];
-        assert_eq!(contradictions(&sight("Unreachable", true)), lost);
-        assert_eq!(contradictions(&sight("Ready", false)), ["not Ready, but all is well"]);
+        assert_eq!(contradictions(&observed("Unreachable", true)), lost);
+        assert_eq!(contradictions(&observed("Ready", false)), ["not Ready, but all is well"]);
 
-        let mut seen = sight("Ready", true);
+        let mut seen = observed("Ready", true);
         seen.resource["metadata"]["generation"] = 4.into();
         seen.resource["status"]["epoch"] = 6.into();
         let old = ["tells of an older generation", "a newer spec than the pod has"];
         assert_eq!(contradictions(&seen), old);
 
-        let mut seen = sight("Ready", true);
+        let mut seen = observed("Ready", true);
         seen.deployments[0]["status"]["updatedReplicas"] = 0.into();
         seen.pods[1]["status"]["conditions"][0]["status"] = "False".into();
         let rolls = ["nothing under way, but pods roll out", "agent tide Ready, but its pod is not"];

@@ -60,7 +60,7 @@ async fn a_tool_that_must_be_allowed_waits_and_the_same_task_goes_on() -> Result
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cancelled_task_is_canceled_and_its_tool_server_is_told() -> Result<()> {
+async fn a_cancelled_task_is_canceled_and_its_tool_server_is_notified() -> Result<()> {
     let server = programs::fixture_mcp()?;
     let report = tempfile::NamedTempFile::new()?;
     let path = report.path().to_string_lossy().into_owned();
@@ -83,8 +83,8 @@ async fn a_cancelled_task_is_canceled_and_its_tool_server_is_told() -> Result<()
             "canceled|",
         ]
     );
-    let told = async || Ok(std::fs::read_to_string(report.path())?.contains("cancelled"));
-    agent.until("the tool server is told", told).await
+    let is_notified = async || Ok(std::fs::read_to_string(report.path())?.contains("cancelled"));
+    agent.until("the tool server gets the cancellation", is_notified).await
 }
 
 #[tokio::test(flavor = "multi_thread")]

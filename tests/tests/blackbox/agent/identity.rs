@@ -56,7 +56,7 @@ async fn a_folder_is_an_agent_with_skills_prompt_and_tools() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_folder_that_cannot_be_taken_is_told_with_its_place() -> Result<()> {
+async fn an_invalid_folder_is_reported_with_its_path() -> Result<()> {
     let setup = setup("tool: [x]")?;
     let folder = setup.dir().to_string_lossy().into_owned();
     let cases = [

@@ -26,7 +26,7 @@ fn essence(answer: &Answer) -> Vec<(String, Value, Value)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_user_sees_no_difference_between_the_two_homes() -> Result<()> {
+async fn a_user_sees_no_difference_between_the_two_placements() -> Result<()> {
     let scenario = echo(&["jira"])?.asks("compare", &["jira"]);
     let here = scenario.setup()?.start().await?.ask("compare them").await?;
     let jira = agent::setup(&scenario, "jira")?.start().await?;

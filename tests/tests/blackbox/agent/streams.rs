@@ -38,7 +38,7 @@ async fn calls_words_and_the_whole_answer_come_in_the_order_of_the_contract() ->
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn calls_are_told_as_data_too() -> Result<()> {
+async fn calls_are_reported_as_data_too() -> Result<()> {
     let answer = jira().await?.ask("show it").await?;
     let fact = |name: &str| {
         let event = answer.artifacts(name).next().context("no notification")?;

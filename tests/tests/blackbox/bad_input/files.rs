@@ -29,22 +29,22 @@ fn words(output: &Output) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_fault_is_told_with_its_path() -> Result<()> {
+async fn each_fault_is_reported_with_its_path() -> Result<()> {
     let setup = Setup::new()?;
     for (spec, path, word) in FAULTS {
         let setup = setup.clone().file("bad.yaml", &resource(spec))?;
         let output = setup.run(&["check", "-f", "bad.yaml"]).await?;
         let words = words(&output);
         ensure!(output.status.code() == Some(1), "{spec}: {:?}: {words}", output.status);
-        let told =
+        let reported =
             words.lines().any(|line| line.contains("bad.yaml") && line.contains(path) && line.contains(word));
-        ensure!(told, "no line names bad.yaml, {path} and {word:?}:\n{words}");
+        ensure!(reported, "no line names bad.yaml, {path} and {word:?}:\n{words}");
     }
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn all_faults_are_told_at_once() -> Result<()> {
+async fn all_faults_are_reported_at_once() -> Result<()> {
     let spec =
         "  limits: {recursion: 0, maxContextTokens: 1}\n  agents: [{name: jira}, {name: jira}, {name: all}]";
     let setup = Setup::new()?.file("bad.yaml", &resource(spec))?;
@@ -58,7 +58,7 @@ async fn all_faults_are_told_at_once() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_good_file_is_told_to_be_good() -> Result<()> {
+async fn a_valid_file_has_no_fault() -> Result<()> {
     let setup = Setup::new()?.file("good.yaml", &resource("  agents: [{name: jira}]"))?;
     let output = setup.run(&["check", "-f", "good.yaml"]).await?;
     ensure!(output.status.success(), "{}", words(&output));

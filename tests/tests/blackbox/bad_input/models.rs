@@ -21,13 +21,13 @@ async fn a_model_that_misbehaves_fails_the_run_in_words_and_nothing_else() -> Re
     let model = json!({"provider": "openai", "name": "gpt-4o", "baseUrl": provider.url()});
     let scenario = Scenario::new().set("model", model);
     let mut supervisor = scenario.setup()?.env("OPENAI_API_KEY", KEY).start().await?;
-    for (mood, told, logged) in TABLE {
+    for (mood, reported, logged) in TABLE {
         provider.becomes(mood);
         let answer = supervisor.ask("hi").await?;
         assert_eq!(answer.state(), "failed", "{mood:?}: {}", answer.outline());
         let reason = answer.status_text();
         ensure!(reason.starts_with("Agent execution failed: "), "{mood:?}: {reason:?}");
-        ensure!(reason.contains(told), "{mood:?}: {reason:?} does not say {told:?}");
+        ensure!(reason.contains(reported), "{mood:?}: {reason:?} does not say {reported:?}");
         let words = ["gpt-4o", "openai", "127.0.0.1", KEY];
         ensure!(!words.iter().any(|word| answer.outline().contains(word)), "{}", answer.outline());
         ensure!(supervisor.log().contains(logged), "{mood:?}: the log does not name {logged:?}");
@@ -63,8 +63,8 @@ async fn a_model_that_cannot_be_used_leaves_it_alive_but_not_ready() -> Result<(
         let supervisor = setup.start_unready().await?;
         let (code, body) = supervisor.get("/ready").await?;
         ensure!(code == 503 && body.contains("model"), "{what}: {code} {body}");
-        let told = supervisor.log().lines().any(|line| line.contains("WARN") && line.contains(names));
-        ensure!(told, "{what}: no warning names {names:?}:\n{}", supervisor.log());
+        let warned = supervisor.log().lines().any(|line| line.contains("WARN") && line.contains(names));
+        ensure!(warned, "{what}: no warning names {names:?}:\n{}", supervisor.log());
         let answer = supervisor.ask("hi").await?;
         assert_eq!(answer.state(), "failed", "{what}");
         ensure!(answer.status_text().contains("the language model"), "{what}: {:?}", answer.status_text());

@@ -62,7 +62,7 @@ async fn noise_on_standard_output_does_no_harm() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_dies_within_a_call_is_told_of_and_comes_back() -> Result<()> {
+async fn a_server_that_dies_within_a_call_is_reported_and_restarted() -> Result<()> {
     let server = programs::fixture_mcp()?;
     let scenario = Scenario::new()
         .agent("jira", &server, &["--mode", "die-mid-call"])

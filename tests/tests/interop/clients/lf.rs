@@ -7,7 +7,7 @@ use a2a::{
 use a2a_client::agent_card::AgentCardResolver;
 use a2a_client::{A2AClient, A2AClientFactory, Transport};
 use anyhow::Result;
-use caipe_tests::sdk::Told;
+use caipe_tests::sdk::Output;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use serde::de::DeserializeOwned;
@@ -29,43 +29,44 @@ impl LfClient {
     }
 
     /// Does what the programs of the other SDKs do on the same command, and tells it in the same way.
-    pub(crate) async fn ask(&self, command: &Value) -> Result<Told> {
-        let mut told = Told::default();
-        if let Err(error) = self.act(command, &mut told).await {
-            told.error = Some(json!({"class": "A2AError", "code": error.code, "message": error.to_string()}));
+    pub(crate) async fn ask(&self, command: &Value) -> Result<Output> {
+        let mut output = Output::default();
+        if let Err(error) = self.act(command, &mut output).await {
+            output.error =
+                Some(json!({"class": "A2AError", "code": error.code, "message": error.to_string()}));
         }
-        Ok(told)
+        Ok(output)
     }
 
-    async fn act(&self, command: &Value, told: &mut Told) -> Result<(), A2AError> {
+    async fn act(&self, command: &Value, output: &mut Output) -> Result<(), A2AError> {
         let id = || command["id"].as_str().unwrap_or_default().to_owned();
         match command["do"].as_str().unwrap_or_default() {
-            "card" => told.lines.push(json!({"card": self.card})),
+            "card" => output.lines.push(json!({"card": self.card})),
             "send" => {
                 let answer = self.client.send_message(&request(command)).await?;
-                told.lines.push(json!({"event": answer}));
+                output.lines.push(json!({"event": answer}));
             }
             "stream" => {
                 let events = self.client.send_streaming_message(&request(command)).await?;
-                self.follow(events, command, told).await?;
+                self.follow(events, command, output).await?;
             }
             "resubscribe" => {
                 let events =
                     self.client.subscribe_to_task(&SubscribeToTaskRequest { id: id(), tenant: None }).await?;
-                self.follow(events, command, told).await?;
+                self.follow(events, command, output).await?;
             }
             "get" => {
                 let history_length = command["history"].as_i64().and_then(|n| i32::try_from(n).ok());
                 let request = GetTaskRequest { id: id(), history_length, tenant: None };
-                told.lines.push(json!({"task": self.client.get_task(&request).await?}));
+                output.lines.push(json!({"task": self.client.get_task(&request).await?}));
             }
-            "cancel" => told.lines.push(json!({"task": self.cancel(id()).await?})),
+            "cancel" => output.lines.push(json!({"task": self.cancel(id()).await?})),
             "list" => {
                 let wanted = json!({"contextId": command["context"], "includeArtifacts": true});
                 let tasks = self.client.list_tasks(&read(wanted)?).await?.tasks;
-                told.lines.extend(tasks.into_iter().map(|task| json!({"task": task})));
+                output.lines.extend(tasks.into_iter().map(|task| json!({"task": task})));
             }
-            other => self.push(other, command, told).await?,
+            other => self.push(other, command, output).await?,
         }
         Ok(())
     }
@@ -74,22 +75,22 @@ impl LfClient {
         self.client.cancel_task(&CancelTaskRequest { id, metadata: None, tenant: None }).await
     }
 
-    async fn push(&self, act: &str, command: &Value, told: &mut Told) -> Result<(), A2AError> {
+    async fn push(&self, act: &str, command: &Value, output: &mut Output) -> Result<(), A2AError> {
         let named = json!({"taskId": command["id"], "id": command["config"]});
         match act {
             "push_set" => {
                 let config =
                     json!({"taskId": command["id"], "url": command["url"], "token": command["token"]});
                 let made = self.client.create_push_config(&read(config)?).await?;
-                told.lines.push(json!({"push": made}));
+                output.lines.push(json!({"push": made}));
             }
             "push_get" => {
-                told.lines.push(json!({"push": self.client.get_push_config(&read(named)?).await?}));
+                output.lines.push(json!({"push": self.client.get_push_config(&read(named)?).await?}));
             }
             "push_list" => {
                 let wanted = read(json!({"taskId": command["id"]}))?;
                 let configs = self.client.list_push_configs(&wanted).await?.configs;
-                told.lines.extend(configs.into_iter().map(|config| json!({"push": config})));
+                output.lines.extend(configs.into_iter().map(|config| json!({"push": config})));
             }
             "push_delete" => self.client.delete_push_config(&read(named)?).await?,
             other => return Err(A2AError::internal(format!("unknown command {other}"))),
@@ -102,7 +103,7 @@ impl LfClient {
         &self,
         mut events: BoxStream<'static, Result<StreamResponse, A2AError>>,
         command: &Value,
-        told: &mut Told,
+        output: &mut Output,
     ) -> Result<(), A2AError> {
         let mut task = command["id"].as_str().map(str::to_owned);
         let mut seen = 0;
@@ -110,10 +111,10 @@ impl LfClient {
             if let StreamResponse::Task(first) = &event {
                 task.get_or_insert_with(|| first.id.clone());
             }
-            told.lines.push(json!({"event": event}));
+            output.lines.push(json!({"event": event}));
             seen += 1;
             if command["cancel_after"] == seen {
-                told.lines.push(json!({"task": self.cancel(task.clone().unwrap_or_default()).await?}));
+                output.lines.push(json!({"task": self.cancel(task.clone().unwrap_or_default()).await?}));
             }
             if command["stop_after"] == seen {
                 break;

@@ -5,7 +5,7 @@ mod push;
 mod scenarios;
 
 use anyhow::{Result, ensure};
-use caipe_tests::sdk::{Program, Sdk, Told};
+use caipe_tests::sdk::{Output, Program, Sdk};
 use caipe_tests::supervisor::Supervisor;
 use serde_json::Value;
 
@@ -49,7 +49,7 @@ impl Client {
     }
 
     /// Does something, and tells what was observed.
-    async fn ask(&mut self, command: Value) -> Result<Told> {
+    async fn ask(&mut self, command: Value) -> Result<Output> {
         match &mut self.kind {
             Kind::Program(program) => program.ask(&command).await,
             Kind::Lf(client) => client.ask(&command).await,
@@ -70,30 +70,30 @@ impl Client {
     }
 
     /// Does something that is answered by a stream: its events and what else was observed.
-    async fn events(&mut self, command: Value) -> Result<(Vec<Event>, Told)> {
-        let told = self.ask(command).await?;
+    async fn events(&mut self, command: Value) -> Result<(Vec<Event>, Output)> {
+        let output = self.ask(command).await?;
         let mut events: Vec<Event> =
-            told.all("event")?.into_iter().map(Event::read).collect::<Result<_>>()?;
+            output.all("event")?.into_iter().map(Event::read).collect::<Result<_>>()?;
         for event in events.iter_mut().filter(|_| self.forgets_append) {
             if let Event::Artifact(_, append) = event {
                 *append = true;
             }
         }
-        Ok((events, told))
+        Ok((events, output))
     }
 
     /// Does something that must fail with this class of error, whose JSON-RPC code is `code`.
     async fn fails(&mut self, command: Value, class: &str, code: i64) -> Result<()> {
-        let told = self.ask(command.clone()).await?;
-        let Some(error) = told.error else { anyhow::bail!("{command} did not fail: {:?}", told.lines) };
+        let output = self.ask(command.clone()).await?;
+        let Some(error) = output.error else { anyhow::bail!("{command} did not fail: {:?}", output.lines) };
         let text = error.to_string();
         // Not every SDK of 0.3 has classes: out of a stream, the JavaScript one tells the code in words, and over
         // REST, where there is no code, the status.
         let status = if code == -32001 { "404" } else { "400" };
         // The Python one of 0.3 gets no further there than that a refused stream is none.
         let vague = text.contains(status) || text.contains("Invalid SSE response");
-        let told = text.contains(&code.to_string()) || (self.old && vague);
-        let known = error["class"] == class || told;
+        let output = text.contains(&code.to_string()) || (self.old && vague);
+        let known = error["class"] == class || output;
         ensure!(known, "{command} failed otherwise than with {class} ({code}): {text}");
         Ok(())
     }

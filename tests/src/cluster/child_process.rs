@@ -23,13 +23,13 @@ rm -rf -- "$0" || { sleep 1; rm -rf -- "$0"; }
 
 /// A directory, and the programs that run in it.
 #[derive(Debug)]
-pub struct Keeper {
+pub struct Processes {
     dir: PathBuf,
     /// Closed with this process, however it ends.
     _alive: PipeWriter,
 }
 
-impl Keeper {
+impl Processes {
     /// In a new directory.
     pub fn new() -> Result<Self> {
         let dir = tempfile::Builder::new().prefix("caipe-cluster-").disable_cleanup(true).tempdir()?;

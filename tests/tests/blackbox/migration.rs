@@ -2,8 +2,8 @@
 
 use anyhow::{Context, Result, ensure};
 use caipe_tests::agent;
-use caipe_tests::homes::{self, edit, replace, scenario, scenario_taking, status, until};
 use caipe_tests::link::Link;
+use caipe_tests::placement::{self, edit, replace, scenario, scenario_taking, status, until};
 use caipe_tests::programs;
 use caipe_tests::scenario::Scenario;
 use caipe_tests::stream::Answer;
@@ -20,7 +20,7 @@ async fn runs_whole(supervisor: &Supervisor, epoch: u64) -> Result<()> {
     supervisor.until(&format!("epoch {epoch} runs"), holds).await
 }
 
-/// Somebody who asks again and again until told to stop; returns what they were answered.
+/// Somebody who asks again and again until answer to stop; returns what they were answered.
 async fn person(supervisor: &Supervisor, over: &tokio::sync::watch::Receiver<bool>) -> Result<Vec<Answer>> {
     let mut answers = Vec::new();
     while !*over.borrow() {
@@ -34,7 +34,7 @@ async fn nobody_notices_that_an_agent_is_moved_out_and_back() -> Result<()> {
     let jira = agent::setup(&scenario_taking("there", &["jira"], 100)?, "jira")?.start().await?;
     let setup = scenario_taking("here", &["jira"], 100)?.setup()?.env("JIRA_AGENT_URL", jira.url());
     let supervisor = setup.start().await?;
-    let (home_time, over) = tokio::sync::watch::channel(false);
+    let (stopping, over) = tokio::sync::watch::channel(false);
     let people = futures::future::join_all((0..PEOPLE).map(|_| person(&supervisor, &over)));
     let moves = async {
         for round in 0..3 {
@@ -44,7 +44,7 @@ async fn nobody_notices_that_an_agent_is_moved_out_and_back() -> Result<()> {
                 until(&supervisor, "jira", placement, "Ready").await?;
             }
         }
-        home_time.send_replace(true);
+        stopping.send_replace(true);
         anyhow::Ok(())
     };
     let (people, done) = tokio::join!(people, moves);
@@ -65,7 +65,7 @@ async fn nobody_notices_that_an_agent_is_moved_out_and_back() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_begun_at_a_home_ends_there() -> Result<()> {
+async fn a_delegation_ends_at_the_instance_where_it_began() -> Result<()> {
     let jira = agent::setup(&scenario("there", &["jira"])?, "jira")?.start().await?;
     let setup = scenario_taking("here", &["jira"], 3000)?.setup()?.env("JIRA_AGENT_URL", jira.url());
     let supervisor = setup.start().await?;
@@ -74,7 +74,9 @@ async fn what_was_begun_at_a_home_ends_there() -> Result<()> {
     let mut events = begun.await?;
     // The plan comes first, the call of the agent then.
     supervisor
-        .until("the agent works", async || Ok(homes::agent(&supervisor, "jira").await?["activeTasks"] == 1))
+        .until("the agent works", async || {
+            Ok(placement::agent(&supervisor, "jira").await?["activeTasks"] == 1)
+        })
         .await?;
     edit(&setup, |spec| spec["distributedAgents"] = json!(["jira"]))?;
     until(&supervisor, "jira", "Remote", "Ready").await?;
@@ -89,7 +91,7 @@ async fn what_was_begun_at_a_home_ends_there() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_home_that_never_gets_ready_is_not_moved_to_until_it_does() -> Result<()> {
+async fn no_agent_moves_to_an_instance_that_is_not_ready() -> Result<()> {
     let jira = agent::setup(&scenario("there", &["jira"])?, "jira")?.start().await?;
     let link = Link::to(jira.url()).await?;
     link.cut();
@@ -97,10 +99,10 @@ async fn a_home_that_never_gets_ready_is_not_moved_to_until_it_does() -> Result<
     let supervisor = setup.start().await?;
     edit(&setup, |spec| spec["distributedAgents"] = json!(["jira"]))?;
     let waits = async || {
-        let jira = homes::agent(&supervisor, "jira").await?;
+        let jira = placement::agent(&supervisor, "jira").await?;
         Ok(jira["placement"] == "InProcess" && jira["next"]["phase"] == "Unreachable")
     };
-    supervisor.until("it is said what is waited for", waits).await?;
+    supervisor.until("it is reported what is waited for", waits).await?;
     let stuck = status(&supervisor).await?;
     assert_eq!((&stuck["epoch"], &stuck["runningEpoch"]), (&json!(1), &json!(0)), "{stuck}");
     let next = &stuck["agents"][0]["next"];
@@ -121,16 +123,16 @@ async fn what_is_wrong_is_refused_and_the_last_good_specification_stays() -> Res
     edit(&setup, |spec| spec["colour"] = json!("red"))?;
     let refused = async || Ok(status(&supervisor).await?["refused"].is_string());
     supervisor.until("it is refused", refused).await?;
-    let said = status(&supervisor).await?;
-    ensure!(said["refused"].as_str().is_some_and(|why| why.contains("spec.colour")), "{said}");
-    assert_eq!((&said["epoch"], &said["runningEpoch"]), (&json!(0), &json!(0)), "{said}");
+    let reported = status(&supervisor).await?;
+    ensure!(reported["refused"].as_str().is_some_and(|why| why.contains("spec.colour")), "{reported}");
+    assert_eq!((&reported["epoch"], &reported["runningEpoch"]), (&json!(0), &json!(0)), "{reported}");
     assert_eq!(supervisor.ask("ask").await?.result()?, "jira here");
     replace(&setup, "supervisor.yaml", &good)?;
     let taken = async || Ok(status(&supervisor).await?["refused"].is_null());
     supervisor.until("it is forgotten", taken).await
 }
 
-/// Two agents, each with a tool server that can be told from others by a mark.
+/// Two agents, each with a tool server that has a unique mark.
 fn marked(setup: &Setup) -> Result<(Scenario, [String; 2])> {
     let server = programs::fixture_mcp()?;
     let marks = ["jira", "github"].map(|name| setup.dir().join(name).to_string_lossy().into_owned());
@@ -139,7 +141,7 @@ fn marked(setup: &Setup) -> Result<(Scenario, [String; 2])> {
         &server,
         &["--state", &marks[1]],
     );
-    Ok((homes::says(scenario, "here", &["jira", "github"], 0).asks("ask", &["jira"]), marks))
+    Ok((placement::says(scenario, "here", &["jira", "github"], 0).asks("ask", &["jira"]), marks))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -173,16 +175,16 @@ async fn agents_come_change_and_go_and_no_other_is_disturbed() -> Result<()> {
 
     edit(&setup, |spec| spec["agents"] = json!([agents[1]]))?;
     runs_whole(&supervisor, 4).await?;
-    assert_eq!(homes::agent(&supervisor, "jira").await?, Value::Null);
+    assert_eq!(placement::agent(&supervisor, "jira").await?, Value::Null);
     supervisor.until("Jira's tool server is gone", async || Ok(pids(&jira).is_empty())).await?;
-    let told = supervisor.ask("ask").await?.result()?;
-    ensure!(told.contains("there is no agent"), "the model is not told: {told}");
+    let answer = supervisor.ask("ask").await?.result()?;
+    ensure!(answer.contains("there is no agent"), "the model is not answer: {answer}");
     assert_eq!(pids(&github).len(), 1);
     Ok(())
 }
 
 /// A rendered specification, as an operator writes it.
-fn rendered(epoch: u64, home: &Value) -> Value {
+fn rendered(epoch: u64, placement: &Value) -> Value {
     json!({
         "epoch": epoch, "hash": format!("hash-{epoch}"),
         "supervisor": {"name": "Test", "description": "Tests.", "systemPrompt": null, "skillExamples": [],
@@ -197,13 +199,13 @@ fn rendered(epoch: u64, home: &Value) -> Value {
         "connectivity": {"check": true, "background": true, "timeoutMs": 5000, "maxRetries": 3,
             "retryDelayMs": 2000, "startupDelayMs": 0, "refreshIntervalMs": null, "fastCheckTimeoutMs": 2000},
         "agents": [{"name": "jira", "title": "Jira", "description": "Tickets.", "routingHint": "Tickets.",
-            "systemPrompt": "You are the jira agent.", "home": home, "mcp": [], "tools": [],
+            "systemPrompt": "You are the jira agent.", "home": placement, "mcp": [], "tools": [],
             "requireApproval": [], "requiredEnv": [], "secretsDir": null, "model": null}],
     })
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rendered_specification_is_served_and_its_epochs_are_told() -> Result<()> {
+async fn a_rendered_specification_is_served_and_its_epochs_are_reported() -> Result<()> {
     let agent = agent::setup(&scenario("there", &["jira"])?, "jira")?.start().await?;
     let script = std::fs::read_to_string(scenario("here", &["jira"])?.setup()?.dir().join("script.yaml"))?;
     let here = json!({"inProcess": {}});
@@ -255,9 +257,9 @@ async fn a_question_asked_before_a_move_is_answered_where_it_was_asked() -> Resu
         assert_eq!(asked.state(), "input-required", "{}", asked.outline());
         edit(&setup, |spec| spec["distributedAgents"] = names)?;
         until(&supervisor, "jira", placement, "Ready").await?;
-        let told = Answer::new(supervisor.stream("yes", Some(asked.context())).await?.rest().await?);
-        let told = supervisor.checked_after(&asked, told)?;
-        assert_eq!(told.result()?, "jira says: jira: write it", "{}", told.outline());
+        let answer = Answer::new(supervisor.stream("yes", Some(asked.context())).await?.rest().await?);
+        let answer = supervisor.checked_after(&asked, answer)?;
+        assert_eq!(answer.result()?, "jira says: jira: write it", "{}", answer.outline());
     }
     Ok(())
 }

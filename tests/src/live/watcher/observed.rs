@@ -16,7 +16,7 @@ use crate::live::place::is_inside;
 const DEADLINE: Duration = Duration::from_millis(700);
 
 /// One look.
-pub(super) struct Sight {
+pub(super) struct Observed {
     pub(super) resource: Value,
     /// Deployments of the supervisor and of all that belongs to it.
     pub(super) deployments: Vec<Value>,
@@ -41,11 +41,11 @@ impl Eyes {
         Ok(Self { space: live.in_namespace(&live.namespace), supervisor: supervisor.to_owned(), token, http })
     }
 
-    pub(super) async fn look(&self) -> Result<Sight> {
+    pub(super) async fn observe(&self) -> Result<Observed> {
         let (resource, deployments, pods) =
             tokio::try_join!(self.resource(), self.of_it(DEPLOYMENTS), self.of_it(PODS))?;
         let reports = if is_inside() { Some(self.reports(&pods).await) } else { None };
-        Ok(Sight { resource, deployments, pods, reports })
+        Ok(Observed { resource, deployments, pods, reports })
     }
 
     async fn resource(&self) -> Result<Value> {
