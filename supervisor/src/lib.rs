@@ -11,7 +11,6 @@ pub mod agents;
 pub mod binding;
 pub mod cli;
 pub mod config;
-pub mod conformance;
 pub mod http;
 pub mod mcp;
 pub mod push;

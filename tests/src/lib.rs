@@ -1,13 +1,14 @@
 //! What the tests of the built programs share: how to find and run them, how to talk to them, and what every
 //! answer of theirs must satisfy.
 //!
-//! Nothing here uses the project's own A2A code: an error on both sides of the wire would hide itself. Only
-//! [`acts::client`] does, for there it is the project's client that is tested.
+//! The tests of the supervisor do not use the project's own A2A code: an error on both sides of the wire would hide
+//! itself. Only [`acts::client`] and [`conformance`] do, because they test that code.
 
 pub mod acts;
 pub mod agent;
 pub mod chance;
 pub mod cluster;
+pub mod conformance;
 pub mod crowd;
 pub mod dns;
 pub mod image;

@@ -5,14 +5,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{StreamExt, stream};
-use url::{Host, Url};
 
 pub use crate::card::fuzz::card;
 pub use crate::server::fuzz::request;
 
 use crate::client::sse;
 use crate::model;
-use crate::net::{AllowList, Screen, check};
 use crate::v03;
 use crate::version::ProtocolVersion;
 
@@ -30,29 +28,6 @@ pub fn sse(data: &[u8]) {
     let faults = read.iter().filter(|event| event.is_err()).count();
     assert!(faults <= 1 && read.iter().rev().skip(1).all(Result::is_ok), "a stream goes on after its fault");
     assert!(read.len() <= most + 1, "more events than bytes");
-}
-
-/// An allow list and, on the next line, a URL that somebody wants to be notified at.
-pub fn address(data: &[u8]) {
-    let Ok(text) = std::str::from_utf8(data) else { return };
-    let (allow, url) = text.split_once('\n').unwrap_or(("", text));
-    let Ok(url) = Url::parse(url) else { return };
-    if let Ok(allow) = allow.parse::<AllowList>() {
-        let _ = Screen::new(allow).url(&url);
-    }
-    if Screen::default().url(&url).is_err() {
-        return;
-    }
-    assert!(matches!(url.scheme(), "http" | "https"), "{} is let through", url.scheme());
-    let literal = match url.host() {
-        Some(Host::Ipv4(address)) => Some(address.into()),
-        Some(Host::Ipv6(address)) => Some(address.into()),
-        _ => None,
-    };
-    assert!(
-        literal.is_none_or(|address| check(address).is_ok()),
-        "an address that is not public is let through"
-    );
 }
 
 /// An object of either version: what is read can be written, read again, and converted without loss.

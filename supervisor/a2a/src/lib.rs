@@ -1,16 +1,17 @@
 //! The A2A protocol, 0.3 and 1.0 at one URL.
 //!
 //! [`model`] is the canonical model, that of 1.0. [`v03`] has the shapes of 0.3 and pure conversions both ways.
-//! [`card`] makes and reads agent cards. [`server`] puts an [`server::Agent`] on an [`axum::Router`];
-//! [`client`] talks to other people's agents; [`net`] reaches addresses that strangers name. Nothing here
-//! knows what an agent does.
+//! [`card`] makes and reads agent cards. [`server`] serves an [`server::Agent`];
+//! [`client`] calls other agents. The features `server` and `client` select the last two.
 
 pub mod card;
+#[cfg(feature = "client")]
 pub mod client;
+#[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod model;
-pub mod net;
+#[cfg(feature = "server")]
 pub mod server;
 pub mod v03;
 

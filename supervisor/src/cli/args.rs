@@ -10,7 +10,6 @@ use clap::{Parser, Subcommand, ValueEnum};
 use secrecy::SecretString;
 use url::Url;
 
-use super::conformance::Conformance;
 use super::signing::Signing;
 pub(super) use bridge::{Install, McpBridge};
 pub(super) use serving::{PushSwitch, Serving};
@@ -69,9 +68,6 @@ pub(super) struct Serve {
 
     #[command(flatten)]
     pub(super) serving: Serving,
-
-    #[command(flatten)]
-    pub(super) conformance: Conformance,
 }
 
 /// One agent that is served alone: what runs where it is remote.

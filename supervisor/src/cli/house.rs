@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use caipe_a2a::model::AgentCard;
-use caipe_a2a::net::Screen;
 use caipe_a2a::server::{PushOptions, Pushes};
+use caipe_net::Screen;
 use caipe_store::Store;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;

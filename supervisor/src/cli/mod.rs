@@ -6,7 +6,6 @@ mod args;
 mod card;
 mod chat;
 mod check;
-mod conformance;
 mod house;
 mod install;
 mod keys;

@@ -6,7 +6,6 @@ use std::process::ExitCode;
 use caipe_a2a::model::AgentCard;
 
 use super::args::Serve;
-use super::conformance;
 use super::house::{self, Tenant};
 use crate::agents::Roster;
 use crate::binding::{self, Locks, Voice};
@@ -19,9 +18,6 @@ pub(super) const PORT: u16 = 8000;
 const DATABASE: &str = "caipe.sqlite3";
 
 pub(super) async fn run(args: Serve) -> anyhow::Result<ExitCode> {
-    if let Some(suite) = args.conformance.suite {
-        return conformance::run(&args, suite).await;
-    }
     let settings = Settings::load(args.file.as_deref(), environment())?;
     let tenant = Tenant {
         settings: &settings,

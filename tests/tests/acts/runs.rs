@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
+use caipe_a2a::card::CardMode;
 use caipe_tests::acts::document::{self, Binding, Level};
 use caipe_tests::acts::report::{Outcome, Report};
 use caipe_tests::acts::run::{Bench, Tokens};
 use caipe_tests::acts::select::{Offer, Selection};
+use caipe_tests::conformance::{Options, Server, Suite, Users};
 use caipe_tests::programs;
-use caipe_tests::supervisor::Setup;
 
 use super::expected;
 
@@ -16,11 +17,30 @@ use super::expected;
 const ELSEWHERE: &[(&str, &str)] =
     &[("CORE-CTX-001", "needs a server that refuses clients' context ids; run context has it")];
 
-/// A run: its name, the flags of its server, what it offers the tests.
+/// A run of the suite against a server with these options.
 struct Run {
     name: &'static str,
-    flags: &'static [&'static str],
+    options: Options,
     offer: Offer,
+}
+
+fn options() -> Options {
+    let user = |token: &str, name: &str| (token.to_owned(), name.to_owned());
+    let tokens = [user("own-token", "runner"), user("other-token", "other")].into();
+    Options {
+        suite: Suite::Acts,
+        capabilities: true,
+        users: Users { tokens, forbidden: vec!["weak-token".to_owned()], required: false },
+        reject_contexts: false,
+        card: CardMode::V1,
+        bindings: vec!["JSONRPC".to_owned()],
+    }
+}
+
+fn options_with_authentication() -> Options {
+    let mut options = options();
+    options.users.required = true;
+    options
 }
 
 const fn all(binding: Binding, authentication: bool, client: bool) -> Offer {
@@ -29,33 +49,35 @@ const fn all(binding: Binding, authentication: bool, client: bool) -> Offer {
 
 #[tokio::test]
 async fn with_all_capabilities() -> Result<()> {
-    check(Run { name: "A", flags: &[], offer: all(Binding::Jsonrpc, false, true) }).await
+    check(Run { name: "A", options: options(), offer: all(Binding::Jsonrpc, false, true) }).await
 }
 
 #[tokio::test]
 async fn with_authentication() -> Result<()> {
-    let flags = &["--conformance-authenticate"];
-    check(Run { name: "A+", flags, offer: all(Binding::Jsonrpc, true, false) }).await
+    let options = options_with_authentication();
+    check(Run { name: "A+", options, offer: all(Binding::Jsonrpc, true, false) }).await
 }
 
 #[tokio::test]
 async fn without_capabilities() -> Result<()> {
     let selection = Selection::WithoutCapabilities;
     let offer = Offer { binding: Binding::Jsonrpc, authentication: false, client: false, selection };
-    check(Run { name: "B", flags: &["--conformance-without-capabilities"], offer }).await
+    let options = Options { capabilities: false, ..options() };
+    check(Run { name: "B", options, offer }).await
 }
 
 #[tokio::test]
 async fn over_rest() -> Result<()> {
-    let flags = &["--conformance-authenticate"];
-    check(Run { name: "C", flags, offer: all(Binding::Rest, true, false) }).await
+    let options = options_with_authentication();
+    check(Run { name: "C", options, offer: all(Binding::Rest, true, false) }).await
 }
 
 #[tokio::test]
-async fn refusing_context_ids() -> Result<()> {
+async fn rejecting_context_ids() -> Result<()> {
     let selection = Selection::Only(&["CORE-CTX-001"]);
     let offer = Offer { binding: Binding::Jsonrpc, authentication: false, client: false, selection };
-    check(Run { name: "context", flags: &["--conformance-refuse-contexts"], offer }).await
+    let options = Options { reject_contexts: true, ..options() };
+    check(Run { name: "context", options, offer }).await
 }
 
 #[test]
@@ -77,13 +99,7 @@ async fn check(run: Run) -> Result<()> {
         weak: "weak-token".to_owned(),
         other: "other-token".to_owned(),
     };
-    let setup =
-        ["--conformance", "--conformance-user=runner=own-token", "--conformance-user=other=other-token"]
-            .into_iter()
-            .chain(["--conformance-weak-token=weak-token", "--conformance-pure-card"])
-            .chain(run.flags.iter().copied())
-            .fold(Setup::new()?, Setup::argument);
-    let server = setup.start_unready().await?;
+    let server = Server::start(run.options, 0).await?;
     let report = Bench::open(run.name, server.url(), run.offer, tokens).await?.run(&cases).await;
     println!("{}", report.table());
     write(&report)?;
@@ -92,8 +108,8 @@ async fn check(run: Run) -> Result<()> {
     if !documentation()?.contains(&row) {
         wrong.push(format!("docs/conformance.md does not say {row}"));
     }
-    ensure!(wrong.is_empty(), "run {}:\n{}\nlog:\n{}", run.name, wrong.join("\n"), server.log());
-    server.stop().await.map(drop)
+    ensure!(wrong.is_empty(), "run {}:\n{}", run.name, wrong.join("\n"));
+    Ok(())
 }
 
 /// What is not as it is known to be.

@@ -1,13 +1,14 @@
 //! Where servers fail the official TCKs of 0.3 and 1.0. The suites themselves are not needed for this.
 
 use anyhow::{Result, ensure};
-use caipe_tests::supervisor::{Setup, Supervisor};
+use caipe_a2a::card::CardMode;
+use caipe_tests::conformance::{self, Options, Suite, Users};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-/// A server as the TCKs want it, and how to talk to it.
+/// A server for the TCKs and a client of it.
 struct Server {
-    running: Supervisor,
+    running: conformance::Server,
     http: reqwest::Client,
 }
 
@@ -20,8 +21,15 @@ struct Answer {
 
 impl Server {
     async fn start() -> Result<Self> {
-        let setup = Setup::new()?.argument("--conformance=tck").argument("--conformance-pure-card");
-        let running = setup.start_unready().await?;
+        let options = Options {
+            suite: Suite::Tck,
+            capabilities: true,
+            users: Users::default(),
+            reject_contexts: false,
+            card: CardMode::V1,
+            bindings: vec!["JSONRPC".to_owned()],
+        };
+        let running = conformance::Server::start(options, 0).await?;
         Ok(Self { running, http: reqwest::Client::builder().no_proxy().build()? })
     }
 

@@ -154,8 +154,8 @@ async fn whoever_must_not_be_asked_is_not() -> Result<()> {
     let other = other().await?;
     let private = other.url().to_owned();
     for (url, allow, part) in [
-        (private.as_str(), vec![], "a loopback address, which is not reached for others"),
-        (private.as_str(), vec!["*"], "a loopback address, which is not reached for others"),
+        (private.as_str(), vec![], "a loopback address, which is not allowed"),
+        (private.as_str(), vec!["*"], "a loopback address, which is not allowed"),
         ("http://169.254.169.254/latest/meta-data", vec!["*"], "metadata service"),
         ("https://agents.example.com", vec!["127.0.0.1"], "is not on the list of allowed addresses"),
         (

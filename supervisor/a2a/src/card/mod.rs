@@ -3,6 +3,7 @@
 
 mod build;
 mod canonical;
+#[cfg(feature = "fuzzing")]
 pub(crate) mod fuzz;
 mod read;
 mod schema;

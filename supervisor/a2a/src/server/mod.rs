@@ -18,6 +18,7 @@ mod router;
 mod stream;
 mod window;
 
+#[cfg(feature = "fuzzing")]
 pub(crate) use jsonrpc::fuzz;
 
 pub use agent::{Agent, CallContext, Principal, Sent, Subscription};

@@ -65,15 +65,6 @@ proptest! {
     }
 
     #[test]
-    fn addresses(
-        allow in "[a-z0-9.:,*]{0,12}",
-        host in "[a-z0-9.]{1,9}|[0-9]{1,3}(\\.[0-9a-fx]{1,4}){1,3}|\\[[0-9a-f:.]{2,20}\\]",
-        rest in "(:[0-9]{1,5})?/?",
-    ) {
-        fuzzing::address(format!("{allow}\nhttp://{host}{rest}").as_bytes());
-    }
-
-    #[test]
     fn objects(data in bytes()) {
         fuzzing::codec(&data);
     }

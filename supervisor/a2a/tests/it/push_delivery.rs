@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use caipe_a2a::model::TaskState;
-use caipe_a2a::net::{Lookup, Screen};
 use caipe_a2a::server::{MemoryPushStore, PushOptions, PushStore, Pushes};
+use caipe_net::{Lookup, Screen};
 use serde_json::{Value, json};
 
 use crate::agent::{Running, chunk, eventually, status};

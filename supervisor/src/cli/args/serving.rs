@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use caipe_a2a::net::AllowList;
+use caipe_net::AllowList;
 use clap::ArgAction;
 
 use super::Signing;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::HeaderMap;
-use caipe_a2a::client::CardCache;
-use caipe_a2a::net::{AllowList, AllowListError, Screen};
+use caipe_a2a::client::{CardCache, http_builder};
 use caipe_crds::rendered::RenderedAgent;
 use caipe_engine::AgentName;
+use caipe_net::{AllowList, AllowListError, Screen, ScreenedResolver};
 use url::Url;
 
 use crate::agents::{self, Remote, RemoteTarget, target};
@@ -86,7 +86,9 @@ impl A2aTools {
         let registered = known.map(register).collect();
         let screen = screen(&tools.allow)?;
         // What strangers are asked for, without credentials, is kept apart from what friends are.
-        Ok(Some(Self { registered, http: screen.agent_client()?, screen, cards: Arc::default(), silence }))
+        let resolver = ScreenedResolver(screen.clone());
+        let http = http_builder().no_proxy().referer(false).dns_resolver(resolver).build()?;
+        Ok(Some(Self { registered, http, screen, cards: Arc::default(), silence }))
     }
 
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
@@ -113,7 +115,7 @@ impl A2aTools {
         let shown = quoted(agent);
         let url: Url = agent.parse().map_err(|error| format!("failed to read the URL {shown}: {error}."))?;
         self.screen
-            .url(&url)
+            .check_url(&url)
             .map_err(|refusal| format!("The URL is not asked: {refusal}. {}", self.known()))?;
         let name = AgentName::new(&authority(&url));
         let target = RemoteTarget {

@@ -2,6 +2,7 @@
 
 mod decode;
 mod envelope;
+#[cfg(feature = "fuzzing")]
 pub(crate) mod fuzz;
 mod method;
 

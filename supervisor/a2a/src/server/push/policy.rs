@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
+use caipe_net::Refusal;
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimeParser;
-
-use crate::net::Refusal;
 
 /// What came of one attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]

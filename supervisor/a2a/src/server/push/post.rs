@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use bytes::Bytes;
+use caipe_net::{Client, Refusal};
 use jiff::Timestamp;
 use reqwest::{Method, Response};
 use url::Url;
 
 use super::policy::{Answer, retry_after};
 use crate::model::{AuthenticationInfo, TaskPushNotificationConfig};
-use crate::net::{self, Client, Refusal};
 use crate::version::ProtocolVersion;
 
 /// Most bytes of an answer that are read, which lets the connection be used again; nobody looks at them.
@@ -57,7 +57,7 @@ async fn discard(mut response: Response) {
 }
 
 fn failed(error: &reqwest::Error) -> Answer {
-    if let Some(refusal) = net::refusal(error) {
+    if let Some(refusal) = caipe_net::refusal(error) {
         return Answer::Refused(Refusal::clone(refusal));
     }
     Answer::None(if error.is_connect() { "it cannot be reached" } else { "the connection was lost" })

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use caipe_net::{Client, Redirects, Screen};
 use tokio::sync::Mutex;
 use url::Url;
 use uuid::Uuid;
@@ -18,7 +19,6 @@ use super::store::{PushStore, PushStoreError, Registration};
 use super::worker::{Shared, Worker};
 use crate::error::{A2aError, Violation};
 use crate::model::TaskPushNotificationConfig;
-use crate::net::{Redirects, Screen};
 use crate::server::agent::Subscription;
 use crate::server::log::TaskLog;
 use crate::version::ProtocolVersion;
@@ -83,7 +83,7 @@ impl Pushes {
         let shared = Shared {
             store,
             desk: Desk::default(),
-            client: options.screen.client(Redirects::Keep)?,
+            client: Client::new(options.screen.clone(), Redirects::Return)?,
             lanes: Lanes::new(options.most_at_once, options.most_per_receiver),
             counts: Counts::default(),
             backoff: Backoff {
@@ -159,7 +159,7 @@ impl Pushes {
     ) -> Result<(), A2aError> {
         let mut faults = admit::faults(config, prefix);
         let reason = match config.url.parse::<Url>() {
-            Ok(url) => self.screen.url(&url).err().map(|refusal| refusal.to_string()),
+            Ok(url) => self.screen.check_url(&url).err().map(|refusal| refusal.to_string()),
             Err(error) => Some(error.to_string()),
         };
         faults.extend(reason.map(|reason| Violation::new(admit::at(prefix, "url"), reason)));

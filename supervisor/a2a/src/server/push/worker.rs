@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::HeaderMap;
+use caipe_net::Client;
 use tokio::time::{Instant, sleep, sleep_until};
 use url::{Position, Url};
 use uuid::Uuid;
@@ -16,7 +17,6 @@ use super::policy::{Backoff, Verdict};
 use super::post::{headers, post};
 use super::store::{PushStore, Registration};
 use crate::model::TaskState;
-use crate::net::Client;
 use crate::server::log::TaskLog;
 use crate::server::logged::LoggedEvent;
 

@@ -57,8 +57,8 @@ impl Server {
 #[tokio::test]
 async fn redirects_are_followed_so_many_times_and_no_more() {
     let cases = [
-        (Redirects::Keep, 0, Some(200), 1),
-        (Redirects::Keep, 1, Some(307), 1),
+        (Redirects::Return, 0, Some(200), 1),
+        (Redirects::Return, 1, Some(307), 1),
         (Redirects::Follow(0), 1, None, 1),
         (Redirects::Follow(2), 2, Some(200), 3),
         (Redirects::Follow(2), 3, None, 3),

@@ -1,29 +1,28 @@
-//! An HTTP client that is screened.
+//! An HTTP client whose requests are screened.
 
 use std::error::Error;
 use std::time::Duration;
 
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
 use reqwest::{Method, RequestBuilder};
 use url::Url;
 
-use super::resolve::Screened;
-use super::screen::{Refusal, Screen};
+use crate::screen::{Refusal, Screen};
 
-/// How long a connection may take to be made.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What to do when an answer points elsewhere.
+/// How a client handles redirects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Redirects {
-    /// Take it for the answer.
-    Keep,
-    /// Ask there, at most so many times, if the screen lets that pass.
+    /// Returns the redirect as the response.
+    Return,
+    /// Follows up to this many redirects to URLs that the screen allows.
     Follow(u8),
 }
 
-/// An HTTP client that asks its [`Screen`] before each request and each redirect, and connects to no address that
-/// was not screened.
+/// An HTTP client that connects only to URLs and addresses that its [`Screen`] allows. It uses no proxy, because a proxy
+/// would connect to addresses that were not checked.
 #[derive(Debug, Clone)]
 pub struct Client {
     screen: Screen,
@@ -31,14 +30,18 @@ pub struct Client {
 }
 
 impl Client {
-    pub(super) fn new(screen: Screen, redirects: Redirects) -> Result<Self, reqwest::Error> {
+    /// A client with this screen.
+    ///
+    /// # Errors
+    /// If the system offers no TLS.
+    pub fn new(screen: Screen, redirects: Redirects) -> Result<Self, reqwest::Error> {
         let http = reqwest::Client::builder()
             .no_proxy()
             .referer(false)
             .redirect(policy(screen.clone(), redirects))
-            .dns_resolver(Screened(screen.clone()))
+            .dns_resolver(ScreenedResolver(screen.clone()))
             .connect_timeout(CONNECT_TIMEOUT)
-            .user_agent(concat!("caipe-a2a/", env!("CARGO_PKG_VERSION")))
+            .user_agent(concat!("caipe/", env!("CARGO_PKG_VERSION")))
             .build()?;
         Ok(Self { screen, http })
     }
@@ -46,9 +49,9 @@ impl Client {
     /// A request.
     ///
     /// # Errors
-    /// When the URL does not pass the screen.
+    /// If the screen rejects the URL.
     pub fn request(&self, method: Method, url: Url) -> Result<RequestBuilder, Refusal> {
-        self.screen.url(&url)?;
+        self.screen.check_url(&url)?;
         Ok(self.http.request(method, url))
     }
 }
@@ -56,18 +59,32 @@ impl Client {
 fn policy(screen: Screen, redirects: Redirects) -> Policy {
     let Redirects::Follow(most) = redirects else { return Policy::none() };
     Policy::custom(move |attempt| {
-        // The first of those before is the request itself.
+        // The first previous URL is the request's own.
         if attempt.previous().len() > usize::from(most) {
             return attempt.error("too many redirects");
         }
-        match screen.url(attempt.url()) {
+        match screen.check_url(attempt.url()) {
             Ok(()) => attempt.follow(),
             Err(refusal) => attempt.error(refusal),
         }
     })
 }
 
-/// The screen's refusal, if that is why a request failed.
+/// Resolves names to addresses that the screen allows. An address in a URL needs no resolver: check it with
+/// [`Screen::check_url`].
+pub struct ScreenedResolver(pub Screen);
+
+impl Resolve for ScreenedResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let screen = self.0.clone();
+        Box::pin(async move {
+            let addresses: Addrs = Box::new(screen.resolve(name.as_str()).await?.into_iter());
+            Ok(addresses)
+        })
+    }
+}
+
+/// The screen's refusal, if it is the reason why a request failed.
 pub fn refusal(error: &reqwest::Error) -> Option<&Refusal> {
     let mut cause = error.source();
     while let Some(error) = cause {

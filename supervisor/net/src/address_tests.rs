@@ -1,13 +1,13 @@
 use proptest::prelude::*;
 use url::Url;
 
-use super::super::Screen;
 use super::Special::{
     Documentation, LinkLocal, Loopback, Metadata, Multicast, Private, Reserved, Shared, Unspecified,
 };
 use super::*;
+use crate::Screen;
 
-const SPECIAL_ONES: &[(&str, Special)] = &[
+const SPECIAL_ADDRESSES: &[(&str, Special)] = &[
     ("0.0.0.0", Unspecified),
     ("0.255.255.255", Unspecified),
     ("10.0.0.0", Private),
@@ -69,9 +69,9 @@ const SPECIAL_ONES: &[(&str, Special)] = &[
 
 #[test]
 fn every_special_range_is_refused_at_both_ends() {
-    for (text, special) in SPECIAL_ONES {
+    for (text, special) in SPECIAL_ADDRESSES {
         let address: IpAddr = text.parse().unwrap();
-        assert_eq!(check(address), Err(Refusal::Address { address, special: *special }), "{text}");
+        assert_eq!(Special::of(address), Some(*special), "{text}");
     }
 }
 
@@ -106,7 +106,7 @@ fn the_neighbours_of_the_special_ranges_are_public() {
         "3fff:1000::1",
         "2606:4700::1111",
     ] {
-        assert_eq!(check(text.parse().unwrap()), Ok(()), "{text}");
+        assert_eq!(Special::of(text.parse().unwrap()), None, "{text}");
     }
 }
 
@@ -144,12 +144,12 @@ fn special_addresses() -> impl Strategy<Value = Ipv4Addr> {
 
 proptest! {
     #[test]
-    fn no_special_address_passes_in_any_spelling(address in special_addresses()) {
+    fn a_special_address_is_rejected_in_every_spelling(address in special_addresses()) {
         let screen = Screen::default();
         for text in spellings(address) {
             for url in [format!("http://{text}/"), format!("https://{text}:8443/x?y#z")] {
                 let url: Url = url.parse().unwrap();
-                prop_assert!(screen.url(&url).is_err(), "{} as {}", address, url);
+                prop_assert!(screen.check_url(&url).is_err(), "{} as {}", address, url);
             }
         }
     }
@@ -173,7 +173,18 @@ proptest! {
         let address = Ipv6Addr::from(bits);
         let first = address.segments()[0];
         if !(0x2000..0x4000).contains(&first) && carried_v4(address).is_none() {
-            prop_assert!(check(address.into()).is_err());
+            prop_assert!(Special::of(address.into()).is_some());
+        }
+    }
+
+    #[test]
+    fn no_allow_list_and_no_url_panics(
+        allow in "[a-z0-9.:,*]{0,12}",
+        host in "[a-z0-9.]{1,9}|[0-9]{1,3}(\\.[0-9a-fx]{1,4}){1,3}|\\[[0-9a-f:.]{2,20}\\]",
+        rest in "(:[0-9]{1,5})?/?",
+    ) {
+        if let (Ok(allow), Ok(url)) = (allow.parse(), format!("http://{host}{rest}").parse()) {
+            let _ = Screen::new(allow).check_url(&url);
         }
     }
 }

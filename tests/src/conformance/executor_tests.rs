@@ -3,12 +3,12 @@ use caipe_a2a::ProtocolVersion;
 
 use super::*;
 
-fn executor(refuse_contexts: bool) -> Executor {
+fn executor(reject_contexts: bool) -> Executor {
     Executor::new(
         AgentCard::default(),
         AgentCard::default(),
         None,
-        Rules { has_users: true, refuse_contexts },
+        Rules { has_users: true, reject_contexts },
     )
 }
 
@@ -22,8 +22,8 @@ fn call(user: Option<&str>) -> CallContext {
     }
 }
 
-/// Sends a text and waits until the task is at its end or waits; `Err` is the error's code.
-async fn say(executor: &Executor, message: Message) -> Result<Task, i64> {
+/// Sends a message and waits until the stream ends; `Err` is the error's code.
+async fn send(executor: &Executor, message: Message) -> Result<Task, i64> {
     let sent = executor.send(SendMessageRequest::new(message), &call(None)).await;
     match sent.map_err(|error| error.code(ProtocolVersion::V1_0))? {
         Sent::Message(message) => panic!("a direct answer: {message:?}"),
@@ -42,39 +42,39 @@ fn later(task: &Task, text: &str) -> Message {
 }
 
 #[tokio::test]
-async fn a_conversation_goes_on_until_it_is_done() {
+async fn a_task_continues_until_it_completes() {
     let executor = executor(false);
-    let task = say(&executor, Message::user("m", "tck-multi-turn start")).await.unwrap();
+    let task = send(&executor, Message::user("m", "tck-multi-turn start")).await.unwrap();
     assert_eq!(task.status.state, TaskState::InputRequired);
-    let task = say(&executor, later(&task, "more")).await.unwrap();
+    let task = send(&executor, later(&task, "more")).await.unwrap();
     assert_eq!(task.status.state, TaskState::InputRequired);
-    let task = say(&executor, later(&task, "done")).await.unwrap();
+    let task = send(&executor, later(&task, "done")).await.unwrap();
     assert_eq!(task.status.state, TaskState::Completed);
-    let said: Vec<_> = task.history.iter().map(Message::text).collect();
-    assert_eq!(said, ["tck-multi-turn start", "more", "done"]);
+    let texts: Vec<_> = task.history.iter().map(Message::text).collect();
+    assert_eq!(texts, ["tck-multi-turn start", "more", "done"]);
     assert!(task.history.iter().all(|message| message.task_id.as_ref() == Some(&task.id)));
-    assert_eq!(say(&executor, later(&task, "again")).await, Err(-32004));
+    assert_eq!(send(&executor, later(&task, "again")).await, Err(-32004));
 }
 
 #[tokio::test]
-async fn ids_must_fit() {
+async fn mismatched_ids_are_rejected() {
     let executor = executor(true);
-    let task = say(&executor, Message::user("m", "hello")).await.unwrap();
+    let task = send(&executor, Message::user("m", "hello")).await.unwrap();
     let wrong = Message { context_id: Some("other".to_owned()), ..later(&task, "more") };
-    assert_eq!(say(&executor, wrong).await, Err(-32602));
+    assert_eq!(send(&executor, wrong).await, Err(-32602));
     let unknown = Message { task_id: Some("none".to_owned()), ..Message::user("m", "more") };
-    assert_eq!(say(&executor, unknown).await, Err(-32001));
+    assert_eq!(send(&executor, unknown).await, Err(-32001));
     let own_context = Message { context_id: Some("mine".to_owned()), ..Message::user("m", "hello") };
-    assert_eq!(say(&executor, own_context.clone()).await, Err(-32602));
-    assert!(say(&self::executor(false), own_context).await.is_ok());
+    assert_eq!(send(&executor, own_context.clone()).await, Err(-32602));
+    assert!(send(&self::executor(false), own_context).await.is_ok());
     let known_context = Message { context_id: Some(task.context_id.clone()), ..Message::user("m", "hello") };
-    assert_eq!(say(&executor, known_context).await.unwrap().context_id, task.context_id);
+    assert_eq!(send(&executor, known_context).await.unwrap().context_id, task.context_id);
 }
 
 #[tokio::test]
-async fn somebody_elses_task_is_as_good_as_none() {
+async fn tasks_of_other_principals_are_unknown() {
     let executor = executor(false);
-    let task = say(&executor, Message::user("m", "hello")).await.unwrap();
+    let task = send(&executor, Message::user("m", "hello")).await.unwrap();
     for user in [None, Some("ann")] {
         let found = executor.task(&task.id, None, &call(user)).await;
         assert_eq!(found.is_ok(), user.is_none(), "{found:?}");
@@ -86,7 +86,7 @@ async fn somebody_elses_task_is_as_good_as_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_that_is_canceled_stays_so() {
+async fn a_canceled_task_stays_canceled() {
     let executor = executor(false);
     let request = SendMessageRequest::new(Message::user("m", "tck-long-running start"));
     let Sent::Task(Subscription { log, .. }) = executor.send(request, &call(None)).await.unwrap() else {
@@ -106,7 +106,7 @@ async fn a_task_that_is_canceled_stays_so() {
 }
 
 #[test]
-fn pages_are_cut_from_the_newest() {
+fn pages_start_with_the_newest() {
     let task = |second: i64| {
         let mut task = Task::submitted(second.to_string(), "c", Message::user("m", "hello"));
         task.status.timestamp = Timestamp::from_second(second).ok();

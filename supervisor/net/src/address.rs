@@ -1,35 +1,33 @@
-//! Which addresses are nobody's business outside; pure.
+//! Addresses that are not public.
 //!
-//! From IANA's registries of special-purpose addresses (RFC 6890 and its updates). Of IPv6, only what is global
-//! unicast (`2000::/3`) is not special; addresses that carry an IPv4 address are as special as that one.
+//! The ranges are those of IANA's registries of special-purpose addresses (RFC 6890 and its updates). Of IPv6, only
+//! global unicast (`2000::/3`) is public. An IPv6 address that carries an IPv4 address is judged by the latter.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{Ipv4Net, Ipv6Net};
 
-use super::screen::Refusal;
-
-/// Why an address is special.
+/// Why an address is not public.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Special {
     /// This machine.
     Loopback,
-    /// No address at all; systems take it for this machine.
+    /// No address; systems connect to this machine instead.
     Unspecified,
-    /// A network of somebody's own.
+    /// A private network.
     Private,
-    /// The network of a carrier (RFC 6598).
+    /// A carrier's shared network (RFC 6598).
     Shared,
-    /// The nearest network only.
+    /// Valid on the local link only.
     LinkLocal,
-    /// What tells a machine in a cloud who it is, credentials included.
+    /// A cloud's metadata service, which hands out credentials.
     Metadata,
-    /// Many machines.
+    /// A group of machines.
     Multicast,
-    /// An example.
+    /// Reserved for examples.
     Documentation,
-    /// Anything else that is not to be reached.
+    /// Any other range that is not public.
     Reserved,
 }
 
@@ -57,7 +55,7 @@ const fn v6(first: u16, second: u16, third: u16, length: u8) -> Ipv6Net {
     Ipv6Net::new_assert(Ipv6Addr::new(first, second, third, 0, 0, 0, 0, 0), length)
 }
 
-/// The first that holds an address tells.
+/// The first range that contains an address decides.
 const SPECIAL_V4: [(Ipv4Net, Special); 18] = [
     // AWS, Google, Azure and others; then Azure's second one, Alibaba's and Oracle's.
     (v4(169, 254, 169, 254, 32), Special::Metadata),
@@ -80,7 +78,7 @@ const SPECIAL_V4: [(Ipv4Net, Special); 18] = [
     (v4(224, 0, 0, 0, 4), Special::Multicast),
 ];
 
-/// Beyond multicast nothing is in use.
+/// Above multicast nothing is assigned.
 const RESERVED_V4: Ipv4Net = v4(240, 0, 0, 0, 4);
 
 const SPECIAL_V6: [(Ipv6Net, Special); 9] = [
@@ -108,16 +106,14 @@ const ENDING_IN_V4: [Ipv6Net; 3] = [
 /// 6to4, where the IPv4 address comes second.
 const SIX_TO_FOUR: Ipv6Net = v6(0x2002, 0, 0, 16);
 
-/// Whether an address may be reached on a stranger's word.
-///
-/// # Errors
-/// [`Refusal::Address`] for every address that is not public.
-pub fn check(address: IpAddr) -> Result<(), Refusal> {
-    let special = match address {
-        IpAddr::V4(address) => special_v4(address),
-        IpAddr::V6(address) => special_v6(address),
-    };
-    special.map_or(Ok(()), |special| Err(Refusal::Address { address, special }))
+impl Special {
+    /// Why an address is not public; nothing for one that is.
+    pub fn of(address: IpAddr) -> Option<Self> {
+        match address {
+            IpAddr::V4(address) => special_v4(address),
+            IpAddr::V6(address) => special_v6(address),
+        }
+    }
 }
 
 fn special_v4(address: Ipv4Addr) -> Option<Special> {

@@ -1,55 +1,58 @@
-//! What a message asks for, and what a task does then.
+//! The behaviours that the first word of a message selects.
 
 use std::time::Duration;
 
 use caipe_a2a::model::{Message, TaskState};
 
-/// How long a task takes that is to be watched: seen by somebody who looks every second, short enough to wait for.
-const WHILE: Duration = Duration::from_secs(4);
+/// Duration of a long-running task: longer than a client's polling interval of one second.
+const LONG_RUN: Duration = Duration::from_secs(4);
 
-/// What a message asks for.
+/// What a task does in answer to a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Behaviour {
-    /// Nothing that is known: asks for more, so that there is a task to go on with and to cancel.
+pub(crate) enum Behaviour {
+    /// Asks for more input: for unknown messages, so that there is a task to continue and to cancel.
     Ask,
     Complete,
     Fail,
     Reject,
     AskForCredentials,
-    /// An answer without a task.
+    /// Answers with a message instead of a task.
     Reply,
     /// Works until it is canceled.
     Work,
-    WorkAWhile,
+    WorkLong,
     Produce(Product),
-    /// The same, after saying that it is at work.
+    /// The same, after a `working` status.
     WorkAndProduce(Product),
     ProduceInChunks,
 }
 
-/// What an artifact holds.
+/// Content of an artifact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Product {
+pub(crate) enum Product {
     Text,
     Data,
     File,
     FileUrl,
 }
 
-/// One thing that a task does.
+/// One step of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Beat {
-    /// Says how far it is.
+pub(crate) enum Step {
+    /// Publishes a status.
     Status(TaskState, Option<&'static str>),
-    /// Makes an artifact.
+    /// Publishes an artifact.
     Artifact(Product),
-    /// Makes a piece of an artifact: its text, whether it goes on with one, whether it is the last.
-    Chunk(&'static str, bool, bool),
-    /// Takes its time.
+    /// Publishes a chunk of an artifact.
+    Chunk {
+        text: &'static str,
+        append: bool,
+        last: bool,
+    },
     Wait(Duration),
 }
 
-/// The words that select a behaviour: of the message's id (TCK) or of its first text (ACTS).
+/// The prefixes of a message's id (TCK) or of its first text (ACTS) that select a behaviour.
 const TRIGGERS: [(&str, Behaviour); 24] = [
     ("tck-artifact-data", Behaviour::Produce(Product::Data)),
     ("tck-artifact-file", Behaviour::Produce(Product::File)),
@@ -59,7 +62,7 @@ const TRIGGERS: [(&str, Behaviour); 24] = [
     ("tck-cancel", Behaviour::Work),
     ("tck-complete-task", Behaviour::Complete),
     ("tck-input-required", Behaviour::Ask),
-    ("tck-long-running", Behaviour::WorkAWhile),
+    ("tck-long-running", Behaviour::WorkLong),
     ("tck-message-response", Behaviour::Reply),
     ("tck-multi-turn", Behaviour::Ask),
     ("tck-reject-task", Behaviour::Reject),
@@ -73,13 +76,12 @@ const TRIGGERS: [(&str, Behaviour); 24] = [
     ("tck-stream-chunked", Behaviour::ProduceInChunks),
     ("tck-stream-ordering-001", Behaviour::WorkAndProduce(Product::Text)),
     ("tck-task-failure", Behaviour::Fail),
-    ("test-resubscribe-message-id", Behaviour::WorkAWhile),
+    ("test-resubscribe-message-id", Behaviour::WorkLong),
     ("done", Behaviour::Complete),
 ];
 
 impl Behaviour {
-    /// What `message` asks for: the longest word that its id or its first text begins with. A later message of a
-    /// task that says nothing known asks for more.
+    /// The behaviour of the longest matching prefix.
     pub(super) fn of(message: &Message) -> Self {
         let text = message.parts.iter().find_map(|part| part.as_text()).unwrap_or_default();
         let begins =
@@ -88,23 +90,23 @@ impl Behaviour {
         longest.map_or(Self::Ask, |(_, behaviour)| *behaviour)
     }
 
-    /// What a task does, one after the other.
-    pub(super) fn beats(self) -> Vec<Beat> {
+    pub(super) fn steps(self) -> Vec<Step> {
         use TaskState::{AuthRequired, Completed, Failed, InputRequired, Rejected, Working};
-        let done = Beat::Status(Completed, None);
-        let working = Beat::Status(Working, None);
+        let done = Step::Status(Completed, None);
+        let working = Step::Status(Working, None);
         match self {
-            Self::Ask => vec![Beat::Status(InputRequired, Some("Tell me more, or say \"done\""))],
-            Self::Complete | Self::Reply => vec![Beat::Status(Completed, Some("Hello from TCK"))],
-            Self::Fail => vec![Beat::Status(Failed, Some("failed as asked"))],
-            Self::Reject => vec![Beat::Status(Rejected, Some("rejected"))],
-            Self::AskForCredentials => vec![Beat::Status(AuthRequired, Some("Credentials are needed"))],
+            Self::Ask => vec![Step::Status(InputRequired, Some("Tell me more, or say \"done\""))],
+            Self::Complete | Self::Reply => vec![Step::Status(Completed, Some("Hello from TCK"))],
+            Self::Fail => vec![Step::Status(Failed, Some("failed as asked"))],
+            Self::Reject => vec![Step::Status(Rejected, Some("rejected"))],
+            Self::AskForCredentials => vec![Step::Status(AuthRequired, Some("Credentials are needed"))],
             Self::Work => vec![working],
-            Self::WorkAWhile => vec![working, Beat::Wait(WHILE), Beat::Artifact(Product::Text), done],
-            Self::Produce(product) => vec![Beat::Artifact(product), done],
-            Self::WorkAndProduce(product) => vec![working, Beat::Artifact(product), done],
+            Self::WorkLong => vec![working, Step::Wait(LONG_RUN), Step::Artifact(Product::Text), done],
+            Self::Produce(product) => vec![Step::Artifact(product), done],
+            Self::WorkAndProduce(product) => vec![working, Step::Artifact(product), done],
             Self::ProduceInChunks => {
-                vec![working, Beat::Chunk("chunk-1 ", false, false), Beat::Chunk("chunk-2", true, true), done]
+                let chunk = |text, append| Step::Chunk { text, append, last: append };
+                vec![working, chunk("chunk-1 ", false), chunk("chunk-2", true), done]
             }
         }
     }
@@ -115,13 +117,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longest_word_of_id_or_text_decides() {
+    fn the_longest_prefix_of_id_or_text_decides() {
         for (id, text, expected) in [
             ("m", "tck-artifact-file-url document", Behaviour::Produce(Product::FileUrl)),
             ("m", "tck-artifact-file document", Behaviour::Produce(Product::File)),
             ("tck-artifact-file-url-17", "hello", Behaviour::Produce(Product::FileUrl)),
             ("tck-stream-artifact-chunked-1", "Stream", Behaviour::ProduceInChunks),
-            ("test-resubscribe-message-id-8", "hello", Behaviour::WorkAWhile),
+            ("test-resubscribe-message-id-8", "hello", Behaviour::WorkLong),
             ("m", "done", Behaviour::Complete),
             ("m", "here is more input", Behaviour::Ask),
             ("m", "", Behaviour::Ask),
@@ -131,12 +133,12 @@ mod tests {
     }
 
     #[test]
-    fn every_behaviour_leads_somewhere() {
+    fn every_behaviour_ends_or_waits() {
         for (word, behaviour) in TRIGGERS {
-            let beats = behaviour.beats();
-            let Some(Beat::Status(last, _)) = beats.last() else { panic!("{word}: {beats:?}") };
+            let steps = behaviour.steps();
+            let Some(Step::Status(last, _)) = steps.last() else { panic!("{word}: {steps:?}") };
             let stays = matches!(behaviour, Behaviour::Work) && *last == TaskState::Working;
-            assert!(stays || last.ends_stream(), "{word}: {beats:?}");
+            assert!(stays || last.ends_stream(), "{word}: {steps:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The agent that suites test: it keeps its tasks in memory and does what a message's first word says.
+//! An agent that stores its tasks in memory and behaves as a message's first word selects.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,41 +12,38 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::behaviour::Behaviour;
-use super::stage::{self, Ids};
+use super::steps::{self, Ids};
 
 /// Most tasks of one process; a suite needs a few hundred.
-const MOST: usize = 20_000;
+const MAX_TASKS: usize = 20_000;
 
-/// The agent that suites test.
 #[derive(Debug)]
 pub(super) struct Executor {
     card: Arc<AgentCard>,
     extended: Arc<AgentCard>,
     pushes: Option<Arc<Pushes>>,
     rules: Rules,
-    /// In the order in which they began.
-    tasks: Mutex<Vec<Known>>,
+    /// In the order of their creation.
+    tasks: Mutex<Vec<TaskEntry>>,
 }
 
-/// What the agent is strict about.
+/// The rules that the suites want applied differently.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Rules {
-    /// Whether the extended card is for known callers only.
+    /// Whether the extended card needs authentication.
     pub(super) has_users: bool,
-    /// Whether to refuse ids of conversations that this server did not make.
-    pub(super) refuse_contexts: bool,
+    /// Whether to reject context ids that this server did not create.
+    pub(super) reject_contexts: bool,
 }
 
-/// A task and whose it is.
 #[derive(Debug, Clone)]
-struct Known {
+struct TaskEntry {
     ids: Ids,
     owner: Option<Principal>,
     log: Arc<TaskLog>,
 }
 
 impl Executor {
-    /// An agent that shows these cards and may push.
     pub(super) fn new(
         card: AgentCard,
         extended: AgentCard,
@@ -57,27 +54,30 @@ impl Executor {
         Self { card, extended, pushes, rules, tasks: Mutex::default() }
     }
 
-    fn tasks(&self) -> MutexGuard<'_, Vec<Known>> {
+    fn tasks(&self) -> MutexGuard<'_, Vec<TaskEntry>> {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A task of the caller's. One of somebody else is as good as none.
-    fn find(&self, id: &str, call: &CallContext) -> Result<Known, A2aError> {
+    /// A task of the caller. Another principal's task is reported as unknown.
+    fn find(&self, id: &str, call: &CallContext) -> Result<TaskEntry, A2aError> {
         let tasks = self.tasks();
-        let found = tasks.iter().find(|known| known.ids.task == id && known.owner == call.principal);
+        let found = tasks.iter().find(|entry| entry.ids.task == id && entry.owner == call.principal);
         found.cloned().ok_or_else(|| A2aError::TaskNotFound(id.to_owned()))
     }
 
-    fn begin(&self, message: Message, call: &CallContext) -> Result<Known, A2aError> {
+    fn start_task(&self, message: Message, call: &CallContext) -> Result<TaskEntry, A2aError> {
         let mut tasks = self.tasks();
-        if tasks.len() >= MOST {
-            return Err(A2aError::Internal(format!("this server keeps {MOST} tasks; start it again")));
+        if tasks.len() >= MAX_TASKS {
+            return Err(A2aError::Internal(format!(
+                "this server stores at most {MAX_TASKS} tasks; restart it"
+            )));
         }
         let context = match &message.context_id {
-            Some(given) if self.rules.refuse_contexts => {
-                let known = |known: &Known| known.ids.context == *given && known.owner == call.principal;
-                if !tasks.iter().any(known) {
-                    return Err(A2aError::invalid("message.contextId", "is none that this server made"));
+            Some(given) if self.rules.reject_contexts => {
+                let is_known =
+                    |entry: &TaskEntry| entry.ids.context == *given && entry.owner == call.principal;
+                if !tasks.iter().any(is_known) {
+                    return Err(A2aError::invalid("message.contextId", "was not created by this server"));
                 }
                 given.clone()
             }
@@ -86,15 +86,19 @@ impl Executor {
         };
         let ids = Ids { task: Uuid::new_v4().to_string(), context };
         let log = Arc::new(TaskLog::new(Task::submitted(&ids.task, &ids.context, message)));
-        let known = Known { ids, owner: call.principal.clone(), log };
-        tasks.push(known.clone());
-        Ok(known)
+        let entry = TaskEntry { ids, owner: call.principal.clone(), log };
+        tasks.push(entry.clone());
+        Ok(entry)
     }
 
-    /// Takes a later message of a task.
-    fn go_on(&self, id: &str, message: Message, call: &CallContext) -> Result<Subscription, A2aError> {
-        let known = self.find(id, call)?;
-        let Known { ids, log, .. } = &known;
+    fn continue_task(
+        &self,
+        id: &str,
+        message: Message,
+        call: &CallContext,
+    ) -> Result<Subscription, A2aError> {
+        let entry = self.find(id, call)?;
+        let TaskEntry { ids, log, .. } = &entry;
         let state = log.state();
         if message.context_id.as_ref().is_some_and(|given| *given != ids.context) {
             return Err(A2aError::invalid(
@@ -103,14 +107,14 @@ impl Executor {
             ));
         }
         if state.is_terminal() {
-            return Err(A2aError::UnsupportedOperation(format!("task {id} is {state}; begin another")));
+            return Err(A2aError::UnsupportedOperation(format!("task {id} is {state}; start another")));
         }
         let behaviour = Behaviour::of(&message);
         log.note(Timestamp::now(), message.within(&ids.task, &ids.context));
         let subscription = Subscription::from_now(Arc::clone(log));
-        // A task that is at work takes note and goes on with what it does.
+        // A working task records the message and continues.
         if state.is_interrupted() {
-            tokio::spawn(stage::play(Arc::clone(log), ids.clone(), behaviour.beats()));
+            tokio::spawn(steps::run(Arc::clone(log), ids.clone(), behaviour.steps()));
         }
         Ok(subscription)
     }
@@ -132,15 +136,15 @@ impl Agent for Executor {
     async fn send(&self, request: SendMessageRequest, call: &CallContext) -> Result<Sent, A2aError> {
         let message = request.message;
         if let Some(id) = message.task_id.clone() {
-            return self.go_on(&id, message, call).map(Sent::from);
+            return self.continue_task(&id, message, call).map(Sent::from);
         }
         let behaviour = Behaviour::of(&message);
         if behaviour == Behaviour::Reply {
             return Ok(Message::agent(Uuid::new_v4(), "Direct message response").into());
         }
-        let known = self.begin(message, call)?;
-        let subscription = Subscription::from_start(Arc::clone(&known.log));
-        tokio::spawn(stage::play(known.log, known.ids, behaviour.beats()));
+        let entry = self.start_task(message, call)?;
+        let subscription = Subscription::from_start(Arc::clone(&entry.log));
+        tokio::spawn(steps::run(entry.log, entry.ids, behaviour.steps()));
         Ok(subscription.into())
     }
 
@@ -149,14 +153,14 @@ impl Agent for Executor {
     }
 
     async fn cancel(&self, id: &str, call: &CallContext) -> Result<Task, A2aError> {
-        let Known { ids, log, .. } = self.find(id, call)?;
+        let TaskEntry { ids, log, .. } = self.find(id, call)?;
         match log.state() {
             TaskState::Canceled => {}
             state if state.is_terminal() => {
                 return Err(A2aError::TaskNotCancelable { id: id.to_owned(), state });
             }
             _ => {
-                log.push(stage::status(&ids, TaskState::Canceled, None));
+                log.push(steps::status(&ids, TaskState::Canceled, None));
                 log.close();
             }
         }
@@ -181,13 +185,13 @@ impl Agent for Executor {
         request: ListTasksRequest,
         call: &CallContext,
     ) -> Result<ListTasksResponse, A2aError> {
-        let own = |known: &&Known| known.owner == call.principal;
-        let tasks: Vec<Task> = self.tasks().iter().filter(own).map(|known| known.log.snapshot()).collect();
+        let own = |entry: &&TaskEntry| entry.owner == call.principal;
+        let tasks: Vec<Task> = self.tasks().iter().filter(own).map(|entry| entry.log.snapshot()).collect();
         page(tasks, &request)
     }
 }
 
-/// The page of `tasks` that is asked for, newest status first. A page token is the number of tasks before it.
+/// The requested page of `tasks`, newest status first. A page token is the number of tasks before it.
 fn page(mut tasks: Vec<Task>, request: &ListTasksRequest) -> Result<ListTasksResponse, A2aError> {
     tasks.retain(|task| {
         let newer = |after| task.status.timestamp.is_some_and(|changed| changed >= after);
@@ -198,7 +202,7 @@ fn page(mut tasks: Vec<Task>, request: &ListTasksRequest) -> Result<ListTasksRes
     tasks.sort_by_key(|task| std::cmp::Reverse(task.status.timestamp));
     let token = request.page_token.as_deref().unwrap_or("0");
     let start: usize =
-        token.parse().map_err(|_| A2aError::invalid("pageToken", "is none that this server made"))?;
+        token.parse().map_err(|_| A2aError::invalid("pageToken", "was not created by this server"))?;
     let (size, total) = (request.page_size(), tasks.len());
     let end = start.saturating_add(usize::try_from(size).unwrap_or(usize::MAX)).min(total);
     let mut tasks: Vec<Task> = tasks.into_iter().take(end).skip(start).collect();

@@ -1,29 +1,24 @@
-//! The cards: the public one and the one for known callers.
+//! The public and the extended agent card.
 
 use caipe_a2a::card::{CardBuilder, CardMode};
 use caipe_a2a::model::{AgentCapabilities, AgentCard, AgentInterface, AgentSkill};
 
 use super::Options;
 
-/// The binding of the public card's first interfaces.
 const JSONRPC: &str = "JSONRPC";
 
-/// The public card of the server at `url`, without a slash at its end.
+/// The public card of the server at `url`, which has no trailing slash.
 pub(super) fn public(options: &Options, url: &str) -> AgentCard {
     let skill = skill("conformance", "Conformance", "Does what the first word of a message says");
-    let mut builder = CardBuilder::new(
-        "CAIPE conformance",
-        "Answers the suites that test servers",
-        url,
-        env!("CARGO_PKG_VERSION"),
-    )
-    .capabilities(AgentCapabilities {
-        streaming: options.capabilities,
-        push_notifications: options.capabilities,
-        extended_agent_card: options.capabilities,
-        ..AgentCapabilities::default()
-    })
-    .skill(skill);
+    let mut builder =
+        CardBuilder::new("CAIPE conformance", "Answers conformance suites", url, env!("CARGO_PKG_VERSION"))
+            .capabilities(AgentCapabilities {
+                streaming: options.capabilities,
+                push_notifications: options.capabilities,
+                extended_agent_card: options.capabilities,
+                ..AgentCapabilities::default()
+            })
+            .skill(skill);
     if options.users.required {
         builder = builder.bearer("One of the tokens that the server was started with");
     }
@@ -32,15 +27,14 @@ pub(super) fn public(options: &Options, url: &str) -> AgentCard {
     card
 }
 
-/// The card for known callers: the public one and a skill that only they are told of.
 pub(super) fn extended(public: &AgentCard) -> AgentCard {
     let mut card = public.clone();
-    card.description.push_str("; this card is for known callers");
-    card.skills.push(skill("extended", "Extended", "A skill that only known callers are told of"));
+    card.description.push_str("; this card is for authenticated callers");
+    card.skills.push(skill("extended", "Extended", "A skill for authenticated callers"));
     card
 }
 
-/// Each binding in 1.0 first; clients of 0.3 know the address of the first.
+/// The 1.0 interfaces come first; clients of 0.3 use the address of the first one.
 fn interfaces(options: &Options, url: &str) -> Vec<AgentInterface> {
     let interface = |binding: &str, version: &str| AgentInterface {
         url: url.to_owned(),

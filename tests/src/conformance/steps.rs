@@ -1,4 +1,4 @@
-//! Plays what a task does into its log.
+//! Publishes the steps of a task to its event log.
 
 use std::sync::Arc;
 
@@ -10,28 +10,26 @@ use caipe_a2a::server::TaskLog;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::behaviour::{Beat, Product};
+use super::behaviour::{Product, Step};
 
-/// The id of the artifact; a task makes one.
 const ARTIFACT: &str = "artifact-1";
 
-/// A task's ids.
 #[derive(Debug, Clone)]
 pub(super) struct Ids {
     pub(super) task: String,
     pub(super) context: String,
 }
 
-/// Plays one beat after the other, until the task is at its end or somebody ends it.
-pub(super) async fn play(log: Arc<TaskLog>, ids: Ids, beats: Vec<Beat>) {
-    for beat in beats {
-        if let Beat::Wait(time) = beat {
+/// Publishes the steps until the task ends or is canceled.
+pub(super) async fn run(log: Arc<TaskLog>, ids: Ids, steps: Vec<Step>) {
+    for step in steps {
+        if let Step::Wait(time) = step {
             tokio::time::sleep(time).await;
         }
         if log.state().is_terminal() {
             return;
         }
-        if let Some(event) = event(&ids, beat) {
+        if let Some(event) = event(&ids, step) {
             log.push(event);
         }
     }
@@ -40,17 +38,15 @@ pub(super) async fn play(log: Arc<TaskLog>, ids: Ids, beats: Vec<Beat>) {
     }
 }
 
-/// The event of a beat; waiting has none.
-fn event(ids: &Ids, beat: Beat) -> Option<Event> {
-    match beat {
-        Beat::Wait(_) => None,
-        Beat::Status(state, text) => Some(status(ids, state, text).into()),
-        Beat::Artifact(product) => Some(artifact(ids, part(product), false, true)),
-        Beat::Chunk(text, append, last) => Some(artifact(ids, Part::text(text), append, last)),
+fn event(ids: &Ids, step: Step) -> Option<Event> {
+    match step {
+        Step::Wait(_) => None,
+        Step::Status(state, text) => Some(status(ids, state, text).into()),
+        Step::Artifact(product) => Some(artifact(ids, part(product), false, true)),
+        Step::Chunk { text, append, last } => Some(artifact(ids, Part::text(text), append, last)),
     }
 }
 
-/// A new status; the log says since when.
 pub(super) fn status(ids: &Ids, state: TaskState, text: Option<&str>) -> TaskStatusUpdateEvent {
     let message = text.map(|text| Message::agent(Uuid::new_v4(), text).within(&ids.task, &ids.context));
     TaskStatusUpdateEvent {

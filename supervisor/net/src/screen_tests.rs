@@ -2,7 +2,7 @@ use super::*;
 
 fn judged(allow: &str, url: &str) -> Result<(), Refusal> {
     let url: Url = url.parse().unwrap();
-    Screen::new(allow.parse().unwrap()).url(&url)
+    Screen::new(allow.parse().unwrap()).check_url(&url)
 }
 
 #[test]
@@ -63,15 +63,13 @@ fn a_closed_screen_lets_pass_what_is_listed_and_nothing_else() {
         ("http://data.internal:4000/", None),
         ("http://9.9.9.9/", Some("9.9.9.9 is not on the list of allowed addresses")),
         ("https://example.com/", Some("example.com is not on the list of allowed addresses")),
-        ("http://data.internal/", Some("data.internal is reached on the ports only that it is allowed for")),
+        ("http://data.internal/", Some("data.internal is allowed on other ports only")),
         (
             "http://169.254.169.254/",
-            Some(
-                "169.254.169.254 is the address of a cloud's metadata service, which is not reached for others",
-            ),
+            Some("169.254.169.254 is the address of a cloud's metadata service, which is not allowed"),
         ),
     ] {
-        let judged = screen.url(&url.parse().unwrap());
+        let judged = screen.check_url(&url.parse().unwrap());
         assert_eq!(judged.err().map(|refusal| refusal.to_string()).as_deref(), refusal, "{url}");
     }
 }
@@ -79,7 +77,7 @@ fn a_closed_screen_lets_pass_what_is_listed_and_nothing_else() {
 #[test]
 fn a_refusal_says_what_is_wrong() {
     let refusal = judged("", "http://10.1.2.3/").unwrap_err();
-    assert_eq!(refusal.to_string(), "10.1.2.3 is a private address, which is not reached for others");
+    assert_eq!(refusal.to_string(), "10.1.2.3 is a private address, which is not allowed");
 }
 
 /// Every name has these addresses.

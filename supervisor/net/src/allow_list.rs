@@ -1,4 +1,4 @@
-//! Exceptions to the screening, named by whoever runs the program.
+//! Exceptions to the screening, from the configuration.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -6,16 +6,16 @@ use std::str::FromStr;
 use ipnet::IpNet;
 use url::Host;
 
-/// What may be reached though it is not public: a comma-separated list of names (`hooks`,
-/// `*.svc.cluster.local`), addresses (`127.0.0.1`, `::1`) and networks (`10.0.0.0/8`). A name or an address may
-/// have a port (`hooks:8080`, `[::1]:8080`) and then counts on that port only; an address with a port counts only
-/// where a URL has it written out, not where a name resolves to it.
+/// Hosts that may be reached although they are not public: a comma-separated list of names (`hooks`,
+/// `*.svc.cluster.local`), addresses (`127.0.0.1`, `::1`) and networks (`10.0.0.0/8`). A name or an address may have a
+/// port (`hooks:8080`, `[::1]:8080`) and is then allowed on that port only. An address with a port is allowed only in a
+/// URL, not as the result of resolving a name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AllowList {
     entries: Vec<Entry>,
 }
 
-/// An entry that cannot be read.
+/// An invalid entry.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "failed to read {0:?} in the list of allowed addresses: give a host, *.domain, address or network in CIDR \
@@ -25,63 +25,63 @@ pub struct AllowListError(String);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Entry {
-    what: What,
+    host: HostPattern,
     port: Option<u16>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum What {
-    Net(IpNet),
-    /// In lower case, without a dot at its end.
+enum HostPattern {
+    Network(IpNet),
+    /// In lower case, without a trailing dot.
     Name(String),
-    /// What comes after `*`, with its dot.
-    Below(String),
+    /// The part after `*`, with its dot.
+    Suffix(String),
 }
 
-/// What the list says of a name.
+/// Whether a name is on the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Named {
+pub(super) enum NameMatch {
     Allowed,
     OtherPort,
     Unlisted,
 }
 
 impl AllowList {
-    /// Whether an address that is written out in a URL may be reached.
-    pub(super) fn literal(&self, address: IpAddr, port: u16) -> bool {
-        self.entries.iter().any(|entry| entry.holds(address) && entry.port.is_none_or(|only| only == port))
+    /// Whether an address in a URL may be reached on a port.
+    pub(super) fn allows_on_port(&self, address: IpAddr, port: u16) -> bool {
+        self.entries.iter().any(|entry| entry.contains(address) && entry.port.is_none_or(|only| only == port))
     }
 
     /// Whether an address may be reached on every port.
-    pub(super) fn address(&self, address: IpAddr) -> bool {
-        self.entries.iter().any(|entry| entry.holds(address) && entry.port.is_none())
+    pub(super) fn allows(&self, address: IpAddr) -> bool {
+        self.entries.iter().any(|entry| entry.contains(address) && entry.port.is_none())
     }
 
-    pub(super) fn name(&self, name: &str, port: u16) -> Named {
-        let mut listed = self.entries.iter().filter(|entry| entry.is_named(name)).peekable();
+    pub(super) fn match_name(&self, name: &str, port: u16) -> NameMatch {
+        let mut listed = self.entries.iter().filter(|entry| entry.matches_name(name)).peekable();
         if listed.peek().is_none() {
-            return Named::Unlisted;
+            return NameMatch::Unlisted;
         }
         let on_port = listed.any(|entry| entry.port.is_none_or(|only| only == port));
-        if on_port { Named::Allowed } else { Named::OtherPort }
+        if on_port { NameMatch::Allowed } else { NameMatch::OtherPort }
     }
 
-    pub(super) fn name_on_any_port(&self, name: &str) -> bool {
-        self.entries.iter().any(|entry| entry.is_named(name))
+    pub(super) fn lists_name(&self, name: &str) -> bool {
+        self.entries.iter().any(|entry| entry.matches_name(name))
     }
 }
 
 impl Entry {
-    fn holds(&self, address: IpAddr) -> bool {
-        matches!(&self.what, What::Net(net) if net.contains(&address.to_canonical()))
+    fn contains(&self, address: IpAddr) -> bool {
+        matches!(&self.host, HostPattern::Network(net) if net.contains(&address.to_canonical()))
     }
 
-    fn is_named(&self, name: &str) -> bool {
+    fn matches_name(&self, name: &str) -> bool {
         let name = name.trim_end_matches('.');
-        match &self.what {
-            What::Net(_) => false,
-            What::Name(known) => name.eq_ignore_ascii_case(known),
-            What::Below(suffix) => {
+        match &self.host {
+            HostPattern::Network(_) => false,
+            HostPattern::Name(listed) => name.eq_ignore_ascii_case(listed),
+            HostPattern::Suffix(suffix) => {
                 let at = name.len().checked_sub(suffix.len());
                 at.filter(|at| *at > 0)
                     .and_then(|at| name.get(at..))
@@ -104,30 +104,29 @@ impl FromStr for AllowList {
 
 fn parse(text: &str) -> Option<Entry> {
     if let Ok(net) = text.parse::<IpNet>() {
-        return Some(Entry { what: What::Net(net), port: None });
+        return Some(Entry { host: HostPattern::Network(net), port: None });
     }
     // An IPv6 address without brackets has no port.
     if let Ok(address) = text.parse::<IpAddr>() {
-        return Some(Entry { what: What::Net(address.to_canonical().into()), port: None });
+        return Some(Entry { host: HostPattern::Network(address.to_canonical().into()), port: None });
     }
     let (host, port) = match text.rsplit_once(':') {
         Some((host, port)) if !port.contains(']') => (host, Some(port.parse().ok()?)),
         _ => (text, None),
     };
     if let Some(domain) = host.strip_prefix("*.") {
-        return Some(Entry { what: What::Below(format!(".{}", name(domain)?)), port });
+        return Some(Entry { host: HostPattern::Suffix(format!(".{}", normalize_name(domain)?)), port });
     }
     let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
-    let what = match bare.unwrap_or(host).parse::<IpAddr>() {
-        Ok(address) => What::Net(address.to_canonical().into()),
+    let host = match bare.unwrap_or(host).parse::<IpAddr>() {
+        Ok(address) => HostPattern::Network(address.to_canonical().into()),
         Err(_) if bare.is_some() => return None,
-        Err(_) => What::Name(name(host)?),
+        Err(_) => HostPattern::Name(normalize_name(host)?),
     };
-    Some(Entry { what, port })
+    Some(Entry { host, port })
 }
 
-/// A name as a URL would have it.
-fn name(text: &str) -> Option<String> {
+fn normalize_name(text: &str) -> Option<String> {
     match Host::parse(text).ok()? {
         Host::Domain(name) if !name.contains('*') => {
             let name = name.trim_end_matches('.');
@@ -142,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_meant_is_refused() {
+    fn invalid_entries_are_rejected() {
         for text in [
             "",
             " , ",
@@ -181,22 +180,22 @@ mod tests {
     }
 
     #[test]
-    fn names_are_compared_whole_or_below() {
+    fn names_match_whole_or_as_subdomains() {
         let list: AllowList = "Hooks.Example.com, *.svc, x:1, x:2".parse().unwrap();
         for (name, port, expected) in [
-            ("hooks.example.com", 80, Named::Allowed),
-            ("hooks.example.com.", 80, Named::Allowed),
-            ("a.hooks.example.com", 80, Named::Unlisted),
-            ("evilhooks.example.com", 80, Named::Unlisted),
-            ("a.svc", 80, Named::Allowed),
-            ("a.b.svc.", 80, Named::Allowed),
-            ("svc", 80, Named::Unlisted),
-            (".svc", 80, Named::Unlisted),
-            ("evilsvc", 80, Named::Unlisted),
-            ("x", 2, Named::Allowed),
-            ("x", 3, Named::OtherPort),
+            ("hooks.example.com", 80, NameMatch::Allowed),
+            ("hooks.example.com.", 80, NameMatch::Allowed),
+            ("a.hooks.example.com", 80, NameMatch::Unlisted),
+            ("evilhooks.example.com", 80, NameMatch::Unlisted),
+            ("a.svc", 80, NameMatch::Allowed),
+            ("a.b.svc.", 80, NameMatch::Allowed),
+            ("svc", 80, NameMatch::Unlisted),
+            (".svc", 80, NameMatch::Unlisted),
+            ("evilsvc", 80, NameMatch::Unlisted),
+            ("x", 2, NameMatch::Allowed),
+            ("x", 3, NameMatch::OtherPort),
         ] {
-            assert_eq!(list.name(name, port), expected, "{name}:{port}");
+            assert_eq!(list.match_name(name, port), expected, "{name}:{port}");
         }
     }
 }
