@@ -39,9 +39,14 @@ pub enum A2aError {
     /// The client must declare an extension.
     #[error("extension support required: {0}")]
     ExtensionSupportRequired(String),
-    /// The request names a version that is not spoken here.
-    #[error("A2A version {0:?} is not supported; send A2A-Version: 1.0, or use the methods of 0.3")]
-    VersionNotSupported(String),
+    /// The `A2A-Version` of the request does not fit its method or path.
+    #[error("this is a request of A2A {expected}, but {}; send A2A-Version: {expected}", found_version(.requested))]
+    VersionNotSupported {
+        /// The value of `A2A-Version`, empty if it is missing.
+        requested: String,
+        /// The version of the method or path.
+        expected: ProtocolVersion,
+    },
     /// The body is not JSON.
     #[error("failed to parse the request: {0}")]
     Parse(String),
@@ -98,6 +103,14 @@ impl fmt::Display for Joined<'_> {
     }
 }
 
+fn found_version(requested: &str) -> String {
+    if requested.is_empty() {
+        "A2A-Version is missing".to_owned()
+    } else {
+        format!("A2A-Version is {requested:?}")
+    }
+}
+
 impl A2aError {
     /// Parameters with one fault.
     pub fn invalid(field: impl Into<String>, description: impl Into<String>) -> Self {
@@ -118,7 +131,7 @@ impl A2aError {
                 ProtocolVersion::V0_3 => -32603,
                 ProtocolVersion::V1_0 => -32008,
             },
-            Self::VersionNotSupported(_) => match version {
+            Self::VersionNotSupported { .. } => match version {
                 ProtocolVersion::V0_3 => -32603,
                 ProtocolVersion::V1_0 => -32009,
             },
@@ -141,7 +154,7 @@ impl A2aError {
             Self::InvalidAgentResponse(_) => "INVALID_AGENT_RESPONSE",
             Self::ExtendedAgentCardNotConfigured => "EXTENDED_AGENT_CARD_NOT_CONFIGURED",
             Self::ExtensionSupportRequired(_) => "EXTENSION_SUPPORT_REQUIRED",
-            Self::VersionNotSupported(_) => "VERSION_NOT_SUPPORTED",
+            Self::VersionNotSupported { .. } => "VERSION_NOT_SUPPORTED",
             Self::Parse(_) => "PARSE_ERROR",
             Self::InvalidRequest(_) => "INVALID_REQUEST",
             Self::MethodNotFound(_) => "METHOD_NOT_FOUND",
@@ -182,7 +195,9 @@ impl A2aError {
         match self {
             Self::TaskNotFound(id) => json!({"taskId": id}),
             Self::TaskNotCancelable { id, state } => json!({"taskId": id, "state": state}),
-            Self::VersionNotSupported(asked) => json!({"requested": asked, "supported": "0.3, 1.0"}),
+            Self::VersionNotSupported { requested, .. } => {
+                json!({"requested": requested, "supported": "0.3, 1.0"})
+            }
             _ => json!({}),
         }
     }

@@ -5,14 +5,10 @@ use std::sync::Arc;
 
 use caipe_a2a::model::Message;
 use caipe_crds::placement::truthy;
-use uuid::Uuid;
 
 /// Most characters of a tool's output that are shown, where nothing else is said (`MAX_TOOL_OUTPUT_LENGTH`). An event
 /// holds no more.
 const TOOL_OUTPUT: usize = 2000;
-
-/// Under which the ids of agents' tasks are made.
-const TASKS: Uuid = Uuid::from_u128(0x4c0e_8a77_13d5_5b0f_9f4e_6d1b_2c83_a590);
 
 /// As whom a process speaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,18 +52,6 @@ impl Voice {
             message.context_id = named().filter(|id| !id.is_empty()).map(str::to_owned);
         }
     }
-
-    /// The id of the task that a message begins, where it is the same however often the message is said: a supervisor
-    /// that was cut off, or died, says it again. People's clients use message ids anew, so only an agent goes by them,
-    /// and only within a conversation that the sender named.
-    pub fn task_of(&self, message: &Message) -> Option<String> {
-        let context = message.context_id.as_ref()?;
-        if !self.is_sub_agent() || message.message_id.is_empty() {
-            return None;
-        }
-        let conversation = Uuid::new_v5(&TASKS, context.as_bytes());
-        Some(Uuid::new_v5(&conversation, message.message_id.as_bytes()).to_string())
-    }
 }
 
 fn shown_output(env: &BTreeMap<String, String>, switch: &str) -> Option<usize> {
@@ -101,27 +85,6 @@ mod tests {
             assert_eq!(tool_output, *expected, "{variables:?}");
             let Voice::Supervisor { tool_output } = Voice::supervisor(&env) else { panic!() };
             assert_eq!(tool_output, None, "{variables:?}");
-        }
-    }
-
-    #[test]
-    fn an_agent_knows_a_message_again_within_its_conversation() {
-        let task = |voice: &Voice, context: Option<&str>, id: &str| {
-            let mut message = Message::user(id, "hi");
-            message.context_id = context.map(str::to_owned);
-            voice.task_of(&message)
-        };
-        let agent = Voice::sub_agent("jira", &BTreeMap::new());
-        let known = task(&agent, Some("c"), "m");
-        assert!(known.is_some() && known == task(&agent, Some("c"), "m"));
-        assert_ne!(known, task(&agent, Some("c"), "m2"));
-        assert_ne!(known, task(&agent, Some("c2"), "m"));
-        for (voice, context, id) in [
-            (&agent, None, "m"),
-            (&agent, Some("c"), ""),
-            (&Voice::supervisor(&BTreeMap::new()), Some("c"), "m"),
-        ] {
-            assert_eq!(task(voice, context, id), None);
         }
     }
 

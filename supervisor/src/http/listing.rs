@@ -7,6 +7,7 @@ use caipe_a2a::model::{ListTasksRequest, ListTasksResponse, Task, TaskState};
 use caipe_store::{TaskFilter, TaskPhase, TaskPlace, TaskRecord};
 use jiff::Timestamp;
 
+use crate::binding;
 use crate::run::{RunError, Runs};
 
 /// A page that has grown beyond so many bytes ends early; its token leads to the rest.
@@ -85,8 +86,8 @@ async fn task(
         Err(RunError::UnknownTask(_)) => return Ok(None),
         Err(error) => return Err(error),
     };
-    // Pages are in the order of these times.
-    task.status.timestamp = Some(record.updated);
+    // The store has filtered and ordered the page by these two.
+    (task.status.state, task.status.timestamp) = (binding::state(record.phase), Some(record.updated));
     task.trim_history(request.history_length);
     Ok(Some(task))
 }

@@ -1,27 +1,34 @@
-//! What a message is to the runs: the beginning of a task, the same one said again, or the answer to a question.
+//! Incoming messages: each one starts a task, answers one that waits, or repeats an earlier message.
+//!
+//! A message acts once. Its id, within its principal and context, determines the id of the task that it starts, so the
+//! store refuses to start it twice; the record of a task lists the messages that it has received.
 
 use std::sync::Arc;
 
 use caipe_a2a::model::Message;
 use caipe_a2a::server::TaskLog;
 use caipe_store::{Commit, MAX_ID_BYTES, TaskFilter, TaskPhase, TaskRecord};
+use serde_json::Value;
 use uuid::Uuid;
 
 use super::error::{MOST_RUNS, RunError};
 use super::journal::{Journal, now};
 use super::live::Handle;
-use super::service::{Runs, TURN_DEADLINE};
+use super::service::Runs;
 use super::start::Begin;
 use crate::binding::{self, Request};
 
+/// The namespace of the ids of tasks.
+const TASK_IDS: Uuid = Uuid::from_u128(0x4c0e_8a77_13d5_5b0f_9f4e_6d1b_2c83_a590);
+
 impl Runs {
-    /// Takes a message: a new task, or the answer that an open one waits for. Returns the task's log and how
-    /// much of it the sender has seen.
+    /// Starts a task with a message, or continues the one that it names. Returns the task's log and the number of the
+    /// last event that the sender has seen.
     pub async fn send(self: &Arc<Self>, message: Message) -> Result<(Arc<TaskLog>, u64), RunError> {
         self.send_for(None, message).await
     }
 
-    /// The same for a caller who is told apart from others: the task is theirs, and so must be what it goes on with.
+    /// The same for a known caller, who owns the new task and must own the task or context that the message names.
     pub async fn send_for(
         self: &Arc<Self>,
         owner: Option<&str>,
@@ -31,31 +38,25 @@ impl Runs {
         let request = Request::read(&message).map_err(RunError::Invalid)?;
         if let Some(task) = message.task_id.clone() {
             self.admit(owner, &task).await?;
-            return self.go_on(&task, message, request).await;
+            return self.continue_task(&task, message, request).await;
         }
         if let (Some(owner), Some(context)) = (owner, &message.context_id) {
             self.admit_to_context(owner, context).await?;
         }
-        let mut id = self.voice.task_of(&message);
-        if let Some(begun) = self.begun_as(id.as_deref()).await? {
-            if Request::of_stored(&begun.request).is_ok_and(|said| said == request) {
-                return Ok((self.log(&begun.id).await?, 0));
+        let mut id = task_id(owner, &message);
+        if let Some(known) = &id
+            && let Some(started) = self.store.task(known).await?
+        {
+            if is_same(&started.request, &message.message_id, &request) {
+                return Ok((self.log(&started.id).await?, 0));
             }
-            // Not every client makes ids that are unique: what says something else is something else.
+            // Some clients reuse ids: another content is another message.
             id = None;
         }
         self.begin(owner, message, request, id).await.map(|log| (log, 0))
     }
 
-    /// The task of this id, if one has begun: who got no answer says the message again, and it must not be done twice.
-    async fn begun_as(&self, id: Option<&str>) -> Result<Option<TaskRecord>, RunError> {
-        match id {
-            Some(id) => Ok(self.store.task(id).await?),
-            None => Ok(None),
-        }
-    }
-
-    /// Refuses a task of somebody else as if it were not there. Nobody is told apart without a caller's name.
+    /// Reports a task of another caller as unknown. Without a caller's name every task is accessible.
     pub async fn admit(&self, caller: Option<&str>, id: &str) -> Result<(), RunError> {
         let Some(caller) = caller else { return Ok(()) };
         if self.record(id).await?.owner.as_deref() == Some(caller) {
@@ -64,7 +65,7 @@ impl Runs {
         Err(RunError::UnknownTask(id.to_owned()))
     }
 
-    /// Refuses a conversation of somebody else, whose messages the model would read.
+    /// Rejects a context of another caller, because the model would read its messages.
     async fn admit_to_context(&self, caller: &str, context: &str) -> Result<(), RunError> {
         let filter = TaskFilter { context: Some(context.to_owned()), limit: 1, ..TaskFilter::default() };
         match self.store.tasks(&filter).await?.first() {
@@ -97,9 +98,9 @@ impl Runs {
             TaskRecord { owner: owner.map(Into::into), ..new_task(&mut message, &request, context, id)? };
         let claim = match self.live.claim(&record.id) {
             Ok(claim) => claim,
-            Err(other) => return self.begun_beside(&other, &record).await,
+            Err(other) => return self.started_concurrently(&other, &record.id, &message, &request).await,
         };
-        let begun = claim.begun();
+        let recorded = claim.recorded();
         let commit =
             Commit { context: record.context.clone(), task: Some(record.clone()), ..Commit::default() };
         self.store.commit(commit).await?;
@@ -107,27 +108,27 @@ impl Runs {
         let place = self.conversations.queue(&record.context);
         let journal = Journal::new(self.store.clone(), record, log.clone(), Some(claim), &self.voice);
         self.spawn(journal, place, if fresh { Begin::First(request) } else { Begin::Request(request) });
-        begun.cancel();
+        recorded.cancel();
         Ok(log)
     }
 
-    /// The task of the same message, said twice at once: the other one is just beginning it.
-    async fn begun_beside(&self, other: &Handle, record: &TaskRecord) -> Result<Arc<TaskLog>, RunError> {
-        let begun = async {
-            tokio::select! {
-                () = other.begun.cancelled() => {}
-                () = other.over.cancelled() => {}
-            }
-        };
-        drop(tokio::time::timeout(TURN_DEADLINE, begun).await);
-        match self.begun_as(Some(&record.id)).await? {
-            Some(begun) if begun.request == record.request => self.log(&begun.id).await,
+    /// The log of a task that a concurrent copy of the message starts.
+    async fn started_concurrently(
+        &self,
+        other: &Handle,
+        id: &str,
+        message: &Message,
+        request: &Request,
+    ) -> Result<Arc<TaskLog>, RunError> {
+        other.until_recorded().await;
+        match self.store.task(id).await? {
+            Some(started) if is_same(&started.request, &message.message_id, request) => self.log(id).await,
             _ => Err(RunError::Busy),
         }
     }
 
-    /// A message to a task that waits for one.
-    async fn go_on(
+    /// Continues a task that waits for a message.
+    async fn continue_task(
         self: &Arc<Self>,
         id: &str,
         message: Message,
@@ -137,25 +138,70 @@ impl Runs {
         if message.context_id.as_ref().is_some_and(|context| *context != record.context) {
             return Err(RunError::ContextMismatch { task: id.to_owned() });
         }
+        if has_received(&record, &message, &request) {
+            return self.follow(id).await;
+        }
         let not_open = |phase| RunError::NotOpen { task: id.to_owned(), phase };
         if record.phase != TaskPhase::InputRequired {
             return Err(not_open(record.phase));
         }
-        // Another message has come first.
-        let claim = self.live.claim(id).map_err(|_| not_open(TaskPhase::Working))?;
+        let claim = match self.live.claim(id) {
+            Ok(claim) => claim,
+            Err(other) => {
+                other.until_recorded().await;
+                if has_received(&self.record(id).await?, &message, &request) {
+                    return self.follow(id).await;
+                }
+                return Err(not_open(TaskPhase::Working));
+            }
+        };
+        let recorded = claim.recorded();
         let (mut journal, place) = self.take_over(id, &record.context, claim).await?;
+        if has_received(journal.record(), &message, &request) {
+            drop(journal);
+            return self.follow(id).await;
+        }
         if journal.phase() != TaskPhase::InputRequired {
             return Err(not_open(journal.phase()));
         }
         journal.hear(&message).await?;
+        recorded.cancel();
         let log = journal.log();
         let seen = log.last_seq();
         self.spawn(journal, place, Begin::Answer(request));
         Ok((log, seen))
     }
+
+    /// The log of a task, from now on.
+    async fn follow(&self, id: &str) -> Result<(Arc<TaskLog>, u64), RunError> {
+        let log = self.log(id).await?;
+        let seen = log.last_seq();
+        Ok((log, seen))
+    }
 }
 
-/// The record of a task that a message begins; the message is told which one that is.
+/// The id of the task that a message starts, the same for each copy of the message.
+fn task_id(owner: Option<&str>, message: &Message) -> Option<String> {
+    if message.message_id.is_empty() {
+        return None;
+    }
+    let context = message.context_id.as_deref().unwrap_or_default();
+    let parts = owner.into_iter().chain([context, &message.message_id]);
+    let id = parts.fold(TASK_IDS, |namespace, part| Uuid::new_v5(&namespace, part.as_bytes()));
+    Some(id.to_string())
+}
+
+/// Whether a stored message is a copy of another one.
+fn is_same(stored: &Value, id: &str, request: &Request) -> bool {
+    stored["messageId"] == id && Request::of_stored(stored).is_ok_and(|stored| stored == *request)
+}
+
+/// Whether a task has received a copy of a message while it waited.
+fn has_received(record: &TaskRecord, message: &Message, request: &Request) -> bool {
+    record.replies.iter().any(|reply| is_same(&reply.message, &message.message_id, request))
+}
+
+/// The record of the task that a message starts; sets the message's task id.
 fn new_task(
     message: &mut Message,
     request: &Request,
@@ -179,4 +225,30 @@ fn new_task(
         replies: Vec::new(),
         status_message: None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_of_a_message_start_the_same_task() {
+        let id = |owner: Option<&str>, context: Option<&str>, message: &str| {
+            let context_id = context.map(str::to_owned);
+            task_id(owner, &Message { context_id, ..Message::user(message, "hi") })
+        };
+        let first = id(Some("ann"), Some("c"), "m");
+        assert!(first.is_some());
+        assert_eq!(first, id(Some("ann"), Some("c"), "m"));
+        for other in [
+            id(Some("bob"), Some("c"), "m"),
+            id(None, Some("c"), "m"),
+            id(Some("ann"), None, "m"),
+            id(Some("ann"), Some("d"), "m"),
+            id(Some("ann"), Some("c"), "n"),
+        ] {
+            assert_ne!(first, other);
+        }
+        assert_eq!(id(Some("ann"), Some("c"), ""), None);
+    }
 }

@@ -75,6 +75,9 @@ impl Journal {
         for (_, at, message) in replies {
             journal.log.note(at, message);
         }
+        if journal.record.phase == TaskPhase::Working {
+            journal.log.mark_working(journal.record.updated);
+        }
         Ok(journal)
     }
 
@@ -104,6 +107,10 @@ impl Journal {
     /// Who asked, as far as the first message says so.
     pub(super) fn user(&self) -> Option<String> {
         Request::of_stored(&self.record.request).ok()?.user
+    }
+
+    pub(super) const fn record(&self) -> &TaskRecord {
+        &self.record
     }
 
     pub(super) fn phase(&self) -> TaskPhase {
@@ -176,6 +183,9 @@ impl Journal {
         self.binding = binding;
         if let Some(task) = task {
             self.record = task;
+            if self.record.phase == TaskPhase::Working {
+                self.log.mark_working(at);
+            }
         }
         if !self.record.phase.is_under_way() {
             // Before it is shown: whoever sees the question may answer it.

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use caipe_a2a::server::TaskLog;
 use tokio_util::sync::CancellationToken;
@@ -9,6 +10,9 @@ use tokio_util::sync::CancellationToken;
 /// About how many bytes the logs of ended tasks may take in memory, for whoever asks again; older tasks are read
 /// from the store.
 const REMEMBERED: usize = 64 << 20;
+
+/// How long a copy of a message waits until the first one is in the store, which may have to wait for its turn.
+const RECORD_DEADLINE: Duration = Duration::from_secs(15);
 
 /// The tasks in memory.
 #[derive(Debug, Clone, Default)]
@@ -31,8 +35,21 @@ pub(super) struct Handle {
     pub(super) stop: CancellationToken,
     /// Cancelled once it is under way no more.
     pub(super) over: CancellationToken,
-    /// Cancelled once a task that begins can be found.
-    pub(super) begun: CancellationToken,
+    /// Cancelled once the message that made the claim is in the store.
+    recorded: CancellationToken,
+}
+
+impl Handle {
+    /// Waits until the message that made the claim is in the store, or the claim is over.
+    pub(super) async fn until_recorded(&self) {
+        let recorded = async {
+            tokio::select! {
+                () = self.recorded.cancelled() => {}
+                () = self.over.cancelled() => {}
+            }
+        };
+        drop(tokio::time::timeout(RECORD_DEADLINE, recorded).await);
+    }
 }
 
 /// The right to carry on a task, which only one has at a time; it lasts until it is dropped.
@@ -46,8 +63,8 @@ pub(super) struct Claim {
 impl Live {
     /// Claims a task, or returns the hold on it that there is.
     pub(super) fn claim(&self, task: &str) -> Result<Claim, Handle> {
-        let [stop, over, begun] = std::array::from_fn(|_| CancellationToken::new());
-        let handle = Handle { stop, over, begun };
+        let [stop, over, recorded] = std::array::from_fn(|_| CancellationToken::new());
+        let handle = Handle { stop, over, recorded };
         let mut tasks = self.lock();
         if let Some(known) = tasks.under_way.get(task) {
             return Err(known.clone());
@@ -94,9 +111,9 @@ impl Live {
 }
 
 impl Claim {
-    /// To be cancelled when the task can be found, which it could not before.
-    pub(super) fn begun(&self) -> CancellationToken {
-        self.handle.begun.clone()
+    /// To be cancelled once the message that made the claim is in the store.
+    pub(super) fn recorded(&self) -> CancellationToken {
+        self.handle.recorded.clone()
     }
 
     /// Cancelled when the task shall stop.

@@ -9,6 +9,7 @@ use caipe_store::{MemoryStore, Store};
 use caipe_supervisor::run::Runs;
 use serde_json::{Value, json};
 
+use crate::repeats::send_copies;
 use crate::support::{House, Tools, decisions, forms, last_state, message, read, read_after, texts, to_task};
 
 /// The worker calls a tool that is free and one that is not, or two that are not.
@@ -16,6 +17,10 @@ const SCRIPT: &str = r#"
 turns:
   - when: { agent: helper, user: both, turn: 0 }
     reply: { calls: [{ name: echo, arguments: { text: first } }, { name: echo, arguments: { text: second } }] }
+  - when: { agent: helper, user: one by one, turn: 0 }
+    reply: { calls: [{ name: echo, arguments: { text: first } }] }
+  - when: { agent: helper, user: one by one, turn: 1 }
+    reply: { calls: [{ name: echo, arguments: { text: second } }] }
   - when: { agent: helper, turn: 0 }
     reply: { calls: [{ name: add, arguments: { a: 1, b: 2 } }, { name: echo, arguments: { text: danger } }] }
   - { when: { agent: helper }, reply: { text: "{% for result in results %}{{ result.content }};{% endfor %}" } }
@@ -166,6 +171,21 @@ async fn decisions_that_do_not_fit_run_nothing_and_can_be_given_again() {
     let events = asked.answer(vec![decisions(&ui)]).await;
     assert_eq!(called(&asked.tools), [ADDED, r#"{"text":"danger"}"#], "with the arguments that were shown");
     assert_eq!(last_state(&events), TaskState::Completed);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn copies_of_an_approval_are_one_decision() {
+    let asked = asked("one by one", memory()).await;
+    let task = asked.log.snapshot();
+    let approve = to_task(Some(&task.id), &task.context_id, vec![decisions(&json!([{"type": "approve"}]))]);
+    for copy in send_copies(&asked.runs, &approve).await {
+        let (log, seen) = copy.expect("a copy is accepted");
+        read_after(&log, seen).await;
+    }
+    let (log, seen) = asked.runs.send(approve).await.expect("a late copy is accepted");
+    read_after(&log, seen).await;
+    assert_eq!(log.state(), TaskState::InputRequired, "the second call waits");
+    assert_eq!(called(&asked.tools), [r#"{"text":"first"}"#]);
 }
 
 #[tokio::test]

@@ -1,46 +1,57 @@
-//! A message that is said again because its sender got no answer.
+//! Copies of a message, which a client sends again if it got no response: each message acts once.
 
 use std::sync::Arc;
-use std::time::Duration;
 
+use caipe_a2a::model::Message;
+use caipe_a2a::server::TaskLog;
 use caipe_store::{MemoryStore, Store};
-use caipe_supervisor::binding::Voice;
-use caipe_supervisor::run::Runs;
+use caipe_supervisor::run::{RunError, Runs};
 
-use crate::support::{message, read, runs, supervisor, texts};
+use crate::support::{message, read, runs, texts};
 
-fn agents_runs(store: Arc<dyn Store>) -> Arc<Runs> {
-    let voice = Voice::SubAgent { name: "helper".into(), tool_output: None };
-    Runs::new(supervisor(true), voice, store, Duration::from_mins(10))
+const COPIES: usize = 20;
+
+fn hello(context: Option<&str>) -> Message {
+    Message { message_id: "m".to_owned(), ..message("hello", context) }
+}
+
+/// Sends copies of a message at the same time.
+pub(crate) async fn send_copies(
+    runs: &Arc<Runs>,
+    message: &Message,
+) -> Vec<Result<(Arc<TaskLog>, u64), RunError>> {
+    let copies = (0..COPIES).map(|_| {
+        let (runs, message) = (runs.clone(), message.clone());
+        tokio::spawn(async move { runs.send(message).await })
+    });
+    futures::future::join_all(copies).await.into_iter().map(Result::unwrap).collect()
 }
 
 #[tokio::test]
-async fn an_agent_does_not_do_twice_what_it_is_told_twice() {
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
-    let agent = agents_runs(store.clone());
-    let (first, _) = agent.send(message("hello", Some("c1"))).await.unwrap();
-    let (again, seen) = agent.send(message("hello", Some("c1"))).await.unwrap();
-    assert_eq!((first.snapshot().id, seen), (again.snapshot().id, 0));
-    assert_eq!(read(&first).await, read(&again).await);
-    assert_eq!(texts(&read(&again).await, "complete_result"), ["you said hello"]);
-    // The process that did it may be gone.
-    let (later, _) = agents_runs(store).send(message("hello", Some("c1"))).await.unwrap();
-    assert_eq!(later.snapshot().id, first.snapshot().id);
-    assert_eq!(read(&later).await, read(&first).await);
+async fn a_copy_follows_the_task_of_the_first_message() {
+    for context in [None, Some("c1")] {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+        let first_process = runs(store.clone());
+        let (first, _) = first_process.send(hello(context)).await.unwrap();
+        for _ in 0..COPIES {
+            let (copy, seen) = first_process.send(hello(context)).await.unwrap();
+            assert_eq!((copy.snapshot().id, seen), (first.snapshot().id, 0));
+        }
+        assert_eq!(texts(&read(&first).await, "final_result"), ["you said hello"]);
+        let (later, _) = runs(store).send(hello(context)).await.unwrap();
+        assert_eq!(later.snapshot().id, first.snapshot().id, "after a restart");
+        assert_eq!(read(&later).await, read(&first).await);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_said_twice_at_once_is_one_task() {
-    for _ in 0..20 {
-        let agent = agents_runs(Arc::new(MemoryStore::default()));
-        let said = (0..8).map(|_| {
-            let agent = agent.clone();
-            tokio::spawn(async move { agent.send(message("hello", Some("c1"))).await.map(|(log, _)| log) })
-        });
+async fn concurrent_copies_start_one_task() {
+    for context in [None, Some("c1")] {
+        let runs = runs(Arc::new(MemoryStore::default()));
         let mut tasks = Vec::new();
-        for said in futures::future::join_all(said).await {
-            let log = said.unwrap().expect("nobody is sent away");
-            assert_eq!(texts(&read(&log).await, "complete_result"), ["you said hello"]);
+        for copy in send_copies(&runs, &hello(context)).await {
+            let (log, _) = copy.expect("a copy is accepted");
+            assert_eq!(texts(&read(&log).await, "final_result"), ["you said hello"]);
             tasks.push(log.snapshot().id);
         }
         tasks.dedup();
@@ -49,19 +60,12 @@ async fn what_is_said_twice_at_once_is_one_task() {
 }
 
 #[tokio::test]
-async fn another_text_or_another_conversation_is_another_task() {
-    let agent = agents_runs(Arc::new(MemoryStore::default()));
-    let (first, _) = agent.send(message("hello", Some("c1"))).await.unwrap();
-    for (text, context) in [("bye", Some("c1")), ("hello", Some("c2")), ("hello", None)] {
-        let (other, _) = agent.send(message(text, context)).await.unwrap();
-        assert_ne!(other.snapshot().id, first.snapshot().id, "{text} in {context:?}");
-    }
-}
-
-#[tokio::test]
-async fn people_may_say_the_same_again() {
+async fn another_text_context_or_principal_is_another_task() {
     let runs = runs(Arc::new(MemoryStore::default()));
-    let (first, _) = runs.send(message("hello", Some("c1"))).await.unwrap();
-    let (again, _) = runs.send(message("hello", Some("c1"))).await.unwrap();
-    assert_ne!(first.snapshot().id, again.snapshot().id);
+    let (first, _) = runs.send_for(Some("ann"), hello(None)).await.unwrap();
+    let bye = Message { message_id: "m".to_owned(), ..message("bye", None) };
+    for (owner, message) in [("ann", bye), ("ann", hello(Some("c1"))), ("bob", hello(None))] {
+        let (other, _) = runs.send_for(Some(owner), message).await.unwrap();
+        assert_ne!(other.snapshot().id, first.snapshot().id);
+    }
 }

@@ -22,6 +22,7 @@ use caipe_supervisor::run::Runs;
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 /// How long anything may take that should happen.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -109,14 +110,14 @@ pub(crate) fn runs(store: Arc<dyn Store>) -> Arc<Runs> {
 }
 
 pub(crate) fn message(text: &str, context: Option<&str>) -> Message {
-    let mut message = Message::user("m1", text);
+    let mut message = Message::user(Uuid::new_v4(), text);
     message.context_id = context.map(str::to_owned);
     message
 }
 
 /// A message to a task, with words and data.
 pub(crate) fn to_task(task: Option<&str>, context: &str, parts: Vec<Part>) -> Message {
-    let mut message = Message::new(A2aRole::User, "m2", parts);
+    let mut message = Message::new(A2aRole::User, Uuid::new_v4(), parts);
     message.task_id = task.map(str::to_owned);
     message.context_id = Some(context.to_owned());
     message

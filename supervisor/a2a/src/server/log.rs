@@ -118,6 +118,11 @@ impl TaskLog {
         self.push_many_at(at, [message.into()])
     }
 
+    /// Shows a submitted task as working since `at`. Streams have no event for it.
+    pub fn mark_working(&self, at: Timestamp) {
+        self.lock().window.mark_working(at);
+    }
+
     /// Nothing more will come; readers end once they have read everything.
     pub fn close(&self) {
         self.lock().closed = true;

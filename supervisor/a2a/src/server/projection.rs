@@ -29,6 +29,12 @@ impl Projection {
         self.task
     }
 
+    pub(super) fn mark_working(&mut self, at: Timestamp) {
+        if self.task.status.state == TaskState::Submitted {
+            self.works_since(at);
+        }
+    }
+
     fn works_since(&mut self, at: Timestamp) {
         self.task.status = TaskStatus { timestamp: Some(at), ..TaskStatus::new(TaskState::Working) };
     }
@@ -58,9 +64,7 @@ impl Projection {
     /// A chunk for an artifact that nobody began begins it: peers do that. Whoever makes an artifact is at
     /// work, even where no status said so.
     fn apply_artifact(&mut self, update: &TaskArtifactUpdateEvent, at: Timestamp) {
-        if self.task.status.state == TaskState::Submitted {
-            self.works_since(at);
-        }
+        self.mark_working(at);
         let id = &update.artifact.artifact_id;
         let known = self.places.get(id).and_then(|place| self.task.artifacts.get_mut(*place));
         match known {

@@ -63,6 +63,10 @@ impl Window {
         }
     }
 
+    pub(super) fn mark_working(&mut self, at: Timestamp) {
+        self.now.mark_working(at);
+    }
+
     fn is_over(&self) -> bool {
         self.events.len() > 1 && (self.events.len() > self.bounds.events || self.bytes > self.bounds.bytes)
     }

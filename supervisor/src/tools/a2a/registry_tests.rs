@@ -52,7 +52,7 @@ fn a_url_is_asked_only_if_it_is_allowed() {
         assert!(!callee.is_known, "{url}");
     }
     for (url, part) in [
-        ("http://a.internal/", "on the ports only"),
+        ("http://a.internal/", "on other ports only"),
         ("https://agents.example.com/", "agents.example.com is not on the list of allowed addresses"),
         // Only its name is registered.
         ("http://127.0.0.1:4000", "127.0.0.1 is a loopback address"),

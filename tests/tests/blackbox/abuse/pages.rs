@@ -1,6 +1,7 @@
-//! Web pages of others, and clients that ask for much at once.
+//! Requests from other origins, and lists of tasks.
 
 use anyhow::{Result, ensure};
+use caipe_tests::scenario::Scenario;
 use caipe_tests::supervisor::{Supervisor, message};
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
@@ -44,14 +45,12 @@ async fn a_page_of_large_tasks_ends_early_and_goes_on() -> Result<()> {
     }
     let (mut token, mut seen, mut pages) = (String::new(), Vec::new(), 0);
     loop {
-        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "ListTasks", "params": {"pageToken": token}});
-        let request = reqwest::Client::new().post(supervisor.url()).header("a2a-version", "1.0").json(&body);
-        let answer: Value = request.send().await?.json().await?;
-        let tasks = answer["result"]["tasks"].as_array().cloned().unwrap_or_default();
+        let page = call_1_0(&supervisor, "ListTasks", json!({"pageToken": token})).await?;
+        let tasks = page["tasks"].as_array().cloned().unwrap_or_default();
         ensure!(!tasks.is_empty() && tasks.len() < 3, "a page of {} tasks", tasks.len());
         seen.extend(tasks.iter().filter_map(|task| task["id"].as_str().map(str::to_owned)));
         pages += 1;
-        token = answer["result"]["nextPageToken"].as_str().unwrap_or_default().to_owned();
+        token = page["nextPageToken"].as_str().unwrap_or_default().to_owned();
         if token.is_empty() {
             break;
         }
@@ -59,5 +58,33 @@ async fn a_page_of_large_tasks_ends_early_and_goes_on() -> Result<()> {
     seen.sort();
     seen.dedup();
     ensure!(seen.len() == 3 && pages == 2, "{} tasks on {pages} pages", seen.len());
+    Ok(())
+}
+
+/// The result of a method of 1.0.
+async fn call_1_0(supervisor: &Supervisor, method: &str, params: Value) -> Result<Value> {
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+    let request = reqwest::Client::new().post(supervisor.url()).header("a2a-version", "1.0").json(&body);
+    Ok(request.send().await?.json::<Value>().await?["result"].take())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_listed_task_has_the_state_that_the_list_is_filtered_by() -> Result<()> {
+    let slow = json!({"text": "one two", "delay_ms": 60_000});
+    let supervisor = Scenario::new().turn(json!({}), slow).setup()?.start().await?;
+    let mut stream = supervisor.stream("hi", None).await?;
+    let events = stream.read_until(|event| event["kind"] == "task").await?;
+    let states = async |state: &str| {
+        let page = call_1_0(&supervisor, "ListTasks", json!({"status": state})).await?;
+        let tasks = page["tasks"].as_array().cloned().unwrap_or_default();
+        Ok::<_, anyhow::Error>(tasks.iter().map(|task| task["status"]["state"].clone()).collect::<Vec<_>>())
+    };
+    supervisor
+        .until("the task is working", async || Ok(!states("TASK_STATE_WORKING").await?.is_empty()))
+        .await?;
+    assert_eq!(states("TASK_STATE_WORKING").await?, ["TASK_STATE_WORKING"]);
+    assert!(states("TASK_STATE_SUBMITTED").await?.is_empty());
+    let task = call_1_0(&supervisor, "GetTask", json!({"id": events[0]["id"]})).await?;
+    assert_eq!(task["status"]["state"], "TASK_STATE_WORKING", "{task}");
     Ok(())
 }

@@ -69,7 +69,9 @@ pub(super) fn check_version(
     let known = ProtocolVersion::parse(text);
     match (version, known) {
         (V1_0, Some(V0_3)) if text.is_empty() && lenient => Ok(()),
-        (_, None) | (V1_0, Some(V0_3)) => Err(A2aError::VersionNotSupported(excerpt(text))),
+        (_, None) | (V1_0, Some(V0_3)) => {
+            Err(A2aError::VersionNotSupported { requested: excerpt(text), expected: version })
+        }
         (V0_3, Some(V1_0)) => {
             Err(A2aError::MethodNotFound(format!("{method} is a method of 0.3, not of {}", excerpt(text))))
         }
@@ -119,6 +121,21 @@ mod tests {
                 Err(error) => Err(error.code(V0_3)),
             };
             assert_eq!(result.err(), *code, "{method} {asked:?} lenient={lenient}");
+        }
+    }
+
+    #[test]
+    fn a_refused_version_names_the_expected_one() {
+        for (requested, text) in [
+            (None, "this is a request of A2A 1.0, but A2A-Version is missing; send A2A-Version: 1.0"),
+            (Some("0.3"), "this is a request of A2A 1.0, but A2A-Version is \"0.3\"; send A2A-Version: 1.0"),
+            (
+                Some("99.0"),
+                "this is a request of A2A 1.0, but A2A-Version is \"99.0\"; send A2A-Version: 1.0",
+            ),
+        ] {
+            let error = check_version(V1_0, "SendMessage", requested, false).unwrap_err();
+            assert_eq!(error.to_string(), text);
         }
     }
 

@@ -34,7 +34,10 @@ pub(super) fn check_version(
     match (version, ProtocolVersion::parse(text)) {
         (V1_0, Some(V1_0)) | (V0_3, Some(V0_3)) => Ok(()),
         (V1_0, Some(V0_3)) if text.is_empty() && lenient => Ok(()),
-        _ => Err(A2aError::VersionNotSupported(text.chars().take(80).collect())),
+        _ => {
+            let requested = text.chars().take(80).collect();
+            Err(A2aError::VersionNotSupported { requested, expected: version })
+        }
     }
 }
 

@@ -76,7 +76,7 @@ const fn status(error: &A2aError) -> (StatusCode, &'static str) {
         | A2aError::UnsupportedOperation(_)
         | A2aError::ExtendedAgentCardNotConfigured
         | A2aError::ExtensionSupportRequired(_)
-        | A2aError::VersionNotSupported(_) => (StatusCode::BAD_REQUEST, "FAILED_PRECONDITION"),
+        | A2aError::VersionNotSupported { .. } => (StatusCode::BAD_REQUEST, "FAILED_PRECONDITION"),
         A2aError::ContentTypeNotSupported(_)
         | A2aError::Parse(_)
         | A2aError::InvalidRequest(_)
@@ -98,7 +98,7 @@ const fn old_name(error: &A2aError) -> &'static str {
         A2aError::InvalidAgentResponse(_) => "InvalidAgentResponseError",
         A2aError::ExtendedAgentCardNotConfigured => "ExtendedAgentCardNotConfiguredError",
         A2aError::ExtensionSupportRequired(_) => "ExtensionSupportRequiredError",
-        A2aError::VersionNotSupported(_) => "VersionNotSupportedError",
+        A2aError::VersionNotSupported { .. } => "VersionNotSupportedError",
         A2aError::Parse(_) => "JSONParseError",
         A2aError::InvalidRequest(_) => "InvalidRequestError",
         A2aError::MethodNotFound(_) => "MethodNotFoundError",

@@ -13,7 +13,11 @@ fn every_error_has_the_status_of_the_table() {
         (A2aError::InvalidAgentResponse(text()), 500, "INTERNAL"),
         (A2aError::ExtendedAgentCardNotConfigured, 400, "FAILED_PRECONDITION"),
         (A2aError::ExtensionSupportRequired(text()), 400, "FAILED_PRECONDITION"),
-        (A2aError::VersionNotSupported(text()), 400, "FAILED_PRECONDITION"),
+        (
+            A2aError::VersionNotSupported { requested: text(), expected: ProtocolVersion::V1_0 },
+            400,
+            "FAILED_PRECONDITION",
+        ),
         (A2aError::Parse(text()), 400, "INVALID_ARGUMENT"),
         (A2aError::InvalidRequest(text()), 400, "INVALID_ARGUMENT"),
         (A2aError::MethodNotFound(text()), 404, "NOT_FOUND"),
