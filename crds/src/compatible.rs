@@ -23,11 +23,18 @@ const REWRITTEN: [&str; 0] = [];
 /// Patterns that let more through than one in a release, with that one before them. Nobody can tell from two patterns,
 /// so each pair stands here, and a test shows it.
 const WIDER: [(&str, &str); 1] = [("^[A-Za-z_][A-Za-z0-9_]*$", "^[-._a-zA-Z0-9]+$")];
-/// Rules that a release did not have, by their messages, and [`NEVER_RAN_PATTERN`], where they refuse only what never ran:
-/// an API server took it, and then it or the operator refused what was to be made of it. Whoever has such a value learns
-/// of it sooner.
-const NEVER_RAN: [&str; 5] =
-    [rules::URL, rules::MCP_URL, rules::VOLUME_SIZE, rules::STORAGE_CLASS, rules::A2A_ALLOW];
+/// Rules that a release did not have, by their messages, and [`NEVER_RAN_PATTERN`]. They reject only values that never
+/// worked: the API server accepted them, and the operator or the supervisor rejected or ignored them later.
+const NEVER_RAN: [&str; 8] = [
+    rules::URL,
+    rules::MCP_URL,
+    rules::VOLUME_SIZE,
+    rules::STORAGE_CLASS,
+    rules::A2A_ALLOW,
+    rules::REPLICAS,
+    rules::UNSUPPORTED,
+    rules::VOLUME_FIXED,
+];
 const NEVER_RAN_PATTERN: &str = rules::QUANTITY_PATTERN;
 /// Keywords that must stay as they are.
 const FIXED: [(&str, &str); 12] = [

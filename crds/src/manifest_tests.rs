@@ -65,7 +65,6 @@ fn defaults_stand_in_the_schema() {
     let spec = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"];
     assert!(spec["replicas"].get("default").is_none(), "an autoscaler may say how many there are");
     assert_eq!(spec["limits"]["properties"]["recursion"]["default"], 500);
-    assert_eq!(spec["rag"]["properties"]["searchMaxCalls"]["default"], 5);
     assert_eq!(spec["prompts"]["properties"]["answerMode"]["default"], "Structured");
 }
 

@@ -6,7 +6,6 @@ use crate::rendered::{AnswerMode, RenderedSpec};
 pub const DEFAULT_TEMPLATE: &str = include_str!("../prompts/supervisor.md");
 const STRUCTURED_ANSWER: &str = include_str!("../prompts/answer_structured.md");
 const MARKER_ANSWER: &str = include_str!("../prompts/answer_marker.md");
-const RAG: &str = include_str!("../prompts/rag.md");
 const NO_RAG: &str = "No knowledge base is connected. Do not claim to have searched one.";
 
 /// The placeholders of a template.
@@ -18,7 +17,7 @@ pub const PLACEHOLDERS: [&str; 3] =
 /// `agents` are those usable right now; [`agent_lines`] has all of the spec's.
 pub fn system_prompt(spec: &RenderedSpec, agents: &[AgentLine<'_>]) -> String {
     let template = spec.supervisor.system_prompt.as_deref().unwrap_or(DEFAULT_TEMPLATE);
-    fill(template, &tool_instructions(agents), rag_instructions(spec), answer_instructions(spec.answer_mode))
+    fill(template, &tool_instructions(agents), NO_RAG, answer_instructions(spec.answer_mode))
 }
 
 /// What the prompt says of one agent.
@@ -68,10 +67,6 @@ fn tool_instructions(agents: &[AgentLine<'_>]) -> String {
         format!("- `{}` (plan prefix `[{}]`): {}", agent.name, agent.title, agent.routing_hint.trim())
     };
     agents.iter().map(line).collect::<Vec<_>>().join("\n")
-}
-
-const fn rag_instructions(spec: &RenderedSpec) -> &'static str {
-    if spec.rag.is_some() { RAG } else { NO_RAG }
 }
 
 /// How the final answer is to be given.

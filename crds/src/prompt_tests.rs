@@ -29,12 +29,11 @@ fn the_built_in_prompt_has_every_placeholder_once_and_none_is_left() {
 }
 
 #[test]
-fn the_prompt_follows_the_mode_and_the_knowledge_base() {
+fn the_prompt_follows_the_answer_mode() {
     let cases = [
         (vec![], "PlatformEngineerResponse", "[FINAL ANSWER]"),
         (vec![("USE_STRUCTURED_RESPONSE", "false")], "[FINAL ANSWER]", "PlatformEngineerResponse"),
         (vec![], "No knowledge base", "`fetch_document`"),
-        (vec![("ENABLE_RAG", "true")], "`fetch_document`", "No knowledge base"),
     ];
     for (variables, present, absent) in cases {
         let prompt = system_prompt(&spec(&variables), &[]);

@@ -29,9 +29,8 @@ agents:
         http: { url: http://rag:9446/mcp }
   - name: pipelines
     external: { url: https://agents.example.com/pipelines, secretRef: { name: pipelines-token } }
-rag: { url: http://rag:9446, searchMaxCalls: 5, fetchDocumentMaxCalls: 10 }
 limits: { recursion: 500 }
-store: { redis: { secretRef: { name: redis } } }
+store: { sqlite: { size: 2Gi } }
 "#;
 
 #[test]
@@ -74,8 +73,8 @@ fn what_the_schema_forbids_is_told_with_its_path() {
             "spec.agents[1].name: is taken by entry 0 already: names must differ",
         ),
         (
-            "rag: { url: rag:9446 }",
-            "spec.rag.url: must be an http:// or https:// URL with a host and, if any, a port up to 65535",
+            "card: { externalUrl: 'caipe:80' }",
+            "spec.card.externalUrl: must be an http:// or https:// URL with a host and, if any, a port up to 65535",
         ),
         (
             "model: { provider: openia, name: x }",
@@ -99,9 +98,9 @@ fn what_the_schema_forbids_is_told_with_its_path() {
 
 #[test]
 fn a_null_is_as_good_as_nothing() {
-    let spec = "agents:\nlimits:\nmodel: ~\nrag: { url: 'http://rag:1', searchMaxCalls: null }";
+    let spec = "agents:\nlimits:\nmodel: ~\nconnectivity: { timeoutSeconds: null }";
     let resource = read_resource(&file(spec)).unwrap_or_else(|faults| panic!("{faults}"));
-    assert_eq!((resource.spec.agents, resource.spec.rag.map(|rag| rag.search_max_calls)), (None, Some(5)));
+    assert_eq!((resource.spec.agents, resource.spec.connectivity.timeout_seconds), (None, 5));
     assert_eq!(faults(&file("agents: [~]")), ["spec.agents[0]: expected a map, found nothing"]);
 }
 

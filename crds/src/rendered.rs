@@ -33,8 +33,6 @@ pub struct RenderedSpec {
     pub streaming: bool,
     /// Bounds of one run.
     pub limits: Limits,
-    /// The knowledge base, if there is one.
-    pub rag: Option<Rag>,
     /// The tools that ask A2A agents of others, if the supervisor has them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub a2a: Option<A2aTools>,
@@ -120,22 +118,6 @@ pub struct Limits {
     pub mcp_start_timeout_ms: u64,
 }
 
-/// The knowledge base.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Rag {
-    /// The server (`RAG_SERVER_URL`); its MCP endpoint is `/mcp` below it.
-    pub url: String,
-    /// Most `search` calls of one request (`SEARCH_MAX_CALLS`).
-    pub search_max_calls: u32,
-    /// Most `fetch_document` calls of one request (`FETCH_DOCUMENT_MAX_CALLS`).
-    pub fetch_document_max_calls: u32,
-    /// Most characters of one result (`RAG_MAX_OUTPUT_CHARS`).
-    pub max_output_chars: u32,
-    /// Most results of one search (`RAG_MAX_SEARCH_RESULTS`).
-    pub max_search_results: u32,
-}
-
 /// The tools that ask A2A agents of others.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -154,26 +136,6 @@ pub enum Store {
     Sqlite {},
     /// Nowhere: gone with the process (`LANGGRAPH_CHECKPOINT_TYPE=memory`).
     Memory {},
-    /// Redis.
-    Redis(ExternalStore),
-    /// MongoDB.
-    Mongodb(ExternalStore),
-}
-
-/// A store outside the pod.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct ExternalStore {
-    /// The connection string, a template, usually just `${REDIS_URL}` or `${MONGODB_URI}`.
-    pub url: String,
-    /// A directory with one file per variable, looked at before the environment.
-    pub secrets_dir: Option<String>,
-    /// The database (MongoDB) or key prefix (Redis); the store's default without it.
-    pub database: Option<String>,
-    /// Forget a conversation after so many minutes without a change; 0 is never.
-    pub ttl_minutes: u32,
-    /// Refuse to serve while it cannot be reached, instead of going on in memory with a warning.
-    pub required: bool,
 }
 
 /// How remote agents are probed (contract 2.4).
@@ -304,9 +266,8 @@ impl RenderedSpec {
         self
     }
 
-    /// The same for a process of its own that serves one of these agents: no other is in it, and what it keeps in a
-    /// store outside the pod is apart from what the supervisor keeps there, which it must not take for its own. Returns
-    /// that agent too.
+    /// The same for a process of its own that serves one of these agents: it contains no other agent. Returns that
+    /// agent too.
     ///
     /// # Errors
     /// When there is no such agent, or nothing of it that this program could run.
@@ -319,10 +280,6 @@ impl RenderedSpec {
         if agent.system_prompt.is_empty() && agent.mcp.is_empty() {
             let message = "is somebody else's program, with nothing to run here".to_owned();
             return Err(Fault::new(format!("agents[{}]", agent.name), message));
-        }
-        if let Store::Redis(store) | Store::Mongodb(store) = &mut self.store {
-            let database = store.database.as_deref().unwrap_or("caipe");
-            store.database = Some(format!("{database}-{}", agent.name));
         }
         self.agents = vec![agent.clone()];
         // Only the supervisor calls it, and with another key.

@@ -10,7 +10,7 @@ use crate::resource::agent::{Agent, Identity};
 use crate::resource::common::{EnvVar, Resources, TextSource};
 use crate::resource::mcp::{ContainerPlacement, McpServer};
 use crate::resource::model::{Model, Provider, Script};
-use crate::resource::settings::{Sqlite, Store};
+use crate::resource::settings::Sqlite;
 use crate::resource::{CaipeSupervisor, CaipeSupervisorSpec, rules};
 use crate::values::{Quantity, is_destination, is_domain, is_url};
 
@@ -26,17 +26,15 @@ pub fn validate(resource: &CaipeSupervisor) -> Vec<Fault> {
         name_fits(resource.metadata.name.as_deref().unwrap_or_default()),
         rules::RESOURCE_NAME,
     );
-    found.rule(
-        "spec",
-        spec.replicas.is_none_or(|count| count <= 1) || is_shared(spec),
-        rules::REPLICAS_NEED_STORE,
-    );
+    found.rule("spec.replicas", spec.replicas.is_none_or(|count| count <= 1), rules::REPLICAS);
+    found.rule("spec.rag", spec.rag.is_none(), rules::UNSUPPORTED);
     if let Some(model) = &spec.model {
         found.model("spec.model", model);
     }
     found.urls(spec);
     if let Some(store) = &spec.store {
-        found.rule("spec.store", store_count(store) <= 1, rules::STORE_KIND);
+        found.rule("spec.store.redis", store.redis.is_none(), rules::UNSUPPORTED);
+        found.rule("spec.store.mongodb", store.mongodb.is_none(), rules::UNSUPPORTED);
         found.volume("spec.store.sqlite", store.sqlite.as_ref());
     }
     if let Some(text) = &spec.prompts.system_prompt {
@@ -97,14 +95,6 @@ fn is_template(url: &str) -> bool {
     rest.map_or_else(|| url.starts_with("${"), |rest| !rest.starts_with([' ', ':', '/', '?', '#']))
 }
 
-fn is_shared(spec: &CaipeSupervisorSpec) -> bool {
-    spec.store.as_ref().is_some_and(|store| store.redis.is_some() || store.mongodb.is_some())
-}
-
-fn store_count(store: &Store) -> usize {
-    count([store.sqlite.is_some(), store.redis.is_some(), store.mongodb.is_some()])
-}
-
 fn count<const N: usize>(set: [bool; N]) -> usize {
     set.into_iter().filter(|set| *set).count()
 }
@@ -136,7 +126,6 @@ impl Found {
 
     /// The URLs of the supervisor's own settings.
     fn urls(&mut self, spec: &CaipeSupervisorSpec) {
-        self.url("spec.rag.url", spec.rag.as_ref().map(|rag| rag.url.as_str()));
         let card = spec.card.as_ref().and_then(|card| card.external_url.as_deref());
         self.url("spec.card.externalUrl", card);
         let oauth2 = spec.auth.as_ref().and_then(|auth| auth.oauth2.as_ref());

@@ -4,9 +4,6 @@
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// The value of [`MANAGED_BY`], the field manager of every write, and the reporter of events.
 pub const MANAGER: &str = "caipe-operator";
-/// The field manager that keeps the number of a Deployment's pods once the resource says nothing of it any more: whoever
-/// scales it takes it from there.
-pub const REPLICAS_MANAGER: &str = "caipe-operator-replicas";
 /// Kubernetes' own label for what an object is.
 pub const NAME: &str = "app.kubernetes.io/name";
 /// Kubernetes' own label for the installation that an object belongs to: here the supervisor.

@@ -71,9 +71,14 @@ fn check_says_what_to_write() {
             "resources: { requests: { memory: 64Mib } }",
             "spec.resources.requests.memory: must be a quantity of 0 or more, as `250m` or `64Mi`",
         ),
-        ("rag: { url: 'http://a b/' }", &format!("spec.rag.url: {url}")),
-        ("rag: { url: 'http://:80/' }", &format!("spec.rag.url: {url}")),
-        ("rag: { url: 'ftp://a' }", &format!("spec.rag.url: {url}")),
+        ("card: { externalUrl: 'http://a b/' }", &format!("spec.card.externalUrl: {url}")),
+        ("card: { externalUrl: 'http://:80/' }", &format!("spec.card.externalUrl: {url}")),
+        ("card: { externalUrl: 'ftp://a' }", &format!("spec.card.externalUrl: {url}")),
+        ("rag: { url: 'http://a' }", "spec.rag: is not supported by this version: remove it"),
+        (
+            "store: { mongodb: { secretRef: { name: a } } }",
+            "spec.store.mongodb: is not supported by this version: remove it",
+        ),
         (
             "a2a: { allow: [10.0.0.0/99] }",
             "spec.a2a.allow[0]: must be a host, `*.domain` or address, each with `:port` if need be, a network as `10.0.0.0/8`, or `*`",

@@ -103,14 +103,10 @@ impl Settings {
             None => Document::Resource(Box::new(default_resource())),
         };
         let rendered = matches!(document, Document::Rendered(_));
-        let mut resolved = match document {
+        let resolved = match document {
             Document::Resource(resource) => resolve(&resource, &env).map_err(faulty)?,
             Document::Rendered(spec) => Resolved { spec: *spec, warnings: Vec::new() },
         };
-        if resolved.spec.rag.take().is_some() {
-            let message = "this version connects no knowledge base yet; the agents work without it";
-            resolved.warnings.push(Fault::new("spec.rag", message));
-        }
         Faults::check(allow_faults(&resolved.spec)).map_err(faulty)?;
         let base = file.and_then(Path::parent).map(Path::to_path_buf).unwrap_or_default();
         Ok(Self::new(resolved, base, env, rendered))

@@ -46,10 +46,6 @@ The rights in the namespaces that are looked after. Each with its reason; tests 
 - apiGroups: [networking.k8s.io]
   resources: [networkpolicies]
   verbs: [get, list, watch, create, patch, delete]
-# Where there may be several replicas; deleted when there is one again.
-- apiGroups: [policy]
-  resources: [poddisruptionbudgets]
-  verbs: [get, list, watch, create, patch, delete]
 # Addresses of pods, to ask how they are. Patch: an annotation, which has the kubelet refresh the mounted spec at once.
 - apiGroups: [""]
   resources: [pods]

@@ -107,6 +107,7 @@ fn finish(
     access: (Option<OAuth2>, Vec<String>),
 ) -> Result<Resolved, Faults> {
     let (oauth2, cors_origins) = access;
+    settings::refuse_unsupported(&mut cx);
     let spec = RenderedSpec {
         epoch: 0,
         hash: String::new(),
@@ -115,7 +116,6 @@ fn finish(
         answer_mode: settings::answer_mode(&mut cx),
         streaming: settings::streaming(&mut cx),
         limits: settings::limits(&mut cx),
-        rag: settings::rag(&mut cx),
         a2a: settings::a2a(&mut cx, &agents),
         store: settings::store(&mut cx),
         connectivity: settings::connectivity(&mut cx),

@@ -1,8 +1,7 @@
 //! Everything of a spec but models and agents.
 
 use crate::rendered::{
-    self, A2aTools, AnswerMode, Connectivity, ExternalStore, Limits, Rag, RenderedAgent, Store,
-    SupervisorIdentity,
+    self, A2aTools, AnswerMode, Connectivity, Limits, RenderedAgent, Store, SupervisorIdentity,
 };
 use crate::resource::common::TextSource;
 use crate::resource::settings as declared;
@@ -10,7 +9,6 @@ use crate::resource::settings as declared;
 use super::Context;
 
 const MONTH_SECONDS: u32 = 2_592_000;
-const DEFAULT_RAG_URL: &str = "http://localhost:9446";
 
 /// Who the supervisor is.
 pub(super) fn identity(cx: &mut Context<'_>) -> SupervisorIdentity {
@@ -81,30 +79,12 @@ fn seconds(cx: &mut Context<'_>, name: &str, most: u32) -> Option<u64> {
     cx.read(value)
 }
 
-/// The knowledge base: `ENABLE_RAG` decides where it is set; else there is one if the resource names one.
-pub(super) fn rag(cx: &mut Context<'_>) -> Option<Rag> {
-    let (enabled, url) = (cx.vars.switch("ENABLE_RAG"), cx.vars.url("RAG_SERVER_URL"));
-    let (enabled, url) = (cx.read(enabled), cx.read(url));
-    let declared = cx.resource.spec.rag.clone();
-    if !enabled.unwrap_or(declared.is_some()) {
-        return None;
+/// Refuses variables of features that are not built yet, which CAIPE has.
+pub(super) fn refuse_unsupported(cx: &mut Context<'_>) {
+    let rag = cx.vars.switch("ENABLE_RAG");
+    if cx.read(rag) == Some(true) {
+        cx.fault("$ENABLE_RAG", "a knowledge base is not supported by this version: set it to false");
     }
-    let declared = declared.unwrap_or_else(|| declared::Rag::at(DEFAULT_RAG_URL));
-    let mut number = |name: &str, bounds, otherwise| {
-        let value = cx.vars.number(name, bounds);
-        cx.read(value).unwrap_or(otherwise)
-    };
-    Some(Rag {
-        url: url.map_or(declared.url, str::to_owned).trim_end_matches('/').to_owned(),
-        search_max_calls: number("SEARCH_MAX_CALLS", 1..=1000, declared.search_max_calls),
-        fetch_document_max_calls: number(
-            "FETCH_DOCUMENT_MAX_CALLS",
-            1..=1000,
-            declared.fetch_document_max_calls,
-        ),
-        max_output_chars: number("RAG_MAX_OUTPUT_CHARS", 100..=1_000_000, declared.max_output_chars),
-        max_search_results: number("RAG_MAX_SEARCH_RESULTS", 1..=100, declared.max_search_results),
-    })
 }
 
 /// The tools that ask A2A agents of others: `CAIPE_A2A_TOOLS` decides where it is set; else they are there if the
@@ -128,81 +108,21 @@ pub(super) fn a2a(cx: &mut Context<'_>, agents: &[RenderedAgent]) -> Option<A2aT
     Some(A2aTools { agents, allow })
 }
 
-/// Where conversations are kept: `LANGGRAPH_CHECKPOINT_TYPE` decides where it is set.
+/// Where conversations are stored: `LANGGRAPH_CHECKPOINT_TYPE`, by default `SQLite`.
 pub(super) fn store(cx: &mut Context<'_>) -> Store {
     const TYPE: &str = "LANGGRAPH_CHECKPOINT_TYPE";
     match cx.vars.text(TYPE).map(str::to_lowercase).as_deref() {
-        None => declared_store(cx),
+        None | Some("sqlite") => Store::Sqlite {},
         Some("memory") => Store::Memory {},
-        Some("sqlite") => Store::Sqlite {},
-        Some("redis") => variable_store(cx, "redis", &["LANGGRAPH_CHECKPOINT_REDIS_URL", "REDIS_URL"]),
-        Some("mongodb") => {
-            variable_store(cx, "mongodb", &["LANGGRAPH_CHECKPOINT_MONGODB_URI", "MONGODB_URI"])
+        Some(kind) => {
+            let reason = match kind {
+                "redis" | "mongodb" => "is not supported by this version",
+                _ => "is unknown",
+            };
+            cx.fault(format!("${TYPE}"), format!("`{kind}` {reason}: set it to sqlite or memory"));
+            Store::Sqlite {}
         }
-        Some(_) => {
-            cx.fault(format!("${TYPE}"), "must be memory, sqlite, redis or mongodb");
-            Store::Memory {}
-        }
     }
-}
-
-fn declared_store(cx: &mut Context<'_>) -> Store {
-    let store = cx.resource.spec.store.clone().unwrap_or_default();
-    if let Some(redis) = &store.redis {
-        return Store::Redis(external_store(cx, redis, "REDIS_URL"));
-    }
-    if let Some(mongodb) = &store.mongodb {
-        return Store::Mongodb(external_store(cx, mongodb, "MONGODB_URI"));
-    }
-    Store::Sqlite {}
-}
-
-fn external_store(cx: &mut Context<'_>, store: &declared::ExternalStore, variable: &str) -> ExternalStore {
-    if !cx.in_cluster() && cx.vars.text(variable).is_none() {
-        cx.fault(
-            format!("${variable}"),
-            "is not set, and the resource's store needs it: set it to the connection string",
-        );
-    }
-    let ttl = cx.vars.number("LANGGRAPH_CHECKPOINT_TTL_MINUTES", 0..=5_256_000);
-    ExternalStore {
-        url: format!("${{{variable}}}"),
-        secrets_dir: cx.secrets_dir("store", true),
-        database: store.database.clone(),
-        ttl_minutes: cx.read(ttl).unwrap_or(store.ttl_minutes),
-        required: store.required,
-    }
-}
-
-/// A store that the environment chose; what the resource says of the same kind of store still counts.
-fn variable_store(cx: &mut Context<'_>, kind: &str, variables: &[&str; 2]) -> Store {
-    let declared = cx.resource.spec.store.clone().unwrap_or_default();
-    let redis = kind == "redis";
-    let same = if redis { declared.redis } else { declared.mongodb };
-    let Some(variable) = variables.iter().find(|name| cx.vars.text(name).is_some()) else {
-        let [first, second] = variables;
-        cx.fault(
-            format!("${first}"),
-            format!("is not set, nor is {second}: the {kind} store needs its connection string"),
-        );
-        return Store::Memory {};
-    };
-    let prefix = format!("LANGGRAPH_CHECKPOINT_{}", kind.to_uppercase());
-    let ttl = cx.vars.number(&format!("{prefix}_TTL_MINUTES"), 0..=5_256_000);
-    let ttl = cx.read(ttl).or_else(|| {
-        let ttl = cx.vars.number("LANGGRAPH_CHECKPOINT_TTL_MINUTES", 0..=5_256_000);
-        cx.read(ttl)
-    });
-    let database = [format!("{prefix}_DB_NAME"), "MONGODB_DATABASE".to_owned()];
-    let database = if redis { None } else { cx.vars.first(&database) };
-    let store = ExternalStore {
-        url: format!("${{{variable}}}"),
-        secrets_dir: None,
-        database: database.map(str::to_owned).or_else(|| same.as_ref()?.database.clone()),
-        ttl_minutes: ttl.or_else(|| Some(same.as_ref()?.ttl_minutes)).unwrap_or(0),
-        required: same.is_some_and(|same| same.required),
-    };
-    if redis { Store::Redis(store) } else { Store::Mongodb(store) }
 }
 
 /// How remote agents are probed.

@@ -48,7 +48,6 @@ pub use status::CaipeSupervisorStatus;
 )]
 #[serde(rename_all = "camelCase")]
 #[x_kube(
-    validation = Rule::new("!has(self.replicas) || self.replicas <= 1 || (has(self.store) && (has(self.store.redis) || has(self.store.mongodb)))").message(rules::REPLICAS_NEED_STORE),
     validation = Rule::new(rules::VOLUME_FIXED_CEL).message(rules::VOLUME_FIXED),
 )]
 pub struct CaipeSupervisorSpec {
@@ -67,8 +66,9 @@ pub struct CaipeSupervisorSpec {
     #[schemars(length(max = 128))]
     #[x_kube(merge_strategy = list_map("name"))]
     pub agents: Option<Vec<Agent>>,
-    /// The knowledge base.
+    /// The knowledge base. Not supported by this version: the API server refuses it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[x_kube(validation = Rule::new("false").message(rules::UNSUPPORTED))]
     pub rag: Option<Rag>,
     /// Gives the supervisor tools that ask A2A agents of others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,9 +97,10 @@ pub struct CaipeSupervisorSpec {
     /// How the supervisor is exposed in the cluster.
     #[serde(default)]
     pub service: Service,
-    /// Supervisor pods; more than one needs a shared store. Absent: 1, unless an autoscaler says otherwise.
+    /// Supervisor pods: 1, or 0 to stop the supervisor. More than one is not supported by this version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 50))]
+    #[x_kube(validation = Rule::new("self <= 1").message(rules::REPLICAS))]
     pub replicas: Option<i32>,
     /// The image of the supervisor and of agents that run remotely. Absent: the operator's own release.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -2,8 +2,10 @@
 
 /// Names of objects made for a supervisor must stay within 63 characters.
 pub const RESOURCE_NAME: &str = "metadata.name must be at most 30 characters of a-z, 0-9 and `-`, begin with a letter and not end in `-`: choose a shorter or simpler name";
-/// `SQLite` is one pod's file.
-pub const REPLICAS_NEED_STORE: &str = "more than one replica needs a store that all pods share: set store.redis or store.mongodb, or replicas to 1";
+/// More than one replica needs a store that the replicas share.
+pub const REPLICAS: &str = "more than 1 is not supported by this version, because each replica would keep its own conversations: set replicas to 1 or 0";
+/// Fields of features that are not built yet.
+pub const UNSUPPORTED: &str = "is not supported by this version: remove it";
 /// The model's name.
 pub const MODEL_NAME: &str = "the provider needs the name of a model: set name";
 /// The script and the provider `scripted` go together.
@@ -52,7 +54,7 @@ pub const STORAGE_CLASS: &str = "must be the name of a StorageClass: a-z, 0-9, `
 pub const A2A_ALLOW: &str =
     "must be a host, `*.domain` or address, each with `:port` if need be, a network as `10.0.0.0/8`, or `*`";
 /// A volume is made once.
-pub const VOLUME_FIXED: &str = "the volume of conversations stays as it was made: leave sqlite.size and sqlite.storageClassName, or move to redis or mongodb";
+pub const VOLUME_FIXED: &str = "the volume of conversations stays as it was made: leave sqlite.size and sqlite.storageClassName as they are";
 /// The CEL of [`URL`]. Texts are only compared, never
 /// made: the API server cannot tell how long they get, and refuses what might cost too much.
 pub(super) const URL_CEL: &str = "isURL(self) && self.matches('^https?://[^ :/?#][^ ]*$') && !self.matches('^[a-z]+://[^/?#]*:(6553[6-9]|655[4-9][0-9]|65[6-9][0-9]{2}|6[6-9][0-9]{3}|[7-9][0-9]{4}|[0-9]{6,})([/?#]|$)')";
@@ -66,13 +68,10 @@ pub(crate) const QUANTITY_PATTERN: &str =
 /// The CEL of [`A2A_ALLOW`]: no white space, and behind a `/` no more bits than an address has. The code looks closer.
 /// (`isCIDR` is not known everywhere yet.)
 pub(super) const A2A_ALLOW_CEL: &str = "self.matches('^([^/,[:space:]]+|([0-9]{1,3}[.]){3}[0-9]{1,3}/([12]?[0-9]|3[0-2])|[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*/([1-9]?[0-9]|1[01][0-9]|12[0-8]))$')";
-/// The CEL of [`VOLUME_FIXED`]: unless a store outside the pod is or was in use, size and class are the same.
-pub(super) const VOLUME_FIXED_CEL: &str = "[self, oldSelf].exists(s, has(s.store) && (has(s.store.redis) || has(s.store.mongodb))) || ((has(self.store) && has(self.store.sqlite) ? self.store.sqlite.size : '1Gi') == (has(oldSelf.store) && has(oldSelf.store.sqlite) ? oldSelf.store.sqlite.size : '1Gi') && (has(self.store) && has(self.store.sqlite) && has(self.store.sqlite.storageClassName) ? self.store.sqlite.storageClassName : '') == (has(oldSelf.store) && has(oldSelf.store.sqlite) && has(oldSelf.store.sqlite.storageClassName) ? oldSelf.store.sqlite.storageClassName : ''))";
+/// The CEL of [`VOLUME_FIXED`]: size and class are the same.
+pub(super) const VOLUME_FIXED_CEL: &str = "(has(self.store) && has(self.store.sqlite) ? self.store.sqlite.size : '1Gi') == (has(oldSelf.store) && has(oldSelf.store.sqlite) ? oldSelf.store.sqlite.size : '1Gi') && (has(self.store) && has(self.store.sqlite) && has(self.store.sqlite.storageClassName) ? self.store.sqlite.storageClassName : '') == (has(oldSelf.store) && has(oldSelf.store.sqlite) && has(oldSelf.store.sqlite.storageClassName) ? oldSelf.store.sqlite.storageClassName : '')";
 /// The CEL of [`SIDECAR_PORTS`].
 pub(super) const SIDECAR_PORTS_CEL: &str = "!has(self.mcp) || self.mcp.filter(m, has(m.container) && !(has(m.container.placement) && m.container.placement == 'Service')).map(m, m.container.port).all(p, self.mcp.exists_one(m, has(m.container) && !(has(m.container.placement) && m.container.placement == 'Service') && m.container.port == p))";
-/// One store.
-pub const STORE_KIND: &str =
-    "conversations are kept in one place: set at most one of sqlite, redis and mongodb";
 /// The pattern of one scope (RFC 6749, section 3.3).
 pub(super) const SCOPE_PATTERN: &str = r"^[!#-\[\]-~]+$";
 /// The pattern of a web origin (RFC 6454, section 6.2): nothing behind the port, which is at most 65535.
@@ -98,7 +97,8 @@ pub const AUTH_EMPTY: &str =
 /// All that the definition has too.
 pub const ALL: [&str; 24] = [
     RESOURCE_NAME,
-    REPLICAS_NEED_STORE,
+    REPLICAS,
+    UNSUPPORTED,
     MODEL_NAME,
     MODEL_SCRIPT,
     SCRIPT_SOURCE,
@@ -119,6 +119,5 @@ pub const ALL: [&str; 24] = [
     STORAGE_CLASS,
     A2A_ALLOW,
     VOLUME_FIXED,
-    STORE_KIND,
     AUTH_EMPTY,
 ];

@@ -89,19 +89,20 @@ pub struct Limits {
     pub mcp_start_timeout_seconds: u32,
 }
 
-/// Where conversations are kept; `SQLite` if none is named.
+/// Where conversations are stored; `SQLite` by default.
 #[derive(KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[x_kube(validation = Rule::new("[has(self.sqlite), has(self.redis), has(self.mongodb)].filter(x, x).size() <= 1").message(rules::STORE_KIND))]
 pub struct Store {
     /// A file on a volume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sqlite: Option<Sqlite>,
-    /// Redis; the Secret's variable is `REDIS_URL`.
+    /// Redis; the Secret's variable is `REDIS_URL`. Not supported by this version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[x_kube(validation = Rule::new("false").message(rules::UNSUPPORTED))]
     pub redis: Option<ExternalStore>,
-    /// MongoDB; the Secret's variable is `MONGODB_URI`.
+    /// MongoDB; the Secret's variable is `MONGODB_URI`. Not supported by this version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[x_kube(validation = Rule::new("false").message(rules::UNSUPPORTED))]
     pub mongodb: Option<ExternalStore>,
 }
 

@@ -134,7 +134,6 @@ label! {
         /// The pods of homes.
         Pod => "Pod",
         /// How many pods may be away at a time.
-        PodDisruptionBudget => "PodDisruptionBudget",
         /// Keys.
         Secret => "Secret",
         /// Addresses.

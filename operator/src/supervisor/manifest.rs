@@ -29,21 +29,10 @@ pub struct Manifest {
 /// # Errors
 /// When an object cannot be written as JSON; none of ours is like that.
 pub fn manifests(objects: Objects) -> Result<Vec<Manifest>, serde_json::Error> {
-    let Objects {
-        service_account,
-        spec,
-        data,
-        service,
-        network_policy,
-        disruption_budget,
-        deployment,
-        agents,
-        tool_servers,
-    } = objects;
+    let Objects { service_account, spec, data, service, network_policy, deployment, agents, tool_servers } =
+        objects;
     let mut all = vec![manifest(Kind::ServiceAccount, &service_account)?];
-    if let Some(data) = data {
-        all.push(manifest(Kind::PersistentVolumeClaim, &data)?);
-    }
+    all.push(manifest(Kind::PersistentVolumeClaim, &data)?);
     for ToolServerObjects { agent: _, name: _, service, network_policy, deployment } in tool_servers {
         all.push(manifest(Kind::NetworkPolicy, &network_policy)?);
         all.push(manifest(Kind::Service, &service)?);
@@ -59,9 +48,6 @@ pub fn manifests(objects: Objects) -> Result<Vec<Manifest>, serde_json::Error> {
     }
     all.push(manifest(Kind::NetworkPolicy, &network_policy)?);
     all.push(manifest(Kind::Service, &service)?);
-    if let Some(budget) = disruption_budget {
-        all.push(manifest(Kind::PodDisruptionBudget, &budget)?);
-    }
     all.push(manifest(Kind::ConfigMap, &spec)?);
     all.push(manifest(Kind::Deployment, &deployment)?);
     Ok(all)

@@ -79,7 +79,7 @@ fn what_an_agents_own_pod_works_on_counts() {
 fn what_is_nobodys_goes_at_once_but_never_a_volume_or_a_key() {
     let used = Use::default();
     let gone = |kind| act(&child(kind, None, None), &used, DEADLINE, at(0));
-    assert_eq!(gone(Kind::PodDisruptionBudget), Act::Remove(Why::Unused));
+    assert_eq!(gone(Kind::NetworkPolicy), Act::Remove(Why::Unused));
     assert_eq!(gone(Kind::PersistentVolumeClaim), Act::Wait);
     assert_eq!(gone(Kind::Secret), Act::Wait);
 }

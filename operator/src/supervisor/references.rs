@@ -125,8 +125,6 @@ impl Names {
         let spec = &resource.spec;
         let prompt = spec.prompts.system_prompt.as_ref().and_then(|prompt| prompt.config_map_ref.as_ref());
         self.config_maps.extend(prompt.map(|prompt| prompt.name.clone()));
-        let store = spec.store.iter().flat_map(|store| [&store.redis, &store.mongodb]).flatten();
-        self.secrets.extend(store.map(|store| store.secret_ref.name.clone()));
         self.add_template(spec.pod_template.as_ref());
         let key = spec.auth.as_ref().and_then(|auth| auth.shared_key.as_ref());
         self.secrets.extend(key.map(|key| key.secret_key_ref.name.clone()));

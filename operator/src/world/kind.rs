@@ -5,7 +5,6 @@ use k8s_openapi::api::core::v1::{
     ConfigMap, PersistentVolumeClaim, Pod as ApiPod, Secret, Service, ServiceAccount,
 };
 use k8s_openapi::api::networking::v1::NetworkPolicy;
-use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::core::ApiResource;
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +26,6 @@ pub enum Kind {
     /// Who may talk to whom.
     NetworkPolicy,
     /// How many pods may be away at once.
-    PodDisruptionBudget,
     /// The supervisor, an agent, a tool server.
     Deployment,
     /// A pod; made by Kubernetes for a Deployment.
@@ -36,14 +34,13 @@ pub enum Kind {
 
 impl Kind {
     /// The kinds whose metadata alone is watched.
-    pub const BY_METADATA: [Self; 7] = [
+    pub const BY_METADATA: [Self; 6] = [
         Self::ServiceAccount,
         Self::Secret,
         Self::ConfigMap,
         Self::PersistentVolumeClaim,
         Self::Service,
         Self::NetworkPolicy,
-        Self::PodDisruptionBudget,
     ];
 
     /// Kubernetes' name of it.
@@ -55,7 +52,6 @@ impl Kind {
             Self::PersistentVolumeClaim => "PersistentVolumeClaim",
             Self::Service => "Service",
             Self::NetworkPolicy => "NetworkPolicy",
-            Self::PodDisruptionBudget => "PodDisruptionBudget",
             Self::Deployment => "Deployment",
             Self::Pod => "Pod",
         }
@@ -70,7 +66,6 @@ impl Kind {
             Self::PersistentVolumeClaim => ApiResource::erase::<PersistentVolumeClaim>(&()),
             Self::Service => ApiResource::erase::<Service>(&()),
             Self::NetworkPolicy => ApiResource::erase::<NetworkPolicy>(&()),
-            Self::PodDisruptionBudget => ApiResource::erase::<PodDisruptionBudget>(&()),
             Self::Deployment => ApiResource::erase::<Deployment>(&()),
             Self::Pod => ApiResource::erase::<ApiPod>(&()),
         }
@@ -86,7 +81,6 @@ impl From<Kind> for ObjectKind {
             Kind::PersistentVolumeClaim => Self::PersistentVolumeClaim,
             Kind::Service => Self::Service,
             Kind::NetworkPolicy => Self::NetworkPolicy,
-            Kind::PodDisruptionBudget => Self::PodDisruptionBudget,
             Kind::Deployment => Self::Deployment,
             Kind::Pod => Self::Pod,
         }

@@ -48,11 +48,6 @@ impl Owned {
         }))
     }
 
-    /// Whether the number of pods of a Deployment is among them.
-    pub fn has_replicas(&self) -> bool {
-        self.0.contains("\"f:replicas\":")
-    }
-
     /// Whether they are exactly the fields of what was built: nobody took one, and none is left of an earlier apply. What
     /// cannot be told for certain counts as no.
     pub fn are_those_of(&self, built: &Value, owner: &str) -> bool {

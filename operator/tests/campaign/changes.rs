@@ -96,10 +96,8 @@ fn bad() -> impl Strategy<Value = Change> {
         ("replicas", json!(-1)),
         ("limits", json!({ "recursion": 0 })),
         ("image", json!("")),
-        (
-            "store",
-            json!({ "redis": { "secretRef": { "name": "r" } }, "mongodb": { "secretRef": { "name": "m" } } }),
-        ),
+        ("store", json!({ "redis": { "secretRef": { "name": "r" } } })),
+        ("rag", json!({ "url": "http://rag:9446" })),
         ("distributedAgents", json!(["nobody"])),
         ("model", json!({ "provider": "openai" })),
         ("model", json!({ "provider": "nobody", "name": "x" })),

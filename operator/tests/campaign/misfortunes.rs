@@ -190,23 +190,6 @@ async fn a_call_that_fails_for_good_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn replicas_that_the_resource_leaves_to_others_stay_as_they_are() {
-    let world = World::with_secrets();
-    let operator = world.operator();
-    let mut spec = everything(&[]);
-    spec["store"] = json!({ "type": "redis", "redis": { "secretRef": { "name": "llm" } } });
-    spec["replicas"] = json!(3);
-    world.apply(&supervisor("platform", &spec));
-    world.until("platform", is_current).await;
-    spec.as_object_mut().unwrap().remove("replicas");
-    world.apply(&supervisor("platform", &spec));
-    world.settle().await;
-    let deployment = world.server.get("deployments.apps", NAMESPACE, "platform").unwrap();
-    assert_eq!(deployment["spec"]["replicas"], 3, "{deployment:#}");
-    operator.stop().await;
-}
-
-#[tokio::test(start_paused = true)]
 async fn an_image_that_never_pulls_is_told_and_left_once_another_one_is_given() {
     let world = World::with_secrets();
     let operator = world.operator();

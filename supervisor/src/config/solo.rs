@@ -67,8 +67,6 @@ impl Solo {
             Home::Remote { url, .. } => Some(url),
             Home::InProcess {} => None,
         };
-        // Only a supervisor asks the knowledge base.
-        settings.spec.rag = None;
         settings.spec.agents = vec![agent.clone()];
         Self { settings, agent, skills, url }
     }

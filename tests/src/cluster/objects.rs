@@ -43,8 +43,6 @@ pub const ACCOUNTS: Kind = Kind::new("api/v1", "serviceaccounts");
 pub const CLAIMS: Kind = Kind::new("api/v1", "persistentvolumeclaims");
 /// Network policies.
 pub const POLICIES: Kind = Kind::new("apis/networking.k8s.io/v1", "networkpolicies");
-/// Disruption budgets.
-pub const BUDGETS: Kind = Kind::new("apis/policy/v1", "poddisruptionbudgets");
 /// Leases.
 pub const LEASES: Kind = Kind::new("apis/coordination.k8s.io/v1", "leases");
 /// What Argo CD keeps the cluster like.
@@ -53,8 +51,7 @@ pub const APPLICATIONS: Kind = Kind::new("apis/argoproj.io/v1alpha1", "applicati
 pub const EVENTS: Kind = Kind::new("apis/events.k8s.io/v1", "events");
 
 /// Every kind that may be made for a supervisor.
-pub const MADE: [Kind; 9] =
-    [DEPLOYMENTS, PODS, SERVICES, CONFIG_MAPS, SECRETS, ACCOUNTS, CLAIMS, POLICIES, BUDGETS];
+pub const MADE: [Kind; 8] = [DEPLOYMENTS, PODS, SERVICES, CONFIG_MAPS, SECRETS, ACCOUNTS, CLAIMS, POLICIES];
 
 impl Space {
     /// The object of this name in the test's namespace; nothing if there is none.

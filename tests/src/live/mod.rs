@@ -13,7 +13,6 @@ pub mod node;
 pub mod notes;
 pub mod place;
 pub mod pods;
-pub mod redis;
 pub mod row;
 pub mod stage;
 pub mod storage;

@@ -20,7 +20,7 @@ async fn runs_whole(supervisor: &Supervisor, epoch: u64) -> Result<()> {
     supervisor.until(&format!("epoch {epoch} runs"), holds).await
 }
 
-/// Somebody who asks again and again until answer to stop; returns what they were answered.
+/// Asks repeatedly until `over` is true and returns the answers.
 async fn person(supervisor: &Supervisor, over: &tokio::sync::watch::Receiver<bool>) -> Result<Vec<Answer>> {
     let mut answers = Vec::new();
     while !*over.borrow() {
@@ -58,9 +58,9 @@ async fn nobody_notices_that_an_agent_is_moved_out_and_back() -> Result<()> {
     }
     places.sort_unstable();
     places.dedup();
-    assert_eq!(places, ["jira here", "jira there"], "both homes were asked, and nothing else was answered");
+    assert_eq!(places, ["jira here", "jira there"], "both instances answered, and nothing else did");
     supervisor
-        .until("old homes are gone", async || Ok(status(&supervisor).await?["draining"].is_null()))
+        .until("the old instances are gone", async || Ok(status(&supervisor).await?["draining"].is_null()))
         .await
 }
 
@@ -86,7 +86,7 @@ async fn a_delegation_ends_at_the_instance_where_it_began() -> Result<()> {
     events.extend(slow.rest().await?);
     assert_eq!(Answer::new(events).result()?, "jira here");
     supervisor
-        .until("the old home is gone", async || Ok(status(&supervisor).await?["draining"].is_null()))
+        .until("the old instance is gone", async || Ok(status(&supervisor).await?["draining"].is_null()))
         .await
 }
 
@@ -102,7 +102,7 @@ async fn no_agent_moves_to_an_instance_that_is_not_ready() -> Result<()> {
         let jira = placement::agent(&supervisor, "jira").await?;
         Ok(jira["placement"] == "InProcess" && jira["next"]["phase"] == "Unreachable")
     };
-    supervisor.until("it is reported what is waited for", waits).await?;
+    supervisor.until("the status reports the wanted instance", waits).await?;
     let stuck = status(&supervisor).await?;
     assert_eq!((&stuck["epoch"], &stuck["runningEpoch"]), (&json!(1), &json!(0)), "{stuck}");
     let next = &stuck["agents"][0]["next"];

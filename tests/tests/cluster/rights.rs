@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use caipe_tests::cluster::objects::{BUDGETS, DEPLOYMENTS, SECRETS, SUPERVISORS};
+use caipe_tests::cluster::objects::{DEPLOYMENTS, SUPERVISORS};
 use caipe_tests::cluster::operator::{RELEASE, SYSTEM};
 use caipe_tests::cluster::{self, Cluster};
 use caipe_tests::supervisor::until;
@@ -35,15 +35,7 @@ async fn exercise(cluster: &Cluster) -> Result<()> {
         cluster.merge(SUPERVISORS, "platform", &json!({"spec": {"distributedAgents": agents}})).await?;
         cluster.until_settled("platform").await?;
     }
-    cluster.until_gone(DEPLOYMENTS, "platform-tide").await?;
-
-    let secret = json!({"metadata": {"name": "store"}, "stringData": {"REDIS_URL": "redis://127.0.0.1:1"}});
-    cluster.create(SECRETS, &secret, false).await?;
-    let shared = scenario(&["tide"]).set("replicas", json!(2));
-    apply(cluster, "shared", &shared.set("store", json!({"redis": {"secretRef": {"name": "store"}}})))?;
-    cluster.until("there is a budget", BUDGETS, "shared", Value::is_object).await?;
-    cluster.merge(SUPERVISORS, "shared", &json!({"spec": {"replicas": 1}})).await?;
-    cluster.until_gone(BUDGETS, "shared").await
+    cluster.until_gone(DEPLOYMENTS, "platform-tide").await
 }
 
 /// The rights that roles of the operator grant.

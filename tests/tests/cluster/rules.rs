@@ -53,11 +53,11 @@ fn broken() -> Vec<(&'static str, Value, &'static str)> {
     vec![
         ("", json!({"metadata": {"name": "a".repeat(31)}}), "metadata.name must be at most 30"),
         ("", json!({"metadata": {"name": "1a"}}), "metadata.name must be at most 30"),
-        ("spec", json!({"spec": {"replicas": 2}}), "more than one replica needs a store"),
+        ("spec.replicas", json!({"spec": {"replicas": 2}}), "more than 1 is not supported by this version"),
         (
-            "spec",
-            json!({"spec": {"replicas": 2, "store": {"sqlite": {}}}}),
-            "more than one replica needs a store",
+            "spec.rag",
+            json!({"spec": {"rag": {"url": "http://a"}}}),
+            "is not supported by this version: remove it",
         ),
         ("spec.model", json!({"spec": {"model": {"name": null}}}), "the provider needs the name of a model"),
         (
@@ -159,9 +159,14 @@ fn broken() -> Vec<(&'static str, Value, &'static str)> {
             "port 8000 of the pod is the agent's own",
         ),
         (
-            "spec.store",
-            json!({"spec": {"store": {"sqlite": {}, "redis": {"secretRef": {"name": "a"}}}}}),
-            "conversations are kept in one place",
+            "spec.store.redis",
+            json!({"spec": {"store": {"redis": {"secretRef": {"name": "a"}}}}}),
+            "is not supported by this version: remove it",
+        ),
+        (
+            "spec.store.mongodb",
+            json!({"spec": {"store": {"mongodb": {"secretRef": {"name": "a"}}}}}),
+            "is not supported by this version: remove it",
         ),
         (
             "spec.model.baseUrl",
@@ -268,11 +273,9 @@ fn the_volume_of_conversations_stays_as_it_was_made() -> Result<()> {
         let larger = json!({"spec": {"store": {"sqlite": {"size": "2Gi"}}}});
         let refused = cluster.merge(SUPERVISORS, "platform", &larger).await;
         assert!(refused.is_err_and(|error| error.to_string().contains(FIXED[0])));
-        // What is the default anyway, and another store, are fine.
+        // The default may be written out.
         let same = json!({"spec": {"store": {"sqlite": {"size": "1Gi"}}}});
         cluster.merge(SUPERVISORS, "platform", &same).await?;
-        let redis = json!({"spec": {"store": {"sqlite": null, "redis": {"secretRef": {"name": "a"}}}}});
-        cluster.merge(SUPERVISORS, "platform", &redis).await?;
         Ok(())
     })
 }

@@ -23,8 +23,6 @@ pub(crate) const SCENARIOS: Table = Table {
         "the supervisor's pod is deleted, the operator killed meanwhile",
         "the supervisor's pod is killed",
         "the supervisor's pod is killed, the operator killed meanwhile",
-        "the supervisor is restarted, two replicas on Redis",
-        "one of two replicas on Redis is killed",
         "a remote agent's image is changed",
         "a remote agent's image is changed, the operator killed meanwhile",
         "a remote agent's Secret is rotated",

@@ -1,7 +1,7 @@
 //! One agent for a process of its own.
 
 use super::*;
-use crate::rendered::{Home, Store};
+use crate::rendered::Home;
 use crate::resolve_agent;
 
 fn alone(resource: &CaipeSupervisor, name: &str, variables: Vars<'_>) -> Result<RenderedSpec, String> {
@@ -53,15 +53,13 @@ fn who_cannot_be_served_is_refused_with_the_reason() {
 #[test]
 fn a_rendered_spec_serves_its_remote_agents_too() {
     let all = resource(
-        "agents: [{ name: jira }, { name: theirs, external: { url: 'https://a.example' } }]\ndistributedAgents: [all]\nstore: { redis: { secretRef: { name: redis } } }",
+        "agents: [{ name: jira }, { name: theirs, external: { url: 'https://a.example' } }]\ndistributedAgents: [all]",
     );
     let spec = resolve_in(&all, &BTreeMap::new(), &cluster(&[])).unwrap().spec;
     let (jira, agent) = spec.clone().alone("Jira").unwrap();
     assert_eq!((jira.agents.as_slice(), &agent), (&spec.agents[..1], &spec.agents[0]));
     assert!(matches!(jira.agents[0].home, Home::Remote { .. }) && !jira.agents[0].mcp.is_empty());
     assert_eq!(jira.hash, jira.content_hash());
-    let Store::Redis(store) = &jira.store else { panic!("{:?}", jira.store) };
-    assert_eq!(store.database.as_deref(), Some("caipe-jira"), "apart from what the supervisor keeps");
     for (name, says) in [("nobody", "name one of jira, theirs"), ("theirs", "somebody else's program")] {
         let refused = spec.clone().alone(name).unwrap_err().to_string();
         assert!(refused.contains(says), "{refused}");

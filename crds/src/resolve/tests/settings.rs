@@ -11,7 +11,7 @@ fn without_a_file_and_without_variables_the_core_agents_run_here() {
         (spec.limits.recursion, spec.limits.max_context_tokens, spec.limits.min_messages_to_keep),
         (500, 100_000, 4)
     );
-    assert_eq!((spec.rag, spec.store, spec.epoch), (None, Store::Sqlite {}, 0));
+    assert_eq!((spec.store, spec.epoch), (Store::Sqlite {}, 0));
 }
 
 #[test]
@@ -70,26 +70,29 @@ fn numbers_and_switches_of_the_environment_win() {
 }
 
 #[test]
-fn the_knowledge_base() {
-    let with = resource("rag: { url: 'http://rag:9446/', searchMaxCalls: 7 }");
+fn variables_of_features_that_are_missing_are_refused() {
     let cases = [
-        (default_resource(), vec![], None),
-        (default_resource(), vec![("RAG_SERVER_URL", "http://x:1")], None),
-        (default_resource(), vec![("ENABLE_RAG", "true")], Some(("http://localhost:9446", 5))),
         (
-            default_resource(),
-            vec![("ENABLE_RAG", "true"), ("RAG_SERVER_URL", "http://x:1")],
-            Some(("http://x:1", 5)),
+            "ENABLE_RAG",
+            "true",
+            "$ENABLE_RAG: a knowledge base is not supported by this version: set it to false",
         ),
-        (with.clone(), vec![], Some(("http://rag:9446", 7))),
-        (with.clone(), vec![("SEARCH_MAX_CALLS", "2")], Some(("http://rag:9446", 2))),
-        (with, vec![("ENABLE_RAG", "false")], None),
+        (
+            "LANGGRAPH_CHECKPOINT_TYPE",
+            "Redis",
+            "$LANGGRAPH_CHECKPOINT_TYPE: `redis` is not supported by this version: set it to sqlite or memory",
+        ),
+        (
+            "LANGGRAPH_CHECKPOINT_TYPE",
+            "redsi",
+            "$LANGGRAPH_CHECKPOINT_TYPE: `redsi` is unknown: set it to sqlite or memory",
+        ),
     ];
-    for (resource, variables, expected) in cases {
-        let rag = resolve(&resource, &env(&variables)).unwrap().spec.rag;
-        let found = rag.as_ref().map(|rag| (rag.url.as_str(), rag.search_max_calls));
-        assert_eq!(found, expected, "{variables:?}");
+    for (name, value, fault) in cases {
+        assert_eq!(faults(&default_resource(), &[(name, value)]), [fault]);
     }
+    let harmless = [("ENABLE_RAG", "false"), ("RAG_SERVER_URL", "http://x:1"), ("REDIS_URL", "redis://r")];
+    assert_eq!(default_spec(&harmless).store, Store::Sqlite {});
 }
 
 #[test]
@@ -118,25 +121,8 @@ fn the_tools_for_agents_of_others() {
 
 #[test]
 fn the_store() {
-    let redis = |spec: RenderedSpec| match spec.store {
-        Store::Redis(store) => (store.url, store.required, store.secrets_dir),
-        other => panic!("{other:?}"),
-    };
     assert_eq!(default_spec(&[("LANGGRAPH_CHECKPOINT_TYPE", "memory")]).store, Store::Memory {});
-    let by_variables =
-        [("LANGGRAPH_CHECKPOINT_TYPE", "Redis"), ("LANGGRAPH_CHECKPOINT_REDIS_URL", "redis://:secret@r")];
-    assert_eq!(
-        redis(default_spec(&by_variables)),
-        ("${LANGGRAPH_CHECKPOINT_REDIS_URL}".to_owned(), false, None)
-    );
-    let declared = resource("store: { redis: { secretRef: { name: r }, required: true } }");
-    let here = resolve(&declared, &env(&[("REDIS_URL", "redis://r")])).unwrap().spec;
-    assert_eq!(redis(here), ("${REDIS_URL}".to_owned(), true, None));
-    let there = resolve_in(&declared, &BTreeMap::new(), &cluster(&[])).unwrap().spec;
-    assert_eq!(redis(there).2.as_deref(), Some("/var/run/caipe/secrets/store"));
-    let missing = faults(&default_resource(), &[("LANGGRAPH_CHECKPOINT_TYPE", "mongodb")]);
-    assert!(missing[0].contains("MONGODB_URI"), "{missing:?}");
-    assert!(faults(&declared, &[])[0].starts_with("$REDIS_URL: is not set"));
+    assert_eq!(default_spec(&[("LANGGRAPH_CHECKPOINT_TYPE", "SQLite")]).store, Store::Sqlite {});
 }
 
 #[test]
@@ -145,11 +131,7 @@ fn no_value_of_a_variable_that_could_be_secret_is_rendered() {
     for entry in crate::catalogue::entries() {
         variables.extend(entry.env.iter().map(|it| (it.name.clone(), "hunter2".to_owned())));
     }
-    variables.extend(env(&[
-        ("OPENAI_API_KEY", "hunter2"),
-        ("LANGGRAPH_CHECKPOINT_TYPE", "redis"),
-        ("REDIS_URL", "redis://hunter2"),
-    ]));
+    variables.extend(env(&[("OPENAI_API_KEY", "hunter2")]));
     let spec = resolve(&default_resource(), &variables).unwrap().spec;
     assert!(!serde_json::to_string(&spec).unwrap().contains("hunter2"));
 }

@@ -2,7 +2,6 @@
 //! pass over an unchanged world writes nothing.
 
 mod ownership;
-mod replicas;
 mod trial;
 
 use std::sync::Arc;
@@ -74,7 +73,6 @@ impl Applier<'_> {
             if child.is_some_and(|child| child.draining_since.is_some()) {
                 self.mark(manifest.kind, &manifest.name, None).await?;
             }
-            self.let_go_of_replicas(manifest, child.map(Arc::as_ref), around).await?;
             after.push(Arc::new(self.write_own(manifest, uid).await?));
         }
         Ok(after)

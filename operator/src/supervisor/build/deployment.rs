@@ -4,7 +4,7 @@ use caipe_crds::names::{self, PORT};
 use caipe_crds::resolve::SCRIPT_DIR;
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy, RollingUpdateDeployment};
 use k8s_openapi::api::core::v1::{
-    Container, EnvVar, PersistentVolumeClaimVolumeSource, PodTemplateSpec, TopologySpreadConstraint, Volume,
+    Container, EnvVar, PersistentVolumeClaimVolumeSource, PodTemplateSpec, Volume,
 };
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
@@ -43,31 +43,23 @@ pub(super) fn deployment(scene: &Scene<'_>) -> Result<Deployment, BuildError> {
     }
     let tools: Vec<_> = scene.seated().flat_map(|member| sidecars::tools(scene, member)).collect();
     let sidecars = sidecars::sidecars(scene, &tools)?;
-    let grace = if scene.keeps_a_file() { probes::SHORTEST_GRACE } else { scene.grace() };
+    let grace = probes::SHORTEST_GRACE;
     let mut container = program(scene, "supervisor", &["serve"], keys(scene), &mounts, grace)?;
     container.resources =
         Some(pod::resources(spec.resources.as_ref(), scene.wanted.defaults.resources.as_ref()));
-    if !scene.keeps_a_file() {
-        probes::step_aside(&mut container);
-    }
     let volumes = [mounts.volumes, sidecars.volumes].concat();
     let mut pod = pod::pod(scene, vec![container], volumes);
     pod.init_containers = (!sidecars.init_containers.is_empty()).then_some(sidecars.init_containers);
     probes::ends_within(&mut pod, grace);
-    pod.topology_spread_constraints = (!scene.keeps_a_file()).then(|| spread(scene));
     let own = spec.pod_template.as_ref().map(|patch| Patch { path: "spec.podTemplate".to_owned(), patch });
     let template = template::template(scene, component, pod, None, own)?;
     let mut made = of(scene, scene.name, component, template);
     let seats: Vec<_> = scene.wanted.decision.seats.iter().map(String::as_str).collect();
     made.metadata.annotations = Some([(labels::SEATS.to_owned(), seats.join(","))].into());
-    // Without a number somebody else may set one, such as an autoscaler.
-    made.spec.replicas = spec.replicas;
-    if scene.keeps_a_file() {
-        // Two processes cannot have one file: neither side by side nor one after the other without a gap.
-        made.spec.replicas = Some(spec.replicas.unwrap_or(1).min(1));
-        made.spec.strategy =
-            Some(DeploymentStrategy { type_: Some("Recreate".to_owned()), rolling_update: None });
-    }
+    // Two processes cannot use one SQLite file, not even during a rollout.
+    made.spec.replicas = Some(spec.replicas.unwrap_or(1).min(1));
+    made.spec.strategy =
+        Some(DeploymentStrategy { type_: Some("Recreate".to_owned()), rolling_update: None });
     Ok(made)
 }
 
@@ -116,9 +108,6 @@ pub(super) fn mounts(scene: &Scene<'_>, spec: &str, data: Volume) -> Mounts {
 }
 
 fn data(scene: &Scene<'_>) -> Volume {
-    if !scene.keeps_a_file() {
-        return pod::empty("data");
-    }
     let claim = PersistentVolumeClaimVolumeSource { claim_name: names::data(scene.name), read_only: None };
     Volume { name: "data".to_owned(), persistent_volume_claim: Some(claim), ..Volume::default() }
 }
@@ -159,16 +148,4 @@ fn keys(scene: &Scene<'_>) -> Vec<EnvVar> {
     }
     env.extend([AGENT_KEY, STATUS_TOKEN].map(|key| env::secret(key, &keys, key, false)));
     env
-}
-
-/// On different nodes and in different zones, where that can be had.
-fn spread(scene: &Scene<'_>) -> Vec<TopologySpreadConstraint> {
-    let over = |key: &str| TopologySpreadConstraint {
-        max_skew: 1,
-        topology_key: key.to_owned(),
-        when_unsatisfiable: "ScheduleAnyway".to_owned(),
-        label_selector: Some(Component::Supervisor.pods(scene.name)),
-        ..TopologySpreadConstraint::default()
-    };
-    ["kubernetes.io/hostname", "topology.kubernetes.io/zone"].map(over).to_vec()
 }

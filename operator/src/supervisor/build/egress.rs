@@ -47,11 +47,6 @@ impl Egress {
         }
     }
 
-    /// Ports at any address, first to last: of something whose address only a Secret says.
-    pub(super) fn ports(&mut self, first: u16, last: u16) {
-        self.anywhere.insert((first, last));
-    }
-
     /// Where the URL leads. One whose host is a variable leads anywhere, at its port.
     pub(super) fn url(&mut self, text: &str) {
         let Ok(url) = Url::parse(text) else { return };

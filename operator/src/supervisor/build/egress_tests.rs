@@ -41,11 +41,3 @@ fn link_local_addresses_stay_closed() {
     let rules = serde_json::to_value(Egress::new("team").rules()).unwrap();
     assert_eq!(rules[1]["to"][0]["ipBlock"]["except"], json!(["169.254.0.0/16"]));
 }
-
-#[test]
-fn ports_may_be_a_range() {
-    let mut egress = Egress::new("team");
-    egress.ports(6379, 6380);
-    let rules = serde_json::to_value(egress.rules()).unwrap();
-    assert_eq!(rules[1]["ports"][1], json!({ "port": 6379, "endPort": 6380, "protocol": "TCP" }));
-}

@@ -3,7 +3,6 @@
 mod agent;
 mod config_map;
 mod deployment;
-mod disruption_budget;
 mod egress;
 mod env;
 mod error;
@@ -24,7 +23,6 @@ mod volume_claim;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Service, ServiceAccount};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
-use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 
 pub use config_map::{MAX_SPEC_BYTES, SPEC_KEY};
 pub use error::BuildError;
@@ -39,14 +37,12 @@ pub struct Objects {
     pub service_account: ServiceAccount,
     /// The rendered spec.
     pub spec: ConfigMap,
-    /// The volume of conversations, with `SQLite`.
-    pub data: Option<PersistentVolumeClaim>,
+    /// The volume of conversations.
+    pub data: PersistentVolumeClaim,
     /// Where people reach the supervisor.
     pub service: Service,
     /// Who may talk to the supervisor, and to whom it may.
     pub network_policy: NetworkPolicy,
-    /// With more than one replica.
-    pub disruption_budget: Option<PodDisruptionBudget>,
     /// The supervisor.
     pub deployment: Deployment,
     /// Each agent of ours that runs remotely.
@@ -97,7 +93,6 @@ pub fn objects(wanted: &Wanted<'_>) -> Result<Objects, BuildError> {
         data: volume_claim::volume_claim(&scene),
         service: service::of_supervisor(&scene),
         network_policy: network_policy::of_supervisor(&scene),
-        disruption_budget: disruption_budget::disruption_budget(&scene),
         deployment: deployment::deployment(&scene)?,
         agents: scene.remote().map(|member| agent::agent(&scene, member)).collect::<Result<_, _>>()?,
         tool_servers: tool_servers(&scene)?,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use caipe_crds::names::PORT;
-use caipe_crds::rendered::{McpTransport, ModelChoice, RenderedAgent, Store};
+use caipe_crds::rendered::{McpTransport, ModelChoice, RenderedAgent};
 use caipe_crds::resource::common::EnvVar;
 use caipe_crds::resource::settings::ServiceKind;
 use k8s_openapi::api::networking::v1::{
@@ -144,9 +144,6 @@ fn supervisor_egress(scene: &Scene<'_>) -> Egress {
     let mut egress = Egress::new(scene.namespace);
     shared(scene, &mut egress);
     let spec = &scene.wanted.decision.spec;
-    if let Some(rag) = &spec.rag {
-        egress.url(&rag.url);
-    }
     for entry in spec.a2a.iter().flat_map(|tools| &tools.allow) {
         allowed(entry, &mut egress);
     }
@@ -165,16 +162,10 @@ fn supervisor_egress(scene: &Scene<'_>) -> Egress {
     egress
 }
 
-/// Models and store, which supervisor and agents share.
+/// The models, which supervisor and agents share.
 fn shared(scene: &Scene<'_>, egress: &mut Egress) {
     let spec = &scene.wanted.decision.spec;
     spec.models.iter().for_each(|model| model_egress(model, egress));
-    match &spec.store {
-        // Where it is, only the Secret says; these are the ports that it and the clouds' own have.
-        Store::Redis(_) => egress.ports(6379, 6380),
-        Store::Mongodb(_) => egress.ports(27015, 27019),
-        Store::Sqlite {} | Store::Memory {} => {}
-    }
 }
 
 fn model_egress(model: &ModelChoice, egress: &mut Egress) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use caipe_crds::catalogue;
-use caipe_crds::rendered::{RenderedAgent, Store};
+use caipe_crds::rendered::RenderedAgent;
 use caipe_crds::resolve::bridge;
 use caipe_crds::resource::agent::Agent;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
@@ -95,12 +95,7 @@ impl<'a> Scene<'a> {
         if image.is_empty() { Err(BuildError::NoImage) } else { Ok(image) }
     }
 
-    /// Whether conversations are kept in a file of one pod.
-    pub(super) const fn keeps_a_file(&self) -> bool {
-        matches!(self.wanted.decision.spec.store, Store::Sqlite {})
-    }
-
-    /// How long what an agent's pod has begun gets to end, in seconds; that of a supervisor without a file, too.
+    /// How long an agent's pod has to finish its requests, in seconds.
     pub(super) fn grace(&self) -> i64 {
         probes::grace(self.wanted.defaults.drain_seconds)
     }
@@ -140,7 +135,6 @@ impl Program {
 fn without_agents(wanted: &RenderedSpec) -> RenderedSpec {
     let mut spec = wanted.clone();
     spec.epoch = 0;
-    spec.rag = None;
     spec.a2a = None;
     spec.supervisor.system_prompt = None;
     spec.supervisor.skill_examples = Vec::new();

@@ -66,10 +66,6 @@ pub(super) fn shared(scene: &Scene<'_>, mounts: &mut Mounts) {
             mount(mounts, &format!("secrets-{owner}"), &owner, vec![whole(&secret.name)]);
         }
     }
-    let store = spec.store.iter().flat_map(|store| [&store.redis, &store.mongodb]).flatten().next();
-    if let Some(store) = store {
-        mount(mounts, "secrets-store", "store", vec![whole(&store.secret_ref.name)]);
-    }
 }
 
 /// The Secrets of one agent, and of its own model.

@@ -12,16 +12,13 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use super::meta::Component;
 use super::scene::Scene;
 
-/// With `SQLite`: a volume that one node at a time has.
-pub(super) fn volume_claim(scene: &Scene<'_>) -> Option<PersistentVolumeClaim> {
-    if !scene.keeps_a_file() {
-        return None;
-    }
+/// The volume of the `SQLite` file, which one node at a time mounts.
+pub(super) fn volume_claim(scene: &Scene<'_>) -> PersistentVolumeClaim {
     let store = scene.wanted.resource.spec.store.as_ref();
     let sqlite = store.and_then(|store| store.sqlite.clone()).unwrap_or_default();
     let Sqlite { size, storage_class_name } = sqlite;
     let requests = BTreeMap::from([("storage".to_owned(), Quantity(size))]);
-    Some(PersistentVolumeClaim {
+    PersistentVolumeClaim {
         metadata: scene.meta(&names::data(scene.name), Component::Supervisor),
         spec: Some(PersistentVolumeClaimSpec {
             access_modes: Some(vec!["ReadWriteOnce".to_owned()]),
@@ -30,5 +27,5 @@ pub(super) fn volume_claim(scene: &Scene<'_>) -> Option<PersistentVolumeClaim> {
             ..PersistentVolumeClaimSpec::default()
         }),
         status: None,
-    })
+    }
 }

@@ -46,17 +46,6 @@ pub(super) async fn open_store(
             tracing::warn!("conversations are kept in memory and are gone when the process ends");
             Ok(Arc::new(MemoryStore::default()))
         }
-        StoreChoice::Redis(store) | StoreChoice::Mongodb(store) if store.required => {
-            anyhow::bail!(
-                "this program has no Redis or MongoDB store yet, and the specification requires one"
-            )
-        }
-        StoreChoice::Redis(_) | StoreChoice::Mongodb(_) => {
-            tracing::warn!(
-                "this program has no Redis or MongoDB store yet: conversations are kept in memory"
-            );
-            Ok(Arc::new(MemoryStore::default()))
-        }
     }
 }
 

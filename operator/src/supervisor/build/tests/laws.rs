@@ -139,7 +139,7 @@ fn selectors_find_the_pods_and_ports_have_names_that_are_there() {
         };
         for manifest in &all {
             let selector = match manifest["kind"].as_str().unwrap() {
-                "Deployment" | "PodDisruptionBudget" => &manifest["spec"]["selector"]["matchLabels"],
+                "Deployment" => &manifest["spec"]["selector"]["matchLabels"],
                 "Service" => &manifest["spec"]["selector"],
                 "NetworkPolicy" => &manifest["spec"]["podSelector"]["matchLabels"],
                 _ => continue,
@@ -198,25 +198,13 @@ fn everything_belongs_to_the_resource() {
 }
 
 #[test]
-fn pods_get_as_long_to_end_as_homes_have_but_for_one_that_keeps_a_file() {
+fn an_agents_pod_has_the_drain_time_to_end_and_a_supervisors_pod_20_seconds() {
     for (drain_seconds, grace) in [(5, 20), (60, 60), (86_400, 300)] {
         let defaults = Defaults { drain_seconds, ..defaults() };
-        for (store, supervisors) in [("", 20), ("store: { redis: { secretRef: { name: redis } } }", grace)] {
-            let resource = resource(&format!(
-                "distributedAgents: [jira]\n{store}\nagents: [{{ name: jira }}, {{ name: argocd }}]"
-            ));
-            let objects = build_with(&resource, &decided(&resource), &references(), &defaults).unwrap();
-            assert_eq!(
-                graces(&objects.deployment),
-                (supervisors, Some(supervisors)),
-                "{drain_seconds} {store}"
-            );
-            assert_eq!(
-                graces(&objects.agents[0].deployment),
-                (grace, Some(grace)),
-                "{drain_seconds} {store}"
-            );
-        }
+        let resource = resource("distributedAgents: [jira]\nagents: [{ name: jira }, { name: argocd }]");
+        let objects = build_with(&resource, &decided(&resource), &references(), &defaults).unwrap();
+        assert_eq!(graces(&objects.deployment), (20, Some(20)), "{drain_seconds}");
+        assert_eq!(graces(&objects.agents[0].deployment), (grace, Some(grace)), "{drain_seconds}");
     }
 }
 

@@ -35,7 +35,6 @@ agents: [{ name: argocd, secretRef: { name: argocd-token } }]",
   baseUrl: https://models.example.com
   secretRef: { name: llm }
   fallbacks: [{ provider: ollama, name: small, baseUrl: 'http://ollama.models.svc:11434', secretRef: { name: local } }]
-rag: { url: 'http://rag:9446' }
 agents:
 - name: jira
   secretRef: { name: jira }
@@ -68,10 +67,8 @@ agents:
   mcp: [{ name: shared, container: { image: 'shared:1', port: 9000, placement: Service } }]",
     ),
     (
-        "replicas",
-        "replicas: 3
-store: { redis: { secretRef: { name: redis } } }
-service: { type: LoadBalancer, port: 80, annotations: { example.com/lb: internal } }
+        "exposed",
+        "service: { type: LoadBalancer, port: 80, annotations: { example.com/lb: internal } }
 auth: { oauth2: { issuer: 'https://id.example.com', audience: caipe, jwksUri: 'https://id.example.com/keys', requiredScopes: [caipe.call] } }
 server: { corsOrigins: ['https://portal.example.com'] }
 resources: { limits: { memory: 512Mi, cpu: 2 } }

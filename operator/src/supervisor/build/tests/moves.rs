@@ -63,7 +63,6 @@ fn an_agent_that_is_drained_has_no_objects_here() {
 fn what_only_the_supervisor_needs_does_not_roll_an_agent() {
     let before = distributed(&["own"]);
     let mut after = before.clone();
-    after.spec.rag = Some(caipe_crds::resource::settings::Rag::at("http://rag:9446"));
     after.spec.card = Some(caipe_crds::resource::settings::Card {
         external_url: Some("https://caipe.example.com".to_owned()),
         ..Default::default()
@@ -108,15 +107,7 @@ fn a_secret_rolls_those_who_use_it_and_nobody_else() {
 }
 
 #[test]
-fn replicas_are_left_to_an_autoscaler_where_nobody_says_how_many() {
-    let spec = "store: { redis: { secretRef: { name: r } } }";
-    let scaled = made(spec);
-    assert_eq!(scaled.deployment.spec.replicas, None);
-    assert!(scaled.disruption_budget.is_some());
-    let file = made("agents: []");
-    assert_eq!(file.deployment.spec.replicas, Some(1), "one file, one pod");
+fn a_supervisor_has_one_pod_or_none() {
+    assert_eq!(made("agents: []").deployment.spec.replicas, Some(1), "one file, one pod");
     assert_eq!(made("replicas: 0").deployment.spec.replicas, Some(0));
-    let one = made(&format!("replicas: 1\n{spec}"));
-    assert_eq!(one.deployment.spec.replicas, Some(1));
-    assert!(one.disruption_budget.is_none());
 }
