@@ -12,11 +12,12 @@ use reqwest::{Response, StatusCode};
 use tokio::time::Instant;
 use url::Url;
 
-use super::call::{CallOptions, TimeLeft};
+use super::call::CallOptions;
 use super::error::ClientError;
 use super::http::{Head, host, read_body, same_origin, text};
 use super::options::ClientOptions;
 use super::rpc::bearer_value;
+use super::transport::{TimeLeft, transport_error};
 use crate::card::{self, OLD_PATH, PATH};
 use crate::model::AgentCard;
 
@@ -73,7 +74,7 @@ async fn fetch_at(asked: Asked<'_>, path: &'static str, known: Option<&Known>) -
     let time = asked.call.time_left(asked.options.timeout)?;
     let request = asked.http.get(url.clone()).headers(headers(asked, known)?).timeout(time.time);
     let host = host(asked.base);
-    let response = request.send().await.map_err(|error| ClientError::transport(error, &host, time))?;
+    let response = request.send().await.map_err(|error| transport_error(error, &host, time))?;
     same_origin(&url, &response)?;
     match known {
         Some(known) if response.status() == StatusCode::NOT_MODIFIED => Ok(renewed(known, &response)),

@@ -1,11 +1,9 @@
 //! What talking to an agent can fail with.
 
-use std::error::Error as StdError;
 use std::time::Duration;
 
 use reqwest::StatusCode;
 
-use super::call::TimeLeft;
 use super::remote::RemoteError;
 use crate::card::{CardError, SignatureError};
 
@@ -225,45 +223,4 @@ impl ClientError {
             _ => None,
         }
     }
-
-    /// Sorts a failure of the HTTP client. The address is left out: it may hold credentials.
-    pub(super) fn transport(error: reqwest::Error, host: &str, time: TimeLeft) -> Self {
-        let error = error.without_url();
-        // A connection that could not be made in time is one that was not made.
-        if error.is_timeout() && !error.is_connect() {
-            return time.over(host);
-        }
-        let reason = chain(&error);
-        let host = host.to_owned();
-        if is_tls(&error) {
-            return Self::Tls { host, reason };
-        }
-        match (error.is_connect(), is_dns(&error)) {
-            (true, true) => Self::Dns { host, reason },
-            (true, false) => Self::Connect { host, reason },
-            (false, _) => Self::Broken { host, reason },
-        }
-    }
-}
-
-/// An error and its causes in one line; the outermost says least.
-fn chain(error: &(dyn StdError + 'static)) -> String {
-    causes(error).last().map_or_else(|| error.to_string(), ToString::to_string)
-}
-
-fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
-    std::iter::successors(error.source(), |cause| (*cause).source())
-}
-
-/// The connector names a failed look-up by its text only.
-fn is_dns(error: &(dyn StdError + 'static)) -> bool {
-    causes(error).any(|cause| cause.to_string().starts_with("dns error"))
-}
-
-/// An I/O error does not count what it wraps among its causes.
-fn is_tls(error: &(dyn StdError + 'static)) -> bool {
-    let wrapped = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-    error.is::<rustls::Error>()
-        || wrapped.is_some_and(|wrapped| is_tls(wrapped))
-        || error.source().is_some_and(is_tls)
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::cancel::CancelOnDrop;
 use super::card::trusted;
 use super::follow::Follower;
-use super::guard::CancelOnDrop;
-use super::rpc::result;
+use super::response::result;
 use super::sse::RawEvents;
 use super::stream::EventStream;
 use super::{A2aClient, Agreed, ClientError, connect};

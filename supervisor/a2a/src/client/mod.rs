@@ -1,4 +1,4 @@
-//! Talks to other people's agents, in the newest version that both sides speak.
+//! A client of A2A agents, in the newest version that both sides support.
 //!
 //! ```text
 //! connect (card -> endpoint, version) -> methods -> rpc -> http
@@ -10,11 +10,12 @@
 
 mod cache;
 mod call;
+mod cancel;
 mod card;
 mod connect;
 mod error;
+mod excerpt;
 mod follow;
-mod guard;
 mod http;
 mod meter;
 mod methods;
@@ -25,9 +26,12 @@ mod probe;
 mod push;
 mod reconnect;
 mod remote;
+mod response;
 mod rpc;
 pub(crate) mod sse;
+mod steps;
 mod stream;
+mod transport;
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -37,14 +41,15 @@ use url::Url;
 
 pub use cache::CardCache;
 pub use call::CallOptions;
+pub use cancel::CancelOnDrop;
 pub use error::ClientError;
-pub use guard::CancelOnDrop;
 pub use http::http_builder;
 pub use options::ClientOptions;
 pub use probe::{Probe, probe};
 pub use reconnect::Reconnect;
 pub use remote::RemoteError;
-pub use stream::{EventStream, Followed, StreamEvent};
+pub use steps::{Followed, StreamEvent};
+pub use stream::EventStream;
 
 use self::card::{Asked, Known};
 use crate::model::AgentCard;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::error::ClientError;
 use super::reconnect::Reconnect;
 use super::sse::Numbered;
-use super::stream::StreamEvent;
+use super::steps::StreamEvent;
 use crate::model::{Event, TaskState};
 
 /// How far a caller has followed a task.

@@ -8,11 +8,11 @@ use futures::{Stream, StreamExt, stream};
 use reqwest::Response;
 use sse_stream::{Sse, SseByteStream};
 
-use super::call::TimeLeft;
 use super::error::ClientError;
 use super::meter::{Caps, Meter};
 use super::options::ClientOptions;
-use super::rpc::{decode, result};
+use super::response::{decode, result};
+use super::transport::{TimeLeft, transport_error};
 use crate::model::Event;
 use crate::v03;
 use crate::version::ProtocolVersion;
@@ -59,9 +59,8 @@ pub(super) fn events(
     limits: Limits,
 ) -> RawEvents {
     let time = TimeLeft::of(limits.idle);
-    let chunks = response
-        .bytes_stream()
-        .map(move |chunk| chunk.map_err(|error| ClientError::transport(error, &host, time)));
+    let chunks =
+        response.bytes_stream().map(move |chunk| chunk.map_err(|error| transport_error(error, &host, time)));
     read(chunks.boxed(), version, limits)
 }
 

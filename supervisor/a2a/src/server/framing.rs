@@ -4,7 +4,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 
 use super::jsonrpc::{Id, failure};
 use super::logged::{LoggedEvent, passing_proto_v0_3, passing_v0_3};
-use super::rest;
+use super::rest::failure as rest_failure;
 use crate::error::A2aError;
 use crate::version::ProtocolVersion;
 
@@ -66,7 +66,7 @@ impl Framing {
         // Clients of the REST binding tell a failure by the event's name.
         let (head, body): (&[u8], _) = match self {
             Self::JsonRpc(id) => (b"data: ", failure(id, error, version)),
-            Self::Rest => (b"event: error\ndata: ", rest::failure(error, version)),
+            Self::Rest => (b"event: error\ndata: ", rest_failure(error, version)),
         };
         let mut frame = BytesMut::with_capacity(head.len() + body.len() + 2);
         frame.put_slice(head);

@@ -3,7 +3,7 @@
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri, header, request::Parts};
 use axum::response::Response;
 
-use super::agent::{CallContext, Principal};
+use super::call::{CallContext, Principal};
 use crate::model::AgentCard;
 use crate::version::ProtocolVersion;
 

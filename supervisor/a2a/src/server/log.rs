@@ -4,16 +4,19 @@
 //! lost for a slow one and a stalled one costs nobody else anything. A long log keeps its newest events; a reader
 //! whose place was dropped gets the task as it is, and goes on from there.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
-use super::cursor::Cursor;
 use super::logged::LoggedEvent;
 use super::window::{LogBounds, Window};
 use crate::model::{Event, Message, Task, TaskState};
+
+/// Most events taken from the log at once.
+const BATCH: usize = 64;
 
 /// The events of one task, from its first on, as far as they are in memory.
 #[derive(Debug)]
@@ -185,7 +188,7 @@ impl TaskLog {
 
     /// A reader of what comes after the number `after`.
     pub fn cursor(self: &Arc<Self>, after: u64) -> Cursor {
-        Cursor::new(Arc::clone(self), after)
+        Cursor { log: Arc::clone(self), after, taken: VecDeque::new() }
     }
 
     /// The next events after `after`, at most `limit`, and whether there will be no more after them.
@@ -196,7 +199,7 @@ impl TaskLog {
     }
 
     /// Completes at the next change after this call.
-    pub(super) fn changed(&self) -> Notified<'_> {
+    fn changed(&self) -> Notified<'_> {
         self.changed.notified()
     }
 
@@ -217,6 +220,55 @@ impl Inner {
         }
         self.window.append(LoggedEvent::new(seq, at, event));
         Ok(())
+    }
+}
+
+/// A reader's position in a task's log. Where events after it are in memory no more, the next one it reads is the
+/// task as it is, under the number of the last event that this includes.
+#[derive(Debug)]
+pub struct Cursor {
+    log: Arc<TaskLog>,
+    after: u64,
+    taken: VecDeque<Arc<LoggedEvent>>,
+}
+
+impl Cursor {
+    /// The next event, or `None` once the log is closed and read to its end. Waits; may be dropped and asked
+    /// again at any time without losing anything.
+    pub async fn next(&mut self) -> Option<Arc<LoggedEvent>> {
+        while self.taken.is_empty() {
+            let log = Arc::clone(&self.log);
+            // Registered before looking, so that a change in between is not missed.
+            let changed = log.changed();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            if !self.take() {
+                return None;
+            }
+            if self.taken.is_empty() {
+                changed.await;
+            }
+        }
+        self.taken.pop_front()
+    }
+
+    /// The next event if it is there already.
+    pub fn ready(&mut self) -> Option<Arc<LoggedEvent>> {
+        if self.taken.is_empty() {
+            self.take();
+        }
+        self.taken.pop_front()
+    }
+
+    /// Takes what is ready; `false` means that there is nothing and nothing will come.
+    fn take(&mut self) -> bool {
+        while self.taken.is_empty() {
+            let (batch, drained) = self.log.read(self.after, BATCH);
+            let Some(last) = batch.last() else { return !drained };
+            self.after = last.seq();
+            self.taken.extend(batch.into_iter().filter(|event| event.is_shown()));
+        }
+        true
     }
 }
 

@@ -2,66 +2,17 @@
 
 use std::sync::Arc;
 
-use super::agent::{CallContext, Sent, Subscription};
+use super::call::{CallContext, Sent};
 use super::push::Pushes;
-use super::router::Server;
+use super::request::{Outcome, Request, unless_panicked};
+use super::state::Server;
 use super::{modes, push, stream};
 use crate::error::A2aError;
 use crate::model::{
-    AgentCard, CancelTaskRequest, DeleteTaskPushNotificationConfigRequest,
-    GetTaskPushNotificationConfigRequest, GetTaskRequest, ListTaskPushNotificationConfigsRequest,
-    ListTaskPushNotificationConfigsResponse, ListTasksRequest, ListTasksResponse, Message, Reply,
-    SendMessageRequest, SubscribeToTaskRequest, Task, TaskPushNotificationConfig,
+    AgentCard, CancelTaskRequest, GetTaskRequest, Reply, SendMessageRequest, SubscribeToTaskRequest,
+    TaskPushNotificationConfig,
 };
 use crate::version::ProtocolVersion;
-
-/// What a client asks for: decoded, validated, in the canonical model.
-#[derive(Debug)]
-pub(super) enum Request {
-    Send(SendMessageRequest),
-    Stream(SendMessageRequest),
-    Get(GetTaskRequest),
-    List(ListTasksRequest),
-    Cancel(CancelTaskRequest),
-    /// With the last event that the client has seen.
-    Subscribe(SubscribeToTaskRequest, Option<u64>),
-    ExtendedCard,
-    CreatePush(TaskPushNotificationConfig),
-    GetPush(GetTaskPushNotificationConfigRequest),
-    ListPushes(ListTaskPushNotificationConfigsRequest),
-    DeletePush(DeleteTaskPushNotificationConfigRequest),
-}
-
-/// What it comes to. Each binding writes it in its own form.
-#[derive(Debug)]
-pub(super) enum Outcome {
-    Reply(Reply),
-    Task(Box<Task>),
-    Tasks(ListTasksResponse),
-    Card(Arc<AgentCard>),
-    Push(Box<TaskPushNotificationConfig>),
-    Pushes(ListTaskPushNotificationConfigsResponse),
-    PushDeleted,
-    Stream(Feed),
-}
-
-/// What a stream is fed from.
-#[derive(Debug)]
-pub(super) enum Feed {
-    /// A task's log.
-    Task(Subscription),
-    /// A direct answer: the stream's only event.
-    Message(Box<Message>),
-}
-
-impl From<Sent> for Feed {
-    fn from(sent: Sent) -> Self {
-        match sent {
-            Sent::Task(subscription) => Self::Task(subscription),
-            Sent::Message(message) => Self::Message(message),
-        }
-    }
-}
 
 /// Carries out a request.
 pub(super) async fn perform(
@@ -104,9 +55,9 @@ impl Operations<'_> {
         Ok(Reply::Task(Box::new(task)))
     }
 
-    async fn stream(&self, request: SendMessageRequest) -> Result<Feed, A2aError> {
+    async fn stream(&self, request: SendMessageRequest) -> Result<Sent, A2aError> {
         self.needs_streaming()?;
-        self.begin(request).await.map(Feed::from)
+        self.begin(request).await
     }
 
     /// In a task of its own: a client that leaves must not cut it in half.
@@ -190,7 +141,7 @@ impl Operations<'_> {
             let error = format!("task {} is {state}; use GetTask", request.id);
             return Err(A2aError::UnsupportedOperation(error));
         }
-        Ok(Outcome::Stream(Feed::Task(subscription)))
+        Ok(Outcome::Stream(Sent::Task(subscription)))
     }
 
     async fn extended_card(&self) -> Result<Arc<AgentCard>, A2aError> {
@@ -213,14 +164,4 @@ impl Operations<'_> {
             "this agent does not stream; read the card's capabilities".to_owned(),
         ))
     }
-}
-
-/// What became of work in a task of its own.
-pub(super) fn unless_panicked<T>(
-    result: Result<Result<T, A2aError>, tokio::task::JoinError>,
-) -> Result<T, A2aError> {
-    result.unwrap_or_else(|error| {
-        tracing::error!(%error, "the agent did not answer");
-        Err(A2aError::Internal("the agent failed to answer; its log says why".to_owned()))
-    })
 }

@@ -12,11 +12,10 @@ use bytes::{BufMut, Bytes, BytesMut};
 use futures::stream;
 use tokio::time::{Instant, Sleep, sleep};
 
-use super::agent::Subscription;
-use super::cursor::Cursor;
+use super::call::{Sent, Subscription};
 use super::framing::Framing;
+use super::log::Cursor;
 use super::logged::LoggedEvent;
-use super::operation::Feed;
 use crate::error::A2aError;
 use crate::model::{Event, Task, TaskState};
 use crate::version::ProtocolVersion;
@@ -24,16 +23,16 @@ use crate::version::ProtocolVersion;
 /// Events that are ready go out together up to this many bytes.
 const CHUNK: usize = 64 * 1024;
 
-/// The response that streams a feed: a task until it ends or waits, or the one message.
+/// The response that streams a task until it ends or waits, or the one message.
 pub(super) fn response(
-    feed: Feed,
+    sent: Sent,
     framing: Framing,
     version: ProtocolVersion,
     keep_alive: Duration,
 ) -> Response {
-    let subscription = match feed {
-        Feed::Task(subscription) => subscription,
-        Feed::Message(message) => return single(Event::Message(message), &framing, version),
+    let subscription = match sent {
+        Sent::Task(subscription) => subscription,
+        Sent::Message(message) => return single(Event::Message(message), &framing, version),
     };
     // Boxed, since the stream hands it on with each chunk.
     let writer = Box::new(Writer::new(subscription, framing, version, keep_alive));

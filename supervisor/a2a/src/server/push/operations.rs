@@ -9,9 +9,10 @@ use crate::model::{
     ListTaskPushNotificationConfigsRequest, ListTaskPushNotificationConfigsResponse,
     TaskPushNotificationConfig,
 };
-use crate::server::agent::{Agent, CallContext, Subscription};
-use crate::server::operation::{Outcome, unless_panicked};
-use crate::server::router::Server;
+use crate::server::agent::Agent;
+use crate::server::call::{CallContext, Subscription};
+use crate::server::request::{Outcome, unless_panicked};
+use crate::server::state::Server;
 use crate::version::ProtocolVersion;
 
 /// Registers a configuration for a task, which may have ended.
@@ -126,17 +127,6 @@ pub(in crate::server) async fn delete(
     server.agent.task(&request.task_id, Some(0), call).await?;
     pushes.remove(&request.task_id, &request.id).await?;
     Ok(Outcome::PushDeleted)
-}
-
-impl Server {
-    /// Who keeps push configurations.
-    ///
-    /// # Errors
-    /// When the card does not announce push notifications, or the agent has nobody to deliver them.
-    pub(in crate::server) fn pushes(&self) -> Result<std::sync::Arc<Pushes>, A2aError> {
-        let announced = self.agent.card().capabilities.push_notifications;
-        announced.then(|| self.agent.pushes()).flatten().ok_or(A2aError::PushNotificationNotSupported)
-    }
 }
 
 #[cfg(test)]

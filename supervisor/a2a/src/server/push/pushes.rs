@@ -19,7 +19,7 @@ use super::store::{PushStore, PushStoreError, Registration};
 use super::worker::{Shared, Worker};
 use crate::error::{A2aError, Violation};
 use crate::model::TaskPushNotificationConfig;
-use crate::server::agent::Subscription;
+use crate::server::call::Subscription;
 use crate::server::log::TaskLog;
 use crate::version::ProtocolVersion;
 
