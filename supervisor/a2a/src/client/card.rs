@@ -46,9 +46,9 @@ pub(super) struct Asked<'a> {
     pub(super) call: &'a CallOptions,
 }
 
-/// Refuses a document that nobody whom the caller trusts has signed, if there is anybody. Cards are cached whoever
-/// trusts them, so this is asked at each use.
-pub(super) fn trusted(document: &[u8], options: &ClientOptions) -> Result<(), ClientError> {
+/// Rejects a document without a trusted signature, if the options have keys. The cache is shared by clients with
+/// different keys, so each use checks again.
+pub(super) fn check_trust(document: &[u8], options: &ClientOptions) -> Result<(), ClientError> {
     let Some(keys) = &options.card_keys else { return Ok(()) };
     let verified = card::verify(document, keys)?;
     tracing::debug!(kid = verified.kid, coverage = ?verified.coverage, "verified an agent card");

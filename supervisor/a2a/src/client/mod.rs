@@ -8,6 +8,7 @@
 //!                                        position (pure: what is new, what is next)
 //! ```
 
+mod byte_limits;
 mod cache;
 mod call;
 mod cancel;
@@ -17,7 +18,6 @@ mod error;
 mod excerpt;
 mod follow;
 mod http;
-mod meter;
 mod methods;
 mod options;
 mod outage;
@@ -86,7 +86,7 @@ struct Agreed {
 
 impl Agreed {
     fn choose(known: Arc<Known>, base: &Url, options: &ClientOptions) -> Result<Self, ClientError> {
-        card::trusted(&known.document, options)?;
+        card::check_trust(&known.document, options)?;
         let connect::Chosen { endpoint, version, tenant } = connect::choose(&known.card, base, options)?;
         Ok(Self { known, extended: None, endpoint, version, tenant })
     }

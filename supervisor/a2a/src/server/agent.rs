@@ -1,4 +1,4 @@
-//! What an agent must offer to be served.
+//! The interface between the server and an agent.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use super::push::Pushes;
 use crate::error::A2aError;
 use crate::model::{AgentCard, ListTasksRequest, ListTasksResponse, SendMessageRequest, Task};
 
-/// An agent as the server sees it. It makes the task ids, runs the work on its own, and tells of it in a
-/// [`TaskLog`]; a client that leaves cancels none of these calls.
+/// An agent. It assigns task ids, runs tasks in the background, and publishes their events in a
+/// [`TaskLog`](super::TaskLog). A client that disconnects cancels none of these calls.
 #[async_trait]
 pub trait Agent: Send + Sync + 'static {
-    /// What the agent says of itself. Asked for each request for a card, and to see what it offers.
+    /// The public card, read for each request.
     fn card(&self) -> Arc<AgentCard>;
 
-    /// What the agent says of itself to callers it knows. Asked for only if the card's capabilities announce it.
+    /// The card for authenticated callers, if the card's capabilities announce it.
     ///
     /// # Errors
     /// [`A2aError::ExtendedAgentCardNotConfigured`] if there is none for this caller, which is the default.
@@ -25,8 +25,7 @@ pub trait Agent: Send + Sync + 'static {
         Err(A2aError::ExtendedAgentCardNotConfigured)
     }
 
-    /// Answers a message at once, begins a task, or goes on with `request.message.task_id`. Returns as soon as
-    /// the task is accepted, not when it ends.
+    /// Replies to a message, starts a task, or continues `request.message.task_id`. Returns once the task is accepted.
     ///
     /// # Errors
     /// [`A2aError::TaskNotFound`] for an unknown task, [`A2aError::UnsupportedOperation`] for one that has
@@ -36,17 +35,17 @@ pub trait Agent: Send + Sync + 'static {
     /// A task with at most `history_length` messages of history (`None`: all).
     ///
     /// # Errors
-    /// [`A2aError::TaskNotFound`] for an unknown task and for one of somebody else.
+    /// [`A2aError::TaskNotFound`] for an unknown task and for one of another principal.
     async fn task(&self, id: &str, history_length: Option<u32>, call: &CallContext)
     -> Result<Task, A2aError>;
 
-    /// Stops a task and returns it. A task that is canceled already is returned as it is.
+    /// Cancels a task and returns it. Returns a canceled task unchanged.
     ///
     /// # Errors
     /// [`A2aError::TaskNotFound`]; [`A2aError::TaskNotCancelable`] if it has ended otherwise.
     async fn cancel(&self, id: &str, call: &CallContext) -> Result<Task, A2aError>;
 
-    /// Where to read of a task: what comes after the sequence number `after`, or from now on if `None`.
+    /// The events of a task after the number `after`, or new events if `None`.
     ///
     /// # Errors
     /// [`A2aError::TaskNotFound`].
@@ -57,8 +56,7 @@ pub trait Agent: Send + Sync + 'static {
         call: &CallContext,
     ) -> Result<Subscription, A2aError>;
 
-    /// Who keeps the tasks' push configurations and serves them. Asked for only if the card's capabilities
-    /// announce push notifications; `None`, the default, refuses them.
+    /// The push notifications, if the card's capabilities announce them. Without them the server rejects configurations.
     fn pushes(&self) -> Option<Arc<Pushes>> {
         None
     }

@@ -1,4 +1,4 @@
-//! The operations of the protocol, whatever binding and version they came in by.
+//! The operations of the protocol, the same for all bindings and versions.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::model::{
 };
 use crate::version::ProtocolVersion;
 
-/// Carries out a request.
+/// Performs a request.
 pub(super) async fn perform(
     server: &Server,
     call: &CallContext,
@@ -45,7 +45,7 @@ impl Operations<'_> {
     async fn send(&self, request: SendMessageRequest) -> Result<Reply, A2aError> {
         let history_length = request.history_length();
         let at_once = request.returns_immediately();
-        let subscription = match self.begin(request).await? {
+        let subscription = match self.send_to_agent(request).await? {
             Sent::Task(subscription) => subscription,
             Sent::Message(message) => return Ok(Reply::Message(message)),
         };
@@ -56,46 +56,45 @@ impl Operations<'_> {
     }
 
     async fn stream(&self, request: SendMessageRequest) -> Result<Sent, A2aError> {
-        self.needs_streaming()?;
-        self.begin(request).await
+        self.require_streaming()?;
+        self.send_to_agent(request).await
     }
 
-    /// In a task of its own: a client that leaves must not cut it in half.
-    async fn begin(&self, request: SendMessageRequest) -> Result<Sent, A2aError> {
-        self.admits(&request)?;
-        let (pushes, wish) = self.push_wish(&request).await?;
+    /// Passes the message to the agent, in a task of its own that a disconnecting client does not cancel.
+    async fn send_to_agent(&self, request: SendMessageRequest) -> Result<Sent, A2aError> {
+        self.check_message(&request)?;
+        let (pushes, config) = self.push_request(&request).await?;
         let (agent, call) = (Arc::clone(&self.server.agent), self.call.clone());
-        let begun = async move {
+        let sent = async move {
             let sent = agent.send(request, &call).await?;
             if let (Some(pushes), Sent::Task(subscription)) = (pushes, &sent) {
-                push::begun(&*agent, &call, &pushes, wish, subscription).await;
+                push::follow_message(&*agent, &call, &pushes, config, subscription).await;
             }
             Ok(sent)
         };
-        unless_panicked(tokio::spawn(begun).await)
+        unless_panicked(tokio::spawn(sent).await)
     }
 
-    /// Who is to push the task's updates, and where the message itself wants them. A wish that cannot be met
-    /// is refused before anything begins: a client that waits for a push that never comes is worse off than
-    /// one that is told.
-    async fn push_wish(
+    /// The push notifications and the message's own configuration. An invalid configuration is rejected before the task
+    /// starts, so that no client waits for notifications that never arrive.
+    async fn push_request(
         &self,
         request: &SendMessageRequest,
     ) -> Result<(Option<Arc<Pushes>>, Option<TaskPushNotificationConfig>), A2aError> {
-        let wish = request.configuration.as_ref().and_then(|c| c.task_push_notification_config.clone());
-        let Some(config) = wish else { return Ok((self.server.pushes().ok(), None)) };
+        let config = request.configuration.as_ref().and_then(|c| c.task_push_notification_config.clone());
+        let Some(config) = config else { return Ok((self.server.pushes().ok(), None)) };
         let pushes = self.server.pushes()?;
         pushes.check(&config, push::inline_prefix(self.call.version))?;
         if let Some(task) = &request.message.task_id {
-            // What a task has is told only to those who may see it.
+            // Only a caller with access to the task may learn of its configurations.
             self.server.agent.task(task, Some(0), self.call).await?;
             pushes.has_room(task, &config, self.call.version).await?;
         }
         Ok((Some(pushes), Some(config)))
     }
 
-    /// What can be said against a message before the agent sees it.
-    fn admits(&self, request: &SendMessageRequest) -> Result<(), A2aError> {
+    /// Checks a message before the agent receives it.
+    fn check_message(&self, request: &SendMessageRequest) -> Result<(), A2aError> {
         let card = self.server.agent.card();
         let declared = |uri: &String| self.call.declared_extensions.contains(uri);
         let mut required = card.capabilities.extensions.iter().filter(|extension| extension.required);
@@ -133,10 +132,10 @@ impl Operations<'_> {
         request: SubscribeToTaskRequest,
         after: Option<u64>,
     ) -> Result<Outcome, A2aError> {
-        self.needs_streaming()?;
+        self.require_streaming()?;
         let subscription = self.server.agent.subscribe(&request.id, after, self.call).await?;
         let state = subscription.log.state();
-        // Who was cut off reads the rest; who comes for the first time finds nothing to follow (1.0, 3.1.6).
+        // A client that was disconnected may read the rest; a new one has nothing to follow (1.0, section 3.1.6).
         if self.call.version == ProtocolVersion::V1_0 && after.is_none() && state.is_terminal() {
             let error = format!("task {} is {state}; use GetTask", request.id);
             return Err(A2aError::UnsupportedOperation(error));
@@ -156,7 +155,7 @@ impl Operations<'_> {
         })
     }
 
-    fn needs_streaming(&self) -> Result<(), A2aError> {
+    fn require_streaming(&self) -> Result<(), A2aError> {
         if self.server.agent.card().capabilities.streaming {
             return Ok(());
         }

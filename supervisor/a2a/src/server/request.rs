@@ -11,7 +11,7 @@ use crate::model::{
     SubscribeToTaskRequest, Task, TaskPushNotificationConfig,
 };
 
-/// What a client asks for: decoded, validated, in the canonical model.
+/// A decoded and validated request.
 #[derive(Debug)]
 pub(super) enum Request {
     Send(SendMessageRequest),
@@ -19,7 +19,7 @@ pub(super) enum Request {
     Get(GetTaskRequest),
     List(ListTasksRequest),
     Cancel(CancelTaskRequest),
-    /// With the last event that the client has seen.
+    /// With the number of the last event that the client has.
     Subscribe(SubscribeToTaskRequest, Option<u64>),
     ExtendedCard,
     CreatePush(TaskPushNotificationConfig),
@@ -28,7 +28,7 @@ pub(super) enum Request {
     DeletePush(DeleteTaskPushNotificationConfigRequest),
 }
 
-/// What it comes to. Each binding writes it in its own form.
+/// The result of a request. Each binding encodes it.
 #[derive(Debug)]
 pub(super) enum Outcome {
     Reply(Reply),
@@ -41,12 +41,12 @@ pub(super) enum Outcome {
     Stream(Sent),
 }
 
-/// What became of work in a task of its own.
+/// The result of a spawned task.
 pub(super) fn unless_panicked<T>(
     result: Result<Result<T, A2aError>, tokio::task::JoinError>,
 ) -> Result<T, A2aError> {
     result.unwrap_or_else(|error| {
-        tracing::error!(%error, "the agent did not answer");
+        tracing::error!(%error, "the agent panicked");
         Err(A2aError::Internal("the agent failed to answer; its log says why".to_owned()))
     })
 }

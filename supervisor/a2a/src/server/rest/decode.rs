@@ -24,8 +24,7 @@ struct CancelBody {
     metadata: Option<Metadata>,
 }
 
-/// Whether a path of `version` may be asked by a client that says `asked` (`None`: says nothing, which means
-/// 0.3 unless `lenient`).
+/// Checks that `A2A-Version` fits a path of `version`. A missing header means 0.3 unless `lenient`.
 pub(super) fn check_version(
     version: ProtocolVersion,
     asked: Option<&str>,
