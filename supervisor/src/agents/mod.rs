@@ -27,6 +27,7 @@ pub use home::{Delegation, Home, Update, Updates};
 pub use in_process::InProcess;
 pub use lead::Lead;
 pub(crate) use models::script_files;
+pub use models::unusable_models;
 pub(crate) use peer::{shown, target};
 pub(crate) use remote::in_words;
 pub use remote::{Glance, ProbeError, Probed, Remote, RemoteTarget};

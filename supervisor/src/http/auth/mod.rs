@@ -23,7 +23,10 @@ const OPEN: [&str; 4] = ["/.well-known/agent-card.json", "/.well-known/agent.jso
 /// The one path that the status token opens.
 const STATUS: &str = "/internal/status";
 
-/// The name of whoever brings the shared key.
+/// Fewest characters of the shared key of a server beyond loopback.
+const SHORTEST_KEY: usize = 16;
+
+/// The principal of the shared key.
 pub(super) const KEY_HOLDER: &str = "shared-key";
 
 /// What stands before the subject of a token in the name of its bearer, so that no subject is taken for the key holder.
@@ -59,6 +62,12 @@ pub enum GuardError {
          --allow-unauthenticated"
     )]
     Open(SocketAddr),
+    /// The shared key can be guessed.
+    #[error(
+        "refusing to listen on {0} with a key of less than {SHORTEST_KEY} characters: set A2A_AUTH_SHARED_KEY to a longer one, for \
+         example the output of `openssl rand -hex 32`"
+    )]
+    ShortKey(SocketAddr),
     /// Tokens cannot be checked as they shall be.
     #[error(transparent)]
     Rules(#[from] RulesError),
@@ -85,8 +94,13 @@ impl Guard {
     /// cannot be followed. The status token opens one path only, so that it is no reason to listen.
     pub fn new(address: SocketAddr, keyring: Keyring, allow_open: bool) -> Result<Self, GuardError> {
         let closed = keyring.shared.is_some() || keyring.tokens.is_some();
-        if !closed && !address.ip().is_loopback() && !allow_open {
+        let is_public = !address.ip().is_loopback();
+        if !closed && is_public && !allow_open {
             return Err(GuardError::Open(address));
+        }
+        let is_short = |key: &SecretString| key.expose_secret().chars().count() < SHORTEST_KEY;
+        if is_public && keyring.shared.as_ref().is_some_and(is_short) {
+            return Err(GuardError::ShortKey(address));
         }
         let loopback_only = !closed && address.ip().is_loopback();
         let tokens = keyring.tokens.map(Tokens::new).transpose()?.map(Arc::new);
