@@ -132,7 +132,7 @@ impl Call<'_> {
                     }
                     self.tell_all(reader.read(Event::from(task).into())).await;
                 }
-                Err(error) if error.may_pass() && answered.elapsed() < silence => {}
+                Err(error) if error.is_transient() && answered.elapsed() < silence => {}
                 Err(error) => return self.lost(reader, &Trouble::Lost(error)).await,
             }
             if reader.end().is_some() {
