@@ -250,26 +250,29 @@ mod tests {
         let refused = new("0.0.0.0:8000", Keyring::default(), false).unwrap_err();
         assert!(refused.to_string().contains("A2A_AUTH_SHARED_KEY"), "{refused}");
         assert!(new("0.0.0.0:8000", Keyring::default(), true).is_ok());
-        // The status token locks one path, not the house.
+        // The status token locks one path, not the server.
         assert!(new("0.0.0.0:8000", keyring(None, Some("st4tus")), false).is_err());
-        assert!(new("0.0.0.0:8000", keyring(Some("s3cret"), Some("st4tus")), false).is_ok());
+        assert!(new("0.0.0.0:8000", keyring(Some("s3cret-of-16-chars"), Some("st4tus")), false).is_ok());
+        let short = new("0.0.0.0:8000", keyring(Some("s3cret"), None), false).unwrap_err();
+        assert!(short.to_string().contains("less than 16 characters"), "{short}");
+        assert!(new("127.0.0.1:8000", keyring(Some("s3cret"), None), false).is_ok());
     }
 
     #[tokio::test]
     async fn each_key_opens_what_it_is_for() {
-        let (both, neither) = (guard(Some("s3cret"), Some("st4tus")), guard(None, None));
-        let (shared, status) = (guard(Some("s3cret"), None), guard(None, Some("st4tus")));
+        let (both, neither) = (guard(Some("s3cret-of-16-chars"), Some("st4tus")), guard(None, None));
+        let (shared, status) = (guard(Some("s3cret-of-16-chars"), None), guard(None, Some("st4tus")));
         let cases = [
-            (&both, "POST", "/", "Bearer s3cret", true),
-            (&both, "POST", "/", "bearer s3cret", true),
-            (&both, "POST", "/", "Bearer s3creT", false),
-            (&both, "POST", "/", "Basic s3cret", false),
-            (&both, "POST", "/", "s3cret", false),
+            (&both, "POST", "/", "Bearer s3cret-of-16-chars", true),
+            (&both, "POST", "/", "bearer s3cret-of-16-chars", true),
+            (&both, "POST", "/", "Bearer s3cret-of-16-charS", false),
+            (&both, "POST", "/", "Basic s3cret-of-16-chars", false),
+            (&both, "POST", "/", "s3cret-of-16-chars", false),
             (&both, "POST", "/", "Bearer st4tus", false),
             (&both, "GET", "/tools", "", false),
             (&both, "GET", "/tools", "Bearer st4tus", false),
             (&both, "GET", STATUS, "Bearer st4tus", true),
-            (&both, "GET", STATUS, "Bearer s3cret", true),
+            (&both, "GET", STATUS, "Bearer s3cret-of-16-chars", true),
             (&both, "GET", STATUS, "Bearer st4tuS", false),
             (&both, "POST", STATUS, "Bearer st4tus", false),
             (&both, "GET", "/internal/status/", "Bearer st4tus", false),
@@ -290,7 +293,7 @@ mod tests {
     #[tokio::test]
     async fn cards_and_probes_stay_open() {
         for path in OPEN {
-            let guard = guard(Some("s3cret"), Some("st4tus"));
+            let guard = guard(Some("s3cret-of-16-chars"), Some("st4tus"));
             assert!(guard.admit(&Method::GET, path, &HeaderMap::new()).await.is_ok(), "{path}");
         }
     }
