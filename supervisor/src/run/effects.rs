@@ -45,8 +45,9 @@ impl EffectRunner {
         self.turn = Some(cancel.clone().drop_guard());
         let (sender, streaming) = (self.sender.clone(), self.agent.streaming);
         let span = tracing::debug_span!("model", agent = %self.agent.name, turn, model = model.name());
+        let stream = model.stream(request, cancel);
         let work = async move {
-            let pumping = async { pump_model(turn, model.stream(request, cancel), &sender, streaming).await };
+            let pumping = pump_model(turn, stream, &sender, streaming);
             if AssertUnwindSafe(pumping).catch_unwind().await.is_err() {
                 tracing::error!("the model client panicked");
                 let error = failed_turn("the model client broke down");

@@ -22,9 +22,9 @@ turns:
   - when: { user: twice, turn: 0 }
     reply:
       calls:
-        - { name: task, arguments: { subfronttype: helper, description: "{{ user }} a" } }
-        - { name: task, arguments: { subfronttype: helper, description: "{{ user }} b" } }
-  - { when: { turn: 0 }, reply: { text: "I ask. ", calls: [{ name: task, arguments: { subfronttype: helper, description: "{{ user }}" } }] } }
+        - { name: task, arguments: { subagent_type: helper, description: "{{ user }} a" } }
+        - { name: task, arguments: { subagent_type: helper, description: "{{ user }} b" } }
+  - { when: { turn: 0 }, reply: { text: "I ask. ", calls: [{ name: task, arguments: { subagent_type: helper, description: "{{ user }}" } }] } }
   - { reply: { calls: [{ name: PlatformEngineerResponse, arguments: { content: "helper: {{ last_result }}" } }] } }
 "#;
 
@@ -113,18 +113,18 @@ async fn same(script: &str, approval: bool, text: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_users_stream_does_not_tell_where_an_frontlives() {
+async fn the_users_stream_does_not_tell_where_an_agent_lives() {
     same(super::scenarios::PLAIN, false, "hello").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nor_does_it_if_the_frontasks() {
+async fn nor_does_it_if_the_agent_asks() {
     let script = "turns: [{ reply: { calls: [{ name: echo, arguments: { text: danger } }] } }]";
     same(script, true, "hello").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nor_does_it_if_the_frontfails() {
+async fn nor_does_it_if_the_agent_fails() {
     same("turns: [{ reply: { error: { status: 401, message: no } } }]", false, "hello").await;
 }
 
