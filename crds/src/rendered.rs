@@ -108,7 +108,7 @@ pub struct Limits {
     pub min_messages_to_keep: u32,
     /// Most characters of one tool result; more is cut (`MAX_TOOL_OUTPUT_CHARS`).
     pub max_tool_output_chars: u32,
-    /// Deadline of one model turn, in milliseconds.
+    /// Deadline of one model call, in milliseconds (`LLM_TIMEOUT_SECONDS`).
     pub model_timeout_ms: u64,
     /// Deadline of one tool call, in milliseconds.
     pub tool_timeout_ms: u64,

@@ -1,7 +1,5 @@
 //! What the installation gives every supervisor that does not say otherwise: image and pod settings.
 
-mod check;
-
 use caipe_crds::resource::common::{PodTemplate, Resources};
 use serde::{Deserialize, Serialize};
 

@@ -28,7 +28,7 @@ pub const APPLIED: &str = "caipe.io/applied";
 /// kubelet, which then refreshes the mount.
 pub const EPOCH: &str = "caipe.io/epoch";
 /// On the supervisor's Deployment: the agents, with commas between them, that its pods have everything for.
-pub const SEATS: &str = "caipe.io/seats";
+pub const HOSTED_AGENTS: &str = "caipe.io/hosted-agents";
 /// On a remote agent's Deployment: since when it only finishes what it began (RFC 3339).
 pub const DRAINING_SINCE: &str = "caipe.io/draining-since";
 /// On a pod template: the hash of the referenced Secrets' and `ConfigMap`s' versions, so that a changed one rolls the pods.

@@ -1,14 +1,16 @@
-//! The CAIPE operator: makes `CaipeSupervisor` resources real, and tells the truth about them.
+//! The CAIPE operator: turns `CaipeSupervisor` resources into objects of the cluster and reports their status.
 
-mod chance;
-mod compact;
+pub mod cache;
+mod compressed;
 pub mod defaults;
 pub mod events;
 pub mod health;
+mod interner;
+pub mod key;
 pub mod labels;
 pub mod lease;
 pub mod metrics;
 pub mod probe;
+pub mod references;
 pub mod run;
 pub mod supervisor;
-pub mod world;

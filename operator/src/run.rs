@@ -17,24 +17,24 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::compact::resource::Kept;
+use crate::cache::watch::{InitialSync, PAGE, Watches};
+use crate::cache::{Cache, WorkQueue};
+use crate::compressed::CompressedSupervisor;
 use crate::defaults::Defaults;
 use crate::events::Events;
 use crate::health::{Gate, Health};
+use crate::key::Key;
 use crate::lease::Leadership;
 use crate::metrics::Metrics;
 use crate::metrics::labels::ObjectKind;
 use crate::probe::Probes;
 use crate::supervisor::error::Error;
-use crate::supervisor::key::Key;
-use crate::supervisor::memory::{Memory, Remembered};
-use crate::supervisor::pass::{Context, Pass};
-use crate::supervisor::report::Reporter;
-use crate::world::watch::{PAGE, Sync, Watching};
-use crate::world::{Dirty, World};
+use crate::supervisor::reconcile::{Context, Reconciler};
+use crate::supervisor::state::{ReconcileState, ReconcileStates};
+use crate::supervisor::update_status::Reporter;
 
 /// How long one pass may take. A slow API server is tried again; nothing is done halfway.
-const PASS: Duration = Duration::from_secs(30);
+const RECONCILE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// When a supervisor is looked at again though nothing happened.
 const RESYNC: Duration = Duration::from_mins(10);
@@ -49,7 +49,7 @@ const FIRST: Duration = Duration::from_millis(250);
 const LONGEST: Duration = Duration::from_mins(1);
 
 /// How often a sign of life is given.
-const PULSE: Duration = Duration::from_secs(1);
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Notices of changed views that may wait. Whoever sends them waits while there is no room; looks go on.
 pub const NOTICES: usize = 1024;
@@ -66,7 +66,7 @@ pub struct Options {
 }
 
 /// What the operator works with.
-pub struct Parts {
+pub struct Dependencies {
     /// The API server.
     pub client: Client,
     /// Where everything is counted.
@@ -84,49 +84,53 @@ pub struct Parts {
 }
 
 /// Works until it is told to stop; passes under way are ended first.
-pub async fn run(parts: Parts, options: Options, stop: CancellationToken) {
-    let sync = Arc::new(Sync::default());
+pub async fn run(parts: Dependencies, options: Options, stop: CancellationToken) {
+    let sync = Arc::new(InitialSync::default());
     let (health, leadership) = (parts.health.clone(), parts.leadership.clone());
-    let world = Arc::new(World::default());
+    let cache = Arc::new(Cache::default());
     let scopes: Vec<Scope> = Scope::all(&options.namespaces);
     let metrics = Arc::clone(&parts.metrics);
-    let watches = watches(&parts, &scopes, &world, &sync);
+    let watches = watches(&parts, &scopes, &cache, &sync);
     let reporter =
         Reporter { client: parts.client.clone(), metrics: Arc::clone(&metrics), events: parts.events };
     let cx = Arc::new(Context {
         client: parts.client,
-        world,
-        memory: Memory::default(),
+        cache,
+        states: ReconcileStates::default(),
         metrics,
         prober: parts.prober,
         defaults: options.defaults.clone(),
         reporter,
     });
-    let pump = tokio::spawn(pump(parts.notices, scopes.clone()));
-    let alive =
-        tokio::spawn(live(health.clone(), leadership.clone(), Arc::clone(&cx.metrics), scopes.clone()));
+    let forward_notices = tokio::spawn(forward_notices(parts.notices, scopes.clone()));
+    let alive = tokio::spawn(report_health(
+        health.clone(),
+        leadership.clone(),
+        Arc::clone(&cx.metrics),
+        scopes.clone(),
+    ));
     let begun = async {
-        defined(&cx, &scopes).await;
+        wait_for_definition(&cx, &scopes).await;
         health.set(Gate::Definition, true);
         sync.wait().await;
         health.set(Gate::Caches, true);
     };
     if stop.run_until_cancelled(begun).await.is_some() {
-        lead(&cx, &scopes, &options, leadership, &stop).await;
+        reconcile_while_leader(&cx, &scopes, &options, leadership, &stop).await;
     }
-    pump.abort();
+    forward_notices.abort();
     alive.abort();
     drop(watches);
 }
 
 /// Gives signs of life, says when it is known who leads, and how much waits.
-async fn live(health: Health, leadership: Leadership, metrics: Arc<Metrics>, scopes: Vec<Scope>) {
-    let beat = health.beat("operator", 10 * PULSE);
+async fn report_health(health: Health, leadership: Leadership, metrics: Arc<Metrics>, scopes: Vec<Scope>) {
+    let heartbeat = health.heartbeat("operator", 10 * HEARTBEAT_INTERVAL);
     loop {
-        beat.now();
+        heartbeat.now();
         health.set(Gate::Leadership, leadership.is_known());
-        metrics.queue(scopes.iter().map(|scope| scope.dirty.len()).sum());
-        tokio::time::sleep(PULSE).await;
+        metrics.queue(scopes.iter().map(|scope| scope.queue.len()).sum());
+        tokio::time::sleep(HEARTBEAT_INTERVAL).await;
     }
 }
 
@@ -134,12 +138,12 @@ async fn live(health: Health, leadership: Leadership, metrics: Arc<Metrics>, sco
 #[derive(Clone)]
 struct Scope {
     namespace: Option<String>,
-    dirty: Arc<Dirty>,
+    queue: Arc<WorkQueue>,
 }
 
 impl Scope {
     fn all(namespaces: &[String]) -> Vec<Self> {
-        let one = |namespace| Self { namespace, dirty: Arc::default() };
+        let one = |namespace| Self { namespace, queue: Arc::default() };
         if namespaces.is_empty() {
             return vec![one(None)];
         }
@@ -157,13 +161,18 @@ impl Scope {
     }
 }
 
-fn watches(parts: &Parts, scopes: &[Scope], world: &Arc<World>, sync: &Arc<Sync>) -> Vec<JoinSet<()>> {
+fn watches(
+    parts: &Dependencies,
+    scopes: &[Scope],
+    cache: &Arc<Cache>,
+    sync: &Arc<InitialSync>,
+) -> Vec<JoinSet<()>> {
     let start = |scope: &Scope| {
-        let watching = Watching {
+        let watching = Watches {
             client: parts.client.clone(),
             scope: scope.namespace.clone(),
-            world: Arc::clone(world),
-            dirty: Arc::clone(&scope.dirty),
+            cache: Arc::clone(cache),
+            queue: Arc::clone(&scope.queue),
             metrics: Arc::clone(&parts.metrics),
             health: parts.health.clone(),
         };
@@ -173,17 +182,17 @@ fn watches(parts: &Parts, scopes: &[Scope], world: &Arc<World>, sync: &Arc<Sync>
 }
 
 /// Marks the supervisors whose views have changed.
-async fn pump(mut notices: mpsc::Receiver<Key>, scopes: Vec<Scope>) {
+async fn forward_notices(mut notices: mpsc::Receiver<Key>, scopes: Vec<Scope>) {
     while let Some(key) = notices.recv().await {
         let fits = |scope: &&Scope| scope.namespace.as_ref().is_none_or(|it| *it == key.namespace());
         if let Some(scope) = scopes.iter().find(fits) {
-            scope.dirty.mark(key);
+            scope.queue.add(key);
         }
     }
 }
 
 /// Works while this process leads. What is under way when leadership is lost is dropped: another one writes now.
-async fn lead(
+async fn reconcile_while_leader(
     cx: &Arc<Context>,
     scopes: &[Scope],
     options: &Options,
@@ -195,7 +204,7 @@ async fn lead(
             return;
         }
         tracing::info!("this process leads");
-        let work = future::join_all(scopes.iter().map(|scope| control(cx, scope, options, stop)));
+        let work = future::join_all(scopes.iter().map(|scope| run_controller(cx, scope, options, stop)));
         tokio::select! {
             _ = work => {}
             () = leadership.lost() => tracing::warn!("leadership was lost; what was under way is dropped"),
@@ -205,28 +214,28 @@ async fn lead(
 }
 
 /// Passes over the supervisors of a scope, until it is told to stop.
-async fn control(cx: &Arc<Context>, scope: &Scope, options: &Options, stop: &CancellationToken) {
-    let api = scope.api::<Kept>(&cx.client);
+async fn run_controller(cx: &Arc<Context>, scope: &Scope, options: &Options, stop: &CancellationToken) {
+    let api = scope.api::<CompressedSupervisor>(&cx.client);
     let (reader, writer) = reflector::store();
     let supervisors = watcher(api, watcher::Config::default().page_size(PAGE))
         .default_backoff()
         .reflect(writer)
         .inspect({
             let cx = Arc::clone(cx);
-            move |event| watched(&cx, event)
+            move |event| observe_event(&cx, event)
         })
         .applied_objects()
         .predicate_filter(version, PredicateConfig::default());
     Controller::for_stream(supervisors, reader.clone())
         .with_config(Config::default().concurrency(options.concurrency))
-        .reconcile_on(wanted(cx, scope, reader.clone()))
+        .reconcile_on(queued(cx, scope, reader.clone()))
         .graceful_shutdown_on(stop.clone().cancelled_owned())
         .run(reconcile, retry, Arc::clone(cx))
         .for_each(|done| {
             if let Ok((reference, _)) = done
                 && let Some(object) = reader.get(&reference)
             {
-                brought(cx, &object);
+                observe_status(cx, &object);
             }
             future::ready(())
         })
@@ -234,17 +243,17 @@ async fn control(cx: &Arc<Context>, scope: &Scope, options: &Options, stop: &Can
 }
 
 /// Forgets what was reported last if the object has it. The watch may have brought that before the pass had ended.
-fn brought(cx: &Context, object: &Kept) {
+fn observe_status(cx: &Context, object: &CompressedSupervisor) {
     let key = key(object);
-    if cx.memory.has_reported(&key)
+    if cx.states.has_reported(&key)
         && let Some(status) = object.open().ok().and_then(|resource| resource.status)
     {
-        cx.memory.brought(&key, &status);
+        cx.states.observed_status(&key, &status);
     }
 }
 
 /// Waits until the definition of the resource is in the cluster.
-async fn defined(cx: &Context, scopes: &[Scope]) {
+async fn wait_for_definition(cx: &Context, scopes: &[Scope]) {
     let Some(scope) = scopes.first() else { return };
     let api = scope.api::<CaipeSupervisor>(&cx.client);
     while let Err(kube::Error::Api(status)) = api.list_metadata(&ListParams::default().limit(1)).await {
@@ -260,14 +269,14 @@ async fn defined(cx: &Context, scopes: &[Scope]) {
     cx.metrics.crd_missing(false);
 }
 
-fn watched(cx: &Context, event: &Result<watcher::Event<Kept>, watcher::Error>) {
+fn observe_event(cx: &Context, event: &Result<watcher::Event<CompressedSupervisor>, watcher::Error>) {
     // A list is said to begin before anything was asked for.
     if !matches!(event, Ok(watcher::Event::Init) | Err(_)) {
         cx.metrics.crd_missing(false);
     }
     match event {
         Ok(watcher::Event::Delete(object)) => cx.forget(&key(object)),
-        Ok(watcher::Event::Apply(object)) => brought(cx, object),
+        Ok(watcher::Event::Apply(object)) => observe_status(cx, object),
         Ok(_) => {}
         Err(error) => {
             if is_missing(error) {
@@ -289,7 +298,7 @@ fn is_missing(error: &watcher::Error) -> bool {
 
 /// What of a resource a pass is about. The uid is in it, so that one that was made anew is another one.
 #[expect(clippy::unnecessary_wraps, reason = "the filter wants it so")]
-fn version(object: &Kept) -> Option<u64> {
+fn version(object: &CompressedSupervisor) -> Option<u64> {
     let mut hasher = DefaultHasher::new();
     let meta = object.meta();
     (&meta.uid, meta.generation, meta.deletion_timestamp.is_some()).hash(&mut hasher);
@@ -297,14 +306,14 @@ fn version(object: &Kept) -> Option<u64> {
 }
 
 /// The supervisors around which something happened. What is left of one that is gone wants no pass.
-fn wanted(
+fn queued(
     cx: &Arc<Context>,
     scope: &Scope,
-    reader: Store<Kept>,
-) -> impl Stream<Item = ObjectRef<Kept>> + use<> {
+    reader: Store<CompressedSupervisor>,
+) -> impl Stream<Item = ObjectRef<CompressedSupervisor>> + use<> {
     let cx = Arc::clone(cx);
-    Arc::clone(&scope.dirty).stream().filter_map(move |key| {
-        let reference = ObjectRef::<Kept>::new(key.name()).within(key.namespace());
+    Arc::clone(&scope.queue).stream().filter_map(move |key| {
+        let reference = ObjectRef::<CompressedSupervisor>::new(key.name()).within(key.namespace());
         let is_there = reader.get(&reference).is_some();
         if !is_there {
             cx.forget(&key);
@@ -313,23 +322,26 @@ fn wanted(
     })
 }
 
-fn key(object: &Kept) -> Key {
+fn key(object: &CompressedSupervisor) -> Key {
     Key::new(&object.namespace().unwrap_or_default(), &object.name_any())
 }
 
 /// One pass, within a bound of time. What is remembered is taken at the moment the object was: the watch may bring, before
 /// the pass begins, what this object does not have yet, and it would be forgotten.
-fn reconcile(object: Arc<Kept>, cx: Arc<Context>) -> impl Future<Output = Result<Action, Error>> {
+fn reconcile(
+    object: Arc<CompressedSupervisor>,
+    cx: Arc<Context>,
+) -> impl Future<Output = Result<Action, Error>> {
     let key = key(&object);
-    let remembered = cx.memory.begin(&key, object.meta().uid.as_deref());
-    pass(object, cx, key, remembered)
+    let state = cx.states.load(&key, object.meta().uid.as_deref());
+    pass(object, cx, key, state)
 }
 
 async fn pass(
-    object: Arc<Kept>,
+    object: Arc<CompressedSupervisor>,
     cx: Arc<Context>,
     key: Key,
-    remembered: Remembered,
+    state: ReconcileState,
 ) -> Result<Action, Error> {
     if object.meta().deletion_timestamp.is_some() {
         cx.forget(&key);
@@ -342,20 +354,21 @@ async fn pass(
             return Ok(Action::await_change());
         }
     };
-    if cx.memory.is_ending(&key, resource.metadata.uid.as_deref()) {
+    if cx.states.is_ending(&key, resource.metadata.uid.as_deref()) {
         return Ok(Action::await_change());
     }
-    let measure = cx.metrics.pass();
-    let run = Pass::new(&cx, &resource, remembered).run(&measure);
-    let done = tokio::time::timeout(PASS, run).await.unwrap_or(Err(Error::Timeout(PASS)));
+    let timer = cx.metrics.pass();
+    let run = Reconciler::new(&cx, &resource, state).run(&timer);
+    let done =
+        tokio::time::timeout(RECONCILE_TIMEOUT, run).await.unwrap_or(Err(Error::Timeout(RECONCILE_TIMEOUT)));
     match done {
         Ok((outcome, due)) => {
-            measure.finish(outcome);
-            cx.memory.succeeded(&key);
+            timer.finish(outcome);
+            cx.states.succeeded(&key);
             Ok(Action::requeue(due.unwrap_or(RESYNC)))
         }
         Err(error) => {
-            measure.finish(crate::metrics::labels::Outcome::Failed);
+            timer.finish(crate::metrics::labels::Outcome::Failed);
             Err(error)
         }
     }
@@ -363,9 +376,9 @@ async fn pass(
 
 /// Tries again, ever later. What the API server refuses for good is tried least often.
 #[expect(clippy::needless_pass_by_value, reason = "the controller gives them away")]
-fn retry(object: Arc<Kept>, error: &Error, cx: Arc<Context>) -> Action {
+fn retry(object: Arc<CompressedSupervisor>, error: &Error, cx: Arc<Context>) -> Action {
     let key = key(&object);
-    let failures = cx.memory.failed(&key);
+    let failures = cx.states.failed(&key);
     let wait = FIRST.saturating_mul(1 << failures.min(8)).min(LONGEST);
     if error.is_expected() {
         tracing::debug!(supervisor = %key, %error, failures, "a pass has to wait");

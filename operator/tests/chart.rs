@@ -7,12 +7,12 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use assert_cmd::Command;
 use caipe_operator::defaults::Defaults;
+use caipe_operator::key::Key;
 use caipe_operator::metrics::labels::{
-    Ask, Category, EventOutcome, MoveStage, ObjectKind, Outcome, Phase, Placement, ProbeOutcome,
+    Category, Endpoint, EventOutcome, MigrationStage, ObjectKind, Outcome, Phase, Placement, ProbeOutcome,
     ResourcePhase, Step, Verb,
 };
-use caipe_operator::metrics::{Metrics, Tally};
-use caipe_operator::supervisor::key::Key;
+use caipe_operator::metrics::{Metrics, ResourceState};
 use serde_json::Value;
 
 /// What asks for metrics.
@@ -131,12 +131,15 @@ fn after_some_work() -> Metrics {
     let pass = metrics.pass();
     pass.step(Step::Apply).failed(Category::Forbidden);
     pass.finish(Outcome::Failed);
-    metrics.wrote(ObjectKind::Deployment, Verb::Apply);
+    metrics.count_write(ObjectKind::Deployment, Verb::Apply);
     metrics.watch_failed(ObjectKind::Pod);
-    metrics.probed(Ask::Card, ProbeOutcome::Ok, Duration::from_millis(4));
+    metrics.probed(Endpoint::Card, ProbeOutcome::Ok, Duration::from_millis(4));
     let agents = vec![(Placement::Remote, Phase::Unreachable)];
-    metrics.tally(&Key::new("team-a", "platform"), Tally { phase: ResourcePhase::Stalled, agents });
-    metrics.moved(MoveStage::Begun);
+    metrics.resource_state(
+        &Key::new("team-a", "platform"),
+        ResourceState { phase: ResourcePhase::Stalled, agents },
+    );
+    metrics.migrated(MigrationStage::Started);
     metrics.event(EventOutcome::Published);
     metrics
 }

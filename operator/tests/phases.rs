@@ -8,11 +8,11 @@ use anyhow::{Context, Result, ensure};
 use caipe_crds::report::{AgentReport, DrainingHome, Report};
 use caipe_crds::resource::status::{AgentPhase, AgentPlacement};
 use caipe_crds::{CaipeSupervisor, CaipeSupervisorStatus, Surroundings, resolve_in};
+use caipe_operator::cache::Workload;
+use caipe_operator::references::Missing;
 use caipe_operator::supervisor::decision::Decision;
-use caipe_operator::supervisor::moves::Held;
-use caipe_operator::supervisor::references::Missing;
+use caipe_operator::supervisor::migration::PendingMigration;
 use caipe_operator::supervisor::status::{Facts, Reason, Refusal, status};
-use caipe_operator::world::Workload;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
@@ -34,18 +34,18 @@ spec:
 ";
 
 /// A resource that is as it should be, and what is known of it.
-struct Scene {
+struct BuildContext {
     resource: CaipeSupervisor,
     decision: Option<Decision>,
     refusal: Option<Refusal>,
-    held: BTreeMap<String, Held>,
+    held: BTreeMap<String, PendingMigration>,
     missing: Missing,
     supervisor: Option<Workload>,
     report: Option<Report>,
     trouble: Option<&'static str>,
 }
 
-impl Scene {
+impl BuildContext {
     fn new() -> Result<Self> {
         let resource: CaipeSupervisor = serde_saphyr::from_str(RESOURCE)?;
         let running =
@@ -104,7 +104,7 @@ fn decision(resource: &CaipeSupervisor) -> Result<Decision> {
     let mut spec = wanted.clone();
     spec.epoch = 2;
     let of = |name: &str| BTreeSet::from([name.to_owned()]);
-    Ok(Decision { spec, wanted, seats: of("jira"), remote: of("argocd"), draining: BTreeMap::new() })
+    Ok(Decision { spec, wanted, hosted: of("jira"), remote: of("argocd"), draining: BTreeMap::new() })
 }
 
 fn report() -> Report {
@@ -131,68 +131,68 @@ fn agent(name: &str, placement: AgentPlacement) -> AgentReport {
 }
 
 /// A phase: the file, what it is, and how it differs from a supervisor that is as it should be.
-type Phase = (&'static str, &'static str, fn(&mut Scene));
+type Phase = (&'static str, &'static str, fn(&mut BuildContext));
 
 const PHASES: [Phase; 15] = [
     ("ready", "As it should be.", |_| {}),
-    ("rolling-out", "The first pods are being started.", |scene| scene.starts(None)),
-    ("image-missing", "The image cannot be pulled; Kubernetes still tries.", |scene| {
-        scene.starts(None);
-        scene.trouble = Some("container supervisor: ImagePullBackOff");
+    ("rolling-out", "The first pods are being started.", |cx| cx.starts(None)),
+    ("image-missing", "The image cannot be pulled; Kubernetes still tries.", |cx| {
+        cx.starts(None);
+        cx.trouble = Some("container supervisor: ImagePullBackOff");
     }),
-    ("rollout-failed", "The image cannot be pulled; Kubernetes has given up.", |scene| {
-        scene.starts(Some("ReplicaSet \"platform-5d8f\" has timed out progressing."));
-        scene.trouble = Some("container supervisor: ImagePullBackOff");
+    ("rollout-failed", "The image cannot be pulled; Kubernetes has given up.", |cx| {
+        cx.starts(Some("ReplicaSet \"platform-5d8f\" has timed out progressing."));
+        cx.trouble = Some("container supervisor: ImagePullBackOff");
     }),
-    ("epoch-pending", "A change has been rendered; the pod has not taken it yet.", |scene| {
-        let behind = scene.report.iter_mut();
+    ("epoch-pending", "A change has been rendered; the pod has not taken it yet.", |cx| {
+        let behind = cx.report.iter_mut();
         behind.for_each(|report| (report.epoch, report.running_epoch) = (1, 1));
     }),
-    ("moving", "An agent moves; it is usable all the time.", |scene| {
-        scene.held = BTreeMap::from([("jira".to_owned(), Held::UntilRemoteAnswers)]);
+    ("moving", "An agent moves; it is usable all the time.", |cx| {
+        cx.held = BTreeMap::from([("jira".to_owned(), PendingMigration::UntilRemoteAnswers)]);
     }),
-    ("draining", "An agent has moved; its old home finishes what it began.", |scene| {
+    ("draining", "An agent has moved; its old home finishes what it began.", |cx| {
         let home = DrainingHome {
             name: "argocd".to_owned(),
             placement: AgentPlacement::InProcess,
             endpoint: None,
             active_tasks: 1,
         };
-        scene.report.iter_mut().for_each(|report| report.draining = vec![home.clone()]);
+        cx.report.iter_mut().for_each(|report| report.draining = vec![home.clone()]);
     }),
-    ("agent-unreachable", "A remote agent does not answer; it may come back with nobody's help.", |scene| {
-        scene.agent(0, |agent| {
+    ("agent-unreachable", "A remote agent does not answer; it may come back with nobody's help.", |cx| {
+        cx.agent(0, |agent| {
             agent.phase = AgentPhase::Unreachable;
             agent.message = Some("connection refused".to_owned());
         });
     }),
-    ("agent-degraded", "A tool server does not answer.", |scene| {
-        scene.agent(1, |agent| {
+    ("agent-degraded", "A tool server does not answer.", |cx| {
+        cx.agent(1, |agent| {
             agent.phase = AgentPhase::Degraded;
             agent.message = Some("tool server jira: connection refused".to_owned());
         });
     }),
-    ("secret-missing", "A Secret is not there yet; it is found when it comes.", |scene| {
-        scene.missing.secrets = BTreeSet::from(["argocd-token".to_owned()]);
+    ("secret-missing", "A Secret is not there yet; it is found when it comes.", |cx| {
+        cx.missing.secrets = BTreeSet::from(["argocd-token".to_owned()]);
     }),
-    ("scaled-to-zero", "Somebody has scaled it to nothing.", |scene| {
-        scene.supervisor = Some(Workload { rolled_out: true, ..Workload::default() });
-        scene.report = None;
+    ("scaled-to-zero", "Somebody has scaled it to nothing.", |cx| {
+        cx.supervisor = Some(Workload { rolled_out: true, ..Workload::default() });
+        cx.report = None;
     }),
-    ("invalid", "What the resource says cannot be. What runs keeps running.", |scene| {
-        scene.refuse(Reason::InvalidSpec, "spec.agents[1].mcp: an agent of your own needs a tool server");
+    ("invalid", "What the resource says cannot be. What runs keeps running.", |cx| {
+        cx.refuse(Reason::InvalidSpec, "spec.agents[1].mcp: an agent of your own needs a tool server");
     }),
-    ("foreign-object", "An object of a name that is needed is somebody else's.", |scene| {
-        scene.refuse(Reason::ForeignObject, "Deployment platform is there and is not of this supervisor");
-        scene.report = None;
+    ("foreign-object", "An object of a name that is needed is somebody else's.", |cx| {
+        cx.refuse(Reason::ForeignObject, "Deployment platform is there and is not of this supervisor");
+        cx.report = None;
     }),
-    ("collecting", "What was made for an earlier resource of that name is not collected yet.", |scene| {
-        scene.refuse(Reason::Collecting, "Service platform is of an earlier CaipeSupervisor of this name");
-        scene.report = None;
-        scene.supervisor = None;
+    ("collecting", "What was made for an earlier resource of that name is not collected yet.", |cx| {
+        cx.refuse(Reason::Collecting, "Service platform is of an earlier CaipeSupervisor of this name");
+        cx.report = None;
+        cx.supervisor = None;
     }),
-    ("spec-refused", "The supervisor refused the spec; the versions do not fit together.", |scene| {
-        let reports = scene.report.iter_mut();
+    ("spec-refused", "The supervisor refused the spec; the versions do not fit together.", |cx| {
+        let reports = cx.report.iter_mut();
         reports.for_each(|report| report.refused = Some("agents[0].home: unknown".to_owned()));
     }),
 ];
@@ -201,10 +201,10 @@ const PHASES: [Phase; 15] = [
 fn files() -> Result<BTreeMap<&'static str, (&'static str, CaipeSupervisor)>> {
     let mut files = BTreeMap::new();
     for (name, about, change) in PHASES {
-        let mut scene = Scene::new()?;
-        change(&mut scene);
-        let status = Some(scene.status()?);
-        files.insert(name, (about, CaipeSupervisor { status, ..scene.resource }));
+        let mut cx = BuildContext::new()?;
+        change(&mut cx);
+        let status = Some(cx.status()?);
+        files.insert(name, (about, CaipeSupervisor { status, ..cx.resource }));
     }
     let ready = files["ready"].1.clone();
     let new = |status| CaipeSupervisor { status, ..ready.clone() };

@@ -22,6 +22,8 @@ pub enum Mood {
     Garbage,
     /// A good beginning, then the connection breaks.
     HalfStream,
+    /// An answer that ends at the provider's output limit.
+    Cut,
     /// Nothing, until the test changes it; then as that says.
     Held,
 }
@@ -101,6 +103,9 @@ fn response(mood: Mood) -> String {
     match mood {
         Mood::Good => {
             http("200 OK", stream, &format!("{}{}", chunk("Hello.", "null"), chunk("", "\"stop\"")), true)
+        }
+        Mood::Cut => {
+            http("200 OK", stream, &format!("{}{}", chunk("Hel", "null"), chunk("", "\"length\"")), true)
         }
         Mood::Status(status) => {
             let error = format!(r#"{{"error":{{"message":"no, for the test: {status}","type":"test"}}}}"#);

@@ -71,7 +71,7 @@ pub struct Limits {
     #[serde(default = "number::<50_000>")]
     #[schemars(range(min = 100, max = 10_000_000))]
     pub max_tool_output_chars: u32,
-    /// Deadline of one model turn, in seconds.
+    /// Deadline of one model call, in seconds. `LLM_TIMEOUT_SECONDS` overrides it.
     #[serde(default = "number::<300>")]
     #[schemars(range(min = 1, max = 86_400))]
     pub model_timeout_seconds: u32,

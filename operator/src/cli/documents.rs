@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::Context;
 use caipe_crds::read::MAX_FILE_BYTES;
 use caipe_crds::{Fault, Faults};
-use caipe_operator::supervisor::references::ConfigMapContent;
+use caipe_operator::references::ConfigMapContent;
 use serde::Deserialize;
 
 pub(super) type ConfigMaps = BTreeMap<String, ConfigMapContent>;

@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use anyhow::Context;
 use caipe_crds::{CaipeSupervisor, Fault, Faults, Resolved, names, read_resource};
 use caipe_operator::defaults::Defaults;
+use caipe_operator::references::References;
 use caipe_operator::supervisor::build::{self, Objects};
-use caipe_operator::supervisor::decision::Wanted;
+use caipe_operator::supervisor::decision::BuildInputs;
 use caipe_operator::supervisor::manifest::manifests;
-use caipe_operator::supervisor::references::References;
-use caipe_operator::supervisor::settled::settled;
+use caipe_operator::supervisor::migration::converged;
 use caipe_operator::supervisor::validate::validate;
 
 use super::{defaults, documents};
@@ -91,9 +91,9 @@ impl Checked {
     }
 
     fn built(&self, defaults: &Defaults) -> Result<Objects, Faults> {
-        let decision = settled(&self.resource, self.resolved.spec.clone());
+        let decision = converged(&self.resource, self.resolved.spec.clone());
         let (resource, references) = (&self.resource, &self.references);
-        let wanted = Wanted { resource, references, defaults, decision: &decision };
+        let wanted = BuildInputs { resource, references, defaults, decision: &decision };
         build::objects(&wanted).map_err(|error| Fault::new("", error.to_string()).into())
     }
 }

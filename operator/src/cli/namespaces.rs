@@ -19,9 +19,9 @@ pub(super) fn watched(given: &[String]) -> anyhow::Result<Vec<String>> {
             names.push(name.to_owned());
         }
     }
-    let is_unsaid = given.is_empty() || given == [""];
+    let is_unset = given.is_empty() || given == [""];
     ensure!(
-        !names.is_empty() || is_unsaid,
+        !names.is_empty() || is_unset,
         "failed to watch namespaces: `{}` names none; name one in --watch-namespace or CAIPE_WATCH_NAMESPACE, or leave \
          both out to watch all",
         given.join(",")

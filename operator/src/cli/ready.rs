@@ -10,10 +10,10 @@ use reqwest::{Client, Url};
 use tokio::time::{Instant, sleep};
 
 /// How long one answer may take.
-const LOOK: Duration = Duration::from_secs(3);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The wait between two looks.
-const EVERY: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 #[derive(Debug, Args)]
 pub(super) struct Ready {
@@ -33,22 +33,22 @@ impl Ready {
     }
 
     async fn wait(&self) -> anyhow::Result<ExitCode> {
-        let client = Client::builder().no_proxy().redirect(Policy::none()).timeout(LOOK);
+        let client = Client::builder().no_proxy().redirect(Policy::none()).timeout(REQUEST_TIMEOUT);
         let client = client.build().context("failed to make an HTTP client")?;
         let deadline = Instant::now() + Duration::from_secs(self.timeout);
         loop {
-            match look(&client, &self.url).await {
+            match poll(&client, &self.url).await {
                 Ok(()) => return super::print("ready\n"),
                 Err(error) if Instant::now() >= deadline => {
                     return Err(error.context(format!("not ready within {} s", self.timeout)));
                 }
-                Err(_) => sleep(EVERY).await,
+                Err(_) => sleep(POLL_INTERVAL).await,
             }
         }
     }
 }
 
-async fn look(client: &Client, url: &Url) -> anyhow::Result<()> {
+async fn poll(client: &Client, url: &Url) -> anyhow::Result<()> {
     let answer = client.get(url.clone()).send().await.context("failed to ask the operator")?;
     let status = answer.status();
     ensure!(status.is_success(), "it answered {status}");

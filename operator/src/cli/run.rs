@@ -11,7 +11,7 @@ use caipe_operator::health::{self, Health};
 use caipe_operator::lease::{self, Leadership, LeaseOptions};
 use caipe_operator::metrics::Metrics;
 use caipe_operator::probe::{Prober, ProberOptions};
-use caipe_operator::run::{self, NOTICES, Options, Parts};
+use caipe_operator::run::{self, Dependencies, NOTICES, Options};
 use caipe_telemetry::LogFormat;
 use clap::Args;
 use kube::{Client, Config};
@@ -67,7 +67,7 @@ impl Run {
     async fn work(&self, options: Options) -> anyhow::Result<()> {
         let client = client().await?;
         let metrics = Arc::new(Metrics::new());
-        let stop = stopped()?;
+        let stop = stop_signal()?;
         // Leadership is given back when the last pass has ended, and the server goes last of all.
         let (release, close) = (CancellationToken::new(), CancellationToken::new());
         let health = Health::default();
@@ -76,19 +76,24 @@ impl Run {
         tracing::info!(version = env!("CARGO_PKG_VERSION"), namespaces = shown(&options.namespaces), %listen, "starts");
         let server =
             tokio::spawn(health::serve(listener, health.clone(), Arc::clone(&metrics), close.clone()));
-        let (leadership, keeper) = self.leadership(&client, &metrics, release.clone()).await;
+        let (leadership, elector) = self.leadership(&client, &metrics, release.clone()).await;
         let about = EventsOptions::new(&self.name);
         let (events, publisher) = Events::new(client.clone(), about, Arc::clone(&metrics), close.clone());
-        let publisher = tokio::spawn(health.watch_over("events", publisher));
+        let publisher = tokio::spawn(health.monitor("events", publisher));
         let (notify, notices) = mpsc::channel(NOTICES);
         let prober = Prober::new(ProberOptions::default(), Arc::clone(&metrics), notify)
             .context("failed to make a client of the pods")?;
-        let looking = tokio::spawn(health.watch_over("prober", Arc::clone(&prober).run(close.clone())));
-        run::run(Parts { client, metrics, leadership, events, health, prober, notices }, options, stop).await;
+        let probing = tokio::spawn(health.monitor("prober", Arc::clone(&prober).run(close.clone())));
+        run::run(
+            Dependencies { client, metrics, leadership, events, health, prober, notices },
+            options,
+            stop,
+        )
+        .await;
         release.cancel();
-        keeper.await.context("failed to give leadership back")?;
+        elector.await.context("failed to give leadership back")?;
         close.cancel();
-        let _ = tokio::join!(server, publisher, looking);
+        let _ = tokio::join!(server, publisher, probing);
         Ok(())
     }
 
@@ -105,7 +110,7 @@ impl Run {
             owner: lease::owner(client, &self.namespace).await,
             ..LeaseOptions::new(&self.namespace, "caipe-operator", lease::identity(&self.name))
         };
-        lease::keep(client.clone(), options, Arc::clone(metrics), release)
+        lease::elect(client.clone(), options, Arc::clone(metrics), release)
     }
 }
 
@@ -122,17 +127,17 @@ async fn client() -> anyhow::Result<Client> {
     Client::try_from(config).context("failed to make a client of the cluster")
 }
 
-fn stopped() -> anyhow::Result<CancellationToken> {
+fn stop_signal() -> anyhow::Result<CancellationToken> {
     let stop = CancellationToken::new();
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    let told = stop.clone();
+    let stopping = stop.clone();
     tokio::spawn(async move {
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
         tracing::info!("told to stop; passes under way are ended first");
-        told.cancel();
+        stopping.cancel();
     });
     Ok(stop)
 }

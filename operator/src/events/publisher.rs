@@ -14,13 +14,13 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::memory::{Memory, Word};
+use super::deduplicator::{Deduplicator, Fingerprint};
 use super::object;
 use super::reason::Reason;
+use crate::key::Key;
 use crate::labels::MANAGER;
 use crate::metrics::Metrics;
 use crate::metrics::labels::{Category, EventOutcome, ObjectKind, Verb};
-use crate::supervisor::key::Key;
 
 /// How events are published.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl EventsOptions {
 #[derive(Debug, Clone)]
 pub struct Events {
     queue: mpsc::Sender<Item>,
-    memory: Arc<Mutex<Memory>>,
+    deduplicator: Arc<Mutex<Deduplicator>>,
     metrics: Arc<Metrics>,
 }
 
@@ -66,48 +66,48 @@ impl Events {
     ) -> (Self, impl Future<Output = ()> + Send) {
         let (queue, items) = mpsc::channel(options.queue.max(1));
         let publisher = Publisher { client, options, metrics: Arc::clone(&metrics), recent: HashMap::new() };
-        let events = Self { queue, memory: Arc::default(), metrics };
+        let events = Self { queue, deduplicator: Arc::default(), metrics };
         (events, publisher.run(items, stop))
     }
 
     /// Tells it, if it is news: the last word about a subject is none until something else of the same topic was said (that
-    /// an agent can be reached again ends that it could not), the spec has changed, or it is [`Self::over`]. `about` is
+    /// an agent can be reached again ends that it could not), the spec has changed, or it is [`Self::clear`]. `about` is
     /// an agent, a Secret, an object; empty for the resource itself. Never waits.
-    pub fn tell(&self, resource: &CaipeSupervisor, reason: Reason, about: &str, note: &str) {
+    pub fn publish(&self, resource: &CaipeSupervisor, reason: Reason, about: &str, note: &str) {
         let regarding = ObjectReference { resource_version: None, ..resource.object_ref(&()) };
         let Some(key) = key(&regarding) else { return };
         let note = object::cut(note);
-        let word = Word::new(reason, &note, resource.metadata.generation);
-        if !self.memory().is_news(&key, about, word) {
+        let fingerprint = Fingerprint::new(reason, &note, resource.metadata.generation);
+        if !self.deduplicator().is_new(&key, about, fingerprint) {
             return;
         }
         let about = about.to_owned();
         if let Err(refused) = self.queue.try_send(Item { regarding, reason, about, note }) {
             // It may be said at the next pass.
             let item = refused.into_inner();
-            self.memory().over(&key, reason, &item.about);
+            self.deduplicator().clear(&key, reason, &item.about);
             self.metrics.event(EventOutcome::Dropped);
         }
     }
 
     /// It is over: when it happens again, it is told again. Says whether it was the last word.
-    pub fn over(&self, key: &Key, reason: Reason, about: &str) -> bool {
-        self.memory().over(key, reason, about)
+    pub fn clear(&self, key: &Key, reason: Reason, about: &str) -> bool {
+        self.deduplicator().clear(key, reason, about)
     }
 
     /// The resource is gone.
     pub fn forget(&self, key: &Key) {
-        self.memory().forget(key);
+        self.deduplicator().forget(key);
     }
 
     /// Another operator tells from now on.
     pub fn forget_all(&self) {
-        self.memory().forget_all();
+        self.deduplicator().forget_all();
     }
 
     /// Nothing panics while it is held.
-    fn memory(&self) -> MutexGuard<'_, Memory> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    fn deduplicator(&self) -> MutexGuard<'_, Deduplicator> {
+        self.deduplicator.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -121,7 +121,7 @@ const SERIES: Duration = Duration::from_mins(6);
 const RECENT: usize = 1024;
 
 /// What makes two events one that came twice: the resource, the reason, the subject and the words.
-type Same = (Option<String>, Reason, String, String);
+type EventIdentity = (Option<String>, Reason, String, String);
 
 struct Recent {
     namespace: String,
@@ -134,13 +134,13 @@ struct Publisher {
     client: Client,
     options: EventsOptions,
     metrics: Arc<Metrics>,
-    recent: HashMap<Same, Recent>,
+    recent: HashMap<EventIdentity, Recent>,
 }
 
 impl Publisher {
     async fn run(mut self, mut items: mpsc::Receiver<Item>, stop: CancellationToken) {
         while let Some(Some(item)) = stop.run_until_cancelled(items.recv()).await {
-            let publishing = timeout(self.options.deadline, self.publish(item));
+            let publishing = timeout(self.options.deadline, self.send(item));
             let outcome = match stop.run_until_cancelled(publishing).await {
                 None => return,
                 Some(Ok(outcome)) => outcome,
@@ -153,7 +153,7 @@ impl Publisher {
         }
     }
 
-    async fn publish(&mut self, item: Item) -> EventOutcome {
+    async fn send(&mut self, item: Item) -> EventOutcome {
         let now = Instant::now();
         self.recent.retain(|_, recent| recent.at + SERIES > now);
         let same = (item.regarding.uid.clone(), item.reason, item.about.clone(), item.note.clone());
@@ -172,20 +172,20 @@ impl Publisher {
     /// Whether it could be counted onto the earlier one. That may be gone: events are kept for an hour, or less.
     async fn repeat(&self, namespace: &str, name: &str, count: i32) -> bool {
         let api: Api<Event> = Api::namespaced(self.client.clone(), namespace);
-        self.metrics.wrote(ObjectKind::Event, Verb::Patch);
+        self.metrics.count_write(ObjectKind::Event, Verb::Patch);
         let series = object::series(count, Timestamp::now());
         let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
         api.patch(name, &params, &Patch::Merge(series)).await.is_ok()
     }
 
-    async fn create(&mut self, item: Item, same: Same) -> EventOutcome {
+    async fn create(&mut self, item: Item, same: EventIdentity) -> EventOutcome {
         let unique = uuid::Uuid::new_v4().as_u64_pair().0;
         let (reason, instance) = (item.reason, &self.options.instance);
         let event = object::event(&item.regarding, reason, &item.note, instance, Timestamp::now(), unique);
         let (namespace, name) = (event.metadata.namespace.clone(), event.metadata.name.clone());
         let (namespace, name) = (namespace.unwrap_or_default(), name.unwrap_or_default());
         let api: Api<Event> = Api::namespaced(self.client.clone(), &namespace);
-        self.metrics.wrote(ObjectKind::Event, Verb::Create);
+        self.metrics.count_write(ObjectKind::Event, Verb::Create);
         let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
         match api.create(&params, &event).await {
             Ok(_) => {

@@ -80,7 +80,7 @@ fn start() -> Running {
 
 impl Running {
     fn unreachable(&self, agent: &str, note: &str) {
-        self.events.tell(&resource(), Reason::AgentUnreachable, agent, note);
+        self.events.publish(&resource(), Reason::AgentUnreachable, agent, note);
     }
 
     fn count(&self, outcome: EventOutcome) -> String {
@@ -150,7 +150,7 @@ async fn what_comes_again_soon_is_counted_and_later_is_new() {
     for _ in 0..3 {
         running.unreachable("argocd", "argocd does not answer");
         running.server.wait(running.server.got().len() + 1).await;
-        assert!(running.events.over(&key(), Reason::AgentUnreachable, "argocd"));
+        assert!(running.events.clear(&key(), Reason::AgentUnreachable, "argocd"));
     }
     let got = running.server.got();
     let methods: Vec<_> = got.iter().map(|(method, ..)| method.clone()).collect();
@@ -173,7 +173,7 @@ async fn an_event_that_is_gone_is_made_anew() {
     let running = start();
     running.unreachable("argocd", "argocd does not answer");
     running.server.wait(1).await;
-    running.events.over(&key(), Reason::AgentUnreachable, "argocd");
+    running.events.clear(&key(), Reason::AgentUnreachable, "argocd");
     running.server.moods.lock().unwrap().push_back(404);
     running.unreachable("argocd", "argocd does not answer");
     let methods: Vec<_> = running.server.wait(3).await.into_iter().map(|(method, ..)| method).collect();

@@ -52,7 +52,7 @@ pub(super) enum Topic {
     /// Whether an agent is usable.
     Agent,
     /// Where an agent is.
-    Home,
+    Placement,
     /// What its old home does.
     Drain,
     /// Whether the resource is real.
@@ -116,7 +116,7 @@ impl Reason {
     pub(super) const fn topic(self) -> Topic {
         match self {
             Self::AgentUnreachable | Self::AgentDegraded | Self::AgentRecovered => Topic::Agent,
-            Self::AgentMoving | Self::AgentMoved => Topic::Home,
+            Self::AgentMoving | Self::AgentMoved => Topic::Placement,
             Self::Drained | Self::DrainDeadline => Topic::Drain,
             Self::ReferenceMissing | Self::ReferenceFound => Topic::Reference,
             Self::SpecWarning => Topic::Spec,

@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::pulse::Health;
+use super::state::Health;
 use crate::metrics::{CONTENT_TYPE, Metrics};
 
 /// Connections at a time: a kubelet, a few scrapers, and somebody who looks.
@@ -95,7 +95,7 @@ pub async fn serve(listener: TcpListener, health: Health, metrics: Arc<Metrics>,
         while connections.try_join_next().is_some() {}
         let (routes, stop) = (routes.clone(), stop.clone());
         connections.spawn(async move {
-            converse(stream, routes, stop).await;
+            serve_connection(stream, routes, stop).await;
             drop(place);
         });
     }
@@ -117,7 +117,7 @@ async fn accept(listener: &TcpListener) -> TcpStream {
     }
 }
 
-async fn converse(stream: TcpStream, routes: TowerToHyperService<Router>, stop: CancellationToken) {
+async fn serve_connection(stream: TcpStream, routes: TowerToHyperService<Router>, stop: CancellationToken) {
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIME)

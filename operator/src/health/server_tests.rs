@@ -2,7 +2,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::super::pulse::Gate;
+use super::super::state::Gate;
 use super::*;
 
 struct Running {
@@ -53,12 +53,12 @@ async fn it_is_ready_once_everything_is_so() {
 async fn it_does_not_live_when_a_loop_stands_still() {
     let running = start().await;
     let (well, still) = (
-        running.health.beat("reconciler", Duration::from_mins(1)),
-        running.health.beat("prober", Duration::ZERO),
+        running.health.heartbeat("reconciler", Duration::from_mins(1)),
+        running.health.heartbeat("prober", Duration::ZERO),
     );
     let (code, _, text) = running.get("/healthz").await;
     assert_eq!((code, text.as_str()), (503, "silent: prober\n"));
-    still.rest();
+    still.finish();
     assert_eq!(running.get("/healthz").await.0, 200);
     drop(well);
     assert_eq!(running.get("/healthz").await.2, "silent: reconciler\n");
@@ -68,14 +68,14 @@ async fn it_does_not_live_when_a_loop_stands_still() {
 #[tokio::test(start_paused = true)]
 async fn a_sign_of_life_lasts_as_long_as_was_said() {
     let health = Health::default();
-    let beat = health.beat("reconciler", Duration::from_secs(30));
+    let heartbeat = health.heartbeat("reconciler", Duration::from_secs(30));
     for (seconds, is_silent) in [(30, false), (1, true)] {
         tokio::time::advance(Duration::from_secs(seconds)).await;
         assert_eq!(!health.silent().is_empty(), is_silent);
     }
-    beat.now();
+    heartbeat.now();
     assert!(health.silent().is_empty());
-    beat.rest();
+    heartbeat.finish();
     tokio::time::advance(Duration::from_hours(1)).await;
     assert!(health.silent().is_empty(), "it has ended as it should");
 }
@@ -84,9 +84,9 @@ async fn a_sign_of_life_lasts_as_long_as_was_said() {
 async fn it_does_not_live_when_work_has_ended() {
     let health = Health::default();
     let (end, ended) = tokio::sync::oneshot::channel::<()>();
-    let work = tokio::spawn(health.watch_over("prober", async { drop(ended.await) }));
-    let fault = health.watch_over("publisher", async { panic!("a fault in it") });
-    let never = health.watch_over("keeper", std::future::pending::<()>());
+    let work = tokio::spawn(health.monitor("prober", async { drop(ended.await) }));
+    let fault = health.monitor("publisher", async { panic!("a fault in it") });
+    let never = health.monitor("keeper", std::future::pending::<()>());
     assert!(health.silent().is_empty());
     assert!(tokio::spawn(fault).await.is_err());
     assert_eq!(health.silent(), ["publisher"]);

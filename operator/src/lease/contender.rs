@@ -141,28 +141,28 @@ impl Contender {
         self.spans.duration.max(seen.duration.min(LONGEST))
     }
 
-    /// Learns what came of an act that was begun at `sent`. `chance` is between 0 and 1: contenders that started together
+    /// Learns what came of an act that was begun at `sent`. `jitter` is between 0 and 1: contenders that started together
     /// must not stay in step.
-    pub(super) fn learn(&mut self, sent: Moment, now: Moment, answer: Answer, chance: f64) {
+    pub(super) fn learn(&mut self, sent: Moment, now: Moment, answer: Answer, jitter: f64) {
         self.answered |= answer != Answer::Failed;
         match answer {
-            Answer::Found(seen) => self.found(seen, now, chance),
-            Answer::Absent => self.absent(now, chance),
-            Answer::Written(seen) => self.written(seen, sent, now, chance),
+            Answer::Found(seen) => self.found(seen, now, jitter),
+            Answer::Absent => self.absent(now, jitter),
+            Answer::Written(seen) => self.written(seen, sent, now, jitter),
             Answer::Conflict => {
                 self.fresh = false;
-                self.next = now + jittered(self.spans.conflict, chance);
+                self.next = now + jittered(self.spans.conflict, jitter);
             }
             // Whether it was written is not known: the version says, at the next attempt.
             Answer::Failed => {
                 self.fresh &= self.leads(now);
-                self.next = now + jittered(self.spans.retry, chance);
+                self.next = now + jittered(self.spans.retry, jitter);
             }
         }
     }
 
     /// Somebody else's lease is read again at intervals; one that can be taken is taken at once.
-    fn found(&mut self, mut seen: Seen, now: Moment, chance: f64) {
+    fn found(&mut self, mut seen: Seen, now: Moment, jitter: f64) {
         let since = match &self.known {
             Some((known, since)) if known.version == seen.version => *since,
             _ => now,
@@ -176,12 +176,12 @@ impl Contender {
             self.until = None;
         }
         self.known = Some((seen, since));
-        self.wait_or_go(now, chance);
+        self.wait_or_go(now, jitter);
     }
 
     /// A lease that somebody has deleted does not end its holder's leadership. Who that was, and when it was last renewed,
     /// is not known any more: whoever it was is waited for from now on. Only who leads itself need not wait.
-    fn absent(&mut self, now: Moment, chance: f64) {
+    fn absent(&mut self, now: Moment, jitter: f64) {
         if self.leads(now) {
             self.known = None;
         }
@@ -192,7 +192,7 @@ impl Contender {
             seen.holder = Some(SOMEBODY.to_owned());
             DELETED.clone_into(&mut seen.version);
         }
-        if !self.wait_or_go(now, chance) {
+        if !self.wait_or_go(now, jitter) {
             self.known = None;
         }
     }
@@ -205,18 +205,18 @@ impl Contender {
         })
     }
 
-    fn wait_or_go(&mut self, now: Moment, chance: f64) -> bool {
+    fn wait_or_go(&mut self, now: Moment, jitter: f64) -> bool {
         let waits = self.is_taken(now);
         self.fresh = !waits;
-        self.next = if waits { now + jittered(self.spans.retry, chance) } else { now };
+        self.next = if waits { now + jittered(self.spans.retry, jitter) } else { now };
         waits
     }
 
-    fn written(&mut self, seen: Seen, sent: Moment, now: Moment, chance: f64) {
+    fn written(&mut self, seen: Seen, sent: Moment, now: Moment, jitter: f64) {
         self.known = Some((seen, now));
         self.fresh = true;
         self.until = self.until.max(Some(sent + self.spans.deadline));
-        self.next = sent + jittered(self.spans.renew, chance);
+        self.next = sent + jittered(self.spans.renew, jitter);
     }
 
     /// Leads no more, and gives the version that a release has to replace, if it led.
@@ -228,8 +228,8 @@ impl Contender {
 }
 
 /// A span shortened by up to a fifth.
-fn jittered(span: Duration, chance: f64) -> Duration {
-    span.mul_f64(1.0 - 0.2 * chance.clamp(0.0, 1.0))
+fn jittered(span: Duration, jitter: f64) -> Duration {
+    span.mul_f64(1.0 - 0.2 * jitter.clamp(0.0, 1.0))
 }
 
 #[cfg(test)]

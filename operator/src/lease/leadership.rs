@@ -5,7 +5,7 @@ use tokio::time::Instant;
 
 /// What the keeper says.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Claim {
+pub(super) struct LeadershipState {
     /// Whether the API server has said who leads.
     pub(super) known: bool,
     /// Until when this process leads.
@@ -27,51 +27,51 @@ pub(super) enum Until {
 /// stopped.
 #[derive(Debug, Clone)]
 pub struct Leadership {
-    claim: watch::Receiver<Claim>,
+    state: watch::Receiver<LeadershipState>,
 }
 
 impl Leadership {
-    pub(super) const fn new(claim: watch::Receiver<Claim>) -> Self {
-        Self { claim }
+    pub(super) const fn new(state: watch::Receiver<LeadershipState>) -> Self {
+        Self { state }
     }
 
     /// Leadership without a lease, for an operator that is known to be alone.
     pub fn always() -> Self {
-        let (_, claim) = watch::channel(Claim { known: true, until: Some(Until::Ever) });
-        Self { claim }
+        let (_, state) = watch::channel(LeadershipState { known: true, until: Some(Until::Ever) });
+        Self { state }
     }
 
     /// Whether it leads now.
     pub fn holds(&self) -> bool {
-        leads(*self.claim.borrow())
+        leads(*self.state.borrow())
     }
 
     /// Whether it is known who leads, be it this process or another one. Not any more once the keeper has ended.
     pub fn is_known(&self) -> bool {
-        let claim = *self.claim.borrow();
-        let is_kept = self.claim.has_changed().is_ok() || claim.until == Some(Until::Ever);
-        claim.known && is_kept
+        let state = *self.state.borrow();
+        let is_running = self.state.has_changed().is_ok() || state.until == Some(Until::Ever);
+        state.known && is_running
     }
 
     /// Returns when this process leads. Never if the keeper has ended.
     pub async fn won(&self) {
-        let mut claim = self.claim.clone();
-        if claim.wait_for(|claim| leads(*claim)).await.is_err() {
+        let mut state = self.state.clone();
+        if state.wait_for(|state| leads(*state)).await.is_err() {
             std::future::pending::<()>().await;
         }
     }
 
     /// Returns when it does not lead, before anybody else can.
     pub async fn lost(&self) {
-        let mut claim = self.claim.clone();
+        let mut state = self.state.clone();
         loop {
-            let now = *claim.borrow_and_update();
+            let now = *state.borrow_and_update();
             match now.until {
                 _ if !leads(now) => return,
                 Some(Until::Then(until)) => tokio::select! {
                     () = tokio::time::sleep_until(until) => {}
                     // The keeper has ended: what it last said still ends in time.
-                    () = next(&mut claim) => {}
+                    () = next(&mut state) => {}
                 },
                 _ => std::future::pending::<()>().await,
             }
@@ -79,14 +79,14 @@ impl Leadership {
     }
 }
 
-async fn next(claim: &mut watch::Receiver<Claim>) {
-    if claim.changed().await.is_err() {
+async fn next(state: &mut watch::Receiver<LeadershipState>) {
+    if state.changed().await.is_err() {
         std::future::pending::<()>().await;
     }
 }
 
-fn leads(claim: Claim) -> bool {
-    match claim.until {
+fn leads(state: LeadershipState) -> bool {
+    match state.until {
         Some(Until::Then(until)) => Instant::now() < until,
         Some(Until::Ever) => true,
         None => false,

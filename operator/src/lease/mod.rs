@@ -1,6 +1,6 @@
 //! Leadership: of all operators in a cluster, one writes. Who it is stands in a `Lease` (`coordination.k8s.io/v1`).
 //!
-//! `contender` decides, purely; `record` reads and writes the object; `keeper` talks to the API server;
+//! `contender` decides, purely; `record` reads and writes the object; `elector` talks to the API server;
 //! `owner` says with whom the object goes; `leadership` tells the rest of the program.
 //!
 //! Two things keep a second leader away. A leader counts its time from when it *sent* the last write that went through,
@@ -10,7 +10,7 @@
 //! than the deadline and the duration do.
 
 mod contender;
-mod keeper;
+mod elector;
 mod leadership;
 mod owner;
 mod record;
@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
-pub use keeper::keep;
+pub use elector::elect;
 pub use leadership::Leadership;
 pub use owner::owner;
 

@@ -22,11 +22,11 @@ fn seen(version: &str, holder: &str) -> Seen {
 type Stored = Option<(u64, Option<String>)>;
 
 /// What was wanted, the lease after it, and whether it was done.
-type Served = (Wanted, Stored, bool);
+type Served = (BuildInputs, Stored, bool);
 
 /// A lease, contenders with clocks of their own, and a network that delays, loses and delivers late.
-struct World {
-    chance: u64,
+struct Cache {
+    jitter: u64,
     now: Duration,
     lease: Stored,
     version: u64,
@@ -74,9 +74,9 @@ impl Process {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Happening {
     /// A contender acts.
-    Wake { who: usize, act: u64 },
+    Refresh { who: usize, act: u64 },
     /// A request reaches the server.
-    Request { who: usize, act: u64, sent: Moment, wanted: Wanted },
+    Request { who: usize, act: u64, sent: Moment, wanted: BuildInputs },
     /// An answer, or that none came in time, reaches a contender.
     Heard { who: usize, act: u64, sent: Moment, answer: Option<Served> },
     /// A process is killed, and another one starts in its place.
@@ -88,16 +88,16 @@ enum Happening {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Wanted {
+enum BuildInputs {
     Read,
     Create(String),
     Replace(u64, Option<String>),
 }
 
-impl World {
+impl Cache {
     fn new(seed: u64, faults: Faults) -> Self {
-        let mut world = Self {
-            chance: seed,
+        let mut cache = Self {
+            jitter: seed,
             now: Duration::ZERO,
             lease: None,
             version: 0,
@@ -108,21 +108,21 @@ impl World {
             leaders: Vec::new(),
         };
         for who in 0..3 {
-            let process = world.process(who);
+            let process = cache.process(who);
             let act = process.act;
-            world.contenders.push(process);
-            world.happens(0, Happening::Wake { who, act });
+            cache.contenders.push(process);
+            cache.happens(0, Happening::Refresh { who, act });
             if faults.ends {
-                let (kill, end) = (world.below(200_000), world.below(200_000));
-                world.happens(kill, Happening::Kill { who });
-                world.happens(end, Happening::End { who });
+                let (kill, end) = (cache.below(200_000), cache.below(200_000));
+                cache.happens(kill, Happening::Kill { who });
+                cache.happens(end, Happening::End { who });
             }
         }
         if faults.deletions {
-            let at = world.below(200_000);
-            world.happens(at, Happening::Delete);
+            let at = cache.below(200_000);
+            cache.happens(at, Happening::Delete);
         }
-        world
+        cache
     }
 
     fn process(&mut self, who: usize) -> Process {
@@ -135,8 +135,8 @@ impl World {
 
     /// A word of `SplitMix64`.
     fn word(&mut self) -> u64 {
-        self.chance = self.chance.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.chance ^ (self.chance >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        self.jitter = self.jitter.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.jitter ^ (self.jitter >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^ (mixed >> 31)
     }
@@ -173,7 +173,7 @@ impl World {
 
     fn happen(&mut self, happening: Happening) {
         match happening {
-            Happening::Wake { who, act } => self.wake(who, act),
+            Happening::Refresh { who, act } => self.wake(who, act),
             Happening::Request { who, act, sent, wanted } => {
                 let went_well = self.serve(&wanted);
                 if self.below(1000) >= self.faults.lost {
@@ -182,14 +182,14 @@ impl World {
                     self.happens(delay, Happening::Heard { who, act, sent, answer });
                 }
             }
-            Happening::Heard { who, act, sent, answer } => self.heard(who, act, sent, answer),
+            Happening::Heard { who, act, sent, answer } => self.record_answer(who, act, sent, answer),
             Happening::Kill { who } => self.restart(who),
             Happening::End { who } => {
                 let (process, now) = (&mut self.contenders[who], self.now);
                 let version = process.contender.resign(process.clock(now));
                 if let Some(version) = version.and_then(|version| version.parse().ok()) {
                     let (delay, sent) = (self.below(self.faults.delay), Duration::ZERO);
-                    let wanted = Wanted::Replace(version, None);
+                    let wanted = BuildInputs::Replace(version, None);
                     self.happens(delay, Happening::Request { who, act: u64::MAX, sent, wanted });
                 }
                 self.restart(who);
@@ -208,7 +208,7 @@ impl World {
         self.contenders[who] = process;
         self.contenders[who].contender.next = offset;
         let delay = self.below(5000);
-        self.happens(delay, Happening::Wake { who, act });
+        self.happens(delay, Happening::Refresh { who, act });
         if self.faults.ends {
             let (kill, end) = (self.below(400_000), self.below(400_000));
             self.happens(kill, Happening::Kill { who });
@@ -225,11 +225,11 @@ impl World {
         let wanted = match process.contender.act(sent) {
             Act::Wait(time) => {
                 let time = u64::try_from((time * 1000 / speed).as_millis()).unwrap() + self.below(300);
-                return self.happens(time, Happening::Wake { who, act });
+                return self.happens(time, Happening::Refresh { who, act });
             }
-            Act::Read => Wanted::Read,
-            Act::Create => Wanted::Create(identity),
-            Act::Take(version) => Wanted::Replace(version.parse().unwrap_or(u64::MAX), Some(identity)),
+            Act::Read => BuildInputs::Read,
+            Act::Create => BuildInputs::Create(identity),
+            Act::Take(version) => BuildInputs::Replace(version.parse().unwrap_or(u64::MAX), Some(identity)),
         };
         self.contenders[who].act = self.serial + 1;
         let act = self.serial + 1;
@@ -243,11 +243,13 @@ impl World {
     }
 
     /// Whether it was done.
-    fn serve(&mut self, wanted: &Wanted) -> bool {
+    fn serve(&mut self, wanted: &BuildInputs) -> bool {
         let holder = match (wanted, &self.lease) {
-            (Wanted::Read, _) => return true,
-            (Wanted::Create(holder), None) => Some(holder.clone()),
-            (Wanted::Replace(version, holder), Some((current, _))) if version == current => holder.clone(),
+            (BuildInputs::Read, _) => return true,
+            (BuildInputs::Create(holder), None) => Some(holder.clone()),
+            (BuildInputs::Replace(version, holder), Some((current, _))) if version == current => {
+                holder.clone()
+            }
             _ => return false,
         };
         self.version += 1;
@@ -255,8 +257,8 @@ impl World {
         true
     }
 
-    fn heard(&mut self, who: usize, act: u64, sent: Moment, answer: Option<Served>) {
-        let chance = f64::from(u32::try_from(self.below(1000)).unwrap()) / 1000.0;
+    fn record_answer(&mut self, who: usize, act: u64, sent: Moment, answer: Option<Served>) {
+        let jitter = f64::from(u32::try_from(self.below(1000)).unwrap()) / 1000.0;
         let process = &mut self.contenders[who];
         if process.act != act {
             return;
@@ -267,15 +269,15 @@ impl World {
         let answer = match answer {
             None => Answer::Failed,
             Some((_, _, false)) => Answer::Conflict,
-            Some((Wanted::Read, lease, _)) => seen(lease).map_or(Answer::Absent, Answer::Found),
+            Some((BuildInputs::Read, lease, _)) => seen(lease).map_or(Answer::Absent, Answer::Found),
             Some((_, lease, _)) => seen(lease).map_or(Answer::Failed, Answer::Written),
         };
         let now = process.clock(self.now);
-        process.contender.learn(sent, now, answer, chance);
+        process.contender.learn(sent, now, answer, jitter);
         self.serial += 1;
         let act = self.serial;
         self.contenders[who].act = act;
-        self.happens(0, Happening::Wake { who, act });
+        self.happens(0, Happening::Refresh { who, act });
     }
 }
 
@@ -298,19 +300,19 @@ proptest! {
 
     #[test]
     fn there_are_never_two_leaders(seed in any::<u64>(), faults in faults()) {
-        let mut world = World::new(seed, faults);
-        world.run(seconds(600)).map_err(TestCaseError::fail)?;
+        let mut cache = Cache::new(seed, faults);
+        cache.run(seconds(600)).map_err(TestCaseError::fail)?;
     }
 
     #[test]
     fn there_is_a_leader_where_the_network_is_not_too_bad(seed in any::<u64>(), ends in any::<bool>()) {
         let faults = Faults { spans: Spans::of(SPAN), lost: 50, delay: 500, deletions: false, ends };
-        let mut world = World::new(seed, faults);
-        world.run(seconds(60)).map_err(TestCaseError::fail)?;
-        prop_assert!(!world.leaders.is_empty());
-        let first = world.leaders.len();
-        world.run(seconds(1200)).map_err(TestCaseError::fail)?;
-        prop_assert!(!ends || world.leaders.len() > first, "nobody followed {:?}", world.leaders);
+        let mut cache = Cache::new(seed, faults);
+        cache.run(seconds(60)).map_err(TestCaseError::fail)?;
+        prop_assert!(!cache.leaders.is_empty());
+        let first = cache.leaders.len();
+        cache.run(seconds(1200)).map_err(TestCaseError::fail)?;
+        prop_assert!(!ends || cache.leaders.len() > first, "nobody followed {:?}", cache.leaders);
     }
 }
 
@@ -319,7 +321,7 @@ proptest! {
 fn there_are_never_two_leaders_over_a_deleted_lease() {
     let faults = Faults { spans: Spans::of(SPAN), lost: 100, delay: 2000, deletions: true, ends: false };
     for seed in (0..3000).step_by(4) {
-        assert_eq!(World::new(seed, faults).run(seconds(300)), Ok(()), "{seed}");
+        assert_eq!(Cache::new(seed, faults).run(seconds(300)), Ok(()), "{seed}");
     }
 }
 
@@ -328,6 +330,6 @@ fn there_are_never_two_leaders_over_a_deleted_lease() {
 fn the_test_notices_two_leaders() {
     let spans = Spans { deadline: SPAN * 2, ..Spans::of(SPAN) };
     let faults = Faults { spans, lost: 200, delay: 4000, deletions: false, ends: false };
-    let found = (0..200).filter(|seed| World::new(*seed, faults).run(seconds(600)).is_err()).count();
+    let found = (0..200).filter(|seed| Cache::new(*seed, faults).run(seconds(600)).is_err()).count();
     assert!(found > 20, "a leader that leads for too long was noticed {found} times only");
 }

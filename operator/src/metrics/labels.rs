@@ -163,7 +163,7 @@ label! {
 
 label! {
     /// What a pod is asked for.
-    Ask {
+    Endpoint {
         /// `/internal/status`.
         Status => "status",
         /// The agent card.
@@ -235,9 +235,9 @@ label! {
 
 label! {
     /// How far a move of an agent is.
-    MoveStage {
+    MigrationStage {
         /// It begins: the new home is being made.
-        Begun => "begun",
+        Started => "started",
         /// It is done: the old home is gone.
         Finished => "finished",
     }

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use kube::core::Status;
 
 use super::*;
-use crate::supervisor::key::Key;
+use crate::key::Key;
 
 /// Every combination of every label.
 fn everything() -> Metrics {
@@ -25,14 +25,14 @@ fn everything() -> Metrics {
     }
     for kind in ObjectKind::ALL {
         for verb in Verb::ALL {
-            metrics.wrote(*kind, *verb);
+            metrics.count_write(*kind, *verb);
         }
         metrics.watch_failed(*kind);
     }
-    for ask in Ask::ALL {
+    for endpoint in Endpoint::ALL {
         let took = Duration::from_millis(3);
         for outcome in ProbeOutcome::ALL {
-            metrics.probed(*ask, *outcome, took);
+            metrics.probed(*endpoint, *outcome, took);
         }
     }
     for (number, phase) in ResourcePhase::ALL.iter().enumerate() {
@@ -40,10 +40,10 @@ fn everything() -> Metrics {
             .iter()
             .flat_map(|placement| Phase::ALL.iter().map(move |phase| (*placement, *phase)));
         let key = Key::new("team", &number.to_string());
-        metrics.tally(&key, Tally { phase: *phase, agents: agents.collect() });
+        metrics.resource_state(&key, ResourceState { phase: *phase, agents: agents.collect() });
     }
-    for stage in MoveStage::ALL {
-        metrics.moved(*stage);
+    for stage in MigrationStage::ALL {
+        metrics.migrated(*stage);
     }
     for outcome in EventOutcome::ALL {
         metrics.event(*outcome);
@@ -69,15 +69,15 @@ fn value(metrics: &Metrics, name: &str) -> Option<i64> {
 fn the_number_of_series_has_a_bound() {
     let text = everything().encode().unwrap();
     // A histogram has a bucket more than bounds, a sum and a count.
-    let (pass, probe) = (PASS_BUCKETS.len() + 3, PROBE_BUCKETS.len() + 3);
+    let (pass, probe) = (RECONCILE_BUCKETS.len() + 3, PROBE_BUCKETS.len() + 3);
     let most = Outcome::ALL.len() * pass
         + Step::ALL.len() * StepOutcome::ALL.len() * pass
         + Step::ALL.len() * Category::ALL.len()
         + ObjectKind::ALL.len() * (Verb::ALL.len() + 1)
-        + Ask::ALL.len() * (ProbeOutcome::ALL.len() + probe)
+        + Endpoint::ALL.len() * (ProbeOutcome::ALL.len() + probe)
         + ResourcePhase::ALL.len()
         + Placement::ALL.len() * Phase::ALL.len()
-        + MoveStage::ALL.len()
+        + MigrationStage::ALL.len()
         + EventOutcome::ALL.len()
         + ["in_flight", "queue", "is_leader", "crd_missing", "build"].len();
     assert_eq!(series(&text).len(), most, "{text}");
@@ -97,11 +97,11 @@ fn everything_is_there_by_the_names_that_dashboards_ask_for() {
         "watch_errors_total{kind=\"Pod\"}",
         "is_leader",
         "crd_missing",
-        "probes_total{ask=\"card\",outcome=\"timeout\"}",
-        "probe_duration_seconds_count{ask=\"status\"}",
+        "probes_total{endpoint=\"card\",outcome=\"timeout\"}",
+        "probe_duration_seconds_count{endpoint=\"status\"}",
         "resources{phase=\"Stalled\"}",
         "agents{placement=\"Remote\",phase=\"Ready\"}",
-        "moves_total{stage=\"begun\"}",
+        "migrations_total{stage=\"started\"}",
         "events_total{outcome=\"dropped\"}",
     ] {
         let name = format!("{PREFIX}_{name}");
@@ -147,9 +147,11 @@ fn a_resource_counts_once_as_it_was_last_told_of() {
     let metrics = Metrics::new();
     let key = Key::new("team", "platform");
     let agents = vec![(Placement::Remote, Phase::Pending), (Placement::InProcess, Phase::Ready)];
-    metrics.tally(&key, Tally { phase: ResourcePhase::Reconciling, agents });
-    metrics
-        .tally(&key, Tally { phase: ResourcePhase::Ready, agents: vec![(Placement::Remote, Phase::Ready)] });
+    metrics.resource_state(&key, ResourceState { phase: ResourcePhase::Reconciling, agents });
+    metrics.resource_state(
+        &key,
+        ResourceState { phase: ResourcePhase::Ready, agents: vec![(Placement::Remote, Phase::Ready)] },
+    );
     let counts = |metrics: &Metrics| {
         [
             "caipe_operator_resources{phase=\"Ready\"}",
@@ -165,8 +167,9 @@ fn a_resource_counts_once_as_it_was_last_told_of() {
     metrics.forget(&key);
     assert_eq!(counts(&metrics), [0; 5]);
     for name in ["a", "b"] {
-        let tally = Tally { phase: ResourcePhase::Ready, agents: vec![(Placement::Remote, Phase::Ready)] };
-        metrics.tally(&Key::new("team", name), tally);
+        let resource_state =
+            ResourceState { phase: ResourcePhase::Ready, agents: vec![(Placement::Remote, Phase::Ready)] };
+        metrics.resource_state(&Key::new("team", name), resource_state);
     }
     assert_eq!(counts(&metrics), [2, 0, 2, 0, 0]);
     metrics.forget_all();

@@ -3,9 +3,9 @@
 //! Every label is an enum of [`labels`], so that no name, message or address that somebody chose can become a time
 //! series of its own: the number of series has a bound, and a test knows it.
 
-mod census;
 pub mod labels;
-mod measure;
+mod resource_counts;
+mod timers;
 
 use std::fmt;
 use std::time::Duration;
@@ -19,15 +19,15 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
-pub use census::Tally;
-pub use measure::{Measured, Pass};
+pub use resource_counts::ResourceState;
+pub use timers::{ReconcileTimer, StepTimer};
 
-use self::census::Census;
 use self::labels::{
-    Ask, Category, EventOutcome, MoveStage, ObjectKind, Outcome, Phase, Placement, ProbeOutcome,
+    Category, Endpoint, EventOutcome, MigrationStage, ObjectKind, Outcome, Phase, Placement, ProbeOutcome,
     ResourcePhase, Step, StepOutcome, Verb,
 };
-use crate::supervisor::key::Key;
+use self::resource_counts::ResourceCounts;
+use crate::key::Key;
 
 /// The media type of [`Metrics::encode`]'s text.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -38,7 +38,8 @@ const PREFIX: &str = "caipe_operator";
 /// In seconds. A pass over an unchanged resource takes well under a millisecond, one that applies everything has some
 /// twenty answers of an API server to wait for, of 2 to 10 ms each, and one against a busy API server ends at a deadline
 /// of half a minute. The aim is a 99th percentile below 50 ms, so that bound is one of a bucket.
-const PASS_BUCKETS: [f64; 12] = [0.0005, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 15.0, 30.0];
+const RECONCILE_BUCKETS: [f64; 12] =
+    [0.0005, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 15.0, 30.0];
 
 /// In seconds. A card comes in 1 to 5 ms within a cluster, and a look ends after one second.
 const PROBE_BUCKETS: [f64; 9] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 0.5, 1.0];
@@ -73,13 +74,13 @@ struct ByKind {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByProbe {
-    ask: Ask,
+    endpoint: Endpoint,
     outcome: ProbeOutcome,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByAsk {
-    ask: Ask,
+struct ByEndpoint {
+    endpoint: Endpoint,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -94,8 +95,8 @@ struct ByAgent {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByMove {
-    stage: MoveStage,
+struct ByMigration {
+    stage: MigrationStage,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -116,9 +117,9 @@ pub struct Metrics {
     is_leader: Gauge,
     crd_missing: Gauge,
     probes: Family<ByProbe, Counter>,
-    probe_latency: Family<ByAsk, Histogram, fn() -> Histogram>,
-    census: Census,
-    moves: Family<ByMove, Counter>,
+    probe_latency: Family<ByEndpoint, Histogram, fn() -> Histogram>,
+    resource_counts: ResourceCounts,
+    migrations: Family<ByMigration, Counter>,
     events: Family<ByEvent, Counter>,
 }
 
@@ -134,8 +135,8 @@ impl Default for Metrics {
     }
 }
 
-fn pass_histogram() -> Histogram {
-    Histogram::new(PASS_BUCKETS)
+fn reconcile_histogram() -> Histogram {
+    Histogram::new(RECONCILE_BUCKETS)
 }
 
 fn probe_histogram() -> Histogram {
@@ -147,8 +148,8 @@ impl Metrics {
     pub fn new() -> Self {
         let mut metrics = Self {
             registry: Registry::with_prefix(PREFIX),
-            reconciles: Family::new_with_constructor(pass_histogram),
-            steps: Family::new_with_constructor(pass_histogram),
+            reconciles: Family::new_with_constructor(reconcile_histogram),
+            steps: Family::new_with_constructor(reconcile_histogram),
             failures: Family::default(),
             in_flight: Gauge::default(),
             queue: Gauge::default(),
@@ -158,8 +159,8 @@ impl Metrics {
             crd_missing: Gauge::default(),
             probes: Family::default(),
             probe_latency: Family::new_with_constructor(probe_histogram),
-            census: Census::default(),
-            moves: Family::default(),
+            resource_counts: ResourceCounts::default(),
+            migrations: Family::default(),
             events: Family::default(),
         };
         metrics.register_work();
@@ -182,7 +183,7 @@ impl Metrics {
         registry.register("queue_length", "Resources that wait for a pass", self.queue.clone());
         let help = "Writes that were sent to the API server";
         registry.register("api_writes", help, self.writes.clone());
-        registry.register("moves", "Moves of agents between homes", self.moves.clone());
+        registry.register("migrations", "Migrations of agents between placements", self.migrations.clone());
         registry.register("events", "Events about resources, by what came of them", self.events.clone());
     }
 
@@ -207,12 +208,12 @@ impl Metrics {
         registry.register("probes", "Looks at pods, by what came of them", self.probes.clone());
         let help = "How long looks took that were answered";
         registry.register("probe_duration_seconds", help, self.probe_latency.clone());
-        self.census.register(registry);
+        self.resource_counts.register(registry);
     }
 
     /// A pass over a resource begins. It counts as abandoned if it is dropped without a word.
-    pub fn pass(&self) -> Pass<'_> {
-        Pass::begin(self)
+    pub fn pass(&self) -> ReconcileTimer<'_> {
+        ReconcileTimer::begin(self)
     }
 
     /// How many resources wait for a pass.
@@ -221,7 +222,7 @@ impl Metrics {
     }
 
     /// A write was sent to the API server.
-    pub fn wrote(&self, kind: ObjectKind, verb: Verb) {
+    pub fn count_write(&self, kind: ObjectKind, verb: Verb) {
         self.writes.get_or_create(&ByWrite { kind, verb }).inc();
     }
 
@@ -241,31 +242,31 @@ impl Metrics {
     }
 
     /// A pod was looked at. The time of a look that failed says nothing about the pod, so it is not kept.
-    pub fn probed(&self, ask: Ask, outcome: ProbeOutcome, took: Duration) {
-        self.probes.get_or_create(&ByProbe { ask, outcome }).inc();
+    pub fn probed(&self, endpoint: Endpoint, outcome: ProbeOutcome, took: Duration) {
+        self.probes.get_or_create(&ByProbe { endpoint, outcome }).inc();
         if outcome == ProbeOutcome::Ok {
-            self.probe_latency.get_or_create(&ByAsk { ask }).observe(took.as_secs_f64());
+            self.probe_latency.get_or_create(&ByEndpoint { endpoint }).observe(took.as_secs_f64());
         }
     }
 
     /// How a resource and its agents are now; what was said of it before is taken back.
-    pub fn tally(&self, key: &Key, tally: Tally) {
-        self.census.set(key, tally);
+    pub fn resource_state(&self, key: &Key, resource_state: ResourceState) {
+        self.resource_counts.set(key, resource_state);
     }
 
     /// A resource is gone.
     pub fn forget(&self, key: &Key) {
-        self.census.forget(key);
+        self.resource_counts.forget(key);
     }
 
     /// Another operator counts resources from now on: what two count is counted twice.
     pub fn forget_all(&self) {
-        self.census.forget_all();
+        self.resource_counts.forget_all();
     }
 
     /// An agent's move came to a stage.
-    pub fn moved(&self, stage: MoveStage) {
-        self.moves.get_or_create(&ByMove { stage }).inc();
+    pub fn migrated(&self, stage: MigrationStage) {
+        self.migrations.get_or_create(&ByMigration { stage }).inc();
     }
 
     /// Something came of an event.

@@ -1,26 +1,26 @@
 //! How the pods of supervisors are, asked over HTTP: the supervisor's own view of its agents, and whether a remote
 //! agent's card answers.
 //!
-//! `board` knows what is looked at, when next (`timetable`), and what was seen: plain data, no clock. `look` asks one pod.
-//! `prober` lets the two meet. `damp`, `pace` and `essence` are the rules: what counts as seen, how often to
+//! `registry` knows what is looked at, when next (`schedule`), and what was seen: plain data, no clock. `probe` asks one pod.
+//! `prober` lets the two meet. `debounce`, `pace` and `significance` are the rules: what counts as seen, how often to
 //! look, and what is worth telling.
 
-mod allowance;
-mod board;
-mod damp;
-mod essence;
+mod bounds;
+mod debounce;
 mod failure;
-mod keep;
-mod look;
-mod pace;
+mod interval;
 mod pod;
+mod pod_client;
 mod prober;
 mod probes;
-mod timetable;
-mod view;
+mod rate_limit;
+mod registry;
+mod result;
+mod schedule;
+mod significance;
 
 pub use failure::Failure;
-pub use look::{HttpLook, Limits, Look, Request};
+pub use pod_client::{HttpPodClient, Limits, PodClient, Request};
 pub use prober::{Prober, ProberOptions};
 pub use probes::Probes;
-pub use view::{Ask, CardSeen, PodTarget, Targets, View, Views};
+pub use result::{CardSummary, Endpoints, PodTarget, ProbeResult, ProbeResults, Targets};

@@ -2,84 +2,83 @@
 
 use caipe_crds::report::Report;
 
-use super::damp::Doubt;
-use super::essence::matters;
+use super::debounce::Debounce;
 use super::failure::Failure;
-use super::timetable::Slot;
-use super::view::{Ask, CardSeen, PodTarget, View};
-
-/// A pod, for as long as it has the same address.
-pub(super) type Number = u64;
+use super::result::{CardSummary, Endpoints, PodTarget, ProbeResult};
+use super::schedule::{PodId, Slot};
+use super::significance::is_significant;
 
 /// What a look came to, by what was asked.
 #[derive(Debug)]
-pub(super) struct Looked {
+pub(super) struct Answers {
     pub(super) status: Option<Result<Report, Failure>>,
-    pub(super) card: Option<Result<CardSeen, Failure>>,
+    pub(super) card: Option<Result<CardSummary, Failure>>,
 }
 
 #[derive(Debug)]
 pub(super) struct Pod {
-    pub(super) number: Number,
+    pub(super) id: PodId,
     pub(super) target: PodTarget,
     pub(super) due: Option<Slot>,
     pub(super) in_flight: bool,
     /// Whether to look again as soon as the look under way is over.
     pub(super) again: bool,
-    status: Doubt,
-    card: Doubt,
-    pub(super) view: Option<View>,
+    status: Debounce,
+    card: Debounce,
+    pub(super) result: Option<ProbeResult>,
 }
 
 impl Pod {
-    pub(super) fn new(number: Number, target: PodTarget) -> Self {
+    pub(super) fn new(id: PodId, target: PodTarget) -> Self {
         Self {
-            number,
+            id,
             target,
             due: None,
             in_flight: false,
             again: false,
-            status: Doubt::default(),
-            card: Doubt::default(),
-            view: None,
+            status: Debounce::default(),
+            card: Debounce::default(),
+            result: None,
         }
     }
 
     /// What can be asked of it; nobody is asked for a status without a token.
-    pub(super) const fn ask(&self, has_token: bool) -> Option<Ask> {
-        match self.target.ask {
-            Ask::Card => Some(Ask::Card),
-            Ask::Both if !has_token => Some(Ask::Card),
-            Ask::Status if !has_token => None,
-            ask => Some(ask),
+    pub(super) const fn endpoints(&self, has_token: bool) -> Option<Endpoints> {
+        match self.target.endpoints {
+            Endpoints::Card => Some(Endpoints::Card),
+            Endpoints::Both if !has_token => Some(Endpoints::Card),
+            Endpoints::Status if !has_token => None,
+            endpoints => Some(endpoints),
         }
     }
 
     /// Something else is asked from now on; what is not asked any more is not known any more.
-    pub(super) fn ask_for(&mut self, ask: Ask) {
-        self.target.ask = ask;
-        if !ask.status() {
-            self.status = Doubt::default();
+    pub(super) fn ask_for(&mut self, endpoints: Endpoints) {
+        self.target.endpoints = endpoints;
+        if !endpoints.status() {
+            self.status = Debounce::default();
         }
-        if !ask.card() {
-            self.card = Doubt::default();
+        if !endpoints.card() {
+            self.card = Debounce::default();
         }
-        if let Some(view) = &mut self.view {
-            view.report = view.report.take().filter(|_| ask.status());
-            view.card = view.card.take().filter(|_| ask.card());
-            view.failure = self.status.failure().or(self.card.failure()).cloned();
+        if let Some(result) = &mut self.result {
+            result.report = result.report.take().filter(|_| endpoints.status());
+            result.card = result.card.take().filter(|_| endpoints.card());
+            result.failure = self.status.failure().or(self.card.failure()).cloned();
         }
-        let is_empty = |view: &View| view.report.is_none() && view.card.is_none() && view.failure.is_none();
-        self.view = self.view.take().filter(|view| !is_empty(view));
+        let is_empty = |result: &ProbeResult| {
+            result.report.is_none() && result.card.is_none() && result.failure.is_none()
+        };
+        self.result = self.result.take().filter(|result| !is_empty(result));
     }
 
     /// Learns what a look came to; says whether that matters to anybody.
-    pub(super) fn learn(&mut self, looked: Looked) -> bool {
-        let before = self.view.take();
+    pub(super) fn learn(&mut self, looked: Answers) -> bool {
+        let before = self.result.take();
         let old = before.as_ref();
-        let report = old.and_then(|view| view.report.as_ref());
-        let card = old.and_then(|view| view.card.as_ref());
-        let (status_asked, card_asked) = (self.target.ask.status(), self.target.ask.card());
+        let report = old.and_then(|result| result.report.as_ref());
+        let card = old.and_then(|result| result.card.as_ref());
+        let (status_asked, card_asked) = (self.target.endpoints.status(), self.target.endpoints.card());
         let report = match looked.status.filter(|_| status_asked) {
             Some(seen) => self.status.learn(seen.map_err(|failure| failure.message), report),
             None => report.cloned(),
@@ -90,8 +89,8 @@ impl Pod {
         };
         let failure = self.status.failure().or(self.card.failure()).cloned();
         let known = report.is_some() || card.is_some() || failure.is_some();
-        self.view = known.then_some(View { report, card, failure });
-        matters(before.as_ref(), self.view.as_ref())
+        self.result = known.then_some(ProbeResult { report, card, failure });
+        is_significant(before.as_ref(), self.result.as_ref())
     }
 
     /// Failed looks in a row.

@@ -9,15 +9,15 @@ use tokio::task::JoinSet;
 use tokio::time::{Duration, Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::board::{Board, Job};
 use super::failure::Failure;
-use super::look::{HttpLook, Limits, Look};
-use super::pod::Looked;
-use super::timetable::Urgency;
-use super::view::{Targets, Views};
+use super::pod::Answers;
+use super::pod_client::{HttpPodClient, Limits, PodClient};
+use super::registry::{Job, ProbeRegistry};
+use super::result::{ProbeResults, Targets};
+use super::schedule::Urgency;
+use crate::key::Key;
 use crate::metrics::Metrics;
-use crate::metrics::labels::{Ask, ProbeOutcome};
-use crate::supervisor::key::Key;
+use crate::metrics::labels::{Endpoint, ProbeOutcome};
 
 /// How long a look takes that is as much the operator's work as the pod's.
 const BRIEF: Duration = Duration::from_millis(20);
@@ -43,18 +43,18 @@ impl Default for ProberOptions {
 
 /// Looks at the pods of all supervisors.
 #[derive(Debug)]
-pub struct Prober<L = HttpLook> {
-    look: L,
+pub struct Prober<L = HttpPodClient> {
+    probe: L,
     max_concurrent: usize,
     /// Room for looks at pods that answered the last one.
     routine: Arc<Semaphore>,
     metrics: Arc<Metrics>,
     notify: mpsc::Sender<Key>,
-    board: Mutex<Board>,
+    registry: Mutex<ProbeRegistry>,
     /// There is something to look at earlier than was known.
     sooner: Notify,
     /// There is somebody to be told.
-    told: Notify,
+    notified: Notify,
 }
 
 impl Prober {
@@ -69,103 +69,103 @@ impl Prober {
         metrics: Arc<Metrics>,
         notify: mpsc::Sender<Key>,
     ) -> Result<Arc<Self>, reqwest::Error> {
-        Ok(Self::with(HttpLook::new(options.limits)?, options, metrics, notify))
+        Ok(Self::with(HttpPodClient::new(options.limits)?, options, metrics, notify))
     }
 }
 
-impl<L: Look> Prober<L> {
+impl<L: PodClient> Prober<L> {
     /// Asks in another way.
     pub fn with(
-        look: L,
+        probe: L,
         options: ProberOptions,
         metrics: Arc<Metrics>,
         notify: mpsc::Sender<Key>,
     ) -> Arc<Self> {
         Arc::new(Self {
-            look,
+            probe,
             max_concurrent: options.max_concurrent.max(1),
             routine: Arc::new(Semaphore::new(options.max_routine.max(1))),
             metrics,
             notify,
-            board: Mutex::default(),
+            registry: Mutex::default(),
             sooner: Notify::new(),
-            told: Notify::new(),
+            notified: Notify::new(),
         })
     }
 
     /// Looks at these pods of a supervisor, in place of those before. New ones are looked at at once; nothing happens to
     /// those that stay.
     pub fn watch(&self, key: &Key, targets: Targets) {
-        self.board().watch(key, targets, Instant::now());
+        self.registry().watch(key, targets, Instant::now());
         self.sooner.notify_one();
     }
 
     /// Looks at none of a supervisor's pods any more.
     pub fn forget(&self, key: &Key) {
-        self.board().forget(key);
+        self.registry().forget(key);
     }
 
     /// Looks at nothing any more: another operator does.
     pub fn forget_all(&self) {
-        self.board().forget_all();
+        self.registry().forget_all();
     }
 
     /// What is known of a supervisor's pods.
-    pub fn views(&self, key: &Key) -> Views {
-        self.board().views(key)
+    pub fn results(&self, key: &Key) -> ProbeResults {
+        self.registry().results(key)
     }
 
     /// Looks at all pods of a supervisor at once, for example after a new epoch was rendered.
-    pub fn hurry(&self, key: &Key) {
-        self.board().hurry(key, Instant::now());
+    pub fn probe_now(&self, key: &Key) {
+        self.registry().probe_now(key, Instant::now());
         self.sooner.notify_one();
     }
 
     /// How many pods are looked at.
     pub fn pods(&self) -> usize {
-        self.board().len()
+        self.registry().len()
     }
 
     /// Looks, until `stop`. Looks under way are given up then.
     pub async fn run(self: Arc<Self>, stop: CancellationToken) {
         let telling = tokio::spawn(Arc::clone(&self).tell(stop.clone()));
-        let mut looks = JoinSet::new();
-        while let Some(job) = stop.run_until_cancelled(self.next_job(&mut looks)).await {
+        let mut probes = JoinSet::new();
+        while let Some(job) = stop.run_until_cancelled(self.next_job(&mut probes)).await {
             let room = match job.urgency {
                 Urgency::Routine => Arc::clone(&self.routine).try_acquire_owned().ok(),
                 Urgency::Urgent => None,
             };
-            looks.spawn(Arc::clone(&self).look_in(room, job));
+            probes.spawn(Arc::clone(&self).probe_with_permit(room, job));
         }
-        looks.shutdown().await;
+        probes.shutdown().await;
         // It ends by itself at `stop`.
         let _ = telling.await;
     }
 
     /// Looks. A look that takes its time takes no processor: it makes room for others meanwhile.
-    async fn look_in(self: Arc<Self>, room: Option<OwnedSemaphorePermit>, job: Job) {
-        let mut look = pin!(Arc::clone(&self).look(job));
-        if timeout(BRIEF, look.as_mut()).await.is_err() {
+    async fn probe_with_permit(self: Arc<Self>, room: Option<OwnedSemaphorePermit>, job: Job) {
+        let mut probe = pin!(Arc::clone(&self).probe(job));
+        if timeout(BRIEF, probe.as_mut()).await.is_err() {
             drop(room);
             self.sooner.notify_one();
-            look.await;
+            probe.await;
         }
     }
 
-    async fn next_job(&self, looks: &mut JoinSet<()>) -> Job {
+    async fn next_job(&self, probes: &mut JoinSet<()>) -> Job {
         loop {
-            while looks.try_join_next().is_some() {}
-            if looks.len() >= self.max_concurrent {
-                looks.join_next().await;
+            while probes.try_join_next().is_some() {}
+            if probes.len() >= self.max_concurrent {
+                probes.join_next().await;
                 continue;
             }
             let (job, due) = {
-                let (mut board, now) = (self.board(), Instant::now());
-                if board.release(now) {
-                    self.told.notify_one();
+                let (mut registry, now) = (self.registry(), Instant::now());
+                if registry.release(now) {
+                    self.notified.notify_one();
                 }
                 let room = self.routine.available_permits() > 0;
-                (board.take(now, room), board.next_due(room))
+                (registry.take(now, room), registry.next_due(room))
             };
             if let Some(job) = job {
                 return job;
@@ -173,50 +173,50 @@ impl<L: Look> Prober<L> {
             tokio::select! {
                 () = at(due) => {}
                 () = self.sooner.notified() => {}
-                Some(_) = looks.join_next() => {}
+                Some(_) = probes.join_next() => {}
             }
         }
     }
 
-    async fn look(self: Arc<Self>, job: Job) {
+    async fn probe(self: Arc<Self>, job: Job) {
         let status = async {
             let begun = Instant::now();
-            let seen = self.look.status(&job.request).await;
-            self.count(Ask::Status, begun, &seen);
+            let seen = self.probe.status(&job.request).await;
+            self.count(Endpoint::Status, begun, &seen);
             seen
         };
         let card = async {
             let begun = Instant::now();
-            let seen = self.look.card(&job.request).await;
-            self.count(Ask::Card, begun, &seen);
+            let seen = self.probe.card(&job.request).await;
+            self.count(Endpoint::Card, begun, &seen);
             seen
         };
-        let looked = match (job.ask.status(), job.ask.card()) {
+        let looked = match (job.endpoints.status(), job.endpoints.card()) {
             (true, true) => {
                 let (status, card) = tokio::join!(status, card);
-                Looked { status: Some(status), card: Some(card) }
+                Answers { status: Some(status), card: Some(card) }
             }
-            (true, false) => Looked { status: Some(status.await), card: None },
-            _ => Looked { status: None, card: Some(card.await) },
+            (true, false) => Answers { status: Some(status.await), card: None },
+            _ => Answers { status: None, card: Some(card.await) },
         };
-        self.board().learn(job.number, looked, Instant::now(), crate::chance::fraction());
-        self.told.notify_one();
+        self.registry().learn(job.pod, looked, Instant::now(), fastrand::f64());
+        self.notified.notify_one();
     }
 
-    fn count<T>(&self, ask: Ask, begun: Instant, seen: &Result<T, Failure>) {
+    fn count<T>(&self, endpoints: Endpoint, begun: Instant, seen: &Result<T, Failure>) {
         let outcome = seen.as_ref().err().map_or(ProbeOutcome::Ok, |failure| failure.outcome);
-        self.metrics.probed(ask, outcome, begun.elapsed());
+        self.metrics.probed(endpoints, outcome, begun.elapsed());
     }
 
     /// Sends who has changed, as fast as they are taken.
     async fn tell(self: Arc<Self>, stop: CancellationToken) {
         loop {
-            let changed = self.board().take_changed();
+            let changed = self.registry().take_changed();
             let done = match changed {
                 Some(key) => {
                     stop.run_until_cancelled(self.notify.send(key)).await.is_none_or(|sent| sent.is_err())
                 }
-                None => stop.run_until_cancelled(self.told.notified()).await.is_none(),
+                None => stop.run_until_cancelled(self.notified.notified()).await.is_none(),
             };
             if done {
                 return;
@@ -225,8 +225,8 @@ impl<L: Look> Prober<L> {
     }
 
     /// Nothing panics while it is held.
-    fn board(&self) -> MutexGuard<'_, Board> {
-        self.board.lock().unwrap_or_else(PoisonError::into_inner)
+    fn registry(&self) -> MutexGuard<'_, ProbeRegistry> {
+        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

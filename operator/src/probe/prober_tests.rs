@@ -9,8 +9,8 @@ use caipe_crds::report::Report;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-use super::super::look::Request;
-use super::super::view::{Ask as Asked, CardSeen, PodTarget, View};
+use super::super::pod_client::Request;
+use super::super::result::{CardSummary, Endpoints as Asked, PodTarget, ProbeResult};
 use super::*;
 
 /// How a pod behaves.
@@ -25,7 +25,7 @@ enum Mood {
 #[derive(Debug, Default)]
 struct Pods {
     moods: Mutex<HashMap<IpAddr, Mood>>,
-    looks: AtomicUsize,
+    probes: AtomicUsize,
     under_way: AtomicUsize,
     most: AtomicUsize,
 }
@@ -36,7 +36,7 @@ impl Pods {
     }
 
     async fn answer(&self, ip: IpAddr) -> Result<(), Failure> {
-        self.looks.fetch_add(1, Ordering::Relaxed);
+        self.probes.fetch_add(1, Ordering::Relaxed);
         let under_way = self.under_way.fetch_add(1, Ordering::Relaxed) + 1;
         self.most.fetch_max(under_way, Ordering::Relaxed);
         let mood = *self.moods.lock().unwrap().get(&ip).unwrap_or(&Mood::Up);
@@ -55,7 +55,7 @@ impl Pods {
     }
 }
 
-impl Look for Arc<Pods> {
+impl PodClient for Arc<Pods> {
     async fn status(&self, request: &Request) -> Result<Report, Failure> {
         self.answer(request.ip).await?;
         Ok(Report {
@@ -69,16 +69,16 @@ impl Look for Arc<Pods> {
         })
     }
 
-    async fn card(&self, request: &Request) -> Result<CardSeen, Failure> {
+    async fn card(&self, request: &Request) -> Result<CardSummary, Failure> {
         self.answer(request.ip).await?;
-        Ok(CardSeen { name: "argocd".into(), protocol_version: "1.0".into(), latency_ms: 3 })
+        Ok(CardSummary { name: "argocd".into(), protocol_version: "1.0".into(), latency_ms: 3 })
     }
 }
 
 struct Running {
     pods: Arc<Pods>,
     prober: Arc<Prober<Arc<Pods>>>,
-    told: mpsc::Receiver<Key>,
+    notified: mpsc::Receiver<Key>,
     stop: CancellationToken,
     task: JoinHandle<()>,
     metrics: Arc<Metrics>,
@@ -89,12 +89,12 @@ fn start(max_concurrent: usize) -> Running {
 }
 
 fn start_with(options: ProberOptions) -> Running {
-    let (notify, told) = mpsc::channel(1);
+    let (notify, notified) = mpsc::channel(1);
     let (pods, metrics, stop) =
         (Arc::new(Pods::default()), Arc::new(Metrics::new()), CancellationToken::new());
     let prober = Prober::with(Arc::clone(&pods), options, Arc::clone(&metrics), notify);
     let task = tokio::spawn(Arc::clone(&prober).run(stop.clone()));
-    Running { pods, prober, told, stop, task, metrics }
+    Running { pods, prober, notified, stop, task, metrics }
 }
 
 impl Running {
@@ -104,14 +104,15 @@ impl Running {
     }
 
     /// How long it takes until somebody is told.
-    async fn told(&mut self) -> (Key, Duration) {
+    async fn notified(&mut self) -> (Key, Duration) {
         let begun = Instant::now();
-        let told = timeout(Duration::from_secs(30), self.told.recv()).await.expect("somebody is told");
-        (told.unwrap(), begun.elapsed())
+        let notified =
+            timeout(Duration::from_secs(30), self.notified.recv()).await.expect("somebody is told");
+        (notified.unwrap(), begun.elapsed())
     }
 
-    fn looks(&self) -> usize {
-        self.pods.looks.load(Ordering::Relaxed)
+    fn probes(&self) -> usize {
+        self.pods.probes.load(Ordering::Relaxed)
     }
 }
 
@@ -124,13 +125,13 @@ fn key(number: usize) -> Key {
     Key::new("team", &format!("supervisor-{number}"))
 }
 
-fn targets(number: usize, ask: Asked) -> Targets {
-    let pods = [("pod".to_owned(), PodTarget { ip: ip(number), ask })].into();
+fn targets(number: usize, endpoints: Asked) -> Targets {
+    let pods = [("pod".to_owned(), PodTarget { ip: ip(number), endpoints })].into();
     Targets { pods, token: Some("secret".into()) }
 }
 
-fn view<L: Look>(prober: &Prober<L>, number: usize) -> View {
-    prober.views(&key(number)).remove("pod").unwrap()
+fn result<L: PodClient>(prober: &Prober<L>, number: usize) -> ProbeResult {
+    prober.results(&key(number)).remove("pod").unwrap()
 }
 
 #[tokio::test(start_paused = true)]
@@ -139,22 +140,22 @@ async fn the_truth_is_shown_within_five_seconds() {
     for mood in [Mood::Refusing, Mood::Mute] {
         let mut running = start(8);
         running.prober.watch(&key(1), targets(1, Asked::Both));
-        let (told, took) = running.told().await;
-        assert_eq!(told, key(1));
+        let (notified, took) = running.notified().await;
+        assert_eq!(notified, key(1));
         assert!(took < Duration::from_millis(10), "a new pod is looked at at once: {took:?}");
         for round in 0..20 {
             // At any moment between two looks.
             sleep(Duration::from_millis(3000 + 73 * round)).await;
             running.pods.mood(ip(1), mood);
-            let (_, took) = running.told().await;
+            let (_, took) = running.notified().await;
             assert!(took <= limit, "{mood:?}, round {round}: {took:?}");
-            let seen = view(&running.prober, 1);
+            let seen = result(&running.prober, 1);
             assert!(seen.report.is_none() && seen.card.is_none() && seen.failure.is_some(), "{seen:?}");
             sleep(Duration::from_millis(20_000 + 73 * round)).await;
             running.pods.mood(ip(1), Mood::Up);
-            let (_, took) = running.told().await;
+            let (_, took) = running.notified().await;
             assert!(took <= limit, "{mood:?}, round {round}, back: {took:?}");
-            assert_eq!(view(&running.prober, 1).failure, None);
+            assert_eq!(result(&running.prober, 1).failure, None);
         }
         running.end().await;
     }
@@ -164,12 +165,12 @@ async fn the_truth_is_shown_within_five_seconds() {
 async fn nobody_is_told_while_nothing_matters() {
     let mut running = start(8);
     running.prober.watch(&key(1), targets(1, Asked::Both));
-    running.told().await;
-    let before = running.looks();
-    assert!(timeout(Duration::from_mins(1), running.told.recv()).await.is_err());
-    let looks = running.looks() - before;
+    running.notified().await;
+    let before = running.probes();
+    assert!(timeout(Duration::from_mins(1), running.notified.recv()).await.is_err());
+    let probes = running.probes() - before;
     // Of both things, every 1.2 to 1.5 s.
-    assert!((78..=102).contains(&looks), "{looks} looks a minute");
+    assert!((78..=102).contains(&probes), "{probes} looks a minute");
     running.end().await;
 }
 
@@ -177,16 +178,16 @@ async fn nobody_is_told_while_nothing_matters() {
 async fn one_failure_between_successes_is_told_to_nobody() {
     let mut running = start(8);
     running.prober.watch(&key(1), targets(1, Asked::Card));
-    running.told().await;
+    running.notified().await;
     for _ in 0..20 {
         running.pods.mood(ip(1), Mood::Refusing);
-        let before = running.looks();
-        while running.looks() == before {
+        let before = running.probes();
+        while running.probes() == before {
             sleep(Duration::from_millis(1)).await;
         }
         running.pods.mood(ip(1), Mood::Up);
-        assert!(timeout(Duration::from_secs(4), running.told.recv()).await.is_err());
-        assert_eq!(view(&running.prober, 1).failure, None);
+        assert!(timeout(Duration::from_secs(4), running.notified.recv()).await.is_err());
+        assert_eq!(result(&running.prober, 1).failure, None);
     }
     running.end().await;
 }
@@ -199,17 +200,17 @@ async fn thousands_are_looked_at_within_bounds_and_each_change_is_told() {
         running.prober.watch(&key(number), targets(number, Asked::Card));
     }
     assert_eq!(running.prober.pods(), all);
-    let mut told = std::collections::BTreeSet::new();
+    let mut notified = std::collections::BTreeSet::new();
     // The reader is slow and its channel holds one.
-    while told.len() < all {
-        told.insert(running.told().await.0);
+    while notified.len() < all {
+        notified.insert(running.notified().await.0);
     }
     for number in (0..all).step_by(100) {
         running.pods.mood(ip(number), Mood::Refusing);
     }
     let mut down = std::collections::BTreeSet::new();
     while down.len() < all / 100 {
-        let (key, took) = running.told().await;
+        let (key, took) = running.notified().await;
         assert!(took < Duration::from_secs(5), "{took:?}");
         down.insert(key);
     }
@@ -225,9 +226,9 @@ async fn all_known(running: &mut Running, pods: usize, mood: Mood) {
         running.pods.mood(ip(number), mood);
         running.prober.watch(&key(number), targets(number, Asked::Card));
     }
-    let mut told = std::collections::BTreeSet::new();
-    while told.len() < pods {
-        told.insert(running.told().await.0);
+    let mut notified = std::collections::BTreeSet::new();
+    while notified.len() < pods {
+        notified.insert(running.notified().await.0);
     }
 }
 
@@ -236,15 +237,15 @@ async fn few_looks_at_pods_that_answer_are_under_way_and_a_new_pod_need_not_wait
     let mut running = start_with(ProberOptions { max_routine: 2, ..ProberOptions::default() });
     all_known(&mut running, 800, Mood::Up).await;
     running.pods.most.store(0, Ordering::Relaxed);
-    let before = running.looks();
+    let before = running.probes();
     sleep(Duration::from_secs(15)).await;
     assert_eq!(running.pods.most.load(Ordering::Relaxed), 2);
     // Two at a time, of 3 ms each, are as many as are due.
-    let looks = running.looks() - before;
-    assert!((7_000..=10_000).contains(&looks), "{looks} looks");
+    let probes = running.probes() - before;
+    assert!((7_000..=10_000).contains(&probes), "{probes} looks");
     running.prober.watch(&key(1000), targets(1000, Asked::Card));
-    let (told, took) = running.told().await;
-    assert_eq!(told, key(1000));
+    let (notified, took) = running.notified().await;
+    assert_eq!(notified, key(1000));
     assert!(took < Duration::from_millis(10), "{took:?}");
     running.end().await;
 }
@@ -254,11 +255,11 @@ async fn pods_that_take_their_time_are_looked_at_as_often() {
     let mut running =
         start_with(ProberOptions { max_concurrent: 1024, max_routine: 32, ..ProberOptions::default() });
     all_known(&mut running, 1000, Mood::Slow).await;
-    let before = running.looks();
+    let before = running.probes();
     sleep(Duration::from_mins(1)).await;
     // Each takes half a second and 1.2 to 1.5 s until the next one.
-    let looks = (running.looks() - before) / 1000;
-    assert!((28..=36).contains(&looks), "{looks} looks at each in a minute");
+    let probes = (running.probes() - before) / 1000;
+    assert!((28..=36).contains(&probes), "{probes} looks at each in a minute");
     running.end().await;
 }
 
@@ -270,12 +271,12 @@ async fn pods_that_do_not_answer_hold_nobody_up() {
         running.prober.watch(&key(number), targets(number, Asked::Card));
     }
     sleep(Duration::from_secs(20)).await;
-    while running.told.try_recv().is_ok() {
+    while running.notified.try_recv().is_ok() {
         tokio::task::yield_now().await;
     }
     running.prober.watch(&key(500), targets(500, Asked::Card));
-    let (told, took) = running.told().await;
-    assert_eq!(told, key(500));
+    let (notified, took) = running.notified().await;
+    assert_eq!(notified, key(500));
     assert!(took < Duration::from_secs(1), "{took:?}");
     running.end().await;
 }
@@ -284,12 +285,12 @@ async fn pods_that_do_not_answer_hold_nobody_up() {
 async fn a_hurry_does_not_wait_for_the_next_look() {
     let mut running = start(8);
     running.prober.watch(&key(1), targets(1, Asked::Card));
-    running.told().await;
+    running.notified().await;
     sleep(Duration::from_millis(100)).await;
-    let before = running.looks();
-    running.prober.hurry(&key(1));
+    let before = running.probes();
+    running.prober.probe_now(&key(1));
     sleep(Duration::from_millis(10)).await;
-    assert_eq!(running.looks(), before + 1);
+    assert_eq!(running.probes(), before + 1);
     running.end().await;
 }
 
@@ -297,12 +298,12 @@ async fn a_hurry_does_not_wait_for_the_next_look() {
 async fn what_is_forgotten_is_looked_at_no_more() {
     let mut running = start(8);
     running.prober.watch(&key(1), targets(1, Asked::Card));
-    running.told().await;
+    running.notified().await;
     running.prober.forget(&key(1));
-    let before = running.looks();
+    let before = running.probes();
     sleep(Duration::from_secs(30)).await;
-    assert_eq!((running.looks(), running.prober.pods()), (before, 0));
-    assert!(running.prober.views(&key(1)).is_empty());
+    assert_eq!((running.probes(), running.prober.pods()), (before, 0));
+    assert!(running.prober.results(&key(1)).is_empty());
     running.end().await;
 }
 
@@ -311,16 +312,16 @@ async fn an_operator_that_leads_no_more_looks_at_nothing() {
     let mut running = start(8);
     for number in 0..10 {
         running.prober.watch(&key(number), targets(number, Asked::Card));
-        running.told().await;
+        running.notified().await;
     }
-    running.prober.hurry(&key(1));
+    running.prober.probe_now(&key(1));
     running.prober.forget_all();
-    let before = running.looks();
+    let before = running.probes();
     sleep(Duration::from_secs(30)).await;
-    assert!(running.looks() <= before + 1, "but for what was under way");
-    assert_eq!((running.prober.pods(), running.prober.views(&key(1)).len()), (0, 0));
+    assert!(running.probes() <= before + 1, "but for what was under way");
+    assert_eq!((running.prober.pods(), running.prober.results(&key(1)).len()), (0, 0));
     running.prober.watch(&key(1), targets(1, Asked::Card));
-    assert_eq!(running.told().await.0, key(1));
+    assert_eq!(running.notified().await.0, key(1));
     running.end().await;
 }
 
@@ -328,9 +329,9 @@ async fn an_operator_that_leads_no_more_looks_at_nothing() {
 async fn looks_are_counted() {
     let mut running = start(8);
     running.prober.watch(&key(1), targets(1, Asked::Both));
-    running.told().await;
+    running.notified().await;
     let text = running.metrics.encode().unwrap();
-    assert!(text.contains("caipe_operator_probes_total{ask=\"card\",outcome=\"ok\"} 1\n"), "{text}");
-    assert!(text.contains("caipe_operator_probe_duration_seconds_count{ask=\"status\"} 1\n"), "{text}");
+    assert!(text.contains("caipe_operator_probes_total{endpoint=\"card\",outcome=\"ok\"} 1\n"), "{text}");
+    assert!(text.contains("caipe_operator_probe_duration_seconds_count{endpoint=\"status\"} 1\n"), "{text}");
     running.end().await;
 }

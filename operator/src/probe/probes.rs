@@ -1,7 +1,7 @@
 //! What a pass needs of whoever looks at pods.
 
-use super::{Look, Prober, Targets, Views};
-use crate::supervisor::key::Key;
+use super::{PodClient, ProbeResults, Prober, Targets};
+use crate::key::Key;
 
 /// Looks at pods again and again, and says through a channel whose views have changed.
 pub trait Probes: Send + Sync {
@@ -15,13 +15,13 @@ pub trait Probes: Send + Sync {
     fn forget_all(&self);
 
     /// What is known now.
-    fn views(&self, key: &Key) -> Views;
+    fn results(&self, key: &Key) -> ProbeResults;
 
     /// Looks at once, since something is about to change.
-    fn hurry(&self, key: &Key);
+    fn probe_now(&self, key: &Key);
 }
 
-impl<L: Look> Probes for Prober<L> {
+impl<L: PodClient> Probes for Prober<L> {
     fn watch(&self, key: &Key, targets: Targets) {
         self.watch(key, targets);
     }
@@ -34,11 +34,11 @@ impl<L: Look> Probes for Prober<L> {
         self.forget_all();
     }
 
-    fn views(&self, key: &Key) -> Views {
-        self.views(key)
+    fn results(&self, key: &Key) -> ProbeResults {
+        self.results(key)
     }
 
-    fn hurry(&self, key: &Key) {
-        self.hurry(key);
+    fn probe_now(&self, key: &Key) {
+        self.probe_now(key);
     }
 }

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use caipe_crds::{CaipeSupervisor, RenderedSpec};
 
-use super::references::References;
 use crate::defaults::Defaults;
+use crate::references::References;
 
 /// Everything that the objects of a supervisor are made from. Building is a pure function of it.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted<'a> {
+pub struct BuildInputs<'a> {
     /// The resource.
     pub resource: &'a CaipeSupervisor,
     /// What is behind its references.
@@ -29,7 +29,7 @@ pub struct Decision {
     /// The wanted definition of every enabled agent, each at the home that the resource asks for.
     pub wanted: RenderedSpec,
     /// The agents that the supervisor's pods have everything for: tool servers beside them, Secrets mounted.
-    pub seats: BTreeSet<String>,
+    pub hosted: BTreeSet<String>,
     /// The agents of ours that have a Deployment: those that are remote or shall be. By name.
     pub remote: BTreeSet<String>,
     /// Agents whose Deployment only finishes what it began, and since when (RFC 3339); empty before that was noted.

@@ -14,12 +14,12 @@ use uuid::Uuid;
 
 use super::apply::Applier;
 use super::error::Error;
-use super::key::Key;
-use super::memory::{Keys, Memory, Remembered};
-use super::moves::Current;
-use super::references::{ConfigMapContent, Names, References};
+use super::migration::CurrentSpec;
+use super::state::{Keys, ReconcileState, ReconcileStates};
+use crate::cache::{Cache, Child, Kind, ObservedState, ReferenceKind};
+use crate::key::Key;
 use crate::labels;
-use crate::world::{Around, Child, Kind, Referred, World};
+use crate::references::{ConfigMapContent, Names, References};
 
 /// The key of the rendered spec in its `ConfigMap`.
 pub const SPEC_KEY: &str = "spec.yaml";
@@ -41,18 +41,18 @@ pub async fn references(
     client: &Client,
     key: &Key,
     names: &Names,
-    world: &World,
-    memory: &Memory,
+    cache: &Cache,
+    states: &ReconcileStates,
 ) -> Result<References, Error> {
     let mut references = References::default();
     for name in &names.secrets {
-        if let Some(version) = world.version(Referred::Secret, key.namespace(), name) {
+        if let Some(version) = cache.version(ReferenceKind::Secret, key.namespace(), name) {
             references.secrets.insert(name.clone(), version);
         }
     }
     for name in &names.config_maps {
-        let Some(version) = world.version(Referred::ConfigMap, key.namespace(), name) else { continue };
-        if let Some(content) = content(client, key, name, &version, memory).await? {
+        let Some(version) = cache.version(ReferenceKind::ConfigMap, key.namespace(), name) else { continue };
+        if let Some(content) = content(client, key, name, &version, states).await? {
             references.config_maps.insert(name.clone(), content.as_ref().clone());
         }
     }
@@ -64,9 +64,9 @@ async fn content(
     key: &Key,
     name: &str,
     version: &str,
-    memory: &Memory,
+    states: &ReconcileStates,
 ) -> Result<Option<Arc<ConfigMapContent>>, Error> {
-    if let Some(known) = memory.content(key.namespace(), name, version) {
+    if let Some(known) = states.content(key.namespace(), name, version) {
         return Ok(Some(known));
     }
     let api = Api::<ConfigMap>::namespaced(client.clone(), key.namespace());
@@ -75,7 +75,7 @@ async fn content(
         let version = map.metadata.resource_version.unwrap_or_default();
         Arc::new(ConfigMapContent { version, data: map.data.unwrap_or_default() })
     });
-    memory.keep_content(key.namespace(), name, content.clone());
+    states.cache_content(key.namespace(), name, content.clone());
     Ok(content)
 }
 
@@ -84,16 +84,16 @@ async fn content(
 ///
 /// # Errors
 /// When the API server does not answer.
-pub async fn current(client: &Client, key: &Key, remembered: &mut Remembered) -> Result<(), Error> {
+pub async fn current(client: &Client, key: &Key, state: &mut ReconcileState) -> Result<(), Error> {
     let name = names::spec(key.name());
-    if remembered.current.is_some() {
+    if state.current.is_some() {
         return Ok(());
     }
     let api = Api::<ConfigMap>::namespaced(client.clone(), key.namespace());
     let found = api.get_opt(&name).await.map_err(Error::api(format!("read ConfigMap {name}")))?;
     let text = found.and_then(|map| map.data).and_then(|mut data| data.remove(SPEC_KEY));
     let spec: Option<RenderedSpec> = text.and_then(|text| read_rendered(&text).ok());
-    remembered.current = spec.as_ref().map(Current::from);
+    state.current = spec.as_ref().map(CurrentSpec::from);
     Ok(())
 }
 
@@ -101,22 +101,26 @@ pub async fn current(client: &Client, key: &Key, remembered: &mut Remembered) ->
 ///
 /// # Errors
 /// When the API server does not answer, or the Secret is somebody else's or lacks a key.
-pub async fn keys(applier: &Applier<'_>, around: &Around, remembered: &mut Remembered) -> Result<(), Error> {
+pub async fn keys(
+    applier: &Applier<'_>,
+    observed: &ObservedState,
+    state: &mut ReconcileState,
+) -> Result<(), Error> {
     let name = names::keys(applier.key.name());
-    let child = around.children.get(&(Kind::Secret, name.clone())).filter(|child| !child.deleting);
+    let child = observed.children.get(&(Kind::Secret, name.clone())).filter(|child| !child.deleting);
     let known =
         |child: &Child, keys: &Keys| child.uid == keys.uid && child.version.as_ref() == Some(&keys.version);
-    if child.zip(remembered.keys.as_ref()).is_some_and(|(child, keys)| known(child, keys)) {
+    if child.zip(state.keys.as_ref()).is_some_and(|(child, keys)| known(child, keys)) {
         return Ok(());
     }
-    remembered.keys = None;
+    state.keys = None;
     if child.is_none() {
         applier.create(Kind::Secret, &fresh(applier.key, &name, applier.uid)).await?;
     }
     let api = Api::<Secret>::namespaced(applier.client.clone(), applier.key.namespace());
     let secret = api.get(&name).await.map_err(Error::api(format!("read Secret {name}")))?;
     applier.check(&Child::new(Kind::Secret, &secret.metadata))?;
-    remembered.keys = Some(read(name, secret)?);
+    state.keys = Some(read(name, secret)?);
     Ok(())
 }
 

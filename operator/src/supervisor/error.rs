@@ -12,7 +12,7 @@ const PATIENCE: u32 = 4;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The API server did not do what it was asked.
-    #[error("failed to {action}: {}", said(source))]
+    #[error("failed to {action}: {}", message_of(source))]
     Api {
         /// What was tried.
         action: String,
@@ -106,7 +106,7 @@ impl Error {
 }
 
 /// What the API server said, in its own words and no others: people read them in a status.
-fn said(error: &kube::Error) -> String {
+fn message_of(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) if !status.message.is_empty() => status.message.clone(),
         other => other.to_string(),

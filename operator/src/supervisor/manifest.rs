@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::build::{AgentObjects, Objects, ToolServerObjects};
+use crate::cache::Kind;
 use crate::labels;
-use crate::world::Kind;
 
 /// An object as it is applied.
 #[derive(Debug, Clone, PartialEq)]

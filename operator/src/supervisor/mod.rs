@@ -1,30 +1,28 @@
 //! A `CaipeSupervisor`, made real in five steps: dereference, validate, build, apply, update the status.
 //!
-//! Validating, deciding ([`moves`], [`orphans`]), building and the status are pure; only [`dereference`], [`apply`] and
+//! Validating, deciding ([`migration`], [`orphans`]), building and the status are pure; only [`dereference`], [`apply`] and
 //! [`report`] talk to the API server, and [`pass`] does the steps in their order.
 
-pub mod absence;
 pub mod apply;
 pub mod build;
+mod check_defaults;
 pub mod decision;
 pub mod dereference;
-pub mod ended;
 pub mod error;
-pub mod key;
+pub mod failed_containers;
+pub mod kubelet_refresh;
 pub mod manifest;
-pub mod memory;
-pub mod moves;
-pub mod notes;
+pub mod migration;
+pub mod missing_reference;
+pub mod observation;
 pub mod orphans;
-pub mod pass;
 pub mod ports;
-pub mod references;
-pub mod report;
-pub mod settled;
-pub mod sight;
+pub mod reconcile;
+pub mod state;
 pub mod status;
+pub mod status_events;
+pub mod update_status;
 pub mod validate;
-pub mod wakes;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 

@@ -10,7 +10,7 @@ use caipe_crds::report::Report;
 use caipe_crds::resource::status::AgentPlacement;
 use jiff::Timestamp;
 
-use crate::world::{Child, Kind};
+use crate::cache::{Child, Kind};
 
 /// What is to be done about an object that is no longer wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,12 +20,12 @@ pub enum Act {
     /// Leave it for now.
     Wait,
     /// Take it away.
-    Remove(Why),
+    Remove(RemovalReason),
 }
 
 /// Why an object goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum RemovalReason {
     /// Nothing works there.
     Idle,
     /// It had its time; what it works on is lost.
@@ -50,7 +50,7 @@ pub fn act(child: &Child, used: &Use, deadline: Duration, now: Timestamp) -> Act
     let Some(agent) = &child.agent else { return unbound(child) };
     if !matches!(child.kind, Kind::Deployment) {
         // Services, policies and the like go with the Deployment.
-        return if used.may_use(agent) { Act::Wait } else { Act::Remove(Why::Unused) };
+        return if used.may_use(agent) { Act::Wait } else { Act::Remove(RemovalReason::Unused) };
     }
     let Some(since) = child.draining_since.as_deref().and_then(|since| since.parse::<Timestamp>().ok())
     else {
@@ -58,17 +58,17 @@ pub fn act(child: &Child, used: &Use, deadline: Duration, now: Timestamp) -> Act
     };
     let past = Duration::try_from(now.duration_since(since)).unwrap_or_default();
     if !used.may_use(agent) {
-        Act::Remove(Why::Idle)
+        Act::Remove(RemovalReason::Idle)
     } else if past >= deadline {
-        Act::Remove(Why::Deadline)
+        Act::Remove(RemovalReason::Deadline)
     } else {
         Act::Wait
     }
 }
 
 fn unbound(child: &Child) -> Act {
-    let kept = matches!(child.kind, Kind::PersistentVolumeClaim | Kind::Secret);
-    if kept { Act::Wait } else { Act::Remove(Why::Unused) }
+    let is_permanent = matches!(child.kind, Kind::PersistentVolumeClaim | Kind::Secret);
+    if is_permanent { Act::Wait } else { Act::Remove(RemovalReason::Unused) }
 }
 
 impl Use {

@@ -50,11 +50,17 @@ fn an_agents_deployment_is_marked_drained_and_then_removed() {
             Act::Mark,
         ),
         ("work is waited for", marked.clone(), Some(&busy), 599, Act::Wait),
-        ("but not for ever", marked.clone(), Some(&busy), 600, Act::Remove(Why::Deadline)),
-        ("an idle one goes", marked.clone(), Some(&idle), 1, Act::Remove(Why::Idle)),
+        ("but not for ever", marked.clone(), Some(&busy), 600, Act::Remove(RemovalReason::Deadline)),
+        ("an idle one goes", marked.clone(), Some(&idle), 1, Act::Remove(RemovalReason::Idle)),
         ("an older spec may still use it", marked.clone(), Some(&behind), 1, Act::Wait),
         ("a silent pod may still use it", marked.clone(), None, 1, Act::Wait),
-        ("a silent pod is not waited for without end", marked, None, 600, Act::Remove(Why::Deadline)),
+        (
+            "a silent pod is not waited for without end",
+            marked,
+            None,
+            600,
+            Act::Remove(RemovalReason::Deadline),
+        ),
     ];
     for (case, child, report, second, expected) in cases {
         let used = Use::new(5, [report], []);
@@ -79,7 +85,7 @@ fn what_an_agents_own_pod_works_on_counts() {
 fn what_is_nobodys_goes_at_once_but_never_a_volume_or_a_key() {
     let used = Use::default();
     let gone = |kind| act(&child(kind, None, None), &used, DEADLINE, at(0));
-    assert_eq!(gone(Kind::NetworkPolicy), Act::Remove(Why::Unused));
+    assert_eq!(gone(Kind::NetworkPolicy), Act::Remove(RemovalReason::Unused));
     assert_eq!(gone(Kind::PersistentVolumeClaim), Act::Wait);
     assert_eq!(gone(Kind::Secret), Act::Wait);
 }
@@ -90,5 +96,8 @@ fn a_service_stays_as_long_as_something_may_use_it() {
     let busy = report(5, &[("a", 1)]);
     assert_eq!(act(&service, &Use::new(5, [Some(&busy)], []), DEADLINE, at(0)), Act::Wait);
     let idle = report(5, &[]);
-    assert_eq!(act(&service, &Use::new(5, [Some(&idle)], []), DEADLINE, at(0)), Act::Remove(Why::Unused));
+    assert_eq!(
+        act(&service, &Use::new(5, [Some(&idle)], []), DEADLINE, at(0)),
+        Act::Remove(RemovalReason::Unused)
+    );
 }

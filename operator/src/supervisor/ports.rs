@@ -36,18 +36,18 @@ pub(super) fn faults(resource: &CaipeSupervisor, spec: &RenderedSpec) -> Vec<Fau
 
 /// The seats that go into one pod, in the order of need: of agents that run in the supervisor's process, then of those
 /// that shall, then those that were kept. One whose port is taken has to wait, or is given up.
-pub fn seats_that_fit(resource: &CaipeSupervisor, decision: &Decision) -> BTreeSet<String> {
+pub fn hosted_that_fit(resource: &CaipeSupervisor, decision: &Decision) -> BTreeSet<String> {
     let mut taken: BTreeSet<u16> = BTreeSet::new();
-    let mut seats = BTreeSet::new();
+    let mut hosted = BTreeSet::new();
     let needed = in_process(&decision.spec).chain(in_process(&decision.wanted));
-    for agent in needed.chain(decision.seats.iter().cloned()) {
+    for agent in needed.chain(decision.hosted.iter().cloned()) {
         let ports: Vec<u16> = sidecars(resource, &agent).into_iter().map(|(_, port)| port).collect();
-        if !seats.contains(&agent) && ports.iter().all(|port| !taken.contains(port)) {
+        if !hosted.contains(&agent) && ports.iter().all(|port| !taken.contains(port)) {
             taken.extend(ports);
-            seats.insert(agent);
+            hosted.insert(agent);
         }
     }
-    seats
+    hosted
 }
 
 fn in_process(spec: &RenderedSpec) -> impl Iterator<Item = String> + '_ {

@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::PodTemplateSpec;
 
 use super::build::{merge, secrets};
 use super::ports;
-use super::references::References;
+use crate::references::References;
 
 /// A resource that can be made real.
 #[derive(Debug, Clone, PartialEq)]

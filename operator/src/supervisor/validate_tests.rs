@@ -1,9 +1,9 @@
 use caipe_crds::read_resource;
 
-use super::super::ports::seats_that_fit;
-use super::super::references::ConfigMapContent;
-use super::super::settled::settled;
+use super::super::ports::hosted_that_fit;
 use super::*;
+use crate::references::ConfigMapContent;
+use crate::supervisor::migration::converged;
 
 fn resource(spec: &str) -> CaipeSupervisor {
     let spec = spec.replace('\n', "\n  ");
@@ -126,8 +126,8 @@ fn a_seat_is_given_up_for_somebody_who_needs_its_port() {
         own("b", BESIDE)
     ));
     let spec = validate(&resource, &References::default(), "team").unwrap().resolved.spec;
-    let mut decision = settled(&resource, spec);
-    assert_eq!(seats_that_fit(&resource, &decision), decision.seats);
-    decision.seats.extend(["b", "c"].map(str::to_owned));
-    assert_eq!(seats_that_fit(&resource, &decision), ["a", "c"].map(str::to_owned).into());
+    let mut decision = converged(&resource, spec);
+    assert_eq!(hosted_that_fit(&resource, &decision), decision.hosted);
+    decision.hosted.extend(["b", "c"].map(str::to_owned));
+    assert_eq!(hosted_that_fit(&resource, &decision), ["a", "c"].map(str::to_owned).into());
 }

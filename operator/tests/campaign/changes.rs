@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use super::kstatus::{self, Status};
 use super::oracle::{self, Outcome};
 use super::plan::is_long;
-use super::scene::{agent, container, secret, supervisor};
-use super::world::{NAMESPACE, World};
+use super::resources::{agent, container, secret, supervisor};
+use super::test_cluster::{NAMESPACE, TestCluster};
 
 /// Supervisors that are changed at the same time.
 const SUPERVISORS: usize = 25;
@@ -132,25 +132,25 @@ fn name(number: usize) -> String {
 }
 
 /// What is there, without what only grows: epochs, seats, and what was ever made and is kept.
-fn outcome(world: &World) -> Outcome {
-    let mut outcome = Outcome::of(&world.server, world.server.revision());
+fn outcome(cluster: &TestCluster) -> Outcome {
+    let mut outcome = Outcome::of(&cluster.server, cluster.server.revision());
     outcome.objects.values_mut().for_each(oracle::mask_growth);
     outcome
 }
 
 /// What must hold of a supervisor at rest.
-fn check(world: &World, name: &str) -> Vec<String> {
-    let found = world.supervisor(name).unwrap();
+fn check(cluster: &TestCluster, name: &str) -> Vec<String> {
+    let found = cluster.supervisor(name).unwrap();
     let mut wrong = Vec::new();
     let status = kstatus::compute(&found);
-    if !matches!(status, Status::Current | Status::Failed) && found["spec"]["replicas"] != 0 {
+    if !matches!(status, Status::CurrentSpec | Status::Failed) && found["spec"]["replicas"] != 0 {
         wrong.push(format!("{name} rests as {status:?}: {}", found["status"]["conditions"]));
     }
     if found["status"]["observedGeneration"] != found["metadata"]["generation"] {
         wrong.push(format!("{name} was not seen: {}", found["status"]));
     }
-    if status == Status::Current {
-        let (wanted, there) = (remote(&found), deployed(world, name));
+    if status == Status::CurrentSpec {
+        let (wanted, there) = (remote(&found), deployed(cluster, name));
         if wanted != there {
             wrong.push(format!("{name} has the homes {there:?} instead of {wanted:?}"));
         }
@@ -175,12 +175,12 @@ fn remote(resource: &Value) -> BTreeSet<String> {
     remote.filter_map(|agent| agent["name"].as_str()).map(str::to_owned).collect()
 }
 
-fn deployed(world: &World, name: &str) -> BTreeSet<String> {
+fn deployed(cluster: &TestCluster, name: &str) -> BTreeSet<String> {
     let ours = |object: &Arc<Value>| {
         let labels = &object["metadata"]["labels"];
         labels["app.kubernetes.io/instance"] == name && labels["app.kubernetes.io/component"] == "agent"
     };
-    let deployments = world.server.list("deployments.apps").into_iter().filter(ours);
+    let deployments = cluster.server.list("deployments.apps").into_iter().filter(ours);
     deployments
         .filter_map(|object| object["metadata"]["labels"]["caipe.io/agent"].as_str().map(str::to_owned))
         .collect()
@@ -188,16 +188,16 @@ fn deployed(world: &World, name: &str) -> BTreeSet<String> {
 
 #[tokio::test(start_paused = true)]
 async fn changes_are_made_real_and_taken_back() {
-    let world = World::new();
-    world.apply(&secret("llm", "OPENAI_API_KEY", "x"));
-    world.apply(&secret("argocd", "ARGOCD_TOKEN", "x"));
-    let operator = world.operator();
+    let cluster = TestCluster::new();
+    cluster.apply(&secret("llm", "OPENAI_API_KEY", "x"));
+    cluster.apply(&secret("argocd", "ARGOCD_TOKEN", "x"));
+    let operator = cluster.operator();
     let names: Vec<String> = (0..SUPERVISORS).map(name).collect();
     for name in &names {
-        world.apply(&supervisor(name, &seed()));
+        cluster.apply(&supervisor(name, &seed()));
     }
-    world.settle().await;
-    let first = outcome(&world);
+    cluster.settle().await;
+    let first = outcome(&cluster);
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[11; 32]);
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);
     let rounds = if is_long() { 50 } else { 10 };
@@ -206,26 +206,26 @@ async fn changes_are_made_real_and_taken_back() {
         for _ in 0..CHANGES {
             for name in &names {
                 let spec = spec().new_tree(&mut runner).unwrap().current();
-                let taken = world.server.apply("kubectl", &supervisor(name, &spec));
+                let taken = cluster.server.apply("kubectl", &supervisor(name, &spec));
                 changes += 1;
                 refused += usize::from(taken.is_err());
             }
             tokio::time::sleep(std::time::Duration::from_millis(700)).await;
         }
-        world.settle().await;
-        wrong.extend(names.iter().flat_map(|name| check(&world, name)));
+        cluster.settle().await;
+        wrong.extend(names.iter().flat_map(|name| check(&cluster, name)));
         for name in &names {
-            world.apply(&supervisor(name, &seed()));
+            cluster.apply(&supervisor(name, &seed()));
         }
-        world.settle().await;
-        wrong.extend(first.differences(&outcome(&world)));
+        cluster.settle().await;
+        wrong.extend(first.differences(&outcome(&cluster)));
     }
-    wrong.extend(oracle::unstable_times(&world.server));
+    wrong.extend(oracle::unstable_times(&cluster.server));
     println!(
         "campaign of changes: {changes} plans ({refused} refused by the API), {} differences",
         wrong.len()
     );
     assert!(wrong.is_empty(), "{}", wrong.iter().take(40).cloned().collect::<Vec<_>>().join("\n"));
     operator.stop().await;
-    assert!(world.server.get("namespaces", "", NAMESPACE).is_some());
+    assert!(cluster.server.get("namespaces", "", NAMESPACE).is_some());
 }

@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 use super::plan::{campaign, some};
 use super::script::{Run, life, undisturbed, verdict};
-use super::world::World;
+use super::test_cluster::TestCluster;
 
 struct Plan {
     at: Call,
@@ -38,15 +38,15 @@ async fn an_operator_that_dies_at_any_call_leaves_nothing_behind() {
     let (script, reference) = (&script, &reference);
     campaign("of crashes", plans, |plan| async move {
         let died = Arc::new(Notify::new());
-        let told = Arc::clone(&died);
+        let reported = Arc::clone(&died);
         let (at, after) = (plan.at.index, plan.after);
         let crash = move |call: &Call| {
             (call.index >= at).then(|| {
-                told.notify_one();
+                reported.notify_one();
                 if after && call.index == at { Fault::LoseAnswer } else { Fault::Lose }
             })
         };
-        let done = Run::new(World::new(), &died, crash).play(script).await;
+        let done = Run::new(TestCluster::new(), &died, crash).play(script).await;
         verdict(&reference.outcomes, &done)
     })
     .await;

@@ -7,7 +7,7 @@ use caipe_fixtures::apiserver::{Call, Failure, Fault};
 
 use super::plan::{campaign, some};
 use super::script::{Run, life, undisturbed, verdict};
-use super::world::World;
+use super::test_cluster::TestCluster;
 
 struct Plan {
     at: Call,
@@ -53,7 +53,7 @@ async fn a_call_that_fails_is_made_up_for() {
     campaign("of failed calls", some(plans, 41), |plan| async move {
         let (from, to, fault) = (plan.at.index, plan.at.index + plan.times, plan.fault.clone());
         let fail = move |call: &Call| (from..to).contains(&call.index).then(|| fault.clone());
-        let done = Run::new(World::new(), &Arc::default(), fail).play(script).await;
+        let done = Run::new(TestCluster::new(), &Arc::default(), fail).play(script).await;
         verdict(&reference.outcomes, &done)
     })
     .await;

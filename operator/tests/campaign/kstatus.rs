@@ -7,7 +7,7 @@ use serde_json::Value;
 pub(crate) enum Status {
     InProgress,
     Failed,
-    Current,
+    CurrentSpec,
     Terminating,
 }
 
@@ -31,14 +31,14 @@ pub(crate) fn compute(object: &Value) -> Status {
     } else if is("Ready", "False") || is("Ready", "Unknown") {
         Status::InProgress
     } else {
-        Status::Current
+        Status::CurrentSpec
     }
 }
 
 /// Whether the operator has seen the object as it is, and everything is as it should be.
 pub(crate) fn is_current(object: &Value) -> bool {
     object["status"]["observedGeneration"] == object["metadata"]["generation"]
-        && compute(object) == Status::Current
+        && compute(object) == Status::CurrentSpec
 }
 
 /// A condition; null if it is not there.

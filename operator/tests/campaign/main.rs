@@ -10,18 +10,18 @@
 mod kstatus;
 mod oracle;
 mod pods;
-mod scene;
-mod world;
+mod resources;
+mod test_cluster;
 
 mod basics;
 mod changes;
+mod concurrent_deletion;
 mod crashes;
 mod faults;
-mod gone;
-mod misfortunes;
-mod namesakes;
+mod kubelet_refresh;
+mod name_conflicts;
 mod plan;
-mod rivals;
+mod recovery;
 mod script;
-mod views;
-mod wakes;
+mod several_operators;
+mod stale_views;

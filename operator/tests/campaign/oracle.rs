@@ -6,7 +6,7 @@ use caipe_fixtures::apiserver::{ApiServer, Change};
 use serde_json::{Map, Value};
 
 use super::kstatus::{self, Status};
-use super::world::NAMESPACE;
+use super::test_cluster::NAMESPACE;
 
 /// What a campaign compares.
 #[derive(Debug, Clone, PartialEq)]
@@ -137,8 +137,10 @@ fn masked(object: &Value) -> Value {
 fn mask(value: &Value) -> Value {
     match value {
         Value::Object(map) => {
-            let kept = map.iter().filter(|(name, _)| !MASKED.contains(&name.as_str()));
-            Value::Object(kept.map(|(name, value)| (mask_uids(name), mask(value))).collect::<Map<_, _>>())
+            let remaining = map.iter().filter(|(name, _)| !MASKED.contains(&name.as_str()));
+            Value::Object(
+                remaining.map(|(name, value)| (mask_uids(name), mask(value))).collect::<Map<_, _>>(),
+            )
         }
         Value::Array(items) => items.iter().map(mask).collect(),
         Value::String(text) => mask_uids(&without_epoch(text)).into(),
@@ -257,7 +259,7 @@ fn mask_seats(object: &mut Value) {
 fn drop_growth(object: &mut Value) {
     match object {
         Value::Object(map) => {
-            map.retain(|name, _| name != "caipe.io/seats" && name != "managedFields");
+            map.retain(|name, _| name != "caipe.io/hosted-agents" && name != "managedFields");
             map.values_mut().for_each(drop_growth);
         }
         Value::Array(items) => items.iter_mut().for_each(drop_growth),

@@ -33,10 +33,10 @@ pub(crate) async fn campaign<P: Display, F: Future<Output = Vec<String>>>(
 ) {
     let (count, mut differences) = (plans.len(), Vec::new());
     for plan in plans {
-        let said = plan.to_string();
+        let reported = plan.to_string();
         for difference in run(plan).await {
-            println!("campaign {name}: {said}: {difference}");
-            differences.push(format!("{said}: {difference}"));
+            println!("campaign {name}: {reported}: {difference}");
+            differences.push(format!("{reported}: {difference}"));
         }
     }
     println!("campaign {name}: {count} plans, {} differences", differences.len());

@@ -11,7 +11,7 @@ use caipe_crds::{RenderedSpec, names, read_rendered};
 use caipe_fixtures::apiserver::ApiServer;
 use caipe_operator::labels;
 use caipe_operator::metrics::labels::ProbeOutcome;
-use caipe_operator::probe::{CardSeen, Failure, Look, Request};
+use caipe_operator::probe::{CardSummary, Failure, PodClient, Request};
 use serde_json::Value;
 
 /// The pods of a stand-in cluster.
@@ -128,14 +128,14 @@ impl Pods {
         let text =
             |pointer: &str| pod.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
         let uid = text("/metadata/uid");
-        let told = pod["metadata"]["annotations"][labels::EPOCH].as_str().unwrap_or_default().to_owned();
+        let reported = pod["metadata"]["annotations"][labels::EPOCH].as_str().unwrap_or_default().to_owned();
         let mut inner = self.inner();
         let Inner { mounted, too_soon, .. } = &mut *inner;
         if let Some((before, spec)) = mounted.get_mut(&uid) {
-            if *before != told && *too_soon > 0 {
-                (*before, *too_soon) = (told.clone(), *too_soon - 1);
+            if *before != reported && *too_soon > 0 {
+                (*before, *too_soon) = (reported.clone(), *too_soon - 1);
             }
-            if *before == told {
+            if *before == reported {
                 return Ok(spec.clone());
             }
         }
@@ -148,7 +148,7 @@ impl Pods {
         let read = map.and_then(|map| read_rendered(map["data"]["spec.yaml"].as_str()?).ok());
         let failure = || Failure { outcome: ProbeOutcome::Status, message: "no spec".to_owned() };
         let spec = read.ok_or_else(failure)?;
-        inner.mounted.insert(uid, (told, spec.clone()));
+        inner.mounted.insert(uid, (reported, spec.clone()));
         Ok(spec)
     }
 
@@ -187,7 +187,7 @@ impl Pods {
     }
 }
 
-impl Look for Pods {
+impl PodClient for Pods {
     async fn status(&self, request: &Request) -> Result<Report, Failure> {
         if request.token.is_none() {
             return Err(Failure { outcome: ProbeOutcome::Denied, message: "no token".to_owned() });
@@ -195,11 +195,11 @@ impl Look for Pods {
         self.report(request)
     }
 
-    async fn card(&self, request: &Request) -> Result<CardSeen, Failure> {
+    async fn card(&self, request: &Request) -> Result<CardSummary, Failure> {
         let pod = self.at(request.ip)?;
         self.check(&pod)?;
         let name = label(&pod, labels::AGENT).unwrap_or("supervisor").to_owned();
-        Ok(CardSeen { name, protocol_version: "1.0".to_owned(), latency_ms: 1 })
+        Ok(CardSummary { name, protocol_version: "1.0".to_owned(), latency_ms: 1 })
     }
 }
 

@@ -9,8 +9,8 @@ use caipe_fixtures::apiserver::{Call, Fault};
 
 use super::kstatus::{self, Status};
 use super::oracle::{self, Outcome};
-use super::scene::{agent, container, everything, secret, supervisor};
-use super::world::{NAMESPACE, Operator, World};
+use super::resources::{agent, container, everything, secret, supervisor};
+use super::test_cluster::{NAMESPACE, Operator, TestCluster};
 
 /// One thing that somebody does.
 #[derive(Debug, Clone)]
@@ -50,7 +50,7 @@ pub(crate) fn life() -> Vec<Step> {
 
 /// A run of a script with an operator that is replaced when it dies.
 pub(crate) struct Run {
-    pub(crate) world: World,
+    pub(crate) cluster: TestCluster,
     pub(crate) operator: Operator,
     died: Arc<Notify>,
 }
@@ -65,27 +65,27 @@ pub(crate) struct Done {
 impl Run {
     /// With an operator whose calls suffer as planned; `died` is told when it is to be killed and another one started.
     pub(crate) fn new(
-        world: World,
+        cluster: TestCluster,
         died: &Arc<Notify>,
         plan: impl FnMut(&Call) -> Option<Fault> + Send + 'static,
     ) -> Self {
-        let operator = Operator::start_with(&world, None, plan);
-        Self { world, operator, died: Arc::clone(died) }
+        let operator = Operator::start_with(&cluster, None, plan);
+        Self { cluster, operator, died: Arc::clone(died) }
     }
 
     /// Does every step.
     pub(crate) async fn play(mut self, script: &[Step]) -> Done {
-        let (mut outcomes, mut since) = (Vec::new(), self.world.server.revision());
+        let (mut outcomes, mut since) = (Vec::new(), self.cluster.server.revision());
         for step in script {
             match step {
-                Step::Apply(object) => self.world.apply(object),
+                Step::Apply(object) => self.cluster.apply(object),
                 Step::Delete => {
-                    self.world.server.delete("caipesupervisors.caipe.io", NAMESPACE, "platform");
+                    self.cluster.server.delete("caipesupervisors.caipe.io", NAMESPACE, "platform");
                 }
                 Step::Settle => {
                     self.settle().await;
-                    outcomes.push(Outcome::of(&self.world.server, since));
-                    since = self.world.server.revision();
+                    outcomes.push(Outcome::of(&self.cluster.server, since));
+                    since = self.cluster.server.revision();
                 }
             }
         }
@@ -95,9 +95,9 @@ impl Run {
     async fn settle(&mut self) {
         loop {
             tokio::select! {
-                () = self.world.settle() => return,
+                () = self.cluster.settle() => return,
                 () = self.died.notified() => {
-                    let successor = Operator::start(&self.world, None);
+                    let successor = Operator::start(&self.cluster, None);
                     std::mem::replace(&mut self.operator, successor).kill().await;
                 }
             }
@@ -107,7 +107,7 @@ impl Run {
 
 /// The script without anything going wrong.
 pub(crate) async fn undisturbed(script: &[Step]) -> Done {
-    Run::new(World::new(), &Arc::default(), |_| None).play(script).await
+    Run::new(TestCluster::new(), &Arc::default(), |_| None).play(script).await
 }
 
 /// Everything in which a run differs from the undisturbed one, or breaks what must hold in any.
@@ -117,9 +117,9 @@ pub(crate) fn verdict(reference: &[Outcome], done: &Done) -> Vec<String> {
         wanted.differences(found).into_iter().map(move |difference| format!("after step {at}: {difference}"))
     };
     let mut found: Vec<String> = pairs.flat_map(of_pair).collect();
-    found.extend(oracle::unstable_times(&done.run.world.server));
-    found.extend(oracle::wrong_turns(&done.run.world.server));
-    let last = done.run.world.supervisor("platform").map(|found| kstatus::compute(&found));
-    found.extend((last != Some(Status::Current)).then(|| format!("it ended as {last:?}")));
+    found.extend(oracle::unstable_times(&done.run.cluster.server));
+    found.extend(oracle::wrong_turns(&done.run.cluster.server));
+    let last = done.run.cluster.supervisor("platform").map(|found| kstatus::compute(&found));
+    found.extend((last != Some(Status::CurrentSpec)).then(|| format!("it ended as {last:?}")));
     found
 }

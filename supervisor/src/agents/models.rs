@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use caipe_crds::rendered::ModelChoice as Choice;
 use caipe_model::{
@@ -67,7 +68,7 @@ impl<'a> Models<'a> {
     }
 
     fn inferred(&self, scope: Scope<'_>) -> Result<Arc<dyn ChatModel>, Unusable> {
-        self.connected(&ModelSettings::from_env(&self.settings.env, scope)?)
+        self.connected(&inferred(self.settings, scope)?)
     }
 
     fn chosen(&self, choice: &Choice, scope: Scope<'_>) -> Result<Arc<dyn ChatModel>, Unusable> {
@@ -89,7 +90,7 @@ impl<'a> Models<'a> {
 pub(crate) fn script_files(settings: &Settings) -> BTreeSet<String> {
     let (spec, env) = (&settings.spec, &settings.env);
     let chosen = |choice, scope| model_settings(settings, env, choice, scope).ok();
-    let inferred = |scope| ModelSettings::from_env(env, scope).ok();
+    let inferred = |scope| inferred(settings, scope).ok();
     let first = spec.models.is_empty().then(|| inferred(Scope::Supervisor));
     let agents = spec.agents.iter().map(|agent| {
         let scope = Scope::SubAgent(&agent.name);
@@ -124,8 +125,19 @@ fn model_settings(
         base_url: choice.base_url.clone(),
         temperature: choice.temperature,
         max_output_tokens: choice.max_output_tokens,
+        timeout: Some(timeout(settings)),
     };
     Ok(ModelSettings::resolve(&without_choosers(env), scope, &choice)?)
+}
+
+/// The model that the variables alone choose.
+fn inferred(settings: &Settings, scope: Scope<'_>) -> Result<ModelSettings, SettingsError> {
+    let choice = ModelChoice { timeout: Some(timeout(settings)), ..ModelChoice::default() };
+    ModelSettings::resolve(&settings.env, scope, &choice)
+}
+
+const fn timeout(settings: &Settings) -> Duration {
+    Duration::from_millis(settings.spec.limits.model_timeout_ms)
 }
 
 /// A path in the specification starts from the file that names it.

@@ -1,8 +1,8 @@
 //! Writes what was built, and takes away what is no longer wanted. What is as it was applied is left alone, so that a
 //! pass over an unchanged world writes nothing.
 
+mod dry_run;
 mod ownership;
-mod trial;
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use kube::{Api, Client, ResourceExt};
 use serde_json::json;
 
 use super::error::Error;
-use super::key::Key;
 use super::manifest::Manifest;
-use super::memory::Remembered;
+use super::state::ReconcileState;
+use crate::cache::{Cache, Child, Kind, ObservedState, PartialDeployment, Workload};
+use crate::key::Key;
 use crate::labels;
 use crate::metrics::Metrics;
 use crate::metrics::labels::{Category, Verb};
-use crate::world::{Around, Child, Kind, SeenDeployment, Workload, World};
 
 /// The edge of a pass: what it writes, for whom.
 pub struct Applier<'a> {
@@ -28,7 +28,7 @@ pub struct Applier<'a> {
     /// Where writes are counted.
     pub metrics: &'a Metrics,
     /// What is told of what was written.
-    pub world: &'a World,
+    pub cache: &'a Cache,
     /// Whose objects.
     pub key: &'a Key,
     /// The uid of the resource, which owns them.
@@ -36,16 +36,16 @@ pub struct Applier<'a> {
 }
 
 /// Whether an object has to be written: it is not known to be as it would be applied now. Pure.
-fn needs_writing(manifest: &Manifest, child: &Child, remembered: &Remembered) -> bool {
+fn needs_writing(manifest: &Manifest, child: &Child, state: &ReconcileState) -> bool {
     child.deleting
         || child.draining_since.is_some()
         || child.applied.as_deref() != Some(manifest.hash.as_str())
-        || !(remembered.is_untouched(child) || is_as_applied(manifest, child))
+        || !(state.is_untouched(child) || is_as_applied(manifest, child))
 }
 
 /// Whether the object has every field as it was applied, by whoever was the operator then.
 fn is_as_applied(manifest: &Manifest, child: &Child) -> bool {
-    child.controller.as_deref().is_some_and(|owner| child.owned.are_those_of(&manifest.value, owner))
+    child.controller.as_deref().is_some_and(|owner| child.managed_fields.are_those_of(&manifest.value, owner))
 }
 
 impl Applier<'_> {
@@ -56,19 +56,19 @@ impl Applier<'_> {
     pub async fn apply(
         &self,
         manifests: &[Manifest],
-        around: &Around,
-        remembered: &Remembered,
+        observed: &ObservedState,
+        state: &ReconcileState,
     ) -> Result<Vec<Arc<Child>>, Error> {
-        self.try_out(manifests, around, remembered).await?;
+        self.dry_run(manifests, observed, state).await?;
         let mut after = Vec::with_capacity(manifests.len());
         for manifest in manifests {
-            let child = around.children.get(&(manifest.kind, manifest.name.clone()));
-            if let Some(child) = child.filter(|child| !needs_writing(manifest, child, remembered)) {
+            let child = observed.children.get(&(manifest.kind, manifest.name.clone()));
+            if let Some(child) = child.filter(|child| !needs_writing(manifest, child, state)) {
                 after.push(Arc::clone(child));
                 continue;
             }
             // Until it is written, and known to be: two supervisors can want objects of the same name.
-            let _claim = self.claim(manifest)?;
+            let _claim = self.reserve(manifest)?;
             let uid = self.check_owner(manifest, child.map(Arc::as_ref)).await?;
             if child.is_some_and(|child| child.draining_since.is_some()) {
                 self.mark(manifest.kind, &manifest.name, None).await?;
@@ -97,12 +97,12 @@ impl Applier<'_> {
             value["metadata"]["uid"] = uid.into();
         }
         let params = PatchParams::apply(labels::MANAGER).force();
-        let before = self.world.known(self.key, kind, name);
+        let before = self.cache.known(self.key, kind, name);
         let patched = self.api(kind).patch(name, &params, &Patch::Apply(&value)).await;
-        self.metrics.wrote(kind.into(), Verb::Apply);
+        self.metrics.count_write(kind.into(), Verb::Apply);
         let object = patched.map_err(Error::api(format!("apply {} {name}", kind.as_str())))?;
         let child = Child::new(kind, &object.metadata);
-        self.world.wrote(self.key, &child, workload(kind, object)?, &before);
+        self.cache.record_write(self.key, &child, workload(kind, object)?, &before);
         Ok(child)
     }
 
@@ -112,13 +112,13 @@ impl Applier<'_> {
     /// When the API server does not take it.
     pub async fn create(&self, kind: Kind, object: &DynamicObject) -> Result<Option<Child>, Error> {
         let params = PostParams { field_manager: Some(labels::MANAGER.to_owned()), ..PostParams::default() };
-        let before = self.world.known(self.key, kind, &object.name_any());
+        let before = self.cache.known(self.key, kind, &object.name_any());
         let made = self.api(kind).create(&params, object).await;
-        self.metrics.wrote(kind.into(), Verb::Create);
+        self.metrics.count_write(kind.into(), Verb::Create);
         match made {
             Ok(object) => {
                 let child = Child::new(kind, &object.metadata);
-                self.world.wrote(self.key, &child, None, &before);
+                self.cache.record_write(self.key, &child, None, &before);
                 Ok(Some(child))
             }
             Err(kube::Error::Api(status)) if status.code == 409 => Ok(None),
@@ -135,7 +135,7 @@ impl Applier<'_> {
             Err(error) if !is_missing(&error) => return Err(error),
             _ => {}
         }
-        self.world.marked(self.key, kind, name, since);
+        self.cache.record_draining(self.key, kind, name, since);
         Ok(())
     }
 
@@ -143,11 +143,11 @@ impl Applier<'_> {
     ///
     /// # Errors
     /// When the API server does not take it.
-    pub async fn wake(&self, pod: &str, epoch: &str) -> Result<(), Error> {
+    pub async fn refresh_kubelet(&self, pod: &str, epoch: &str) -> Result<(), Error> {
         match self.annotate(Kind::Pod, pod, labels::EPOCH, Some(epoch)).await {
             Err(error) if !is_missing(&error) => Err(error),
             _ => {
-                self.world.woke(self.key, pod, epoch);
+                self.cache.record_epoch(self.key, pod, epoch);
                 Ok(())
             }
         }
@@ -164,7 +164,7 @@ impl Applier<'_> {
         let params =
             PatchParams { field_manager: Some(labels::MANAGER.to_owned()), ..PatchParams::default() };
         let patched = self.api(kind).patch_metadata(name, &params, &Patch::Merge(&patch)).await;
-        self.metrics.wrote(kind.into(), Verb::Patch);
+        self.metrics.count_write(kind.into(), Verb::Patch);
         patched.map_err(Error::api(format!("annotate {} {name}", kind.as_str())))?;
         Ok(())
     }
@@ -181,7 +181,7 @@ impl Applier<'_> {
             ..DeleteParams::default()
         };
         let removed = self.api(child.kind).delete(&child.name, &params).await;
-        self.metrics.wrote(child.kind.into(), Verb::Delete);
+        self.metrics.count_write(child.kind.into(), Verb::Delete);
         let action = format!("delete {} {}", child.kind.as_str(), child.name);
         let removed = removed.map(drop).map_err(Error::api(action));
         removed.or_else(|error| if is_missing(&error) { Ok(()) } else { Err(error) })
@@ -197,7 +197,7 @@ fn workload(kind: Kind, object: DynamicObject) -> Result<Option<Workload>, Error
     if kind != Kind::Deployment {
         return Ok(None);
     }
-    let deployment: SeenDeployment = serde_json::from_value(serde_json::to_value(object)?)?;
+    let deployment: PartialDeployment = serde_json::from_value(serde_json::to_value(object)?)?;
     Ok(Some(Workload::from(&deployment)))
 }
 

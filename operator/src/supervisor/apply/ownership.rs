@@ -6,13 +6,13 @@ use kube::core::PartialObjectMeta;
 use super::super::error::Error;
 use super::super::manifest::Manifest;
 use super::Applier;
-use crate::world::{Child, Claim, Kind};
+use crate::cache::{Child, Kind, NameReservation};
 
 impl Applier<'_> {
     /// Lays claim to the name of an object.
-    pub(super) fn claim(&self, manifest: &Manifest) -> Result<Claim<'_>, Error> {
+    pub(super) fn reserve(&self, manifest: &Manifest) -> Result<NameReservation<'_>, Error> {
         let (kind, name) = (manifest.kind, &manifest.name);
-        self.world.claim(self.key, kind, name).map_err(|other| Error::Foreign {
+        self.cache.reserve(self.key, kind, name).map_err(|other| Error::Foreign {
             kind: kind.as_str(),
             name: name.clone(),
             owner: format!("CaipeSupervisor {}", other.name()),
@@ -28,7 +28,7 @@ impl Applier<'_> {
         let (kind, name) = (manifest.kind, &manifest.name);
         let seen = match child {
             Some(child) => Some(child.clone()),
-            None => self.look(kind, name).await?,
+            None => self.find(kind, name).await?,
         };
         let Some(child) = seen else { return Ok(None) };
         self.check(&child)?;
@@ -54,7 +54,7 @@ impl Applier<'_> {
         }
     }
 
-    async fn look(&self, kind: Kind, name: &str) -> Result<Option<Child>, Error> {
+    async fn find(&self, kind: Kind, name: &str) -> Result<Option<Child>, Error> {
         let found: Option<PartialObjectMeta<DynamicObject>> = self
             .api(kind)
             .get_metadata_opt(name)

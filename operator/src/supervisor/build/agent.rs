@@ -6,10 +6,10 @@ use caipe_crds::resource::model::Model;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Container, EnvVar, PodSpec};
 
+use super::context::{BuildContext, Member, Program};
 use super::deployment::{self, AGENT_KEY, SHARED_KEY, STATUS_TOKEN};
 use super::meta::Component;
 use super::pod::{self, Mounts};
-use super::scene::{Member, Program, Scene};
 use super::service::A2A_PORT;
 use super::sidecars::{self, container_port};
 use super::template::{self, Patch};
@@ -19,29 +19,29 @@ use super::{AgentObjects, BuildError, config_map, env, network_policy, probes, s
 const CONTAINER: &str = "agent";
 
 /// Everything of the agent.
-pub(super) fn agent(scene: &Scene<'_>, member: &Member<'_>) -> Result<AgentObjects, BuildError> {
+pub(super) fn agent(cx: &BuildContext<'_>, member: &Member<'_>) -> Result<AgentObjects, BuildError> {
     let agent = &member.rendered.name;
-    let name = names::agent(scene.name, agent);
+    let name = names::agent(cx.name, agent);
     let (spec, hash, pod) = if let Program::Image(image) = &member.program {
-        (None, None, foreign(scene, member, image))
+        (None, None, foreign(cx, member, image))
     } else {
-        let alone = alone(scene, member)?;
-        let config_map = config_map::of_agent(scene, &name, agent, &alone)?;
-        (Some(config_map), Some(alone.hash), ours(scene, member, &name)?)
+        let alone = alone(cx, member)?;
+        let config_map = config_map::of_agent(cx, &name, agent, &alone)?;
+        (Some(config_map), Some(alone.hash), ours(cx, member, &name)?)
     };
-    let deployment = workload(scene, member, &name, pod, hash)?;
+    let deployment = workload(cx, member, &name, pod, hash)?;
     Ok(AgentObjects {
         name: agent.clone(),
         spec,
-        service: service::of_agent(scene, &name, agent),
-        network_policy: network_policy::of_agent(scene, member, &name),
+        service: service::of_agent(cx, &name, agent),
+        network_policy: network_policy::of_agent(cx, member, &name),
         deployment,
     })
 }
 
 /// The spec with this agent alone.
-fn alone(scene: &Scene<'_>, member: &Member<'_>) -> Result<RenderedSpec, BuildError> {
-    let mut spec = scene.without_agents.clone();
+fn alone(cx: &BuildContext<'_>, member: &Member<'_>) -> Result<RenderedSpec, BuildError> {
+    let mut spec = cx.without_agents.clone();
     spec.agents = vec![member.rendered.clone()];
     let agent = &member.rendered.name;
     match spec.alone(agent) {
@@ -51,44 +51,51 @@ fn alone(scene: &Scene<'_>, member: &Member<'_>) -> Result<RenderedSpec, BuildEr
 }
 
 fn workload(
-    scene: &Scene<'_>,
+    cx: &BuildContext<'_>,
     member: &Member<'_>,
     name: &str,
     mut pod: PodSpec,
     hash: Option<String>,
 ) -> Result<Deployment, BuildError> {
     let component = Component::Agent(&member.rendered.name);
-    probes::ends_within(&mut pod, scene.grace());
+    probes::ends_within(&mut pod, probes::grace(cx.inputs.defaults.drain_seconds));
     let own = member.declared.pod_template.as_ref();
     let path = || format!("spec.agents[{}].podTemplate", member.rendered.name);
     let own = own.map(|patch| Patch { path: path(), patch });
-    let template = template::template(scene, component, pod, hash, own)?;
-    let mut deployment = deployment::of(scene, name, component, template);
+    let template = template::template(cx, component, pod, hash, own)?;
+    let mut deployment = deployment::of(cx, name, component, template);
     // What it has begun is in one pod.
     deployment.spec.replicas = Some(1);
     Ok(deployment)
 }
 
 /// Our own program with this agent alone.
-fn ours(scene: &Scene<'_>, member: &Member<'_>, name: &str) -> Result<PodSpec, BuildError> {
-    let mut mounts = deployment::mounts(scene, name, pod::empty("data"));
+fn ours(cx: &BuildContext<'_>, member: &Member<'_>, name: &str) -> Result<PodSpec, BuildError> {
+    let mut mounts = deployment::mounts(cx, name, pod::empty("data"));
     secrets::of_agent(&member.declared, &mut mounts);
-    let sidecars = sidecars::sidecars(scene, &sidecars::tools(scene, member))?;
+    let sidecars = sidecars::sidecars(cx, &sidecars::tools(cx, member))?;
     let command = [CONTAINER, member.rendered.name.as_str()];
-    let mut container = deployment::program(scene, CONTAINER, &command, keys(scene), &mounts, scene.grace())?;
-    finish(scene, member, &mut container);
-    let mut pod = pod::pod(scene, vec![container], [mounts.volumes, sidecars.volumes].concat());
+    let mut container = deployment::program(
+        cx,
+        CONTAINER,
+        &command,
+        keys(cx),
+        &mounts,
+        probes::grace(cx.inputs.defaults.drain_seconds),
+    )?;
+    finish(cx, member, &mut container);
+    let mut pod = pod::pod(cx, vec![container], [mounts.volumes, sidecars.volumes].concat());
     pod.init_containers = (!sidecars.init_containers.is_empty()).then_some(sidecars.init_containers);
     Ok(pod)
 }
 
 /// An image that speaks A2A by itself. Those of the catalogue are agents of upstream, which ask a model by themselves:
 /// they get the supervisor's.
-fn foreign(scene: &Scene<'_>, member: &Member<'_>, image: &str) -> PodSpec {
-    let mut container = pod::container(scene, CONTAINER, image);
-    let model = scene.wanted.resource.spec.model.as_ref().filter(|_| member.declared.image.is_none());
+fn foreign(cx: &BuildContext<'_>, member: &Member<'_>, image: &str) -> PodSpec {
+    let mut container = pod::container(cx, CONTAINER, image);
+    let model = cx.inputs.resource.spec.model.as_ref().filter(|_| member.declared.image.is_none());
     let mut base = vec![env::plain("HOME", "/tmp")];
-    base.extend(keys(scene));
+    base.extend(keys(cx));
     base.extend(model.into_iter().flat_map(model_variables));
     container.env = Some(env::over(base, &member.declared.env));
     let model_secret = model.and_then(|model| model.secret_ref.as_ref());
@@ -101,8 +108,8 @@ fn foreign(scene: &Scene<'_>, member: &Member<'_>, image: &str) -> PodSpec {
     mounts.empty("data", "/data");
     container.volume_mounts = Some(mounts.mounts);
     probes::port(&mut container, A2A_PORT);
-    finish(scene, member, &mut container);
-    pod::pod(scene, vec![container], mounts.volumes)
+    finish(cx, member, &mut container);
+    pod::pod(cx, vec![container], mounts.volumes)
 }
 
 fn model_variables(model: &Model) -> Vec<EnvVar> {
@@ -113,15 +120,15 @@ fn model_variables(model: &Model) -> Vec<EnvVar> {
     variables
 }
 
-fn finish(scene: &Scene<'_>, member: &Member<'_>, container: &mut Container) {
+fn finish(cx: &BuildContext<'_>, member: &Member<'_>, container: &mut Container) {
     let declared = member.declared.resources.as_ref();
-    container.resources = Some(pod::resources(declared, scene.wanted.defaults.resources.as_ref()));
+    container.resources = Some(pod::resources(declared, cx.inputs.defaults.resources.as_ref()));
     probes::step_aside(container);
 }
 
 /// The keys of a remote agent: the supervisor's, which calls it, and that of those who look at its status.
-fn keys(scene: &Scene<'_>) -> Vec<EnvVar> {
-    let keys = names::keys(scene.name);
+fn keys(cx: &BuildContext<'_>) -> Vec<EnvVar> {
+    let keys = names::keys(cx.name);
     let both = [(SHARED_KEY, AGENT_KEY), (STATUS_TOKEN, STATUS_TOKEN)];
     both.map(|(name, key)| env::secret(name, &keys, key, false)).to_vec()
 }

@@ -6,8 +6,8 @@ use caipe_crds::{RenderedSpec, names};
 use k8s_openapi::api::core::v1::ConfigMap;
 
 use super::BuildError;
+use super::context::BuildContext;
 use super::meta::Component;
-use super::scene::Scene;
 
 /// The key of the spec.
 pub const SPEC_KEY: &str = "spec.yaml";
@@ -16,22 +16,22 @@ pub const SPEC_KEY: &str = "spec.yaml";
 pub const MAX_SPEC_BYTES: usize = 900_000;
 
 /// The supervisor's.
-pub(super) fn of_supervisor(scene: &Scene<'_>) -> Result<ConfigMap, BuildError> {
-    config_map(scene, &names::spec(scene.name), Component::Supervisor, &scene.wanted.decision.spec)
+pub(super) fn of_supervisor(cx: &BuildContext<'_>) -> Result<ConfigMap, BuildError> {
+    config_map(cx, &names::spec(cx.name), Component::Supervisor, &cx.inputs.decision.spec)
 }
 
 /// That of an agent that runs remotely.
 pub(super) fn of_agent(
-    scene: &Scene<'_>,
+    cx: &BuildContext<'_>,
     name: &str,
     agent: &str,
     spec: &RenderedSpec,
 ) -> Result<ConfigMap, BuildError> {
-    config_map(scene, name, Component::Agent(agent), spec)
+    config_map(cx, name, Component::Agent(agent), spec)
 }
 
 fn config_map(
-    scene: &Scene<'_>,
+    cx: &BuildContext<'_>,
     name: &str,
     component: Component<'_>,
     spec: &RenderedSpec,
@@ -42,7 +42,7 @@ fn config_map(
         return Err(BuildError::SpecTooLarge { config_map: name.to_owned(), bytes, limit });
     }
     Ok(ConfigMap {
-        metadata: scene.meta(name, component),
+        metadata: cx.meta(name, component),
         data: Some(BTreeMap::from([(SPEC_KEY.to_owned(), text)])),
         ..ConfigMap::default()
     })

@@ -8,9 +8,9 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
+use super::context::{BuildContext, Program};
 use super::meta::Component;
 use super::pod::{self, Mounts};
-use super::scene::{Program, Scene};
 use super::service::A2A_PORT;
 use super::sidecars::{self, PROGRAM};
 use super::template::{self, Patch};
@@ -31,31 +31,31 @@ pub(super) const STATUS_TOKEN: &str = "CAIPE_STATUS_TOKEN";
 pub(super) const SHARED_KEY: &str = "A2A_AUTH_SHARED_KEY";
 
 /// The supervisor, with everything that the agents need whose seat it has.
-pub(super) fn deployment(scene: &Scene<'_>) -> Result<Deployment, BuildError> {
+pub(super) fn deployment(cx: &BuildContext<'_>) -> Result<Deployment, BuildError> {
     let component = Component::Supervisor;
-    let spec = &scene.wanted.resource.spec;
-    let mut mounts = mounts(scene, &names::spec(scene.name), data(scene));
-    for member in &scene.members {
+    let spec = &cx.inputs.resource.spec;
+    let mut mounts = mounts(cx, &names::spec(cx.name), data(cx));
+    for member in &cx.members {
         let foreign = matches!(member.program, Program::Foreign);
-        if foreign || scene.wanted.decision.seats.contains(&member.rendered.name) {
+        if foreign || cx.inputs.decision.hosted.contains(&member.rendered.name) {
             secrets::of_agent(&member.declared, &mut mounts);
         }
     }
-    let tools: Vec<_> = scene.seated().flat_map(|member| sidecars::tools(scene, member)).collect();
-    let sidecars = sidecars::sidecars(scene, &tools)?;
+    let tools: Vec<_> = cx.hosted_agents().flat_map(|member| sidecars::tools(cx, member)).collect();
+    let sidecars = sidecars::sidecars(cx, &tools)?;
     let grace = probes::SHORTEST_GRACE;
-    let mut container = program(scene, "supervisor", &["serve"], keys(scene), &mounts, grace)?;
+    let mut container = program(cx, "supervisor", &["serve"], keys(cx), &mounts, grace)?;
     container.resources =
-        Some(pod::resources(spec.resources.as_ref(), scene.wanted.defaults.resources.as_ref()));
+        Some(pod::resources(spec.resources.as_ref(), cx.inputs.defaults.resources.as_ref()));
     let volumes = [mounts.volumes, sidecars.volumes].concat();
-    let mut pod = pod::pod(scene, vec![container], volumes);
+    let mut pod = pod::pod(cx, vec![container], volumes);
     pod.init_containers = (!sidecars.init_containers.is_empty()).then_some(sidecars.init_containers);
     probes::ends_within(&mut pod, grace);
     let own = spec.pod_template.as_ref().map(|patch| Patch { path: "spec.podTemplate".to_owned(), patch });
-    let template = template::template(scene, component, pod, None, own)?;
-    let mut made = of(scene, scene.name, component, template);
-    let seats: Vec<_> = scene.wanted.decision.seats.iter().map(String::as_str).collect();
-    made.metadata.annotations = Some([(labels::SEATS.to_owned(), seats.join(","))].into());
+    let template = template::template(cx, component, pod, None, own)?;
+    let mut made = of(cx, cx.name, component, template);
+    let hosted: Vec<_> = cx.inputs.decision.hosted.iter().map(String::as_str).collect();
+    made.metadata.annotations = Some([(labels::HOSTED_AGENTS.to_owned(), hosted.join(","))].into());
     // Two processes cannot use one SQLite file, not even during a rollout.
     made.spec.replicas = Some(spec.replicas.unwrap_or(1).min(1));
     made.spec.strategy =
@@ -65,7 +65,7 @@ pub(super) fn deployment(scene: &Scene<'_>) -> Result<Deployment, BuildError> {
 
 /// A Deployment whose new pods are ready before old ones go.
 pub(super) fn of(
-    scene: &Scene<'_>,
+    cx: &BuildContext<'_>,
     name: &str,
     component: Component<'_>,
     template: PodTemplateSpec,
@@ -75,12 +75,12 @@ pub(super) fn of(
         max_unavailable: Some(IntOrString::Int(0)),
     };
     Deployment {
-        metadata: scene.meta(name, component),
+        metadata: cx.meta(name, component),
         spec: DeploymentSpec {
             min_ready_seconds: Some(0),
             progress_deadline_seconds: Some(PROGRESS_SECONDS),
             revision_history_limit: Some(2),
-            selector: component.pods(scene.name),
+            selector: component.pods(cx.name),
             strategy: Some(DeploymentStrategy {
                 type_: Some("RollingUpdate".to_owned()),
                 rolling_update: Some(rolling),
@@ -93,35 +93,35 @@ pub(super) fn of(
 }
 
 /// Spec, conversations, a place to write to, and the Secrets and files that supervisor and agents share.
-pub(super) fn mounts(scene: &Scene<'_>, spec: &str, data: Volume) -> Mounts {
+pub(super) fn mounts(cx: &BuildContext<'_>, spec: &str, data: Volume) -> Mounts {
     let mut mounts = Mounts::default();
     mounts.config_map("spec", spec, SPEC_DIR, false);
     mounts.writable(data, DATA_DIR);
     mounts.empty("tmp", "/tmp");
-    let model = scene.wanted.resource.spec.model.as_ref();
+    let model = cx.inputs.resource.spec.model.as_ref();
     let script = model.and_then(|model| model.script.as_ref()?.config_map_ref.as_ref());
     if let Some(script) = script {
         mounts.config_map("script", &script.name, SCRIPT_DIR, false);
     }
-    secrets::shared(scene, &mut mounts);
+    secrets::shared(cx, &mut mounts);
     mounts
 }
 
-fn data(scene: &Scene<'_>) -> Volume {
-    let claim = PersistentVolumeClaimVolumeSource { claim_name: names::data(scene.name), read_only: None };
+fn data(cx: &BuildContext<'_>) -> Volume {
+    let claim = PersistentVolumeClaimVolumeSource { claim_name: names::data(cx.name), read_only: None };
     Volume { name: "data".to_owned(), persistent_volume_claim: Some(claim), ..Volume::default() }
 }
 
 /// The container of our own program; `grace` is how long running answers get to end, in seconds.
 pub(super) fn program(
-    scene: &Scene<'_>,
+    cx: &BuildContext<'_>,
     name: &str,
     command: &[&str],
     env: Vec<EnvVar>,
     mounts: &Mounts,
     grace: i64,
 ) -> Result<Container, BuildError> {
-    let mut container = pod::container(scene, name, &scene.image()?);
+    let mut container = pod::container(cx, name, &cx.image()?);
     let (spec, listen) = (format!("{SPEC_DIR}/{}", super::SPEC_KEY), format!("0.0.0.0:{PORT}"));
     let grace = grace.to_string();
     let flags = ["-f", &spec, "--listen", &listen, "--data-dir", DATA_DIR, "--grace", &grace];
@@ -135,9 +135,9 @@ pub(super) fn program(
 }
 
 /// The keys of the supervisor: of those who call it, of its remote agents, of those who look at its status.
-fn keys(scene: &Scene<'_>) -> Vec<EnvVar> {
-    let keys = names::keys(scene.name);
-    let auth = scene.wanted.resource.spec.auth.as_ref();
+fn keys(cx: &BuildContext<'_>) -> Vec<EnvVar> {
+    let keys = names::keys(cx.name);
+    let auth = cx.inputs.resource.spec.auth.as_ref();
     let shared = auth.and_then(|auth| auth.shared_key.as_ref()).map(|shared| &shared.secret_key_ref);
     let mut env = Vec::new();
     match (shared, auth) {

@@ -42,7 +42,7 @@ const HANDLERS: &[&str] = &["exec", "httpGet", "sleep", "tcpSocket"];
 
 /// Why a patch does not fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::supervisor) struct Misfit {
+pub(in crate::supervisor) struct InvalidPatch {
     /// Where in the patch, as `.spec.containers`; empty if that is not known.
     pub(in crate::supervisor) at: String,
     /// What is wrong.
@@ -56,14 +56,14 @@ pub(in crate::supervisor) struct Misfit {
 pub(in crate::supervisor) fn laid_over(
     template: &PodTemplateSpec,
     patch: &PodTemplate,
-) -> Result<PodTemplateSpec, Misfit> {
-    let misfit = |at: &str, reason: String| Misfit { at: at.to_owned(), reason };
+) -> Result<PodTemplateSpec, InvalidPatch> {
+    let misfit = |at: &str, reason: String| InvalidPatch { at: at.to_owned(), reason };
     let base = serde_json::to_value(template).map_err(|error| misfit("", error.to_string()))?;
     let merged = merge(base, &Value::Object(patch.0.clone()), "");
     let typed: PodTemplateSpec =
         serde_json::from_value(merged.clone()).map_err(|error| misfit("", error.to_string()))?;
     let back = serde_json::to_value(&typed).map_err(|error| misfit("", error.to_string()))?;
-    match lost(&merged, &back, "") {
+    match first_unknown_key(&merged, &back, "") {
         Some(at) => Err(misfit(&at, "a pod template has no such key: correct it, or take it out".to_owned())),
         None => Ok(typed),
     }
@@ -146,21 +146,21 @@ fn directive(entry: &Value) -> Option<&str> {
     entry.get(DIRECTIVE).and_then(Value::as_str)
 }
 
-/// Where the first key of `all` is that is not in `kept`.
-fn lost(all: &Value, kept: &Value, at: &str) -> Option<String> {
-    match (all, kept) {
-        (Value::Object(all), Value::Object(kept)) => all.iter().find_map(|(name, value)| {
+/// Where the first key of `all` is that is not in `known`.
+fn first_unknown_key(all: &Value, known: &Value, at: &str) -> Option<String> {
+    match (all, known) {
+        (Value::Object(all), Value::Object(known)) => all.iter().find_map(|(name, value)| {
             let below = format!("{at}.{name}");
-            match kept.get(name) {
-                Some(other) => lost(value, other, &below),
+            match known.get(name) {
+                Some(other) => first_unknown_key(value, other, &below),
                 None => Some(below),
             }
         }),
-        (Value::Array(all), Value::Array(kept)) => {
-            all.iter().zip(kept).enumerate().find_map(|(index, (value, other))| {
+        (Value::Array(all), Value::Array(known)) => {
+            all.iter().zip(known).enumerate().find_map(|(index, (value, other))| {
                 let name = value.get("name").and_then(Value::as_str);
                 let place = name.map_or_else(|| index.to_string(), str::to_owned);
-                lost(value, other, &format!("{at}[{place}]"))
+                first_unknown_key(value, other, &format!("{at}[{place}]"))
             })
         }
         _ => None,

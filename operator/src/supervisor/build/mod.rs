@@ -2,6 +2,7 @@
 
 mod agent;
 mod config_map;
+mod context;
 mod deployment;
 mod egress;
 mod env;
@@ -11,7 +12,6 @@ mod meta;
 mod network_policy;
 mod pod;
 mod probes;
-mod scene;
 pub(in crate::supervisor) mod secrets;
 mod service;
 mod service_account;
@@ -27,8 +27,8 @@ use k8s_openapi::api::networking::v1::NetworkPolicy;
 pub use config_map::{MAX_SPEC_BYTES, SPEC_KEY};
 pub use error::BuildError;
 
-use super::decision::Wanted;
-use scene::Scene;
+use super::decision::BuildInputs;
+use context::BuildContext;
 
 /// Everything that is applied for a supervisor, but for the Secret with its keys, which is made once and never built.
 #[derive(Debug, Clone, PartialEq)]
@@ -85,27 +85,27 @@ pub struct ToolServerObjects {
 ///
 /// # Errors
 /// What was decided cannot be built: see [`BuildError`]. Nothing is to be changed then.
-pub fn objects(wanted: &Wanted<'_>) -> Result<Objects, BuildError> {
-    let scene = Scene::new(*wanted)?;
+pub fn objects(wanted: &BuildInputs<'_>) -> Result<Objects, BuildError> {
+    let cx = BuildContext::new(*wanted)?;
     Ok(Objects {
-        service_account: service_account::service_account(&scene),
-        spec: config_map::of_supervisor(&scene)?,
-        data: volume_claim::volume_claim(&scene),
-        service: service::of_supervisor(&scene),
-        network_policy: network_policy::of_supervisor(&scene),
-        deployment: deployment::deployment(&scene)?,
-        agents: scene.remote().map(|member| agent::agent(&scene, member)).collect::<Result<_, _>>()?,
-        tool_servers: tool_servers(&scene)?,
+        service_account: service_account::service_account(&cx),
+        spec: config_map::of_supervisor(&cx)?,
+        data: volume_claim::volume_claim(&cx),
+        service: service::of_supervisor(&cx),
+        network_policy: network_policy::of_supervisor(&cx),
+        deployment: deployment::deployment(&cx)?,
+        agents: cx.remote().map(|member| agent::agent(&cx, member)).collect::<Result<_, _>>()?,
+        tool_servers: tool_servers(&cx)?,
     })
 }
 
 /// Those of agents that have a home: a seat with the supervisor, or a Deployment, be it one that finishes what it began.
-fn tool_servers(scene: &Scene<'_>) -> Result<Vec<ToolServerObjects>, BuildError> {
+fn tool_servers(cx: &BuildContext<'_>) -> Result<Vec<ToolServerObjects>, BuildError> {
     let mut all = Vec::new();
-    for member in &scene.members {
-        let tools = sidecars::tools(scene, member);
+    for member in &cx.members {
+        let tools = sidecars::tools(cx, member);
         for tool in tools.iter().filter(|tool| tool.by_itself) {
-            all.push(tool_server::tool_server(scene, member, tool)?);
+            all.push(tool_server::tool_server(cx, member, tool)?);
         }
     }
     Ok(all)

@@ -12,79 +12,79 @@ use k8s_openapi::api::networking::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
+use super::context::{BuildContext, Member, Program};
 use super::egress::{self, Egress, NAMESPACE_LABEL};
 use super::meta::Component;
-use super::scene::{Member, Program, Scene};
 use super::sidecars::{self, Tool};
 
 /// The supervisor's. Whoever is in the cluster may call it, since it is locked by a key; a Service that is open to
 /// others lets everybody call.
-pub(super) fn of_supervisor(scene: &Scene<'_>) -> NetworkPolicy {
+pub(super) fn of_supervisor(cx: &BuildContext<'_>) -> NetworkPolicy {
     let inside = NetworkPolicyPeer {
         namespace_selector: Some(LabelSelector::default()),
         ..NetworkPolicyPeer::default()
     };
-    let closed = scene.wanted.resource.spec.service.kind == ServiceKind::ClusterIP;
+    let closed = cx.inputs.resource.spec.service.kind == ServiceKind::ClusterIP;
     let from = if closed { vec![inside] } else { Vec::new() };
     let mut rules = Vec::new();
-    if scene.remote().next().is_some() || !scene.wanted.decision.draining.is_empty() {
-        let agents = peer(scene, Component::Agent(""));
+    if cx.remote().next().is_some() || !cx.inputs.decision.draining.is_empty() {
+        let agents = peer(cx, Component::Agent(""));
         rules.push(egress::rule(vec![agents], vec![egress::ports("TCP", PORT, PORT)]));
     }
-    for member in scene.seated() {
-        rules.extend(tool_servers(scene, member));
+    for member in cx.hosted_agents() {
+        rules.extend(tool_servers(cx, member));
     }
-    rules.extend(supervisor_egress(scene).rules());
-    policy(scene, scene.name, Component::Supervisor, vec![ingress(from, PORT)], rules)
+    rules.extend(supervisor_egress(cx).rules());
+    policy(cx, cx.name, Component::Supervisor, vec![ingress(from, PORT)], rules)
 }
 
 /// That of an agent that runs remotely: the supervisor calls it, the operator looks at it.
-pub(super) fn of_agent(scene: &Scene<'_>, member: &Member<'_>, name: &str) -> NetworkPolicy {
-    let from = [Some(supervisor(scene)), operator(scene)].into_iter().flatten().collect();
-    let mut egress = Egress::new(scene.namespace);
-    shared(scene, &mut egress);
+pub(super) fn of_agent(cx: &BuildContext<'_>, member: &Member<'_>, name: &str) -> NetworkPolicy {
+    let from = [Some(supervisor(cx)), operator(cx)].into_iter().flatten().collect();
+    let mut egress = Egress::new(cx.namespace);
+    shared(cx, &mut egress);
     agent_egress(member, &mut egress);
-    let mut rules = tool_servers(scene, member);
+    let mut rules = tool_servers(cx, member);
     rules.extend(egress.rules());
     let component = Component::Agent(&member.rendered.name);
-    policy(scene, name, component, vec![ingress(from, PORT)], rules)
+    policy(cx, name, component, vec![ingress(from, PORT)], rules)
 }
 
 /// That of a tool server that runs by itself: its agent calls it, wherever that lives.
 pub(super) fn of_tool_server(
-    scene: &Scene<'_>,
+    cx: &BuildContext<'_>,
     member: &Member<'_>,
     name: &str,
     tool: &Tool,
 ) -> NetworkPolicy {
     let agent = &member.rendered.name;
-    let decision = scene.wanted.decision;
+    let decision = cx.inputs.decision;
     let mut from = Vec::new();
-    if decision.seats.contains(agent) {
-        from.push(supervisor(scene));
+    if decision.hosted.contains(agent) {
+        from.push(supervisor(cx));
     }
     if decision.remote.contains(agent) || decision.draining.contains_key(agent) {
-        from.push(peer(scene, Component::Agent(agent)));
+        from.push(peer(cx, Component::Agent(agent)));
     }
     // Without a home there is nobody to let in.
     let rules = if from.is_empty() { Vec::new() } else { vec![ingress(from, tool.port)] };
-    let mut egress = Egress::new(scene.namespace);
+    let mut egress = Egress::new(cx.namespace);
     declared(member, &mut egress);
     let component = Component::ToolServer { agent: &tool.agent, server: &tool.server };
-    policy(scene, name, component, rules, egress.rules())
+    policy(cx, name, component, rules, egress.rules())
 }
 
 fn policy(
-    scene: &Scene<'_>,
+    cx: &BuildContext<'_>,
     name: &str,
     component: Component<'_>,
     ingress: Vec<NetworkPolicyIngressRule>,
     egress: Vec<NetworkPolicyEgressRule>,
 ) -> NetworkPolicy {
     NetworkPolicy {
-        metadata: scene.meta(name, component),
+        metadata: cx.meta(name, component),
         spec: Some(NetworkPolicySpec {
-            pod_selector: Some(component.pods(scene.name)),
+            pod_selector: Some(component.pods(cx.name)),
             policy_types: Some(vec!["Ingress".to_owned(), "Egress".to_owned()]),
             ingress: (!ingress.is_empty()).then_some(ingress),
             egress: (!egress.is_empty()).then_some(egress),
@@ -98,13 +98,13 @@ fn ingress(from: Vec<NetworkPolicyPeer>, port: u16) -> NetworkPolicyIngressRule 
     NetworkPolicyIngressRule { from: (!from.is_empty()).then_some(from), ports: Some(open) }
 }
 
-fn supervisor(scene: &Scene<'_>) -> NetworkPolicyPeer {
-    peer(scene, Component::Supervisor)
+fn supervisor(cx: &BuildContext<'_>) -> NetworkPolicyPeer {
+    peer(cx, Component::Supervisor)
 }
 
 /// The operator's pods, if it is known how to tell them.
-fn operator(scene: &Scene<'_>) -> Option<NetworkPolicyPeer> {
-    let pods = &scene.wanted.defaults.operator;
+fn operator(cx: &BuildContext<'_>) -> Option<NetworkPolicyPeer> {
+    let pods = &cx.inputs.defaults.operator;
     if pods.namespace.is_empty() || pods.labels.is_empty() {
         return None;
     }
@@ -117,8 +117,8 @@ fn operator(scene: &Scene<'_>) -> Option<NetworkPolicyPeer> {
 }
 
 /// Pods of the same supervisor; those of all agents, if the agent has no name.
-fn peer(scene: &Scene<'_>, component: Component<'_>) -> NetworkPolicyPeer {
-    let mut labels = component.selector(scene.name);
+fn peer(cx: &BuildContext<'_>, component: Component<'_>) -> NetworkPolicyPeer {
+    let mut labels = component.selector(cx.name);
     labels.retain(|_, value| !value.is_empty());
     NetworkPolicyPeer { pod_selector: Some(selector(labels)), ..NetworkPolicyPeer::default() }
 }
@@ -128,43 +128,43 @@ const fn selector(labels: BTreeMap<String, String>) -> LabelSelector {
 }
 
 /// To the agent's tool servers that run by themselves.
-fn tool_servers(scene: &Scene<'_>, member: &Member<'_>) -> Vec<NetworkPolicyEgressRule> {
-    let tools = sidecars::tools(scene, member);
+fn tool_servers(cx: &BuildContext<'_>, member: &Member<'_>) -> Vec<NetworkPolicyEgressRule> {
+    let tools = sidecars::tools(cx, member);
     let by_itself = tools.iter().filter(|tool| tool.by_itself);
     let rule = |tool: &Tool| {
         let component = Component::ToolServer { agent: &tool.agent, server: &tool.server };
         let open = vec![egress::ports("TCP", tool.port, tool.port)];
-        egress::rule(vec![peer(scene, component)], open)
+        egress::rule(vec![peer(cx, component)], open)
     };
     by_itself.map(rule).collect()
 }
 
 /// Where the supervisor itself and the agents with a seat connect to.
-fn supervisor_egress(scene: &Scene<'_>) -> Egress {
-    let mut egress = Egress::new(scene.namespace);
-    shared(scene, &mut egress);
-    let spec = &scene.wanted.decision.spec;
+fn supervisor_egress(cx: &BuildContext<'_>) -> Egress {
+    let mut egress = Egress::new(cx.namespace);
+    shared(cx, &mut egress);
+    let spec = &cx.inputs.decision.spec;
     for entry in spec.a2a.iter().flat_map(|tools| &tools.allow) {
         allowed(entry, &mut egress);
     }
-    let auth = scene.wanted.resource.spec.auth.as_ref();
+    let auth = cx.inputs.resource.spec.auth.as_ref();
     if let Some(oauth2) = auth.and_then(|auth| auth.oauth2.as_ref()) {
         egress.url(&oauth2.jwks_uri);
     }
-    for member in scene.members.iter().filter(|member| matches!(member.program, Program::Foreign)) {
+    for member in cx.members.iter().filter(|member| matches!(member.program, Program::Foreign)) {
         if let caipe_crds::rendered::Home::Remote { url, .. } = &member.rendered.home {
             egress.url(url);
         }
     }
-    for member in scene.seated() {
+    for member in cx.hosted_agents() {
         agent_egress(member, &mut egress);
     }
     egress
 }
 
 /// The models, which supervisor and agents share.
-fn shared(scene: &Scene<'_>, egress: &mut Egress) {
-    let spec = &scene.wanted.decision.spec;
+fn shared(cx: &BuildContext<'_>, egress: &mut Egress) {
+    let spec = &cx.inputs.decision.spec;
     spec.models.iter().for_each(|model| model_egress(model, egress));
 }
 

@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-use super::scene::Scene;
+use super::context::BuildContext;
 
 /// The user and group of the images.
 const USER: i64 = 65532;
@@ -70,19 +70,19 @@ pub(super) fn empty(name: &str) -> Volume {
 }
 
 /// A container with nothing but an image, its pull policy and the rights that it has not.
-pub(super) fn container(scene: &Scene<'_>, name: &str, image: &str) -> Container {
+pub(super) fn container(cx: &BuildContext<'_>, name: &str, image: &str) -> Container {
     Container {
         name: name.to_owned(),
         image: Some(image.to_owned()),
-        image_pull_policy: scene.wanted.defaults.image_pull_policy.clone(),
+        image_pull_policy: cx.inputs.defaults.image_pull_policy.clone(),
         security_context: Some(security()),
         ..Container::default()
     }
 }
 
 /// A pod around its containers; every right that it does not need is taken from it (Pod Security, level *restricted*).
-pub(super) fn pod(scene: &Scene<'_>, containers: Vec<Container>, volumes: Vec<Volume>) -> PodSpec {
-    let secrets = scene.wanted.defaults.image_pull_secrets.iter();
+pub(super) fn pod(cx: &BuildContext<'_>, containers: Vec<Container>, volumes: Vec<Volume>) -> PodSpec {
+    let secrets = cx.inputs.defaults.image_pull_secrets.iter();
     let secrets: Vec<_> = secrets.map(|name| LocalObjectReference { name: name.clone() }).collect();
     PodSpec {
         automount_service_account_token: Some(false),
@@ -99,7 +99,7 @@ pub(super) fn pod(scene: &Scene<'_>, containers: Vec<Container>, volumes: Vec<Vo
             seccomp_profile: Some(seccomp()),
             ..PodSecurityContext::default()
         }),
-        service_account_name: Some(scene.name.to_owned()),
+        service_account_name: Some(cx.name.to_owned()),
         volumes: Some(volumes),
         ..PodSpec::default()
     }

@@ -9,8 +9,8 @@ use k8s_openapi::api::core::v1::{
     KeyToPath, ProjectedVolumeSource, SecretProjection, Volume, VolumeProjection,
 };
 
+use super::context::BuildContext;
 use super::pod::Mounts;
-use super::scene::Scene;
 
 /// Readable by the pod's group, which every container has; nobody else.
 const MODE: i32 = 0o440;
@@ -54,8 +54,8 @@ pub(in crate::supervisor) fn key_files(agent: &Agent) -> Vec<KeyFile> {
 }
 
 /// The Secrets of models and store, which supervisor and agents share.
-pub(super) fn shared(scene: &Scene<'_>, mounts: &mut Mounts) {
-    let spec = &scene.wanted.resource.spec;
+pub(super) fn shared(cx: &BuildContext<'_>, mounts: &mut Mounts) {
+    let spec = &cx.inputs.resource.spec;
     if let Some(model) = &spec.model {
         if let Some(secret) = &model.secret_ref {
             mount(mounts, "secrets-model", "model", vec![whole(&secret.name)]);

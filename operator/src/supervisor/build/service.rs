@@ -7,8 +7,8 @@ use caipe_crds::resource::settings::ServiceKind;
 use k8s_openapi::api::core::v1::{Service, ServicePort, ServiceSpec};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
+use super::context::BuildContext;
 use super::meta::Component;
-use super::scene::Scene;
 
 /// The name of the port on which A2A is spoken.
 pub(super) const A2A_PORT: &str = "a2a";
@@ -20,14 +20,14 @@ const A2A_PROTOCOL: &str = "kgateway.dev/a2a";
 const MCP_PROTOCOL: &str = "kgateway.dev/mcp";
 
 /// Where people reach the supervisor.
-pub(super) fn of_supervisor(scene: &Scene<'_>) -> Service {
-    let declared = &scene.wanted.resource.spec.service;
+pub(super) fn of_supervisor(cx: &BuildContext<'_>) -> Service {
+    let declared = &cx.inputs.resource.spec.service;
     let kind = match declared.kind {
         ServiceKind::ClusterIP => "ClusterIP",
         ServiceKind::NodePort => "NodePort",
         ServiceKind::LoadBalancer => "LoadBalancer",
     };
-    let mut service = service(scene, scene.name, Component::Supervisor, a2a(declared.port), kind);
+    let mut service = service(cx, cx.name, Component::Supervisor, a2a(declared.port), kind);
     if !declared.annotations.is_empty() {
         service.metadata.annotations = Some(declared.annotations.clone());
     }
@@ -35,18 +35,18 @@ pub(super) fn of_supervisor(scene: &Scene<'_>) -> Service {
 }
 
 /// Where the supervisor reaches an agent.
-pub(super) fn of_agent(scene: &Scene<'_>, name: &str, agent: &str) -> Service {
-    service(scene, name, Component::Agent(agent), a2a(PORT), "ClusterIP")
+pub(super) fn of_agent(cx: &BuildContext<'_>, name: &str, agent: &str) -> Service {
+    service(cx, name, Component::Agent(agent), a2a(PORT), "ClusterIP")
 }
 
 /// Where an agent reaches a tool server.
 pub(super) fn of_tool_server(
-    scene: &Scene<'_>,
+    cx: &BuildContext<'_>,
     name: &str,
     component: Component<'_>,
     number: u16,
 ) -> Service {
-    service(scene, name, component, port(MCP_PORT, number, MCP_PROTOCOL), "ClusterIP")
+    service(cx, name, component, port(MCP_PORT, number, MCP_PROTOCOL), "ClusterIP")
 }
 
 fn a2a(number: u16) -> ServicePort {
@@ -65,15 +65,15 @@ fn port(name: &str, number: u16, protocol: &str) -> ServicePort {
 }
 
 fn service(
-    scene: &Scene<'_>,
+    cx: &BuildContext<'_>,
     name: &str,
     component: Component<'_>,
     port: ServicePort,
     kind: &str,
 ) -> Service {
-    let selector: BTreeMap<String, String> = component.selector(scene.name);
+    let selector: BTreeMap<String, String> = component.selector(cx.name);
     Service {
-        metadata: scene.meta(name, component),
+        metadata: cx.meta(name, component),
         spec: Some(ServiceSpec {
             type_: Some(kind.to_owned()),
             selector: Some(selector),

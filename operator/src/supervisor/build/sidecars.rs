@@ -10,9 +10,9 @@ use caipe_crds::resource::mcp::{self, ContainerPlacement};
 use k8s_openapi::api::core::v1::{Container, ContainerPort, EnvVar, Volume, VolumeMount};
 
 use super::BuildError;
+use super::context::{BuildContext, Member, Program};
 use super::env;
 use super::pod;
-use super::scene::{Member, Program, Scene};
 
 /// Where our program is in its image.
 pub(super) const PROGRAM: &str = "/usr/local/bin/caipe-supervisor";
@@ -40,7 +40,7 @@ pub(super) struct Tool {
 }
 
 /// The containers of an agent's tool servers, in the order of the resource.
-pub(super) fn tools(scene: &Scene<'_>, member: &Member<'_>) -> Vec<Tool> {
+pub(super) fn tools(cx: &BuildContext<'_>, member: &Member<'_>) -> Vec<Tool> {
     let agent = &member.declared;
     if !matches!(member.program, Program::Ours) {
         return Vec::new();
@@ -52,7 +52,7 @@ pub(super) fn tools(scene: &Scene<'_>, member: &Member<'_>) -> Vec<Tool> {
         return servers.iter().filter_map(container).collect();
     }
     let tool = |server: &mcp::McpServer| {
-        let port = scene.bridges.get(&(agent.name.clone(), server.name.clone()));
+        let port = cx.bridges.get(&(agent.name.clone(), server.name.clone()));
         declared(member, server, port.copied())
     };
     agent.mcp.iter().filter_map(tool).collect()
@@ -137,12 +137,12 @@ pub(super) struct Sidecars {
 /// The containers beside a home. They are started before it, in their order, and end after it (native sidecars). None
 /// has a startup probe: most listen on loopback, where the kubelet cannot look, and one broken server must not keep the
 /// agents of all others from starting; the home itself waits for each and says which one does not answer.
-pub(super) fn sidecars(scene: &Scene<'_>, tools: &[Tool]) -> Result<Sidecars, BuildError> {
+pub(super) fn sidecars(cx: &BuildContext<'_>, tools: &[Tool]) -> Result<Sidecars, BuildError> {
     let mut all = Sidecars::default();
     let mut ports: BTreeMap<u16, &Tool> = BTreeMap::new();
     let beside: Vec<&Tool> = tools.iter().filter(|tool| !tool.by_itself).collect();
     if beside.iter().any(|tool| tool.bridged) {
-        all.init_containers.push(installer(scene)?);
+        all.init_containers.push(installer(cx)?);
         all.volumes.push(pod::empty(SHARED_VOLUME));
     }
     for tool in beside {
@@ -152,7 +152,7 @@ pub(super) fn sidecars(scene: &Scene<'_>, tools: &[Tool]) -> Result<Sidecars, Bu
         }
         let name = names::sidecar(&tool.agent, &tool.server);
         let temporary = format!("tmp-{}", tool.port);
-        let mut container = tool.container(scene, &name, &format!("mcp-{}", tool.port), &temporary);
+        let mut container = tool.container(cx, &name, &format!("mcp-{}", tool.port), &temporary);
         container.restart_policy = Some("Always".to_owned());
         all.init_containers.push(container);
         all.volumes.push(pod::empty(&temporary));
@@ -167,8 +167,14 @@ impl Tool {
     }
 
     /// The container, with the volume `temporary` to write to.
-    pub(super) fn container(&self, scene: &Scene<'_>, name: &str, port: &str, temporary: &str) -> Container {
-        let mut container = pod::container(scene, name, &self.image);
+    pub(super) fn container(
+        &self,
+        cx: &BuildContext<'_>,
+        name: &str,
+        port: &str,
+        temporary: &str,
+    ) -> Container {
+        let mut container = pod::container(cx, name, &self.image);
         let listed = |texts: &[String]| (!texts.is_empty()).then(|| texts.to_vec());
         container.command = listed(&self.command);
         container.args = listed(&self.args);
@@ -187,8 +193,8 @@ impl Tool {
 }
 
 /// Copies our program to where containers of other images can run it.
-fn installer(scene: &Scene<'_>) -> Result<Container, BuildError> {
-    let mut container = pod::container(scene, "install-bridge", &scene.image()?);
+fn installer(cx: &BuildContext<'_>) -> Result<Container, BuildError> {
+    let mut container = pod::container(cx, "install-bridge", &cx.image()?);
     let target = format!("{SHARED}/caipe-supervisor");
     container.command = Some(vec![PROGRAM.to_owned(), "install".to_owned(), target]);
     container.resources = Some(pod::resources(None, None));

@@ -8,11 +8,11 @@ use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use sha2::{Digest, Sha256};
 
+use super::context::BuildContext;
 use super::meta::Component;
-use super::scene::Scene;
 use super::{BuildError, merge};
 use crate::labels;
-use crate::supervisor::references::{self, Names};
+use crate::references::{self, Names};
 
 /// A partial template, and where it was declared.
 pub(super) struct Patch<'a> {
@@ -22,15 +22,15 @@ pub(super) struct Patch<'a> {
 
 /// The pod with its labels, the installation's partial template and then the resource's `own` laid over it.
 pub(super) fn template(
-    scene: &Scene<'_>,
+    cx: &BuildContext<'_>,
     component: Component<'_>,
     pod: PodSpec,
     spec_hash: Option<String>,
     own: Option<Patch<'_>>,
 ) -> Result<PodTemplateSpec, BuildError> {
-    let metadata = ObjectMeta { labels: Some(component.labels(scene.name)), ..ObjectMeta::default() };
+    let metadata = ObjectMeta { labels: Some(component.labels(cx.name)), ..ObjectMeta::default() };
     let mut template = PodTemplateSpec { metadata: Some(metadata), spec: Some(pod) };
-    let general = scene.wanted.defaults.pod_template.as_ref();
+    let general = cx.inputs.defaults.pod_template.as_ref();
     let general =
         general.map(|patch| Patch { path: "podTemplate of the operator's defaults".to_owned(), patch });
     for Patch { path, patch } in general.into_iter().chain(own) {
@@ -38,9 +38,9 @@ pub(super) fn template(
             path: path.clone() + &error.at,
             reason: error.reason,
         })?;
-        check(scene, component, &template).map_err(|reason| BuildError::PodTemplate { path, reason })?;
+        check(cx, component, &template).map_err(|reason| BuildError::PodTemplate { path, reason })?;
     }
-    let hash = references_hash(scene, &template);
+    let hash = references_hash(cx, &template);
     let annotations = [(labels::REFERENCES, hash), (labels::SPEC_HASH, spec_hash)];
     for (key, value) in annotations.into_iter().filter_map(|(key, value)| Some((key, value?))) {
         let metadata = template.metadata.get_or_insert_default();
@@ -50,9 +50,9 @@ pub(super) fn template(
 }
 
 /// What a partial template must leave as it is.
-fn check(scene: &Scene<'_>, component: Component<'_>, template: &PodTemplateSpec) -> Result<(), String> {
+fn check(cx: &BuildContext<'_>, component: Component<'_>, template: &PodTemplateSpec) -> Result<(), String> {
     let labels = template.metadata.as_ref().and_then(|metadata| metadata.labels.clone()).unwrap_or_default();
-    for (label, value) in component.selector(scene.name) {
+    for (label, value) in component.selector(cx.name) {
         if labels.get(&label) != Some(&value) {
             return Err(format!("the pods are known by their label `{label}`: leave it as it is"));
         }
@@ -74,12 +74,12 @@ fn check(scene: &Scene<'_>, component: Component<'_>, template: &PodTemplateSpec
 /// A hash over the versions of all Secrets and `ConfigMap`s that the pod takes in, so that it is rolled when one of them
 /// changes, comes or goes; none if there are none. The Secret with the keys is among them, but no spec, which is refreshed
 /// where it is mounted or has a hash of its own.
-fn references_hash(scene: &Scene<'_>, template: &PodTemplateSpec) -> Option<String> {
+fn references_hash(cx: &BuildContext<'_>, template: &PodTemplateSpec) -> Option<String> {
     let value = serde_json::to_value(template).unwrap_or_default();
     let Names { config_maps, secrets, .. } = references::of_pod(&value);
-    let (known, agent) = (scene.wanted.references, scene.wanted.decision.remote.iter());
-    let mut own: Vec<String> = agent.map(|agent| names::agent(scene.name, agent)).collect();
-    own.push(names::spec(scene.name));
+    let (known, agent) = (cx.inputs.references, cx.inputs.decision.remote.iter());
+    let mut own: Vec<String> = agent.map(|agent| names::agent(cx.name, agent)).collect();
+    own.push(names::spec(cx.name));
     let secrets = secrets.into_iter().map(|name| {
         let version = known.secrets.get(&name).cloned();
         (format!("secret/{name}"), version)

@@ -2,34 +2,34 @@
 
 use caipe_crds::names;
 
+use super::context::{BuildContext, Member};
 use super::meta::Component;
-use super::scene::{Member, Scene};
 use super::service::{self, MCP_PORT};
 use super::sidecars::Tool;
 use super::{BuildError, ToolServerObjects, deployment, network_policy, pod, probes, template};
 
 /// Everything of the tool server.
 pub(super) fn tool_server(
-    scene: &Scene<'_>,
+    cx: &BuildContext<'_>,
     member: &Member<'_>,
     tool: &Tool,
 ) -> Result<ToolServerObjects, BuildError> {
-    let name = names::tool_server(scene.name, &tool.agent, &tool.server);
+    let name = names::tool_server(cx.name, &tool.agent, &tool.server);
     let component = Component::ToolServer { agent: &tool.agent, server: &tool.server };
-    let mut container = tool.container(scene, "tool-server", MCP_PORT, "tmp");
+    let mut container = tool.container(cx, "tool-server", MCP_PORT, "tmp");
     probes::port(&mut container, MCP_PORT);
     probes::step_aside(&mut container);
-    let mut pod = pod::pod(scene, vec![container], vec![pod::empty("tmp")]);
+    let mut pod = pod::pod(cx, vec![container], vec![pod::empty("tmp")]);
     probes::ends_within(&mut pod, probes::SHORTEST_GRACE);
-    let template = template::template(scene, component, pod, None, None)?;
-    let mut deployment = deployment::of(scene, &name, component, template);
+    let template = template::template(cx, component, pod, None, None)?;
+    let mut deployment = deployment::of(cx, &name, component, template);
     // Its sessions are in one pod.
     deployment.spec.replicas = Some(1);
     Ok(ToolServerObjects {
         agent: tool.agent.clone(),
         name: tool.server.clone(),
-        service: service::of_tool_server(scene, &name, component, tool.port),
-        network_policy: network_policy::of_tool_server(scene, member, &name, tool),
+        service: service::of_tool_server(cx, &name, component, tool.port),
+        network_policy: network_policy::of_tool_server(cx, member, &name, tool),
         deployment,
     })
 }

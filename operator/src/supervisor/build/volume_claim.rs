@@ -9,17 +9,17 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
+use super::context::BuildContext;
 use super::meta::Component;
-use super::scene::Scene;
 
 /// The volume of the `SQLite` file, which one node at a time mounts.
-pub(super) fn volume_claim(scene: &Scene<'_>) -> PersistentVolumeClaim {
-    let store = scene.wanted.resource.spec.store.as_ref();
+pub(super) fn volume_claim(cx: &BuildContext<'_>) -> PersistentVolumeClaim {
+    let store = cx.inputs.resource.spec.store.as_ref();
     let sqlite = store.and_then(|store| store.sqlite.clone()).unwrap_or_default();
     let Sqlite { size, storage_class_name } = sqlite;
     let requests = BTreeMap::from([("storage".to_owned(), Quantity(size))]);
     PersistentVolumeClaim {
-        metadata: scene.meta(&names::data(scene.name), Component::Supervisor),
+        metadata: cx.meta(&names::data(cx.name), Component::Supervisor),
         spec: Some(PersistentVolumeClaimSpec {
             access_modes: Some(vec!["ReadWriteOnce".to_owned()]),
             resources: Some(VolumeResourceRequirements { requests: Some(requests), limits: None }),

@@ -5,7 +5,7 @@ use caipe_crds::report::{AgentReport, DrainingHome, Report};
 use caipe_crds::resource::status::{AgentPhase, AgentPlacement, AgentStatus};
 
 use super::Facts;
-use crate::supervisor::moves::Held;
+use crate::supervisor::migration::PendingMigration;
 use crate::supervisor::orphans::work_left;
 
 /// Every enabled agent in the order of the resource, then those that only finish what they began. Without a valid
@@ -45,11 +45,11 @@ fn why(facts: &Facts<'_>, name: &str, status: &AgentStatus, reports: &[&Report])
     let tools = remote.and_then(|remote| remote.tools.as_ref());
     let tools = tools.map(|trouble| format!("a tool server of it does not come up: {trouble}"));
     match facts.held.get(name) {
-        Some(Held::UntilRemoteAnswers) => {
+        Some(PendingMigration::UntilRemoteAnswers) => {
             let waits = "stays in-process until its pod answers".to_owned();
             return Some(trouble.or(tools).map_or(waits.clone(), |trouble| format!("{waits}: {trouble}")));
         }
-        Some(Held::UntilSeated) => {
+        Some(PendingMigration::UntilHosted) => {
             return Some(
                 "stays remote until the supervisor's pods have its tool servers and Secrets".to_owned(),
             );

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 use super::{Facts, Refusal, is_leaving};
-use crate::world::Workload;
+use crate::cache::Workload;
 
 /// Most characters of a condition's message.
 const MESSAGE: usize = 1024;
@@ -140,7 +140,7 @@ fn was_ready(facts: &Facts<'_>) -> bool {
 fn stalled(facts: &Facts<'_>) -> Option<(Reason, String)> {
     if let Some(refusal) = facts.refusal {
         let may_come = refusal.reason == Reason::ReferenceMissing && !facts.missing.is_empty();
-        let is_stalled = !passes(refusal) && !may_come;
+        let is_stalled = !is_transient(refusal) && !may_come;
         return is_stalled.then(|| (refusal.reason, refusal.message.clone()));
     }
     let refused = facts.reports.iter().flatten().find_map(|report| report.refused.clone());
@@ -157,12 +157,12 @@ fn stalled(facts: &Facts<'_>) -> Option<(Reason, String)> {
 }
 
 /// Whether it goes by itself, or may.
-fn passes(refusal: &Refusal) -> bool {
+fn is_transient(refusal: &Refusal) -> bool {
     matches!(refusal.reason, Reason::Collecting | Reason::Retrying)
 }
 
 fn reconciling(facts: &Facts<'_>) -> Option<(Reason, String)> {
-    if let Some(refusal) = facts.refusal.filter(|refusal| passes(refusal)) {
+    if let Some(refusal) = facts.refusal.filter(|refusal| is_transient(refusal)) {
         return Some((refusal.reason, refusal.message.clone()));
     }
     let decision = facts.decision?;
@@ -196,8 +196,9 @@ fn reconciling(facts: &Facts<'_>) -> Option<(Reason, String)> {
 
 /// What keeps the supervisor's pods from being ready: what Kubernetes says of them, or what they say.
 fn because(facts: &Facts<'_>) -> String {
-    let said = facts.reports.iter().flatten().find_map(|report| report.waiting.first().map(String::as_str));
-    facts.trouble.or(said).map(|why| format!(": {why}")).unwrap_or_default()
+    let reported =
+        facts.reports.iter().flatten().find_map(|report| report.waiting.first().map(String::as_str));
+    facts.trouble.or(reported).map(|why| format!(": {why}")).unwrap_or_default()
 }
 
 /// How far the supervisor's pods are.

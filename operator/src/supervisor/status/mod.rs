@@ -14,9 +14,9 @@ use caipe_crds::resource::status::{AgentPhase, AgentPlacement, AgentStatus};
 use jiff::Timestamp;
 
 use super::decision::Decision;
-use super::moves::Held;
-use super::references::Missing;
-use crate::world::Workload;
+use super::migration::PendingMigration;
+use crate::cache::Workload;
+use crate::references::Missing;
 
 pub use conditions::{Reason, Verdict};
 
@@ -32,7 +32,7 @@ pub struct Facts<'a> {
     /// What was decided, if the resource is valid.
     pub decision: Option<&'a Decision>,
     /// Agents that are not yet where the resource wants them.
-    pub held: &'a BTreeMap<String, Held>,
+    pub held: &'a BTreeMap<String, PendingMigration>,
     /// Agents whose old home finishes what it began, with the Deployment's name.
     pub draining: &'a BTreeSet<String>,
     /// What is referred to and not there.

@@ -14,7 +14,7 @@ fn decision(epoch: u64) -> Decision {
     let mut spec = wanted.clone();
     spec.epoch = epoch;
     let names = |name: &str| BTreeSet::from([name.to_owned()]);
-    Decision { spec, wanted, seats: names("b"), remote: names("a"), draining: BTreeMap::new() }
+    Decision { spec, wanted, hosted: names("b"), remote: names("a"), draining: BTreeMap::new() }
 }
 
 fn agent(name: &str, placement: AgentPlacement, phase: AgentPhase) -> AgentReport {
@@ -47,7 +47,7 @@ struct Given {
     before: Option<CaipeSupervisorStatus>,
     refusal: Option<Refusal>,
     decision: Option<Decision>,
-    held: BTreeMap<String, Held>,
+    held: BTreeMap<String, PendingMigration>,
     draining: BTreeSet<String>,
     missing: Missing,
     supervisor: Option<Workload>,
@@ -240,7 +240,7 @@ fn each_trouble_is_told_with_what_it_is() {
         ),
         (
             "an agent that waits for its new home takes nothing away",
-            |given| given.held = BTreeMap::from([("b".to_owned(), Held::UntilRemoteAnswers)]),
+            |given| given.held = BTreeMap::from([("b".to_owned(), PendingMigration::UntilRemoteAnswers)]),
             "True AllAgentsUsable: all 2 agents are usable",
             "True Moving: agent b moves as soon as its new home is ready",
         ),
@@ -313,8 +313,8 @@ fn a_spec_that_the_supervisor_refused_stalls() {
 #[test]
 fn the_worst_view_of_several_pods_counts() {
     let mut given = well();
-    let views = [AgentPhase::Ready, AgentPhase::Degraded, AgentPhase::Ready];
-    given.reports = views.map(|phase| Some(report(1, phase, AgentPhase::Ready))).to_vec();
+    let results = [AgentPhase::Ready, AgentPhase::Degraded, AgentPhase::Ready];
+    given.reports = results.map(|phase| Some(report(1, phase, AgentPhase::Ready))).to_vec();
     assert_eq!(given.status().agents[0].phase, AgentPhase::Degraded);
 }
 

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::Value;
 
 use crate::model::AgentCard;
 use crate::v03;
@@ -25,7 +26,12 @@ pub fn parse(json: &[u8]) -> Result<AgentCard, CardError> {
     if probe.supported_interfaces.is_some() {
         decode(json)
     } else {
-        decode::<v03::AgentCard>(json).map(Into::into)
+        let card: Value = decode(json)?;
+        if let Some(missing) = ["name", "url"].iter().find(|name| card.get(**name).is_none()) {
+            return Err(CardError(format!("missing field `{missing}`")));
+        }
+        let card = v03::card::to_1_0(card).to_string();
+        decode(card.as_bytes())
     }
 }
 

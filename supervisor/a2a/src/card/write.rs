@@ -24,7 +24,7 @@ pub fn document(card: &AgentCard, merged: bool) -> Result<Vec<u8>, serde_json::E
 pub(super) fn value(card: &AgentCard, merged: bool) -> Result<Value, serde_json::Error> {
     let mut new = serde_json::to_value(card)?;
     if merged {
-        let mut old = serde_json::to_value(v03::AgentCard::from(card.clone()))?;
+        let mut old = v03::card::to_0_3(card)?;
         if let Some(old) = old.as_object_mut() {
             drop_unreachable(card, old);
         }

@@ -127,7 +127,7 @@ impl A2aClient {
                 self.call(&agreed, "SendMessage", &request, limit).await
             }
             ProtocolVersion::V0_3 => {
-                let params = v03::SendParams::from(request);
+                let params = v03::write::send_params(&request);
                 match self.call::<v03::Event>(&agreed, "message/send", &params, limit).await?.into() {
                     Event::Task(task) => Ok(Reply::Task(task)),
                     Event::Message(message) => Ok(Reply::Message(message)),
@@ -148,7 +148,7 @@ impl A2aClient {
                 self.open(&agreed, "SendStreamingMessage", &request, None).await
             }
             ProtocolVersion::V0_3 => {
-                self.open(&agreed, "message/stream", &v03::SendParams::from(request), None).await
+                self.open(&agreed, "message/stream", &v03::write::send_params(&request), None).await
             }
         }
     }

@@ -40,6 +40,7 @@ pub use security::{
     ApiKeyScheme, HttpAuthScheme, MtlsScheme, OAuth2Scheme, OAuthFlow, OAuthFlows, OpenIdConnectScheme,
     SecurityRequirement, SecurityScheme, StringList,
 };
-pub(crate) use serde_helpers::{is_false, known_entries, null_is_default, timestamp};
+pub(crate) use serde_helpers::{null_is_default, timestamp};
 pub use task::{Task, TaskState, TaskStatus};
+#[cfg(feature = "server")]
 pub(crate) use validate::Validate;

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::model::{Artifact, Content, Event, Message, Metadata, Part, Task};
-use crate::v03::{self, proto::StreamResponse};
+use crate::v03;
 use crate::version::ProtocolVersion;
 
 /// What an event costs besides its content: its own structure, ids, and the frame of its encoded forms.
@@ -84,7 +84,7 @@ impl LoggedEvent {
 
     /// The event in the JSON of 0.3's REST binding, the `StreamResponse` of `a2a.v1`; made once as well.
     pub fn proto_json_v0_3(&self) -> Result<&Bytes, serde_json::Error> {
-        once(&self.proto_v0_3, || serde_json::to_vec(&StreamResponse::from(self.event.clone())))
+        once(&self.proto_v0_3, || serde_json::to_vec(&v03::rest::event(&self.event, true)))
     }
 }
 
@@ -96,11 +96,7 @@ pub(super) fn passing_v0_3(event: &Event) -> Result<Vec<u8>, serde_json::Error> 
 
 /// The same in the JSON of 0.3's REST binding.
 pub(super) fn passing_proto_v0_3(event: &Event) -> Result<Vec<u8>, serde_json::Error> {
-    let mut response = StreamResponse::from(event.clone());
-    if let StreamResponse::StatusUpdate(update) = &mut response {
-        update.is_final = false;
-    }
-    serde_json::to_vec(&response)
+    serde_json::to_vec(&v03::rest::event(event, false))
 }
 
 /// What is in the cell, else what `make` makes.

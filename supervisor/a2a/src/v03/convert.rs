@@ -1,17 +1,16 @@
-//! Conversions to and from the canonical model. None of them fails: what 0.3 cannot say is left out, and a
-//! part that says nothing becomes [`Content::Unknown`], which the server refuses.
+//! Conversions to the canonical model. None of them fails: a part without content becomes [`Content::Unknown`], which
+//! the server rejects.
 
 use serde_json::Value;
 
 use super::{
-    Artifact, ArtifactUpdate, ArtifactUpdateTag, Configuration, Event, File, Message, MessageTag, Part,
-    PartKind, Role, SendParams, StatusUpdate, StatusUpdateTag, Task, TaskIdParams, TaskQueryParams,
-    TaskState, TaskStatus, TaskTag,
+    Artifact, Configuration, Event, File, Message, Part, PartKind, Role, SendParams, Task, TaskIdParams,
+    TaskQueryParams, TaskState, TaskStatus,
 };
 use crate::model::{self, Content, Metadata};
 
-/// Marks data that is no object, which 0.3 cannot carry and which travels as `{"value": …}`. The official
-/// SDKs use the same mark.
+/// Marks data that is no object, which 0.3 cannot represent and which is sent as `{"value": …}`. The official SDKs use
+/// the same mark.
 pub(super) const WRAPPED: &str = "data_part_compat";
 
 impl From<Role> for model::Role {
@@ -19,15 +18,6 @@ impl From<Role> for model::Role {
         match role {
             Role::User => Self::User,
             Role::Agent => Self::Agent,
-        }
-    }
-}
-
-impl From<model::Role> for Role {
-    fn from(role: model::Role) -> Self {
-        match role {
-            model::Role::User => Self::User,
-            model::Role::Agent => Self::Agent,
         }
     }
 }
@@ -48,38 +38,20 @@ impl From<TaskState> for model::TaskState {
     }
 }
 
-impl From<model::TaskState> for TaskState {
-    fn from(state: model::TaskState) -> Self {
-        match state {
-            model::TaskState::Submitted => Self::Submitted,
-            model::TaskState::Working => Self::Working,
-            model::TaskState::InputRequired => Self::InputRequired,
-            model::TaskState::Completed => Self::Completed,
-            model::TaskState::Canceled => Self::Canceled,
-            model::TaskState::Failed => Self::Failed,
-            model::TaskState::Rejected => Self::Rejected,
-            model::TaskState::AuthRequired => Self::AuthRequired,
-            model::TaskState::Unspecified => Self::Unknown,
-        }
-    }
-}
-
 impl From<Part> for model::Part {
     fn from(part: Part) -> Self {
-        let unknown = Self::from(Content::Unknown);
         let kind = part.kind();
-        let Part { text, file, data, metadata, .. } = part;
+        let Part { text, file, data, mut metadata, .. } = part;
         let converted = match kind {
             PartKind::Text => text.map(|text| Content::Text(text).into()),
             PartKind::File => file.and_then(file_part),
-            PartKind::Data => data.map(|data| unwrapped(data, metadata.as_ref())),
+            PartKind::Data => data.map(|data| Content::Data(unwrapped(data, metadata.as_mut())).into()),
             PartKind::Unknown => None,
         };
-        let converted = converted.unwrap_or(unknown);
-        let metadata = match converted.content {
-            Content::Data(ref data) if !data.is_object() => metadata.and_then(unmarked),
-            _ => metadata,
-        };
+        let converted = converted.unwrap_or_else(|| Self::from(Content::Unknown));
+        if matches!(&converted.content, Content::Data(data) if !data.is_object()) {
+            metadata.take_if(|metadata| metadata.is_empty());
+        }
         Self { metadata, ..converted }
     }
 }
@@ -93,51 +65,27 @@ fn file_part(file: File) -> Option<model::Part> {
     Some(model::Part { content, filename: file.name, media_type: file.mime_type, metadata: None })
 }
 
-/// Unwraps only what [`wrapped`] made, so that an object of the same look stays as it is.
-fn unwrapped(mut data: Metadata, metadata: Option<&Metadata>) -> model::Part {
-    let marked = metadata.is_some_and(|metadata| metadata.get(WRAPPED) == Some(&Value::Bool(true)));
-    let is_wrapper = marked && data.len() == 1 && data.get("value").is_some_and(|value| !value.is_object());
-    let value = if is_wrapper { data.remove("value") } else { None };
-    Content::Data(value.unwrap_or(Value::Object(data))).into()
-}
-
-fn unmarked(mut metadata: Metadata) -> Option<Metadata> {
+/// Unwraps data that [`wrapped`] has wrapped, and removes the mark. An unmarked object of the same shape stays.
+pub(super) fn unwrapped(mut data: Metadata, metadata: Option<&mut Metadata>) -> Value {
+    let marked = metadata.filter(|metadata| metadata.get(WRAPPED) == Some(&Value::Bool(true)));
+    let is_wrapper = data.len() == 1 && data.get("value").is_some_and(|value| !value.is_object());
+    let Some(metadata) = marked.filter(|_| is_wrapper) else { return Value::Object(data) };
     metadata.shift_remove(WRAPPED);
-    (!metadata.is_empty()).then_some(metadata)
+    data.remove("value").unwrap_or_default()
 }
 
-fn wrapped(value: Value, metadata: Option<Metadata>) -> (Metadata, Option<Metadata>) {
+/// Wraps data that is no object, and marks it in the metadata, where a client's own entry of that name is lost.
+pub(super) fn wrapped(value: Value, metadata: Option<Metadata>) -> (Metadata, Option<Metadata>) {
     match value {
         Value::Object(data) => (data, metadata),
         value => {
             let mut metadata = metadata.unwrap_or_default();
-            // A user's own entry of this name is lost; shift, so that the rest keeps its order.
+            // Moves the mark to the end and keeps the order of the others.
             metadata.shift_remove(WRAPPED);
             metadata.insert(WRAPPED.to_owned(), Value::Bool(true));
             (Metadata::from_iter([("value".to_owned(), value)]), Some(metadata))
         }
     }
-}
-
-/// `None` for a part that says nothing.
-fn part_of(part: model::Part) -> Option<Part> {
-    let model::Part { content, filename, media_type, metadata } = part;
-    let file = File { name: filename, mime_type: media_type, ..File::default() };
-    let base = Part { metadata, ..Part::default() };
-    Some(match content {
-        Content::Text(text) => Part { kind: Some(PartKind::Text), text: Some(text), ..base },
-        Content::Raw(bytes) => {
-            Part { kind: Some(PartKind::File), file: Some(File { bytes: Some(bytes), ..file }), ..base }
-        }
-        Content::Url(uri) => {
-            Part { kind: Some(PartKind::File), file: Some(File { uri: Some(uri), ..file }), ..base }
-        }
-        Content::Data(value) => {
-            let (data, metadata) = wrapped(value, base.metadata);
-            Part { kind: Some(PartKind::Data), data: Some(data), metadata, ..Part::default() }
-        }
-        Content::Unknown => return None,
-    })
 }
 
 impl From<Message> for model::Message {
@@ -155,34 +103,8 @@ impl From<Message> for model::Message {
     }
 }
 
-impl From<model::Message> for Message {
-    fn from(message: model::Message) -> Self {
-        Self {
-            kind: Some(MessageTag::Tag),
-            role: message.role.into(),
-            parts: message.parts.into_iter().filter_map(part_of).collect(),
-            message_id: message.message_id,
-            task_id: message.task_id,
-            context_id: message.context_id,
-            reference_task_ids: message.reference_task_ids,
-            extensions: message.extensions,
-            metadata: message.metadata,
-        }
-    }
-}
-
 impl From<TaskStatus> for model::TaskStatus {
     fn from(status: TaskStatus) -> Self {
-        Self {
-            state: status.state.into(),
-            message: status.message.map(Into::into),
-            timestamp: status.timestamp,
-        }
-    }
-}
-
-impl From<model::TaskStatus> for TaskStatus {
-    fn from(status: model::TaskStatus) -> Self {
         Self {
             state: status.state.into(),
             message: status.message.map(Into::into),
@@ -204,36 +126,9 @@ impl From<Artifact> for model::Artifact {
     }
 }
 
-impl From<model::Artifact> for Artifact {
-    fn from(artifact: model::Artifact) -> Self {
-        Self {
-            artifact_id: artifact.artifact_id,
-            name: artifact.name,
-            description: artifact.description,
-            parts: artifact.parts.into_iter().filter_map(part_of).collect(),
-            metadata: artifact.metadata,
-            extensions: artifact.extensions,
-        }
-    }
-}
-
 impl From<Task> for model::Task {
     fn from(task: Task) -> Self {
         Self {
-            id: task.id,
-            context_id: task.context_id,
-            status: task.status.into(),
-            artifacts: task.artifacts.into_iter().map(Into::into).collect(),
-            history: task.history.into_iter().map(Into::into).collect(),
-            metadata: task.metadata,
-        }
-    }
-}
-
-impl From<model::Task> for Task {
-    fn from(task: model::Task) -> Self {
-        Self {
-            kind: Some(TaskTag::Tag),
             id: task.id,
             context_id: task.context_id,
             status: task.status.into(),
@@ -267,32 +162,6 @@ impl From<Event> for model::Event {
     }
 }
 
-impl From<model::Event> for Event {
-    fn from(event: model::Event) -> Self {
-        match event {
-            model::Event::Task(task) => Self::Task(Box::new((*task).into())),
-            model::Event::Message(message) => Self::Message(Box::new((*message).into())),
-            model::Event::StatusUpdate(update) => Self::StatusUpdate(StatusUpdate {
-                kind: Some(StatusUpdateTag::Tag),
-                task_id: update.task_id,
-                context_id: update.context_id,
-                is_final: update.status.state.ends_stream(),
-                status: update.status.into(),
-                metadata: update.metadata,
-            }),
-            model::Event::ArtifactUpdate(update) => Self::ArtifactUpdate(ArtifactUpdate {
-                kind: Some(ArtifactUpdateTag::Tag),
-                task_id: update.task_id,
-                context_id: update.context_id,
-                append: Some(update.append),
-                last_chunk: Some(update.last_chunk),
-                artifact: update.artifact.into(),
-                metadata: update.metadata,
-            }),
-        }
-    }
-}
-
 impl From<SendParams> for model::SendMessageRequest {
     fn from(params: SendParams) -> Self {
         Self {
@@ -304,16 +173,6 @@ impl From<SendParams> for model::SendMessageRequest {
     }
 }
 
-impl From<model::SendMessageRequest> for SendParams {
-    fn from(request: model::SendMessageRequest) -> Self {
-        Self {
-            message: request.message.into(),
-            configuration: request.configuration.map(Into::into),
-            metadata: request.metadata,
-        }
-    }
-}
-
 impl From<Configuration> for model::SendMessageConfiguration {
     fn from(configuration: Configuration) -> Self {
         Self {
@@ -321,17 +180,6 @@ impl From<Configuration> for model::SendMessageConfiguration {
             task_push_notification_config: configuration.push_notification_config.map(Into::into),
             history_length: configuration.history_length,
             return_immediately: !configuration.blocking.unwrap_or(true),
-        }
-    }
-}
-
-impl From<model::SendMessageConfiguration> for Configuration {
-    fn from(configuration: model::SendMessageConfiguration) -> Self {
-        Self {
-            accepted_output_modes: configuration.accepted_output_modes,
-            blocking: Some(!configuration.return_immediately),
-            history_length: configuration.history_length,
-            push_notification_config: configuration.task_push_notification_config.map(Into::into),
         }
     }
 }

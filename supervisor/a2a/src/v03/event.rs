@@ -1,14 +1,13 @@
 //! What a stream is made of.
 
-use serde::{Deserialize, Deserializer, Serialize, de::Error, de::IgnoredAny};
+use serde::{Deserialize, Deserializer, de::Error, de::IgnoredAny};
 use serde_json::value::RawValue;
 
 use super::{Artifact, ArtifactUpdateTag, Message, StatusUpdateTag, Task, TaskStatus};
 use crate::model::Metadata;
 
 /// One event of a stream, and the answer to a message. Decodes from JSON text only.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(untagged)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// The task as a whole.
     Task(Box<Task>),
@@ -21,11 +20,10 @@ pub enum Event {
 }
 
 /// The task's status changed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StatusUpdate {
     /// `status-update`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<StatusUpdateTag>,
     /// The task.
     pub task_id: String,
@@ -38,16 +36,14 @@ pub struct StatusUpdate {
     /// The new status.
     pub status: TaskStatus,
     /// What else is known of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Metadata>,
 }
 
 /// An artifact came or grew.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ArtifactUpdate {
     /// `artifact-update`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<ArtifactUpdateTag>,
     /// The task.
     pub task_id: String,
@@ -56,15 +52,12 @@ pub struct ArtifactUpdate {
     pub context_id: String,
     /// Whether it is added to the artifact of the same id. CAIPE's agents leave it out on chunks; so absent
     /// is read as `true`, which for an unknown artifact begins it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub append: Option<bool>,
     /// Whether nothing more comes for this artifact.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_chunk: Option<bool>,
     /// The artifact, or a piece of it.
     pub artifact: Artifact,
     /// What else is known of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Metadata>,
 }
 

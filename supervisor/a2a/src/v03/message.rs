@@ -1,6 +1,6 @@
 //! Messages and parts.
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::MessageTag;
@@ -8,7 +8,7 @@ use crate::model::Metadata;
 use crate::model::null_is_default;
 
 /// Who speaks; unsaid means the agent.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// The client.
@@ -19,11 +19,10 @@ pub enum Role {
 }
 
 /// One turn of a conversation.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Message {
     /// `message`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<MessageTag>,
     /// Who says it.
     #[serde(default, deserialize_with = "null_is_default")]
@@ -32,27 +31,24 @@ pub struct Message {
     #[serde(default, deserialize_with = "null_is_default")]
     pub parts: Vec<Part>,
     /// Its id; empty only where a peer left it out.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(default)]
     pub message_id: String,
     /// The task it belongs to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
     /// The conversation it belongs to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_id: Option<String>,
     /// Other tasks that it speaks of.
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_default")]
     pub reference_task_ids: Vec<String>,
     /// The URIs of extensions that it uses.
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_default")]
     pub extensions: Vec<String>,
     /// What else is known of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Metadata>,
 }
 
 /// Which of a part's members counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PartKind {
     /// `text`.
@@ -67,22 +63,18 @@ pub enum PartKind {
 }
 
 /// One piece of content. Without a `kind`, the only member that is there counts.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct Part {
     /// Which member counts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<PartKind>,
     /// Text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// A file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<File>,
     /// An object. Parts of kinds that nobody knows yet may have anything here; that is left out.
-    #[serde(default, deserialize_with = "object", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "object")]
     pub data: Option<Metadata>,
     /// What else is known of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Metadata>,
 }
 
@@ -107,19 +99,15 @@ impl Part {
 }
 
 /// A file: its content or its place.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct File {
     /// Its name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Its media type.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
     /// Its content, in base64.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<String>,
     /// Its place.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uri: Option<String>,
 }

@@ -1,20 +1,18 @@
-//! The objects of A2A 0.3 in their JSON form, and their conversions to and from the canonical model.
+//! A2A 0.3: types that read its JSON and convert to the canonical model, and writers of the canonical model.
 //!
-//! Objects are tagged by `kind`. CAIPE's clients and agents leave the tag out now and then; so a missing tag
-//! is read (and can be refused with [`SendParams::strict_faults`]), while a wrong one never is.
+//! Objects are tagged by `kind`. CAIPE's clients and agents sometimes leave the tag out, so it may be missing (unless
+//! the server applies [`SendParams::strict_faults`]) but not wrong.
 
-mod card;
+pub mod card;
 mod convert;
-mod convert_card;
 mod event;
 mod message;
-pub mod proto;
 mod push;
 mod request;
+pub mod rest;
 mod task;
 pub mod write;
 
-pub use card::{AgentCard, Capabilities, Interface, SecurityNeed, SecurityScheme, Skill};
 pub use event::{ArtifactUpdate, Event, StatusUpdate};
 pub use message::{File, Message, Part, PartKind, Role};
 pub use push::{Authentication, PushConfig, PushConfigParams, TaskPushConfig};

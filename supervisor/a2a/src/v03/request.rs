@@ -7,15 +7,13 @@ use crate::error::Violation;
 use crate::model::{Metadata, null_is_default};
 
 /// Parameters of `message/send` and `message/stream`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct SendParams {
     /// The message.
     pub message: Message,
     /// How to answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub configuration: Option<Configuration>,
     /// What else is known of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Metadata>,
 }
 
@@ -31,20 +29,17 @@ impl SendParams {
 }
 
 /// How to answer a message.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Configuration {
     /// Media types that the client takes; empty means any.
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_default")]
     pub accepted_output_modes: Vec<String>,
     /// Whether to wait until the task ends or waits; absent means yes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocking: Option<bool>,
     /// At most this many of the newest messages as history; absent means all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history_length: Option<u32>,
     /// Where to push updates to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub push_notification_config: Option<PushConfig>,
 }
 

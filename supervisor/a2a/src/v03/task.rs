@@ -1,17 +1,16 @@
 //! Tasks and artifacts.
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::{Message, Part, TaskTag};
 use crate::model::{Metadata, null_is_default, timestamp};
 
 /// A unit of work.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Task {
     /// `task`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<TaskTag>,
     /// Its id.
     pub id: String,
@@ -21,31 +20,29 @@ pub struct Task {
     /// How far it is.
     pub status: TaskStatus,
     /// What it has produced so far.
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_default")]
     pub artifacts: Vec<Artifact>,
     /// What was said, oldest first.
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_default")]
     pub history: Vec<Message>,
     /// What else is known of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Metadata>,
 }
 
 /// How far a task is.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct TaskStatus {
     /// The state.
     pub state: TaskState,
     /// What the agent says about it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<Message>,
     /// Since when.
-    #[serde(default, with = "timestamp", skip_serializing_if = "Option::is_none")]
+    #[serde(default, with = "timestamp")]
     pub timestamp: Option<Timestamp>,
 }
 
 /// The states of a task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs)]
 pub enum TaskState {
@@ -62,24 +59,21 @@ pub enum TaskState {
 }
 
 /// What a task produces.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Artifact {
     /// Its id.
     pub artifact_id: String,
     /// A name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// What it is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The content.
     #[serde(default, deserialize_with = "null_is_default")]
     pub parts: Vec<Part>,
     /// What else is known of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Metadata>,
     /// The URIs of extensions that it uses.
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_default")]
     pub extensions: Vec<String>,
 }

@@ -1,6 +1,4 @@
-//! Writes canonical objects in the JSON of 0.3 without copying them: a stream writes every event so.
-//!
-//! What comes out is what the conversions to the owned types of this module would write, byte for byte.
+//! Writes the canonical model in the JSON of 0.3, without a copy of it, because a stream writes every event.
 
 use jiff::Timestamp;
 use serde::ser::SerializeMap;
@@ -8,7 +6,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::convert::WRAPPED;
-use super::{ArtifactUpdateTag, MessageTag, PartKind, Role, StatusUpdateTag, TaskState, TaskTag};
+use super::{ArtifactUpdateTag, MessageTag, PushConfig, StatusUpdateTag, TaskTag};
 use crate::model::{self, Content, Metadata, timestamp};
 
 /// An event of a stream, in the JSON of 0.3. A stream ends where the task waits.
@@ -16,8 +14,8 @@ pub fn event(event: &model::Event) -> impl Serialize + '_ {
     event_of(event, true)
 }
 
-/// An event of a stream, in the JSON of 0.3. `ends` says whether a stream ends with it if the task waits there:
-/// clients hang up at `final`, and would miss what follows once somebody has answered.
+/// An event of a stream, in the JSON of 0.3. `ends` is whether the stream ends with an event that makes the task wait:
+/// a client closes its connection at `final` and would miss later events.
 pub fn event_of(event: &model::Event, ends: bool) -> impl Serialize + '_ {
     match event {
         model::Event::Task(task) => Event::Task(Task::from(&**task)),
@@ -35,6 +33,42 @@ pub fn task(task: &model::Task) -> impl Serialize + '_ {
 /// A message, in the JSON of 0.3.
 pub fn message(message: &model::Message) -> impl Serialize + '_ {
     Message::from(message)
+}
+
+/// The parameters of `message/send` and `message/stream`.
+pub fn send_params(request: &model::SendMessageRequest) -> impl Serialize + '_ {
+    let configuration = request.configuration.as_ref();
+    SendParams {
+        message: Message::from(&request.message),
+        configuration: configuration.map(|configuration| Configuration {
+            accepted_output_modes: &configuration.accepted_output_modes,
+            blocking: !configuration.return_immediately,
+            history_length: configuration.history_length,
+            push_notification_config: configuration.task_push_notification_config.clone().map(Into::into),
+        }),
+        metadata: request.metadata.as_ref(),
+    }
+}
+
+#[derive(Serialize)]
+struct SendParams<'a> {
+    message: Message<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    configuration: Option<Configuration<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<&'a Metadata>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Configuration<'a> {
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    accepted_output_modes: &'a [String],
+    blocking: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    history_length: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    push_notification_config: Option<PushConfig>,
 }
 
 #[derive(Serialize)]
@@ -77,7 +111,8 @@ impl<'a> From<&'a model::Task> for Task<'a> {
 
 #[derive(Serialize)]
 struct Status<'a> {
-    state: TaskState,
+    #[serde(serialize_with = "state")]
+    state: model::TaskState,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<Message<'a>>,
     #[serde(with = "timestamp", skip_serializing_if = "Option::is_none")]
@@ -87,7 +122,7 @@ struct Status<'a> {
 impl<'a> From<&'a model::TaskStatus> for Status<'a> {
     fn from(status: &'a model::TaskStatus) -> Self {
         Self {
-            state: status.state.into(),
+            state: status.state,
             message: status.message.as_ref().map(Message::from),
             timestamp: status.timestamp,
         }
@@ -99,7 +134,8 @@ impl<'a> From<&'a model::TaskStatus> for Status<'a> {
 #[allow(clippy::struct_field_names)]
 struct Message<'a> {
     kind: MessageTag,
-    role: Role,
+    #[serde(serialize_with = "role")]
+    role: model::Role,
     #[serde(serialize_with = "parts")]
     parts: &'a [model::Part],
     #[serde(skip_serializing_if = "str::is_empty")]
@@ -120,7 +156,7 @@ impl<'a> From<&'a model::Message> for Message<'a> {
     fn from(message: &'a model::Message) -> Self {
         Self {
             kind: MessageTag::Tag,
-            role: message.role.into(),
+            role: message.role,
             parts: &message.parts,
             message_id: &message.message_id,
             task_id: message.task_id.as_deref(),
@@ -218,7 +254,7 @@ impl<'a> From<&'a model::TaskArtifactUpdateEvent> for ArtifactUpdate<'a> {
 
 #[derive(Serialize)]
 struct Part<'a> {
-    kind: PartKind,
+    kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -233,20 +269,18 @@ impl<'a> Part<'a> {
     /// `None` for a part that says nothing.
     fn of(part: &'a model::Part) -> Option<Self> {
         let metadata = part.metadata.as_ref().map(PartMetadata::Own);
-        let bare = Self { kind: PartKind::Unknown, text: None, file: None, data: None, metadata };
+        let bare = Self { kind: "", text: None, file: None, data: None, metadata };
         Some(match &part.content {
-            Content::Text(text) => Self { kind: PartKind::Text, text: Some(text), ..bare },
+            Content::Text(text) => Self { kind: "text", text: Some(text), ..bare },
             Content::Raw(bytes) => {
-                Self { kind: PartKind::File, file: Some(File::of(part, Some(bytes), None)), ..bare }
+                Self { kind: "file", file: Some(File::of(part, Some(bytes), None)), ..bare }
             }
-            Content::Url(uri) => {
-                Self { kind: PartKind::File, file: Some(File::of(part, None, Some(uri))), ..bare }
-            }
+            Content::Url(uri) => Self { kind: "file", file: Some(File::of(part, None, Some(uri))), ..bare },
             Content::Data(Value::Object(data)) => {
-                Self { kind: PartKind::Data, data: Some(Data::Object(data)), ..bare }
+                Self { kind: "data", data: Some(Data::Object(data)), ..bare }
             }
             Content::Data(value) => Self {
-                kind: PartKind::Data,
+                kind: "data",
                 data: Some(Data::Wrapped { value }),
                 metadata: Some(PartMetadata::Marked(part.metadata.as_ref())),
                 ..bare
@@ -302,6 +336,19 @@ impl Serialize for PartMetadata<'_> {
         map.serialize_entry(WRAPPED, &true)?;
         map.end()
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+fn state<S: Serializer>(state: &model::TaskState, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(state)
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+fn role<S: Serializer>(role: &model::Role, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(match role {
+        model::Role::User => "user",
+        model::Role::Agent => "agent",
+    })
 }
 
 fn parts<S: Serializer>(parts: &[model::Part], serializer: S) -> Result<S::Ok, S::Error> {

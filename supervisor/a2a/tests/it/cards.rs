@@ -1,7 +1,5 @@
 //! The card over HTTP, for clients of both versions.
 
-use std::collections::BTreeMap;
-
 use caipe_a2a::card::{self, CardBuilder, CardMode};
 use caipe_a2a::model::{AgentCapabilities, AgentInterface};
 use caipe_a2a::server::ServerOptions;
@@ -90,23 +88,12 @@ fn security_is_told_in_both_shapes_and_read_from_either() {
     assert_eq!(document["security"], json!([{"bearer": []}]));
     assert_eq!(card::parse(document.to_string().as_bytes()).unwrap(), card);
 
-    // A 0.3 client's view: only the members that 0.3 knows.
-    let old = caipe_a2a::v03::AgentCard::deserialize_view(&document);
-    assert_eq!(old.url, "https://a.example");
-    assert_eq!(old.security, [BTreeMap::from([("bearer".to_owned(), vec![])])]);
-    let read = caipe_a2a::model::AgentCard::from(old);
+    let mut old = document;
+    old.as_object_mut().unwrap().remove("supportedInterfaces");
+    let read = card::parse(old.to_string().as_bytes()).unwrap();
+    assert_eq!(read.supported_interfaces[0].url, "https://a.example");
     assert_eq!(read.security_schemes, card.security_schemes);
     assert_eq!(read.security_requirements, card.security_requirements);
-}
-
-trait View {
-    fn deserialize_view(document: &Value) -> Self;
-}
-
-impl View for caipe_a2a::v03::AgentCard {
-    fn deserialize_view(document: &Value) -> Self {
-        serde_json::from_value(document.clone()).unwrap()
-    }
 }
 
 #[test]

@@ -86,7 +86,12 @@ async fn bad_configurations_are_refused_where_they_are_wrong() {
         (create, json!({"url": URL}), -32602, "taskId: is required"),
         (create, json!({"taskId": id, "url": "nonsense"}), -32602, "url: relative URL"),
         (create, json!({"taskId": id, "url": "ftp://example.com/"}), -32602, "url: the scheme"),
-        (create, json!({"taskId": id, "url": "http://u:p@example.com/"}), -32602, "url: a user name"),
+        (
+            create,
+            json!({"taskId": id, "url": "http://u:p@example.com/"}),
+            -32602,
+            "url: a URL must not contain a user name",
+        ),
         (create, json!({"taskId": id, "url": "http://10.0.0.1/"}), -32602, "url: 10.0.0.1 is a private"),
         (create, json!({"taskId": id, "url": "http://[::1]/"}), -32602, "url: ::1 is a loopback"),
         (create, json!({"taskId": id, "url": "http://0xa9fea9fe/"}), -32602, "metadata"),

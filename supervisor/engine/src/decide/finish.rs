@@ -18,6 +18,10 @@ use super::{calls, failure, route, turn};
 const NO_ANSWER: &str = "I have no answer: the language model returned an empty one. Please ask again, or put the \
                          question in other words.";
 
+/// What follows an answer that the model could not finish.
+pub(super) const CUT_OFF: &str =
+    "\n\n[The answer is cut off: it reached the output limit of the language model.]";
+
 /// The model gave its final answer by the response tool; a round of calls is under way. An empty answer is replaced by
 /// what was gathered. Where nothing was, the model gets one more turn.
 pub(super) fn responded(state: &mut RunState, response: Response, out: &mut Effects) {

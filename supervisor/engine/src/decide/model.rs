@@ -36,7 +36,10 @@ pub(super) fn finished(state: &mut RunState, turn: u32, completion: Completion, 
     (state.guards.trimmed, state.guards.retried) = (false, false);
     name_calls(state, &mut message);
     let calls: Vec<ToolCall> = message.tool_calls().cloned().collect();
-    let said = message.plain_text();
+    let mut said = message.plain_text();
+    if reason == FinishReason::Length && calls.is_empty() && !said.trim().is_empty() {
+        said.push_str(finish::CUT_OFF);
+    }
     state.text.complete(&said, !calls.is_empty(), out);
     if !calls.is_empty() || !said.trim().is_empty() {
         state.messages.push(Arc::new(message));

@@ -70,7 +70,8 @@ fn respond(state: &RunState, request: &ToolCall, cut: bool, answer: &mut Option<
         }
         // The answer is too long for the model, and would be again: what has arrived of it is the answer.
         Err(_) if cut && !state.text.answer.trim().is_empty() => {
-            *answer = Some(Response { content: state.text.answer.clone(), question: None });
+            let content = format!("{}{}", state.text.answer, finish::CUT_OFF);
+            *answer = Some(Response { content, question: None });
             closed(request, Ok("The answer was given to the user, as far as it was written.".to_owned()))
         }
         Err(error) => closed(request, Err(error)),

@@ -1,6 +1,6 @@
 //! How the final answer is told and found.
 
-use caipe_engine::{AnswerMode, AnswerOrigin, EventKind, Outcome, Phase, TextRole};
+use caipe_engine::{AnswerMode, AnswerOrigin, EventKind, Input, Outcome, Phase, TextRole};
 
 use crate::sim::{Sim, abilities, answer, story, task};
 
@@ -25,6 +25,22 @@ fn a_structured_answer_streams_out_of_the_response_call() {
     assert_eq!(story(&end), ["Answer: four", "completed Structured: One two three\nfour", "finish"]);
     assert_eq!(sim.state.phase, Phase::Idle);
     assert_eq!(sim.results().len(), 1, "the response call has a result");
+}
+
+#[test]
+fn an_answer_that_reached_the_output_limit_says_that_it_is_cut_off() {
+    for (mode, text) in [(AnswerMode::Plain, "One two"), (AnswerMode::Marker, "[FINAL ANSWER]One two")] {
+        let mut sim = asked(mode);
+        sim.delta(text);
+        let mut completion = crate::sim::completion(text, &[]);
+        completion.reason = caipe_model::FinishReason::Length;
+        let turn = sim.turn();
+        sim.feed(Input::ModelFinished { turn, completion });
+        let Some(Outcome::Completed { text: answer, .. }) = sim.outcome() else { panic!("{mode:?}") };
+        let note = "[The answer is cut off: it reached the output limit of the language model.]";
+        assert_eq!(answer, format!("One two\n\n{note}"), "{mode:?}");
+        assert!(shown(&sim).ends_with(note), "{mode:?}: a client that reads the stream sees it too");
+    }
 }
 
 #[test]
@@ -113,7 +129,15 @@ fn an_answer_longer_than_the_model_can_write_is_kept_as_far_as_it_goes() {
     completion.reason = caipe_model::FinishReason::Length;
     let turn = sim.turn();
     let end = sim.feed(caipe_engine::Input::ModelFinished { turn, completion });
-    assert_eq!(story(&end), ["Answer: answer", "completed Structured: half an answer", "finish"]);
+    let note = "\n\n[The answer is cut off: it reached the output limit of the language model.]";
+    assert_eq!(
+        story(&end),
+        [
+            format!("Answer: answer{note}"),
+            format!("completed Structured: half an answer{note}"),
+            "finish".to_owned()
+        ]
+    );
 }
 
 #[test]

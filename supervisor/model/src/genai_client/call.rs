@@ -77,9 +77,10 @@ impl Call {
         let deadline = Instant::now() + connection.timeouts.total;
         let asked = convert::request(request, kind);
         let options = with_request(options.clone(), request, self.meter.clone());
-        let response = client
-            .exec_chat_stream(connection.target.clone(), asked, Some(&options))
+        let response = client.exec_chat_stream(connection.target.clone(), asked, Some(&options));
+        let response = timeout_at(deadline, response)
             .await
+            .map_err(|_| self.too_slow())?
             .map_err(|error| fault::of(&error, &connection.subject, Timestamp::now()))?;
         let turn = Box::new(Turn::new(connection.subject.model.clone(), kind, convert::calls_in(request)));
         self.state = State::Streaming { stream: response.stream, turn, deadline };
@@ -130,7 +131,9 @@ impl Call {
         let seconds = self.model.connection.timeouts.total.as_secs_f64();
         self.error(
             ModelErrorKind::Deadline,
-            format!("the answer took longer than {seconds} s (LLM_TIMEOUT_SECONDS)"),
+            format!(
+                "the answer took longer than {seconds} s (limits.modelTimeoutSeconds or LLM_TIMEOUT_SECONDS)"
+            ),
         )
     }
 

@@ -143,7 +143,10 @@ impl Turn {
     fn reason(&self, reason: Option<&StopReason>) -> Result<FinishReason, TurnFault> {
         let done = if self.calls.is_empty() { FinishReason::Stop } else { FinishReason::ToolCalls };
         match reason.ok_or(TurnFault::NoStopReason)? {
-            StopReason::MaxTokens(_) => Ok(FinishReason::Length),
+            StopReason::MaxTokens(_) => {
+                tracing::warn!(model = %self.model, "an answer reached the output limit of the model and is cut off");
+                Ok(FinishReason::Length)
+            }
             StopReason::ContentFilter(_) => Ok(FinishReason::ContentFilter),
             StopReason::Other(reason) if self.text.is_empty() && self.calls.is_empty() => {
                 Err(TurnFault::Aborted { reason: reason.clone() })

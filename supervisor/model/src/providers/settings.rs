@@ -35,6 +35,8 @@ pub struct ModelChoice {
     pub temperature: Option<f64>,
     /// Most tokens of one answer.
     pub max_output_tokens: Option<u32>,
+    /// The deadline of one call (`limits.modelTimeoutSeconds`).
+    pub timeout: Option<Duration>,
 }
 
 /// Settings of one model and of those to turn to when it fails.
@@ -78,7 +80,7 @@ pub struct ApiKey {
 /// How long one call may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// The whole call, first byte to last (`LLM_TIMEOUT_SECONDS`).
+    /// The whole call, from the request to the last byte (`LLM_TIMEOUT_SECONDS`, `limits.modelTimeoutSeconds`).
     pub total: Duration,
     /// Until the response's headers are there (`LLM_CONNECT_TIMEOUT_SECONDS`).
     pub headers: Duration,
@@ -140,7 +142,7 @@ impl ModelSettings {
         let provider =
             named.or(choice.provider).or_else(|| Provider::infer(env)).ok_or(SettingsError::NoProvider)?;
         let mut settings = scoped.settings(provider, choice)?;
-        settings.fallbacks = scoped.fallbacks()?;
+        settings.fallbacks = scoped.fallbacks(choice.timeout)?;
         Ok(settings)
     }
 }
@@ -235,7 +237,7 @@ impl<'a> Scoped<'a> {
             max_output_tokens: self
                 .number("LLM_MAX_TOKENS", "a number of tokens")?
                 .or(choice.max_output_tokens),
-            timeouts: self.timeouts()?,
+            timeouts: self.timeouts(choice.timeout)?,
             retry: self.retry()?,
             fallbacks: Vec::new(),
         })
@@ -267,10 +269,10 @@ impl<'a> Scoped<'a> {
         }
     }
 
-    fn timeouts(&self) -> Result<Timeouts, SettingsError> {
+    fn timeouts(&self, total: Option<Duration>) -> Result<Timeouts, SettingsError> {
         let default = Timeouts::default();
         Ok(Timeouts {
-            total: self.seconds("LLM_TIMEOUT_SECONDS", default.total)?,
+            total: self.seconds("LLM_TIMEOUT_SECONDS", total.unwrap_or(default.total))?,
             headers: self.seconds("LLM_CONNECT_TIMEOUT_SECONDS", default.headers)?,
             idle: self.seconds("LLM_IDLE_TIMEOUT_SECONDS", default.idle)?,
         })
@@ -286,22 +288,23 @@ impl<'a> Scoped<'a> {
     }
 
     /// `LLM_FALLBACKS=anthropic-claude,openai:gpt-5-mini`: providers with, optionally, a model each.
-    fn fallbacks(&self) -> Result<Vec<ModelSettings>, SettingsError> {
+    fn fallbacks(&self, timeout: Option<Duration>) -> Result<Vec<ModelSettings>, SettingsError> {
         let Some((_, list)) = self.get(&["LLM_FALLBACKS"]) else { return Ok(Vec::new()) };
         list.split(',')
             .map(str::trim)
             .filter(|entry| !entry.is_empty())
-            .map(|entry| self.fallback(entry))
+            .map(|entry| self.fallback(entry, timeout))
             .collect()
     }
 
-    fn fallback(&self, entry: &str) -> Result<ModelSettings, SettingsError> {
+    fn fallback(&self, entry: &str, timeout: Option<Duration>) -> Result<ModelSettings, SettingsError> {
         let (provider, model) =
             entry.split_once(':').map_or((entry, None), |(name, model)| (name, Some(model.trim())));
         let provider: Provider = provider.parse()?;
         let choice = ModelChoice {
             provider: Some(provider),
             model: model.map(str::to_owned),
+            timeout,
             ..ModelChoice::default()
         };
         // A model named here is meant; `SUPERVISOR_MODEL` names the first model, not this one.

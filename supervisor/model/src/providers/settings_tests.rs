@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use secrecy::ExposeSecret;
 
 use super::*;
@@ -155,6 +157,19 @@ fn a_file_comes_after_the_environment_and_before_the_guess() {
         (overridden.provider, overridden.model.as_str(), overridden.temperature),
         (Provider::Openai, "gpt-5", Some(0.0))
     );
+}
+
+#[test]
+fn the_deadline_of_the_file_holds_for_fallbacks_and_a_variable_overrides_it() {
+    let choice = ModelChoice { timeout: Some(Duration::from_secs(8)), ..ModelChoice::default() };
+    let totals = |pairs: &[(&str, &str)]| {
+        let settings = ModelSettings::resolve(&env(pairs), Scope::Supervisor, &choice).unwrap();
+        let fallback = settings.fallbacks[0].timeouts.total.as_secs();
+        (settings.timeouts.total.as_secs(), fallback)
+    };
+    let base = [("OPENAI_API_KEY", "k"), ("LLM_FALLBACKS", "ollama:qwen")];
+    assert_eq!(totals(&base), (8, 8));
+    assert_eq!(totals(&[&base[..], &[("LLM_TIMEOUT_SECONDS", "3")]].concat()), (3, 3));
 }
 
 #[test]

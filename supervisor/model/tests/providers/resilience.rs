@@ -116,6 +116,14 @@ async fn a_deadline_ends_a_stalled_answer_and_closes_the_connection() {
 }
 
 #[tokio::test]
+async fn a_deadline_ends_a_call_that_is_never_answered_and_is_not_retried() {
+    let server = ModelServer::start([Act::stream([Piece::Stall])]).await.unwrap();
+    let (_, end) = run(&*openai_with(&server, &[("LLM_TIMEOUT_SECONDS", "0.2")]), ask("hi")).await;
+    assert_eq!(end.unwrap_err().kind, ModelErrorKind::Deadline);
+    assert_eq!(server.received().len(), 1);
+}
+
+#[tokio::test]
 async fn an_answer_that_stops_coming_is_a_transport_error() {
     let server = ModelServer::start([Act::stream([text_event("Hel"), Piece::Stall])]).await.unwrap();
     let error =

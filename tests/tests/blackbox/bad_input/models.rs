@@ -48,6 +48,23 @@ async fn a_model_that_misbehaves_fails_the_run_in_words_and_nothing_else() -> Re
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_model_call_ends_at_its_deadline_and_a_cut_answer_says_so() -> Result<()> {
+    let provider = Provider::start(Mood::Held).await?;
+    let model = json!({"provider": "openai", "name": "gpt-4o", "baseUrl": provider.url()});
+    let scenario = Scenario::new().set("model", model).set("limits", json!({"modelTimeoutSeconds": 1}));
+    let supervisor = scenario.setup()?.env("OPENAI_API_KEY", KEY).start().await?;
+    let answer = supervisor.ask("hi").await?;
+    assert_eq!(answer.state(), "failed", "{}", answer.outline());
+    ensure!(supervisor.log().contains("limits.modelTimeoutSeconds"), "{}", supervisor.log());
+
+    provider.becomes(Mood::Cut);
+    let cut = supervisor.ask("hi").await?.result()?;
+    assert_eq!(cut, "Hel\n\n[The answer is cut off: it reached the output limit of the language model.]");
+    ensure!(supervisor.log().contains("output limit"), "{}", supervisor.log());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_model_that_cannot_be_used_leaves_it_alive_but_not_ready() -> Result<()> {
     let scripted = json!({"provider": "scripted", "script": {"path": "other.yaml"}});
     let table = [

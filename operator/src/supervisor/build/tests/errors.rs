@@ -28,7 +28,7 @@ fn two_tool_servers_of_one_pod_need_two_ports() {
     let resource = resource(&format!("distributedAgents: [b]\nagents:\n{}{}", own("a"), own("b")));
     let mut decision = decided(&resource);
     assert!(build(&resource, &decision).is_ok(), "they are in two pods");
-    decision.seats.insert("b".to_owned());
+    decision.hosted.insert("b".to_owned());
     let error = error(&resource, &decision);
     assert!(error.contains("`a/t` and `b/t`") && error.contains("port 9000"), "{error}");
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::supervisor::references::{of_pod, referenced};
+use crate::references::{of_pod, referenced};
 
 /// The scenes, each as it is declared and with every agent remote, and one at the limits of all names.
 fn everybody() -> Vec<(String, CaipeSupervisor, Objects)> {
@@ -49,20 +49,20 @@ fn deployments(mut see: impl FnMut(&str, &CaipeSupervisor, &Value)) {
 
 #[test]
 fn every_pod_meets_the_restricted_level() {
-    deployments(|scene, _, deployment| {
+    deployments(|cx, _, deployment| {
         let template = &deployment["spec"]["template"];
         let pod = &template["spec"];
-        assert_eq!(pod["automountServiceAccountToken"], false, "{scene}");
-        assert_eq!(pod["enableServiceLinks"], false, "{scene}");
-        assert_eq!(pod["securityContext"]["runAsNonRoot"], true, "{scene}");
-        assert_eq!(pod["securityContext"]["seccompProfile"]["type"], "RuntimeDefault", "{scene}");
+        assert_eq!(pod["automountServiceAccountToken"], false, "{cx}");
+        assert_eq!(pod["enableServiceLinks"], false, "{cx}");
+        assert_eq!(pod["securityContext"]["runAsNonRoot"], true, "{cx}");
+        assert_eq!(pod["securityContext"]["seccompProfile"]["type"], "RuntimeDefault", "{cx}");
         for container in containers(template) {
             if container["name"] == "log-shipper" {
                 // A partial pod template brought it, with what it needs.
                 continue;
             }
             let security = &container["securityContext"];
-            let name = format!("{scene}: {}", container["name"]);
+            let name = format!("{cx}: {}", container["name"]);
             assert_eq!(security["allowPrivilegeEscalation"], false, "{name}");
             assert_eq!(security["capabilities"]["drop"], serde_json::json!(["ALL"]), "{name}");
             assert_eq!(security["readOnlyRootFilesystem"], true, "{name}");
@@ -79,13 +79,13 @@ fn every_pod_meets_the_restricted_level() {
 
 #[test]
 fn the_keys_are_only_ever_named() {
-    deployments(|scene, _, deployment| {
+    deployments(|cx, _, deployment| {
         for container in containers(&deployment["spec"]["template"]) {
             for variable in texts(container, "/env") {
                 let name = variable["name"].as_str().unwrap();
                 let secret = name.contains("KEY") || name.contains("TOKEN");
                 let template = variable["value"].as_str().is_some_and(|value| value.starts_with("$("));
-                assert!(!secret || variable["value"].is_null() || template, "{scene}: {variable}");
+                assert!(!secret || variable["value"].is_null() || template, "{cx}: {variable}");
             }
         }
     });
@@ -93,35 +93,35 @@ fn the_keys_are_only_ever_named() {
 
 #[test]
 fn every_secret_and_config_map_of_a_pod_is_among_the_references() {
-    deployments(|scene, resource, deployment| {
+    deployments(|cx, resource, deployment| {
         let known = referenced(resource);
         let own = caipe_crds::names::keys(resource.metadata.name.as_deref().unwrap());
         let used = of_pod(&deployment["spec"]["template"]);
         for secret in used.secrets.iter().filter(|name| **name != own) {
-            assert!(known.secrets.contains(secret), "{scene}: Secret {secret}");
+            assert!(known.secrets.contains(secret), "{cx}: Secret {secret}");
         }
         let spec = caipe_crds::names::spec(resource.metadata.name.as_deref().unwrap());
         let made = |name: &str| name == spec || deployment["metadata"]["name"] == *name;
         for map in used.config_maps.iter().filter(|name| !made(name)) {
-            assert!(known.config_maps.contains(map), "{scene}: ConfigMap {map}");
+            assert!(known.config_maps.contains(map), "{cx}: ConfigMap {map}");
         }
     });
 }
 
 #[test]
 fn volumes_and_mounts_fit() {
-    deployments(|scene, _, deployment| {
+    deployments(|cx, _, deployment| {
         let template = &deployment["spec"]["template"];
         let volumes: Vec<_> = texts(template, "/spec/volumes").iter().map(|it| it["name"].clone()).collect();
         let distinct: BTreeSet<String> = volumes.iter().map(ToString::to_string).collect();
-        assert_eq!(distinct.len(), volumes.len(), "{scene}: {volumes:?}");
-        assert!(volumes.iter().all(|name| is_label(name.as_str().unwrap())), "{scene}: {volumes:?}");
+        assert_eq!(distinct.len(), volumes.len(), "{cx}: {volumes:?}");
+        assert!(volumes.iter().all(|name| is_label(name.as_str().unwrap())), "{cx}: {volumes:?}");
         for container in containers(template) {
             let mounts = texts(container, "/volumeMounts");
             let paths: BTreeSet<_> = mounts.iter().map(|it| it["mountPath"].to_string()).collect();
-            assert_eq!(paths.len(), mounts.len(), "{scene}: {mounts:?}");
+            assert_eq!(paths.len(), mounts.len(), "{cx}: {mounts:?}");
             for mount in mounts {
-                assert!(volumes.contains(&mount["name"]), "{scene}: {mount}");
+                assert!(volumes.contains(&mount["name"]), "{cx}: {mount}");
             }
         }
     });
@@ -129,7 +129,7 @@ fn volumes_and_mounts_fit() {
 
 #[test]
 fn selectors_find_the_pods_and_ports_have_names_that_are_there() {
-    for (scene, _, objects) in everybody() {
+    for (cx, _, objects) in everybody() {
         let all = manifests(&objects);
         let templates: Vec<_> =
             all.iter().map(|it| &it["spec"]["template"]).filter(|it| it.is_object()).collect();
@@ -145,12 +145,12 @@ fn selectors_find_the_pods_and_ports_have_names_that_are_there() {
                 _ => continue,
             };
             let found: Vec<_> = templates.iter().filter(|template| finds(selector, template)).collect();
-            assert_eq!(found.len(), 1, "{scene}: {} {}", manifest["kind"], manifest["metadata"]["name"]);
+            assert_eq!(found.len(), 1, "{cx}: {} {}", manifest["kind"], manifest["metadata"]["name"]);
             if manifest["kind"] == "Service" {
                 let port = &manifest["spec"]["ports"][0]["targetPort"];
                 let named =
                     |container: &Value| texts(container, "/ports").iter().any(|it| it["name"] == *port);
-                assert!(texts(found[0], "/spec/containers").into_iter().any(named), "{scene}: {port}");
+                assert!(texts(found[0], "/spec/containers").into_iter().any(named), "{cx}: {port}");
             }
         }
     }
@@ -158,26 +158,26 @@ fn selectors_find_the_pods_and_ports_have_names_that_are_there() {
 
 #[test]
 fn all_names_are_valid_and_differ() {
-    for (scene, _, objects) in everybody() {
+    for (cx, _, objects) in everybody() {
         let mut seen = BTreeSet::new();
         for manifest in manifests(&objects) {
             let (kind, name) = (manifest["kind"].to_string(), manifest["metadata"]["name"].as_str().unwrap());
-            assert!(seen.insert((kind.clone(), name.to_owned())), "{scene}: two of {kind} {name}");
+            assert!(seen.insert((kind.clone(), name.to_owned())), "{cx}: two of {kind} {name}");
             let valid = name.split('.').all(is_label);
-            assert!(valid && (!kind.contains("Service\"") || is_label(name)), "{scene}: {kind} {name}");
+            assert!(valid && (!kind.contains("Service\"") || is_label(name)), "{cx}: {kind} {name}");
             for (key, value) in manifest["metadata"]["labels"].as_object().unwrap() {
-                assert!(value.as_str().unwrap().len() <= 63, "{scene}: {key}={value}");
+                assert!(value.as_str().unwrap().len() <= 63, "{cx}: {key}={value}");
             }
             let template = &manifest["spec"]["template"];
             let mut names = BTreeSet::new();
             let mut ports = BTreeSet::new();
             for container in containers(template) {
                 let name = container["name"].as_str().unwrap();
-                assert!(is_label(name) && names.insert(name), "{scene}: container {name}");
+                assert!(is_label(name) && names.insert(name), "{cx}: container {name}");
                 for port in texts(container, "/ports") {
                     let name = port["name"].as_str().unwrap();
-                    assert!(is_label(name) && name.len() <= 15, "{scene}: port {name}");
-                    assert!(ports.insert(port["containerPort"].as_u64()), "{scene}: port {port}");
+                    assert!(is_label(name) && name.len() <= 15, "{cx}: port {name}");
+                    assert!(ports.insert(port["containerPort"].as_u64()), "{cx}: port {port}");
                 }
             }
         }
@@ -186,10 +186,10 @@ fn all_names_are_valid_and_differ() {
 
 #[test]
 fn everything_belongs_to_the_resource() {
-    for (scene, _, objects) in everybody() {
+    for (cx, _, objects) in everybody() {
         for manifest in manifests(&objects) {
             let owner = &manifest["metadata"]["ownerReferences"][0];
-            assert_eq!(owner["uid"], "u-1", "{scene}");
+            assert_eq!(owner["uid"], "u-1", "{cx}");
             assert_eq!((&owner["controller"], &owner["blockOwnerDeletion"]), (&true.into(), &true.into()));
             assert_eq!(manifest["metadata"]["namespace"], "team");
             assert_eq!(manifest["metadata"]["labels"][labels::MANAGED_BY], "caipe-operator");

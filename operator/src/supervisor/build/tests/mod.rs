@@ -3,7 +3,7 @@
 mod errors;
 mod golden;
 mod laws;
-mod moves;
+mod migration;
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use serde_json::Value;
 use super::*;
 use crate::defaults::{Defaults, OperatorPods};
 use crate::labels;
+use crate::references::{ConfigMapContent, References};
 use crate::supervisor::decision::Decision;
 use crate::supervisor::manifest;
-use crate::supervisor::references::{ConfigMapContent, References};
-use crate::supervisor::settled::settled;
+use crate::supervisor::migration::converged;
 use crate::supervisor::validate::validate;
 use caipe_crds::CaipeSupervisor;
 
@@ -149,7 +149,7 @@ pub(super) fn defaults() -> Defaults {
 
 pub(super) fn decided(resource: &CaipeSupervisor) -> Decision {
     let validated = validate(resource, &references(), "team").unwrap_or_else(|faults| panic!("{faults}"));
-    settled(resource, validated.resolved.spec)
+    converged(resource, validated.resolved.spec)
 }
 
 pub(super) fn build(resource: &CaipeSupervisor, decision: &Decision) -> Result<Objects, BuildError> {
@@ -162,7 +162,7 @@ pub(super) fn build_with(
     references: &References,
     defaults: &Defaults,
 ) -> Result<Objects, BuildError> {
-    objects(&Wanted { resource, references, defaults, decision })
+    objects(&BuildInputs { resource, references, defaults, decision })
 }
 
 pub(super) fn made(spec: &str) -> Objects {

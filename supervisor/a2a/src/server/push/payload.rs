@@ -35,7 +35,7 @@ pub(super) fn payloads(
     match version {
         ProtocolVersion::V0_3 => {
             let (last, task) = log.snapshot_at(u64::MAX);
-            let body = serde_json::to_vec(&v03::Task::from(task))?.into();
+            let body = serde_json::to_vec(&v03::write::task(&task))?.into();
             Ok(vec![Payload { last, body }])
         }
         ProtocolVersion::V1_0 => merged(events).into_iter().map(Piece::payload).collect(),

@@ -9,22 +9,22 @@ use super::media;
 use crate::card::document;
 use crate::error::A2aError;
 use crate::server::operation::Outcome;
-use crate::v03::proto;
+use crate::v03::rest;
 use crate::version::ProtocolVersion::{self, V0_3, V1_0};
 
 /// The JSON of a result in the client's version.
 pub(super) fn body(outcome: Outcome, version: ProtocolVersion) -> Result<Vec<u8>, A2aError> {
     match (outcome, version) {
         (Outcome::Reply(reply), V1_0) => encode(&reply),
-        (Outcome::Reply(reply), V0_3) => encode(&proto::SendResponse::from(reply)),
+        (Outcome::Reply(reply), V0_3) => encode(&rest::reply(&reply)),
         (Outcome::Task(task), V1_0) => encode(&task),
-        (Outcome::Task(task), V0_3) => encode(&proto::Task::from(*task)),
+        (Outcome::Task(task), V0_3) => encode(&rest::task(&task)),
         (Outcome::Tasks(tasks), V1_0) => encode(&tasks),
-        (Outcome::Tasks(tasks), V0_3) => encode(&proto::ListTasks::from(tasks)),
+        (Outcome::Tasks(tasks), V0_3) => encode(&rest::tasks(&tasks)),
         (Outcome::Push(config), V1_0) => encode(&config),
-        (Outcome::Push(config), V0_3) => encode(&proto::TaskPushConfig::from(*config)),
+        (Outcome::Push(config), V0_3) => encode(&rest::push_config(&config)),
         (Outcome::Pushes(page), V1_0) => encode(&page),
-        (Outcome::Pushes(page), V0_3) => encode(&proto::ListPushConfigs::from(page)),
+        (Outcome::Pushes(page), V0_3) => encode(&rest::push_configs(&page)),
         // `google.protobuf.Empty`; Python's client wants JSON where 204 would have none.
         (Outcome::PushDeleted, _) => Ok(b"{}".to_vec()),
         (Outcome::Card(card), version) => {

@@ -14,7 +14,7 @@ use crate::model::{
 };
 use crate::server::jsonrpc::{Decoder, params};
 use crate::server::operation::Request;
-use crate::v03::{SendParams, proto};
+use crate::v03::rest;
 use crate::version::ProtocolVersion::{self, V0_3, V1_0};
 
 /// The body of a cancel request; the path names the task.
@@ -85,15 +85,15 @@ fn send(
     let request = match version {
         V1_0 => decoder.send_v1_0(Some(raw(body)?))?,
         V0_3 => {
-            let params = SendParams::from(object::<proto::SendRequest>(body)?);
-            SendMessageRequest::from(params).validated().map_err(in_old_names)?
+            let body = rest::send_request_to_1_0(object(body)?);
+            from_value::<SendMessageRequest>(&body).and_then(Validate::validated).map_err(in_old_names)?
         }
     };
     Ok(SendMessageRequest { tenant: tenant.or(request.tenant), ..request })
 }
 
 fn get(tenant: Option<String>, task: String, query: Option<&str>) -> Result<GetTaskRequest, A2aError> {
-    let request = from_query::<GetTaskRequest>(&query::object(query))?;
+    let request = from_value::<GetTaskRequest>(&query::object(query))?;
     GetTaskRequest { tenant: tenant.or(request.tenant), id: task, ..request }.validated()
 }
 
@@ -106,7 +106,7 @@ fn list(
     if version == V0_3 {
         new_state(&mut members);
     }
-    let request = from_query::<ListTasksRequest>(&members)?.validated()?;
+    let request = from_value::<ListTasksRequest>(&members)?.validated()?;
     Ok(ListTasksRequest { tenant: tenant.or(request.tenant), ..request })
 }
 
@@ -119,8 +119,8 @@ fn create_push(
     let config = match version {
         V1_0 => object::<TaskPushNotificationConfig>(body)?,
         V0_3 => {
-            let config = object::<proto::CreatePushConfig>(body)?.into_config();
-            config.ok_or_else(|| A2aError::invalid("pushNotificationConfig", "is required"))?.into()
+            let config = rest::create_push_config_to_1_0(object(body)?);
+            from_value(&config.ok_or_else(|| A2aError::invalid("pushNotificationConfig", "is required"))?)?
         }
     };
     let tenant = tenant.or(config.tenant);
@@ -132,7 +132,7 @@ fn list_push(
     task: String,
     query: Option<&str>,
 ) -> Result<ListTaskPushNotificationConfigsRequest, A2aError> {
-    let request = from_query::<ListTaskPushNotificationConfigsRequest>(&query::object(query))?;
+    let request = from_value::<ListTaskPushNotificationConfigsRequest>(&query::object(query))?;
     ListTaskPushNotificationConfigsRequest { tenant: tenant.or(request.tenant), task_id: task, ..request }
         .validated()
 }
@@ -164,9 +164,9 @@ fn object<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, A2aError> {
     params(Some(raw(body)?))
 }
 
-fn from_query<T: for<'de> Deserialize<'de>>(members: &impl Serialize) -> Result<T, A2aError> {
+fn from_value<T: for<'de> Deserialize<'de>>(members: &impl Serialize) -> Result<T, A2aError> {
     let raw = serde_json::value::to_raw_value(members)
-        .map_err(|error| A2aError::Internal(format!("failed to read the query: {error}")))?;
+        .map_err(|error| A2aError::Internal(format!("failed to read the request: {error}")))?;
     params(Some(&raw))
 }
 

@@ -1,0 +1,86 @@
+//! How a Deployment is.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Resource;
+use serde::{Deserialize, Serialize};
+
+use super::compact_text as text;
+use crate::labels;
+
+/// A Deployment, as far as it is read: most of it is a pod template, which the operator wrote.
+#[derive(Debug, Clone, Deserialize, Resource)]
+#[resource(inherit = Deployment)]
+pub struct PartialDeployment {
+    /// Its metadata.
+    pub metadata: ObjectMeta,
+    #[serde(default)]
+    spec: Spec,
+    #[serde(default)]
+    status: DeploymentStatus,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+struct Spec {
+    replicas: Option<i32>,
+}
+
+/// How a Deployment is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Workload {
+    /// How many pods it wants.
+    pub replicas: i32,
+    /// How many of the newest template there are.
+    pub updated: i32,
+    /// How many are available.
+    pub available: i32,
+    /// Whether the counts are of the newest template, nothing of an older one is left, and all are available.
+    pub rolled_out: bool,
+    /// Why it does not get on, if Kubernetes has given up waiting (`ProgressDeadlineExceeded`) or may not make pods
+    /// (`ReplicaFailure`).
+    pub failure: Option<String>,
+    /// The agents that its pods have everything for ([`labels::HOSTED_AGENTS`]).
+    pub hosted: BTreeSet<String>,
+    /// The hash of its pod template ([`labels::TEMPLATE`]).
+    #[serde(with = "text::optional")]
+    pub template: Option<String>,
+}
+
+impl From<&PartialDeployment> for Workload {
+    fn from(deployment: &PartialDeployment) -> Self {
+        let annotation = |name: &str| deployment.metadata.annotations.as_ref()?.get(name).cloned();
+        let replicas = deployment.spec.replicas.unwrap_or(1);
+        let status = &deployment.status;
+        let hosted = annotation(labels::HOSTED_AGENTS).unwrap_or_default();
+        Self {
+            replicas,
+            updated: status.updated_replicas.unwrap_or(0),
+            available: status.available_replicas.unwrap_or(0),
+            rolled_out: rolled_out(deployment.metadata.generation, replicas, status),
+            failure: failure(status),
+            hosted: hosted.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect(),
+            template: annotation(labels::TEMPLATE),
+        }
+    }
+}
+
+fn rolled_out(generation: Option<i64>, replicas: i32, status: &DeploymentStatus) -> bool {
+    status.observed_generation >= generation
+        && status.updated_replicas.unwrap_or(0) >= replicas
+        && status.replicas.unwrap_or(0) <= replicas
+        && status.available_replicas.unwrap_or(0) >= replicas
+}
+
+fn failure(status: &DeploymentStatus) -> Option<String> {
+    let conditions = status.conditions.iter().flatten();
+    let failed = conditions.filter(|condition| {
+        let (kind, status) = (condition.type_.as_deref(), condition.status.as_deref());
+        let stuck = kind == Some("Progressing") && status == Some("False");
+        stuck || (kind == Some("ReplicaFailure") && status == Some("True"))
+    });
+    // Why pods cannot be made says more than that they are not there.
+    let failed = failed.max_by_key(|condition| condition.type_.as_deref() == Some("ReplicaFailure"))?;
+    failed.message.clone().or_else(|| failed.reason.clone())
+}

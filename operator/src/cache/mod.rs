@@ -1,0 +1,316 @@
+//! What the cluster holds, as last seen: small extracts of the objects around each supervisor, kept up to date by watches.
+//!
+//! Nothing here waits or talks to anybody: watches feed it ([`watch`]), passes read it.
+
+mod child;
+mod compact_text;
+mod deployment;
+mod kind;
+mod managed_fields;
+mod packed;
+mod pod;
+mod queue;
+mod reservation;
+pub mod watch;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+pub use child::Child;
+pub use deployment::{PartialDeployment, Workload};
+pub use kind::Kind;
+pub use managed_fields::ManagedFields;
+use packed::PackedState;
+pub use pod::{Pod, Trouble};
+pub use queue::WorkQueue;
+pub use reservation::NameReservation;
+
+use crate::key::Key;
+use crate::references::{Names, Version};
+
+/// What is around one supervisor.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ObservedState {
+    /// The objects that were made for it, by kind and name.
+    pub children: BTreeMap<(Kind, String), Arc<Child>>,
+    /// How its Deployments are, by name.
+    pub workloads: BTreeMap<String, Arc<Workload>>,
+    /// Its pods, by name.
+    pub pods: BTreeMap<String, Arc<Pod>>,
+}
+
+/// What is known of an object that was made for a supervisor.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CachedObject {
+    child: Option<Arc<Child>>,
+    workload: Option<Arc<Workload>>,
+}
+
+impl CachedObject {
+    fn of(observed: &ObservedState, kind: Kind, name: &str) -> Self {
+        let child = observed.children.get(&(kind, name.to_owned())).cloned();
+        let workload = observed.workloads.get(name).filter(|_| kind == Kind::Deployment).cloned();
+        Self { child, workload }
+    }
+}
+
+/// An object that resources refer to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ReferenceKind {
+    /// A `ConfigMap`.
+    ConfigMap,
+    /// A Secret.
+    Secret,
+}
+
+/// A namespace and a name.
+type Place = (String, String);
+
+/// What the cluster holds.
+#[derive(Debug, Default)]
+pub struct Cache {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    observed: HashMap<Key, PackedState>,
+    reservations: HashMap<reservation::Place, Key>,
+    versions: HashMap<ReferenceKind, HashMap<Place, Version>>,
+    users: HashMap<(ReferenceKind, Place), BTreeSet<Key>>,
+    uses: HashMap<Key, Names>,
+}
+
+impl Cache {
+    /// What is around a supervisor.
+    pub fn observed(&self, key: &Key) -> Arc<ObservedState> {
+        Arc::new(self.lock().observed(key))
+    }
+
+    /// The version of an object that can be referred to; none if it is not there.
+    pub fn version(&self, kind: ReferenceKind, namespace: &str, name: &str) -> Option<Version> {
+        let place = (namespace.to_owned(), name.to_owned());
+        self.lock().versions.get(&kind)?.get(&place).cloned()
+    }
+
+    /// Says what a supervisor refers to, so that it is looked at again when that changes.
+    pub fn set_references(&self, key: &Key, names: Names) {
+        let mut inner = self.lock();
+        if inner.uses.get(key).unwrap_or(&Names::default()) == &names {
+            return;
+        }
+        inner.unuse(key);
+        for user in places(key, &names) {
+            inner.users.entry(user).or_default().insert(key.clone());
+        }
+        if names != Names::default() {
+            inner.uses.insert(key.clone(), names);
+        }
+    }
+
+    /// Forgets a supervisor that is gone. What is around it goes with the watches.
+    pub fn forget(&self, key: &Key) {
+        self.lock().unuse(key);
+    }
+
+    /// What is known of an object now, for [`Self::record_write`].
+    pub fn known(&self, key: &Key, kind: Kind, name: &str) -> CachedObject {
+        CachedObject::of(&self.lock().observed(key), kind, name)
+    }
+
+    /// Takes in what the API server answered to a write of ours, so that the next pass knows of it before the watch does;
+    /// but not if the watch has brought anything since what was known `before` the write: that may be newer than the
+    /// answer, and nobody would tell it again.
+    pub fn record_write(&self, key: &Key, child: &Child, workload: Option<Workload>, before: &CachedObject) {
+        let seen = match workload {
+            Some(workload) => Extract::Deployment(child.clone(), workload),
+            None => Extract::Child(child.clone()),
+        };
+        self.lock().change(key, |observed| {
+            let is_unchanged = CachedObject::of(observed, child.kind, &child.name) == *before;
+            is_unchanged && observed.put(seen)
+        });
+    }
+
+    /// Takes in since when an object only finishes what it began.
+    pub fn record_draining(&self, key: &Key, kind: Kind, name: &str, since: Option<&str>) {
+        self.lock().change(key, |observed| {
+            let Some(child) = observed.children.get_mut(&(kind, name.to_owned())) else { return false };
+            Arc::make_mut(child).draining_since = since.map(str::to_owned);
+            true
+        });
+    }
+
+    /// Takes in that a pod was told of an epoch.
+    pub fn record_epoch(&self, key: &Key, pod: &str, epoch: &str) {
+        self.lock().change(key, |observed| {
+            let Some(pod) = observed.pods.get_mut(pod) else { return false };
+            Arc::make_mut(pod).epoch = Some(epoch.to_owned());
+            true
+        });
+    }
+
+    /// Takes an object in; says whether that is news.
+    fn put(&self, key: &Key, seen: Extract) -> bool {
+        self.lock().change(key, |observed| observed.put(seen))
+    }
+
+    /// Takes an object out; says whether it was there.
+    fn remove(&self, key: &Key, kind: Kind, name: &str) -> bool {
+        self.lock().change(key, |observed| observed.remove(kind, name))
+    }
+
+    /// Takes out every object of the kind in the scope that is not among those that were listed; whose they were.
+    fn retain(&self, kind: Kind, scope: Option<&str>, listed: &HashSet<(Key, String)>) -> Vec<Key> {
+        let mut inner = self.lock();
+        let within = |key: &&Key| scope.is_none_or(|scope| scope == key.namespace());
+        let mut keys: Vec<Key> = inner.observed.keys().filter(within).cloned().collect();
+        keys.retain(|key| {
+            let is_listed = |name: &String| listed.contains(&(key.clone(), name.clone()));
+            inner.change(key, |observed| observed.retain(kind, is_listed))
+        });
+        keys
+    }
+
+    /// Takes the version of an object that can be referred to in, or out; who refers to it, if that is news.
+    fn put_version(&self, kind: ReferenceKind, place: &Place, version: Option<&Version>) -> Vec<Key> {
+        let mut inner = self.lock();
+        let versions = inner.versions.entry(kind).or_default();
+        let before = match version {
+            Some(version) => versions.insert(place.clone(), version.clone()),
+            None => versions.remove(place),
+        };
+        if before.as_ref() == version {
+            return Vec::new();
+        }
+        let users = inner.users.get(&(kind, place.clone()));
+        users.into_iter().flatten().cloned().collect()
+    }
+
+    /// Takes out every version in the scope that was not listed; who referred to those.
+    fn retain_versions(&self, kind: ReferenceKind, scope: Option<&str>, listed: &HashSet<Place>) -> Vec<Key> {
+        let gone: Vec<Place> = {
+            let inner = self.lock();
+            let places = inner.versions.get(&kind).into_iter().flat_map(HashMap::keys);
+            let within = |place: &&Place| scope.is_none_or(|scope| scope == place.0);
+            places.filter(within).filter(|place| !listed.contains(*place)).cloned().collect()
+        };
+        gone.iter().flat_map(|place| self.put_version(kind, place, None)).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn observed(&self, key: &Key) -> ObservedState {
+        self.observed.get(key).map(PackedState::open).unwrap_or_default()
+    }
+
+    /// Changes what is around a supervisor; says whether anything was changed, as the change itself says.
+    fn change(&mut self, key: &Key, change: impl FnOnce(&mut ObservedState) -> bool) -> bool {
+        let mut observed = self.observed(key);
+        if !change(&mut observed) {
+            return false;
+        }
+        if observed.is_empty() {
+            self.observed.remove(key);
+        } else {
+            self.observed.insert(key.clone(), PackedState::new(&observed));
+        }
+        true
+    }
+
+    fn unuse(&mut self, key: &Key) {
+        let Some(names) = self.uses.remove(key) else { return };
+        for place in places(key, &names) {
+            if let Some(users) = self.users.get_mut(&place) {
+                users.remove(key);
+                if users.is_empty() {
+                    self.users.remove(&place);
+                }
+            }
+        }
+    }
+}
+
+fn places(key: &Key, names: &Names) -> Vec<(ReferenceKind, Place)> {
+    let place = |name: &String| (key.namespace().to_owned(), name.clone());
+    let maps = names.config_maps.iter().map(|name| (ReferenceKind::ConfigMap, place(name)));
+    let secrets = names.secrets.iter().map(|name| (ReferenceKind::Secret, place(name)));
+    maps.chain(secrets).collect()
+}
+
+/// An extract of an object, of whatever kind.
+#[derive(Debug, Clone, PartialEq)]
+enum Extract {
+    Child(Child),
+    Deployment(Child, Workload),
+    Pod(String, Box<Pod>),
+}
+
+impl ObservedState {
+    fn put(&mut self, seen: Extract) -> bool {
+        match seen {
+            Extract::Child(child) => self.put_child(child),
+            Extract::Deployment(child, workload) => {
+                let name = child.name.clone();
+                let is_new = self.put_child(child);
+                put(&mut self.workloads, name, workload) || is_new
+            }
+            Extract::Pod(name, pod) => put(&mut self.pods, name, *pod),
+        }
+    }
+
+    fn put_child(&mut self, child: Child) -> bool {
+        put(&mut self.children, (child.kind, child.name.clone()), child)
+    }
+
+    fn remove(&mut self, kind: Kind, name: &str) -> bool {
+        if kind == Kind::Pod {
+            return self.pods.remove(name).is_some();
+        }
+        if kind == Kind::Deployment {
+            self.workloads.remove(name);
+        }
+        self.children.remove(&(kind, name.to_owned())).is_some()
+    }
+
+    /// Takes out every object of the kind but those to be kept; says whether there was one.
+    fn retain(&mut self, kind: Kind, keep: impl Fn(&String) -> bool) -> bool {
+        let gone: Vec<String> = self.names(kind).filter(|name| !keep(name)).collect();
+        for name in &gone {
+            self.remove(kind, name);
+        }
+        !gone.is_empty()
+    }
+
+    fn names(&self, kind: Kind) -> Box<dyn Iterator<Item = String> + '_> {
+        if kind == Kind::Pod {
+            return Box::new(self.pods.keys().cloned());
+        }
+        let of_kind = move |(found, _): &&(Kind, String)| *found == kind;
+        Box::new(self.children.keys().filter(of_kind).map(|(_, name)| name.clone()))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.children.is_empty() && self.pods.is_empty()
+    }
+}
+
+/// Puts in what is news; says whether it is.
+fn put<K: Ord, V: PartialEq>(map: &mut BTreeMap<K, Arc<V>>, key: K, value: V) -> bool {
+    let is_known = map.get(&key).is_some_and(|known| **known == value);
+    if !is_known {
+        map.insert(key, Arc::new(value));
+    }
+    !is_known
+}
+
+#[cfg(test)]
+#[path = "cache_tests.rs"]
+mod tests;
+
+#[cfg(test)]
+mod extract_tests;

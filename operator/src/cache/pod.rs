@@ -1,0 +1,134 @@
+//! How a pod is.
+
+use std::net::IpAddr;
+
+use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStatus, Pod as ApiPod, PodStatus};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Resource;
+use serde::{Deserialize, Serialize};
+
+use super::child::label;
+use crate::labels;
+
+/// A pod, as far as it is read: most of it is its spec, which is the template of a Deployment.
+#[derive(Debug, Clone, Deserialize, Resource)]
+#[resource(inherit = ApiPod)]
+pub struct PartialPod {
+    /// Its metadata.
+    pub metadata: ObjectMeta,
+    #[serde(default)]
+    status: PodStatus,
+}
+
+/// How a pod is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pod {
+    /// The part that it plays: one of the `COMPONENT_…` of [`labels`].
+    pub component: String,
+    /// The agent that it is for.
+    pub agent: Option<String>,
+    /// The tool server of that agent that it runs.
+    pub tool_server: Option<String>,
+    /// Its address.
+    pub ip: Option<IpAddr>,
+    /// Whether it is ready.
+    pub ready: bool,
+    /// Whether it is going away.
+    pub deleting: bool,
+    /// The epoch on its annotation ([`labels::EPOCH`]).
+    pub epoch: Option<String>,
+    /// What is wrong with it.
+    pub trouble: Option<Trouble>,
+}
+
+/// What is wrong with a pod, in Kubernetes' words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trouble {
+    /// The container, if it is one's.
+    pub container: Option<String>,
+    /// One word, as `ImagePullBackOff`, `CrashLoopBackOff`, `OOMKilled`, `Unschedulable`.
+    pub reason: String,
+    /// What Kubernetes says of it, cut short.
+    pub message: Option<String>,
+    /// Whether a container that ran has ended.
+    pub ended: bool,
+}
+
+impl From<&PartialPod> for Pod {
+    fn from(pod: &PartialPod) -> Self {
+        let PartialPod { metadata: meta, status } = pod;
+        Self {
+            component: label(meta, labels::COMPONENT).unwrap_or_default(),
+            agent: label(meta, labels::AGENT),
+            tool_server: label(meta, labels::TOOL_SERVER),
+            ip: status.pod_ip.as_deref().and_then(|ip| ip.parse().ok()),
+            ready: is(status, "Ready"),
+            deleting: meta.deletion_timestamp.is_some(),
+            epoch: meta.annotations.as_ref().and_then(|annotations| annotations.get(labels::EPOCH).cloned()),
+            trouble: trouble(status),
+        }
+    }
+}
+
+fn is(status: &PodStatus, condition: &str) -> bool {
+    let mut conditions = status.conditions.iter().flatten();
+    conditions.any(|found| found.type_ == condition && found.status == "True")
+}
+
+fn trouble(status: &PodStatus) -> Option<Trouble> {
+    let inits = status.init_container_statuses.iter().flatten();
+    let mut all = inits.chain(status.container_statuses.iter().flatten());
+    all.find_map(of_container).or_else(|| unschedulable(status))
+}
+
+/// What keeps a container from running: why it waits, or how it ended.
+fn of_container(container: &ContainerStatus) -> Option<Trouble> {
+    let state = container.state.as_ref()?;
+    let last = container.last_state.as_ref().and_then(|state| state.terminated.as_ref());
+    let name = Some(container.name.clone());
+    let Some(waiting) = &state.waiting else {
+        // One that runs again is no trouble any more when it is ready; those that prepare a pod end well.
+        let ended =
+            state.terminated.as_ref().or(last).filter(|ended| !container.ready && ended.exit_code != 0)?;
+        let message = Some(how(ended, container.restart_count));
+        return Some(Trouble { container: name, reason: why(ended).to_owned(), message, ended: true });
+    };
+    let starts = |reason: &&str| matches!(*reason, "ContainerCreating" | "PodInitializing");
+    let reason = waiting.reason.as_deref().filter(|reason| !starts(reason))?;
+    let ended = last.filter(|_| reason == "CrashLoopBackOff");
+    let message = match ended {
+        Some(ended) => Some(format!("{}, {}", why(ended), how(ended, container.restart_count))),
+        None => waiting.message.as_deref().map(short),
+    };
+    Some(Trouble { container: name, reason: reason.to_owned(), message, ended: ended.is_some() })
+}
+
+fn why(ended: &ContainerStateTerminated) -> &str {
+    ended.reason.as_deref().unwrap_or("Error")
+}
+
+fn how(ended: &ContainerStateTerminated, restarts: i32) -> String {
+    format!("exit code {}, {restarts} restarts", ended.exit_code)
+}
+
+fn unschedulable(status: &PodStatus) -> Option<Trouble> {
+    let mut conditions = status.conditions.iter().flatten();
+    let condition = conditions.find(|it| it.type_ == "PodScheduled" && it.status == "False")?;
+    let reason = condition.reason.clone().unwrap_or_else(|| "Unschedulable".to_owned());
+    Some(Trouble { container: None, reason, message: condition.message.as_deref().map(short), ended: false })
+}
+
+/// The first line, up to a bound.
+fn short(text: &str) -> String {
+    text.lines().next().unwrap_or_default().chars().take(200).collect()
+}
+
+impl std::fmt::Display for Trouble {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(container) = &self.container {
+            write!(f, "container {container}: ")?;
+        }
+        write!(f, "{}", self.reason)?;
+        self.message.as_ref().map_or(Ok(()), |message| write!(f, " ({message})"))
+    }
+}

@@ -1,0 +1,123 @@
+//! A `CaipeSupervisor` as it is kept between passes: compressed, but for what says which one it is.
+
+use std::io::{self, Read, Write};
+
+use caipe_crds::CaipeSupervisor;
+use flate2::Compression;
+use flate2::read::DeflateDecoder;
+use flate2::write::DeflateEncoder;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Resource;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+/// A resource that is kept. It may be one that cannot be read: a watch shall go on then.
+#[derive(Debug, Clone, Resource)]
+#[resource(inherit = CaipeSupervisor)]
+pub(crate) struct CompressedSupervisor {
+    /// What says which resource it is, and which version of it; the rest of its metadata comes when it is opened.
+    metadata: ObjectMeta,
+    /// Its JSON, compressed.
+    content: Box<[u8]>,
+}
+
+impl CompressedSupervisor {
+    /// The whole resource, but for who manages which of its fields.
+    ///
+    /// # Errors
+    /// Why what the API server sent is no such resource.
+    pub(crate) fn open(&self) -> Result<CaipeSupervisor, serde_json::Error> {
+        let mut json = Vec::with_capacity(4 * self.content.len());
+        let read = DeflateDecoder::new(self.content.as_ref()).read_to_end(&mut json);
+        read.map_err(serde_json::Error::io)?;
+        serde_json::from_slice(&json)
+    }
+}
+
+impl<'de> Deserialize<'de> for CompressedSupervisor {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut sent = Value::deserialize(deserializer)?;
+        if let Some(metadata) = sent.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.remove("managedFields");
+        }
+        let metadata = ObjectMeta::deserialize(&sent["metadata"]).map_err(D::Error::custom)?;
+        let content = deflated(&sent).map_err(D::Error::custom)?;
+        Ok(Self { metadata: identity(metadata), content })
+    }
+}
+
+fn deflated(sent: &Value) -> io::Result<Box<[u8]>> {
+    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(&serde_json::to_vec(sent)?)?;
+    Ok(encoder.finish()?.into())
+}
+
+fn identity(meta: ObjectMeta) -> ObjectMeta {
+    ObjectMeta {
+        name: meta.name,
+        namespace: meta.namespace,
+        uid: meta.uid,
+        generation: meta.generation,
+        resource_version: meta.resource_version,
+        deletion_timestamp: meta.deletion_timestamp,
+        ..ObjectMeta::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn resource() -> Value {
+        json!({
+            "apiVersion": "caipe.io/v1alpha1", "kind": "CaipeSupervisor",
+            "metadata": {
+                "name": "platform", "namespace": "team", "uid": "u", "generation": 3, "resourceVersion": "7",
+                "labels": { "team": "platform" }, "annotations": { "note": "mine" },
+            },
+            "spec": {
+                "agents": [{ "name": "jira", "podTemplate": { "spec": { "nodeSelector": { "disk": "ssd" } } } }],
+                "limits": { "recursion": 25 },
+            },
+            "status": {
+                "observedGeneration": 3, "epoch": 2, "agentsReady": "1/1",
+                "agents": [{ "name": "jira", "placement": "Remote", "phase": "Ready" }],
+            },
+        })
+    }
+
+    #[test]
+    fn what_is_kept_is_what_came() {
+        let mut sent = resource();
+        let kept: CompressedSupervisor = serde_json::from_value(sent.clone()).unwrap();
+        let direct: CaipeSupervisor = serde_json::from_value(sent.clone()).unwrap();
+        let opened = serde_json::to_value(kept.open().unwrap()).unwrap();
+        assert_eq!(opened, serde_json::to_value(&direct).unwrap());
+        assert_eq!(opened["metadata"], sent["metadata"].take());
+        assert_eq!(
+            (kept.metadata.name.as_deref(), kept.metadata.uid.as_deref(), kept.metadata.generation),
+            (Some("platform"), Some("u"), Some(3))
+        );
+    }
+
+    #[test]
+    fn who_manages_its_fields_is_not_kept() {
+        let mut sent = resource();
+        sent["metadata"]["managedFields"] = json!([{ "manager": "kubectl", "operation": "Apply" }]);
+        let kept: CompressedSupervisor = serde_json::from_value(sent).unwrap();
+        assert_eq!(kept.open().unwrap().metadata.managed_fields, None);
+        assert_eq!(kept.metadata.managed_fields, None);
+    }
+
+    #[test]
+    fn one_that_cannot_be_read_is_known_by_name_and_says_why() {
+        let mut sent = resource();
+        sent["spec"]["agents"] = json!("all of them");
+        let kept: CompressedSupervisor = serde_json::from_value(sent).unwrap();
+        assert_eq!(kept.metadata.name.as_deref(), Some("platform"));
+        assert!(kept.open().unwrap_err().to_string().contains("all of them"), "{:?}", kept.open());
+    }
+}

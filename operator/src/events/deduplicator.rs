@@ -1,0 +1,146 @@
+//! What was said already. Pure.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use super::reason::{Reason, Topic};
+use crate::key::Key;
+
+/// What an event is about within a resource: an agent, a Secret, an object; nothing for the resource itself.
+pub(super) type Subject = String;
+
+/// Subjects of one resource that are remembered: far more than it has agents and references. Past that, one is said twice
+/// rather than kept for ever.
+const SUBJECTS: usize = 4096;
+
+/// What is said. Of the words themselves their hash is enough to know them again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Fingerprint {
+    pub(super) reason: Reason,
+    note: u64,
+    /// The generation of the resource: the same fault of another spec is another fault.
+    generation: Option<i64>,
+}
+
+impl Fingerprint {
+    pub(super) fn new(reason: Reason, note: &str, generation: Option<i64>) -> Self {
+        let mut hasher = DefaultHasher::new();
+        note.hash(&mut hasher);
+        Self { reason, note: hasher.finish(), generation }
+    }
+}
+
+/// The last word by resource, topic and subject.
+#[derive(Debug, Default)]
+pub(super) struct Deduplicator {
+    published: HashMap<Key, HashMap<(Topic, Subject), Fingerprint>>,
+}
+
+impl Deduplicator {
+    /// Whether this is news: it is remembered then.
+    pub(super) fn is_new(&mut self, key: &Key, about: &str, fingerprint: Fingerprint) -> bool {
+        let published = self.published.entry(key.clone()).or_default();
+        let subject = (fingerprint.reason.topic(), about.to_owned());
+        if published.get(&subject) == Some(&fingerprint) {
+            return false;
+        }
+        if published.len() >= SUBJECTS {
+            published.clear();
+        }
+        published.insert(subject, fingerprint);
+        true
+    }
+
+    /// It is over: when it happens again, it is news again. Says whether it was the last word.
+    pub(super) fn clear(&mut self, key: &Key, reason: Reason, about: &str) -> bool {
+        let subject = (reason.topic(), about.to_owned());
+        let Some(published) = self.published.get_mut(key) else { return false };
+        let is_last = published.get(&subject).is_some_and(|fingerprint| fingerprint.reason == reason);
+        is_last && published.remove(&subject).is_some()
+    }
+
+    /// The resource is gone.
+    pub(super) fn forget(&mut self, key: &Key) {
+        self.published.remove(key);
+    }
+
+    /// Somebody else tells from now on.
+    pub(super) fn forget_all(&mut self) {
+        self.published.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fingerprint(reason: Reason, note: &str) -> Fingerprint {
+        Fingerprint::new(reason, note, Some(1))
+    }
+
+    #[test]
+    fn the_same_is_said_once_until_it_is_over() {
+        let (mut deduplicator, key) = (Deduplicator::default(), Key::new("team", "platform"));
+        let (down, moved) = (Reason::AgentUnreachable, Reason::AgentMoved);
+        assert!(deduplicator.is_new(&key, "argocd", fingerprint(down, "no answer")));
+        assert!(!deduplicator.is_new(&key, "argocd", fingerprint(down, "no answer")), "nothing changed");
+        assert!(deduplicator.is_new(&key, "jira", fingerprint(down, "no answer")), "another agent");
+        assert!(deduplicator.is_new(&key, "argocd", fingerprint(moved, "no answer")), "another topic");
+        assert!(deduplicator.is_new(&key, "argocd", fingerprint(down, "refused")), "another cause");
+        let other = Key::new("team", "other");
+        assert!(deduplicator.is_new(&other, "argocd", fingerprint(down, "refused")), "another resource");
+        assert!(!deduplicator.clear(&key, Reason::AgentDegraded, "argocd"), "that was not said");
+        assert!(deduplicator.clear(&key, down, "argocd"));
+        assert!(!deduplicator.clear(&key, down, "argocd"), "it was over already");
+        assert!(deduplicator.is_new(&key, "argocd", fingerprint(down, "refused")), "it happened again");
+        deduplicator.forget(&key);
+        assert!(
+            deduplicator.is_new(&key, "jira", fingerprint(down, "no answer")),
+            "another resource of the same name"
+        );
+        deduplicator.forget_all();
+        assert!(deduplicator.is_new(&other, "argocd", fingerprint(down, "refused")));
+    }
+
+    #[test]
+    fn what_comes_and_goes_is_news_each_time() {
+        let key = Key::new("team", "platform");
+        for turns in [
+            [Reason::AgentUnreachable, Reason::AgentRecovered],
+            [Reason::AgentDegraded, Reason::AgentUnreachable],
+            [Reason::ReferenceMissing, Reason::ReferenceFound],
+            [Reason::RolloutStarted, Reason::RolloutFinished],
+            [Reason::InvalidSpec, Reason::RolloutStarted],
+        ] {
+            let mut deduplicator = Deduplicator::default();
+            for reason in turns.into_iter().cycle().take(6) {
+                assert!(
+                    deduplicator.is_new(&key, "argocd", fingerprint(reason, "the same words")),
+                    "{reason}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_same_fault_of_another_spec_is_news() {
+        let (mut deduplicator, key) = (Deduplicator::default(), Key::new("team", "platform"));
+        for generation in 1..4 {
+            let fingerprint = Fingerprint {
+                generation: Some(generation),
+                ..fingerprint(Reason::InvalidSpec, "agents[0]: no")
+            };
+            assert!(deduplicator.is_new(&key, "", fingerprint));
+            assert!(!deduplicator.is_new(&key, "", fingerprint));
+        }
+    }
+
+    #[test]
+    fn no_resource_is_remembered_without_bounds() {
+        let (mut deduplicator, key) = (Deduplicator::default(), Key::new("team", "platform"));
+        for number in 0..=SUBJECTS {
+            deduplicator.is_new(&key, &number.to_string(), fingerprint(Reason::ForeignObject, ""));
+        }
+        assert!(deduplicator.published.values().map(HashMap::len).sum::<usize>() <= SUBJECTS);
+    }
+}

@@ -1,0 +1,45 @@
+//! Which supervisor.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::sync::{Arc, LazyLock};
+
+use crate::interner::Interner;
+
+/// The namespace and name of a `CaipeSupervisor`. Copies of it share one text: much is kept by it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// `namespace/name`; the names of neither have a `/`.
+    text: Arc<str>,
+}
+
+impl Key {
+    /// From both.
+    pub fn new(namespace: &str, name: &str) -> Self {
+        static KEYS: LazyLock<Interner<str>> = LazyLock::new(Interner::default);
+        Self { text: KEYS.share(format!("{namespace}/{name}")) }
+    }
+
+    /// Its namespace.
+    pub fn namespace(&self) -> &str {
+        self.text.split_once('/').map_or("", |(namespace, _)| namespace)
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        self.text.split_once('/').map_or("", |(_, name)| name)
+    }
+}
+
+/// By `namespace/name`.
+impl Borrow<str> for Key {
+    fn borrow(&self) -> &str {
+        &self.text
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}

@@ -1,0 +1,228 @@
+//! Talks to the API server about the lease.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::jiff::Timestamp;
+use kube::api::PostParams;
+use kube::{Api, Client};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::contender::{Act, Answer, Contender, Moment, Spans};
+use super::leadership::{Leadership, LeadershipState, Until};
+use super::{LeaseOptions, record};
+use crate::labels;
+use crate::metrics::Metrics;
+use crate::metrics::labels::{Category, ObjectKind, Verb};
+
+/// Contends for leadership until `stop`, then hands it over. Cancel `stop` when nothing writes any more: the next leader
+/// begins at once.
+///
+/// No error ends it. The task ends after the release was answered, or could not be within a retry's time.
+pub fn elect(
+    client: Client,
+    options: LeaseOptions,
+    metrics: Arc<Metrics>,
+    stop: CancellationToken,
+) -> (Leadership, JoinHandle<()>) {
+    let (state, seen) = watch::channel(LeadershipState::default());
+    let spans = Spans::of(options.duration);
+    let elector = LeaderElector {
+        api: Api::namespaced(client, &options.namespace),
+        contender: Contender::new(&options.identity, spans),
+        spans,
+        options,
+        metrics,
+        state,
+        start: Instant::now(),
+        newest: None,
+        waits_for: None,
+    };
+    (Leadership::new(seen), tokio::spawn(elector.run(stop)))
+}
+
+struct LeaderElector {
+    api: Api<Lease>,
+    contender: Contender,
+    spans: Spans,
+    options: LeaseOptions,
+    metrics: Arc<Metrics>,
+    state: watch::Sender<LeadershipState>,
+    start: Instant,
+    /// The object that the contender's last word is about.
+    newest: Option<Lease>,
+    /// Who was last said to hold the lease while this one waits.
+    waits_for: Option<String>,
+}
+
+impl LeaderElector {
+    async fn run(mut self, stop: CancellationToken) {
+        while !stop.is_cancelled() {
+            self.step(&stop).await;
+        }
+        self.release().await;
+    }
+
+    fn now(&self) -> Moment {
+        self.start.elapsed()
+    }
+
+    /// Only waiting ends at once: a write whose answer nobody heard leaves a version that a release does not know.
+    async fn step(&mut self, stop: &CancellationToken) {
+        let sent = self.now();
+        let answer = match self.contender.act(sent) {
+            Act::Wait(time) => {
+                stop.run_until_cancelled(self.rest(time)).await;
+                return self.publish_and_log();
+            }
+            Act::Read => self.read().await,
+            Act::Create => self.create().await,
+            Act::Take(version) => self.take(&version).await,
+        };
+        let now = self.now();
+        tracing::debug!(?answer, took_ms = now.saturating_sub(sent).as_millis(), "heard of the lease");
+        self.contender.learn(sent, now, answer, fastrand::f64());
+        self.publish_and_log();
+    }
+
+    /// Waits, and says so when leadership ends meanwhile.
+    async fn rest(&self, time: Duration) {
+        let left = self.contender.until().map(|until| until.saturating_sub(self.now()));
+        match left.filter(|left| !left.is_zero() && *left < time) {
+            Some(left) => tokio::time::sleep(left).await,
+            None => tokio::time::sleep(time).await,
+        }
+    }
+
+    /// Says how it is, and what of it is new.
+    fn publish_and_log(&mut self) {
+        let (before, after) = self.publish();
+        match (before, after) {
+            (false, true) => tracing::info!(identity = self.options.identity, "leads now"),
+            (true, false) => tracing::warn!(identity = self.options.identity, "leads no more"),
+            _ => {}
+        }
+        if after {
+            self.waits_for = None;
+        } else if let Some(holder) = self.another_holder() {
+            let LeaseOptions { namespace, name, .. } = &self.options;
+            tracing::info!(lease = %format_args!("{namespace}/{name}"), holder, "waits for the lease, which another operator holds");
+            self.waits_for = Some(holder);
+        }
+    }
+
+    /// Who holds the lease, if that is somebody else who was not told of yet.
+    fn another_holder(&self) -> Option<String> {
+        let holder = record::seen(self.newest.as_ref()?)?.holder?;
+        let is_known = holder == self.options.identity || self.waits_for.as_ref() == Some(&holder);
+        (!is_known).then_some(holder)
+    }
+
+    /// Whether it led, and whether it leads.
+    fn publish(&self) -> (bool, bool) {
+        let now = self.now();
+        let until = self.contender.until().filter(|until| now < *until);
+        let state = LeadershipState {
+            known: self.contender.answered(),
+            until: until.map(|until| Until::Then(self.start + until)),
+        };
+        let before = self.state.send_replace(state);
+        self.metrics.leads(until.is_some());
+        (before.until.is_some(), until.is_some())
+    }
+
+    async fn read(&mut self) -> Answer {
+        let name = self.options.name.clone();
+        match self.within(self.api.get_opt(&name)).await {
+            Some(Ok(Some(lease))) => self.record_answer(lease, Answer::Found),
+            Some(Ok(None)) => {
+                self.newest = None;
+                Answer::Absent
+            }
+            other => failed(other),
+        }
+    }
+
+    async fn create(&mut self) -> Answer {
+        let lease = record::held(None, &self.options, Timestamp::now());
+        self.metrics.count_write(ObjectKind::Lease, Verb::Create);
+        match self.within(self.api.create(&params(), &lease)).await {
+            Some(Ok(lease)) => self.record_answer(lease, Answer::Written),
+            other => failed(other),
+        }
+    }
+
+    async fn take(&mut self, version: &str) -> Answer {
+        let mut lease = record::held(self.newest.as_ref(), &self.options, Timestamp::now());
+        lease.metadata.resource_version = Some(version.to_owned());
+        self.metrics.count_write(ObjectKind::Lease, Verb::Replace);
+        match self.within(self.api.replace(&self.options.name, &params(), &lease)).await {
+            Some(Ok(lease)) => self.record_answer(lease, Answer::Written),
+            other => failed(other),
+        }
+    }
+
+    fn record_answer(
+        &mut self,
+        lease: Lease,
+        answer: impl FnOnce(super::contender::Seen) -> Answer,
+    ) -> Answer {
+        let Some(seen) = record::seen(&lease) else { return Answer::Failed };
+        self.newest = Some(lease);
+        answer(seen)
+    }
+
+    /// A call may take as long as a try; a leader's not longer than it leads.
+    async fn within<T>(&self, call: impl Future<Output = kube::Result<T>>) -> Option<kube::Result<T>> {
+        let left = self.contender.until().map(|until| until.saturating_sub(self.now()));
+        let left = left.filter(|left| !left.is_zero()).unwrap_or(self.spans.renew);
+        timeout(left.min(self.spans.renew), call).await.ok()
+    }
+
+    async fn release(mut self) {
+        let version = self.contender.resign(self.now());
+        self.publish();
+        let (Some(version), Some(newest)) = (version, &self.newest) else { return };
+        let mut lease = record::released(newest, &self.options, Timestamp::now());
+        lease.metadata.resource_version = Some(version);
+        self.metrics.count_write(ObjectKind::Lease, Verb::Replace);
+        let replaced = self.within(self.api.replace(&self.options.name, &params(), &lease)).await;
+        match replaced {
+            Some(Ok(_)) => tracing::info!("handed leadership over"),
+            Some(Err(error)) => {
+                tracing::warn!(%error, "failed to hand leadership over; the next waits its time");
+            }
+            None => tracing::warn!("failed to hand leadership over in time; the next waits its time"),
+        }
+    }
+}
+
+fn params() -> PostParams {
+    PostParams { field_manager: Some(labels::MANAGER.to_owned()), ..PostParams::default() }
+}
+
+/// What an error says about the lease. To replace one that is gone is a conflict like any other.
+fn failed<T>(result: Option<kube::Result<T>>) -> Answer {
+    match result {
+        Some(Err(error)) => match Category::of(&error) {
+            Category::Conflict => Answer::Conflict,
+            category => {
+                tracing::warn!(category = category.as_str(), %error, "failed to keep the lease");
+                if category == Category::NotFound { Answer::Conflict } else { Answer::Failed }
+            }
+        },
+        Some(Ok(_)) => Answer::Failed,
+        None => {
+            tracing::warn!("failed to keep the lease: the API server did not answer in time");
+            Answer::Failed
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "elector_tests.rs"]
+mod tests;

@@ -1,0 +1,80 @@
+//! Guards that time a pass and its steps. One that is dropped without a word was abandoned: the future that held it was
+//! dropped because leadership was lost, or it panicked.
+
+use tokio::time::Instant;
+
+use super::labels::{Category, Outcome, Step, StepOutcome};
+use super::{ByFailure, ByOutcome, ByStep, Metrics};
+
+/// A pass under way.
+#[derive(Debug)]
+#[must_use = "it counts as abandoned when it is dropped, that is, at once"]
+pub struct ReconcileTimer<'a> {
+    metrics: &'a Metrics,
+    since: Instant,
+    outcome: Outcome,
+}
+
+impl<'a> ReconcileTimer<'a> {
+    pub(super) fn begin(metrics: &'a Metrics) -> Self {
+        metrics.in_flight.inc();
+        Self { metrics, since: Instant::now(), outcome: Outcome::Abandoned }
+    }
+
+    /// A step begins.
+    pub fn step(&self, step: Step) -> StepTimer<'a> {
+        StepTimer { metrics: self.metrics, step, since: Instant::now(), outcome: StepOutcome::Abandoned }
+    }
+
+    /// It is over.
+    pub fn finish(mut self, outcome: Outcome) {
+        self.outcome = outcome;
+    }
+}
+
+impl Drop for ReconcileTimer<'_> {
+    fn drop(&mut self) {
+        self.metrics.in_flight.dec();
+        let took = self.since.elapsed().as_secs_f64();
+        self.metrics.reconciles.get_or_create(&ByOutcome { outcome: self.outcome }).observe(took);
+    }
+}
+
+/// A step under way.
+#[derive(Debug)]
+#[must_use = "it counts as abandoned when it is dropped, that is, at once"]
+pub struct StepTimer<'a> {
+    metrics: &'a Metrics,
+    step: Step,
+    since: Instant,
+    outcome: StepOutcome,
+}
+
+impl StepTimer<'_> {
+    /// It went well.
+    pub fn done(mut self) {
+        self.outcome = StepOutcome::Ok;
+    }
+
+    /// It failed.
+    pub fn failed(mut self, category: Category) {
+        self.outcome = StepOutcome::Failed;
+        self.metrics.failures.get_or_create(&ByFailure { step: self.step, category }).inc();
+    }
+
+    /// It is over, one way or the other.
+    pub fn record<T, E>(self, result: &Result<T, E>, category: impl FnOnce(&E) -> Category) {
+        match result {
+            Ok(_) => self.done(),
+            Err(error) => self.failed(category(error)),
+        }
+    }
+}
+
+impl Drop for StepTimer<'_> {
+    fn drop(&mut self) {
+        let took = self.since.elapsed().as_secs_f64();
+        let labels = ByStep { step: self.step, outcome: self.outcome };
+        self.metrics.steps.get_or_create(&labels).observe(took);
+    }
+}

@@ -1,0 +1,52 @@
+//! What is kept of what a pod says: it may say anything, and for ever.
+
+use caipe_crds::report::Report;
+
+/// Most characters of a name on a card, and of names in a report.
+pub(super) const NAME: usize = 128;
+/// Most characters of a message or an address in a report.
+pub(super) const TEXT: usize = 1024;
+/// Most agents of a report; a resource has no more.
+pub(super) const AGENTS: usize = 1000;
+
+/// Most reasons why a pod takes no questions yet.
+pub(super) const REASONS: usize = 4;
+
+/// What is kept of a report.
+pub(super) fn bounded(mut report: Report) -> Report {
+    report.agents.truncate(AGENTS);
+    report.draining.truncate(AGENTS);
+    report.waiting.truncate(REASONS);
+    report.hash = cut(&report.hash, NAME);
+    shorten(&mut report.refused, TEXT);
+    for reason in &mut report.waiting {
+        *reason = cut(reason, NAME);
+    }
+    for agent in &mut report.agents {
+        agent.tools = Vec::new();
+        agent.name = cut(&agent.name, NAME);
+        shorten(&mut agent.message, TEXT);
+        shorten(&mut agent.endpoint, TEXT);
+        shorten(&mut agent.protocol_version, NAME);
+        if let Some(next) = &mut agent.next {
+            shorten(&mut next.message, TEXT);
+            shorten(&mut next.endpoint, TEXT);
+        }
+    }
+    for home in &mut report.draining {
+        home.name = cut(&home.name, NAME);
+        shorten(&mut home.endpoint, TEXT);
+    }
+    report
+}
+
+fn shorten(text: &mut Option<String>, most: usize) {
+    if let Some(text) = text {
+        *text = cut(text, most);
+    }
+}
+
+/// The beginning of a text.
+pub(super) fn cut(text: &str, most: usize) -> String {
+    text.chars().take(most).collect()
+}

@@ -1,0 +1,85 @@
+//! One failed look changes nothing, two in a row do. Pure.
+
+/// Failed looks in a row that change what is known.
+pub(super) const FAILURES: u32 = 2;
+
+/// How much the last look at something is worth.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Debounce {
+    failures: u32,
+    /// The text that is told, and the one that replaces it if it comes again.
+    reported: Option<String>,
+    last: Option<String>,
+}
+
+impl Debounce {
+    /// Learns what a look came to, and says what is known then.
+    pub(super) fn learn<T: Clone>(&mut self, seen: Result<T, String>, before: Option<&T>) -> Option<T> {
+        match seen {
+            Ok(value) => {
+                *self = Self::default();
+                Some(value)
+            }
+            Err(why) => {
+                self.fail(why);
+                before.filter(|_| self.failures < FAILURES).cloned()
+            }
+        }
+    }
+
+    /// The text of a failure is damped too: a pod that ends is refused and timed out by turns.
+    fn fail(&mut self, why: String) {
+        self.failures = self.failures.saturating_add(1);
+        let again = self.last.as_ref() == Some(&why);
+        if self.failures >= FAILURES && (again || self.reported.is_none()) {
+            self.reported = Some(why.clone());
+        }
+        self.last = Some(why);
+    }
+
+    /// Why there is nothing, once that is certain.
+    pub(super) const fn failure(&self) -> Option<&String> {
+        self.reported.as_ref()
+    }
+
+    /// Failed looks in a row.
+    pub(super) const fn failures(&self) -> u32 {
+        self.failures
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Looks as `+` (it answered) and any other letter (it failed for that reason), and what is known after them.
+    #[test]
+    fn two_failures_in_a_row_change_what_is_known() {
+        for (outcomes, known, failure) in [
+            ("", false, None),
+            ("+", true, None),
+            ("c", false, None),
+            ("+c", true, None),
+            ("+c+c+c", true, None),
+            ("cc", false, Some("c")),
+            ("+cc", false, Some("c")),
+            ("+ct", false, Some("t")),
+            ("+ctctct", false, Some("t")),
+            ("+cctt", false, Some("t")),
+            ("+cct", false, Some("c")),
+            ("+cc+", true, None),
+            ("+cc+c", true, None),
+        ] {
+            let (mut debounce, mut value) = (Debounce::default(), None);
+            for outcome in outcomes.chars() {
+                let seen = if outcome == '+' { Ok(()) } else { Err(outcome.to_string()) };
+                value = debounce.learn(seen, value.as_ref());
+            }
+            assert_eq!(
+                (value.is_some(), debounce.failure().map(String::as_str)),
+                (known, failure),
+                "{outcomes:?}"
+            );
+        }
+    }
+}

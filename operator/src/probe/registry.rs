@@ -1,0 +1,237 @@
+//! What is looked at, when next, and what was seen. No clock and no network: times come in.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use secrecy::{ExposeSecret, SecretString};
+use tokio::time::{Duration, Instant};
+
+use super::interval::interval;
+use super::pod::{Answers, Pod};
+use super::pod_client::Request;
+use super::rate_limit::RateLimit;
+use super::result::{Endpoints, PodTarget, ProbeResults, Targets};
+use super::schedule::{PodId, Schedule, Slot, Urgency};
+use crate::key::Key;
+
+/// When a look that nobody ever heard of again is given up; longer than any look's deadline.
+const LOST: Duration = Duration::from_secs(10);
+
+/// A look that is due.
+#[derive(Debug, Clone)]
+pub(super) struct Job {
+    pub(super) pod: PodId,
+    pub(super) request: Request,
+    pub(super) endpoints: Endpoints,
+    pub(super) urgency: Urgency,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct ProbeRegistry {
+    watched: HashMap<Key, Watched>,
+    pods: HashMap<PodId, (Key, Arc<str>)>,
+    due: Schedule,
+    changed: BTreeSet<Key>,
+    /// Changes that are not told yet, since there were too many before.
+    delayed: BTreeSet<(Instant, Key)>,
+    last: PodId,
+}
+
+#[derive(Debug, Default)]
+struct Watched {
+    token: Option<SecretString>,
+    /// By name. Most supervisors have one or two, for which a tree would make room for eleven.
+    pods: HashMap<Arc<str>, Box<Pod>>,
+    rate_limit: RateLimit,
+    delayed: Option<Instant>,
+}
+
+impl ProbeRegistry {
+    /// Looks at these pods of a supervisor, and at no others. What is known of those that stay is kept.
+    pub(super) fn watch(&mut self, key: &Key, targets: Targets, now: Instant) {
+        let Targets { pods, token } = targets;
+        let watched = self.watched.entry(key.clone()).or_default();
+        let new_token = !same_token(watched.token.as_ref(), token.as_ref());
+        watched.token = token;
+        let gone: Vec<Arc<str>> = watched
+            .pods
+            .iter()
+            .filter(|(name, pod)| pods.get(&***name).is_none_or(|target| target.ip != pod.target.ip))
+            .map(|(name, _)| name.clone())
+            .collect();
+        for name in gone {
+            self.remove(key, &name);
+        }
+        for (name, target) in pods {
+            self.watch_pod(key, &name, target, new_token, now);
+        }
+    }
+
+    fn watch_pod(&mut self, key: &Key, name: &str, target: PodTarget, new_token: bool, now: Instant) {
+        let Some(watched) = self.watched.get_mut(key) else { return };
+        let pod_id = match watched.pods.get_mut(name) {
+            Some(pod) if pod.target.endpoints != target.endpoints => {
+                pod.ask_for(target.endpoints);
+                pod.id
+            }
+            Some(pod) if new_token => pod.id,
+            Some(_) => return,
+            None => {
+                self.last += 1;
+                let name = Arc::<str>::from(name);
+                self.pods.insert(self.last, (key.clone(), Arc::clone(&name)));
+                watched.pods.insert(name, Box::new(Pod::new(self.last, target)));
+                self.last
+            }
+        };
+        self.probe_pod_now(pod_id, now);
+    }
+
+    /// Looks at none of a supervisor's pods any more.
+    pub(super) fn forget(&mut self, key: &Key) {
+        let names = self.watched.get(key).map(|watched| watched.pods.keys().cloned().collect::<Vec<_>>());
+        for name in names.unwrap_or_default() {
+            self.remove(key, &name);
+        }
+        let watched = self.watched.remove(key);
+        if let Some(at) = watched.and_then(|watched| watched.delayed) {
+            self.delayed.remove(&(at, key.clone()));
+        }
+        self.changed.remove(key);
+    }
+
+    /// Looks at nothing any more. Numbers are not used again: looks may be under way.
+    pub(super) fn forget_all(&mut self) {
+        *self = Self { last: self.last, ..Self::default() };
+    }
+
+    fn remove(&mut self, key: &Key, name: &str) {
+        let Some(pod) = self.watched.get_mut(key).and_then(|watched| watched.pods.remove(name)) else {
+            return;
+        };
+        self.pods.remove(&pod.id);
+        if let Some(due) = pod.due {
+            self.due.remove(due, pod.id);
+        }
+    }
+
+    /// Looks at all pods of a supervisor now. A look under way does not count: it may have asked too early.
+    pub(super) fn probe_now(&mut self, key: &Key, now: Instant) {
+        let Some(watched) = self.watched.get(key) else { return };
+        let numbers: Vec<PodId> = watched.pods.values().map(|pod| pod.id).collect();
+        for pod_id in numbers {
+            self.probe_pod_now(pod_id, now);
+        }
+    }
+
+    fn probe_pod_now(&mut self, pod_id: PodId, now: Instant) {
+        match self.pod(pod_id) {
+            Some((_, pod)) if pod.in_flight => pod.again = true,
+            Some(_) => self.schedule(pod_id, now, Urgency::Urgent),
+            None => {}
+        }
+    }
+
+    fn pod(&mut self, pod_id: PodId) -> Option<(bool, &mut Pod)> {
+        let (key, name) = self.pods.get(&pod_id)?;
+        let watched = self.watched.get_mut(key)?;
+        let has_token = watched.token.is_some();
+        watched.pods.get_mut(name).map(|pod| (has_token, pod.as_mut()))
+    }
+
+    fn schedule(&mut self, pod_id: PodId, at: Instant, urgency: Urgency) {
+        let Some((has_token, pod)) = self.pod(pod_id) else { return };
+        let next = pod.endpoints(has_token).map(|_| Slot { at, urgency });
+        let before = std::mem::replace(&mut pod.due, next);
+        if let Some(before) = before {
+            self.due.remove(before, pod_id);
+        }
+        if let Some(next) = next {
+            self.due.insert(next, pod_id);
+        }
+    }
+
+    /// When the next look is due for which there is room, or somebody is to be told.
+    pub(super) fn next_due(&self, room: bool) -> Option<Instant> {
+        self.due.next(room).into_iter().chain(self.delayed.first().map(|(at, _)| *at)).min()
+    }
+
+    /// A look that is due, if there is one. It is under way from now on. Without room, only an urgent one.
+    pub(super) fn take(&mut self, now: Instant, room: bool) -> Option<Job> {
+        let (pod_id, urgency) = self.due.due(now, room)?;
+        let (key, name) = self.pods.get(&pod_id)?;
+        let watched = self.watched.get_mut(key)?;
+        let (token, pod) = (watched.token.clone(), watched.pods.get_mut(name)?);
+        let (endpoints, ip) = (pod.endpoints(token.is_some()), pod.target.ip);
+        pod.in_flight = endpoints.is_some();
+        self.schedule(pod_id, now + LOST, Urgency::Urgent);
+        endpoints.map(|endpoints| Job { pod: pod_id, request: Request { ip, token }, endpoints, urgency })
+    }
+
+    /// Learns what a look came to. One at a pod that is not watched any more says nothing.
+    pub(super) fn learn(&mut self, pod_id: PodId, looked: Answers, now: Instant, jitter: f64) {
+        let Some((_, pod)) = self.pod(pod_id) else { return };
+        pod.in_flight = false;
+        let again = std::mem::take(&mut pod.again);
+        let is_significant = pod.learn(looked);
+        let failures = pod.failures();
+        let wait = if again { Duration::ZERO } else { interval(failures, self.pods.len(), jitter) };
+        let urgency = if again || failures > 0 { Urgency::Urgent } else { Urgency::Routine };
+        self.schedule(pod_id, now + wait, urgency);
+        if is_significant && let Some((key, _)) = self.pods.get(&pod_id) {
+            self.change(key.clone(), now);
+        }
+    }
+
+    /// Something changed that matters: it is told now, or with what changes until it may be.
+    fn change(&mut self, key: Key, now: Instant) {
+        let Some(watched) = self.watched.get_mut(&key) else { return };
+        if watched.delayed.is_some() || self.changed.contains(&key) {
+            return;
+        }
+        let at = watched.rate_limit.next(now);
+        if at <= now {
+            self.changed.insert(key);
+        } else {
+            watched.delayed = Some(at);
+            self.delayed.insert((at, key));
+        }
+    }
+
+    /// Has told what had to wait until now; whether there was anything.
+    pub(super) fn release(&mut self, now: Instant) -> bool {
+        let mut any = false;
+        while self.delayed.first().is_some_and(|(at, _)| *at <= now) {
+            let Some((_, key)) = self.delayed.pop_first() else { break };
+            if let Some(watched) = self.watched.get_mut(&key) {
+                watched.delayed = None;
+            }
+            self.changed.insert(key);
+            any = true;
+        }
+        any
+    }
+
+    /// A supervisor of which something changed that matters; each once, however much it was.
+    pub(super) fn take_changed(&mut self) -> Option<Key> {
+        self.changed.pop_first()
+    }
+
+    pub(super) fn results(&self, key: &Key) -> ProbeResults {
+        let pods = self.watched.get(key).into_iter().flat_map(|watched| &watched.pods);
+        pods.filter_map(|(name, pod)| Some((name.to_string(), pod.result.clone()?))).collect()
+    }
+
+    /// How many pods are looked at.
+    pub(super) fn len(&self) -> usize {
+        self.pods.len()
+    }
+}
+
+fn same_token(a: Option<&SecretString>, b: Option<&SecretString>) -> bool {
+    a.map(ExposeSecret::expose_secret) == b.map(ExposeSecret::expose_secret)
+}
+
+#[cfg(test)]
+#[path = "registry_tests.rs"]
+mod tests;

@@ -1,0 +1,45 @@
+//! Whether what shall be applied would be taken, before anything is.
+
+use kube::api::{Patch, PatchParams};
+
+use super::super::error::Error;
+use super::super::manifest::Manifest;
+use super::super::state::ReconcileState;
+use super::{Applier, needs_writing};
+use crate::cache::{Kind, ObservedState};
+use crate::labels;
+
+impl Applier<'_> {
+    /// Asks whether Deployments that change together with the spec would be taken: else the pods would get a spec that
+    /// belongs to a template which was refused. What else the API server says to that, it says again at the write.
+    pub(super) async fn dry_run(
+        &self,
+        manifests: &[Manifest],
+        observed: &ObservedState,
+        state: &ReconcileState,
+    ) -> Result<(), Error> {
+        let child = |manifest: &Manifest| observed.children.get(&(manifest.kind, manifest.name.clone()));
+        let changes =
+            |manifest: &Manifest| child(manifest).is_some_and(|child| needs_writing(manifest, child, state));
+        if !manifests.iter().any(|manifest| manifest.kind == Kind::ConfigMap && changes(manifest)) {
+            return Ok(());
+        }
+        let params = PatchParams { dry_run: true, ..PatchParams::apply(labels::MANAGER).force() };
+        for manifest in manifests.iter().filter(|it| it.kind == Kind::Deployment && changes(it)) {
+            let (api, name) = (self.api(manifest.kind), &manifest.name);
+            let tried = api.patch(name, &params, &Patch::Apply(&manifest.value)).await;
+            match tried {
+                Err(error) if is_invalid(&error) => {
+                    return Err(Error::api(format!("apply Deployment {name}"))(error));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether the object itself is refused. A webhook that knows no dry run refuses the question (400).
+fn is_invalid(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 422)
+}

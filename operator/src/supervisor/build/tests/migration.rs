@@ -1,0 +1,113 @@
+//! What changes with the homes of agents, and what does not.
+
+use super::*;
+
+const OWN: &str = "agents:
+- name: own
+  identity: { inline: { description: d, systemPrompt: s } }
+  secretRef: { name: own }
+  mcp:
+  - { name: beside, container: { image: i, port: 9000 } }
+  - { name: shared, container: { image: i, port: 8000, placement: Service } }
+- { name: weather }";
+
+/// The resource with this list of distributed agents.
+fn distributed(names: &[&str]) -> CaipeSupervisor {
+    let mut resource = resource(OWN);
+    resource.spec.distributed_agents = names.iter().map(|&name| name.to_owned()).collect();
+    resource
+}
+
+#[test]
+fn an_agent_that_moves_away_keeps_its_seat_and_the_pods_stay_as_they_are() {
+    let (before, after) = (distributed(&[]), distributed(&["own"]));
+    let at_rest = build(&before, &decided(&before)).unwrap();
+    let mut decision = decided(&after);
+    decision.hosted.insert("own".to_owned());
+    let moved = build(&after, &decision).unwrap();
+    assert_eq!(template(&moved, "platform"), template(&at_rest, "platform"));
+    assert_eq!(moved.deployment.metadata.annotations.as_ref().unwrap()[labels::HOSTED_AGENTS], "own,weather");
+    assert_eq!(moved.agents.len(), 1);
+    let rolled = build(&after, &decided(&after)).unwrap();
+    assert_ne!(template(&rolled, "platform"), template(&at_rest, "platform"));
+    assert_eq!(rolled.deployment.metadata.annotations.as_ref().unwrap()[labels::HOSTED_AGENTS], "weather");
+}
+
+#[test]
+fn a_tool_server_lets_in_whoever_has_the_agent() {
+    let from = |objects: &Objects| {
+        let policy = serde_json::to_value(&objects.tool_servers[0].network_policy).unwrap();
+        let peers = policy["spec"]["ingress"][0]["from"].as_array().unwrap().clone();
+        peers
+            .iter()
+            .map(|peer| peer["podSelector"]["matchLabels"][labels::COMPONENT].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    let (here, there) = (distributed(&[]), distributed(&["own"]));
+    assert_eq!(from(&build(&here, &decided(&here)).unwrap()), ["supervisor"]);
+    assert_eq!(from(&build(&there, &decided(&there)).unwrap()), ["agent"]);
+    let mut both = decided(&here);
+    both.draining.insert("own".to_owned(), "2026-01-01T00:00:00Z".to_owned());
+    assert_eq!(from(&build(&here, &both).unwrap()), ["supervisor", "agent"]);
+}
+
+#[test]
+fn an_agent_that_is_drained_has_no_objects_here() {
+    let resource = distributed(&["own"]);
+    let mut decision = decided(&resource);
+    decision.draining.insert("own".to_owned(), "2026-01-01T00:00:00Z".to_owned());
+    assert!(build(&resource, &decision).unwrap().agents.is_empty());
+}
+
+#[test]
+fn what_only_the_supervisor_needs_does_not_roll_an_agent() {
+    let before = distributed(&["own"]);
+    let mut after = before.clone();
+    after.spec.card = Some(caipe_crds::resource::settings::Card {
+        external_url: Some("https://caipe.example.com".to_owned()),
+        ..Default::default()
+    });
+    let mut decision = decided(&after);
+    decision.spec.epoch = 9;
+    decision.wanted.epoch = 9;
+    let (before, after) = (build(&before, &decided(&before)).unwrap(), build(&after, &decision).unwrap());
+    assert_ne!(before.spec, after.spec);
+    assert_eq!(before.agents, after.agents);
+}
+
+#[test]
+fn web_origins_reach_the_supervisor_in_its_spec_and_roll_no_pod() {
+    let before = distributed(&["own"]);
+    let mut after = before.clone();
+    let origins = vec!["https://portal.example.com".to_owned()];
+    after.spec.server = Some(caipe_crds::resource::settings::Server { cors_origins: origins.clone() });
+    let (before, after) =
+        (build(&before, &decided(&before)).unwrap(), build(&after, &decided(&after)).unwrap());
+    let rendered: caipe_crds::RenderedSpec =
+        serde_saphyr::from_str(&after.spec.data.as_ref().unwrap()["spec.yaml"]).unwrap();
+    assert_eq!(rendered.cors_origins, origins);
+    let template = |objects: &Objects| objects.deployment.spec.template.clone();
+    assert_eq!(template(&before), template(&after));
+    assert_eq!(before.agents, after.agents);
+}
+
+#[test]
+fn a_secret_rolls_those_who_use_it_and_nobody_else() {
+    let resource = distributed(&["own"]);
+    let decision = decided(&resource);
+    let hash = |version: Option<&str>, name: &str| {
+        let mut references = references();
+        references.secrets.extend(version.map(|version| ("own".to_owned(), version.to_owned())));
+        let objects = build_with(&resource, &decision, &references, &defaults()).unwrap();
+        template(&objects, name)["metadata"]["annotations"][labels::REFERENCES].clone()
+    };
+    assert_ne!(hash(None, "platform-own"), hash(Some("1"), "platform-own"));
+    assert_ne!(hash(Some("1"), "platform-own"), hash(Some("2"), "platform-own"));
+    assert_eq!(hash(Some("1"), "platform"), hash(Some("2"), "platform"));
+}
+
+#[test]
+fn a_supervisor_has_one_pod_or_none() {
+    assert_eq!(made("agents: []").deployment.spec.replicas, Some(1), "one file, one pod");
+    assert_eq!(made("replicas: 0").deployment.spec.replicas, Some(0));
+}

@@ -1,0 +1,63 @@
+//! Containers that ran and have ended: whose they are. Pure.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::cache::Pod;
+use crate::labels;
+
+/// Whose container it is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PodOwner {
+    /// The supervisor's.
+    Supervisor,
+    /// That of an agent that has pods of its own.
+    Agent(String),
+    /// That of a tool server that has pods of its own, wherever the agent runs.
+    ToolServer {
+        /// The agent that it is for.
+        agent: String,
+        /// Its name among those of the agent.
+        name: String,
+    },
+}
+
+impl PodOwner {
+    fn of(pod: &Pod) -> Option<Self> {
+        match pod.component.as_str() {
+            labels::COMPONENT_SUPERVISOR => Some(Self::Supervisor),
+            labels::COMPONENT_AGENT => Some(Self::Agent(pod.agent.clone()?)),
+            labels::COMPONENT_TOOL_SERVER => {
+                Some(Self::ToolServer { agent: pod.agent.clone()?, name: pod.tool_server.clone()? })
+            }
+            _ => None,
+        }
+    }
+
+    /// What an event about it is about.
+    pub fn about(&self) -> String {
+        match self {
+            Self::Supervisor => String::new(),
+            Self::Agent(agent) => agent.clone(),
+            Self::ToolServer { agent, name } => format!("{agent}/{name}"),
+        }
+    }
+}
+
+impl fmt::Display for PodOwner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Supervisor => f.write_str("the supervisor"),
+            Self::Agent(agent) => write!(f, "agent {agent}"),
+            Self::ToolServer { agent, name } => write!(f, "tool server {name} of agent {agent}"),
+        }
+    }
+}
+
+/// How containers that ran have ended, of pods that stay, if they are not well again.
+pub fn failed_containers<'a>(pods: impl Iterator<Item = &'a Pod>) -> BTreeMap<PodOwner, String> {
+    let failed_containers = |pod: &Pod| pod.trouble.as_ref().filter(|it| it.ended).map(ToString::to_string);
+    pods.filter(|pod| !pod.deleting)
+        .filter_map(|pod| Some((PodOwner::of(pod)?, failed_containers(pod)?)))
+        .collect()
+}

@@ -1,0 +1,138 @@
+use caipe_crds::report::Report;
+
+use super::*;
+use crate::cache::Trouble;
+use crate::probe::ProbeResult;
+
+fn pod(component: &str, agent: Option<&str>, deleting: bool) -> Pod {
+    let (component, agent) = (component.to_owned(), agent.map(str::to_owned));
+    Pod { component, agent, ready: true, deleting, ..Pod::default() }
+}
+
+fn idle(epoch: u64) -> ProbeResult {
+    let report = Report {
+        epoch,
+        running_epoch: epoch,
+        waiting: Vec::new(),
+        hash: String::new(),
+        refused: None,
+        agents: Vec::new(),
+        draining: Vec::new(),
+    };
+    ProbeResult { report: Some(report), ..ProbeResult::default() }
+}
+
+fn observation(pods: &[(&str, Pod)], results: &[(&str, ProbeResult)]) -> Observation {
+    let pods = pods.iter().map(|(name, pod)| ((*name).to_owned(), Arc::new(pod.clone()))).collect();
+    let results = results.iter().map(|(name, view)| ((*name).to_owned(), view.clone())).collect();
+    Observation::new(
+        &Key::new("team", "platform"),
+        Arc::new(ObservedState { pods, ..ObservedState::default() }),
+        results,
+    )
+}
+
+#[test]
+fn old_homes_may_be_used_as_long_as_a_supervisor_was_not_asked_or_ends() {
+    let supervisor = |deleting| pod(labels::COMPONENT_SUPERVISOR, None, deleting);
+    let agent = pod(labels::COMPONENT_AGENT, Some("jira"), true);
+    let seen = [("new", idle(2))];
+    for (case, pods, results, known) in [
+        ("nobody is there yet", vec![], vec![], false),
+        ("it was not asked", vec![("new", supervisor(false))], vec![], false),
+        ("it runs the spec", vec![("new", supervisor(false))], seen.to_vec(), true),
+        (
+            "one before it ends",
+            vec![("new", supervisor(false)), ("old", supervisor(true))],
+            seen.to_vec(),
+            false,
+        ),
+        ("an agent's pod ends", vec![("new", supervisor(false)), ("x", agent)], seen.to_vec(), true),
+    ] {
+        assert_eq!(observation(&pods, &results).use_of(2).known, known, "{case}");
+    }
+}
+
+/// A Deployment of the agent `jira`.
+fn deployment(name: &str, failure: Option<&str>) -> (Child, Workload) {
+    let child = Child { agent: Some("jira".to_owned()), ..Child::bare(Kind::Deployment, name) };
+    (child, Workload { failure: failure.map(str::to_owned), ..Workload::default() })
+}
+
+fn broken(component: &str, deleting: bool, reason: &str) -> Pod {
+    let trouble = Trouble { container: None, reason: reason.to_owned(), message: None, ended: false };
+    Pod { trouble: Some(trouble), ready: false, ..pod(component, Some("jira"), deleting) }
+}
+
+#[test]
+fn the_trouble_of_any_pod_that_stays_is_seen_and_told_apart_by_whose_it_is() {
+    let fine = |component| pod(component, Some("jira"), false);
+    let (agent, tools) = (labels::COMPONENT_AGENT, labels::COMPONENT_TOOL_SERVER);
+    let facts = |failure: Option<&str>, trouble: Option<&str>, tools: Option<&str>| {
+        let text = |text: Option<&str>| text.map(str::to_owned);
+        RemoteFacts { failure: text(failure), trouble: text(trouble), ready: true, tools: text(tools) }
+    };
+    let down = RemoteFacts { ready: false, ..facts(None, Some("ImagePullBackOff"), None) };
+    for (case, pods, expected) in [
+        ("all is well", vec![fine(agent), fine(tools)], facts(None, None, None)),
+        (
+            "a second pod beside one that answers",
+            vec![fine(agent), broken(agent, false, "ImagePullBackOff")],
+            facts(None, Some("ImagePullBackOff"), None),
+        ),
+        ("the only pod", vec![broken(agent, false, "ImagePullBackOff"), fine(tools)], down),
+        (
+            "a pod that goes",
+            vec![fine(agent), broken(agent, true, "CrashLoopBackOff")],
+            facts(None, None, None),
+        ),
+        (
+            "a tool server of it",
+            vec![fine(agent), broken(tools, false, "CrashLoopBackOff")],
+            facts(None, None, Some("CrashLoopBackOff")),
+        ),
+    ] {
+        let names = ["one", "two"];
+        let mut observation = observation(&names.into_iter().zip(pods).collect::<Vec<_>>(), &[]);
+        for (name, failure) in [("platform-jira", None), ("platform-jira-files", Some("of a tool server"))] {
+            let (child, workload) = deployment(name, failure);
+            let observed = Arc::make_mut(&mut observation.observed);
+            observed.children.insert((Kind::Deployment, name.to_owned()), Arc::new(child));
+            observed.workloads.insert(name.to_owned(), Arc::new(workload));
+        }
+        assert_eq!(observation.remotes(), BTreeMap::from([("jira".to_owned(), expected)]), "{case}");
+    }
+}
+
+#[test]
+fn how_containers_ended_is_seen_of_pods_that_stay_and_told_apart_by_whose_they_are() {
+    let (agent, tools) = (labels::COMPONENT_AGENT, labels::COMPONENT_TOOL_SERVER);
+    let killed = |component, deleting| {
+        let trouble = Trouble { ended: true, ..broken(component, deleting, "OOMKilled").trouble.unwrap() };
+        Pod { trouble: Some(trouble), ..pod(component, Some("jira"), deleting) }
+    };
+    let server = |name: &str| Pod { tool_server: Some(name.to_owned()), ..killed(tools, false) };
+    let pods = [
+        ("a", killed(agent, false)),
+        ("b", killed(agent, true)),
+        ("c", broken(agent, false, "ImagePullBackOff")),
+        ("d", server("files")),
+        ("e", server("search")),
+        ("f", killed(labels::COMPONENT_SUPERVISOR, false)),
+    ];
+    let told =
+        observation(&pods, &[]).failed_containers().into_iter().map(|(owner, how)| format!("{owner}: {how}"));
+    assert_eq!(
+        told.collect::<Vec<_>>(),
+        [
+            "the supervisor: OOMKilled",
+            "agent jira: OOMKilled",
+            "tool server files of agent jira: OOMKilled",
+            "tool server search of agent jira: OOMKilled",
+        ]
+    );
+    assert!(
+        observation(&[("b", killed(agent, true))], &[]).failed_containers().is_empty(),
+        "one that goes is nobody's trouble"
+    );
+}

@@ -1,0 +1,425 @@
+//! One pass over one supervisor: the five steps in their order.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use caipe_crds::{CaipeSupervisor, Fault, Faults, RenderedSpec, names};
+use jiff::Timestamp;
+use kube::{Client, ResourceExt};
+use tokio::time::Instant;
+
+use super::apply::Applier;
+use super::build;
+use super::decision::{BuildInputs, Decision};
+use super::dereference;
+use super::error::Error;
+use super::kubelet_refresh::{self, Refresh, StalePod};
+use super::manifest::{self, Manifest};
+use super::migration::{self, CurrentSpec, MigrationInputs, PendingMigration};
+use super::observation::Observation;
+use super::orphans::{self, Act};
+use super::ports;
+use super::state::{ReconcileState, ReconcileStates, WrittenStatus};
+use super::status::{Facts, Reason, Refusal};
+use super::update_status::Reporter;
+use super::validate::{Validated, validate};
+use crate::cache::{Cache, Child, Kind, Workload};
+use crate::defaults::Defaults;
+use crate::key::Key;
+use crate::metrics::labels::{Category, MigrationStage, Outcome, Step};
+use crate::metrics::{Metrics, ReconcileTimer};
+use crate::probe::Probes;
+use crate::references::{self, Missing, Names, References};
+
+/// What every pass needs.
+pub struct Context {
+    /// The API server.
+    pub client: Client,
+    /// What the cluster holds.
+    pub cache: Arc<Cache>,
+    /// What is remembered between passes.
+    pub states: ReconcileStates,
+    /// Where everything is counted.
+    pub metrics: Arc<Metrics>,
+    /// How the pods are.
+    pub prober: Arc<dyn Probes>,
+    /// What the installation gives every supervisor.
+    pub defaults: Defaults,
+    /// Who is told of what happens.
+    pub reporter: Reporter,
+}
+
+/// When the next pass is due though nothing happens.
+pub type Due = Option<Duration>;
+
+/// One pass.
+pub struct Reconciler<'a> {
+    cx: &'a Context,
+    key: Key,
+    resource: &'a CaipeSupervisor,
+    uid: String,
+    observation: Observation,
+    state: ReconcileState,
+    now: Timestamp,
+    /// When to look again at what is told.
+    due: Due,
+}
+
+/// What a pass came to, for the status.
+#[derive(Default)]
+struct Reconciled {
+    decision: Option<Decision>,
+    held: BTreeMap<String, PendingMigration>,
+    draining: BTreeSet<String>,
+    refusal: Option<Refusal>,
+    missing: Missing,
+    supervisor: Option<Workload>,
+    wrote: bool,
+    due: Due,
+}
+
+impl<'a> Reconciler<'a> {
+    /// A pass over the resource as it is now.
+    pub fn new(cx: &'a Context, resource: &'a CaipeSupervisor, state: ReconcileState) -> Self {
+        let key = Key::new(&resource.namespace().unwrap_or_default(), &resource.name_any());
+        let observation = Observation::new(&key, cx.cache.observed(&key), cx.prober.results(&key));
+        let uid = resource.uid().unwrap_or_default();
+        Self { cx, key, resource, uid, observation, state, now: Timestamp::now(), due: None }
+    }
+
+    /// Makes the resource real, as far as it is possible now, and reports.
+    ///
+    /// # Errors
+    /// When something failed that trying again may mend. What somebody has to mend is in the status then, too.
+    pub async fn run(mut self, timer: &ReconcileTimer<'_>) -> Result<(Outcome, Due), Error> {
+        let reconciled = self.reconcile_objects(timer).await;
+        let (reconciled, error) = match reconciled {
+            Ok(reconciled) => (reconciled, None),
+            Err(error) => {
+                self.state.current = None;
+                if error.category() == Category::Terminating {
+                    self.state.ending = self.resource.uid();
+                }
+                let refusal = error.refusal_after(self.state.failures);
+                (Reconciled { refusal, ..Reconciled::default() }, Some(error))
+            }
+        };
+        let token = self.state.keys.as_ref().map(|keys| keys.status_token.clone());
+        self.cx.prober.watch(&self.key, self.observation.targets(self.resource, token));
+        let was_written = if error.is_none() || reconciled.refusal.is_some() {
+            self.report(&reconciled, timer).await
+        } else {
+            Ok(false)
+        };
+        let is_changed = reconciled.wrote || *was_written.as_ref().unwrap_or(&false);
+        let due = self.due.map(|again| sooner(reconciled.due, again)).or(reconciled.due);
+        self.cx.states.save(&self.key, self.state);
+        was_written?;
+        let outcome = match (&reconciled.refusal, is_changed, due) {
+            (Some(_), ..) => Outcome::Invalid,
+            (None, true, _) => Outcome::Applied,
+            (None, false, Some(_)) => Outcome::Waiting,
+            (None, false, None) => Outcome::Unchanged,
+        };
+        error.map_or(Ok((outcome, due)), Err)
+    }
+
+    async fn reconcile_objects(&mut self, timer: &ReconcileTimer<'_>) -> Result<Reconciled, Error> {
+        let names = references::referenced(self.resource);
+        self.cx.cache.set_references(&self.key, names.clone());
+        let step = timer.step(Step::Dereference);
+        let found = self.dereference(&names).await;
+        step.record(&found, Error::category);
+        let mut references = found?;
+        let missing = names.missing(&references);
+        let step = timer.step(Step::Validate);
+        let validated = match validate(self.resource, &references, self.key.namespace()) {
+            Ok(validated) => validated,
+            Err(faults) => {
+                step.done();
+                return Ok(self.refused(refusal(&faults, &missing), missing));
+            }
+        };
+        step.done();
+        let reported = self.resource.status.as_ref().map(|status| status.observed_generation);
+        if reported != self.resource.metadata.generation {
+            self.cx.reporter.warn(self.resource, &validated.resolved.warnings);
+        }
+        self.keys(&mut references).await?;
+        let (mut decision, held) = self.decide(&validated);
+        let step = timer.step(Step::Build);
+        let manifests = match self.build(&references, &mut decision) {
+            Ok(manifests) => manifests,
+            Err(refusal) => {
+                step.done();
+                return Ok(self.refused(refusal, missing));
+            }
+        };
+        step.done();
+        let step = timer.step(Step::Apply);
+        let applied = self.apply(&manifests, &decision).await;
+        step.record(&applied, Error::category);
+        let Written { wrote, draining, due } = applied?;
+        let supervisor = self.observation.supervisor(&manifests);
+        self.cx.count_migrations(self.state.current.as_ref(), &decision.spec);
+        self.state.current = Some(CurrentSpec::from(&decision.spec));
+        Ok(Reconciled {
+            decision: Some(decision),
+            held,
+            draining,
+            refusal: None,
+            missing,
+            supervisor,
+            wrote,
+            due,
+        })
+    }
+
+    /// What runs keeps running; nothing is applied.
+    fn refused(&self, refusal: Refusal, missing: Missing) -> Reconciled {
+        let supervisor = self.observation.deployment().cloned();
+        Reconciled { refusal: Some(refusal), missing, supervisor, ..Reconciled::default() }
+    }
+
+    async fn dereference(&mut self, names: &Names) -> Result<References, Error> {
+        let cx = self.cx;
+        dereference::current(&cx.client, &self.key, &mut self.state).await?;
+        dereference::references(&cx.client, &self.key, names, &cx.cache, &cx.states).await
+    }
+
+    /// Sees to it that the keys are there. They count as a reference, so that other keys roll the pods that have the old ones.
+    async fn keys(&mut self, references: &mut References) -> Result<(), Error> {
+        let applier = applier(self.cx, &self.key, &self.uid);
+        dereference::keys(&applier, &self.observation.observed, &mut self.state).await?;
+        let version = self.state.keys.as_ref().map(|keys| keys.version.clone());
+        references.secrets.extend(version.map(|version| (names::keys(self.key.name()), version)));
+        Ok(())
+    }
+
+    fn decide(&self, validated: &Validated) -> (Decision, BTreeMap<String, PendingMigration>) {
+        let wanted: &RenderedSpec = &validated.resolved.spec;
+        let ours = migration::ours(self.resource, wanted);
+        let supervisor = self.observation.deployment();
+        let hosted = supervisor.map(|workload| workload.hosted.clone()).unwrap_or_default();
+        let reported = self.resource.status.as_ref().and_then(|status| u64::try_from(status.epoch?).ok());
+        let answering = ours.iter().filter(|agent| self.observation.answers(agent)).cloned().collect();
+        migration::decide(MigrationInputs {
+            wanted,
+            ours: &ours,
+            current: self.state.current.as_ref(),
+            reported_epoch: reported.unwrap_or(0),
+            answering: &answering,
+            hosted: &hosted,
+            rolled_out: supervisor.is_some_and(|workload| workload.rolled_out),
+            deployed: &self.observation.deployed(),
+        })
+    }
+
+    /// Builds. Seats that nobody needs are given up when the supervisor's pods are rolled anyway.
+    fn build(&self, references: &References, decision: &mut Decision) -> Result<Vec<Manifest>, Refusal> {
+        let name = self.key.name();
+        decision.hosted = ports::hosted_that_fit(self.resource, decision);
+        let manifests = self.build_once(references, decision)?;
+        let template = self.observation.deployment().and_then(|workload| workload.template.as_deref());
+        let needed = migration::needed_hosted(decision);
+        if decision.hosted.is_subset(&needed) || manifest::template(&manifests, name) == template {
+            return Ok(manifests);
+        }
+        decision.hosted.retain(|name| needed.contains(name));
+        self.build_once(references, decision)
+    }
+
+    fn build_once(&self, references: &References, decision: &Decision) -> Result<Vec<Manifest>, Refusal> {
+        let wanted =
+            BuildInputs { resource: self.resource, references, defaults: &self.cx.defaults, decision };
+        let invalid = |message: String| Refusal { reason: Reason::InvalidSpec, message };
+        let objects = build::objects(&wanted).map_err(|error| invalid(error.to_string()))?;
+        manifest::manifests(objects).map_err(|error| invalid(error.to_string()))
+    }
+
+    async fn apply(&mut self, manifests: &[Manifest], decision: &Decision) -> Result<Written, Error> {
+        let applier = applier(self.cx, &self.key, &self.uid);
+        let after = applier.apply(manifests, &self.observation.observed, &self.state).await?;
+        let before =
+            |child: &Child| self.observation.observed.children.get(&(child.kind, child.name.clone()));
+        let wrote = after.iter().any(|child| before(child) != Some(child));
+        self.state.applied(after.iter().map(AsRef::as_ref));
+        let epoch = decision.spec.epoch;
+        let (refreshed, again) =
+            refresh_kubelets(&applier, &self.observation, &mut self.state.refreshed, epoch).await?;
+        if refreshed {
+            self.cx.prober.probe_now(&self.key);
+        }
+        let (draining, due) = self.remove_orphans(&applier, manifests, decision).await?;
+        let due = again.map(|again| sooner(due, again)).or(due);
+        Ok(Written { wrote: wrote || refreshed, draining, due })
+    }
+
+    /// Takes away what is no longer wanted, once nothing works there; the agents that still have something.
+    async fn remove_orphans(
+        &self,
+        applier: &Applier<'_>,
+        manifests: &[Manifest],
+        decision: &Decision,
+    ) -> Result<(BTreeSet<String>, Due), Error> {
+        let wanted: BTreeSet<(Kind, &str)> = manifests.iter().map(|it| (it.kind, it.name.as_str())).collect();
+        let used = self.observation.use_of(decision.spec.epoch);
+        let deadline = Duration::from_secs(u64::from(self.cx.defaults.drain_seconds));
+        let (mut draining, mut due) = (BTreeSet::new(), None);
+        for child in self.observation.observed.children.values() {
+            let is_wanted = wanted.contains(&(child.kind, child.name.as_str()));
+            if is_wanted || child.deleting || child.controller.as_deref() != Some(self.uid.as_str()) {
+                continue;
+            }
+            match orphans::act(child, &used, deadline, self.now) {
+                Act::Remove(why) => {
+                    applier.remove(child).await?;
+                    self.cx.reporter.removed(self.resource, child, why);
+                    if child.kind == Kind::Deployment {
+                        self.cx.metrics.migrated(MigrationStage::Finished);
+                    }
+                }
+                Act::Mark => applier.mark(child.kind, &child.name, Some(&self.now.to_string())).await?,
+                Act::Wait if child.agent.is_none() => continue,
+                Act::Wait => {}
+            }
+            due = Some(deadline.min(Duration::from_secs(30)));
+            draining.extend(child.agent.clone().filter(|_| child.kind == Kind::Deployment));
+        }
+        Ok((draining, due))
+    }
+
+    async fn report(&mut self, reconciled: &Reconciled, timer: &ReconcileTimer<'_>) -> Result<bool, Error> {
+        // After a start nobody has looked at the pods yet: what was told before stands until somebody has.
+        if self.resource.status.is_some() && reconciled.refusal.is_none() && self.observation.is_first() {
+            return Ok(false);
+        }
+        let step = timer.step(Step::UpdateStatus);
+        let remotes = self.observation.remotes();
+        let trouble =
+            self.observation.supervisors().find_map(|(_, pod)| pod.trouble.as_ref()).map(ToString::to_string);
+        let reported = self.state.reported.take();
+        let seen = self.resource.status.as_ref();
+        let before = reported.as_ref().map(|reported| &reported.status).or(seen);
+        let reports = self.observation.reports();
+        let status = super::status::status(Facts {
+            generation: self.resource.metadata.generation.unwrap_or(0),
+            before,
+            refusal: reconciled.refusal.as_ref(),
+            decision: reconciled.decision.as_ref(),
+            held: &reconciled.held,
+            draining: &reconciled.draining,
+            missing: &reconciled.missing,
+            supervisor: reconciled.supervisor.as_ref(),
+            reports: &reports,
+            trouble: trouble.as_deref(),
+            remotes: &remotes,
+            now: self.now,
+        });
+        let ended = self.observation.failed_containers();
+        self.cx.reporter.failed_containers(self.resource, &self.state.failed_containers, &ended);
+        self.state.failed_containers = ended.into_keys().collect();
+        let was_written = self.cx.reporter.report(self.resource, before, &status).await;
+        step.record(&was_written, Error::category);
+        let was_written = was_written?;
+        let missing_reference =
+            self.state.missing_reference.take().map(|missing_reference| *missing_reference);
+        let (missing_reference, due) =
+            self.cx.reporter.references(self.resource, missing_reference, before, &status);
+        self.state.missing_reference = missing_reference.map(Box::new);
+        self.due = due;
+        // What was written counts until the watch has brought it.
+        let written = was_written.then(|| WrittenStatus { uid: self.uid.clone(), status });
+        let last = written.map(Box::new).or(reported);
+        self.state.reported =
+            last.filter(|last| seen.is_none_or(|seen| !super::status::same(&last.status, seen)));
+        Ok(was_written)
+    }
+}
+
+/// Wakes the kubelets of the supervisor's pods that have not taken the epoch; whether any was, and when to look again.
+async fn refresh_kubelets(
+    applier: &Applier<'_>,
+    observation: &Observation,
+    refreshed: &mut HashMap<String, Instant>,
+    epoch: u64,
+) -> Result<(bool, Due), Error> {
+    let (mut wrote, mut due) = (false, None);
+    let before = std::mem::take(refreshed);
+    for (name, pod) in observation.supervisors() {
+        let runs =
+            observation.results.get(name).and_then(|view| view.report.as_ref()).map(|report| report.epoch);
+        if runs == Some(epoch) {
+            continue;
+        }
+        let last = before.get(name).copied();
+        let since = last.map(|last| last.elapsed());
+        let pod = StalePod { annotation: pod.epoch.as_deref(), since, answers: runs.is_some() };
+        let (again, last) = match kubelet_refresh::refresh(epoch, pod) {
+            Refresh::Now(text) => {
+                applier.refresh_kubelet(name, &text).await?;
+                wrote = true;
+                (Some(kubelet_refresh::FIRST), Some(Instant::now()))
+            }
+            Refresh::Later(rest) => (Some(rest), last),
+            Refresh::Never => (None, last),
+        };
+        due = again.map(|again| sooner(due, again)).or(due);
+        refreshed.extend(last.map(|last| (name.clone(), last)));
+    }
+    Ok((wrote, due))
+}
+
+/// The earlier of two times to look again.
+fn sooner(due: Due, other: Duration) -> Duration {
+    due.unwrap_or(other).min(other)
+}
+
+struct Written {
+    wrote: bool,
+    draining: BTreeSet<String>,
+    due: Due,
+}
+
+impl Context {
+    /// Forgets a supervisor that is gone; Kubernetes collects what was made for it.
+    pub fn forget(&self, key: &Key) {
+        self.prober.forget(key);
+        self.cache.forget(key);
+        self.states.forget(key);
+        self.metrics.forget(key);
+        self.reporter.events.forget(key);
+    }
+
+    /// Forgets all of them: another operator works from now on.
+    pub fn forget_all(&self) {
+        self.prober.forget_all();
+        self.states.clear();
+        self.metrics.forget_all();
+        self.reporter.events.forget_all();
+    }
+
+    fn count_migrations(&self, current: Option<&CurrentSpec>, spec: &RenderedSpec) {
+        let Some(current) = current else { return };
+        let moved = |agent: &&caipe_crds::rendered::RenderedAgent| {
+            current.home(&agent.name).is_some_and(|home| *home != agent.home)
+        };
+        for _ in spec.agents.iter().filter(moved) {
+            self.metrics.migrated(MigrationStage::Started);
+        }
+    }
+}
+
+fn applier<'a>(cx: &'a Context, key: &'a Key, uid: &'a str) -> Applier<'a> {
+    Applier { client: &cx.client, metrics: &cx.metrics, cache: &cx.cache, key, uid }
+}
+
+/// Texts that may still come are waited for; whatever else is wrong has to be put right.
+fn refusal(faults: &Faults, missing: &Missing) -> Refusal {
+    let is_text = |fault: &Fault| fault.path.ends_with("configMapRef");
+    if !missing.config_maps.is_empty() && faults.as_slice().iter().all(is_text) {
+        return Refusal { reason: Reason::ReferenceMissing, message: missing.to_string() };
+    }
+    Refusal { reason: Reason::InvalidSpec, message: faults.to_string() }
+}

@@ -1,0 +1,423 @@
+//! What users and clusters do wrong, and what the status says of it until it is mended.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use caipe_fixtures::apiserver::{Failure, Fault};
+use serde_json::{Value, json};
+
+use super::kstatus::{self, Status, condition, is_current, message};
+use super::resources::{agent, config_map, container, everything, secret, supervisor};
+use super::test_cluster::{NAMESPACE, Operator, TestCluster};
+
+#[tokio::test(start_paused = true)]
+async fn a_missing_secret_is_named_and_one_that_comes_later_is_taken_up() {
+    let cluster = TestCluster::new();
+    let operator = cluster.operator();
+    cluster.apply(&secret("llm", "OPENAI_API_KEY", "x"));
+    cluster.apply(&supervisor("platform", &everything(&["argocd"])));
+    cluster.settle().await;
+    let found = cluster.supervisor("platform").unwrap();
+    assert_ne!(kstatus::compute(&found), Status::CurrentSpec);
+    assert_eq!(condition(&found, "Ready")["reason"], "ReferenceMissing", "{found:#}");
+    assert!(message(&found, "Ready").contains("argocd"), "{}", message(&found, "Ready"));
+    cluster.apply(&secret("argocd", "ARGOCD_TOKEN", "x"));
+    cluster.until("platform", is_current).await;
+    operator.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_missing_config_map_is_named_and_one_that_comes_later_is_taken_up() {
+    let cluster = TestCluster::with_secrets();
+    let operator = cluster.operator();
+    let mut spec = everything(&[]);
+    spec["agents"][1]["identity"] = json!({ "configMapRef": { "name": "runbooks-identity" } });
+    cluster.apply(&supervisor("platform", &spec));
+    cluster.settle().await;
+    let found = cluster.supervisor("platform").unwrap();
+    assert_eq!(kstatus::compute(&found), Status::InProgress, "{found:#}");
+    assert_eq!(condition(&found, "Ready")["reason"], "ReferenceMissing", "{found:#}");
+    assert_eq!(
+        message(&found, "Ready"),
+        "missing ConfigMaps: runbooks-identity; create them, or correct the names"
+    );
+    let mut identity = config_map("runbooks-identity", "systemPrompt", "Read the runbooks.");
+    identity["data"]["description"] = json!("Knows the runbooks.");
+    cluster.apply(&identity);
+    cluster.until("platform", is_current).await;
+    operator.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_nobody_needs_is_not_missed() {
+    let cluster = TestCluster::with_secrets();
+    let operator = cluster.operator();
+    let mut spec = everything(&[]);
+    let idle = json!({ "name": "jira", "enabled": false, "secretRef": { "name": "nowhere" } });
+    spec["agents"].as_array_mut().unwrap().push(idle);
+    let maybe = json!({ "secretRef": { "name": "maybe", "optional": true } });
+    spec["podTemplate"] = json!({ "spec": { "containers": [{ "name": "supervisor", "envFrom": [maybe] }] } });
+    cluster.apply(&supervisor("platform", &spec));
+    cluster.until("platform", is_current).await;
+    operator.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_config_map_that_a_template_takes_in_is_missed() {
+    let cluster = TestCluster::with_secrets();
+    let operator = cluster.operator();
+    let mut spec = everything(&[]);
+    let needed = json!({ "configMapRef": { "name": "settings" } });
+    spec["podTemplate"] =
+        json!({ "spec": { "containers": [{ "name": "supervisor", "envFrom": [needed] }] } });
+    cluster.apply(&supervisor("platform", &spec));
+    cluster.settle().await;
+    let found = cluster.supervisor("platform").unwrap();
+    assert_eq!(message(&found, "Ready"), "missing ConfigMaps: settings; create them, or correct the names");
+    cluster.apply(&config_map("settings", "LEVEL", "high"));
+    cluster.until("platform", is_current).await;
+    operator.stop().await;
+}
+
+/// The notes of the events with a reason.
+fn notes(cluster: &TestCluster, reason: &str) -> Vec<String> {
+    let events = cluster.server.list("events.events.k8s.io").into_iter();
+    let events = events.filter(|event| event["reason"] == reason);
+    events.map(|event| event["note"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_fits_no_agent_is_told() {
+    let (cluster, operator) = TestCluster::with_supervisor(&["nosuch"]).await;
+    cluster.settle().await;
+    let reported = notes(&cluster, "SpecWarning");
+    assert_eq!(reported.len(), 1, "{reported:?}");
+    assert!(reported[0].contains("nosuch"), "{reported:?}");
+    operator.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_still_missing_is_not_told_as_found() {
+    let cluster = TestCluster::with_secrets();
+    let operator = cluster.operator();
+    let mut spec = everything(&[]);
+    spec["agents"][0]["secretRef"]["name"] = json!("nowhere");
+    cluster.apply(&supervisor("platform", &spec));
+    cluster.settle().await;
+    spec["resources"] = json!({ "requests": { "memory": "100Mi" } });
+    cluster.apply(&supervisor("platform", &spec));
+    cluster.settle().await;
+    assert_eq!(notes(&cluster, "ReferenceFound"), Vec::<String>::new());
+    assert_eq!(notes(&cluster, "ReferenceMissing").len(), 1);
+    operator.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_comes_a_moment_after_the_resource_was_never_missing() {
+    let cluster = TestCluster::with_secrets();
+    let operator = cluster.operator();
+    let mut spec = everything(&[]);
+    spec["agents"][1]["identity"] = json!({ "configMapRef": { "name": "runbooks-identity" } });
+    cluster.apply(&supervisor("platform", &spec));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(condition(&cluster.supervisor("platform").unwrap(), "Ready")["reason"], "ReferenceMissing");
+    let mut identity = config_map("runbooks-identity", "systemPrompt", "Read the runbooks.");
+    identity["data"]["description"] = json!("Knows the runbooks.");
+    cluster.apply(&identity);
+    cluster.until("platform", is_current).await;
+    cluster.settle().await;
+    let reported = ["ReferenceMissing", "ReferenceFound"].map(|reason| notes(&cluster, reason).len());
+    assert_eq!(reported, [0, 0]);
+    // What goes away for good is told, with nothing else to wake the operator; and that it is back.
+    cluster.server.delete("secrets", NAMESPACE, "llm");
+    cluster.settle().await;
+    assert_eq!(notes(&cluster, "ReferenceMissing").len(), 1);
+    cluster.apply(&secret("llm", "OPENAI_API_KEY", "x"));
+    cluster.until("platform", is_current).await;
+    cluster.settle().await;
+    assert_eq!(notes(&cluster, "ReferenceFound").len(), 1);
+    operator.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_template_that_is_refused_leaves_the_spec_as_it_was() {
+    let (cluster, operator) = TestCluster::with_supervisor(&[]).await;
+    cluster.settle().await;
+    let spec = |cluster: &TestCluster| {
+        cluster.server.get("configmaps", NAMESPACE, "platform.spec").unwrap()["data"].clone()
+    };
+    let before = spec(&cluster);
+    let mut wanted = everything(&[]);
+    wanted["limits"] = json!({ "recursion": 77 });
+    wanted["podTemplate"] = json!({ "spec": { "nodeSelector": { "disk": "no label" } } });
+    operator.access.suffer(|call| {
+        let is_refused = call.resource == "deployments" && call.apply;
+        is_refused.then(|| Fault::Refuse(Failure::new(422, "Invalid", "nodeSelector: Invalid value")))
+    });
+    cluster.apply(&supervisor("platform", &wanted));
+    cluster.settle().await;
+    let found = cluster.supervisor("platform").unwrap();
+    assert_eq!(kstatus::compute(&found), Status::Failed, "{found:#}");
+    assert_eq!(spec(&cluster), before);
+    // One that only knows no dry run, as some webhooks, holds nobody up.
+    operator.access.suffer(|call| {
+        let is_question = call.resource == "deployments" && call.dry_run;
+        is_question.then(|| Fault::Refuse(Failure::bad_request("the webhook does not support dry run")))
+    });
+    cluster.until("platform", is_current).await;
+    assert_ne!(spec(&cluster), before);
+    operator.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_fails_for_good_is_told() {
+    let cluster = TestCluster::with_secrets();
+    let operator = cluster.operator();
+    operator.access.suffer(|call| {
+        let fails = call.resource == "deployments" && call.apply;
+        fails.then(|| Fault::Refuse(Failure::new(500, "InternalError", "no quantity")))
+    });
+    cluster.apply(&supervisor("platform", &everything(&[])));
+    cluster.settle().await;
+    let found = cluster.supervisor("platform").unwrap();
+    assert_eq!(kstatus::compute(&found), Status::InProgress, "{found:#}");
+    assert_eq!(condition(&found, "Reconciling")["reason"], "Retrying", "{found:#}");
+    assert!(message(&found, "Ready").ends_with("no quantity"), "{}", message(&found, "Ready"));
+    assert_eq!(notes(&cluster, "ApplyFailed").len(), 1);
+    operator.access.heal();
+    cluster.until("platform", is_current).await;
+    operator.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_image_that_never_pulls_is_told_and_left_once_another_one_is_given() {
+    let cluster = TestCluster::with_secrets();
+    let operator = cluster.operator();
+    cluster.controllers.conduct(|conduct| {
+        conduct.never_pulled.insert("never".to_owned());
+    });
+    let mut spec = everything(&[]);
+    spec["image"] = json!("never:1");
+    cluster.apply(&supervisor("platform", &spec));
+    let stalled = |found: &Value| {
+        kstatus::compute(found) == Status::Failed && message(found, "Stalled").contains("ImagePullBackOff")
+    };
+    cluster.until("platform", stalled).await;
+    spec["image"] = json!("fine:1");
+    cluster.apply(&supervisor("platform", &spec));
+    cluster.until("platform", is_current).await;
+    operator.stop().await;
+}
+
+/// What was told of pods that fail, and how often.
+fn failing(cluster: &TestCluster) -> Vec<(String, i64)> {
+    let events = cluster.server.list("events.events.k8s.io").into_iter();
+    let reported = |event: Arc<Value>| {
+        (event["note"].as_str().unwrap().to_owned(), event["series"]["count"].as_i64().unwrap_or(1))
+    };
+    events.filter(|event| event["reason"] == "PodFailing").map(reported).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_server_that_ends_is_told_by_its_name_and_each_time() {
+    let cluster = TestCluster::with_secrets();
+    let operator = cluster.operator();
+    let mut spec = everything(&[]);
+    spec["agents"][2]["mcp"][0]["container"]["image"] = json!("search:1");
+    cluster.apply(&supervisor("platform", &spec));
+    cluster.until("platform", is_current).await;
+    for times in 1..=3 {
+        cluster.controllers.conduct(|conduct| {
+            conduct.crashing.insert("search".to_owned());
+        });
+        cluster.settle().await;
+        let why = "tool server tools of agent search: container tool-server: CrashLoopBackOff (Error, exit code 1, 1 restarts)";
+        assert_eq!(failing(&cluster), [(why.to_owned(), times)]);
+        cluster.controllers.conduct(|conduct| conduct.crashing.clear());
+        cluster.until("platform", is_current).await;
+        cluster.settle().await;
+    }
+    operator.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_move_to_a_home_that_never_comes_up_takes_nothing_away() {
+    let (cluster, operator) = TestCluster::with_supervisor(&[]).await;
+    let epoch = cluster.supervisor("platform").unwrap()["status"]["epoch"].clone();
+    cluster.controllers.conduct(|conduct| {
+        conduct.crashing.insert("never".to_owned());
+    });
+    let mut spec = everything(&["runbooks"]);
+    spec["agents"][1]["mcp"][0]["container"]["image"] = json!("never:1");
+    // The tool server beside it breaks, and with it the new home; the old one keeps its own.
+    cluster.apply(&supervisor("platform", &spec));
+    cluster.settle().await;
+    let found = cluster.supervisor("platform").unwrap();
+    let runbooks =
+        found["status"]["agents"].as_array().unwrap().iter().find(|agent| agent["name"] == "runbooks");
+    assert_eq!(runbooks.unwrap()["placement"], "InProcess", "{found:#}");
+    cluster.apply(&supervisor("platform", &everything(&[])));
+    cluster.until("platform", is_current).await;
+    assert!(cluster.supervisor("platform").unwrap()["status"]["epoch"].as_i64() >= epoch.as_i64());
+    operator.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_quota_is_told_and_passes() {
+    let cluster = TestCluster::with_secrets();
+    let operator = cluster.operator();
+    cluster.server.quota(NAMESPACE, "services", Some(0));
+    cluster.apply(&supervisor("platform", &everything(&[])));
+    let reported = |found: &Value| found["status"].to_string().contains("exceeded quota");
+    cluster.until("platform", reported).await;
+    cluster.server.quota(NAMESPACE, "services", None);
+    cluster.until("platform", is_current).await;
+    operator.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_that_goes_is_let_go() {
+    let (cluster, operator) = TestCluster::with_supervisor(&["argocd"]).await;
+    operator.access.forget_calls();
+    cluster.server.delete("namespaces", "", NAMESPACE);
+    cluster.settle().await;
+    let refused = operator.access.calls().into_iter().filter(|call| call.code == Some(403)).count();
+    assert!(
+        refused <= 1,
+        "{refused} calls were refused: the first one says that nothing can be made any more"
+    );
+    assert_eq!(cluster.server.get("namespaces", "", NAMESPACE), None);
+    assert!(cluster.server.in_namespace(NAMESPACE).is_empty());
+    operator.access.forget_calls();
+    tokio::time::sleep(std::time::Duration::from_mins(10)).await;
+    assert_eq!(operator.writes(), []);
+    operator.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn names_at_their_limits_make_objects_that_the_api_takes() {
+    let cluster = TestCluster::new();
+    let operator = cluster.operator();
+    cluster.apply(&secret("llm", "OPENAI_API_KEY", "x"));
+    let (name, agent_name) = ("s".repeat(30), "a".repeat(32));
+    let mut remote = agent(&agent_name, &container("Service"));
+    remote["mcp"][0]["name"] = json!("t".repeat(32));
+    let spec = json!({
+        "model": { "provider": "openai", "name": "gpt-5", "secretRef": { "name": "llm" } },
+        "distributedAgents": ["all"], "agents": [remote],
+    });
+    cluster.apply(&supervisor(&name, &spec));
+    cluster.until(&name, is_current).await;
+    operator.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn as_many_agents_as_a_resource_may_have_become_ready() {
+    let cluster = TestCluster::new();
+    let operator = cluster.operator();
+    cluster.apply(&secret("llm", "OPENAI_API_KEY", "x"));
+    let http = json!({ "http": { "url": "http://tools:9000/mcp" } });
+    let agents: Vec<Value> = (0..128).map(|number| agent(&format!("a{number}"), &http)).collect();
+    let spec = json!({
+        "model": { "provider": "openai", "name": "gpt-5", "secretRef": { "name": "llm" } },
+        "distributedAgents": ["a1", "a2"], "agents": agents,
+    });
+    cluster.apply(&supervisor("many", &spec));
+    let found = cluster.until("many", is_current).await;
+    assert_eq!(found["status"]["agentsReady"], "128/128");
+    let mut more = spec;
+    more["agents"].as_array_mut().unwrap().push(agent("one-more", &http));
+    let refused = cluster.server.apply("kubectl", &supervisor("many", &more)).unwrap_err();
+    assert_eq!(refused.code, 422);
+    operator.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_remote_agent_that_falls_silent_is_shown_and_so_is_its_return() {
+    let (cluster, operator) = TestCluster::with_supervisor(&["argocd"]).await;
+    cluster.pods.answer("argocd", false);
+    let lost = |found: &Value| condition(found, "AgentsConnected")["reason"] == "AgentsUnreachable";
+    cluster.until("platform", lost).await;
+    cluster.pods.answer("argocd", true);
+    cluster.until("platform", is_current).await;
+    operator.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_that_was_taken_out_is_told_and_a_secret_that_was_deleted_is_made_anew() {
+    let (cluster, operator) = TestCluster::with_supervisor(&["argocd"]).await;
+    let pods = || pods_of(&cluster);
+    let before = pods();
+    let take_out = |secret: &mut Value| {
+        secret["data"].as_object_mut().unwrap().remove("CAIPE_AGENT_KEY");
+    };
+    cluster.server.edit("secrets", NAMESPACE, "platform.keys", take_out).unwrap();
+    let reported = |found: &Value| message(found, "Stalled").contains("platform.keys lacks CAIPE_AGENT_KEY");
+    cluster.until("platform", reported).await;
+    assert_eq!(pods(), before, "what runs keeps running");
+    cluster.server.delete("secrets", NAMESPACE, "platform.keys");
+    cluster.until("platform", is_current).await;
+    cluster.settle().await;
+    assert!(pods().is_disjoint(&before), "a pod still has the keys that are gone");
+    operator.stop().await;
+}
+
+/// The uids of the pods.
+fn pods_of(cluster: &TestCluster) -> BTreeSet<String> {
+    let uid = |pod: Arc<Value>| pod["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
+    cluster
+        .server
+        .list("pods")
+        .into_iter()
+        .filter(|pod| pod["metadata"]["labels"]["caipe.io/tool-server"].is_null())
+        .map(uid)
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_earlier_resource_of_that_name_left_is_waited_for_and_nobody_is_called() {
+    let (cluster, operator) = TestCluster::with_supervisor(&["argocd"]).await;
+    cluster.server.hold_garbage(true);
+    cluster.server.delete("caipesupervisors.caipe.io", NAMESPACE, "platform");
+    cluster.apply(&supervisor("platform", &everything(&[])));
+    let waits = |found: &Value| condition(found, "Reconciling")["reason"] == "Collecting";
+    let found = cluster.until("platform", waits).await;
+    assert_eq!(kstatus::compute(&found), Status::InProgress, "{found:#}");
+    assert_eq!(condition(&found, "Ready")["status"], "False");
+    cluster.server.hold_garbage(false);
+    cluster.until("platform", is_current).await;
+    operator.stop().await;
+}
+
+/// Waits until the operator says so of the definition.
+async fn definition_is(operator: &Operator, missing: bool) {
+    let line = format!("caipe_operator_crd_missing {}", u8::from(missing));
+    let reported = async {
+        while !operator.metrics.encode().unwrap().lines().any(|found| found == line) {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    let noticed = tokio::time::timeout(Duration::from_mins(5), reported).await;
+    assert!(noticed.is_ok(), "missing: {missing}; {}", operator.metrics.encode().unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_definition_that_is_taken_out_and_put_back_is_noticed() {
+    let (cluster, operator) = TestCluster::with_supervisor(&[]).await;
+    let (kind, name) = ("customresourcedefinitions.apiextensions.k8s.io", "caipesupervisors.caipe.io");
+    let definition = cluster.server.get(kind, "", name).unwrap();
+    definition_is(&operator, false).await;
+    cluster.server.delete("caipesupervisors.caipe.io", NAMESPACE, "platform");
+    cluster.server.delete(kind, "", name);
+    definition_is(&operator, true).await;
+    cluster
+        .server
+        .put(json!({ "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": { "name": name }, "spec": definition["spec"] }))
+        .unwrap();
+    cluster.apply(&supervisor("platform", &everything(&[])));
+    cluster.until("platform", is_current).await;
+    definition_is(&operator, false).await;
+    operator.stop().await;
+}

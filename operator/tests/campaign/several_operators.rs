@@ -1,0 +1,132 @@
+//! Two operators, one that is restarted in the middle, and somebody who writes into our objects.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::kstatus::is_current;
+use super::oracle::Outcome;
+use super::resources::{everything, supervisor};
+use super::test_cluster::{NAMESPACE, Operator, TestCluster};
+
+async fn reference(distributed: &[&str]) -> Outcome {
+    let cluster = TestCluster::with_secrets();
+    let _operator = cluster.operator();
+    let since = cluster.server.revision();
+    cluster.apply(&supervisor("platform", &everything(distributed)));
+    cluster.settle().await;
+    Outcome::of(&cluster.server, since)
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_operators_one_works_and_the_other_takes_over() {
+    let wanted = reference(&["argocd"]).await;
+    let cluster = TestCluster::with_secrets();
+    let since = cluster.server.revision();
+    let one = Operator::start(&cluster, Some("one"));
+    let two = Operator::start(&cluster, Some("two"));
+    cluster.apply(&supervisor("platform", &everything(&["argocd"])));
+    cluster.until("platform", is_current).await;
+    let wrote = [one.writes().len(), two.writes().len()];
+    assert!(wrote.contains(&0), "both wrote: {wrote:?}");
+    let (leader, follower) = if wrote[0] > 0 { (one, two) } else { (two, one) };
+    leader.kill().await;
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    assert_eq!(wanted.differences(&Outcome::of(&cluster.server, since)), Vec::<String>::new());
+    cluster.apply(&supervisor("platform", &everything(&[])));
+    cluster.until("platform", is_current).await;
+    assert!(!follower.writes().is_empty());
+    follower.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operator_that_is_restarted_waits_for_what_an_old_home_still_does() {
+    let (cluster, operator) = TestCluster::with_supervisor(&["argocd"]).await;
+    cluster.pods.keep_busy("argocd", 1);
+    cluster.apply(&supervisor("platform", &everything(&[])));
+    let home = |cluster: &TestCluster| cluster.server.get("deployments.apps", NAMESPACE, "platform-argocd");
+    let drains = |found: Option<std::sync::Arc<Value>>| {
+        found.is_some_and(|found| found["metadata"]["annotations"]["caipe.io/draining-since"].is_string())
+    };
+    let marked = async {
+        while !drains(home(&cluster)) {
+            cluster.server.moved(cluster.server.revision()).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_mins(5), marked).await.expect("the old home was not marked");
+    let since = home(&cluster).unwrap()["metadata"]["annotations"]["caipe.io/draining-since"].clone();
+    operator.kill().await;
+    let operator = cluster.operator();
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    let remaining = home(&cluster).expect("the old home was removed though it worked");
+    assert_eq!(remaining["metadata"]["annotations"]["caipe.io/draining-since"], since);
+    cluster.pods.keep_busy("argocd", 0);
+    cluster.settle().await;
+    assert_eq!(home(&cluster), None, "the old home was not removed though it was idle");
+    operator.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_somebody_changes_or_deletes_of_our_objects_is_mended() {
+    let wanted = reference(&["argocd"]).await;
+    let (cluster, operator) = TestCluster::with_supervisor(&["argocd"]).await;
+    meddle(&cluster);
+    cluster.settle().await;
+    assert_mended(&wanted, &cluster);
+    operator.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_somebody_changes_or_deletes_while_no_operator_runs_is_mended_by_the_next_one() {
+    let wanted = reference(&["argocd"]).await;
+    let (cluster, operator) = TestCluster::with_supervisor(&["argocd"]).await;
+    cluster.settle().await;
+    operator.stop().await;
+    meddle(&cluster);
+    let operator = cluster.operator();
+    cluster.settle().await;
+    assert_mended(&wanted, &cluster);
+    operator.stop().await;
+}
+
+/// Somebody's edits: of a field in a list, of a map, of a list that is one value, of a label that others select by.
+fn meddle(cluster: &TestCluster) {
+    let edit = |resource: &str, name: &str, change: fn(&mut Value)| {
+        cluster.server.edit(resource, NAMESPACE, name, change).unwrap();
+    };
+    edit("deployments.apps", "platform", |object| {
+        object["spec"]["template"]["spec"]["containers"][0]["image"] = json!("evil:1");
+    });
+    edit("deployments.apps", "platform-argocd", |object| {
+        object["spec"]["template"]["spec"]["containers"][0]["args"] = json!(["sleep"]);
+    });
+    edit("services", "platform", |object| object["spec"]["ports"][0]["name"] = json!("evil"));
+    edit("networkpolicies.networking.k8s.io", "platform-argocd", |object| {
+        object["spec"]["ingress"] = json!([{}]);
+    });
+    edit("serviceaccounts", "platform", |object| {
+        object["automountServiceAccountToken"] = json!(true);
+    });
+    cluster.server.delete("networkpolicies.networking.k8s.io", NAMESPACE, "platform");
+    cluster.server.delete("configmaps", NAMESPACE, "platform.spec");
+}
+
+fn assert_mended(wanted: &Outcome, cluster: &TestCluster) {
+    let found = Outcome::of(&cluster.server, 0);
+    for key in [
+        "Deployment platform",
+        "Deployment platform-argocd",
+        "Service platform",
+        "NetworkPolicy platform",
+        "NetworkPolicy platform-argocd",
+        "ServiceAccount platform",
+        "ConfigMap platform.spec",
+    ] {
+        assert_eq!(spec_of(wanted, key), spec_of(&found, key), "{key}");
+    }
+}
+
+fn spec_of(outcome: &Outcome, key: &str) -> Value {
+    let object = &outcome.objects[key];
+    json!([object["spec"], object["data"], object["automountServiceAccountToken"]])
+}
