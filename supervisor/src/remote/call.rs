@@ -119,7 +119,7 @@ impl Call<'_> {
                     }
                     self.send_all(reader.read(Event::from(task).into())).await;
                 }
-                Err(error) if error.may_pass() && answered.elapsed() < silence => {}
+                Err(error) if error.is_transient() && answered.elapsed() < silence => {}
                 Err(error) => return self.lost(reader, &RemoteFailure::Lost(error)).await,
             }
             if reader.end().is_some() {

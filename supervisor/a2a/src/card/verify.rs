@@ -15,7 +15,7 @@ const MAX_CARD: usize = 1024 * 1024;
 /// Longest protected header in bytes, encoded.
 const MAX_HEADER: usize = 8 * 1024;
 
-/// Most signatures that are looked at.
+/// Most signatures that are checked.
 const MAX_SIGNATURES: usize = 16;
 
 /// Why a card is not trusted.

@@ -7,6 +7,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use tokio::time::Instant;
 
 use super::error::ClientError;
+use super::transport::TimeLeft;
 
 /// What one call has beyond its parameters; see [`A2aClient::with`](super::A2aClient::with).
 #[derive(Clone, Default)]
@@ -83,7 +84,7 @@ impl CallOptions {
     /// # Errors
     /// [`ClientError::Deadline`] if no time is left.
     pub(super) fn time_left(&self, limit: Duration) -> Result<TimeLeft, ClientError> {
-        let Some(deadline) = self.deadline else { return Ok(TimeLeft { time: limit, is_deadline: false }) };
+        let Some(deadline) = self.deadline else { return Ok(TimeLeft::of(limit)) };
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(ClientError::Deadline);
@@ -100,28 +101,5 @@ impl fmt::Debug for CallOptions {
             .field("headers", &self.headers.keys().collect::<Vec<_>>())
             .field("extensions", &self.extensions)
             .finish()
-    }
-}
-
-/// How long something may take, and whose limit that is.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct TimeLeft {
-    pub(super) time: Duration,
-    is_deadline: bool,
-}
-
-impl TimeLeft {
-    /// A limit of its own, whatever the call's deadline is.
-    pub(super) const fn of(time: Duration) -> Self {
-        Self { time, is_deadline: false }
-    }
-
-    /// What it means that the time is over.
-    pub(super) fn over(self, host: &str) -> ClientError {
-        if self.is_deadline {
-            ClientError::Deadline
-        } else {
-            ClientError::Timeout { host: host.to_owned(), after: self.time }
-        }
     }
 }

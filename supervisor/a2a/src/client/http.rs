@@ -8,12 +8,11 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER, WWW_AUTHEN
 use reqwest::{ClientBuilder, Response, StatusCode, redirect};
 use url::Url;
 
-use super::call::TimeLeft;
 use super::error::ClientError;
-use super::rpc;
+use super::excerpt::{excerpt, excerpt_of};
+use super::response::result;
+use super::transport::{TimeLeft, transport_error};
 
-/// Most bytes of a refusal that are worth showing.
-const EXCERPT: usize = 300;
 /// Most redirects that are followed within an origin.
 const REDIRECTS: usize = 5;
 /// How long a connection may take to be made.
@@ -63,7 +62,7 @@ pub(super) async fn read_body(
     let collect = async {
         let mut body = BytesMut::new();
         while let Some(chunk) = chunks.next().await {
-            let chunk = chunk.map_err(|error| ClientError::transport(error, host, time))?;
+            let chunk = chunk.map_err(|error| transport_error(error, host, time))?;
             if body.len().saturating_add(chunk.len()) > limit {
                 return Err(ClientError::TooLarge { what: "an answer", limit: limit as u64 });
             }
@@ -116,7 +115,7 @@ impl Head {
                 excerpt,
             });
         }
-        if let Err(error @ ClientError::Remote(_)) = rpc::result(body) {
+        if let Err(error @ ClientError::Remote(_)) = result(body) {
             return Err(error);
         }
         Err(ClientError::Status { host, status: self.status, excerpt, retry_after: self.retry_after })
@@ -147,17 +146,6 @@ fn scheme(challenge: &str) -> Option<String> {
 /// The form with a date is not worth a clock: the back-off does without.
 fn seconds(value: &str) -> Option<Duration> {
     Some(Duration::from_secs(value.trim().parse().ok()?).min(LONGEST_RETRY_AFTER))
-}
-
-/// The beginning of what a peer sent, in one line.
-pub(super) fn excerpt(body: &[u8]) -> String {
-    let start = body.get(..EXCERPT).unwrap_or(body);
-    excerpt_of(&String::from_utf8_lossy(start))
-}
-
-fn excerpt_of(text: &str) -> String {
-    let line: String = text.chars().take(EXCERPT).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    line.trim().to_owned()
 }
 
 /// Host and port, for messages: an address may hold credentials.

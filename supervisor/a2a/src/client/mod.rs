@@ -1,4 +1,4 @@
-//! Talks to other people's agents, in the newest version that both sides speak.
+//! A client of A2A agents, in the newest version that both sides support.
 //!
 //! ```text
 //! connect (card -> endpoint, version) -> methods -> rpc -> http
@@ -8,15 +8,16 @@
 //!                                        position (pure: what is new, what is next)
 //! ```
 
+mod byte_limits;
 mod cache;
 mod call;
+mod cancel;
 mod card;
 mod connect;
 mod error;
+mod excerpt;
 mod follow;
-mod guard;
 mod http;
-mod meter;
 mod methods;
 mod options;
 mod outage;
@@ -25,9 +26,12 @@ mod probe;
 mod push;
 mod reconnect;
 mod remote;
+mod response;
 mod rpc;
 pub(crate) mod sse;
+mod steps;
 mod stream;
+mod transport;
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -37,14 +41,15 @@ use url::Url;
 
 pub use cache::CardCache;
 pub use call::CallOptions;
+pub use cancel::CancelOnDrop;
 pub use error::ClientError;
-pub use guard::CancelOnDrop;
 pub use http::http_builder;
 pub use options::ClientOptions;
 pub use probe::{Probe, probe};
 pub use reconnect::Reconnect;
 pub use remote::RemoteError;
-pub use stream::{EventStream, Followed, StreamEvent};
+pub use steps::{Followed, StreamEvent};
+pub use stream::EventStream;
 
 use self::card::{Asked, Known};
 use crate::model::AgentCard;
@@ -81,7 +86,7 @@ struct Agreed {
 
 impl Agreed {
     fn choose(known: Arc<Known>, base: &Url, options: &ClientOptions) -> Result<Self, ClientError> {
-        card::trusted(&known.document, options)?;
+        card::check_trust(&known.document, options)?;
         let connect::Chosen { endpoint, version, tenant } = connect::choose(&known.card, base, options)?;
         Ok(Self { known, extended: None, endpoint, version, tenant })
     }

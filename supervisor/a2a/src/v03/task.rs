@@ -66,7 +66,7 @@ pub struct Artifact {
     pub artifact_id: String,
     /// A name.
     pub name: Option<String>,
-    /// What it is.
+    /// A description.
     pub description: Option<String>,
     /// The content.
     #[serde(default, deserialize_with = "null_is_default")]

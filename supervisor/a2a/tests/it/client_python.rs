@@ -109,7 +109,7 @@ async fn an_agent_of_the_newer_generation_is_read() {
 }
 
 #[tokio::test]
-async fn a_failure_that_calls_itself_completed_is_told_as_it_is() {
+async fn a_failure_that_calls_itself_completed_gets_as_it_is() {
     let mut failed = artifact("error_result", "Jira said no", true);
     failed["artifact"]["metadata"] = json!({"sourceAgent": "jira", "agentType": "sub-agent"});
     let events = stream_of(V0_3, frames(&[failed, status("completed", Some("Jira said no"), true)])).await;

@@ -81,7 +81,7 @@ async fn configurations_that_come_at_once_are_no_more_than_may_be() {
 }
 
 #[tokio::test]
-async fn a_task_that_goes_on_in_another_log_meanwhile_is_told_of() {
+async fn a_task_that_goes_on_in_another_log_meanwhile_gets_of() {
     let (store, hook) = (Odd::new(0), Receiver::start([]).await);
     let server = pushing_from(Arc::clone(&store) as Arc<dyn PushStore>, options()).await;
     send(&server, "ask", Value::Null).await;
@@ -121,7 +121,7 @@ async fn a_configuration_that_cannot_be_replaced_goes_on() {
 }
 
 #[tokio::test]
-async fn how_many_configurations_a_task_has_is_told_to_nobody_who_may_not_see_it() {
+async fn how_many_configurations_a_task_has_gets_to_nobody_who_may_not_see_it() {
     let store = Odd::new(16);
     let url = "https://hooks.example.invalid/";
     for id in 0..16 {

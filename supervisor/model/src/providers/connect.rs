@@ -16,7 +16,9 @@ use crate::scripted::{ScriptError, Scripted};
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// A variable that the provider needs is not set.
-    #[error("failed to connect to {provider}: set {variable}")]
+    #[error(
+        "{variable} is not set, and the model provider {provider} needs it: set it in the environment or in the Secret of the model"
+    )]
     Missing {
         /// The provider.
         provider: Provider,
@@ -24,7 +26,9 @@ pub enum ConnectError {
         variable: &'static str,
     },
     /// The address is not an HTTP URL.
-    #[error("failed to connect to {provider}: {url:?} is not an http or https URL; check {variable}")]
+    #[error(
+        "the model provider {provider} cannot be used: {url:?} is not an http or https URL; check {variable}"
+    )]
     BaseUrl {
         /// The provider.
         provider: Provider,
@@ -34,7 +38,7 @@ pub enum ConnectError {
         variable: &'static str,
     },
     /// The HTTP client of this provider cannot be made.
-    #[error("failed to connect to {provider}: {message}")]
+    #[error("the model provider {provider} cannot be used: {message}")]
     Client {
         /// The provider.
         provider: Provider,

@@ -22,7 +22,7 @@ pub(super) struct Payload {
     pub(super) body: Bytes,
 }
 
-/// What tells of these events, in order: in 1.0 the events, chunks of one artifact put together; in 0.3 the
+/// What tells of these events, in entry: in 1.0 the events, chunks of one artifact put together; in 0.3 the
 /// whole task as it is now, once.
 pub(super) fn payloads(
     version: ProtocolVersion,

@@ -10,11 +10,12 @@ use crate::error::{A2aError, Violation};
 use crate::model::{
     CancelTaskRequest, DeleteTaskPushNotificationConfigRequest, GetTaskPushNotificationConfigRequest,
     GetTaskRequest, ListTaskPushNotificationConfigsRequest, ListTasksRequest, Metadata, SendMessageRequest,
-    SubscribeToTaskRequest, TaskPushNotificationConfig, Validate,
+    SubscribeToTaskRequest, TaskPushNotificationConfig,
 };
 use crate::server::jsonrpc::{Decoder, params};
-use crate::server::operation::Request;
+use crate::server::request::Request;
 use crate::v03::rest;
+use crate::validate::Validate;
 use crate::version::ProtocolVersion::{self, V0_3, V1_0};
 
 /// The body of a cancel request; the path names the task.
@@ -23,8 +24,7 @@ struct CancelBody {
     metadata: Option<Metadata>,
 }
 
-/// Whether a path of `version` may be asked by a client that says `asked` (`None`: says nothing, which means
-/// 0.3 unless `lenient`).
+/// Checks that `A2A-Version` fits a path of `version`. A missing header means 0.3 unless `lenient`.
 pub(super) fn check_version(
     version: ProtocolVersion,
     asked: Option<&str>,

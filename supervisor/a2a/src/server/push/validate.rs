@@ -1,4 +1,4 @@
-//! Whether a push configuration can be served; pure.
+//! Checks of push configurations.
 
 use axum::http::HeaderValue;
 
@@ -12,13 +12,13 @@ pub(super) const MOST_PER_TASK: usize = 16;
 const MOST_URL: usize = 2048;
 /// Longest id in bytes.
 const MOST_ID: usize = 256;
-/// Longest token, and longest credentials, in bytes. A store keeps a whole configuration in 16 KiB, and a
-/// quotation mark takes two of them.
+/// Longest token, and longest credentials, in bytes. A store limits a configuration to 16 KiB, and a quotation mark takes
+/// two bytes.
 const MOST_SECRET: usize = 3072;
 /// Longest name of an authentication scheme in bytes.
 const MOST_SCHEME: usize = 64;
 
-/// Where a message has its push configuration.
+/// The field of a message's push configuration.
 pub(in crate::server) const fn inline_prefix(version: ProtocolVersion) -> &'static str {
     match version {
         ProtocolVersion::V0_3 => "configuration.pushNotificationConfig",
@@ -26,10 +26,11 @@ pub(in crate::server) const fn inline_prefix(version: ProtocolVersion) -> &'stat
     }
 }
 
-/// All that is wrong with a configuration but its address. Faults are located below `prefix`.
+/// The violations of a configuration, except of its URL. Their fields start with `prefix`.
 pub(super) fn faults(config: &TaskPushNotificationConfig, prefix: &str) -> Vec<Violation> {
     let mut faults = Vec::new();
-    let mut fault = |member: &str, what: String| faults.push(Violation::new(at(prefix, member), what));
+    let mut fault =
+        |member: &str, what: String| faults.push(Violation::new(field_path(prefix, member), what));
     if config.url.len() > MOST_URL {
         fault("url", format!("longer than {MOST_URL} bytes"));
     }
@@ -54,12 +55,12 @@ pub(super) fn faults(config: &TaskPushNotificationConfig, prefix: &str) -> Vec<V
     faults
 }
 
-/// The place of a member.
-pub(super) fn at(prefix: &str, member: &str) -> String {
+/// The path of a field.
+pub(super) fn field_path(prefix: &str, member: &str) -> String {
     if prefix.is_empty() { member.to_owned() } else { format!("{prefix}.{member}") }
 }
 
-/// What goes into a header must fit into one. The fault never repeats the text.
+/// Checks a text that is sent in a header. The error never contains the text.
 fn secret(text: &str) -> Result<(), String> {
     if text.len() > MOST_SECRET {
         return Err(format!("longer than {MOST_SECRET} bytes"));
@@ -70,7 +71,7 @@ fn secret(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// RFC 9110, section 5.6.2.
+/// Whether a byte may occur in a token (RFC 9110, section 5.6.2).
 const fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
         || matches!(
@@ -92,7 +93,6 @@ const fn is_token(byte: u8) -> bool {
         )
 }
 
-/// Too many configurations.
 pub(super) fn too_many(task: &str) -> A2aError {
     A2aError::invalid("taskId", format!("task {task} has {MOST_PER_TASK} push configurations; delete one"))
 }
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_header_can_carry_is_refused_without_being_repeated() {
+    fn invalid_header_values_are_refused_without_being_repeated() {
         let cases = [
             ("", config(|_| ())),
             ("", config(|config| config.token = Some("a \"b\" \\ c".to_owned()))),

@@ -1,13 +1,13 @@
-//! Stops tasks that nobody waits for any more.
+//! Cancels tasks whose client has gone.
 
 use futures::StreamExt;
 
 use super::A2aClient;
-use super::stream::{Followed, Steps};
+use super::steps::{Followed, Steps};
 
-/// Stops a task when it is dropped.
+/// Cancels a task when it is dropped.
 #[derive(Debug)]
-#[must_use = "it stops the task when it is dropped, that is, at once"]
+#[must_use = "dropping it cancels the task"]
 pub struct CancelOnDrop {
     client: A2aClient,
     task: Option<String>,
@@ -18,7 +18,7 @@ impl CancelOnDrop {
         Self { client, task: Some(task) }
     }
 
-    /// Lets the task live.
+    /// Lets the task continue.
     pub fn disarm(mut self) {
         self.task = None;
     }
@@ -32,12 +32,12 @@ impl Drop for CancelOnDrop {
     }
 }
 
-/// Asks for a cancellation that nobody waits for.
+/// Cancels a task in the background.
 pub(super) fn cancel_in_background(client: A2aClient, task: String) {
     spawn(async move { cancel(&client, &task).await });
 }
 
-/// The agent may have the message although it has not said yet which task it made of it.
+/// Cancels the task that a message creates, once the agent has named it.
 pub(super) fn cancel_once_known(client: A2aClient, mut steps: Steps) {
     spawn(async move {
         let known = async {

@@ -1,4 +1,4 @@
-//! What an answer means, and when to try again; pure.
+//! Decides what follows a delivery attempt.
 
 use std::time::Duration;
 
@@ -6,69 +6,68 @@ use caipe_net::Refusal;
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimeParser;
 
-/// What came of one attempt.
+/// The result of a delivery attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Answer {
-    /// The receiver's status, and after how long it wants to be asked again.
+pub(super) enum AttemptResult {
+    /// The receiver's HTTP status, and its `Retry-After`.
     Status(u16, Option<Duration>),
-    /// No answer; why, without the address.
-    None(&'static str),
-    /// The address must not be reached.
+    /// No response, with the reason.
+    NoResponse(&'static str),
+    /// The address is not allowed.
     Refused(Refusal),
 }
 
-/// What to do next.
+/// What to do after an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It arrived.
+    /// The notification was delivered.
     Delivered,
-    /// It may arrive later, not before this time.
-    Again(Option<Duration>),
-    /// It will never arrive; later notifications may.
+    /// Try again, after this time at the earliest.
+    Retry(Option<Duration>),
+    /// Drop this notification and continue with the next.
     Skip,
-    /// Nobody is there.
+    /// The receiver is gone: drop the configuration.
     Stop,
 }
 
-impl Answer {
-    /// 404 and 410 say that the receiver is gone. Other refusals are of this one notification, for example for
-    /// its size, and a redirect is one too: it is not followed, for it might lead inside.
+impl AttemptResult {
+    /// 404 and 410 mean that the receiver is gone. Other refusals concern this notification only, for example its size.
+    /// So does a redirect, which is not followed because it may lead to an internal address.
     pub(super) const fn verdict(&self) -> Verdict {
         match self {
             Self::Status(200..=299, _) => Verdict::Delivered,
-            Self::Status(408 | 425 | 429 | 500..=599, after) => Verdict::Again(*after),
+            Self::Status(408 | 425 | 429 | 500..=599, after) => Verdict::Retry(*after),
             Self::Status(404 | 410, _) | Self::Refused(_) => Verdict::Stop,
             Self::Status(..) => Verdict::Skip,
-            Self::None(_) => Verdict::Again(None),
+            Self::NoResponse(_) => Verdict::Retry(None),
         }
     }
 }
 
-impl std::fmt::Display for Answer {
+impl std::fmt::Display for AttemptResult {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Status(status, _) => write!(f, "it answered {status}"),
-            Self::None(why) => f.write_str(why),
+            Self::Status(status, _) => write!(f, "it responded with {status}"),
+            Self::NoResponse(why) => f.write_str(why),
             Self::Refused(refusal) => write!(f, "{refusal}"),
         }
     }
 }
 
-/// When to try again.
+/// The waits between attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Backoff {
     /// The wait after the first failure; each later one doubles it.
     pub(super) first: Duration,
     /// The longest wait, unless the receiver asks for more.
     pub(super) most: Duration,
-    /// How long a receiver that takes nothing is tried.
+    /// How long a failing receiver is retried.
     pub(super) total: Duration,
 }
 
 impl Backoff {
-    /// How long to wait after the `failed`th attempt, or `None` to give up. `elapsed` counts from the first
-    /// attempt; `jitter` is in `0..1`. What the receiver asks for is never undercut, but for a last attempt when
-    /// the time is over.
+    /// The wait after the `failed`th attempt, or `None` to give up. `elapsed` counts from the first attempt; `jitter` is
+    /// in `0..1`. The wait is at least what the receiver asks for, except before the last attempt.
     pub(super) fn wait(
         &self,
         failed: u32,
@@ -78,7 +77,7 @@ impl Backoff {
     ) -> Option<Duration> {
         let left = self.total.checked_sub(elapsed).filter(|left| !left.is_zero())?;
         let doubled = self.first.saturating_mul(1 << failed.saturating_sub(1).min(16)).min(self.most);
-        // Half is fixed, half is chance, so that receivers that come back are not met by all at once.
+        // Half of the wait is random, so that retries do not arrive together.
         let half = doubled / 2;
         let wait = asked.map_or(half, |asked| asked.max(half)) + half.mul_f64(jitter.clamp(0.0, 1.0));
         Some(wait.min(left))
@@ -100,24 +99,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_answer_has_its_verdict() {
+    fn every_result_has_its_verdict() {
         let asked = Some(Duration::from_secs(7));
         let cases = [
-            (Answer::Status(200, None), Verdict::Delivered),
-            (Answer::Status(204, None), Verdict::Delivered),
-            (Answer::Status(301, None), Verdict::Skip),
-            (Answer::Status(307, None), Verdict::Skip),
-            (Answer::Status(400, None), Verdict::Skip),
-            (Answer::Status(401, None), Verdict::Skip),
-            (Answer::Status(404, None), Verdict::Stop),
-            (Answer::Status(408, None), Verdict::Again(None)),
-            (Answer::Status(410, asked), Verdict::Stop),
-            (Answer::Status(413, None), Verdict::Skip),
-            (Answer::Status(429, asked), Verdict::Again(asked)),
-            (Answer::Status(500, None), Verdict::Again(None)),
-            (Answer::Status(503, asked), Verdict::Again(asked)),
-            (Answer::None("it cannot be reached"), Verdict::Again(None)),
-            (Answer::Refused(Refusal::Scheme), Verdict::Stop),
+            (AttemptResult::Status(200, None), Verdict::Delivered),
+            (AttemptResult::Status(204, None), Verdict::Delivered),
+            (AttemptResult::Status(301, None), Verdict::Skip),
+            (AttemptResult::Status(307, None), Verdict::Skip),
+            (AttemptResult::Status(400, None), Verdict::Skip),
+            (AttemptResult::Status(401, None), Verdict::Skip),
+            (AttemptResult::Status(404, None), Verdict::Stop),
+            (AttemptResult::Status(408, None), Verdict::Retry(None)),
+            (AttemptResult::Status(410, asked), Verdict::Stop),
+            (AttemptResult::Status(413, None), Verdict::Skip),
+            (AttemptResult::Status(429, asked), Verdict::Retry(asked)),
+            (AttemptResult::Status(500, None), Verdict::Retry(None)),
+            (AttemptResult::Status(503, asked), Verdict::Retry(asked)),
+            (AttemptResult::NoResponse("it cannot be reached"), Verdict::Retry(None)),
+            (AttemptResult::Refused(Refusal::Scheme), Verdict::Stop),
         ];
         for (answer, verdict) in cases {
             assert_eq!(answer.verdict(), verdict, "{answer:?}");

@@ -1,12 +1,12 @@
-//! What the types alone cannot rule out in a request. Every fault is located.
+//! Checks of requests that the types cannot express. Every violation names its field.
 
-use super::{
+use crate::error::{A2aError, Violation};
+use crate::model::{
     CancelTaskRequest, Content, DeleteTaskPushNotificationConfigRequest,
     GetTaskPushNotificationConfigRequest, GetTaskRequest, ListTaskPushNotificationConfigsRequest,
-    ListTasksRequest, SendMessageRequest, TaskPushNotificationConfig,
+    ListTasksRequest, Message, Part, Role, SendMessageRequest, SubscribeToTaskRequest,
+    TaskPushNotificationConfig, TaskState,
 };
-use super::{Message, Role, SubscribeToTaskRequest, TaskState};
-use crate::error::{A2aError, Violation};
 
 /// Longest id or page token in bytes: refusals and logs repeat what a client sent.
 const LONGEST: usize = 1024;
@@ -41,7 +41,7 @@ fn message_faults(message: &Message) -> Vec<Violation> {
     if message.parts.is_empty() {
         faults.push(Violation::new("message.parts", "at least one part is needed"));
     }
-    let unknown = |(_, part): &(usize, &super::Part)| part.content == Content::Unknown;
+    let unknown = |(_, part): &(usize, &Part)| part.content == Content::Unknown;
     for (index, _) in message.parts.iter().enumerate().filter(unknown) {
         let fault = "exactly one of text, raw, url, data is needed, found none";
         faults.push(Violation::new(format!("message.parts[{index}]"), fault));
