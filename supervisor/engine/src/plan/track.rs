@@ -4,7 +4,7 @@ use crate::event::EventKind;
 use crate::state::{AgentName, CallId};
 
 use super::steps::NOBODY;
-use super::{Plan, PlanCause, PlanStep, PlanTask, StepStatus, Todo};
+use super::{Plan, PlanCause, PlanTask, StepStatus, Todo};
 
 /// Most characters of a task's description that its step shows.
 const TITLE_CHARS: usize = 120;
