@@ -269,6 +269,7 @@ impl Seats {
             hash: spec.hash.clone(),
             refused,
             waiting,
+            warnings: Vec::new(),
             agents: spec.agents.iter().filter_map(|agent| of(&agent.name)).collect(),
             draining: self.draining.iter().map(Station::report_draining).collect(),
         }
