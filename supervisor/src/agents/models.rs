@@ -1,4 +1,4 @@
-//! The models of a roster: one chain for all, or an agent's own.
+//! The models of the agents: one chain for all, or an agent's own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -13,8 +13,8 @@ use serde_json::json;
 use super::args::{Agents, Output};
 use super::chat::{clean, one_line};
 use super::print;
-use crate::agents::shown;
 use crate::config::{Environment, Settings, environment};
+use crate::remote::displayed_url;
 
 /// How long a supervisor may take to say how it is.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
@@ -113,7 +113,7 @@ fn row(agent: &RenderedAgent, env: &Environment) -> [String; 4] {
 fn home(agent: &RenderedAgent) -> String {
     match &agent.home {
         Home::InProcess {} => "in-process".to_owned(),
-        Home::Remote { url, .. } => url.parse().map(|url| shown(&url)).unwrap_or_default(),
+        Home::Remote { url, .. } => url.parse().map(|url| displayed_url(&url)).unwrap_or_default(),
     }
 }
 

@@ -12,7 +12,7 @@ use super::canonical::{Coverage, canonical};
 use super::write::value;
 use crate::model::{AgentCard, AgentCardSignature};
 
-/// Why a card cannot be signed.
+/// A failure to sign a card.
 #[derive(Debug, thiserror::Error)]
 pub enum SignError {
     /// The key is none, or none of a kind that is known.

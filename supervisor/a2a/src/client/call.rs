@@ -1,4 +1,4 @@
-//! What one call has beyond its parameters.
+//! The options of a call.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::error::ClientError;
 use super::transport::TimeLeft;
 
-/// What one call has beyond its parameters; see [`A2aClient::with`](super::A2aClient::with).
+/// The options of a call; see [`A2aClient::with`](super::A2aClient::with).
 #[derive(Clone, Default)]
 pub struct CallOptions {
     deadline: Option<Instant>,
@@ -18,15 +18,15 @@ pub struct CallOptions {
 }
 
 impl CallOptions {
-    /// Everything must be over by `deadline`: an answer, or a stream with all its reconnects. It ends with
-    /// [`ClientError::Deadline`] otherwise. An earlier deadline that is set already stays.
+    /// The deadline of a response, or of a stream with all its reconnects, which otherwise ends with
+    /// [`ClientError::Deadline`]. An earlier deadline stays.
     #[must_use]
     pub fn deadline(mut self, deadline: Instant) -> Self {
         self.deadline = Some(self.deadline.map_or(deadline, |set| set.min(deadline)));
         self
     }
 
-    /// Everything must be over within this time from now on.
+    /// A deadline after this time.
     #[must_use]
     pub fn within(self, time: Duration) -> Self {
         match Instant::now().checked_add(time) {
@@ -35,8 +35,8 @@ impl CallOptions {
         }
     }
 
-    /// Headers for every request of the call: `traceparent` and `tracestate` (W3C Trace Context), or whatever the
-    /// agent's card asks for. Those that the protocol itself sets win.
+    /// Headers for every request of the call, for example `traceparent` and `tracestate` (W3C Trace Context). Headers of
+    /// the protocol take precedence.
     #[must_use]
     pub fn headers(mut self, headers: HeaderMap) -> Self {
         self.headers.extend(headers);
@@ -74,12 +74,12 @@ impl CallOptions {
         self.deadline
     }
 
-    /// The same call without its deadline: for cleaning up after it.
+    /// The same call without its deadline, for cleanup.
     pub(super) fn open_ended(&self) -> Self {
         Self { deadline: None, ..self.clone() }
     }
 
-    /// How long something may take that has `limit` by itself.
+    /// The time left for something with a limit of its own.
     ///
     /// # Errors
     /// [`ClientError::Deadline`] if no time is left.

@@ -37,7 +37,7 @@ pub(super) struct Known {
     pub(super) fresh_until: Instant,
 }
 
-/// Who is asked, and with what.
+/// A request for a card.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asked<'a> {
     pub(super) base: &'a Url,
@@ -138,7 +138,7 @@ fn fresh_until(headers: &HeaderMap) -> Instant {
     now.checked_add(age.min(LONGEST_FRESH)).unwrap_or(now)
 }
 
-/// How long an answer may be used without asking again. Nothing said means not at all.
+/// The time for which a response is fresh; zero by default.
 fn max_age(cache_control: &str) -> Duration {
     let mut age = Duration::ZERO;
     for directive in cache_control.split(',') {

@@ -72,12 +72,12 @@ struct Inner {
     next_id: AtomicU64,
 }
 
-/// How the agent is talked to at the moment.
+/// The card and the interface in use.
 #[derive(Debug)]
 struct Agreed {
     /// The public card.
     known: Arc<Known>,
-    /// The card for those who authenticate, once it was asked for.
+    /// The extended card, once it was read.
     extended: Option<Arc<AgentCard>>,
     endpoint: Url,
     version: ProtocolVersion,
@@ -97,11 +97,11 @@ impl Agreed {
 }
 
 impl A2aClient {
-    /// Reads the agent's card under `base_url`, at either path and in either shape, and chooses how to talk.
-    /// [`http_builder`] makes an HTTP client that fits.
+    /// Reads the agent's card under `base_url`, at either path and in either version, and chooses an interface.
+    /// [`http_builder`] makes a suitable HTTP client.
     ///
     /// # Errors
-    /// What kept the card from being read, or [`ClientError::NoInterface`] if nothing in it can be used.
+    /// The failure to read the card, or [`ClientError::NoInterface`] if it has no usable interface.
     pub async fn connect(
         base_url: &str,
         http: reqwest::Client,
@@ -110,7 +110,7 @@ impl A2aClient {
         Self::connected(base_url, http, options, None).await
     }
 
-    /// The same, with a card that is known already if it is fresh or has not changed.
+    /// Connects with a cached card if it is fresh or unchanged.
     ///
     /// # Errors
     /// As those of [`Self::connect`].
@@ -148,7 +148,7 @@ impl A2aClient {
         Self { inner: Arc::clone(&self.inner), call: Arc::new(call) }
     }
 
-    /// The agent's card: the extended one if it was asked for.
+    /// The agent's card: the extended one if it was read.
     pub fn card(&self) -> Arc<AgentCard> {
         Arc::clone(self.agreed().card())
     }
@@ -158,18 +158,17 @@ impl A2aClient {
         self.agreed().known.document.clone()
     }
 
-    /// The version that is spoken.
+    /// The version in use.
     pub fn version(&self) -> ProtocolVersion {
         self.agreed().version
     }
 
-    /// Where requests go.
+    /// The URL of requests.
     pub fn endpoint(&self) -> Url {
         self.agreed().endpoint.clone()
     }
 
-    /// Asks for the card again, and talks as it says from now on if it has changed; so do all clones. Returns
-    /// whether it has.
+    /// Reads the card again and uses it, in all clones. Returns whether it has changed.
     ///
     /// # Errors
     /// As those of [`Self::connect`]; the client then stays as it is.

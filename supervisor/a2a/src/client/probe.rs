@@ -20,11 +20,11 @@ use crate::version::ProtocolVersion;
 pub struct Probe {
     /// Its card.
     pub card: Arc<AgentCard>,
-    /// Where requests to it would go.
+    /// The URL of requests.
     pub endpoint: Url,
     /// The version that would be spoken.
     pub version: ProtocolVersion,
-    /// How long the card took.
+    /// The time until the card arrived.
     pub latency: Duration,
     /// Whether the card differs from the one in the cache, or none was there.
     pub changed: bool,

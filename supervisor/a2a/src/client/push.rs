@@ -1,4 +1,4 @@
-//! Where an agent pushes a task's updates to.
+//! Push configurations.
 
 use super::response::acknowledged;
 use super::{A2aClient, ClientError};

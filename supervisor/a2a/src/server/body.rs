@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
 
-/// Why there is no body.
+/// An error while the body is read.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BodyError {
     #[error("failed to read the request: the body is larger than {0} bytes")]

@@ -31,7 +31,7 @@ struct Inner {
     closed: bool,
 }
 
-/// Why a log rejects an event.
+/// An event that a log rejects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LogError {
     /// The log is closed.

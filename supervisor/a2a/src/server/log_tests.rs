@@ -214,7 +214,7 @@ impl Client {
         }
     }
 
-    /// What it knows, but for what is told in a snapshot only.
+    /// The task, without what only a snapshot contains.
     fn without_history(&self) -> Task {
         let task = self.task.as_ref().map(|task| task.task().clone());
         Task { history: Vec::new(), ..task.expect("the task came first") }

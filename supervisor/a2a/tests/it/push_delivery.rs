@@ -1,4 +1,4 @@
-//! What receivers of push notifications are told, and when.
+//! Deliveries of push notifications.
 
 use std::io;
 use std::net::IpAddr;
@@ -17,7 +17,7 @@ fn pushes(server: &Running) -> &Arc<Pushes> {
     server.worker.pushes.as_ref().unwrap()
 }
 
-/// What the artifacts that were told add up to.
+/// The text of all delivered artifacts.
 fn text(payloads: &[Value]) -> String {
     let parts = payloads.iter().filter_map(|body| body["artifactUpdate"]["artifact"]["parts"].as_array());
     parts.flatten().filter_map(|part| part["text"].as_str()).collect()
@@ -113,7 +113,7 @@ async fn a_receiver_that_is_gone_is_left_alone() {
 }
 
 #[tokio::test]
-async fn what_a_receiver_refuses_is_not_told_again_but_the_rest_is() {
+async fn a_refused_notification_is_not_retried_and_the_next_ones_are_delivered() {
     let (server, hook) = (pushing(options()).await, Receiver::start([Says::Status(400)]).await);
     send(&server, "count 2", json!({"url": hook.url})).await;
     hook.end_came(1).await;

@@ -45,7 +45,7 @@ impl Received {
     }
 }
 
-/// Answers as it is told, then with 200.
+/// Responds with the configured results, then with 200.
 pub(crate) struct Receiver {
     pub(crate) url: String,
     pub(crate) port: u16,
@@ -85,7 +85,7 @@ impl Receiver {
         self.received().into_iter().map(|received| received.body).collect()
     }
 
-    /// Waits until the end of a task was told `times` times, in either version.
+    /// Waits until the end of a task was delivered `times` times, in either version.
     pub(crate) async fn end_came(&self, times: usize) {
         eventually(|| self.payloads().iter().filter(|body| tells_end(body)).count() >= times).await;
     }

@@ -47,7 +47,7 @@ pub(super) struct Envelope<'a> {
     pub(super) tagged: bool,
 }
 
-/// Why there is no envelope, and whom to tell.
+/// An error in the envelope, with the id for the response.
 #[derive(Debug)]
 pub(super) struct Refused {
     pub(super) id: Id,

@@ -1,4 +1,4 @@
-//! Delivers one configuration's notifications, in entry, from a task's log.
+//! Delivers one configuration's notifications, in order, from a task's log.
 
 use std::sync::Arc;
 use std::time::Duration;
