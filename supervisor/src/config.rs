@@ -1,9 +1,9 @@
 //! One `Settings` from a file and the environment; and another whenever the file, or a script that it names, changes.
 
-mod own;
+mod own_address;
 mod reload;
 mod scripts;
-mod solo;
+mod single_agent;
 mod watch;
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use crate::agents::script_files;
 
 pub use reload::{Reload, Reloaded};
 pub use scripts::Scripts;
-pub use solo::Solo;
+pub use single_agent::SingleAgent;
 pub use watch::FileWatch;
 
 /// The largest specification that is read, in bytes; etcd takes no larger object either.
@@ -130,7 +130,7 @@ impl Settings {
     /// # Errors
     /// With every such agent.
     pub fn check_addresses(&self, listen: SocketAddr) -> Result<(), ConfigError> {
-        Faults::check(own::faults(&self.spec, listen))
+        Faults::check(own_address::faults(&self.spec, listen))
             .map_err(|faults| ConfigError::Faulty { source_name: "the agents' addresses".to_owned(), faults })
     }
 }
