@@ -279,6 +279,7 @@ impl AgentInstances {
             hash: spec.hash.clone(),
             refused,
             waiting,
+            warnings: Vec::new(),
             agents: spec.agents.iter().filter_map(|agent| of(&agent.name)).collect(),
             draining: self.draining.iter().map(AgentInstance::report_draining).collect(),
         }

@@ -77,17 +77,23 @@ impl Limits {
     /// as the system permits.
     pub fn fitting() -> Self {
         let files = open_files(MOST_CONNECTIONS + OTHER_FILES + RESERVE);
-        let connections = connections(files);
-        if connections < FEW_CONNECTIONS {
-            tracing::warn!(
-                files,
-                connections,
-                "the process may open few files, so the server accepts few connections at a time: raise the limit of open \
-                 files (ulimit -n, LimitNOFILE)"
-            );
+        if let Some(warning) = few_connections() {
+            tracing::warn!("{warning}");
         }
-        Self { connections, ..Self::default() }
+        Self { connections: connections(files), ..Self::default() }
     }
+}
+
+/// What to do where the limit of open files allows few connections only.
+pub(super) fn few_connections() -> Option<String> {
+    let files = getrlimit(Resource::Nofile).current.and_then(|files| usize::try_from(files).ok())?;
+    let connections = connections(files);
+    (connections < FEW_CONNECTIONS).then(|| {
+        format!(
+            "the process may open {files} files, so the server accepts {connections} connections at a time: raise the limit of \
+             open files (ulimit -n, LimitNOFILE)"
+        )
+    })
 }
 
 /// The number of connections that so many open files allow.

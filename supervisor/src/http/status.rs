@@ -14,6 +14,7 @@ use caipe_engine::AgentName;
 use caipe_store::Store;
 use serde_json::{Map, Value, json};
 
+use super::listen;
 use crate::agents::AgentRegistry;
 use crate::run::{RunError, Runs};
 
@@ -63,6 +64,7 @@ pub(super) async fn tools(State(about): State<About>) -> Json<Value> {
 /// answer goes to the home that asked.
 pub(super) async fn internal(State(about): State<About>) -> Json<Report> {
     let mut report = about.registry.report();
+    report.warnings = warnings(&about);
     if about.alone {
         let questions = counted(about.runs.pending_interactions().await, 1);
         let active = u64::try_from(about.runs.active()).unwrap_or(u64::MAX).saturating_add(questions);
@@ -75,6 +77,25 @@ pub(super) async fn internal(State(about): State<About>) -> Json<Report> {
         }
     }
     Json(report)
+}
+
+/// The restrictions under which this process works. An agent that is not ready has a message of its own.
+fn warnings(about: &About) -> Vec<String> {
+    let settings = about.registry.settings();
+    let mut warnings: Vec<String> = settings.warnings.iter().map(ToString::to_string).collect();
+    if about.store.backend() == "memory" {
+        warnings.push("conversations are in memory and are lost when the process ends".to_owned());
+    }
+    warnings.extend(listen::few_connections());
+    let usable = about.registry.status().agents.into_iter().filter(|agent| agent.phase == AgentPhase::Ready);
+    warnings.extend(usable.flat_map(|agent| {
+        agent
+            .faults
+            .into_iter()
+            .map(move |fault| format!("agent {}: {fault}", agent.name))
+            .collect::<Vec<_>>()
+    }));
+    warnings
 }
 
 fn asked(questions: &BTreeMap<AgentName, u64>, agent: &str) -> u64 {

@@ -1,5 +1,7 @@
 //! The conditions, and the rule by which they change.
 
+use std::collections::BTreeSet;
+
 use caipe_crds::resource::status::{AgentPhase, AgentPlacement, AgentStatus};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
@@ -51,6 +53,8 @@ pub enum Reason {
     NotChecked,
     /// Nobody has looked yet.
     NotAskedYet,
+    /// The supervisor works, and reports restrictions.
+    Restricted,
 }
 
 impl Reason {
@@ -76,6 +80,7 @@ impl Reason {
             Self::AgentsUnreachable => "AgentsUnreachable",
             Self::NotChecked => "NotChecked",
             Self::NotAskedYet => "NotAskedYet",
+            Self::Restricted => "Restricted",
         }
     }
 }
@@ -91,6 +96,8 @@ pub struct Verdict {
     pub stalled: Option<(Reason, String)>,
     /// Whether every remote agent answers; none if nobody looks.
     pub connected: (Option<bool>, Reason, String),
+    /// The restrictions under which the supervisor works.
+    pub degraded: Option<(Reason, String)>,
 }
 
 /// What the facts come to.
@@ -108,7 +115,7 @@ pub(super) fn verdict(facts: &Facts<'_>, agents: &[AgentStatus]) -> Verdict {
         (None, Some((reason, message))) if !is_harmless(facts, *reason) => (false, *reason, message.clone()),
         _ => usable_verdict(facts, agents),
     };
-    Verdict { ready, reconciling, stalled, connected }
+    Verdict { ready, reconciling, stalled, connected, degraded: degraded(facts) }
 }
 
 /// What is missing may come; nobody is at work on it, and nothing has failed.
@@ -154,6 +161,14 @@ fn stalled(facts: &Facts<'_>) -> Option<(Reason, String)> {
         Reason::RolloutFailed,
         format!("the supervisor's pods do not come up: {failure}{because}{lacking}"),
     ))
+}
+
+/// The warnings of the supervisor's pods, each once.
+fn degraded(facts: &Facts<'_>) -> Option<(Reason, String)> {
+    let warnings: BTreeSet<&str> =
+        facts.reports.iter().flatten().flat_map(|report| &report.warnings).map(String::as_str).collect();
+    let message = warnings.into_iter().collect::<Vec<_>>().join("; ");
+    (!message.is_empty()).then_some((Reason::Restricted, message))
 }
 
 /// Whether it goes by itself, or may.
@@ -313,6 +328,7 @@ pub(super) fn conditions(
     let mut all = vec![one("Ready", (Some(ready), reason, message))];
     all.extend(verdict.reconciling.map(|it| one("Reconciling", on(it))));
     all.extend(verdict.stalled.map(|it| one("Stalled", on(it))));
+    all.extend(verdict.degraded.map(|it| one("Degraded", on(it))));
     all.push(one("AgentsConnected", verdict.connected));
     all
 }

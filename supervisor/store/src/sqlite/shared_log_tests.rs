@@ -9,7 +9,7 @@ use crate::{Commit, LoggedEvent, Retention, Store, TaskPhase};
 /// A file as the writer has it, without its thread: dropped, it leaves what a kill would leave.
 struct File {
     connection: Connection,
-    journal: Journal,
+    shared_log: SharedLog,
     _claim: Claim,
 }
 
@@ -19,24 +19,24 @@ impl File {
         let mut connection = open::for_writing(path).unwrap();
         // What is tested here survives a process, not the machine.
         connection.pragma_update(None, "synchronous", "OFF").unwrap();
-        let journal = Journal::open(&mut connection, &Arc::default()).unwrap();
-        Self { connection, journal, _claim: claim }
+        let shared_log = SharedLog::open(&mut connection, &Arc::default()).unwrap();
+        Self { connection, shared_log, _claim: claim }
     }
 
     /// One transaction of these commits.
     fn commit(&mut self, commits: impl IntoIterator<Item = Commit>) {
         let written = |commit| Write::of(commit, jiff::Timestamp::UNIX_EPOCH).unwrap();
         let writes: Vec<_> = commits.into_iter().map(written).collect();
-        let tails = self.journal.tails();
+        let unsealed = self.shared_log.unsealed();
         let transaction = self.connection.transaction().unwrap();
-        let mut staged = Staged::new(&tails);
+        let mut staged = Staged::new(&unsealed);
         for write in &writes {
-            rows::commit(&transaction, write, &staged).unwrap();
+            rows::commit(&transaction, write, staged.last_seq_before(write)).unwrap();
             staged.take(write);
         }
-        let written = self.journal.write(&transaction, staged).unwrap();
+        let written = self.shared_log.write(&transaction, staged).unwrap();
         transaction.commit().unwrap();
-        self.journal.settle(written);
+        self.shared_log.settle(written);
     }
 
     fn begin(&mut self, tasks: &[&str]) {
@@ -48,7 +48,7 @@ impl File {
     }
 
     fn events(&self, task: &str) -> Vec<LoggedEvent> {
-        let tail = self.journal.tails.beyond(task, 0);
+        let tail = self.shared_log.unsealed.beyond(task, 0);
         read::events(&self.connection, task, tail.as_ref(), 0, usize::MAX).unwrap()
     }
 
@@ -80,7 +80,7 @@ fn a_transaction_is_one_row_until_a_task_rests() {
     assert_eq!((file.count("journal"), file.count("events")), (3, 0));
     file.commit([logged("a", 7, 2), ended("a"), logged("b", 7, 2)]);
     assert_eq!((file.count("journal"), file.count("events")), (4, 1));
-    assert!(file.journal.tails.get("a").is_none(), "it takes memory");
+    assert!(file.shared_log.unsealed.get("a").is_none(), "it takes memory");
     file.commit([logged("a", 9, 1)]);
     for (task, count) in [("a", 9), ("b", 8), ("c", 6)] {
         file.expect(task, count);
@@ -94,20 +94,20 @@ fn what_a_killed_process_left_goes_where_it_belongs() {
     let mut file = File::open(&path);
     file.begin(&["a", "b"]);
     file.commit(["a", "b"].map(|task| logged(task, 1, 2)));
-    // In the journal still, but sealed.
+    // In the shared log still, but sealed.
     file.commit([logged("a", 3, 2), ended("a")]);
     file.commit(["a", "b"].map(|task| logged(task, if task == "a" { 5 } else { 3 }, 1)));
     drop(file);
     for _ in 0..2 {
         let file = File::open(&path);
-        assert_eq!((file.count("journal"), file.journal.tails.tasks().len()), (0, 0));
+        assert_eq!((file.count("journal"), file.shared_log.unsealed.tasks().len()), (0, 0));
         file.expect("a", 5);
         file.expect("b", 3);
     }
 }
 
 #[test]
-fn the_journal_stays_short_however_slow_one_log_is() {
+fn the_shared_log_stays_short_however_slow_one_log_is() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("caipe.db");
     let mut file = File::open(&path);
@@ -121,9 +121,9 @@ fn the_journal_stays_short_however_slow_one_log_is() {
         let size = "SELECT coalesce(sum(length(entries)), 0) FROM journal";
         longest = longest.max(file.connection.query_row(size, [], |row| row.get(0)).unwrap());
     }
-    let bound = LONGEST_JOURNAL + REMOVED_AT_ONCE + 300_000;
+    let bound = LONGEST_SHARED_LOG + REMOVED_AT_ONCE + 300_000;
     assert!((REMOVED_AT_ONCE..bound).contains(&longest), "{longest} bytes");
-    assert!(file.journal.tails.get("slow").is_none(), "it holds the journal back");
+    assert!(file.shared_log.unsealed.get("slow").is_none(), "it holds the shared log back");
     file.commit([logged("slow", 2, 1)]);
     drop(file);
     let file = File::open(&path);
@@ -147,7 +147,7 @@ fn what_is_large_is_written_once() {
 
 /// Whatever keeps one log from being sealed, such as a damaged page, is nobody else's failure.
 #[test]
-fn a_log_that_cannot_be_sealed_stays_in_the_journal() {
+fn a_log_that_cannot_be_sealed_stays_in_the_shared_log() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("caipe.db");
     let mut file = File::open(&path);
@@ -158,7 +158,7 @@ fn a_log_that_cannot_be_sealed_stays_in_the_journal() {
     file.commit(["bad", "good"].map(|task| logged(task, 1, 2)));
     file.commit([logged("bad", 3, 1), ended("bad"), ended("good")]);
     assert_eq!(file.count("events"), 1);
-    assert_eq!(file.journal.tails.sealable("bad"), None, "it is tried again and again");
+    assert_eq!(file.shared_log.unsealed.sealable("bad"), None, "it is tried again and again");
     drop(file);
     let mut file = File::open(&path);
     file.commit([logged("bad", 4, 1)]);
@@ -173,7 +173,7 @@ fn a_log_that_cannot_be_sealed_stays_in_the_journal() {
 
 /// Else a task of the same id would find events of the one that went.
 #[tokio::test]
-async fn what_is_pruned_is_not_in_the_journal() {
+async fn what_is_pruned_is_not_in_the_shared_log() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("caipe.db");
     let store = SqliteStore::open(&path).unwrap();

@@ -1,4 +1,4 @@
-//! A stretch of one log as text: what a row of the events holds, and an entry of the journal.
+//! A range of one log as text: what a row of the events holds, and an entry of the shared log.
 
 use std::fmt::Write as _;
 
@@ -13,19 +13,19 @@ use crate::write::Chunk;
 
 /// Events of one task that follow one another. It grows by text alone: nothing in it is parsed until it is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Stretch {
+pub(super) struct EventRange {
     pub(super) first: u64,
     pub(super) last: u64,
     /// `[microseconds,[event,...]]` for each commit, with commas between them.
     chunks: String,
 }
 
-impl Stretch {
+impl EventRange {
     /// The events of one commit.
     pub(super) fn of(chunk: &Chunk) -> Self {
-        let mut stretch = Self { first: chunk.first, last: chunk.last, chunks: String::new() };
-        stretch.write(chunk);
-        stretch
+        let mut range = Self { first: chunk.first, last: chunk.last, chunks: String::new() };
+        range.write(chunk);
+        range
     }
 
     /// Adds those of the next commit.
@@ -41,7 +41,7 @@ impl Stretch {
         let _ = write!(self.chunks, "[{},{}]", chunk.at.as_microsecond(), chunk.json);
     }
 
-    /// Adds the stretch that follows it.
+    /// Adds the range that follows it.
     pub(super) fn append(&mut self, next: &Self) {
         self.chunks.push(',');
         self.last = next.last;
@@ -54,14 +54,14 @@ impl Stretch {
     }
 }
 
-/// A row of the events, of stretches that follow one another: the numbers of its first and its last event, and its
+/// A row of the events, of ranges that follow one another: the numbers of its first and its last event, and its
 /// text. Nothing where there is nothing to write.
-pub(super) fn event_row<'a>(stretches: impl IntoIterator<Item = &'a Stretch>) -> Option<(u64, u64, String)> {
-    let mut stretches = stretches.into_iter();
-    let Stretch { first, last, chunks } = stretches.next()?;
+pub(super) fn event_row<'a>(ranges: impl IntoIterator<Item = &'a EventRange>) -> Option<(u64, u64, String)> {
+    let mut ranges = ranges.into_iter();
+    let EventRange { first, last, chunks } = ranges.next()?;
     let mut last = *last;
     let mut row = ["[", chunks].concat();
-    for next in stretches {
+    for next in ranges {
         row.push(',');
         row.push_str(&next.chunks);
         last = next.last;
@@ -85,10 +85,12 @@ pub(super) fn read_row(
     Ok(())
 }
 
-/// A row of the journal: `[[task,first,last,[chunk,...]],...]`. Nothing where there is nothing to write.
-pub(super) fn journal_row<'a>(logs: impl IntoIterator<Item = (&'a str, &'a Stretch)>) -> Option<String> {
+/// A row of the shared log: `[[task,first,last,[chunk,...]],...]`. Nothing where there is nothing to write.
+pub(super) fn shared_log_row<'a>(
+    logs: impl IntoIterator<Item = (&'a str, &'a EventRange)>,
+) -> Option<String> {
     let mut row = String::new();
-    for (task, Stretch { first, last, chunks }) in logs {
+    for (task, EventRange { first, last, chunks }) in logs {
         let (comma, task) = (if row.is_empty() { '[' } else { ',' }, serde_json::Value::from(task));
         // Writing to a string cannot fail.
         let _ = write!(row, "{comma}[{task},{first},{last},[{chunks}]]");
@@ -96,19 +98,19 @@ pub(super) fn journal_row<'a>(logs: impl IntoIterator<Item = (&'a str, &'a Stret
     (!row.is_empty()).then(|| row + "]")
 }
 
-/// The tasks and stretches of a row of the journal, in the order in which they were written.
-pub(super) fn entries(row: &str) -> Result<Vec<(String, Stretch)>, StoreError> {
+/// The tasks and ranges of a row of the shared log, in the order in which they were written.
+pub(super) fn entries(row: &str) -> Result<Vec<(String, EventRange)>, StoreError> {
     #[derive(Deserialize)]
     struct Entry<'a>(String, u64, u64, #[serde(borrow)] &'a RawValue);
-    let corrupt = |reason: String| StoreError::Corrupt { what: "the journal".to_owned(), reason };
+    let corrupt = |reason: String| StoreError::Corrupt { what: "the shared log".to_owned(), reason };
     let entries: Vec<Entry<'_>> = serde_json::from_str(row).map_err(|error| corrupt(error.to_string()))?;
-    let stretch = |Entry(task, first, last, chunks)| {
+    let range = |Entry(task, first, last, chunks)| {
         let text = chunks.get().strip_prefix('[').and_then(|text| text.strip_suffix(']'));
         let chunks =
             text.ok_or_else(|| corrupt(format!("events {first} to {last} of task {task:?} are no list")))?;
-        Ok((task, Stretch { first, last, chunks: chunks.to_owned() }))
+        Ok((task, EventRange { first, last, chunks: chunks.to_owned() }))
     };
-    entries.into_iter().map(stretch).collect()
+    entries.into_iter().map(range).collect()
 }
 
 #[cfg(test)]
@@ -121,40 +123,40 @@ mod tests {
         Write::of(logged(task, first, count), Timestamp::UNIX_EPOCH).unwrap().events.unwrap()
     }
 
-    fn numbers(stretch: &Stretch, after: u64, limit: usize) -> Vec<u64> {
+    fn numbers(range: &EventRange, after: u64, limit: usize) -> Vec<u64> {
         let mut events = Vec::new();
-        let (first, _, row) = event_row([stretch]).unwrap();
+        let (first, _, row) = event_row([range]).unwrap();
         read_row(("t", first, &row), &mut events, after, limit).unwrap();
         events.into_iter().map(|logged| logged.seq).collect()
     }
 
     #[test]
-    fn a_stretch_is_read_from_anywhere() {
-        let mut stretch = Stretch::of(&chunk("t", 5, 2));
-        stretch.push(&chunk("t", 7, 1));
-        let next = Stretch::of(&chunk("t", 8, 3));
-        let (first, last, row) = event_row([&stretch, &next]).unwrap();
-        stretch.append(&next);
-        assert_eq!((first, last, row), event_row([&stretch]).unwrap());
-        assert_eq!((stretch.first, stretch.last), (5, 10));
-        assert_eq!(numbers(&stretch, 0, 100), [5, 6, 7, 8, 9, 10]);
-        assert_eq!(numbers(&stretch, 6, 3), [7, 8, 9]);
-        assert_eq!(numbers(&stretch, 10, 3), Vec::<u64>::new());
+    fn a_range_is_read_from_anywhere() {
+        let mut range = EventRange::of(&chunk("t", 5, 2));
+        range.push(&chunk("t", 7, 1));
+        let next = EventRange::of(&chunk("t", 8, 3));
+        let (first, last, row) = event_row([&range, &next]).unwrap();
+        range.append(&next);
+        assert_eq!((first, last, row), event_row([&range]).unwrap());
+        assert_eq!((range.first, range.last), (5, 10));
+        assert_eq!(numbers(&range, 0, 100), [5, 6, 7, 8, 9, 10]);
+        assert_eq!(numbers(&range, 6, 3), [7, 8, 9]);
+        assert_eq!(numbers(&range, 10, 3), Vec::<u64>::new());
     }
 
     #[test]
     fn entries_come_back_as_they_were() {
         let tasks = ["plain", "\"quoted\" \\ \u{0} 会話"];
-        let stretches = tasks.map(|task| Stretch::of(&chunk(task, 3, 2)));
-        let row = journal_row(tasks.into_iter().zip(&stretches)).unwrap();
+        let ranges = tasks.map(|task| EventRange::of(&chunk(task, 3, 2)));
+        let row = shared_log_row(tasks.into_iter().zip(&ranges)).unwrap();
         let found = entries(&row).unwrap();
-        let wanted: Vec<_> = tasks.iter().map(ToString::to_string).zip(stretches).collect();
+        let wanted: Vec<_> = tasks.iter().map(ToString::to_string).zip(ranges).collect();
         assert_eq!(found, wanted);
     }
 
     #[test]
     fn nothing_is_no_row() {
-        assert_eq!((journal_row([]), event_row([])), (None, None));
+        assert_eq!((shared_log_row([]), event_row([])), (None, None));
     }
 
     #[test]
