@@ -35,7 +35,7 @@ mod values;
 
 pub use catalogue::default_resource;
 pub use fault::{Fault, Faults};
-pub use read::{Document, read_document, read_rendered, read_resource};
+pub use read::{Document, Partial, read_document, read_partially, read_rendered, read_resource};
 pub use rendered::RenderedSpec;
 pub use resolve::{Resolved, Surroundings, resolve, resolve_agent, resolve_in};
 pub use resource::{CaipeSupervisor, CaipeSupervisorSpec, CaipeSupervisorStatus};

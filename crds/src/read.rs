@@ -28,12 +28,55 @@ pub enum Document {
 /// # Errors
 /// As those of [`read_resource`] or [`read_rendered`].
 pub fn read_document(yaml: &str) -> Result<Document, Faults> {
+    let Partial { document, faults, .. } = read_partially(yaml)?;
+    Faults::check(faults).map(|()| document)
+}
+
+/// A document as far as it could be read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Partial {
+    /// The document without its faulty parts.
+    pub document: Document,
+    /// Every fault of the document itself.
+    pub faults: Vec<Fault>,
+    /// The paths of the parts that are left out.
+    left_out: Vec<String>,
+}
+
+impl From<CaipeSupervisor> for Partial {
+    fn from(resource: CaipeSupervisor) -> Self {
+        Self { document: Document::Resource(Box::new(resource)), faults: Vec::new(), left_out: Vec::new() }
+    }
+}
+
+impl Partial {
+    /// The faults with those that a later step found in the rest of the document. A fault that may only follow from a
+    /// part that is left out is dropped.
+    pub fn with(self, found: impl IntoIterator<Item = Fault>) -> Vec<Fault> {
+        let Self { mut faults, left_out, .. } = self;
+        for fault in found {
+            let follows =
+                left_out.iter().any(|path| path.starts_with(&fault.path) || fault.path.starts_with(path));
+            if !follows && !faults.contains(&fault) {
+                faults.push(fault);
+            }
+        }
+        faults
+    }
+}
+
+/// Reads a document as far as possible, so that a later step can look for faults in the rest of it.
+///
+/// # Errors
+/// When nothing can be read: the text is no YAML, or a rendered spec with a fault.
+pub fn read_partially(yaml: &str) -> Result<Partial, Faults> {
     let value = parse(yaml)?;
     let is_rendered = value.get("epoch").is_some() && value.get("kind").is_none();
     if is_rendered {
-        return rendered(value).map(Box::new).map(Document::Rendered);
+        let document = Document::Rendered(Box::new(rendered(value)?));
+        return Ok(Partial { document, faults: Vec::new(), left_out: Vec::new() });
     }
-    resource(value).map(Box::new).map(Document::Resource)
+    partial_resource(value)
 }
 
 /// Reads a rendered spec from YAML (or JSON).
@@ -58,32 +101,59 @@ pub fn read_resource(yaml: &str) -> Result<CaipeSupervisor, Faults> {
 }
 
 /// A resource, held to the CRD's schema and to the rules.
-pub(crate) fn resource(mut value: Value) -> Result<CaipeSupervisor, Faults> {
+pub(crate) fn resource(value: Value) -> Result<CaipeSupervisor, Faults> {
+    let Partial { document, faults, .. } = partial_resource(value)?;
+    Faults::check(faults)?;
+    match document {
+        Document::Resource(resource) => Ok(*resource),
+        Document::Rendered(_) => Err(Fault::new("", "expected a resource, found a rendered spec").into()),
+    }
+}
+
+fn partial_resource(mut value: Value) -> Result<Partial, Faults> {
     schema::prune(manifest::schema(), &mut value);
     let mut faults = check_type(&value);
-    schema::check(manifest::schema(), &value, "", &mut faults);
-    let resource = match typed(value) {
-        Ok(resource) => resource,
-        // The type says less well what the schema has said already.
-        Err(fault) => {
-            if faults.is_empty() {
-                faults.push(fault);
-            }
-            return Err(Faults::new(faults));
+    let mut broken = Vec::new();
+    schema::check(manifest::schema(), &value, "", &mut broken);
+    let mut left_out: Vec<String> = Vec::new();
+    let mut read = typed(value.clone());
+    if read.is_err() {
+        left_out = broken.iter().map(|fault| fault.path.clone()).collect();
+        for path in &left_out {
+            remove(&mut value, path);
         }
+        read = typed(value);
+    }
+    faults.append(&mut broken);
+    let resource: CaipeSupervisor = match read {
+        Ok(resource) => resource,
+        // The schema reports the same faults in better words.
+        Err(fault) if faults.is_empty() => return Err(fault.into()),
+        Err(_) => return Err(Faults::new(faults)),
     };
-    // What both know, such as a quantity, is told once.
-    let further: Vec<Fault> =
-        validate::validate(&resource).into_iter().filter(|fault| !faults.contains(fault)).collect();
-    faults.extend(further);
-    Faults::check(faults).map(|()| resource)
+    let broken = validate::validate(&resource);
+    let document = Document::Resource(Box::new(resource));
+    let partial = Partial { document: document.clone(), faults, left_out: left_out.clone() };
+    Ok(Partial { document, faults: partial.with(broken), left_out })
+}
+
+/// Removes the member at a path such as `spec.agents[0].name`. Entries of lists stay.
+fn remove(value: &mut Value, path: &str) {
+    let pointer = format!("/{}", path.replace('[', ".").replace(']', "").replace('.', "/"));
+    let Some((parent, key)) = pointer.rsplit_once('/') else { return };
+    if let Some(members) = value.pointer_mut(parent).and_then(Value::as_object_mut) {
+        members.remove(key);
+    }
 }
 
 fn parse(yaml: &str) -> Result<Value, Fault> {
     if yaml.len() > MAX_FILE_BYTES {
         return Err(Fault::new("", format!("the file is larger than {MAX_FILE_BYTES} bytes")));
     }
-    serde_saphyr::from_str(yaml).map_err(|error| Fault::new("", format!("failed to read the YAML: {error}")))
+    serde_saphyr::from_str(yaml).map_err(|error| {
+        let reason = error.render_with_formatter(&serde_saphyr::UserMessageFormatter);
+        Fault::new("", format!("failed to read the YAML: {reason}"))
+    })
 }
 
 /// The type's two words, which the schema leaves open.

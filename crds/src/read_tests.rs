@@ -113,7 +113,27 @@ fn an_agent_that_nobody_knows_is_told_with_those_that_are_known() {
 }
 
 #[test]
-fn all_faults_are_told_at_once() {
+fn what_can_be_read_is_checked_further_without_the_faulty_parts() {
+    let spec = "limits: { recursion: many }\nmodel: { provider: openai }\nagents: [{ name: jirra }]";
+    let found = faults(&file(spec));
+    assert_eq!(found.len(), 3, "{found:#?}");
+    assert!(found[0].starts_with("spec.limits.recursion: expected"), "{found:#?}");
+    assert!(found.iter().any(|fault| fault.starts_with("spec.agents[0].name: `jirra`")), "{found:#?}");
+    let partial = read_partially(&file("agents: [{ name: jira, tools: 5 }]")).unwrap();
+    let later = ["spec.agents[0].tools: x", "spec.agents[0]: x", "$DISTRIBUTED_AGENTS: x"];
+    let later = later.map(|text| text.split_once(": ").map(|(path, text)| Fault::new(path, text)).unwrap());
+    let paths: Vec<String> = partial.with(later).into_iter().map(|fault| fault.path).collect();
+    assert_eq!(paths, ["spec.agents[0].tools", "$DISTRIBUTED_AGENTS"], "what may only follow is left out");
+}
+
+#[test]
+fn a_fault_of_the_yaml_is_in_words_for_its_author() {
+    let twice = faults("spec: {}\nspec: {}");
+    assert!(twice[0].contains("duplicate mapping key `spec`") && !twice[0].contains("Options"), "{twice:?}");
+}
+
+#[test]
+fn all_faults_are_reported_at_once() {
     let found = faults(
         "apiVersion: v1\nkind: Pod\nmetadata: { name: a }\nspec: { rpelicas: 1, limits: { recursion: 0 }, store: { sqlite: {}, redis: { secretRef: { name: x } } } }",
     );

@@ -22,6 +22,9 @@ pub struct Report {
     /// Why it takes no questions yet, as `/ready` says; empty once it does.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<String>,
+    /// The restrictions under which the supervisor works, each as a sentence; the operator shows them as `Degraded`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// Every agent of the spec, in its order.
     pub agents: Vec<AgentReport>,
     /// Homes that are no longer asked and finish what they began.

@@ -119,6 +119,7 @@ fn report() -> Report {
         epoch: 2,
         running_epoch: 2,
         waiting: Vec::new(),
+        warnings: Vec::new(),
         hash: "5f2c8e0d9a41b7c3".to_owned(),
         refused: None,
         agents: vec![argocd, agent("jira", AgentPlacement::InProcess)],

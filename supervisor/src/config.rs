@@ -11,7 +11,9 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use caipe_crds::{Document, Fault, Faults, RenderedSpec, Resolved, default_resource, read_document, resolve};
+use caipe_crds::{
+    Document, Fault, Faults, Partial, RenderedSpec, Resolved, default_resource, read_partially, resolve,
+};
 use caipe_model::ScriptError;
 
 use crate::agents::script_files;
@@ -98,15 +100,18 @@ impl Settings {
         let source_name =
             file.map_or_else(|| "the environment".to_owned(), |path| path.display().to_string());
         let faulty = |faults| ConfigError::Faulty { source_name: source_name.clone(), faults };
-        let document = match file {
-            Some(path) => read_document(&read_bounded(path)?).map_err(faulty)?,
-            None => Document::Resource(Box::new(default_resource())),
+        let partial = match file {
+            Some(path) => read_partially(&read_bounded(path)?).map_err(faulty)?,
+            None => Partial::from(default_resource()),
         };
-        let rendered = matches!(document, Document::Rendered(_));
-        let resolved = match document {
-            Document::Resource(resource) => resolve(&resource, &env).map_err(faulty)?,
-            Document::Rendered(spec) => Resolved { spec: *spec, warnings: Vec::new() },
+        let rendered = matches!(partial.document, Document::Rendered(_));
+        let resolved = match &partial.document {
+            Document::Resource(resource) => resolve(resource, &env),
+            Document::Rendered(spec) => Ok(Resolved { spec: spec.as_ref().clone(), warnings: Vec::new() }),
         };
+        let found = resolved.as_ref().err().cloned().into_iter().flatten().collect::<Vec<_>>();
+        Faults::check(partial.with(found)).map_err(faulty)?;
+        let resolved = resolved.map_err(faulty)?;
         Faults::check(allow_faults(&resolved.spec)).map_err(faulty)?;
         let base = file.and_then(Path::parent).map(Path::to_path_buf).unwrap_or_default();
         Ok(Self::new(resolved, base, env, rendered))
@@ -139,7 +144,12 @@ fn allow_faults(spec: &RenderedSpec) -> Vec<Fault> {
 
 fn read_bounded(path: &Path) -> Result<String, ConfigError> {
     let unreadable = |reason: String| ConfigError::Unreadable { path: path.display().to_string(), reason };
-    let size = std::fs::metadata(path).map_err(|error| unreadable(error.to_string()))?.len();
+    let metadata = std::fs::metadata(path).map_err(|error| unreadable(error.to_string()))?;
+    // To open a pipe blocks until another process writes to it.
+    if !metadata.is_file() {
+        return Err(unreadable("it is not a regular file".to_owned()));
+    }
+    let size = metadata.len();
     if size > MAX_FILE {
         return Err(unreadable(format!("it has {size} bytes; at most {MAX_FILE} are read")));
     }

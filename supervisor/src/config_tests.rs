@@ -66,6 +66,11 @@ fn a_file_that_is_missing_or_endless_is_named() {
     large.as_file().set_len(MAX_FILE + 1).unwrap();
     let refused = Settings::load(Some(large.path()), env(&[])).unwrap_err().to_string();
     assert!(refused.contains("at most 1500000"), "{refused}");
+    let directory = tempfile::tempdir().unwrap();
+    let pipe = directory.path().join("pipe");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();
+    let refused = Settings::load(Some(&pipe), env(&[])).unwrap_err().to_string();
+    assert!(refused.contains("not a regular file"), "to open it would block: {refused}");
 }
 
 #[test]

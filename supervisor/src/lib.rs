@@ -4,16 +4,19 @@
 //! a2a server -> run::Runs -> run::Driver -> engine::decide
 //!                               |  ^ results
 //!                               v  |
-//!        commit -> binding -> event log        effects: model | tool | delegate (agents::Home)
+//!        commit -> binding -> event log        effects: model | tool | delegate (delegation::AgentBackend)
 //! ```
 
+pub mod agent;
 pub mod agents;
 pub mod binding;
 pub mod cli;
 pub mod config;
+pub mod delegation;
 pub mod http;
 pub mod mcp;
 pub mod push;
+pub mod remote;
 pub mod run;
 pub mod secrets;
 pub mod tools;

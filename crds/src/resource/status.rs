@@ -20,7 +20,7 @@ pub struct CaipeSupervisorStatus {
     /// The hash of that spec.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec_hash: Option<String>,
-    /// `Ready` always; `Reconciling` and `Stalled` only while true; `AgentsConnected`.
+    /// `Ready` and `AgentsConnected` always; `Reconciling`, `Stalled` and `Degraded` only while true.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = list_map("type"))]
     pub conditions: Vec<Condition>,

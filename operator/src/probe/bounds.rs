@@ -9,7 +9,7 @@ pub(super) const TEXT: usize = 1024;
 /// Maximum agents of a report; a resource has no more.
 pub(super) const AGENTS: usize = 1000;
 
-/// Maximum reasons why a pod is not ready.
+/// Maximum reasons why a pod is not ready, and maximum warnings.
 pub(super) const REASONS: usize = 4;
 
 /// The report within its bounds.
@@ -17,10 +17,14 @@ pub(super) fn bounded(mut report: Report) -> Report {
     report.agents.truncate(AGENTS);
     report.draining.truncate(AGENTS);
     report.waiting.truncate(REASONS);
+    report.warnings.truncate(REASONS);
     report.hash = cut(&report.hash, NAME);
     shorten(&mut report.refused, TEXT);
     for reason in &mut report.waiting {
         *reason = cut(reason, NAME);
+    }
+    for warning in &mut report.warnings {
+        *warning = cut(warning, TEXT / REASONS);
     }
     for agent in &mut report.agents {
         agent.tools = Vec::new();

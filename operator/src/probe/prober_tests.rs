@@ -62,6 +62,7 @@ impl PodClient for Arc<Pods> {
             epoch: 1,
             running_epoch: 1,
             waiting: Vec::new(),
+            warnings: Vec::new(),
             hash: String::new(),
             refused: None,
             agents: Vec::new(),

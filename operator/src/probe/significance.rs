@@ -36,12 +36,13 @@ fn same_card(a: &CardSummary, b: &CardSummary) -> bool {
 }
 
 fn same_report(a: &Report, b: &Report) -> bool {
-    let Report { epoch, running_epoch, hash, refused, waiting, agents, draining } = a;
+    let Report { epoch, running_epoch, hash, refused, waiting, warnings, agents, draining } = a;
     *epoch == b.epoch
         && *running_epoch == b.running_epoch
         && *hash == b.hash
         && *refused == b.refused
         && *waiting == b.waiting
+        && *warnings == b.warnings
         && same_all(agents, &b.agents, same_agent)
         && same_all(draining, &b.draining, same_draining)
 }

@@ -26,6 +26,7 @@ fn result() -> ProbeResult {
         epoch: 3,
         running_epoch: 3,
         waiting: Vec::new(),
+        warnings: Vec::new(),
         hash: "abc".into(),
         refused: None,
         agents: vec![agent()],

@@ -14,6 +14,7 @@ fn idle(epoch: u64) -> ProbeResult {
         epoch,
         running_epoch: epoch,
         waiting: Vec::new(),
+        warnings: Vec::new(),
         hash: String::new(),
         refused: None,
         agents: Vec::new(),

@@ -28,6 +28,7 @@ fn report(running_epoch: u64, draining: &[(&str, u64)]) -> Report {
         epoch: running_epoch,
         running_epoch,
         waiting: Vec::new(),
+        warnings: Vec::new(),
         hash: String::new(),
         refused: None,
         agents: Vec::new(),

@@ -106,6 +106,7 @@ impl Pods {
             epoch: spec.epoch,
             running_epoch: spec.epoch,
             waiting: Vec::new(),
+            warnings: Vec::new(),
             hash: spec.hash.clone(),
             refused: None,
             agents: agents.collect(),

@@ -44,8 +44,8 @@ fn main() {
     });
     log.close();
     for version in [ProtocolVersion::V1_0, ProtocolVersion::V0_3] {
-        for pass in ["first reader, writes JSON", "next reader, shares it"] {
-            timed(&format!("{version}, {pass}"), || {
+        for run in ["first reader, writes JSON", "next reader, shares it"] {
+            timed(&format!("{version}, {run}"), || {
                 let mut cursor = log.cursor(0);
                 while let Some(event) = cursor.ready() {
                     black_box(event.json(version).map_or(0, bytes::Bytes::len));

@@ -1,4 +1,4 @@
-//! What an operation can fail with, and how that looks on the wire (1.0, section 5.4; JSON-RPC 2.0).
+//! Errors of operations and their wire forms (1.0, section 5.4; JSON-RPC 2.0).
 
 use std::fmt;
 
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use crate::model::TaskState;
 use crate::version::ProtocolVersion;
 
-/// Why a request failed. The texts are shown to the peer: no secret belongs in them.
+/// An error of a request. Peers see the text, so it must not contain secrets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum A2aError {
-    /// There is no such task, or the caller may not see it: the two look alike.
+    /// The task does not exist, or the caller has no access to it.
     #[error("task not found: {0}")]
     TaskNotFound(String),
     /// The task has ended already.
@@ -18,7 +18,7 @@ pub enum A2aError {
     TaskNotCancelable {
         /// The task.
         id: String,
-        /// How it ended.
+        /// The state.
         state: TaskState,
     },
     /// Push notifications are not offered.
@@ -67,9 +67,9 @@ pub enum A2aError {
 /// A member of the parameters that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// Where, for example `message.parts[0]`.
+    /// The path, for example `message.parts[0]`.
     pub field: String,
-    /// What is wrong with it.
+    /// The fault.
     pub description: String,
 }
 

@@ -16,6 +16,8 @@ pub mod server;
 pub mod v03;
 
 mod error;
+#[cfg(feature = "server")]
+mod validate;
 mod version;
 
 pub use error::{A2aError, Violation};

@@ -15,6 +15,7 @@ mod providers;
 mod redact;
 mod retry;
 mod scripted;
+mod timeouts;
 
 pub use chat::{
     ChatModel, ChatRequest, Completion, FinishReason, ModelError, ModelErrorKind, ModelEvent, ModelStream,
@@ -23,7 +24,9 @@ pub use chat::{
 pub use classify::{Failure, Subject, classify, header_wait};
 pub use message::{Message, Part, Role, ToolCall, ToolResult};
 pub use providers::{
-    ApiKey, ConnectError, ModelChoice, ModelSettings, Provider, Scope, SettingsError, Timeouts, connect,
+    ApiKey, ConnectError, ModelChoice, ModelSettings, Provider, Scope, SettingsError, UnknownProvider,
+    connect,
 };
 pub use retry::{Fallback, RetryPolicy, Retrying, is_providers_fault, is_transient};
 pub use scripted::{ScriptError, Scripted};
+pub use timeouts::Timeouts;

@@ -1,37 +1,34 @@
-//! Who can be asked: the supervisor itself, the agents in this process, and where each one lives.
+//! The agents of this process: their instances, their placement, and their migration from one placement to the other.
+//!
+//! ```text
+//! a new specification -> migration_plan (pure: an action for each agent) -> AgentInstances (applies them)
+//!                                                                            |  prepare, migrate, drain
+//!                                                                            v
+//!                                                              Delegates (the snapshot that runs read)
+//! ```
+//!
+//! A new instance is prepared first: its tool servers start, or a remote agent's card is read. Then it replaces the old
+//! one in the snapshot. Active delegations end at the old instance, whose tool servers stop afterwards. An instance that
+//! never gets ready is tried for ever, and the old one stays.
 
-mod agent;
-mod approvals;
-mod briefing;
-mod build;
-mod changes;
-mod connectivity;
-mod directory;
-mod home;
+mod builder;
+mod health;
 mod in_process;
-mod lead;
+mod instance;
+mod instance_spec;
+mod instances;
+mod mcp_servers;
+mod migration_plan;
 mod models;
-mod peer;
-mod prompt;
-mod question;
-mod rehoming;
-mod remote;
-mod roster;
-mod servers;
+mod on_demand;
+mod prober;
+mod registry;
 
-pub use agent::{Agent, Role};
-pub use briefing::Briefings;
-pub use changes::Changes;
-pub use directory::{Delegate, Directory, Entry, Former, Listing};
-pub use home::{Delegation, Home, Update, Updates};
-pub use in_process::InProcess;
-pub use lead::Lead;
+pub use in_process::InProcessBackend;
+pub use mcp_servers::missing_variables;
 pub(crate) use models::script_files;
-pub(crate) use peer::{shown, target};
-pub(crate) use remote::in_words;
-pub use remote::{Glance, ProbeError, Probed, Remote, RemoteTarget};
-pub use roster::{AgentStatus, Roster, RosterError, RosterStatus};
-pub use servers::missing_variables;
+pub use models::unusable_models;
+pub use registry::{AgentRegistry, AgentStatus, RegistryError, RegistryStatus};
 
 #[cfg(test)]
-mod homes_contract;
+mod backend_contract;

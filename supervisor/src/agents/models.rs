@@ -1,11 +1,11 @@
-//! The models of a roster: one chain for all, or an agent's own.
+//! The models of the agents: one chain for all, or an agent's own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use caipe_crds::rendered::ModelChoice as Choice;
+use caipe_crds::rendered::{Home, ModelChoice as Choice, RenderedAgent};
 use caipe_model::{
     ChatModel, ChatRequest, ConnectError, Fallback, ModelChoice, ModelError, ModelErrorKind, ModelSettings,
     ModelStream, Provider, Scope, ScriptError, Scripted, SettingsError, connect,
@@ -84,6 +84,22 @@ impl<'a> Models<'a> {
             None => Ok(connect(model, self.http.clone())?),
         }
     }
+}
+
+/// The reason for each model of these settings that cannot be used as it is, such as a missing key.
+pub fn unusable_models(settings: &Settings) -> Vec<String> {
+    let models = Models::new(settings, reqwest::Client::new());
+    let of_agent = |agent: &RenderedAgent| {
+        let choice = agent.model.as_ref().filter(|_| matches!(agent.home, Home::InProcess {}))?;
+        let error = models.chosen(choice, Scope::SubAgent(&agent.name)).err()?;
+        Some(format!("agent {}: {error}", agent.name))
+    };
+    let of_supervisor =
+        settings.spec.models.iter().filter_map(|choice| models.chosen(choice, Scope::Supervisor).err());
+    of_supervisor
+        .map(|error| error.to_string())
+        .chain(settings.spec.agents.iter().filter_map(of_agent))
+        .collect()
 }
 
 /// The files of the scripted models that these settings choose.

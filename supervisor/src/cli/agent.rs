@@ -8,9 +8,10 @@ use caipe_a2a::model::AgentCard;
 use super::args::Agent;
 use super::house::{self, Tenant};
 use super::keys::{keyring, locks};
-use crate::agents::{Roster, shown};
+use crate::agents::AgentRegistry;
 use crate::binding::{self, Locks, Voice};
 use crate::config::{Solo, environment};
+use crate::remote::displayed_url;
 
 /// Where an agent listens if nothing else is said.
 const PORT: u16 = 4000;
@@ -24,7 +25,9 @@ pub(super) async fn run(args: Agent) -> anyhow::Result<ExitCode> {
         // A supervisor, or other agents, may keep theirs beside it; each goes on with its own tasks only.
         database: format!("agent-{}.sqlite3", solo.agent.name),
         voice: Voice::sub_agent(&solo.agent.name, &settings.env),
-        roster: &|shutdown| Ok(Roster::start_alone(settings.clone(), reqwest::Client::new(), shutdown)?),
+        registry: &|shutdown| {
+            Ok(AgentRegistry::start_alone(settings.clone(), reqwest::Client::new(), shutdown)?)
+        },
         cards: &|_, address, locks| {
             let card = agent_card(&solo, address, locks);
             [card.clone(), card]
@@ -54,6 +57,6 @@ fn load(args: &Agent) -> anyhow::Result<Solo> {
 /// The card; it names the address under which others know the agent, if that was said.
 fn agent_card(solo: &Solo, address: SocketAddr, locks: &Locks) -> AgentCard {
     let known = solo.url.as_ref().and_then(|url| url.parse().ok());
-    let url = known.map_or_else(|| format!("http://{address}"), |url| shown(&url));
+    let url = known.map_or_else(|| format!("http://{address}"), |url| displayed_url(&url));
     binding::agent_card(&solo.agent, &solo.skills, &url, locks)
 }

@@ -4,14 +4,17 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
+use axum::http::StatusCode;
 use caipe_crds::rendered::{Home, RenderedAgent};
 use caipe_crds::report::{AgentReport, Report};
 use secrecy::ExposeSecret as _;
 use serde_json::json;
 
 use super::args::{Agents, Output};
-use crate::agents::shown;
+use super::chat::{clean, one_line};
+use super::print;
 use crate::config::{Environment, Settings, environment};
+use crate::remote::displayed_url;
 
 /// How long a supervisor may take to say how it is.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
@@ -22,30 +25,37 @@ pub(super) async fn ask(args: &Agents) -> anyhow::Result<ExitCode> {
     let mut status = url.clone();
     status.set_path(&format!("{}/internal/status", url.path().trim_end_matches('/')));
     let request = reqwest::Client::new().get(status).timeout(ANSWER_DEADLINE);
-    let request = match &args.token {
+    let token = args.token.as_ref().filter(|token| !token.expose_secret().is_empty());
+    let request = match token {
         Some(token) => request.bearer_auth(token.expose_secret()),
         None => request,
     };
-    let response = request.send().await.and_then(reqwest::Response::error_for_status);
-    // Whoever gave the address knows what is in it; it may hold a password.
-    let response = response.map_err(reqwest::Error::without_url).context("failed to ask the supervisor")?;
+    // The address may contain a password.
+    let response = request.send().await.map_err(reqwest::Error::without_url);
+    let response = response.context("failed to reach the supervisor")?;
+    if matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+        let given = if token.is_some() { "refused the key" } else { "requires a key" };
+        anyhow::bail!("the supervisor {given}: give its shared key by --token or A2A_AUTH_SHARED_KEY");
+    }
+    let response = response.error_for_status().map_err(reqwest::Error::without_url);
+    let response = response.context("failed to read the supervisor's status")?;
     let report: Report = response.json().await.context("failed to read the supervisor's status")?;
     match args.output {
-        Output::Json => println!("{}", serde_json::to_string(&report)?),
-        Output::Text => print_report(&report),
+        Output::Json => print(serde_json::to_string(&report)?)?,
+        Output::Text => print_report(&report)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn print_report(report: &Report) {
+fn print_report(report: &Report) -> anyhow::Result<()> {
     if let Some(refused) = &report.refused {
-        println!("refused: {refused}");
+        print(format_args!("refused: {}", clean(refused)))?;
     }
     if report.epoch != report.running_epoch {
-        println!("epoch {} runs; on the way to {}", report.running_epoch, report.epoch);
+        print(format_args!("epoch {} runs; on the way to {}", report.running_epoch, report.epoch))?;
     }
     let rows: Vec<[String; 4]> = report.agents.iter().map(report_row).collect();
-    print_rows(["AGENT", "HOME", "PHASE", "MESSAGE"], &rows);
+    print_rows(["AGENT", "PLACEMENT", "PHASE", "MESSAGE"], &rows)
 }
 
 fn report_row(agent: &AgentReport) -> [String; 4] {
@@ -56,7 +66,8 @@ fn report_row(agent: &AgentReport) -> [String; 4] {
         format!("moves to {place}: {why}")
     });
     let message: Vec<String> = agent.message.iter().cloned().chain(next).collect();
-    [agent.name.clone(), home, format!("{:?}", agent.phase), message.join("; ")]
+    // The message may contain the output of a tool server.
+    [agent.name.clone(), home, format!("{:?}", agent.phase), message.join("; ")].map(|text| one_line(&text))
 }
 
 /// Prints who would be there.
@@ -66,33 +77,32 @@ pub(super) fn run(args: &Agents) -> anyhow::Result<ExitCode> {
         eprintln!("warning: {warning}");
     }
     match args.output {
-        Output::Text => print_table(&settings),
-        Output::Json => print_json(&settings),
+        Output::Text => print_table(&settings)?,
+        Output::Json => print_json(&settings)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn print_json(settings: &Settings) {
-    for agent in &settings.spec.agents {
-        println!("{}", as_json(agent, &settings.env));
-    }
+fn print_json(settings: &Settings) -> anyhow::Result<()> {
+    settings.spec.agents.iter().try_for_each(|agent| print(as_json(agent, &settings.env)))
 }
 
-fn print_table(settings: &Settings) {
+fn print_table(settings: &Settings) -> anyhow::Result<()> {
     let rows: Vec<[String; 4]> = settings.spec.agents.iter().map(|agent| row(agent, &settings.env)).collect();
-    print_rows(["AGENT", "HOME", "TOOL SERVERS", "MISSING"], &rows);
+    print_rows(["AGENT", "PLACEMENT", "TOOL SERVERS", "MISSING"], &rows)
 }
 
 /// Prints a table; the last column is as wide as it likes.
-fn print_rows(head: [&str; 4], rows: &[[String; 4]]) {
+fn print_rows(head: [&str; 4], rows: &[[String; 4]]) -> anyhow::Result<()> {
     let head = head.map(str::to_owned);
     let width =
         |column: usize| rows.iter().chain([&head]).map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths = [width(0), width(1), width(2)];
     for [agent, home, servers, missing] in std::iter::once(&head).chain(rows) {
         let line = format!("{agent:0$}  {home:1$}  {servers:2$}  {missing}", widths[0], widths[1], widths[2]);
-        println!("{}", line.trim_end());
+        print(line.trim_end())?;
     }
+    Ok(())
 }
 
 fn row(agent: &RenderedAgent, env: &Environment) -> [String; 4] {
@@ -103,7 +113,7 @@ fn row(agent: &RenderedAgent, env: &Environment) -> [String; 4] {
 fn home(agent: &RenderedAgent) -> String {
     match &agent.home {
         Home::InProcess {} => "in-process".to_owned(),
-        Home::Remote { url, .. } => url.parse().map(|url| shown(&url)).unwrap_or_default(),
+        Home::Remote { url, .. } => url.parse().map(|url| displayed_url(&url)).unwrap_or_default(),
     }
 }
 

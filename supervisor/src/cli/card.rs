@@ -14,7 +14,7 @@ pub(super) fn run(args: &Card) -> anyhow::Result<ExitCode> {
     if args.keys {
         let signer =
             args.signing.signer()?.context("failed to print the public key: give --card-signing-key")?;
-        println!("{:#}", serde_json::to_value(signer.key_set()?)?);
+        super::print(format_args!("{:#}", serde_json::to_value(signer.key_set()?)?))?;
         return Ok(ExitCode::SUCCESS);
     }
     let settings = Settings::load(args.file.as_deref(), environment())?;
@@ -31,6 +31,5 @@ pub(super) fn run(args: &Card) -> anyhow::Result<ExitCode> {
 /// Prints a card as it is served to clients of both versions.
 pub(super) fn print(card: &AgentCard) -> anyhow::Result<()> {
     let document: serde_json::Value = serde_json::from_slice(&caipe_a2a::card::document(card, true)?)?;
-    println!("{document:#}");
-    Ok(())
+    super::print(format_args!("{document:#}"))
 }

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::args::Serving;
 use super::keys::{keyring, locks};
-use crate::agents::Roster;
+use crate::agents::AgentRegistry;
 use crate::binding::{Locks, Voice};
 use crate::config::Settings;
 use crate::http::{self, Facade, Guard, Limits, OriginError, Origins, Site, router};
@@ -48,7 +48,7 @@ pub(super) struct Tenant<'a> {
     /// As whom it speaks.
     pub(super) voice: Voice,
     /// Builds everybody who can be asked, until the token is cancelled.
-    pub(super) roster: &'a dyn Fn(&CancellationToken) -> anyhow::Result<Arc<Roster>>,
+    pub(super) registry: &'a dyn Fn(&CancellationToken) -> anyhow::Result<Arc<AgentRegistry>>,
     /// The cards at this address behind these locks: the one for everybody, and the one for who opens them.
     pub(super) cards: &'a dyn Fn(&Settings, SocketAddr, &Locks) -> [AgentCard; 2],
     /// The file whose changes are followed.
@@ -76,17 +76,17 @@ pub(super) async fn serve(args: &Serving, tenant: Tenant<'_>) -> anyhow::Result<
     if let Some(path) = &args.address_file {
         write_address(path, address)?;
     }
-    let (agents, model) = (settings.spec.agents.len(), house.roster.supervisor().model.name().to_owned());
+    let (agents, model) = (settings.spec.agents.len(), house.registry.supervisor().model.name().to_owned());
     tracing::info!(%address, agents, model, "listening");
     house.recover().await?;
-    let followed = (&house.roster, &house.facade, &house.origins);
+    let followed = (&house.registry, &house.facade, &house.origins);
     let follow = tenant.file.map(|file| Follow::new(args, &tenant, file, followed, (address, locks)));
     house.serve(listener, args, follow, told).await
 }
 
 /// Everything that runs.
 struct House {
-    roster: Arc<Roster>,
+    registry: Arc<AgentRegistry>,
     facade: Arc<Facade>,
     origins: Origins,
     runs: Arc<Runs>,
@@ -105,8 +105,9 @@ impl House {
         (address, locks): (SocketAddr, &Locks),
     ) -> anyhow::Result<Self> {
         let shutdown = CancellationToken::new();
-        let roster = (tenant.roster)(&shutdown)?;
-        let runs = Runs::new(roster.lead(), tenant.voice.clone(), store.clone(), args.run_timeout);
+        let registry = (tenant.registry)(&shutdown)?;
+        let runs =
+            Runs::new(registry.current_supervisor(), tenant.voice.clone(), store.clone(), args.run_timeout);
         let pushes = pushes(args, &runs, &store)?;
         let [card, extended] = signed_cards(args, tenant, tenant.settings, address, locks)?;
         let facade = Arc::new(Facade::new(runs.clone(), card, extended).pushing(pushes.clone()));
@@ -116,7 +117,7 @@ impl House {
         let (of, alone) = (runs.clone(), tenant.voice.is_sub_agent());
         let site = Site {
             agent,
-            roster: roster.clone(),
+            registry: registry.clone(),
             runs: of,
             alone,
             store: store.clone(),
@@ -124,7 +125,7 @@ impl House {
             origins: origins.clone(),
         };
         let routes = router(site);
-        Ok(Self { roster, facade, origins, runs, pushes, store, routes, shutdown })
+        Ok(Self { registry, facade, origins, runs, pushes, store, routes, shutdown })
     }
 
     /// Goes on with what the process before left unfinished.
@@ -161,7 +162,7 @@ impl House {
         }
         let again = stopping()?;
         // Open questions hold nothing up: they are kept, and whoever starts next takes the answers.
-        let questions = self.runs.questions().await.unwrap_or_default();
+        let questions = self.runs.pending_interactions().await.unwrap_or_default();
         tracing::info!(active = self.runs.active(), questions, "stopping");
         stop.cancel();
         tokio::select! {
@@ -173,7 +174,7 @@ impl House {
             pushes.drain(PUSH_GRACE).await;
         }
         self.shutdown.cancel();
-        self.roster.shutdown().await;
+        self.registry.shutdown().await;
         // The runs are over; their last events may still be on the way.
         drop(tokio::time::timeout(LAST_EVENTS, server).await);
         self.store.close().await.context("failed to close the store")?;

@@ -13,13 +13,16 @@ mod mcp_bridge;
 mod serve;
 mod signing;
 
+use std::ffi::{OsStr, OsString};
+use std::io::Write as _;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
 
 use args::{Args, Command};
 
-/// Names that start the server when the program is called by them (FR-011 of the unification seed).
+/// Names that start the server when the program is called by them; upstream's images do.
 const SERVER_NAMES: [&str; 2] = ["platform-engineer", "platform-engineer-single"];
 
 /// What a command ends with when the user, or the file that they gave, is at fault.
@@ -27,7 +30,7 @@ const USAGE: u8 = 2;
 
 /// Runs the program.
 pub fn main() -> ExitCode {
-    let args = Args::parse_from(with_server_name(std::env::args().collect()));
+    let args = Args::parse_from(with_server_name(std::env::args_os().collect()));
     if let Command::JqEval = args.command {
         return ExitCode::from(u8::try_from(crate::tools::jq_eval_main()).unwrap_or(1));
     }
@@ -51,7 +54,7 @@ pub fn main() -> ExitCode {
 
 fn run(args: Args) -> anyhow::Result<ExitCode> {
     match &args.command {
-        Command::Check(check) => return Ok(check::run(check)),
+        Command::Check(check) => return check::run(check),
         Command::Card(card) => return card::run(card),
         Command::Agents(agents) if agents.url.is_none() => return agents::run(agents),
         Command::Agent(agent) if agent.card => return agent::card(agent),
@@ -76,22 +79,30 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 /// `platform-engineer --port 8000` means `platform-engineer serve --port 8000`.
-fn with_server_name(mut args: Vec<String>) -> Vec<String> {
-    let called = args.first().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
-    if SERVER_NAMES.contains(&called) {
-        let said = args.split_off(1);
-        args.push("serve".to_owned());
-        args.extend(said.into_iter().filter(|arg| !SERVER_NAMES.contains(&arg.as_str())));
+fn with_server_name(mut args: Vec<OsString>) -> Vec<OsString> {
+    let is_server = |name: &OsStr| SERVER_NAMES.iter().any(|known| name == *known);
+    if args.first().and_then(|path| Path::new(path).file_name()).is_some_and(is_server) {
+        let others = args.split_off(1);
+        args.push("serve".into());
+        args.extend(others.into_iter().filter(|arg| !is_server(arg)));
     }
     args
+}
+
+/// Prints a line of a command's result. A reader that has closed the pipe, as `head` does, is no error.
+fn print(line: impl std::fmt::Display) -> anyhow::Result<()> {
+    match writeln!(std::io::stdout(), "{line}") {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        written => Ok(written?),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn args(line: &str) -> Vec<String> {
-        line.split(' ').map(str::to_owned).collect()
+    fn args(line: &str) -> Vec<OsString> {
+        line.split(' ').map(OsString::from).collect()
     }
 
     #[test]

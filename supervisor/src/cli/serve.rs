@@ -7,7 +7,7 @@ use caipe_a2a::model::AgentCard;
 
 use super::args::Serve;
 use super::house::{self, Tenant};
-use crate::agents::Roster;
+use crate::agents::AgentRegistry;
 use crate::binding::{self, Locks, Voice};
 use crate::config::{Settings, environment};
 
@@ -24,7 +24,7 @@ pub(super) async fn run(args: Serve) -> anyhow::Result<ExitCode> {
         port: PORT,
         database: DATABASE.to_owned(),
         voice: Voice::supervisor(&settings.env),
-        roster: &|shutdown| Ok(Roster::start(settings.clone(), reqwest::Client::new(), shutdown)?),
+        registry: &|shutdown| Ok(AgentRegistry::start(settings.clone(), reqwest::Client::new(), shutdown)?),
         cards: &cards,
         file: args.file.as_deref(),
     };

@@ -1,7 +1,7 @@
-//! Tells when one of some files holds something new.
+//! Reports when one of some files has changed or is gone.
 //!
 //! The directories are watched, not the files: an editor puts another file in the place of one, and a mounted `ConfigMap`
-//! another directory behind the link `..data`. The files are also looked at every two seconds, for the changes that no notice
+//! another directory behind the link `..data`. The files are also checked every two seconds, for the changes that no notice
 //! comes of: behind a link to elsewhere, on a network file system, or where the system has no notices left to give.
 
 use std::collections::BTreeMap;
@@ -12,9 +12,13 @@ use std::time::Duration;
 
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use tokio::net::unix::pipe::Receiver;
+use tokio::time::Instant;
 
 /// How often the files are read if no notice of a change comes.
-const LOOK: Duration = Duration::from_secs(2);
+const INTERVAL: Duration = Duration::from_secs(2);
+
+/// How long a file must be missing to count as deleted: an editor may remove it before it writes the new one.
+const MISSING: Duration = Duration::from_secs(1);
 
 /// How long it must be quiet for whoever writes to be taken to be done.
 const QUIET: Duration = Duration::from_millis(30);
@@ -27,6 +31,8 @@ const MOST_WAITS: u32 = 10;
 pub struct FileWatch {
     notices: Option<Receiver>,
     seen: BTreeMap<PathBuf, Option<Print>>,
+    /// Since when a file is missing that was there before.
+    missing: BTreeMap<PathBuf, Instant>,
 }
 
 /// What tells one content of a file from another, without reading it.
@@ -38,7 +44,7 @@ impl FileWatch {
         let notices = notices().inspect_err(|error| {
             tracing::warn!(%error, "failed to watch files; looking every two seconds instead");
         });
-        let mut watch = Self { notices: notices.ok(), seen: BTreeMap::new() };
+        let mut watch = Self { notices: notices.ok(), seen: BTreeMap::new(), missing: BTreeMap::new() };
         watch.add(path, print(path));
         watch
     }
@@ -68,8 +74,13 @@ impl FileWatch {
             let mut any = false;
             for (path, seen) in &mut self.seen {
                 let now = print(path);
-                // A file that is gone is about to come back, most likely.
-                if now.is_some() && now != *seen {
+                let gone = now.is_none() && seen.is_some();
+                if !gone {
+                    self.missing.remove(path);
+                } else if self.missing.entry(path.clone()).or_insert_with(Instant::now).elapsed() < MISSING {
+                    continue;
+                }
+                if now != *seen {
                     *seen = now;
                     any = true;
                 }
@@ -77,8 +88,9 @@ impl FileWatch {
             if any {
                 return;
             }
+            let interval = if self.missing.is_empty() { INTERVAL } else { MISSING };
             tokio::select! {
-                () = tokio::time::sleep(LOOK) => {}
+                () = tokio::time::sleep(interval) => {}
                 () = noticed(self.notices.as_ref()) => self.settle().await,
             }
         }

@@ -38,6 +38,19 @@ async fn a_file_that_is_written_or_replaced_is_noticed_and_one_that_is_not_is_no
 }
 
 #[tokio::test]
+async fn a_deleted_file_is_a_change_and_so_is_its_return() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("spec.yaml");
+    write(&file, "one");
+    let mut watch = FileWatch::new(&file);
+    std::fs::remove_file(&file).unwrap();
+    changes(&mut watch).await;
+    assert!(watch.changed().now_or_never().is_none(), "reported once");
+    write(&file, "one");
+    changes(&mut watch).await;
+}
+
+#[tokio::test]
 async fn the_files_that_are_watched_may_change() {
     let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (file, script) = (here.path().join("spec.yaml"), there.path().join("script.yaml"));

@@ -5,25 +5,39 @@
 
 use std::io;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use rustix::net::sockopt;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 /// Most connections at a time, where the system gives as many files.
 const MOST_CONNECTIONS: usize = 16_384;
 
-/// Files that are needed for other things than connections: the store, tool servers, model calls.
+/// Files for other things than connections, such as the store, tool servers and model calls; half of all files where
+/// there are fewer than twice as many.
 const OTHER_FILES: usize = 512;
+
+/// Connections beyond the limit that are accepted for health checks.
+const RESERVE: usize = 16;
+
+/// Fewer connections than this are worth a warning.
+const FEW_CONNECTIONS: usize = 1000;
+
+/// The paths that are served beyond the limit.
+const HEALTH_PATHS: [&str; 2] = ["/health", "/ready"];
 
 /// How long nothing is taken after the system had no room for a connection.
 const BREATH: Duration = Duration::from_millis(100);
@@ -31,8 +45,10 @@ const BREATH: Duration = Duration::from_millis(100);
 /// What clients may take up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections at a time; more wait until one ends.
+    /// Connections at a time. Requests on further connections wait for a place, but health checks do not.
     pub connections: usize,
+    /// How long a request waits for a place before it is answered with 503.
+    pub wait: Duration,
     /// How long the head of a request may take to arrive, counted from the answer before it: so this is also how
     /// long a connection may be idle.
     pub head_time: Duration,
@@ -46,6 +62,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: MOST_CONNECTIONS,
+            wait: Duration::from_secs(1),
             // Longer than the minute after which load balancers drop a connection: who drops it first must not be
             // the one that a request is sent to.
             head_time: Duration::from_secs(75),
@@ -56,14 +73,33 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The default, or as much of it as the files that this process may open allow. What it may open is raised as
-    /// far as it needs and the system lets it.
+    /// The default, or as much of it as the files that this process may open allow. Raises the number of files as far
+    /// as the system permits.
     pub fn fitting() -> Self {
-        let limits = Self::default();
-        let connections =
-            limits.connections.min(open_files(MOST_CONNECTIONS + OTHER_FILES).saturating_sub(OTHER_FILES));
-        Self { connections: connections.max(1), ..limits }
+        let files = open_files(MOST_CONNECTIONS + OTHER_FILES + RESERVE);
+        if let Some(warning) = few_connections() {
+            tracing::warn!("{warning}");
+        }
+        Self { connections: connections(files), ..Self::default() }
     }
+}
+
+/// What to do where the limit of open files allows few connections only.
+pub(super) fn few_connections() -> Option<String> {
+    let files = getrlimit(Resource::Nofile).current.and_then(|files| usize::try_from(files).ok())?;
+    let connections = connections(files);
+    (connections < FEW_CONNECTIONS).then(|| {
+        format!(
+            "the process may open {files} files, so the server accepts {connections} connections at a time: raise the limit of \
+             open files (ulimit -n, LimitNOFILE)"
+        )
+    })
+}
+
+/// The number of connections that so many open files allow.
+fn connections(files: usize) -> usize {
+    let others = OTHER_FILES.min(files / 2) + RESERVE;
+    files.saturating_sub(others).clamp(1, MOST_CONNECTIONS)
 }
 
 /// How many files this process may open, after having asked for as many as `wanted`.
@@ -82,19 +118,54 @@ fn open_files(wanted: usize) -> usize {
 /// Serves until `stop`; then takes no more connections, ends those that are idle, and returns once the others have
 /// had their answers.
 pub async fn serve(listener: TcpListener, routes: Router, limits: Limits, stop: CancellationToken) {
-    let (places, connections) = (Arc::new(Semaphore::new(limits.connections)), TaskTracker::new());
-    let routes = TowerToHyperService::new(routes);
-    while let Some(Ok(place)) = stop.run_until_cancelled(places.clone().acquire_owned()).await {
+    let places = Arc::new(Semaphore::new(limits.connections));
+    let (accepted, connections) =
+        (Arc::new(Semaphore::new(limits.connections + RESERVE)), TaskTracker::new());
+    while let Some(Ok(permit)) = stop.run_until_cancelled(accepted.clone().acquire_owned()).await {
         let Some(stream) = stop.run_until_cancelled(accept(&listener)).await else { break };
-        let (routes, stop) = (routes.clone(), stop.clone());
+        let place = places.clone().try_acquire_owned().ok();
+        let routes = match &place {
+            Some(_) => routes.clone(),
+            None => waiting(routes.clone(), &places, limits.wait),
+        };
+        let (routes, stop) = (TowerToHyperService::new(routes), stop.clone());
         connections.spawn(async move {
             answer(stream, routes, limits, stop).await;
-            drop(place);
+            drop((place, permit));
         });
     }
     drop(listener);
     connections.close();
     connections.wait().await;
+}
+
+/// A connection beyond the limit, until one within the limit ends.
+struct Waiting {
+    places: Arc<Semaphore>,
+    wait: Duration,
+    place: OnceLock<OwnedSemaphorePermit>,
+}
+
+/// The routes for a connection beyond the limit.
+fn waiting(routes: Router, places: &Arc<Semaphore>, wait: Duration) -> Router {
+    let waiting = Arc::new(Waiting { places: places.clone(), wait, place: OnceLock::new() });
+    routes.layer(middleware::from_fn_with_state(waiting, wait_for_place))
+}
+
+/// Answers a health check at once. Another request needs a place, which its connection then keeps.
+async fn wait_for_place(State(waiting): State<Arc<Waiting>>, request: Request, next: Next) -> Response {
+    if waiting.place.get().is_none() && !HEALTH_PATHS.contains(&request.uri().path()) {
+        match tokio::time::timeout(waiting.wait, waiting.places.clone().acquire_owned()).await {
+            Ok(Ok(place)) => drop(waiting.place.set(place)),
+            _ => return too_many_connections(),
+        }
+    }
+    next.run(request).await
+}
+
+fn too_many_connections() -> Response {
+    let headers = [(header::RETRY_AFTER, "1"), (header::CONNECTION, "close")];
+    (StatusCode::SERVICE_UNAVAILABLE, headers, "too many connections: try again later\n").into_response()
 }
 
 /// The next connection. One that breaks before it is taken is nobody's concern; a system without room is waited for.

@@ -19,6 +19,7 @@ const ASK: &[u8] = b"GET / HTTP/1.1\r\nhost: here\r\n\r\n";
 
 const GENEROUS: Limits = Limits {
     connections: 8,
+    wait: Duration::from_mins(1),
     head_time: Duration::from_mins(1),
     head_bytes: 16 << 10,
     stall_time: Duration::from_mins(1),
@@ -104,7 +105,22 @@ async fn http_2_without_a_handshake_ends_at_once() {
 }
 
 #[tokio::test]
-async fn who_comes_when_all_places_are_taken_waits_for_one() {
+async fn beyond_the_limit_health_checks_are_answered_and_others_are_told_to_come_back() {
+    let routes = hello().route("/health", get(async || "well"));
+    let limits = Limits { connections: 1, wait: Duration::from_millis(20), ..GENEROUS };
+    let server = start(routes, limits).await;
+    let mut only = server.connect().await;
+    only.write_all(ASK).await.unwrap();
+    until(&mut only, "hello").await;
+    let mut probe = server.connect().await;
+    probe.write_all(b"GET /health HTTP/1.1\r\nhost: here\r\n\r\n").await.unwrap();
+    until(&mut probe, "well").await;
+    let refused = server.sent(ASK).await;
+    assert!(refused.starts_with("HTTP/1.1 503 ") && refused.contains("retry-after: 1"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_request_beyond_the_limit_waits_for_a_place() {
     let server = start(hello(), Limits { connections: 2, ..GENEROUS }).await;
     let (mut first, mut second) = (server.connect().await, server.connect().await);
     for stream in [&mut first, &mut second] {
@@ -145,6 +161,15 @@ async fn a_stop_ends_what_is_idle_and_lets_answers_end() {
     assert!(rest(&mut busy).await.contains("second"));
     server.serving.await.unwrap();
     assert!(TcpStream::connect(server.address).await.is_err());
+}
+
+#[test]
+fn few_files_leave_room_for_connections_and_for_the_rest() {
+    for (files, expected) in
+        [(64, 16), (256, 112), (512, 240), (1024, 496), (usize::MAX, super::MOST_CONNECTIONS)]
+    {
+        assert_eq!(super::connections(files), expected, "{files}");
+    }
 }
 
 #[test]

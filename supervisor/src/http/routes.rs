@@ -13,7 +13,7 @@ use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
 use super::auth::{self, Guard};
 use super::origin::{self, Origins, Pages};
 use super::status::{self, About};
-use crate::agents::Roster;
+use crate::agents::AgentRegistry;
 use crate::run::Runs;
 
 /// What the routes are made of.
@@ -21,7 +21,7 @@ pub struct Site {
     /// Who answers A2A.
     pub agent: Arc<dyn A2aAgent>,
     /// Who is there to be asked.
-    pub roster: Arc<Roster>,
+    pub registry: Arc<AgentRegistry>,
     /// What is under way.
     pub runs: Arc<Runs>,
     /// Whether that is the work of an agent that is served alone.
@@ -41,7 +41,7 @@ pub fn router(site: Site) -> Router {
         .route("/ready", get(status::ready))
         .route("/tools", get(status::tools))
         .route("/internal/status", get(status::internal))
-        .with_state(About { roster: site.roster, store: site.store, runs: site.runs, alone: site.alone });
+        .with_state(About { registry: site.registry, store: site.store, runs: site.runs, alone: site.alone });
     let origins = site.origins;
     let pages = Pages::new(origins.clone(), site.guard.is_loopback_only());
     let cors = CorsLayer::new()

@@ -14,7 +14,8 @@ use caipe_engine::AgentName;
 use caipe_store::Store;
 use serde_json::{Map, Value, json};
 
-use crate::agents::Roster;
+use super::listen;
+use crate::agents::AgentRegistry;
 use crate::run::{RunError, Runs};
 
 /// How long the store may take to say that it is well; a kubelet asks again soon.
@@ -23,7 +24,7 @@ const STORE_DEADLINE: Duration = Duration::from_millis(800);
 /// What these routes tell of.
 #[derive(Clone)]
 pub(super) struct About {
-    pub(super) roster: Arc<Roster>,
+    pub(super) registry: Arc<AgentRegistry>,
     pub(super) store: Arc<dyn Store>,
     pub(super) runs: Arc<Runs>,
     /// Whether they are those of an agent that is served alone.
@@ -33,7 +34,7 @@ pub(super) struct About {
 /// 200 when a question can be answered, else 503 with every reason. An agent that is not well is named, and is no
 /// reason: the others answer.
 pub(super) async fn ready(State(about): State<About>) -> Response {
-    let status = about.roster.status();
+    let status = about.registry.status();
     let mut reasons = status.reasons;
     match tokio::time::timeout(STORE_DEADLINE, about.store.healthy()).await {
         Ok(Ok(())) => {}
@@ -49,7 +50,7 @@ pub(super) async fn ready(State(about): State<About>) -> Response {
 /// The tools by agent (upstream contract 1.1), and why those are missing that are.
 pub(super) async fn tools(State(about): State<About>) -> Json<Value> {
     let (mut tools, mut faults) = (Map::new(), Map::new());
-    for agent in about.roster.status().agents {
+    for agent in about.registry.status().agents {
         if !agent.faults.is_empty() {
             faults.insert(agent.name.clone(), agent.faults.into());
         }
@@ -62,19 +63,39 @@ pub(super) async fn tools(State(about): State<About>) -> Json<Value> {
 /// that is served alone: what it works on are its own runs. A question that waits for a human is work as well: the
 /// answer goes to the home that asked.
 pub(super) async fn internal(State(about): State<About>) -> Json<Report> {
-    let mut report = about.roster.report();
+    let mut report = about.registry.report();
+    report.warnings = warnings(&about);
     if about.alone {
-        let questions = counted(about.runs.questions().await, 1);
+        let questions = counted(about.runs.pending_interactions().await, 1);
         let active = u64::try_from(about.runs.active()).unwrap_or(u64::MAX).saturating_add(questions);
         report.agents.iter_mut().for_each(|agent| agent.active_tasks = active);
     } else {
-        let questions = counted(about.runs.questions_by_agent().await.map(Some), None);
+        let questions = counted(about.runs.pending_interactions_by_agent().await.map(Some), None);
         for agent in &mut report.agents {
             let asked = questions.as_ref().map_or(1, |questions| asked(questions, &agent.name));
             agent.active_tasks = agent.active_tasks.saturating_add(asked);
         }
     }
     Json(report)
+}
+
+/// The restrictions under which this process works. An agent that is not ready has a message of its own.
+fn warnings(about: &About) -> Vec<String> {
+    let settings = about.registry.settings();
+    let mut warnings: Vec<String> = settings.warnings.iter().map(ToString::to_string).collect();
+    if about.store.backend() == "memory" {
+        warnings.push("conversations are in memory and are lost when the process ends".to_owned());
+    }
+    warnings.extend(listen::few_connections());
+    let usable = about.registry.status().agents.into_iter().filter(|agent| agent.phase == AgentPhase::Ready);
+    warnings.extend(usable.flat_map(|agent| {
+        agent
+            .faults
+            .into_iter()
+            .map(move |fault| format!("agent {}: {fault}", agent.name))
+            .collect::<Vec<_>>()
+    }));
+    warnings
 }
 
 fn asked(questions: &BTreeMap<AgentName, u64>, agent: &str) -> u64 {

@@ -19,7 +19,7 @@ pub(super) struct Conversations {
 }
 
 /// A place in a conversation's queue; whoever is called may run there until it is dropped.
-pub(super) struct Place {
+pub(super) struct Turn {
     guard: Option<OwnedMutexGuard<()>>,
     waiting: Option<Pin<Box<dyn Future<Output = OwnedMutexGuard<()>> + Send>>>,
     context: String,
@@ -33,14 +33,14 @@ impl Conversations {
     }
 
     /// Takes a place in the queue, at once: places are called in the order in which they were taken.
-    pub(super) fn queue(self: &Arc<Self>, context: &str) -> Place {
+    pub(super) fn queue(self: &Arc<Self>, context: &str) -> Turn {
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
         let lock = turns.entry(context.to_owned()).or_default().clone();
         let mut waiting: Pin<Box<dyn Future<Output = _> + Send>> = Box::pin(lock.lock_owned());
         // The lock is fair from the first time that it is asked for.
         let guard = waiting.as_mut().now_or_never();
         let waiting = guard.is_none().then_some(waiting);
-        Place { guard, waiting, context: context.to_owned(), owner: self.clone() }
+        Turn { guard, waiting, context: context.to_owned(), owner: self.clone() }
     }
 
     /// The conversation as last saved, or a new one of `agent`.
@@ -65,9 +65,9 @@ pub(super) fn end_lost_run(state: &mut RunState) {
     }
 }
 
-impl Place {
+impl Turn {
     /// Waits until it is this place's turn; returns at once if it is already.
-    pub(super) async fn called(&mut self) {
+    pub(super) async fn acquired(&mut self) {
         if let Some(waiting) = &mut self.waiting {
             self.guard = Some(waiting.await);
             self.waiting = None;
@@ -75,7 +75,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Turn {
     fn drop(&mut self) {
         drop((self.guard.take(), self.waiting.take()));
         let mut turns = self.owner.turns.lock().unwrap_or_else(PoisonError::into_inner);
@@ -86,9 +86,9 @@ impl Drop for Place {
     }
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for Turn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Place").field("context", &self.context).finish_non_exhaustive()
+        f.debug_struct("Turn").field("context", &self.context).finish_non_exhaustive()
     }
 }
 

@@ -11,12 +11,13 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, Sleep, sleep_until};
 use tokio_util::sync::{CancellationToken, DropGuard, WaitForCancellationFutureOwned};
 
-use crate::agents::{Agent, Changes};
+use crate::agent::{Agent, Changes};
+use crate::delegation::RunInfo;
 
 /// Inputs that may wait for the driver. A slow commit then slows the model stream down, not memory up.
 const INPUT_QUEUE: usize = 256;
 
-/// How long a driver without a deadline sleeps at most; it then looks again.
+/// How long a driver without a deadline sleeps at most.
 const FAR: Duration = Duration::from_hours(24);
 
 /// How long the last answer may take once the time is up; then the run ends with what there is.
@@ -26,31 +27,31 @@ const LAST_ANSWER: Duration = Duration::from_mins(2);
 /// done so far comes whole with each of its steps.
 const MOST_APPENDS: usize = 32;
 
-/// Where the decisions of a run go.
+/// Commits and shows the decisions of a run.
 #[async_trait]
 pub trait Sink: Send {
-    /// Makes the batch durable, then shows its events. What it returns an error for, nobody has seen.
+    /// Makes the batch durable, then shows its events. After an error, no event was shown.
     async fn commit(&mut self, state: &RunState, batch: Batch) -> Result<(), SinkError>;
 }
 
-/// Why a run cannot go on: what it decides can be kept nowhere.
+/// Why a run cannot continue: its decisions cannot be committed.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{0}")]
 pub struct SinkError(pub String);
 
-/// What one or more decisions leave behind.
+/// The results of one or more decisions.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// Whether the whole state must be kept; then `appends` is empty.
+    /// Whether the whole state must be saved; then `appends` is empty.
     pub snapshot: bool,
-    /// Inputs to keep.
+    /// Inputs to save.
     pub appends: Vec<Input>,
-    /// What to show.
+    /// Events to show.
     pub events: Vec<RunEvent>,
 }
 
 impl Batch {
-    /// Takes note of an input before it is decided.
+    /// Adds an input before it is decided.
     fn note(&mut self, input: &Input) {
         match input.durability() {
             Durability::Events => {}
@@ -69,13 +70,13 @@ pub struct Driver<S> {
     agent: Arc<Agent>,
     state: RunState,
     sink: S,
-    inputs: mpsc::Receiver<Incoming>,
-    performer: Performer,
+    inputs: mpsc::Receiver<QueuedInput>,
+    effects: EffectRunner,
     stop: CancellationToken,
     /// Completes when `stop` is cancelled. It waits on through all of the run, as the alarm does: to begin anew with
     /// each token would cost more than the token's own way.
     stopped: Pin<Box<WaitForCancellationFutureOwned>>,
-    /// Whether `stop` has been heard.
+    /// Whether `stop` was processed.
     stopping: bool,
     deadline: Option<Instant>,
     /// Goes off at the deadline, or now and then where there is none.
@@ -85,14 +86,14 @@ pub struct Driver<S> {
     changes: Changes,
 }
 
-/// What the carrying out of effects needs.
-pub(super) struct Performer {
+/// Carries out the effects of a run.
+pub(super) struct EffectRunner {
     pub(super) agent: Arc<Agent>,
     pub(super) run: RunInfo,
-    pub(super) sender: mpsc::Sender<Incoming>,
+    pub(super) sender: mpsc::Sender<QueuedInput>,
     /// Ends everything that the run has started.
     pub(super) scope: CancellationToken,
-    /// However the run is left, what this process does for it ends with it.
+    /// Ends what this process does for the run when it is dropped.
     _ends: DropGuard,
     /// Ends the delegations, at the peers too. Not cancelled where a run is only left for the next process: it takes
     /// up again what peers go on with.
@@ -103,8 +104,8 @@ pub(super) struct Performer {
     pub(super) calls: HashMap<CallId, CancellationToken>,
 }
 
-impl Performer {
-    pub(super) fn new(agent: Arc<Agent>, run: RunInfo, sender: mpsc::Sender<Incoming>) -> Self {
+impl EffectRunner {
+    pub(super) fn new(agent: Arc<Agent>, run: RunInfo, sender: mpsc::Sender<QueuedInput>) -> Self {
         let scope = CancellationToken::new();
         let calls = HashMap::new();
         let (ends, peers) = (scope.clone().drop_guard(), CancellationToken::new());
@@ -118,43 +119,25 @@ impl Performer {
     }
 }
 
-/// An input, and who waits for it to be kept.
-pub(super) struct Incoming {
+/// An input, and the signal that it was committed.
+pub(super) struct QueuedInput {
     pub(super) input: Input,
-    pub(super) kept: Option<oneshot::Sender<()>>,
+    pub(super) committed: Option<oneshot::Sender<()>>,
 }
 
-impl From<Input> for Incoming {
+impl From<Input> for QueuedInput {
     fn from(input: Input) -> Self {
-        Self { input, kept: None }
+        Self { input, committed: None }
     }
 }
 
-/// What every part of a run may want to know about it.
-#[derive(Debug, Clone, Default)]
-pub struct RunInfo {
-    /// The conversation that the user sees.
-    pub context: Arc<str>,
-    /// The task that the user sees.
-    pub task: Arc<str>,
-    /// The trace that the run belongs to.
-    pub trace_id: Arc<str>,
-    /// The user's e-mail address, where known.
-    pub user: Option<Arc<str>>,
-    /// Tools that a human must approve beside those that the agent's own specification names: what the supervisor that
-    /// delegates demands.
-    pub require_approval: Arc<[String]>,
-    /// Whether the client wants to read the words of the agents that work for it.
-    pub agents_words: bool,
-}
-
-/// When a driver with this deadline looks again.
+/// When a driver with this deadline wakes.
 fn moment(deadline: Option<Instant>) -> Instant {
     deadline.unwrap_or_else(|| Instant::now() + FAR)
 }
 
 impl<S: Sink> Driver<S> {
-    /// A run of `agent` from `state`. It ends early when `stop` is cancelled, and is told to come to an end
+    /// A run of `agent` from `state`. It ends early when `stop` is cancelled, and is asked for its last answer
     /// after `time_limit`.
     pub fn new(
         agent: Arc<Agent>,
@@ -165,7 +148,7 @@ impl<S: Sink> Driver<S> {
         time_limit: Option<Duration>,
     ) -> Self {
         let (sender, inputs) = mpsc::channel(INPUT_QUEUE);
-        let performer = Performer::new(agent.clone(), run, sender);
+        let effects = EffectRunner::new(agent.clone(), run, sender);
         let deadline = time_limit.map(|limit| Instant::now() + limit);
         let changes = agent.changes();
         let (stopped, alarm) =
@@ -175,7 +158,7 @@ impl<S: Sink> Driver<S> {
             state,
             sink,
             inputs,
-            performer,
+            effects,
             stop,
             stopped,
             stopping: false,
@@ -190,7 +173,7 @@ impl<S: Sink> Driver<S> {
     /// that starts nothing ends it at once, without an event.
     ///
     /// # Errors
-    /// When a decision cannot be kept; whatever the run had started is stopped, and the sink comes back.
+    /// When a decision cannot be committed; whatever the run had started is stopped, and the sink comes back.
     pub async fn run(mut self, first: Input) -> Result<(RunState, S), (SinkError, S)> {
         let mut queue = VecDeque::from([first.into()]);
         self.refresh_abilities(&mut queue);
@@ -201,7 +184,7 @@ impl<S: Sink> Driver<S> {
                 Err(error) => break Err(error),
             }
         };
-        self.performer.stop();
+        self.effects.stop();
         match result {
             Ok(()) => Ok((self.state, self.sink)),
             Err(error) => Err((error, self.sink)),
@@ -209,11 +192,11 @@ impl<S: Sink> Driver<S> {
     }
 
     /// Decides everything that is queued, commits it once, then acts. Returns whether the run is over.
-    async fn step(&mut self, queue: &mut VecDeque<Incoming>) -> Result<bool, SinkError> {
+    async fn step(&mut self, queue: &mut VecDeque<QueuedInput>) -> Result<bool, SinkError> {
         let mut batch = Batch::default();
         let (mut effects, mut waiting) = (Vec::new(), Vec::new());
-        while let Some(Incoming { input, kept }) = queue.pop_front() {
-            waiting.extend(kept);
+        while let Some(QueuedInput { input, committed }) = queue.pop_front() {
+            waiting.extend(committed);
             batch.note(&input);
             for effect in decide(&mut self.state, input) {
                 match effect {
@@ -226,11 +209,11 @@ impl<S: Sink> Driver<S> {
             self.bound_appends(&mut batch);
             self.sink.commit(&self.state, batch).await?;
         }
-        for kept in waiting {
-            let _ = kept.send(());
+        for committed in waiting {
+            let _ = committed.send(());
         }
         for effect in effects {
-            self.performer.perform(effect, &self.state);
+            self.effects.run_effect(effect, &self.state);
         }
         Ok(matches!(self.state.phase, Phase::Idle | Phase::Waiting))
     }
@@ -245,17 +228,17 @@ impl<S: Sink> Driver<S> {
         }
     }
 
-    /// What the agent may do can have changed while nobody ran; a message brings it along.
-    fn refresh_abilities(&self, queue: &mut VecDeque<Incoming>) {
-        let brought = matches!(queue.front(), Some(Incoming { input: Input::Message { .. }, .. }));
-        let abilities = self.agent.abilities(&self.performer.run.require_approval);
-        if !brought && abilities != self.state.abilities {
+    /// The agent's abilities can have changed since the run stopped; a message contains them.
+    fn refresh_abilities(&self, queue: &mut VecDeque<QueuedInput>) {
+        let has_abilities = matches!(queue.front(), Some(QueuedInput { input: Input::Message { .. }, .. }));
+        let abilities = self.agent.abilities(&self.effects.run.require_approval);
+        if !has_abilities && abilities != self.state.abilities {
             queue.push_front(Input::Abilities { abilities }.into());
         }
     }
 
     /// Waits for the next input and takes along what else is there.
-    async fn wait(&mut self, queue: &mut VecDeque<Incoming>) {
+    async fn wait(&mut self, queue: &mut VecDeque<QueuedInput>) {
         if !self.urgent(queue) {
             // Inputs come first: while they flow, nothing else is asked. `urgent` sees to the rest.
             tokio::select! {
@@ -279,10 +262,10 @@ impl<S: Sink> Driver<S> {
 
     /// Queues what must not wait behind the run's own inputs, in front of them: a run that came to its end in the
     /// same moment must not be stopped once more. Returns whether there was any.
-    fn urgent(&mut self, queue: &mut VecDeque<Incoming>) -> bool {
+    fn urgent(&mut self, queue: &mut VecDeque<QueuedInput>) -> bool {
         let before = queue.len();
         if self.changes.take() {
-            let abilities = self.agent.abilities(&self.performer.run.require_approval);
+            let abilities = self.agent.abilities(&self.effects.run.require_approval);
             if abilities != self.state.abilities {
                 queue.push_front(Input::Abilities { abilities }.into());
             }
@@ -293,7 +276,7 @@ impl<S: Sink> Driver<S> {
         }
         if !self.stopping && self.stop.is_cancelled() {
             self.stopping = true;
-            self.performer.stop();
+            self.effects.stop();
             queue.push_front(Input::Cancel.into());
         }
         queue.len() > before

@@ -1,17 +1,17 @@
-//! Runs: the engine's decisions, made durable and carried out.
+//! Runs: the engine's decisions are committed, shown and carried out.
 
+mod active_tasks;
 mod conversations;
 mod driver;
+mod effects;
 mod error;
-mod intake;
-mod journal;
-mod live;
-mod perform;
-mod questions;
+mod event_log;
+mod messages;
+mod pending_interactions;
 mod recovery;
 mod service;
 mod start;
 
-pub use driver::{Batch, Driver, RunInfo, Sink, SinkError};
+pub use driver::{Batch, Driver, Sink, SinkError};
 pub use error::RunError;
 pub use service::Runs;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use caipe_store::{Commit, TaskFilter, TaskPhase, TaskRecord};
 
 use super::error::RunError;
-use super::journal::now;
+use super::event_log::now;
 use super::service::Runs;
-use super::start::Begin;
+use super::start::RunTrigger;
 use crate::binding::Request;
 
 impl Runs {
@@ -31,17 +31,17 @@ impl Runs {
     async fn recover_task(self: &Arc<Self>, record: TaskRecord) -> Result<(), RunError> {
         let begin = match (record.phase, record.replies.last()) {
             (TaskPhase::Submitted, _) => {
-                Begin::Request(Request::of_stored(&record.request).map_err(RunError::Invalid)?)
+                RunTrigger::Request(Request::of_stored(&record.request).map_err(RunError::Invalid)?)
             }
             (_, Some(reply)) => {
-                Begin::RecoverAnswer(Request::of_stored(&reply.message).map_err(RunError::Invalid)?)
+                RunTrigger::RecoverAnswer(Request::of_stored(&reply.message).map_err(RunError::Invalid)?)
             }
-            (_, None) => Begin::Recover,
+            (_, None) => RunTrigger::Recover,
         };
-        let claim = self.live.claim(&record.id).ok();
-        let place = self.conversations.queue(&record.context);
-        let journal = self.reopen(record, claim).await?;
-        self.spawn(journal, place, begin);
+        let lease = self.active_tasks.lease(&record.id).ok();
+        let turn = self.conversations.queue(&record.context);
+        let event_log = self.reopen(record, lease).await?;
+        self.spawn(event_log, turn, begin);
         Ok(())
     }
 

@@ -11,15 +11,16 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument as _;
 
-use super::conversations::{Conversations, Place, end_lost_run};
-use super::driver::{Driver, RunInfo};
+use super::active_tasks::{ActiveTasks, TaskLease};
+use super::conversations::{Conversations, Turn, end_lost_run};
+use super::driver::Driver;
 use super::error::RunError;
-use super::journal::Journal;
-use super::live::{Claim, Live};
-use super::questions::Askers;
-use super::start::{Begin, Start};
-use crate::agents::{Agent, Lead};
+use super::event_log::TaskEventLog;
+use super::pending_interactions::AskingAgents;
+use super::start::{RunStart, RunTrigger};
+use crate::agent::{Agent, CurrentSupervisor};
 use crate::binding::{self, Voice};
+use crate::delegation::RunInfo;
 
 /// How long a cancelled task may take to say so.
 const CANCEL_DEADLINE: Duration = Duration::from_secs(10);
@@ -29,12 +30,12 @@ pub(super) const TURN_DEADLINE: Duration = Duration::from_secs(10);
 
 /// All runs of this process.
 pub struct Runs {
-    pub(super) lead: Lead,
+    pub(super) supervisor: CurrentSupervisor,
     pub(super) voice: Voice,
     pub(super) store: Arc<dyn Store>,
     pub(super) conversations: Arc<Conversations>,
-    pub(super) askers: Askers,
-    pub(super) live: Live,
+    pub(super) asking_agents: AskingAgents,
+    pub(super) active_tasks: ActiveTasks,
     pub(super) tracker: TaskTracker,
     /// Cancelled when runs shall be left as they are, for the next process.
     halt: CancellationToken,
@@ -46,22 +47,23 @@ pub struct Runs {
 impl Runs {
     /// Runs of `lead`, told in `voice` and kept in `store`. None may take longer than `time_limit`.
     pub fn new(
-        lead: impl Into<Lead>,
+        supervisor: impl Into<CurrentSupervisor>,
         voice: Voice,
         store: Arc<dyn Store>,
         time_limit: Duration,
     ) -> Arc<Self> {
         let conversations = Conversations::new(store.clone());
-        let (live, tracker, halt) = (Live::default(), TaskTracker::new(), CancellationToken::new());
+        let (active_tasks, tracker, halt) =
+            (ActiveTasks::default(), TaskTracker::new(), CancellationToken::new());
         let pushes = OnceLock::new();
-        let lead = lead.into();
+        let supervisor = supervisor.into();
         Arc::new(Self {
-            lead,
+            supervisor,
             voice,
             store,
             conversations,
-            askers: Askers::default(),
-            live,
+            asking_agents: AskingAgents::default(),
+            active_tasks,
             tracker,
             halt,
             time_limit,
@@ -79,12 +81,12 @@ impl Runs {
     /// there gets the task as it is, and then the end. The answer goes on in a log of its own, which is the one found
     /// here from then on.
     pub async fn log(&self, id: &str) -> Result<Arc<TaskLog>, RunError> {
-        if let Some(log) = self.live.log(id) {
+        if let Some(log) = self.active_tasks.log(id) {
             return Ok(log);
         }
         let log = self.reopen(self.record(id).await?, None).await?.log();
         // Somebody may have gone on with it meanwhile.
-        if let Some(log) = self.live.log(id) {
+        if let Some(log) = self.active_tasks.log(id) {
             return Ok(log);
         }
         log.close();
@@ -98,7 +100,7 @@ impl Runs {
 
     /// A task of this record, without what it has produced.
     pub fn summary(&self, record: &TaskRecord) -> Result<Task, RunError> {
-        if let Some(log) = self.live.log(&record.id) {
+        if let Some(log) = self.active_tasks.log(&record.id) {
             return Ok(log.summary());
         }
         let corrupt = |error: serde_json::Error| StoreError::Corrupt {
@@ -113,13 +115,13 @@ impl Runs {
         &self,
         id: &str,
         context: &str,
-        claim: Claim,
-    ) -> Result<(Journal, Place), RunError> {
-        let mut place = self.conversations.queue(context);
+        lease: TaskLease,
+    ) -> Result<(TaskEventLog, Turn), RunError> {
+        let mut turn = self.conversations.queue(context);
         let busy = |_| RunError::NotOpen { task: id.to_owned(), phase: TaskPhase::Working };
-        tokio::time::timeout(TURN_DEADLINE, place.called()).await.map_err(busy)?;
+        tokio::time::timeout(TURN_DEADLINE, turn.acquired()).await.map_err(busy)?;
         let record = self.record(id).await?;
-        Ok((self.reopen(record, Some(claim)).await?, place))
+        Ok((self.reopen(record, Some(lease)).await?, turn))
     }
 
     /// Stops a task, and returns it as it is then.
@@ -140,15 +142,15 @@ impl Runs {
     async fn cancel_once(self: &Arc<Self>, id: &str) -> Result<Task, RunError> {
         let record = self.record(id).await?;
         if !record.phase.is_terminal() {
-            match self.live.claim(id) {
+            match self.active_tasks.lease(id) {
                 Err(handle) => {
                     handle.stop.cancel();
                     drop(tokio::time::timeout(CANCEL_DEADLINE, handle.over.cancelled()).await);
                 }
-                Ok(claim) => {
-                    let (journal, place) = self.take_over(id, &record.context, claim).await?;
-                    if !journal.phase().is_terminal() {
-                        self.spawn(journal, place, Begin::Cancel);
+                Ok(lease) => {
+                    let (event_log, turn) = self.take_over(id, &record.context, lease).await?;
+                    if !event_log.phase().is_terminal() {
+                        self.spawn(event_log, turn, RunTrigger::Cancel);
                     }
                 }
             }
@@ -177,56 +179,61 @@ impl Runs {
         self.tracker.len()
     }
 
-    pub(super) fn spawn(self: &Arc<Self>, journal: Journal, place: Place, begin: Begin) {
-        let (runs, log) = (self.clone(), journal.log());
-        let task = journal.task().to_owned();
+    pub(super) fn spawn(self: &Arc<Self>, event_log: TaskEventLog, turn: Turn, begin: RunTrigger) {
+        let (runs, log) = (self.clone(), event_log.log());
+        let task = event_log.task().to_owned();
         self.show(&task, &log);
         self.tracker.spawn(async move {
             let carried = tokio::select! {
-                carried = runs.carry(journal, place, begin) => carried,
+                carried = runs.carry(event_log, turn, begin) => carried,
                 () = runs.halt.cancelled() => Ok(()),
             };
             if let Err(error) = carried {
                 tracing::error!(task, %error, "a run ended because it could not be saved");
             }
             log.close();
-            runs.live.retire(&task);
+            runs.active_tasks.retire(&task);
         });
     }
 
     /// Where the task's events are found from now on.
     fn show(&self, task: &str, log: &Arc<TaskLog>) {
-        self.live.remember(task, log.clone());
+        self.active_tasks.remember(task, log.clone());
         if let Some(pushes) = self.pushes.get() {
             pushes.follow(task, log);
         }
     }
 
     /// One run from its first input to its end.
-    async fn carry(&self, mut journal: Journal, mut place: Place, begin: Begin) -> Result<(), StoreError> {
-        let stop = journal.stop();
+    async fn carry(
+        &self,
+        mut event_log: TaskEventLog,
+        mut turn: Turn,
+        begin: RunTrigger,
+    ) -> Result<(), StoreError> {
+        let stop = event_log.stop();
         tokio::select! {
-            () = place.called() => {}
-            () = stop.cancelled() => return journal.end(Outcome::Canceled).await,
+            () = turn.acquired() => {}
+            () = stop.cancelled() => return event_log.end(Outcome::Canceled).await,
         }
-        let (user, agent) = (begin.user().or_else(|| journal.user()), self.lead.now());
+        let (user, agent) = (begin.user().or_else(|| event_log.user()), self.supervisor.get());
         // An agent that has just started has no tools for a moment, and would say that there are none.
         agent.settled(&stop).await;
-        let run = journal.info(user);
-        let (state, start) = match self.prepare(&agent, &run, &journal, begin).await {
+        let run = event_log.info(user);
+        let (state, start) = match self.prepare(&agent, &run, &event_log, begin).await {
             Ok(prepared) => prepared,
-            Err(error) => return journal.fail(&error.to_string()).await,
+            Err(error) => return event_log.fail(&error.to_string()).await,
         };
         let input = match start {
-            Start::Run(input) => *input,
-            Start::End(outcome) => return journal.end(outcome).await,
+            RunStart::Run(input) => *input,
+            RunStart::End(outcome) => return event_log.end(outcome).await,
         };
         let span =
             tracing::info_span!("run", task = %run.task, context = %run.context, trace_id = %run.trace_id);
-        let driver = Driver::new(agent, run, state, journal, stop, Some(self.time_limit));
+        let driver = Driver::new(agent, run, state, event_log, stop, Some(self.time_limit));
         match driver.run(input).instrument(span).await {
             Ok(_) => Ok(()),
-            Err((error, mut journal)) => journal.fail(&error.to_string()).await,
+            Err((error, mut event_log)) => event_log.fail(&error.to_string()).await,
         }
     }
 
@@ -235,34 +242,34 @@ impl Runs {
         &self,
         agent: &Agent,
         run: &RunInfo,
-        journal: &Journal,
-        begin: Begin,
-    ) -> Result<(RunState, Start), StoreError> {
+        event_log: &TaskEventLog,
+        begin: RunTrigger,
+    ) -> Result<(RunState, RunStart), StoreError> {
         let mut state = match begin {
-            Begin::First(_) => RunState::new(agent.name.clone()),
-            _ => self.conversations.load(journal.context(), &agent.name).await?,
+            RunTrigger::First(_) => RunState::new(agent.name.clone()),
+            _ => self.conversations.load(event_log.context(), &agent.name).await?,
         };
-        if !matches!(begin, Begin::Recover | Begin::RecoverAnswer(_)) {
+        if !matches!(begin, RunTrigger::Recover | RunTrigger::RecoverAnswer(_)) {
             end_lost_run(&mut state);
         }
         let start = begin.start(&state, || agent.abilities(&run.require_approval));
-        if state.phase == Phase::Waiting && matches!(start, Start::Run(_)) {
-            self.close_questions(journal).await?;
+        if state.phase == Phase::Waiting && matches!(start, RunStart::Run(_)) {
+            self.close_questions(event_log).await?;
         }
         Ok((state, start))
     }
 
     /// Ends every other task that waits in the conversation: this one takes the question over, with an answer or
     /// without, and nobody can answer the same question twice.
-    async fn close_questions(&self, journal: &Journal) -> Result<(), StoreError> {
-        let (context, phases) = (Some(journal.context().to_owned()), vec![TaskPhase::InputRequired]);
+    async fn close_questions(&self, event_log: &TaskEventLog) -> Result<(), StoreError> {
+        let (context, phases) = (Some(event_log.context().to_owned()), vec![TaskPhase::InputRequired]);
         for record in self.store.tasks(&TaskFilter { context, phases, ..TaskFilter::default() }).await? {
-            if record.id != journal.task() {
+            if record.id != event_log.task() {
                 let mut asked = self.reopen(record, None).await?;
                 asked.end(Outcome::Canceled).await?;
                 asked.log().close();
                 self.show(asked.task(), &asked.log());
-                self.live.retire(asked.task());
+                self.active_tasks.retire(asked.task());
             }
         }
         Ok(())
@@ -271,9 +278,9 @@ impl Runs {
     pub(super) async fn reopen(
         &self,
         record: TaskRecord,
-        claim: Option<Claim>,
-    ) -> Result<Journal, StoreError> {
-        Journal::reopen(self.store.clone(), record, claim, &self.voice).await
+        lease: Option<TaskLease>,
+    ) -> Result<TaskEventLog, StoreError> {
+        TaskEventLog::reopen(self.store.clone(), record, lease, &self.voice).await
     }
 
     pub(super) async fn record(&self, id: &str) -> Result<TaskRecord, RunError> {

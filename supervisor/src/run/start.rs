@@ -8,7 +8,7 @@ use crate::binding::{Reply, Request};
 
 /// Why a task is carried on.
 #[derive(Debug)]
-pub(super) enum Begin {
+pub(super) enum RunTrigger {
     /// The first message of a conversation that nobody can have saved yet.
     First(Request),
     /// A message of its own began it.
@@ -25,14 +25,14 @@ pub(super) enum Begin {
 
 /// How.
 #[derive(Debug, PartialEq)]
-pub(super) enum Start {
+pub(super) enum RunStart {
     /// With a run that begins with this.
     Run(Box<Input>),
     /// Not at all: there is nothing to run.
     End(Outcome),
 }
 
-impl Begin {
+impl RunTrigger {
     /// Who asks, where that is known.
     pub(super) fn user(&self) -> Option<String> {
         match self {
@@ -46,15 +46,15 @@ impl Begin {
 
     /// What there is to do in a conversation that stands like this. The engine takes no input that does not fit its
     /// phase; a run that began with one would never end.
-    pub(super) fn start(self, state: &RunState, abilities: impl FnOnce() -> Abilities) -> Start {
+    pub(super) fn start(self, state: &RunState, abilities: impl FnOnce() -> Abilities) -> RunStart {
         let message = |request: Request, addressed| match request.reply(&state.questions(), addressed) {
-            Reply::Decisions(decisions) => Start::Run(Input::Decided { decisions }.into()),
-            Reply::Unclear(reason) => Start::Run(Input::Undecided { reason }.into()),
+            Reply::Decisions(decisions) => RunStart::Run(Input::Decided { decisions }.into()),
+            Reply::Unclear(reason) => RunStart::Run(Input::Undecided { reason }.into()),
             Reply::Message(message) if message.plain_text().trim().is_empty() => {
                 failed("there is no open question in this conversation; say in a text part what you want")
             }
             Reply::Message(message) => {
-                Start::Run(Input::Message { message: Arc::new(message), abilities: abilities() }.into())
+                RunStart::Run(Input::Message { message: Arc::new(message), abilities: abilities() }.into())
             }
         };
         match (self, &state.phase) {
@@ -62,20 +62,20 @@ impl Begin {
             // What was answered before a crash, and not yet taken in, is not lost.
             (Self::Answer(request) | Self::RecoverAnswer(request), Phase::Waiting) => message(request, true),
             // Somebody else has answered, or gone on without an answer.
-            (Self::Answer(_), _) | (Self::Cancel, Phase::Idle) => Start::End(Outcome::Canceled),
+            (Self::Answer(_), _) | (Self::Cancel, Phase::Idle) => RunStart::End(Outcome::Canceled),
             (Self::Recover | Self::RecoverAnswer(_), Phase::Model { .. } | Phase::Calls) => {
-                Start::Run(Input::Recovered.into())
+                RunStart::Run(Input::Recovered.into())
             }
             (Self::Recover, Phase::Idle | Phase::Waiting) | (Self::RecoverAnswer(_), Phase::Idle) => {
                 failed("its state was lost; ask again")
             }
-            (Self::Cancel, _) => Start::Run(Input::Cancel.into()),
+            (Self::Cancel, _) => RunStart::Run(Input::Cancel.into()),
         }
     }
 }
 
-fn failed(reason: &str) -> Start {
-    Start::End(Outcome::Failed { reason: format!("Agent execution failed: {reason}") })
+fn failed(reason: &str) -> RunStart {
+    RunStart::End(Outcome::Failed { reason: format!("Agent execution failed: {reason}") })
 }
 
 #[cfg(test)]

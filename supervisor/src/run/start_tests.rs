@@ -8,7 +8,7 @@ use caipe_engine::{
 use caipe_model::Message;
 use serde_json::{Value, json};
 
-use super::{Begin, Start};
+use super::{RunStart, RunTrigger};
 use crate::binding::Request;
 
 fn request(parts: Vec<Part>) -> Request {
@@ -44,18 +44,18 @@ fn state(phase: &Phase) -> RunState {
 }
 
 /// What comes of it, in a word.
-fn outcome(begin: Begin, phase: &Phase) -> &'static str {
+fn outcome(begin: RunTrigger, phase: &Phase) -> &'static str {
     match begin.start(&state(phase), Abilities::default) {
-        Start::Run(input) => match *input {
+        RunStart::Run(input) => match *input {
             Input::Message { .. } => "message",
             Input::Decided { decisions } if decisions == [Decision::Approve] => "decided",
             Input::Recovered => "recovered",
             Input::Cancel => "cancel",
             other => panic!("{other:?}"),
         },
-        Start::End(Outcome::Canceled) => "end canceled",
-        Start::End(Outcome::Failed { .. }) => "end failed",
-        other @ Start::End(_) => panic!("{other:?}"),
+        RunStart::End(Outcome::Canceled) => "end canceled",
+        RunStart::End(Outcome::Failed { .. }) => "end failed",
+        other @ RunStart::End(_) => panic!("{other:?}"),
     }
 }
 
@@ -63,25 +63,25 @@ fn outcome(begin: Begin, phase: &Phase) -> &'static str {
 fn each_reason_fits_the_phase_or_ends_the_task() {
     let model = || Phase::Model { turn: 1 };
     let cases = [
-        (Begin::First(text()), Phase::Idle, "message"),
-        (Begin::Request(text()), Phase::Idle, "message"),
-        (Begin::Request(text()), Phase::Waiting, "message"),
-        (Begin::Request(decision()), Phase::Waiting, "decided"),
-        (Begin::Request(decision()), Phase::Idle, "end failed"),
-        (Begin::Answer(decision()), Phase::Waiting, "decided"),
-        (Begin::Answer(text()), Phase::Waiting, "message"),
-        (Begin::Answer(decision()), Phase::Idle, "end canceled"),
-        (Begin::Answer(text()), Phase::Idle, "end canceled"),
-        (Begin::Recover, model(), "recovered"),
-        (Begin::Recover, Phase::Idle, "end failed"),
-        (Begin::Recover, Phase::Waiting, "end failed"),
-        (Begin::RecoverAnswer(decision()), Phase::Waiting, "decided"),
-        (Begin::RecoverAnswer(text()), Phase::Waiting, "message"),
-        (Begin::RecoverAnswer(decision()), model(), "recovered"),
-        (Begin::RecoverAnswer(decision()), Phase::Idle, "end failed"),
-        (Begin::Cancel, model(), "cancel"),
-        (Begin::Cancel, Phase::Waiting, "cancel"),
-        (Begin::Cancel, Phase::Idle, "end canceled"),
+        (RunTrigger::First(text()), Phase::Idle, "message"),
+        (RunTrigger::Request(text()), Phase::Idle, "message"),
+        (RunTrigger::Request(text()), Phase::Waiting, "message"),
+        (RunTrigger::Request(decision()), Phase::Waiting, "decided"),
+        (RunTrigger::Request(decision()), Phase::Idle, "end failed"),
+        (RunTrigger::Answer(decision()), Phase::Waiting, "decided"),
+        (RunTrigger::Answer(text()), Phase::Waiting, "message"),
+        (RunTrigger::Answer(decision()), Phase::Idle, "end canceled"),
+        (RunTrigger::Answer(text()), Phase::Idle, "end canceled"),
+        (RunTrigger::Recover, model(), "recovered"),
+        (RunTrigger::Recover, Phase::Idle, "end failed"),
+        (RunTrigger::Recover, Phase::Waiting, "end failed"),
+        (RunTrigger::RecoverAnswer(decision()), Phase::Waiting, "decided"),
+        (RunTrigger::RecoverAnswer(text()), Phase::Waiting, "message"),
+        (RunTrigger::RecoverAnswer(decision()), model(), "recovered"),
+        (RunTrigger::RecoverAnswer(decision()), Phase::Idle, "end failed"),
+        (RunTrigger::Cancel, model(), "cancel"),
+        (RunTrigger::Cancel, Phase::Waiting, "cancel"),
+        (RunTrigger::Cancel, Phase::Idle, "end canceled"),
     ];
     for (begin, phase, expected) in cases {
         let name = format!("{begin:?} in {phase:?}");

@@ -6,11 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use jiff::Timestamp;
 
+use crate::backend::Store;
 use crate::decode::{decode, extend};
 use crate::push::{PushChange, PushRecord};
-use crate::types::{
-    Commit, LoggedEvent, Pruned, Retention, Saved, Store, StoreError, TaskFilter, TaskRecord,
-};
+use crate::types::{Commit, LoggedEvent, Pruned, Retention, Saved, StoreError, TaskFilter, TaskRecord};
 use crate::write::{Chunk, Refusal, TaskRow, Write};
 
 /// A store that forgets with the process.

@@ -10,8 +10,8 @@ use caipe_engine::{AgentName, DelegateUpdate, Input, Phase};
 use caipe_store::{
     Commit, LoggedEvent, MemoryStore, PushRecord, Saved, Store, StoreError, TaskFilter, TaskPhase, TaskRecord,
 };
-use caipe_supervisor::agents::{Delegation, Home, Updates};
-use futures::StreamExt as _;
+use caipe_supervisor::delegation::{AgentBackend, Delegation, DelegationEnd, DelegationEvent};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::support::{House, Tools, decisions, last_state, message, read, read_after, runs, texts, to_task};
@@ -288,19 +288,25 @@ async fn one_task_that_cannot_be_read_holds_back_no_other() {
     assert_eq!(store.task("bad").await.unwrap().unwrap().phase, TaskPhase::Failed);
 }
 
-/// A home that loses what it is given.
+/// A backend with a defect.
 #[derive(Debug)]
-struct Silent;
+struct Panicking;
 
-impl Home for Silent {
-    fn run(&self, _delegation: Delegation, _cancel: CancellationToken) -> Updates {
-        futures::stream::empty().boxed()
+#[async_trait]
+impl AgentBackend for Panicking {
+    async fn run(
+        &self,
+        _: Delegation,
+        _: mpsc::Sender<DelegationEvent>,
+        _: CancellationToken,
+    ) -> DelegationEnd {
+        panic!("a defect")
     }
 }
 
 #[tokio::test]
 async fn an_agent_that_falls_silent_has_failed_and_the_run_goes_on() {
-    let house = House { home: Some(Arc::new(Silent)), ..House::default() };
+    let house = House { backend: Some(Arc::new(Panicking)), ..House::default() };
     let runs = house.runs(Arc::new(MemoryStore::default()));
     let (log, _) = runs.send(message("plan this", None)).await.unwrap();
     let events = read(&log).await;

@@ -15,13 +15,16 @@ use caipe_engine::{AgentName, Limits};
 use caipe_fixtures::mcp;
 use caipe_model::Scripted;
 use caipe_store::Store;
-use caipe_supervisor::agents::{Agent, Briefings, Delegate, Directory, Home, InProcess, Role};
+use caipe_supervisor::agent::{Agent, Delegate, Delegates, PreambleCache, Role};
+use caipe_supervisor::agents::InProcessBackend;
 use caipe_supervisor::binding::Voice;
+use caipe_supervisor::delegation::AgentBackend;
 use caipe_supervisor::mcp::{ServerSpec, Toolbox, Transport};
 use caipe_supervisor::run::Runs;
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 /// How long anything may take that should happen.
@@ -49,8 +52,8 @@ pub(crate) struct House {
     pub(crate) streaming: bool,
     pub(crate) servers: Vec<ServerSpec>,
     pub(crate) require_approval: Vec<String>,
-    /// Where the worker lives, if not in this process.
-    pub(crate) home: Option<Arc<dyn Home>>,
+    /// The backend of the worker, if it is not in process.
+    pub(crate) backend: Option<Arc<dyn AgentBackend>>,
 }
 
 impl Default for House {
@@ -60,7 +63,7 @@ impl Default for House {
             streaming: true,
             servers: Vec::new(),
             require_approval: Vec::new(),
-            home: None,
+            backend: None,
         }
     }
 }
@@ -81,18 +84,19 @@ impl House {
             streaming,
             limits: Limits::default(),
             require_approval,
-            briefings: Briefings::default(),
+            preambles: PreambleCache::default(),
         };
         let prompt = "You are the helper.";
         let helper = Arc::new(agent("helper", prompt, Role::Worker, self.servers, self.require_approval));
         let delegate = Delegate {
-            home: self.home.unwrap_or_else(|| Arc::new(InProcess(helper))),
+            backend: self.backend.unwrap_or_else(|| Arc::new(InProcessBackend(helper))),
+            active: TaskTracker::new(),
             title: "Helper".to_owned(),
             routing_hint: "helps".to_owned(),
         };
         let spec = caipe_crds::resolve(&default_resource(), &BTreeMap::new()).unwrap().spec;
-        let directory: Directory = [(AgentName::new("helper"), delegate)].into_iter().collect();
-        let role = Role::Supervisor { spec: Arc::new(spec), directory: Arc::new(directory) };
+        let delegates: Delegates = [(AgentName::new("helper"), delegate)].into_iter().collect();
+        let role = Role::Supervisor { spec: Arc::new(spec), delegates: Arc::new(delegates) };
         Arc::new(agent("supervisor", "", role, Vec::new(), Vec::new()))
     }
 

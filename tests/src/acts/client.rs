@@ -24,9 +24,9 @@ pub async fn decode(step: &ClientResponse) -> Result<Answer> {
     let server = StandIn::start(json!({"name": "stand-in"}), payload.clone()).await?;
     let client = connect(&server).await?;
     match operation {
-        Operation::Send => told(client.send(request()).await),
-        Operation::Get => told(client.get("any", None).await),
-        Operation::Cancel => told(client.cancel("any").await),
+        Operation::Send => answer_of(client.send(request()).await),
+        Operation::Get => answer_of(client.get("any", None).await),
+        Operation::Cancel => answer_of(client.cancel("any").await),
         other => bail!("the client is not asked to decode the answer of {other:?}"),
     }
 }
@@ -44,7 +44,7 @@ pub fn request() -> SendMessageRequest {
     SendMessageRequest::new(Message::user("any", "any"))
 }
 
-fn told<T: Serialize>(result: Result<T, ClientError>) -> Result<Answer> {
+fn answer_of<T: Serialize>(result: Result<T, ClientError>) -> Result<Answer> {
     match result {
         Ok(value) => parsed(&value),
         Err(ClientError::Remote(error)) => {

@@ -46,7 +46,7 @@ fn a_file_is_read_as_it_is_written() {
 }
 
 #[test]
-fn delays_grow_as_told() {
+fn delays_grow_as_configured() {
     let repeat = |backoff| Repeat { until: String::new(), max_attempts: 3, delay_ms: 100, backoff };
     let delays = |backoff| [1, 2, 3].map(|attempt| repeat(backoff).delay_after(attempt));
     assert_eq!(delays(Backoff::None), [100, 100, 100]);

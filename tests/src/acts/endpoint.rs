@@ -122,7 +122,7 @@ impl Endpoint {
         Ok(Answer::Stream { status, headers, events })
     }
 
-    /// Sends a literal request: exactly these headers, whoever the user is.
+    /// Sends a literal request: exactly these headers, for every user.
     pub async fn raw(&self, raw: &Raw) -> Result<Answer> {
         let response = self.raw_response(raw).await?;
         let (status, headers) = (response.status().as_u16(), response.headers().clone());

@@ -78,7 +78,7 @@ fn a_raw_answer_is_looked_at_as_a_whole() {
 }
 
 #[test]
-fn assertions_look_for_one_element() {
+fn assertions_need_one_matching_element() {
     let mut scope = Scope::default();
     let parts = json!([{"text": "a"}, {"raw": "eA==", "filename": "f", "mediaType": "text/plain"}]);
     scope.capture("get", "response", json!({"artifacts": [{"parts": parts}]}));

@@ -106,7 +106,7 @@ fn lists_are_counted_and_looked_through() {
 }
 
 #[test]
-fn alternatives_look_at_the_same_value() {
+fn alternatives_match_the_same_value() {
     let maybe = json!({"a": {"any_of": [{"absent": true}, {"type": "null"}]}});
     table(&[
         (maybe.clone(), Some(json!({})), true),

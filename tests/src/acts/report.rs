@@ -26,7 +26,7 @@ pub enum Outcome {
     Error(String),
 }
 
-/// How much of a test was looked at.
+/// The part of a test that was checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Depth {
@@ -49,7 +49,7 @@ pub struct Verdict {
     pub level: Level,
     /// What it came to.
     pub outcome: Outcome,
-    /// How much of it was looked at.
+    /// The part of the test that was checked.
     pub depth: Depth,
     /// How long it took, in milliseconds.
     pub duration_ms: u128,

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value};
 
-/// How often a variable may stand for another.
+/// The longest chain of variables that refer to each other.
 const DEPTH: usize = 8;
 
-/// Every value that a name can stand for.
+/// The values of the variables.
 #[derive(Debug, Clone, Default)]
 pub struct Scope {
     /// What a runner insists on, before everything else.
@@ -30,7 +30,7 @@ impl Scope {
     /// `value` with every variable replaced. A text that is one variable and nothing else gets its type.
     ///
     /// # Errors
-    /// When a name stands for nothing.
+    /// If a variable has no value.
     pub fn resolve(&self, value: &Value) -> Result<Value> {
         self.resolve_within(value, DEPTH)
     }

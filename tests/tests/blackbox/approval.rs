@@ -1,6 +1,7 @@
 //! A human in the loop: a tool that must be allowed first.
 
 use anyhow::{Context, Result, ensure};
+use caipe_tests::placement;
 use caipe_tests::scenario::Scenario;
 use caipe_tests::stream::{Answer, SseReader};
 use caipe_tests::supervisor::{Supervisor, unique};
@@ -52,4 +53,16 @@ async fn a_rejected_tool_does_not_run() -> Result<()> {
     let result = rejected.result()?;
     ensure!(result.contains("not today") && !result.contains("jira: write it"), "{result}");
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pattern_that_matches_nothing_is_a_warning_of_the_status() -> Result<()> {
+    let mut scenario = echo(&["jira"])?;
+    scenario.change_agent("jira", "requireApproval", json!(["delete*"]));
+    let supervisor = scenario.setup()?.start().await?;
+    let warned = async || {
+        let warnings = placement::status(&supervisor).await?["warnings"].to_string();
+        Ok(warnings.contains("agent jira: requireApproval: `delete*` matches no tool"))
+    };
+    supervisor.until("the pattern is a warning", warned).await
 }

@@ -66,6 +66,15 @@ async fn the_status_token_is_no_reason_to_listen_beyond_loopback() -> Result<()>
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_can_be_guessed_is_no_reason_to_listen_beyond_loopback() -> Result<()> {
+    let setup = hello()?.env("A2A_AUTH_SHARED_KEY", "k");
+    let output = setup.run(&["serve", "--listen", "0.0.0.0:0"]).await?;
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    ensure!(!output.status.success() && words.contains("less than 16 characters"), "{words}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_supervisor_opens_its_agents_with_their_key() -> Result<()> {
     let agents = echo(&["jira"])?;
     let jira = agent::setup(&agents, "jira")?.env("A2A_AUTH_SHARED_KEY", "agents-key").start().await?;

@@ -64,6 +64,52 @@ async fn agents_lists_the_core_agents_without_a_file() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_closed_pipe_and_an_argument_that_is_not_text_are_no_panic() -> Result<()> {
+    use std::os::unix::ffi::OsStrExt as _;
+    let program = caipe_tests::programs::supervisor()?;
+    let output = tokio::process::Command::new("sh")
+        .args(["-c", "\"$0\" agents | true; \"$0\" agents | head -1 >/dev/null"])
+        .arg(&program)
+        .output()
+        .await?;
+    let words = String::from_utf8_lossy(&output.stderr);
+    ensure!(!words.contains("panicked"), "{words}");
+    let bytes = std::ffi::OsStr::from_bytes(b"\xff");
+    let output = tokio::process::Command::new(&program)
+        .args(["check".as_ref(), "-f".as_ref(), bytes])
+        .output()
+        .await?;
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    ensure!(
+        output.status.code() == Some(1) && words.contains("failed to read"),
+        "{:?}: {words}",
+        output.status
+    );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn agents_of_a_server_says_what_is_wrong_with_the_key() -> Result<()> {
+    let setup = echo(&["jira"])?.setup()?.env("A2A_AUTH_SHARED_KEY", "right");
+    let supervisor = setup.start().await?;
+    for (token, expected) in [("wrong", "refused the key"), ("", "requires a key")] {
+        let setup = Setup::new()?.env("A2A_AUTH_SHARED_KEY", token);
+        let output = setup.run(&["agents", "--url", supervisor.url()]).await?;
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        ensure!(!output.status.success() && words.contains(expected), "{token:?}: {words}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_switch_that_is_neither_on_nor_off_is_refused_in_its_own_words() -> Result<()> {
+    let output = Setup::new()?.run(&["serve", "--push", "maybe"]).await?;
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    ensure!(words.contains("give on or off") && !words.contains("true"), "{words}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn card_prints_the_card() -> Result<()> {
     let output = Setup::new()?.run(&["card"]).await?;
     let card: Value = serde_json::from_slice(&output.stdout)?;

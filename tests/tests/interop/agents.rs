@@ -52,10 +52,10 @@ async fn the_users_stream_is_the_same_whoever_made_the_agent() -> Result<()> {
     ensure!(transcript(&in_process) == expected, "in one process: {:#?}", transcript(&in_process));
     for (sdk, arguments) in OTHERS {
         let Some((_program, supervisor)) = with(sdk, arguments).await? else { continue };
-        let told = transcript(&supervisor.ask("show it").await?);
+        let shown = transcript(&supervisor.ask("show it").await?);
         ensure!(
-            told == expected,
-            "{sdk:?} {arguments:?}: {told:#?}\nnot {expected:#?}\nlog: {}",
+            shown == expected,
+            "{sdk:?} {arguments:?}: {shown:#?}\nnot {expected:#?}\nlog: {}",
             supervisor.log()
         );
     }
@@ -114,7 +114,7 @@ async fn who_leaves_and_comes_back_gets_the_rest() -> Result<()> {
         ensure!(rest.events[0]["kind"] == "task", "{sdk:?}: {}", rest.events[0]);
         ensure!(rest.state() == "completed", "{sdk:?}: {}", rest.state());
         ensure!(rest.texts("tool_notification_end").contains(&END.to_owned()), "{sdk:?}: {}", rest.outline());
-        ensure!(!rest.texts("tool_notification_start").contains(&START.to_owned()), "{sdk:?}: told again");
+        ensure!(!rest.texts("tool_notification_start").contains(&START.to_owned()), "{sdk:?}: shown again");
     }
     Ok(())
 }

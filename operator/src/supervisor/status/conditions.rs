@@ -1,5 +1,7 @@
 //! The conditions and their transitions.
 
+use std::collections::BTreeSet;
+
 use caipe_crds::resource::status::{AgentPhase, AgentPlacement, AgentStatus};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
@@ -51,6 +53,8 @@ pub enum Reason {
     NotChecked,
     /// No probe has finished yet.
     NotAskedYet,
+    /// The supervisor works, and reports restrictions.
+    Restricted,
 }
 
 impl Reason {
@@ -76,6 +80,7 @@ impl Reason {
             Self::AgentsUnreachable => "AgentsUnreachable",
             Self::NotChecked => "NotChecked",
             Self::NotAskedYet => "NotAskedYet",
+            Self::Restricted => "Restricted",
         }
     }
 }
@@ -91,6 +96,8 @@ pub struct Verdict {
     pub stalled: Option<(Reason, String)>,
     /// `AgentsConnected`; none means unknown.
     pub connected: (Option<bool>, Reason, String),
+    /// The restrictions under which the supervisor works.
+    pub degraded: Option<(Reason, String)>,
 }
 
 pub(super) fn verdict(facts: &Facts<'_>, agents: &[AgentStatus]) -> Verdict {
@@ -107,7 +114,7 @@ pub(super) fn verdict(facts: &Facts<'_>, agents: &[AgentStatus]) -> Verdict {
         (None, Some((reason, message))) if !is_harmless(facts, *reason) => (false, *reason, message.clone()),
         _ => usable_verdict(facts, agents),
     };
-    Verdict { ready, reconciling, stalled, connected }
+    Verdict { ready, reconciling, stalled, connected, degraded: degraded(facts) }
 }
 
 /// Missing references: nothing is in progress and nothing has failed.
@@ -150,6 +157,14 @@ fn stalled(facts: &Facts<'_>) -> Option<(Reason, String)> {
     let because = because(facts);
     let lacking = if facts.missing.is_empty() { String::new() } else { format!("; {}", facts.missing) };
     Some((Reason::RolloutFailed, format!("the supervisor's pods do not start: {failure}{because}{lacking}")))
+}
+
+/// The warnings of the supervisor's pods, each once.
+fn degraded(facts: &Facts<'_>) -> Option<(Reason, String)> {
+    let warnings: BTreeSet<&str> =
+        facts.reports.iter().flatten().flat_map(|report| &report.warnings).map(String::as_str).collect();
+    let message = warnings.into_iter().collect::<Vec<_>>().join("; ");
+    (!message.is_empty()).then_some((Reason::Restricted, message))
 }
 
 /// Whether the refusal ends without a change of the resource.
@@ -308,6 +323,7 @@ pub(super) fn conditions(
     let mut all = vec![one("Ready", (Some(ready), reason, message))];
     all.extend(verdict.reconciling.map(|it| one("Reconciling", on(it))));
     all.extend(verdict.stalled.map(|it| one("Stalled", on(it))));
+    all.extend(verdict.degraded.map(|it| one("Degraded", on(it))));
     all.push(one("AgentsConnected", verdict.connected));
     all
 }

@@ -31,6 +31,7 @@ fn report(epoch: u64, a: AgentPhase, b: AgentPhase) -> Report {
         epoch,
         running_epoch: epoch,
         waiting: Vec::new(),
+        warnings: Vec::new(),
         hash: format!("hash-{epoch}"),
         refused: None,
         agents: vec![agent("a", AgentPlacement::Remote, a), agent("b", AgentPlacement::InProcess, b)],
@@ -310,6 +311,19 @@ fn a_spec_that_the_supervisor_refused_stalls() {
         reported(&given.status(), "Stalled"),
         "True SpecRefused: the supervisor refused the spec: agents[0]: no"
     );
+}
+
+#[test]
+fn restrictions_that_pods_report_are_a_condition_while_they_last() {
+    let mut given = well();
+    assert!(given.status().conditions.iter().all(|condition| condition.type_ != "Degraded"));
+    let warned = |warnings: &[&str]| {
+        let warnings = warnings.iter().map(|&text| text.to_owned()).collect();
+        Some(Report { warnings, ..report(1, AgentPhase::Ready, AgentPhase::Ready) })
+    };
+    given.reports = vec![warned(&["few files", "agent a: no tool matches x"]), warned(&["few files"])];
+    assert_eq!(told(&given.status(), "Degraded"), "True Restricted: agent a: no tool matches x; few files");
+    assert!(told(&given.status(), "Ready").starts_with("True "), "it works nevertheless");
 }
 
 #[test]

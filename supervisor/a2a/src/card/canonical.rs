@@ -22,48 +22,52 @@ pub fn canonical(card: &Value, coverage: Coverage) -> Result<Vec<u8>, serde_json
         card.remove("signatures");
     }
     let card = match coverage {
-        Coverage::Document => pruned(card, Shape::CARD, Unknown::Kept),
+        Coverage::Document => prune(card, Shape::CARD, Unknown::Included),
         Coverage::Schema => {
-            without_empty(pruned(card, Shape::CARD, Unknown::Dropped)).unwrap_or_else(|| Map::new().into())
+            without_empty(prune(card, Shape::CARD, Unknown::Dropped)).unwrap_or_else(|| Map::new().into())
         }
     };
     serde_json_canonicalizer::to_vec(&card)
 }
 
-/// Whether the form keeps members that the schema does not know.
+/// Whether the form includes members that the schema does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unknown {
-    Kept,
+    Included,
     Dropped,
 }
 
-/// Drops members that say nothing by the rules of Protocol Buffers: `null`, and defaults of members that are
-/// neither required nor explicitly optional. What is not of its shape stays as it is.
-fn pruned(value: Value, shape: Shape, unknown: Unknown) -> Value {
+/// Drops members that Protocol Buffers treat as absent: `null`, and defaults of members that are neither required nor
+/// explicitly optional. A value of another shape stays as it is.
+fn prune(value: Value, shape: Shape, unknown: Unknown) -> Value {
     match (shape, value) {
-        (Shape::Message(fields), Value::Object(members)) => {
-            Value::Object(members.into_iter().filter_map(|member| kept(member, fields, unknown)).collect())
-        }
+        (Shape::Message(fields), Value::Object(members)) => Value::Object(
+            members.into_iter().filter_map(|member| prune_member(member, fields, unknown)).collect(),
+        ),
         (Shape::List(fields), Value::Array(items)) => {
-            items.into_iter().map(|item| pruned(item, Shape::Message(fields), unknown)).collect()
+            items.into_iter().map(|item| prune(item, Shape::Message(fields), unknown)).collect()
         }
         (Shape::Map(fields), Value::Object(entries)) => {
-            let prune = |(name, value)| (name, pruned(value, Shape::Message(fields), unknown));
+            let prune = |(name, value)| (name, prune(value, Shape::Message(fields), unknown));
             Value::Object(entries.into_iter().map(prune).collect())
         }
         (_, value) => value,
     }
 }
 
-fn kept((name, value): (String, Value), fields: &[Field], unknown: Unknown) -> Option<(String, Value)> {
+fn prune_member(
+    (name, value): (String, Value),
+    fields: &[Field],
+    unknown: Unknown,
+) -> Option<(String, Value)> {
     let Some(field) = fields.iter().find(|field| field.name == name) else {
-        // A parser reads a field under its original name too. What a parser reads must never go unsigned.
-        let read = fields.iter().any(|field| field.has_original_name(&name));
-        return (read || unknown == Unknown::Kept).then_some((name, value));
+        // A parser reads a field under its original name too, and everything that it reads must be signed.
+        let is_read = fields.iter().any(|field| field.has_original_name(&name));
+        return (is_read || unknown == Unknown::Included).then_some((name, value));
     };
-    let value = pruned(value, field.shape, unknown);
-    let says_nothing = value.is_null() || field.presence == Presence::Implicit && is_default(&value);
-    (!says_nothing).then_some((name, value))
+    let value = prune(value, field.shape, unknown);
+    let is_absent = value.is_null() || field.presence == Presence::Implicit && is_default(&value);
+    (!is_absent).then_some((name, value))
 }
 
 fn is_default(value: &Value) -> bool {

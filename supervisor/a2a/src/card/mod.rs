@@ -18,8 +18,8 @@ pub use sign::{CardSigner, SignError, sign};
 pub use verify::{KeySet, SignatureError, Verified, verify};
 pub use write::{CardMode, document};
 
-/// Where a card is served.
+/// The path of the card.
 pub const PATH: &str = "/.well-known/agent-card.json";
 
-/// Where clients of 0.2 look for it.
+/// The path of the card in 0.2.
 pub const OLD_PATH: &str = "/.well-known/agent.json";

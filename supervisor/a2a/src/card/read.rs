@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::model::AgentCard;
 use crate::v03;
 
-/// Why a card cannot be used.
+/// A card that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("failed to read the agent card: {0}")]
 pub struct CardError(String);

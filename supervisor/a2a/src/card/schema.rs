@@ -20,7 +20,7 @@ pub(super) enum Presence {
     Required,
 }
 
-/// What a member holds.
+/// The type of a member.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Shape {
     /// A text, a number, a truth, a list or map of texts, or free-form data.

@@ -12,7 +12,7 @@ use super::canonical::{Coverage, canonical};
 use super::write::value;
 use crate::model::{AgentCard, AgentCardSignature};
 
-/// Why a card cannot be signed.
+/// A failure to sign a card.
 #[derive(Debug, thiserror::Error)]
 pub enum SignError {
     /// The key is none, or none of a kind that is known.
@@ -112,11 +112,11 @@ fn usable_key(pem: &[u8]) -> Option<(EncodingKey, Algorithm)> {
     })
 }
 
-/// Signs a card; signatures that are there stay.
+/// Adds signatures to a card.
 ///
 /// One card is served as two documents, pure and merged, and the specification and the official SDKs differ in
-/// what a signature covers. So the card gets a signature for each form that differs, up to three, all in both
-/// documents: whoever verifies needs one that fits.
+/// what a signature covers. The card gets a signature for each form that differs, up to three, in both documents.
+/// A verifier needs one that fits.
 pub fn sign(card: &mut AgentCard, signer: &CardSigner) -> Result<(), SignError> {
     let (pure, merged) = (value(card, false).map_err(unsigned)?, value(card, true).map_err(unsigned)?);
     let mut payloads: Vec<Vec<u8>> = Vec::new();

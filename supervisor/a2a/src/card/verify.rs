@@ -15,10 +15,10 @@ const MAX_CARD: usize = 1024 * 1024;
 /// Longest protected header in bytes, encoded.
 const MAX_HEADER: usize = 8 * 1024;
 
-/// Most signatures that are looked at.
+/// Most signatures that are checked.
 const MAX_SIGNATURES: usize = 16;
 
-/// Why a card is not trusted.
+/// A card without a trusted signature.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SignatureError {
     /// The keys cannot be read.
@@ -70,7 +70,7 @@ impl KeySet {
         Ok(Self { keys: keys.collect() })
     }
 
-    /// How many keys can be used.
+    /// The number of usable keys.
     pub fn len(&self) -> usize {
         self.keys.len()
     }
@@ -113,7 +113,7 @@ fn trusted(jwk: &Jwk) -> Option<TrustedKey> {
 pub struct Verified {
     /// The key that made it.
     pub kid: String,
-    /// What it covers.
+    /// The coverage.
     pub coverage: Coverage,
 }
 

@@ -80,7 +80,7 @@ impl CardCache {
         Self { shared: Arc::default(), capacity }
     }
 
-    /// How many cards it holds.
+    /// The number of cards.
     pub fn len(&self) -> usize {
         self.entries().known.len()
     }

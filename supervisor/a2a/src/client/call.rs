@@ -1,4 +1,4 @@
-//! What one call has beyond its parameters.
+//! The options of a call.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,8 +7,9 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use tokio::time::Instant;
 
 use super::error::ClientError;
+use super::transport::TimeLeft;
 
-/// What one call has beyond its parameters; see [`A2aClient::with`](super::A2aClient::with).
+/// The options of a call; see [`A2aClient::with`](super::A2aClient::with).
 #[derive(Clone, Default)]
 pub struct CallOptions {
     deadline: Option<Instant>,
@@ -17,15 +18,15 @@ pub struct CallOptions {
 }
 
 impl CallOptions {
-    /// Everything must be over by `deadline`: an answer, or a stream with all its reconnects. It ends with
-    /// [`ClientError::Deadline`] otherwise. An earlier deadline that is set already stays.
+    /// The deadline of a response, or of a stream with all its reconnects, which otherwise ends with
+    /// [`ClientError::Deadline`]. An earlier deadline stays.
     #[must_use]
     pub fn deadline(mut self, deadline: Instant) -> Self {
         self.deadline = Some(self.deadline.map_or(deadline, |set| set.min(deadline)));
         self
     }
 
-    /// Everything must be over within this time from now on.
+    /// A deadline after this time.
     #[must_use]
     pub fn within(self, time: Duration) -> Self {
         match Instant::now().checked_add(time) {
@@ -34,8 +35,8 @@ impl CallOptions {
         }
     }
 
-    /// Headers for every request of the call: `traceparent` and `tracestate` (W3C Trace Context), or whatever the
-    /// agent's card asks for. Those that the protocol itself sets win.
+    /// Headers for every request of the call, for example `traceparent` and `tracestate` (W3C Trace Context). Headers of
+    /// the protocol take precedence.
     #[must_use]
     pub fn headers(mut self, headers: HeaderMap) -> Self {
         self.headers.extend(headers);
@@ -73,17 +74,17 @@ impl CallOptions {
         self.deadline
     }
 
-    /// The same call without its deadline: for cleaning up after it.
+    /// The same call without its deadline, for cleanup.
     pub(super) fn open_ended(&self) -> Self {
         Self { deadline: None, ..self.clone() }
     }
 
-    /// How long something may take that has `limit` by itself.
+    /// The time left for something with a limit of its own.
     ///
     /// # Errors
     /// [`ClientError::Deadline`] if no time is left.
     pub(super) fn time_left(&self, limit: Duration) -> Result<TimeLeft, ClientError> {
-        let Some(deadline) = self.deadline else { return Ok(TimeLeft { time: limit, is_deadline: false }) };
+        let Some(deadline) = self.deadline else { return Ok(TimeLeft::of(limit)) };
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(ClientError::Deadline);
@@ -100,28 +101,5 @@ impl fmt::Debug for CallOptions {
             .field("headers", &self.headers.keys().collect::<Vec<_>>())
             .field("extensions", &self.extensions)
             .finish()
-    }
-}
-
-/// How long something may take, and whose limit that is.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct TimeLeft {
-    pub(super) time: Duration,
-    is_deadline: bool,
-}
-
-impl TimeLeft {
-    /// A limit of its own, whatever the call's deadline is.
-    pub(super) const fn of(time: Duration) -> Self {
-        Self { time, is_deadline: false }
-    }
-
-    /// What it means that the time is over.
-    pub(super) fn over(self, host: &str) -> ClientError {
-        if self.is_deadline {
-            ClientError::Deadline
-        } else {
-            ClientError::Timeout { host: host.to_owned(), after: self.time }
-        }
     }
 }

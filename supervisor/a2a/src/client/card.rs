@@ -12,11 +12,12 @@ use reqwest::{Response, StatusCode};
 use tokio::time::Instant;
 use url::Url;
 
-use super::call::{CallOptions, TimeLeft};
+use super::call::CallOptions;
 use super::error::ClientError;
 use super::http::{Head, host, read_body, same_origin, text};
 use super::options::ClientOptions;
 use super::rpc::bearer_value;
+use super::transport::{TimeLeft, transport_error};
 use crate::card::{self, OLD_PATH, PATH};
 use crate::model::AgentCard;
 
@@ -36,7 +37,7 @@ pub(super) struct Known {
     pub(super) fresh_until: Instant,
 }
 
-/// Who is asked, and with what.
+/// A request for a card.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asked<'a> {
     pub(super) base: &'a Url,
@@ -45,9 +46,9 @@ pub(super) struct Asked<'a> {
     pub(super) call: &'a CallOptions,
 }
 
-/// Refuses a document that nobody whom the caller trusts has signed, if there is anybody. Cards are cached whoever
-/// trusts them, so this is asked at each use.
-pub(super) fn trusted(document: &[u8], options: &ClientOptions) -> Result<(), ClientError> {
+/// Rejects a document without a trusted signature, if the options have keys. The cache is shared by clients with
+/// different keys, so each use checks again.
+pub(super) fn check_trust(document: &[u8], options: &ClientOptions) -> Result<(), ClientError> {
     let Some(keys) = &options.card_keys else { return Ok(()) };
     let verified = card::verify(document, keys)?;
     tracing::debug!(kid = verified.kid, coverage = ?verified.coverage, "verified an agent card");
@@ -73,7 +74,7 @@ async fn fetch_at(asked: Asked<'_>, path: &'static str, known: Option<&Known>) -
     let time = asked.call.time_left(asked.options.timeout)?;
     let request = asked.http.get(url.clone()).headers(headers(asked, known)?).timeout(time.time);
     let host = host(asked.base);
-    let response = request.send().await.map_err(|error| ClientError::transport(error, &host, time))?;
+    let response = request.send().await.map_err(|error| transport_error(error, &host, time))?;
     same_origin(&url, &response)?;
     match known {
         Some(known) if response.status() == StatusCode::NOT_MODIFIED => Ok(renewed(known, &response)),
@@ -137,7 +138,7 @@ fn fresh_until(headers: &HeaderMap) -> Instant {
     now.checked_add(age.min(LONGEST_FRESH)).unwrap_or(now)
 }
 
-/// How long an answer may be used without asking again. Nothing said means not at all.
+/// The time for which a response is fresh; zero by default.
 fn max_age(cache_control: &str) -> Duration {
     let mut age = Duration::ZERO;
     for directive in cache_control.split(',') {

@@ -1,4 +1,4 @@
-//! Chooses how to talk to an agent. Pure.
+//! Chooses an interface of an agent. Pure.
 
 use url::Url;
 
@@ -6,7 +6,7 @@ use super::{ClientError, ClientOptions};
 use crate::model::{AgentCard, AgentInterface};
 use crate::version::ProtocolVersion;
 
-/// How to talk to an agent.
+/// The chosen interface.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Chosen {
     pub(super) endpoint: Url,

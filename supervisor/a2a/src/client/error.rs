@@ -1,91 +1,89 @@
-//! What talking to an agent can fail with.
+//! Errors of the client.
 
-use std::error::Error as StdError;
 use std::time::Duration;
 
 use reqwest::StatusCode;
 
-use super::call::TimeLeft;
 use super::remote::RemoteError;
 use crate::card::{CardError, SignatureError};
 
-/// Why talking to an agent failed.
+/// An error of the client.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// The address is none.
+    /// The URL is invalid.
     #[error("failed to use {url:?} as an agent's address: {reason}")]
     BaseUrl {
-        /// What was given.
+        /// The URL.
         url: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// A header that HTTP does not allow; its value is not repeated, for it may be secret.
+    /// A header that HTTP does not allow. Omits the value, which may be secret.
     #[error("failed to use the header {0:?}: its name or value holds characters that HTTP does not allow")]
     Header(String),
-    /// The name of the host is not known.
+    /// The host name cannot be resolved.
     #[error("failed to find {host}: {reason}; check the name")]
     Dns {
-        /// Who was looked for.
+        /// The host.
         host: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// No connection.
+    /// The connection failed.
     #[error("failed to connect to {host}: {reason}")]
     Connect {
-        /// Where to.
+        /// The host.
         host: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// No trusted connection.
+    /// The TLS handshake failed.
     #[error(
         "failed to agree on TLS with {host}: {reason}; check its certificate and the trusted authorities"
     )]
     Tls {
-        /// Who with.
+        /// The host.
         host: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// No answer in time.
+    /// No response in time.
     #[error("failed to get an answer from {host} within {} s", .after.as_secs_f32())]
     Timeout {
-        /// Who was asked.
+        /// The host.
         host: String,
-        /// How long it had.
+        /// The time limit.
         after: Duration,
     },
     /// The caller's own deadline passed.
     #[error("failed to finish before the deadline of the call")]
     Deadline,
-    /// Nothing on a stream, not even a sign of life.
+    /// The stream was silent for too long.
     #[error("failed to follow the stream: nothing came for {} s", .0.as_secs_f32())]
     Idle(Duration),
     /// The connection broke.
     #[error("failed to read from {host}: {reason}")]
     Broken {
-        /// Who was read from.
+        /// The host.
         host: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// The stream ended before the task did.
     #[error("failed to follow the stream: it ended before the task did")]
     Cut,
-    /// An answer, or something of a stream, is too large.
+    /// A response, or a part of a stream, is too large.
     #[error("failed to read {what}: it is larger than {limit} bytes")]
     TooLarge {
-        /// What is.
+        /// The part.
         what: &'static str,
-        /// How large it may be.
+        /// The limit in bytes.
         limit: u64,
     },
-    /// The server wants credentials, or does not take those that were sent.
+    /// The server rejected the credentials, or they are missing.
     #[error("failed with HTTP status {status} from {host}{}: {excerpt}", wanted(.scheme.as_deref()))]
     Denied {
-        /// Who answered.
+        /// The host.
         host: String,
         /// 401 or 403.
         status: StatusCode,
@@ -94,59 +92,59 @@ pub enum ClientError {
         /// The beginning of the body.
         excerpt: String,
     },
-    /// The server points elsewhere: a token must not go there by itself.
+    /// The server redirects to another origin, which must not receive the token.
     #[error(
         "failed to follow {host} to {to}: it is another origin; give that address if it is the right one"
     )]
     Redirected {
-        /// Who answered.
+        /// The host.
         host: String,
-        /// Where it points to.
+        /// The origin.
         to: String,
     },
-    /// The server refused on the level of HTTP.
+    /// The server responded with an HTTP error.
     #[error("failed with HTTP status {status} from {host}: {excerpt}")]
     Status {
-        /// Who answered.
+        /// The host.
         host: String,
         /// The status.
         status: StatusCode,
         /// The beginning of the body.
         excerpt: String,
-        /// How long it asks to wait (`Retry-After`).
+        /// `Retry-After`.
         retry_after: Option<Duration>,
     },
-    /// The answer is of a kind that no agent gives: most likely it is another server's.
+    /// The response has another content type: most likely the server is no agent.
     #[error("failed to understand {host}: it answered with {content_type} instead of JSON: {excerpt}")]
     ContentType {
-        /// Who answered.
+        /// The host.
         host: String,
-        /// What it said that the answer is.
+        /// The content type.
         content_type: String,
         /// The beginning of the body.
         excerpt: String,
     },
-    /// The answer breaks the protocol.
+    /// The response violates the protocol.
     #[error("failed to understand the agent: {0}")]
     Protocol(String),
-    /// The agent answered with an error.
+    /// The agent responded with an error.
     #[error("the agent answered with an error: {0}")]
     Remote(RemoteError),
     /// The card cannot be read.
     #[error(transparent)]
     Card(#[from] CardError),
-    /// The card is not signed by anybody who is trusted.
+    /// The card has no trusted signature.
     #[error(transparent)]
     Untrusted(#[from] SignatureError),
-    /// The card offers nothing that can be used.
+    /// The card has no usable interface.
     #[error("failed to choose an interface: the card offers {offered}, and JSONRPC of {wanted} is needed")]
     NoInterface {
-        /// What the card offers.
+        /// The interfaces of the card.
         offered: String,
-        /// Which versions would do.
+        /// The usable versions.
         wanted: &'static str,
     },
-    /// The version that the agent speaks has no such method.
+    /// The agent's version has no such method.
     #[error(
         "failed to call {method}: JSON-RPC of A2A {version} has no such method, and the agent speaks no other version"
     )]
@@ -156,7 +154,7 @@ pub enum ClientError {
         /// The version in use.
         version: crate::version::ProtocolVersion,
     },
-    /// A task cannot be canceled before the agent has said which one it is.
+    /// The agent has not named the task yet.
     #[error("failed to cancel the task: the agent has not said yet which one it is")]
     NoTask,
 }
@@ -194,8 +192,8 @@ impl ClientError {
         }
     }
 
-    /// Whether it may pass by itself: the same call may go well a little later.
-    pub fn may_pass(&self) -> bool {
+    /// Whether the same call may succeed later.
+    pub fn is_transient(&self) -> bool {
         match self {
             Self::Timeout { .. } | Self::Idle(_) | Self::Broken { .. } | Self::Cut => true,
             Self::Status { status, .. } => status.is_server_error() || status.as_u16() == 429,
@@ -203,67 +201,26 @@ impl ClientError {
         }
     }
 
-    /// Whether nothing of the request can have arrived.
+    /// Whether the request cannot have reached the agent.
     pub const fn is_unreached(&self) -> bool {
         matches!(self, Self::Connect { .. } | Self::Dns { .. })
     }
 
-    /// Whether the agent may have taken a message that this error was the answer to.
+    /// Whether the agent may have received the message although the call failed.
     pub const fn is_ambiguous(&self) -> bool {
         match self {
             Self::Timeout { .. } | Self::Deadline | Self::Idle(_) | Self::Broken { .. } | Self::Cut => true,
-            // A proxy that has lost the agent behind it.
+            // A proxy lost the connection to the agent.
             Self::Status { status, .. } => matches!(status.as_u16(), 502 | 504),
             _ => false,
         }
     }
 
-    /// How long the server asks to wait before the next try.
+    /// The wait that the server asks for.
     pub(super) const fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Status { retry_after, .. } => *retry_after,
             _ => None,
         }
     }
-
-    /// Sorts a failure of the HTTP client. The address is left out: it may hold credentials.
-    pub(super) fn transport(error: reqwest::Error, host: &str, time: TimeLeft) -> Self {
-        let error = error.without_url();
-        // A connection that could not be made in time is one that was not made.
-        if error.is_timeout() && !error.is_connect() {
-            return time.over(host);
-        }
-        let reason = chain(&error);
-        let host = host.to_owned();
-        if is_tls(&error) {
-            return Self::Tls { host, reason };
-        }
-        match (error.is_connect(), is_dns(&error)) {
-            (true, true) => Self::Dns { host, reason },
-            (true, false) => Self::Connect { host, reason },
-            (false, _) => Self::Broken { host, reason },
-        }
-    }
-}
-
-/// An error and its causes in one line; the outermost says least.
-fn chain(error: &(dyn StdError + 'static)) -> String {
-    causes(error).last().map_or_else(|| error.to_string(), ToString::to_string)
-}
-
-fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
-    std::iter::successors(error.source(), |cause| (*cause).source())
-}
-
-/// The connector names a failed look-up by its text only.
-fn is_dns(error: &(dyn StdError + 'static)) -> bool {
-    causes(error).any(|cause| cause.to_string().starts_with("dns error"))
-}
-
-/// An I/O error does not count what it wraps among its causes.
-fn is_tls(error: &(dyn StdError + 'static)) -> bool {
-    let wrapped = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-    error.is::<rustls::Error>()
-        || wrapped.is_some_and(|wrapped| is_tls(wrapped))
-        || error.source().is_some_and(is_tls)
 }

@@ -1,4 +1,4 @@
-//! Follows a task from its first event to its last, whatever happens to the connection in between.
+//! Follows a task from its first event to its last across lost connections.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,44 +8,54 @@ use futures::{StreamExt, stream};
 use tokio::time::Instant;
 
 use super::outage::Outage;
-use super::position::{Again, Next, Position};
+use super::position::{Next, Position, Retry};
 use super::reconnect::chance;
 use super::sse::{Numbered, RawEvents};
-use super::stream::{EventStream, Followed};
+use super::steps::Followed;
+use super::stream::EventStream;
 use super::{A2aClient, ClientError};
 use crate::model::{Event, Reply, SendMessageRequest, Task};
 use crate::version::ProtocolVersion;
 
-/// A task, or a message that will make one, and how far it was followed.
+/// Follows a task, or the task that a message starts.
 pub(super) struct Follower {
     client: A2aClient,
     begin: Begin,
     position: Position,
     source: Source,
     outage: Outage,
-    /// Whether an agent that does not stream may be asked instead.
+    /// Whether to poll an agent that does not stream.
     may_ask: bool,
-    /// Whether the agent may have the message.
+    /// Whether the agent may have received the message.
     sent: Arc<AtomicBool>,
 }
 
-/// What is asked first.
+/// The first request.
 enum Begin {
     Message(Box<SendMessageRequest>),
     Subscription(String),
 }
 
-/// Where the next event comes from.
+/// The source of the next event.
 enum Source {
-    /// Nothing was sent yet.
-    Unsent { wait: Duration },
-    /// A connection; whether it is one that was taken up again, of which nothing has come yet.
-    Open { events: RawEvents, reopened: bool },
+    /// The first request was not sent yet.
+    Unsent {
+        wait: Duration,
+    },
+    /// A connection; `reopened` until the first event after a reconnect.
+    Open {
+        events: RawEvents,
+        reopened: bool,
+    },
     /// No connection.
-    Lost { wait: Duration },
-    /// The agent does not let the task be followed, or does not tell what was missed; it is asked again and again.
-    Poll { wait: Duration, known: Option<Box<Task>> },
-    /// Nothing more comes.
+    Lost {
+        wait: Duration,
+    },
+    /// Polls an agent that does not support subscriptions or does not repeat missed events.
+    Poll {
+        wait: Duration,
+        known: Option<Box<Task>>,
+    },
     Done,
 }
 
@@ -73,7 +83,7 @@ impl Follower {
         }
     }
 
-    /// Asks for an answer without a stream.
+    /// Sends the message without a stream.
     pub(super) async fn ask(mut self) -> Result<Reply, ClientError> {
         loop {
             let Begin::Message(request) = &self.begin else { return Err(ClientError::NoTask) };
@@ -82,14 +92,14 @@ impl Follower {
                 Ok(reply) => return Ok(reply),
                 Err(error) => error,
             };
-            let quiet = self.broke(&error);
+            let quiet = self.record_failure(&error);
             let policy = &self.client.inner.options.reconnect;
             let again = self.position.unreached(error, policy, quiet, chance())?;
             self.sleep(again.wait).await?;
         }
     }
 
-    /// Waits until the agent has begun to answer.
+    /// Waits for the connection.
     pub(super) async fn opened(mut self) -> Result<EventStream, ClientError> {
         while matches!(self.source, Source::Unsent { .. }) {
             self.next().await?;
@@ -97,7 +107,7 @@ impl Follower {
         Ok(self.stream())
     }
 
-    /// Begins when somebody reads.
+    /// Sends the request once the stream is read.
     pub(super) fn lazy(mut self) -> EventStream {
         self.may_ask = true;
         self.stream()
@@ -105,7 +115,7 @@ impl Follower {
 
     fn stream(self) -> EventStream {
         let (client, sent) = (self.client.clone(), Arc::clone(&self.sent));
-        // A message names a task that goes on; dropping the stream before it was sent must not stop that one.
+        // A message may name a running task; dropping the stream before the message is sent must not cancel it.
         let task = match &self.begin {
             Begin::Subscription(task) => Some(task.clone()),
             Begin::Message(_) => None,
@@ -136,7 +146,7 @@ impl Follower {
             let step = match std::mem::replace(&mut self.source, Source::Done) {
                 Source::Unsent { wait } => self.begin(wait).await?,
                 Source::Open { events, reopened } => self.read(events, reopened).await?,
-                Source::Lost { wait } => self.take_up_again(wait).await?,
+                Source::Lost { wait } => self.reconnect(wait).await?,
                 Source::Poll { wait, known } => self.poll(wait, known).await?,
                 Source::Done => return Ok(None),
             };
@@ -172,17 +182,17 @@ impl Follower {
         request: SendMessageRequest,
     ) -> Result<Option<Followed>, ClientError> {
         match self.client.send_once(request).await {
-            Ok(Reply::Message(message)) => Ok(self.came(unnumbered(Event::Message(message)), false)),
+            Ok(Reply::Message(message)) => Ok(self.accept(unnumbered(Event::Message(message)), false)),
             Ok(Reply::Task(task)) => {
                 self.source = self.polled(task.clone());
-                Ok(self.came(unnumbered(Event::Task(task)), false))
+                Ok(self.accept(unnumbered(Event::Task(task)), false))
             }
             Err(error) => self.unreached(error),
         }
     }
 
     fn unreached(&mut self, error: ClientError) -> Result<Option<Followed>, ClientError> {
-        let quiet = self.broke(&error);
+        let quiet = self.record_failure(&error);
         let policy = &self.client.inner.options.reconnect;
         self.sent.store(!error.is_unreached(), Ordering::Relaxed);
         let again = self.position.unreached(error, policy, quiet, chance())?;
@@ -195,39 +205,39 @@ impl Follower {
         error: ClientError,
         source: impl FnOnce(Duration) -> Source,
     ) -> Result<Option<Followed>, ClientError> {
-        let quiet = self.broke(&error);
+        let quiet = self.record_failure(&error);
         let policy = &self.client.inner.options.reconnect;
         match self.position.lost(error, policy, quiet, chance()) {
             Next::End => Ok(None),
             Next::Fail(error) => Err(error),
-            Next::Again(again) => {
-                self.source = source(again.wait);
-                Ok(Some(self.losing(again)))
+            Next::Retry(retry) => {
+                self.source = source(retry.wait);
+                Ok(Some(self.losing(retry)))
             }
         }
     }
 
-    /// How long the agent has been out of reach, with this failure.
-    fn broke(&mut self, error: &ClientError) -> Duration {
+    /// Records a failure; returns how long the agent has been unreachable.
+    fn record_failure(&mut self, error: &ClientError) -> Duration {
         let silent = if let ClientError::Idle(silent) = error { *silent } else { Duration::ZERO };
         let now = Instant::now();
         if self.outage.lost(now, silent) {
             self.position.reached();
         }
-        self.outage.lasted(now)
+        self.outage.duration(now)
     }
 
-    fn losing(&self, again: Again) -> Followed {
-        Followed::Lost { attempt: again.attempt, of: self.client.inner.options.reconnect.attempts }
+    fn losing(&self, retry: Retry) -> Followed {
+        Followed::Lost { attempt: retry.attempt, of: self.client.inner.options.reconnect.attempts }
     }
 
     async fn read(&mut self, mut events: RawEvents, reopened: bool) -> Result<Option<Followed>, ClientError> {
         match events.next().await {
             Some(Ok(event)) => {
                 self.source = Source::Open { events, reopened: false };
-                Ok(self.came(event, reopened))
+                Ok(self.accept(event, reopened))
             }
-            // A refusal, by an agent whose every answer is a stream.
+            // A refusal by an agent whose responses are all streams.
             Some(Err(ClientError::Remote(_))) if reopened => {
                 self.source = Source::Poll { wait: Duration::ZERO, known: None };
                 Ok(None)
@@ -237,25 +247,25 @@ impl Follower {
         }
     }
 
-    /// Takes an event in; `None` if the caller has it already.
-    fn came(&mut self, event: Numbered, reopens: bool) -> Option<Followed> {
-        let event = self.position.take(event, reopens)?;
-        // A task told anew is no news: an agent that breaks off behind it each time is given up on.
+    /// Accepts an event; `None` if it is not new.
+    fn accept(&mut self, event: Numbered, reopens: bool) -> Option<Followed> {
+        let event = self.position.accept(event, reopens)?;
+        // A repeated task is no progress.
         if !event.resumed {
-            self.outage.heard();
+            self.outage.end();
         }
-        // An agent may leave the connection open after it told again of a task that has ended or waits.
+        // An agent may keep the connection open after it has repeated a task that has ended or waits.
         if event.resumed && self.position.is_over() {
             self.source = Source::Done;
         }
         Some(Followed::Event(Box::new(event)))
     }
 
-    async fn take_up_again(&mut self, wait: Duration) -> Result<Option<Followed>, ClientError> {
+    async fn reconnect(&mut self, wait: Duration) -> Result<Option<Followed>, ClientError> {
         tokio::time::sleep(wait).await;
         let Some(task) = self.position.task().map(str::to_owned) else { return Err(ClientError::NoTask) };
         if self.client.version() == ProtocolVersion::V0_3 && !self.position.is_numbered() {
-            // Such an agent need not begin with the task, and nothing would tell what was missed or came twice.
+            // Such an agent may not start with the task, and missed or repeated events would be unnoticed.
             self.source = Source::Poll { wait: Duration::ZERO, known: None };
             return Ok(None);
         }
@@ -265,7 +275,7 @@ impl Follower {
                 self.source = Source::Open { events, reopened: true };
                 Ok(Some(Followed::Back))
             }
-            // It has ended meanwhile, or the agent lets nobody follow.
+            // The task has ended, or the agent does not support subscriptions.
             Err(ClientError::Remote(_)) => {
                 self.source = Source::Poll { wait: Duration::ZERO, known: None };
                 Ok(None)
@@ -284,11 +294,11 @@ impl Follower {
         match self.client.get(&id, None).await {
             Ok(task) => {
                 self.position.reached();
-                self.outage.heard();
+                self.outage.end();
                 let is_new = known.as_deref() != Some(&task);
                 let task = Box::new(task);
                 self.source = self.polled(task.clone());
-                Ok(if is_new { self.came(unnumbered(Event::Task(task)), true) } else { None })
+                Ok(if is_new { self.accept(unnumbered(Event::Task(task)), true) } else { None })
             }
             Err(error) => self.lost(error, |wait| Source::Poll { wait, known }),
         }
@@ -308,7 +318,7 @@ impl Follower {
     }
 }
 
-/// The same message, answered as soon as there is a task: only a task that is known can be cancelled.
+/// The same message with an immediate response: only a known task can be canceled.
 fn at_once(mut request: SendMessageRequest) -> SendMessageRequest {
     request.configuration.get_or_insert_default().return_immediately = true;
     request

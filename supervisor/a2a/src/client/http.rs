@@ -1,4 +1,4 @@
-//! Requests and answers on the level of HTTP.
+//! HTTP requests and responses.
 
 use std::time::Duration;
 
@@ -8,21 +8,20 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER, WWW_AUTHEN
 use reqwest::{ClientBuilder, Response, StatusCode, redirect};
 use url::Url;
 
-use super::call::TimeLeft;
 use super::error::ClientError;
-use super::rpc;
+use super::excerpt::{excerpt, excerpt_of};
+use super::response::result;
+use super::transport::{TimeLeft, transport_error};
 
-/// Most bytes of a refusal that are worth showing.
-const EXCERPT: usize = 300;
 /// Most redirects that are followed within an origin.
 const REDIRECTS: usize = 5;
-/// How long a connection may take to be made.
+/// Time limit of a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// A longer wait is not granted to a server that asks for one.
+/// The longest wait that a server can ask for.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_mins(5);
 
-/// An HTTP client as an [`A2aClient`](super::A2aClient) wants it: redirects stay within an origin, so that neither a
-/// token nor a message goes where nobody sent it, and a host that does not answer is given up after 10 s.
+/// An HTTP client for an [`A2aClient`](super::A2aClient). It follows redirects within an origin only, so that no token or
+/// message reaches another one, and gives up a connection after 10 s.
 pub fn http_builder() -> ClientBuilder {
     let policy = redirect::Policy::custom(|attempt| {
         let same = attempt.previous().last().is_some_and(|from| from.origin() == attempt.url().origin());
@@ -37,7 +36,7 @@ pub fn http_builder() -> ClientBuilder {
     reqwest::Client::builder().redirect(policy).connect_timeout(CONNECT_TIMEOUT)
 }
 
-/// Refuses what another origin than the one that was asked has answered, or is said to.
+/// Rejects a response of, or a redirect to, another origin.
 pub(super) fn same_origin(asked: &Url, response: &Response) -> Result<(), ClientError> {
     let target = || {
         let location = response.headers().get(LOCATION)?.to_str().ok()?;
@@ -63,9 +62,9 @@ pub(super) async fn read_body(
     let collect = async {
         let mut body = BytesMut::new();
         while let Some(chunk) = chunks.next().await {
-            let chunk = chunk.map_err(|error| ClientError::transport(error, host, time))?;
+            let chunk = chunk.map_err(|error| transport_error(error, host, time))?;
             if body.len().saturating_add(chunk.len()) > limit {
-                return Err(ClientError::TooLarge { what: "an answer", limit: limit as u64 });
+                return Err(ClientError::TooLarge { what: "a response", limit: limit as u64 });
             }
             body.extend_from_slice(&chunk);
         }
@@ -74,7 +73,7 @@ pub(super) async fn read_body(
     tokio::time::timeout(time.time, collect).await.unwrap_or_else(|_| Err(time.over(host)))
 }
 
-/// What of a response's head is needed once its body has been read.
+/// The part of a response's head that is needed after its body was read.
 pub(super) struct Head {
     status: StatusCode,
     content_type: Option<String>,
@@ -102,7 +101,7 @@ impl Head {
         self.content_type.as_deref().is_some_and(|value| value.trim_start().starts_with(media_type))
     }
 
-    /// A refusal as an error. A JSON-RPC error in the body says more than the status.
+    /// The error of a failed response. A JSON-RPC error in the body takes precedence over the status.
     pub(super) fn check(&self, host: &str, body: &[u8]) -> Result<(), ClientError> {
         if self.status.is_success() {
             return Ok(());
@@ -116,13 +115,13 @@ impl Head {
                 excerpt,
             });
         }
-        if let Err(error @ ClientError::Remote(_)) = rpc::result(body) {
+        if let Err(error @ ClientError::Remote(_)) = result(body) {
             return Err(error);
         }
         Err(ClientError::Status { host, status: self.status, excerpt, retry_after: self.retry_after })
     }
 
-    /// Says what an answer is that is no JSON, if it does not even claim to be.
+    /// Replaces a decoding error by the content type if the response is not JSON.
     pub(super) fn explain(&self, error: ClientError, host: &str, body: &[u8]) -> ClientError {
         let is_json = self.content_type.as_deref().is_none_or(|value| value.contains("json"));
         let is_unread = matches!(error, ClientError::Protocol(_) | ClientError::Card(_));
@@ -144,23 +143,12 @@ fn scheme(challenge: &str) -> Option<String> {
     word.bytes().all(|byte| byte.is_ascii_graphic()).then(|| word.chars().take(32).collect())
 }
 
-/// The form with a date is not worth a clock: the back-off does without.
+/// Reads `Retry-After` in seconds; a date is ignored.
 fn seconds(value: &str) -> Option<Duration> {
     Some(Duration::from_secs(value.trim().parse().ok()?).min(LONGEST_RETRY_AFTER))
 }
 
-/// The beginning of what a peer sent, in one line.
-pub(super) fn excerpt(body: &[u8]) -> String {
-    let start = body.get(..EXCERPT).unwrap_or(body);
-    excerpt_of(&String::from_utf8_lossy(start))
-}
-
-fn excerpt_of(text: &str) -> String {
-    let line: String = text.chars().take(EXCERPT).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    line.trim().to_owned()
-}
-
-/// Host and port, for messages: an address may hold credentials.
+/// Host and port, for messages: a URL may contain credentials.
 pub(super) fn host(url: &Url) -> String {
     match (url.host_str(), url.port()) {
         (Some(host), Some(port)) => format!("{host}:{port}"),

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::card::trusted;
+use super::cancel::CancelOnDrop;
+use super::card::check_trust;
 use super::follow::Follower;
-use super::guard::CancelOnDrop;
-use super::rpc::result;
+use super::response::result;
 use super::sse::RawEvents;
 use super::stream::EventStream;
 use super::{A2aClient, Agreed, ClientError, connect};
@@ -26,20 +26,19 @@ impl A2aClient {
         Follower::message(self.clone(), request).ask().await
     }
 
-    /// Sends a message and follows the task; see [`EventStream`]. Returns once the agent has begun to answer.
+    /// Sends a message and follows the task; see [`EventStream`]. Returns once the connection is open.
     pub async fn stream(&self, request: SendMessageRequest) -> Result<EventStream, ClientError> {
         Follower::message(self.clone(), request).opened().await
     }
 
-    /// Sends a message and follows what comes of it, however the agent allows: an agent that does not stream is
-    /// asked for its answer, and again and again if the task goes on behind it. Returns before anything was sent.
+    /// Sends a message and follows the task in any way that the agent supports: polls an agent that does not stream.
+    /// Returns before anything is sent.
     pub fn follow(&self, request: SendMessageRequest) -> EventStream {
         Follower::message(self.clone(), request).lazy()
     }
 
-    /// Follows a task that is under way, from after the event `last_event_id` on if the agent numbers its
-    /// events, else from now on. The first event is the task. An agent may end the stream where the task waits, and
-    /// at once if it waits already: that is no lost connection. The stream of the answer tells the rest.
+    /// Follows a running task, after the event `last_event_id` if the agent numbers its events, else from now on. The first
+    /// event is the task. An agent may end the stream while the task waits; that is no lost connection.
     pub async fn subscribe(&self, id: &str, last_event_id: Option<u64>) -> Result<EventStream, ClientError> {
         Follower::task(self.clone(), id, last_event_id).opened().await
     }
@@ -100,7 +99,7 @@ impl A2aClient {
         let (agreed, limit) = (self.agreed(), self.inner.options.timeout);
         let read = |body: &bytes::Bytes| {
             let document = result(body)?.get().as_bytes();
-            trusted(document, &self.inner.options)?;
+            check_trust(document, &self.inner.options)?;
             Ok(card::parse(document)?)
         };
         let card = match agreed.version {

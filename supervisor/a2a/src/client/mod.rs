@@ -1,4 +1,4 @@
-//! Talks to other people's agents, in the newest version that both sides speak.
+//! A client of A2A agents, in the newest version that both sides support.
 //!
 //! ```text
 //! connect (card -> endpoint, version) -> methods -> rpc -> http
@@ -8,15 +8,16 @@
 //!                                        position (pure: what is new, what is next)
 //! ```
 
+mod byte_limits;
 mod cache;
 mod call;
+mod cancel;
 mod card;
 mod connect;
 mod error;
+mod excerpt;
 mod follow;
-mod guard;
 mod http;
-mod meter;
 mod methods;
 mod options;
 mod outage;
@@ -25,9 +26,12 @@ mod probe;
 mod push;
 mod reconnect;
 mod remote;
+mod response;
 mod rpc;
 pub(crate) mod sse;
+mod steps;
 mod stream;
+mod transport;
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -37,14 +41,15 @@ use url::Url;
 
 pub use cache::CardCache;
 pub use call::CallOptions;
+pub use cancel::CancelOnDrop;
 pub use error::ClientError;
-pub use guard::CancelOnDrop;
 pub use http::http_builder;
 pub use options::ClientOptions;
 pub use probe::{Probe, probe};
 pub use reconnect::Reconnect;
 pub use remote::RemoteError;
-pub use stream::{EventStream, Followed, StreamEvent};
+pub use steps::{Followed, StreamEvent};
+pub use stream::EventStream;
 
 use self::card::{Asked, Known};
 use crate::model::AgentCard;
@@ -67,12 +72,12 @@ struct Inner {
     next_id: AtomicU64,
 }
 
-/// How the agent is talked to at the moment.
+/// The card and the interface in use.
 #[derive(Debug)]
 struct Agreed {
     /// The public card.
     known: Arc<Known>,
-    /// The card for those who authenticate, once it was asked for.
+    /// The extended card, once it was read.
     extended: Option<Arc<AgentCard>>,
     endpoint: Url,
     version: ProtocolVersion,
@@ -81,7 +86,7 @@ struct Agreed {
 
 impl Agreed {
     fn choose(known: Arc<Known>, base: &Url, options: &ClientOptions) -> Result<Self, ClientError> {
-        card::trusted(&known.document, options)?;
+        card::check_trust(&known.document, options)?;
         let connect::Chosen { endpoint, version, tenant } = connect::choose(&known.card, base, options)?;
         Ok(Self { known, extended: None, endpoint, version, tenant })
     }
@@ -92,11 +97,11 @@ impl Agreed {
 }
 
 impl A2aClient {
-    /// Reads the agent's card under `base_url`, at either path and in either shape, and chooses how to talk.
-    /// [`http_builder`] makes an HTTP client that fits.
+    /// Reads the agent's card under `base_url`, at either path and in either version, and chooses an interface.
+    /// [`http_builder`] makes a suitable HTTP client.
     ///
     /// # Errors
-    /// What kept the card from being read, or [`ClientError::NoInterface`] if nothing in it can be used.
+    /// The failure to read the card, or [`ClientError::NoInterface`] if it has no usable interface.
     pub async fn connect(
         base_url: &str,
         http: reqwest::Client,
@@ -105,7 +110,7 @@ impl A2aClient {
         Self::connected(base_url, http, options, None).await
     }
 
-    /// The same, with a card that is known already if it is fresh or has not changed.
+    /// Connects with a cached card if it is fresh or unchanged.
     ///
     /// # Errors
     /// As those of [`Self::connect`].
@@ -143,7 +148,7 @@ impl A2aClient {
         Self { inner: Arc::clone(&self.inner), call: Arc::new(call) }
     }
 
-    /// The agent's card: the extended one if it was asked for.
+    /// The agent's card: the extended one if it was read.
     pub fn card(&self) -> Arc<AgentCard> {
         Arc::clone(self.agreed().card())
     }
@@ -153,18 +158,17 @@ impl A2aClient {
         self.agreed().known.document.clone()
     }
 
-    /// The version that is spoken.
+    /// The version in use.
     pub fn version(&self) -> ProtocolVersion {
         self.agreed().version
     }
 
-    /// Where requests go.
+    /// The URL of requests.
     pub fn endpoint(&self) -> Url {
         self.agreed().endpoint.clone()
     }
 
-    /// Asks for the card again, and talks as it says from now on if it has changed; so do all clones. Returns
-    /// whether it has.
+    /// Reads the card again and uses it, in all clones. Returns whether it has changed.
     ///
     /// # Errors
     /// As those of [`Self::connect`]; the client then stays as it is.

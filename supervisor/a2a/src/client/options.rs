@@ -1,4 +1,4 @@
-//! How to talk to an agent.
+//! The options of a client.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,36 +10,35 @@ use super::reconnect::Reconnect;
 use crate::card::KeySet;
 use crate::version::ProtocolVersion;
 
-/// How to talk to an agent.
+/// The options of a client.
 #[derive(Debug, Clone)]
 pub struct ClientOptions {
     /// A bearer token for every request.
     pub bearer: Option<SecretString>,
-    /// Headers of every request, that for the card among them. Those that the protocol itself sets win.
+    /// Headers of every request, including the one for the card. Headers of the protocol take precedence.
     pub headers: HeaderMap,
-    /// Speak this version or none; otherwise 1.0 if the card offers it, else 0.3.
+    /// Use only this version; otherwise 1.0 if the card offers it, else 0.3.
     pub version: Option<ProtocolVersion>,
-    /// Go wherever the card says. Otherwise an address of another origin than the one asked for gives way to
-    /// that one: cards of agents behind a proxy name addresses that exist elsewhere only, and a token must
-    /// not follow a card to a foreign host.
+    /// Use the card's URL even if it has another origin than the URL of the client. By default the client replaces such a
+    /// URL by its own: agents behind a proxy name internal addresses, and a token must not reach a foreign host.
     pub follow_card_url: bool,
-    /// Refuse a card that none of these keys has signed.
+    /// Reject a card that none of these keys has signed.
     pub card_keys: Option<Arc<KeySet>>,
     /// The URIs of extensions to declare.
     pub extensions: Vec<String>,
-    /// How long the card, a look at a task and a cancellation may take.
+    /// Time limit of a request for the card or a task, and of a cancellation.
     pub timeout: Duration,
-    /// How long a blocking answer may take.
+    /// Time limit of a blocking response.
     pub answer_timeout: Duration,
-    /// How long a stream may be silent; keep-alive comments count as signs of life.
+    /// How long a stream may be silent; keep-alive comments count as activity.
     pub idle_timeout: Duration,
-    /// Largest answer and largest event of a stream, in bytes.
+    /// Largest response and largest event of a stream, in bytes.
     pub max_message: usize,
     /// Longest line of a stream, in bytes.
     pub max_line: usize,
     /// Most bytes of one stream in all, comments included; each new connection counts from the start.
     pub max_stream: u64,
-    /// When and how a lost connection is taken up again.
+    /// The policy for reconnecting.
     pub reconnect: Reconnect,
 }
 

@@ -1,63 +1,63 @@
-//! How far a caller has followed a task: what is new to it, and what to do when the connection is lost. Pure.
+//! The position of a client in a task's events: which events are new, and what follows a lost connection. Pure.
 
 use std::time::Duration;
 
 use super::error::ClientError;
 use super::reconnect::Reconnect;
 use super::sse::Numbered;
-use super::stream::StreamEvent;
+use super::steps::StreamEvent;
 use crate::model::{Event, TaskState};
 
-/// How far a caller has followed a task.
+/// The position of a client in a task's events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Position {
     task: Option<String>,
     /// The number of the newest event.
     last: Option<u64>,
-    /// The newest state that was told.
+    /// The newest state.
     state: Option<TaskState>,
-    /// Whether the caller knows anything of the task yet.
+    /// Whether any event has arrived.
     begun: bool,
     /// Whether the agent answered with a message instead of a task.
     answered: bool,
     follows: Follows,
-    /// Tries to reconnect since something new came or a connection held.
+    /// Attempts to reconnect since the last new event or stable connection.
     attempt: u32,
 }
 
-/// What began it.
+/// How the client started to follow the task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Follows {
-    /// A message that makes a task.
+    /// With a message that starts the task.
     NewTask,
-    /// A message to a task that waits; it may say so first.
+    /// With a message to a task that waits. The first event may still have the waiting state.
     WaitingTask,
-    /// A subscription, which outlives a task's waiting.
+    /// With a subscription, which continues while the task waits.
     Subscription,
 }
 
-/// What to do about a lost connection.
+/// What follows a lost connection.
 #[derive(Debug)]
 pub(super) enum Next {
-    /// Nothing more can come.
+    /// The stream has ended.
     End,
     /// Give up.
     Fail(ClientError),
-    /// Take it up again.
-    Again(Again),
+    /// Reconnect.
+    Retry(Retry),
 }
 
-/// Another try.
+/// An attempt to reconnect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Again {
-    /// Which one it is, from 1.
+pub(super) struct Retry {
+    /// The number of the attempt, from 1.
     pub(super) attempt: u32,
-    /// How long to wait before it.
+    /// The wait before it.
     pub(super) wait: Duration,
 }
 
 impl Position {
-    /// Before a message is sent; `task` is the one that it goes on with.
+    /// Before a message is sent, to `task` if it names one.
     pub(super) const fn before_message(task: Option<String>) -> Self {
         let follows = if task.is_some() { Follows::WaitingTask } else { Follows::NewTask };
         Self::new(task, None, follows)
@@ -81,14 +81,13 @@ impl Position {
         self.last
     }
 
-    /// Whether the agent numbers its events, as far as is known.
+    /// Whether the agent numbers its events.
     pub(super) const fn is_numbered(&self) -> bool {
         self.last.is_some()
     }
 
-    /// Takes an event in; `None` if the caller has it already. `reopens` says that it is the first of a connection
-    /// that was taken up again.
-    pub(super) fn take(&mut self, incoming: Numbered, reopens: bool) -> Option<StreamEvent> {
+    /// Accepts an event; `None` if it is not new. `reopens` is whether it is the first one after a reconnect.
+    pub(super) fn accept(&mut self, incoming: Numbered, reopens: bool) -> Option<StreamEvent> {
         let Numbered { seq, event } = incoming;
         let is_task = matches!(event, Event::Task(_));
         let opens = is_task
@@ -96,7 +95,7 @@ impl Position {
         if self.is_known(seq, &event, opens && !reopens) {
             return None;
         }
-        // A task told anew is no progress: an agent that breaks off behind it each time is given up on.
+        // A repeated task is no progress, so that attempts to an agent that fails after it each time have an end.
         if !is_task {
             self.attempt = 0;
         }
@@ -105,9 +104,8 @@ impl Position {
         Some(StreamEvent { seq, event, resumed })
     }
 
-    /// Whether the caller has an event already. The opening of a connection that the caller asked for never counts as
-    /// known; nor does the end of a task, for nobody would follow it any more: if its number says otherwise, the
-    /// agent counts anew.
+    /// Whether the client has an event already. The first event of a connection is always new, and so is the end of a
+    /// task: if its number is not, the agent has restarted its numbering.
     fn is_known(&self, seq: Option<u64>, event: &Event, opens: bool) -> bool {
         let Some((seq, last)) = seq.zip(self.last) else { return false };
         let ends = event.state().is_some_and(TaskState::is_terminal);
@@ -120,7 +118,7 @@ impl Position {
         }
         self.last = seq.or(self.last);
         self.answered |= matches!(event, Event::Message(_));
-        // A task that waited says so first when it is gone on with.
+        // A task that waited first repeats that state.
         let is_opening = !self.begun && matches!(event, Event::Task(_));
         let is_past = is_opening && self.follows == Follows::WaitingTask;
         let state = event.state().filter(|state| !is_past || state.is_terminal());
@@ -128,14 +126,14 @@ impl Position {
         self.begun = true;
     }
 
-    /// Whether the task needs no following any more.
+    /// Whether no more events are expected.
     pub(super) fn is_over(&self) -> bool {
         let waits = self.state.is_some_and(TaskState::is_interrupted);
         let ended = self.state.is_some_and(TaskState::is_terminal);
         self.answered || ended || waits && self.follows != Follows::Subscription
     }
 
-    /// What to do after `error`; `quiet` is how long the agent has been out of reach, `chance` in `0..1`.
+    /// What follows `error`; `quiet` is how long the agent has been unreachable, `chance` is in `0..1`.
     pub(super) fn lost(
         &mut self,
         error: ClientError,
@@ -144,44 +142,46 @@ impl Position {
         chance: f64,
     ) -> Next {
         if self.is_over() {
-            // It broke off after the last word.
             return Next::End;
         }
-        // Before the agent has said which task it made, it is unknown whether it has the message.
-        if !error.may_pass() || self.task.is_none() || !self.begun && self.follows != Follows::Subscription {
+        // Before the agent has named the task, it is unknown whether it has the message.
+        if !error.is_transient()
+            || self.task.is_none()
+            || !self.begun && self.follows != Follows::Subscription
+        {
             return Next::Fail(error);
         }
-        match self.again(error, policy, quiet, chance) {
-            Ok(again) => Next::Again(again),
+        match self.retry(error, policy, quiet, chance) {
+            Ok(retry) => Next::Retry(retry),
             Err(error) => Next::Fail(error),
         }
     }
 
-    /// Whether to send a message again after `error`: only if nothing of it can have arrived.
+    /// Sends a message again after `error` only if it cannot have arrived.
     pub(super) fn unreached(
         &mut self,
         error: ClientError,
         policy: &Reconnect,
         quiet: Duration,
         chance: f64,
-    ) -> Result<Again, ClientError> {
-        if error.is_unreached() { self.again(error, policy, quiet, chance) } else { Err(error) }
+    ) -> Result<Retry, ClientError> {
+        if error.is_unreached() { self.retry(error, policy, quiet, chance) } else { Err(error) }
     }
 
-    fn again(
+    fn retry(
         &mut self,
         error: ClientError,
         policy: &Reconnect,
         quiet: Duration,
         chance: f64,
-    ) -> Result<Again, ClientError> {
+    ) -> Result<Retry, ClientError> {
         let attempt = self.attempt.saturating_add(1);
         let wait = policy.wait(attempt, quiet, &error, chance).ok_or(error)?;
         self.attempt = attempt;
-        Ok(Again { attempt, wait })
+        Ok(Retry { attempt, wait })
     }
 
-    /// The agent is there: tries count anew.
+    /// The agent is reachable: counts attempts from 0 again.
     pub(super) const fn reached(&mut self) {
         self.attempt = 0;
     }

@@ -40,9 +40,9 @@ fn plain(event: Event) -> Numbered {
 /// A task of which events 1 to `last` were seen.
 fn seen(last: u64) -> Position {
     let mut position = Position::before_message(None);
-    position.take(numbered(1, task(TaskState::Submitted)), false).unwrap();
+    position.accept(numbered(1, task(TaskState::Submitted)), false).unwrap();
     for seq in 2..=last {
-        position.take(numbered(seq, chunk()), false).unwrap();
+        position.accept(numbered(seq, chunk()), false).unwrap();
     }
     position
 }
@@ -69,7 +69,7 @@ fn an_event_is_shown_once_and_a_snapshot_says_what_it_is() {
         (numbered(2, status(Canceled)), Some(false), 2),
     ] {
         let mut position = seen(5);
-        let shown = position.take(incoming.clone(), true).map(|event| event.resumed);
+        let shown = position.accept(incoming.clone(), true).map(|event| event.resumed);
         assert_eq!((shown, position.last()), (expected, Some(last)), "{incoming:?}");
     }
 }
@@ -79,19 +79,19 @@ fn the_opening_that_was_asked_for_is_always_shown() {
     for (after, resumed) in [(Some(4), true), (Some(0), false), (None, false)] {
         let mut position = Position::before_subscription("t".to_owned(), after);
         let opening = numbered(after.unwrap_or(7), task(TaskState::Working));
-        let event = position.take(opening, false).unwrap();
+        let event = position.accept(opening, false).unwrap();
         assert_eq!(event.resumed, resumed, "after {after:?}");
     }
     let mut position = Position::before_message(None);
-    assert!(!position.take(plain(task(TaskState::Submitted)), false).unwrap().resumed);
+    assert!(!position.accept(plain(task(TaskState::Submitted)), false).unwrap().resumed);
     // A reader that was too slow for the server's log.
-    assert!(position.take(plain(task(TaskState::Working)), false).unwrap().resumed);
+    assert!(position.accept(plain(task(TaskState::Working)), false).unwrap().resumed);
 }
 
 #[test]
 fn what_is_over_needs_no_connection() {
     let after = |mut position: Position, event: Event| {
-        position.take(plain(event), false);
+        position.accept(plain(event), false);
         matches!(next(&mut position, ClientError::Cut), Next::End)
     };
     let new = || Position::before_message(None);
@@ -135,7 +135,7 @@ fn a_lost_connection_is_taken_up_only_where_that_can_help() {
         (Position::before_message(Some("t".to_owned())), broken(), false),
     ] {
         let (mut position, what) = (position.clone(), format!("{position:?} {error}"));
-        assert_eq!(matches!(next(&mut position, error), Next::Again(_)), again, "{what}");
+        assert_eq!(matches!(next(&mut position, error), Next::Retry(_)), again, "{what}");
     }
 }
 
@@ -143,15 +143,15 @@ fn a_lost_connection_is_taken_up_only_where_that_can_help() {
 fn tries_count_until_something_new_comes() {
     let mut position = seen(2);
     let tries = |position: &mut Position| match next(position, ClientError::Cut) {
-        Next::Again(again) => Some(again.attempt),
+        Next::Retry(again) => Some(again.attempt),
         Next::End | Next::Fail(_) => None,
     };
     assert_eq!([tries(&mut position), tries(&mut position)], [Some(1), Some(2)]);
-    position.take(plain(task(TaskState::Working)), true);
+    position.accept(plain(task(TaskState::Working)), true);
     assert_eq!(tries(&mut position), Some(3), "the task told anew is no progress");
-    position.take(numbered(3, chunk()), false);
+    position.accept(numbered(3, chunk()), false);
     assert_eq!(tries(&mut position), Some(1));
-    position.take(numbered(9, task(TaskState::Working)), true);
+    position.accept(numbered(9, task(TaskState::Working)), true);
     let rest: Vec<_> = (0..5).map(|_| tries(&mut position)).collect();
     assert_eq!(rest, [Some(2), Some(3), Some(4), Some(5), None]);
 }

@@ -8,7 +8,7 @@ use url::Url;
 
 use super::cache::CardCache;
 use super::call::CallOptions;
-use super::card::{Asked, trusted};
+use super::card::{Asked, check_trust};
 use super::connect;
 use super::error::ClientError;
 use super::options::ClientOptions;
@@ -20,11 +20,11 @@ use crate::version::ProtocolVersion;
 pub struct Probe {
     /// Its card.
     pub card: Arc<AgentCard>,
-    /// Where requests to it would go.
+    /// The URL of requests.
     pub endpoint: Url,
     /// The version that would be spoken.
     pub version: ProtocolVersion,
-    /// How long the card took.
+    /// The time until the card arrived.
     pub latency: Duration,
     /// Whether the card differs from the one in the cache, or none was there.
     pub changed: bool,
@@ -48,7 +48,7 @@ pub async fn probe(
     let start = Instant::now();
     let known = cache.ask(asked, before.as_deref()).await?;
     let latency = start.elapsed();
-    trusted(&known.document, options)?;
+    check_trust(&known.document, options)?;
     let chosen = connect::choose(&known.card, &base, options)?;
     let changed = before.is_none_or(|before| before.card != known.card);
     let connect::Chosen { endpoint, version, .. } = chosen;

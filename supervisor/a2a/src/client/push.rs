@@ -1,6 +1,6 @@
-//! Where an agent pushes a task's updates to.
+//! Push configurations.
 
-use super::rpc::acknowledged;
+use super::response::acknowledged;
 use super::{A2aClient, ClientError};
 use crate::model::{
     DeleteTaskPushNotificationConfigRequest, GetTaskPushNotificationConfigRequest,

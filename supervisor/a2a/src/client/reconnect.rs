@@ -1,26 +1,25 @@
-//! When and how a lost connection is taken up again.
+//! The policy for reconnecting.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::Duration;
 
 use super::error::ClientError;
 
-/// When and how a lost connection is taken up again.
+/// The policy for reconnecting.
 ///
-/// A message is sent again only if there was no connection at all: otherwise the agent may have it already, and
-/// would do the work twice. A task that is known is followed further, whatever broke.
+/// The client sends a message again only if there was no connection at all, because otherwise the agent may have received
+/// it. It follows a known task after every failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reconnect {
-    /// How often it is tried until something new comes or a connection holds for a while; 0 switches it off.
+    /// Most attempts until a new event arrives or a connection is stable; 0 disables reconnecting.
     pub attempts: u32,
-    /// The wait before the first try. Each further one is twice as long; up to half of it is left to chance.
+    /// The wait before the first attempt. Each further wait is twice as long; up to half of it is random.
     pub first_wait: Duration,
     /// The longest wait, unless the agent asks for a longer one.
     pub longest_wait: Duration,
-    /// How long after the connection was lost it is tried at all. How long nothing new had come before does not
-    /// count: an agent may work in silence.
+    /// The time after a lost connection within which the client reconnects. A silent time before does not count.
     pub give_up_after: Duration,
-    /// How often a task is asked for that the agent lets nobody follow.
+    /// The interval for polling a task if the agent does not support subscriptions.
     pub poll: Duration,
 }
 
@@ -37,13 +36,13 @@ impl Default for Reconnect {
 }
 
 impl Reconnect {
-    /// The first failure is final.
+    /// No reconnecting.
     pub fn off() -> Self {
         Self { attempts: 0, ..Self::default() }
     }
 
-    /// The wait before try number `attempt`, which counts from 1, after `quiet` out of the agent's reach; `None` to
-    /// give up. `chance` is in `0..1`.
+    /// The wait before an attempt, counted from 1, when the agent has been unreachable for `quiet`; `None` to give up.
+    /// `chance` is in `0..1`.
     pub(super) fn wait(
         &self,
         attempt: u32,
@@ -63,8 +62,7 @@ impl Reconnect {
     }
 }
 
-/// A number in `0..1` that differs between clients: those who lost the same server must not all come back at
-/// once.
+/// A random number in `0..1`, so that clients that lost the same server do not reconnect together.
 pub(super) fn chance() -> f64 {
     // Hashers are seeded at random; 32 bits are plenty for a wait.
     let bits = RandomState::new().build_hasher().finish() >> 32;

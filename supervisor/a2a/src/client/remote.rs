@@ -1,4 +1,4 @@
-//! The error that an agent answered with.
+//! The error of an agent.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ pub struct RemoteError {
     /// The code; 0 if it was left out.
     #[serde(default)]
     pub code: i64,
-    /// What the agent says about it.
+    /// The agent's message.
     #[serde(default, deserialize_with = "null_is_default")]
     pub message: String,
     /// Details; an array of objects in 1.0, anything in 0.3.
@@ -22,7 +22,7 @@ pub struct RemoteError {
 }
 
 impl RemoteError {
-    /// No such task, or none that the caller may see.
+    /// The task does not exist, or the caller has no access to it.
     pub const TASK_NOT_FOUND: i64 = -32001;
     /// The task has ended.
     pub const TASK_NOT_CANCELABLE: i64 = -32002;

@@ -1,4 +1,4 @@
-//! One JSON-RPC request and its answer.
+//! JSON-RPC requests.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -7,15 +7,14 @@ use bytes::Bytes;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{RequestBuilder, Response};
 use secrecy::{ExposeSecret, SecretString};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::value::RawValue;
 
-use super::call::TimeLeft;
 use super::error::ClientError;
-use super::http::{Head, excerpt, host, read_body, same_origin};
-use super::remote::RemoteError;
+use super::http::{Head, host, read_body, same_origin};
+use super::response::{decode, result};
 use super::sse::{self, Numbered, RawEvents};
+use super::transport::{TimeLeft, transport_error};
 use super::{A2aClient, Agreed};
 use crate::version::ProtocolVersion;
 
@@ -25,46 +24,6 @@ struct Request<'a, P> {
     id: u64,
     method: &'a str,
     params: &'a P,
-}
-
-/// The members of an answer that matter; the id need not be checked where each request has its own exchange.
-#[derive(Deserialize)]
-struct Answer<'a> {
-    #[serde(borrow, default, deserialize_with = "present")]
-    result: Option<&'a RawValue>,
-    error: Option<RemoteError>,
-}
-
-/// A result of `null` is one: some methods have no other.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
-    <&RawValue>::deserialize(deserializer).map(Some)
-}
-
-fn parsed(json: &[u8]) -> Result<Answer<'_>, ClientError> {
-    serde_json::from_slice(json)
-        .map_err(|error| ClientError::Protocol(format!("not a JSON-RPC answer: {error}: {}", excerpt(json))))
-}
-
-/// An answer that need not say more than that nothing failed: peers leave an empty result out.
-pub(super) fn acknowledged(json: &[u8]) -> Result<(), ClientError> {
-    parsed(json)?.error.map_or(Ok(()), |error| Err(ClientError::Remote(error)))
-}
-
-/// The result in an answer.
-pub(super) fn result(json: &[u8]) -> Result<&RawValue, ClientError> {
-    let answer = parsed(json)?;
-    match (answer.error, answer.result) {
-        (Some(error), _) => Err(ClientError::Remote(error)),
-        (None, Some(result)) => Ok(result),
-        (None, None) => Err(ClientError::Protocol("an answer without result and error".to_owned())),
-    }
-}
-
-/// Decodes a result; a fault says where it is.
-pub(super) fn decode<'a, T: Deserialize<'a>>(result: &'a RawValue) -> Result<T, ClientError> {
-    let mut deserializer = serde_json::Deserializer::from_str(result.get());
-    serde_path_to_error::deserialize(&mut deserializer)
-        .map_err(|error| ClientError::Protocol(format!("an answer of the wrong shape: {error}")))
 }
 
 /// Calls with parameters in the shape of the version in use.
@@ -133,7 +92,7 @@ impl A2aClient {
         time: TimeLeft,
     ) -> Result<Response, ClientError> {
         let sent = request.send().await;
-        let response = sent.map_err(|error| ClientError::transport(error, &host(&agreed.endpoint), time))?;
+        let response = sent.map_err(|error| transport_error(error, &host(&agreed.endpoint), time))?;
         same_origin(&agreed.endpoint, &response)?;
         Ok(response)
     }

@@ -8,11 +8,11 @@ use futures::{Stream, StreamExt, stream};
 use reqwest::Response;
 use sse_stream::{Sse, SseByteStream};
 
-use super::call::TimeLeft;
+use super::byte_limits::{ByteCounter, ByteLimits};
 use super::error::ClientError;
-use super::meter::{Caps, Meter};
 use super::options::ClientOptions;
-use super::rpc::{decode, result};
+use super::response::{decode, result};
+use super::transport::{TimeLeft, transport_error};
 use crate::model::Event;
 use crate::v03;
 use crate::version::ProtocolVersion;
@@ -27,22 +27,24 @@ pub(crate) struct Numbered {
 /// The events of one connection, up to the end of the task, its wait for the client, or the first failure.
 pub(super) type RawEvents = BoxStream<'static, Result<Numbered, ClientError>>;
 
-/// What a connection may bring, and how long it may be silent.
+/// The limits of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    caps: Caps,
+    bytes: ByteLimits,
     idle: Duration,
 }
 
 impl Limits {
-    /// The same number of bytes for everything.
+    /// The same number of bytes for every part.
+    #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) const fn new(most: usize, idle: Duration) -> Self {
-        Self { caps: Caps { line: most, event: most, stream: most as u64 }, idle }
+        Self { bytes: ByteLimits { line: most, event: most, stream: most as u64 }, idle }
     }
 
     pub(super) const fn of(options: &ClientOptions) -> Self {
-        let caps = Caps { line: options.max_line, event: options.max_message, stream: options.max_stream };
-        Self { caps, idle: options.idle_timeout }
+        let bytes =
+            ByteLimits { line: options.max_line, event: options.max_message, stream: options.max_stream };
+        Self { bytes, idle: options.idle_timeout }
     }
 }
 
@@ -59,9 +61,8 @@ pub(super) fn events(
     limits: Limits,
 ) -> RawEvents {
     let time = TimeLeft::of(limits.idle);
-    let chunks = response
-        .bytes_stream()
-        .map(move |chunk| chunk.map_err(|error| ClientError::transport(error, &host, time)));
+    let chunks =
+        response.bytes_stream().map(move |chunk| chunk.map_err(|error| transport_error(error, &host, time)));
     read(chunks.boxed(), version, limits)
 }
 
@@ -71,7 +72,7 @@ pub(crate) fn read(
     version: ProtocolVersion,
     limits: Limits,
 ) -> RawEvents {
-    let blocks = SseByteStream::new(guarded(chunks, limits).boxed());
+    let blocks = SseByteStream::new(limited(chunks, limits).boxed());
     let reader = Reader { blocks, version, progress: Progress::Running };
     stream::unfold(reader, |mut reader| async {
         let event = reader.next().await?;
@@ -80,30 +81,31 @@ pub(crate) fn read(
     .boxed()
 }
 
-/// Ends with an error when nothing comes for too long, or too much. What came before is handed on first.
-fn guarded(
+/// The chunks until a limit is exceeded, then the error.
+fn limited(
     chunks: BoxStream<'static, Result<Bytes, ClientError>>,
     limits: Limits,
 ) -> impl Stream<Item = Result<Bytes, ClientError>> + Send {
-    let guard = Guard { chunks, idle: limits.idle, meter: Meter::new(limits.caps), failure: None };
-    stream::unfold(Some(guard), |guard| async {
-        let mut guard = guard?;
-        match guard.next().await? {
-            Ok(chunk) => Some((Ok(chunk), Some(guard))),
+    let limited =
+        LimitedChunks { chunks, idle: limits.idle, counter: ByteCounter::new(limits.bytes), failure: None };
+    stream::unfold(Some(limited), |limited| async {
+        let mut limited = limited?;
+        match limited.next().await? {
+            Ok(chunk) => Some((Ok(chunk), Some(limited))),
             Err(error) => Some((Err(error), None)),
         }
     })
 }
 
-struct Guard {
+struct LimitedChunks {
     chunks: BoxStream<'static, Result<Bytes, ClientError>>,
     idle: Duration,
-    meter: Meter,
-    /// What ends the stream behind the chunk that was handed on.
+    counter: ByteCounter,
+    /// The error that follows the last chunk.
     failure: Option<ClientError>,
 }
 
-impl Guard {
+impl LimitedChunks {
     async fn next(&mut self) -> Option<Result<Bytes, ClientError>> {
         if let Some(failure) = self.failure.take() {
             return Some(Err(failure));
@@ -113,8 +115,8 @@ impl Guard {
         };
         match chunk? {
             Ok(chunk) => {
-                let (within, passed) = self.meter.count(&chunk);
-                self.failure = passed.map(|(what, limit)| ClientError::TooLarge { what, limit });
+                let (within, exceeded) = self.counter.count(&chunk);
+                self.failure = exceeded.map(|(what, limit)| ClientError::TooLarge { what, limit });
                 Some(Ok(chunk.slice(..within)))
             }
             Err(error) => Some(Err(error)),
@@ -122,14 +124,13 @@ impl Guard {
     }
 }
 
-/// How far a stream is.
+/// The state of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// More must come.
+    /// More events must follow.
     Running,
-    /// The peer may hang up.
+    /// The peer may close the connection.
     MayEnd,
-    /// Nothing more is read.
     Ended,
 }
 
@@ -175,7 +176,7 @@ impl Reader {
     }
 }
 
-/// One event, and how far the stream is after it if it tells.
+/// An event, and the state of the stream after it if the event determines it.
 pub(super) fn event(json: &[u8], version: ProtocolVersion) -> Result<(Event, Option<Progress>), ClientError> {
     let result = result(json)?;
     match version {

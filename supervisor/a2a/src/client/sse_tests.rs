@@ -7,7 +7,7 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 fn limits(event: usize) -> Limits {
-    Limits { caps: Caps { line: event, event, stream: 1_000_000 }, idle: Duration::from_secs(1) }
+    Limits { bytes: ByteLimits { line: event, event, stream: 1_000_000 }, idle: Duration::from_secs(1) }
 }
 
 fn read_within(
@@ -75,8 +75,10 @@ fn silence_ends_the_wait_and_comments_break_it() {
 #[test]
 fn what_is_too_large_is_given_up_and_what_came_before_is_not() {
     let event = "data: {\"result\":{\"statusUpdate\":{\"taskId\":\"T\",\"status\":{\"state\":\"TASK_STATE_WORKING\"}}}}\n\n";
-    let caps =
-        |line, event, stream| Limits { caps: Caps { line, event, stream }, idle: Duration::from_secs(1) };
+    let caps = |line, event, stream| Limits {
+        bytes: ByteLimits { line, event, stream },
+        idle: Duration::from_secs(1),
+    };
     let long_line = format!("{event}{event}data: {}", "x".repeat(500));
     let long_event = format!("{event}{event}{}", "data: xxxxxxxxx\n".repeat(100));
     for (body, limits, what, limit) in [

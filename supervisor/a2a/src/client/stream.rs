@@ -1,76 +1,39 @@
-//! What a caller sees of a stream.
+//! The stream of a task's events.
 
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 
-use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
 
 use super::A2aClient;
+use super::cancel;
 use super::error::ClientError;
-use super::guard;
+use super::steps::{Followed, Steps, StreamEvent};
 use crate::model::{Event, Task, TaskState};
 
-/// An event of a stream.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StreamEvent {
-    /// Its number, if the server numbers its events: what to name when subscribing again.
-    pub seq: Option<u64>,
-    /// The event.
-    pub event: Event,
-    /// Whether it takes the place of everything before: the task as a whole, told anew because events between may
-    /// be missing. Text that was shown already is in it again.
-    pub resumed: bool,
-}
-
-impl From<Event> for StreamEvent {
-    fn from(event: Event) -> Self {
-        Self { seq: None, event, resumed: false }
-    }
-}
-
-/// What following a task brings.
-#[derive(Debug)]
-pub enum Followed {
-    /// The next event.
-    Event(Box<StreamEvent>),
-    /// The connection is lost and will be taken up again.
-    Lost {
-        /// Which try this will be, from 1.
-        attempt: u32,
-        /// How many there will be without anything new coming.
-        of: u32,
-    },
-    /// The connection is there again.
-    Back,
-}
-
-/// The same, or the failure that is the last.
-pub(super) type Steps = BoxStream<'static, Result<Followed, ClientError>>;
-
-/// The events of a task, up to its end, its wait for the client, or the first failure that is final. Lost
-/// connections are taken up again in between: each event comes once.
+/// The events of a task, until it ends or waits for the client, or until a failure that is final. The client reconnects
+/// in between and returns each event once.
 ///
-/// Dropping it hangs up; the task goes on, unless [`Self::cancel_on_drop`] was asked for.
+/// Dropping the stream closes the connection; the task continues, unless [`Self::cancel_on_drop`] is set.
 #[must_use = "streams do nothing unless polled"]
 pub struct EventStream {
-    /// Taken only when it is dropped.
+    /// Empty only while the stream is dropped.
     steps: Option<Steps>,
     seen: Seen,
     client: A2aClient,
-    /// Whether the agent may have the message.
+    /// Whether the agent may have received the message.
     sent: Arc<AtomicBool>,
     cancel_on_drop: bool,
 }
 
-/// What passed by.
+/// The state of the task after the events so far.
 #[derive(Debug, Default)]
 struct Seen {
     task: Option<String>,
     last: Option<u64>,
-    /// Whether the task needs nobody to stop it.
+    /// Whether the task needs no cancellation.
     over: bool,
 }
 
@@ -93,7 +56,6 @@ impl EventStream {
         sent: Arc<AtomicBool>,
     ) -> Self {
         let seen = Seen { task, ..Seen::default() };
-        // Whoever reads on behind the end is told so again.
         Self { steps: Some(steps.fuse().boxed()), seen, client, sent, cancel_on_drop: false }
     }
 
@@ -108,24 +70,23 @@ impl EventStream {
     }
 
     /// Asks the agent to stop the task, within [`ClientOptions::timeout`](super::ClientOptions::timeout) and
-    /// whatever the deadline of this call was. The stream tells how the task ends.
+    /// independent of the deadline of this call. The stream reports how the task ends.
     ///
     /// # Errors
-    /// [`ClientError::NoTask`] before the first event that names it; what the agent answers.
+    /// [`ClientError::NoTask`] before the first event that names it; the agent's error.
     pub fn cancel(&self) -> impl Future<Output = Result<Task, ClientError>> + Send + use<> {
         let task = self.seen.task.clone();
         let client = self.client.with(self.client.call.open_ended());
         async move { client.cancel(&task.ok_or(ClientError::NoTask)?).await }
     }
 
-    /// Stops the task when the stream is dropped before its end: for a caller whose own caller may give up. Needs
-    /// a Tokio runtime where it is dropped; what becomes of the cancellation is only logged.
+    /// Cancels the task if the stream is dropped before its end. Needs a Tokio runtime at that point; logs the result.
     pub fn cancel_on_drop(mut self) -> Self {
         self.cancel_on_drop = true;
         self
     }
 
-    /// The same with word of lost connections, for somebody who waits.
+    /// The next event or change of the connection.
     pub async fn next_step(&mut self) -> Option<Result<Followed, ClientError>> {
         std::future::poll_fn(|context| self.poll_step(context)).await
     }
@@ -162,9 +123,9 @@ impl Drop for EventStream {
         }
         let client = self.client.with(self.client.call.open_ended());
         match (self.seen.task.take(), self.steps.take()) {
-            (Some(task), _) => guard::cancel_in_background(client, task),
+            (Some(task), _) => cancel::cancel_in_background(client, task),
             (None, Some(steps)) if self.sent.load(Ordering::Relaxed) => {
-                guard::cancel_once_known(client, steps);
+                cancel::cancel_once_known(client, steps);
             }
             (None, _) => {}
         }

@@ -14,7 +14,6 @@ mod request;
 mod security;
 mod serde_helpers;
 mod task;
-mod validate;
 
 /// Free-form data that travels with an object.
 pub type Metadata = serde_json::Map<String, serde_json::Value>;
@@ -42,5 +41,3 @@ pub use security::{
 };
 pub(crate) use serde_helpers::{null_is_default, timestamp};
 pub use task::{Task, TaskState, TaskStatus};
-#[cfg(feature = "server")]
-pub(crate) use validate::Validate;

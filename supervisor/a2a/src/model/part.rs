@@ -20,18 +20,18 @@ pub struct Part {
     pub metadata: Option<Metadata>,
 }
 
-/// What a part holds: exactly one of these.
+/// The content of a part.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
     /// Text.
     Text(String),
     /// The bytes of a file, in base64 as on the wire.
     Raw(String),
-    /// Where a file is.
+    /// The URL of a file.
     Url(String),
     /// Any JSON value.
     Data(Value),
-    /// Nothing that this version knows. Only ever read from a peer; refused in a request.
+    /// No content that this version knows. Only read from peers; rejected in requests.
     Unknown,
 }
 
@@ -118,7 +118,7 @@ impl TryFrom<WirePart> for Part {
     }
 }
 
-/// By hand, for a copy of every streamed text would cost more than writing it.
+/// Written by hand, because a copy of every streamed text would cost more than its encoding.
 impl Serialize for Part {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut part = serializer.serialize_struct("Part", 4)?;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::serde_helpers::{count, null_is_default};
 
-/// Where to push a task's updates to. Its `Debug` form omits the address, the token and the credentials.
+/// A push configuration. Its `Debug` form omits the address, the token and the credentials.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskPushNotificationConfig {
@@ -24,7 +24,7 @@ pub struct TaskPushNotificationConfig {
     /// A token that the server sends with each notification.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
-    /// How to authenticate at the address.
+    /// The authentication at the URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authentication: Option<AuthenticationInfo>,
 }
@@ -46,7 +46,7 @@ impl fmt::Debug for TaskPushNotificationConfig {
     }
 }
 
-/// How to authenticate at a push address. Its `Debug` form omits the credentials.
+/// The authentication at a push URL. Its `Debug` form omits the credentials.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuthenticationInfo {
     /// The HTTP scheme, for example `Bearer`.

@@ -60,7 +60,7 @@ pub struct TaskStatus {
     /// The agent's message about the state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<Message>,
-    /// Since when, to the millisecond.
+    /// The time of the state, in milliseconds.
     #[serde(default, with = "timestamp", skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<Timestamp>,
 }
@@ -87,7 +87,7 @@ pub enum TaskState {
     /// Ended badly.
     #[serde(rename = "TASK_STATE_FAILED")]
     Failed,
-    /// Stopped at somebody's request.
+    /// Canceled.
     #[serde(rename = "TASK_STATE_CANCELED")]
     Canceled,
     /// Waits for the client's next message.
@@ -99,13 +99,13 @@ pub enum TaskState {
     /// Waits for credentials.
     #[serde(rename = "TASK_STATE_AUTH_REQUIRED")]
     AuthRequired,
-    /// Not told, or none that this version knows.
+    /// Missing, or unknown to this version.
     #[serde(rename = "TASK_STATE_UNSPECIFIED", other)]
     Unspecified,
 }
 
 impl TaskState {
-    /// Whether nothing more will happen.
+    /// Whether the task has ended.
     pub const fn is_terminal(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Canceled | Self::Rejected)
     }

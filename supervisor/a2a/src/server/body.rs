@@ -4,14 +4,10 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
 
-use super::jsonrpc::refuse;
-use crate::error::A2aError;
-
-/// Why there is no body.
+/// An error while the body is read.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BodyError {
     #[error("failed to read the request: the body is larger than {0} bytes")]
@@ -32,16 +28,10 @@ impl BodyError {
     }
 }
 
-impl IntoResponse for BodyError {
-    fn into_response(self) -> Response {
-        (self.status(), refuse(&A2aError::InvalidRequest(self.to_string()))).into_response()
-    }
-}
-
 /// The body, at most `limit` bytes, within `deadline`.
 ///
-/// What is too large is read on, up to a few times the limit, and thrown away: most clients look for an
-/// answer only when they have sent everything.
+/// A body that is too large is read up to a few times the limit and dropped, because most clients read the response only
+/// after they have sent everything.
 pub(super) async fn read(body: Body, limit: usize, deadline: Duration) -> Result<Bytes, BodyError> {
     let mut stream = body.into_data_stream();
     let collect = async {

@@ -1,24 +1,24 @@
-//! How an event, or a failure, is wrapped on a binding's stream.
+//! The framing of events and errors in a binding's stream.
 
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::jsonrpc::{Id, failure};
-use super::logged::{LoggedEvent, passing_proto_v0_3, passing_v0_3};
-use super::rest;
+use super::logged::{LoggedEvent, json_not_final_v0_3, rest_json_not_final_v0_3};
+use super::rest::failure as rest_failure;
 use crate::error::A2aError;
 use crate::version::ProtocolVersion;
 
-/// What surrounds each event of a stream.
+/// The framing of a stream.
 #[derive(Debug, Clone)]
 pub(super) enum Framing {
     /// Every event is a response to the request with this id.
     JsonRpc(Id),
-    /// Every event stands for itself.
+    /// Every event is a message of its own.
     Rest,
 }
 
 impl Framing {
-    /// What comes before an event's JSON, up to the event's first byte.
+    /// The bytes before an event's JSON.
     pub(super) fn prefix(&self) -> Bytes {
         match self {
             Self::JsonRpc(id) => {
@@ -35,25 +35,25 @@ impl Framing {
         version: ProtocolVersion,
     ) -> Result<&'a Bytes, serde_json::Error> {
         match (self, version) {
-            (Self::Rest, ProtocolVersion::V0_3) => event.proto_json_v0_3(),
+            (Self::Rest, ProtocolVersion::V0_3) => event.rest_json_v0_3(),
             _ => event.json(version),
         }
     }
 
-    /// The JSON of a task's wait behind which the stream goes on. Only 0.3 tells the two apart.
-    pub(super) fn passing(
+    /// The JSON of an event that makes the task wait but does not end the stream, which only 0.3 marks.
+    pub(super) fn json_not_final(
         &self,
         event: &LoggedEvent,
         version: ProtocolVersion,
     ) -> Result<Bytes, serde_json::Error> {
         match (self, version) {
-            (Self::Rest, ProtocolVersion::V0_3) => passing_proto_v0_3(event.event()).map(Bytes::from),
-            (Self::JsonRpc(_), ProtocolVersion::V0_3) => passing_v0_3(event.event()).map(Bytes::from),
+            (Self::Rest, ProtocolVersion::V0_3) => rest_json_not_final_v0_3(event.event()).map(Bytes::from),
+            (Self::JsonRpc(_), ProtocolVersion::V0_3) => json_not_final_v0_3(event.event()).map(Bytes::from),
             (_, ProtocolVersion::V1_0) => self.json(event, version).cloned(),
         }
     }
 
-    /// What comes after it.
+    /// The bytes after an event's JSON.
     pub(super) const fn suffix(&self) -> &'static [u8] {
         match self {
             Self::JsonRpc(_) => b"}\n\n",
@@ -61,12 +61,12 @@ impl Framing {
         }
     }
 
-    /// A failure as the stream's last event.
+    /// An error as the stream's last event.
     pub(super) fn failure(&self, error: &A2aError, version: ProtocolVersion) -> Bytes {
-        // Clients of the REST binding tell a failure by the event's name.
+        // Clients of the REST binding recognize an error by the event's name.
         let (head, body): (&[u8], _) = match self {
             Self::JsonRpc(id) => (b"data: ", failure(id, error, version)),
-            Self::Rest => (b"event: error\ndata: ", rest::failure(error, version)),
+            Self::Rest => (b"event: error\ndata: ", rest_failure(error, version)),
         };
         let mut frame = BytesMut::with_capacity(head.len() + body.len() + 2);
         frame.put_slice(head);

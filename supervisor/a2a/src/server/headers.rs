@@ -1,23 +1,23 @@
-//! What a request's headers say, and what an answer's say back.
+//! The protocol's headers in requests and responses.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri, header, request::Parts};
 use axum::response::Response;
 
-use super::agent::{CallContext, Principal};
+use super::call::{CallContext, Principal};
 use crate::model::AgentCard;
 use crate::version::ProtocolVersion;
 
 /// Most extensions that are read: each is compared with the card's.
-const MOST_EXTENSIONS: usize = 64;
+const MAX_EXTENSIONS: usize = 64;
 
-/// What a request says besides its body.
+/// The protocol's data in the head of a request.
 #[derive(Debug, Default)]
 pub(super) struct Hints {
-    /// The version that the client says it speaks.
+    /// The requested version.
     pub(super) version: Option<String>,
-    /// Whether the client reads server-sent events.
+    /// Whether the client accepts server-sent events.
     pub(super) accepts_stream: bool,
-    /// The last event that the client has seen.
+    /// The number of the last event that the client has.
     pub(super) last_event_id: Option<u64>,
 }
 
@@ -33,7 +33,7 @@ impl Hints {
     }
 }
 
-/// The version that a client says it speaks: in a header, else in the query (1.0, section 3.6.1).
+/// The requested version, from a header or the query (1.0, section 3.6.1).
 pub(super) fn version(headers: &HeaderMap, uri: &Uri) -> Option<String> {
     let header = text(headers, &HeaderName::from_static(ProtocolVersion::HEADER)).map(str::to_owned);
     let query = || {
@@ -47,7 +47,7 @@ pub(super) fn version(headers: &HeaderMap, uri: &Uri) -> Option<String> {
 /// The context of a call; its version is known only once the operation is.
 pub(super) fn context(mut parts: Parts) -> CallContext {
     for (name, value) in &mut parts.headers {
-        // Kept out of whatever prints the context.
+        // Debug output omits sensitive values.
         value.set_sensitive(matches!(
             *name,
             header::AUTHORIZATION | header::PROXY_AUTHORIZATION | header::COOKIE
@@ -59,7 +59,7 @@ pub(super) fn context(mut parts: Parts) -> CallContext {
     let uris = lists.flat_map(|list| list.split(',')).map(str::trim).filter(|uri| !uri.is_empty());
     let mut declared: Vec<String> = Vec::new();
     for uri in uris {
-        if declared.len() < MOST_EXTENSIONS && !declared.iter().any(|known| known == uri) {
+        if declared.len() < MAX_EXTENSIONS && !declared.iter().any(|known| known == uri) {
             declared.push(uri.to_owned());
         }
     }
@@ -72,7 +72,7 @@ pub(super) fn context(mut parts: Parts) -> CallContext {
     }
 }
 
-/// Says which of the extensions that the client declared are in force (0.3 and 1.0, "extension activation").
+/// Adds a header with the active extensions (0.3 and 1.0, "extension activation").
 pub(super) fn activated(mut response: Response, call: &CallContext, card: &AgentCard) -> Response {
     let known = |uri: &&String| card.capabilities.extensions.iter().any(|known| known.uri == **uri);
     let active: Vec<&str> = call.declared_extensions.iter().filter(known).map(String::as_str).collect();
@@ -86,7 +86,8 @@ pub(super) fn activated(mut response: Response, call: &CallContext, card: &Agent
     response
 }
 
-/// A body must say that it is JSON: a web page can send one without a type to any address, unasked.
+/// Requires a JSON content type, because a web page can send a body without one to any address without a preflight
+/// request.
 pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), String> {
     let Some(value) = headers.get(header::CONTENT_TYPE) else { return Err("none".to_owned()) };
     let text = String::from_utf8_lossy(value.as_bytes());

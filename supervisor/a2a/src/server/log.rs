@@ -1,21 +1,24 @@
 //! A task's log: append-only, numbered, read by cursors.
 //!
-//! There is no channel between a task and its readers. A reader is a position in the log, so that nothing is
-//! lost for a slow one and a stalled one costs nobody else anything. A long log keeps its newest events; a reader
-//! whose place was dropped gets the task as it is, and goes on from there.
+//! There is no channel between a task and its readers. A reader is a position in the log: a slow reader loses nothing, and
+//! a stalled one costs nothing. A long log keeps its newest events; a reader behind them gets a snapshot of the task and
+//! continues from there.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
-use super::cursor::Cursor;
 use super::logged::LoggedEvent;
 use super::window::{LogBounds, Window};
 use crate::model::{Event, Message, Task, TaskState};
 
-/// The events of one task, from its first on, as far as they are in memory.
+/// Most events taken from the log at once.
+const BATCH: usize = 64;
+
+/// The events of one task that are in memory.
 #[derive(Debug)]
 pub struct TaskLog {
     inner: Mutex<Inner>,
@@ -28,7 +31,7 @@ struct Inner {
     closed: bool,
 }
 
-/// Why a log does not take an event.
+/// An event that a log rejects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LogError {
     /// The log is closed.
@@ -42,7 +45,7 @@ pub enum LogError {
         /// The last number of the log.
         last: u64,
     },
-    /// A log begins with its task.
+    /// The first event is not the task.
     #[error("failed to restore a task's log: its first event is not the task")]
     NoTask,
 }
@@ -53,13 +56,13 @@ impl TaskLog {
         Self::bounded(task, LogBounds::default())
     }
 
-    /// The same, with bounds of its own.
+    /// A log with other bounds.
     pub fn bounded(task: Task, bounds: LogBounds) -> Self {
         Self::with(Window::new(1, Timestamp::now(), task, bounds))
     }
 
-    /// The log of a task that is known already, for example after a restart: numbers, times, events. The first event
-    /// must be the task itself, and the numbers must rise.
+    /// The log of an existing task, from numbers, times and events. The first event must be the task, and the numbers must
+    /// rise.
     pub fn restore(
         bounds: LogBounds,
         events: impl IntoIterator<Item = (u64, Timestamp, Event)>,
@@ -77,7 +80,7 @@ impl TaskLog {
         Self { inner: Mutex::new(Inner { window, closed: false }), changed: Notify::new() }
     }
 
-    /// Appends an event and returns its number. A closed log stays as it is; the number is then the last.
+    /// Appends an event and returns its number. A closed log ignores the event and returns its last number.
     ///
     /// A status without a time gets that of the event.
     pub fn push(&self, event: impl Into<Event>) -> u64 {
@@ -89,7 +92,7 @@ impl TaskLog {
         self.push_many_at(Timestamp::now(), events)
     }
 
-    /// The same, for what happened `at` another time than now.
+    /// Appends events of another time than now.
     pub fn push_many_at(&self, at: Timestamp, events: impl IntoIterator<Item = Event>) -> u64 {
         let last = {
             let mut inner = self.lock();
@@ -105,15 +108,15 @@ impl TaskLog {
         last
     }
 
-    /// Appends an event under a number of the caller's, above all before it.
+    /// Appends an event with a number, which must be above the last.
     pub fn push_at(&self, seq: u64, at: Timestamp, event: impl Into<Event>) -> Result<(), LogError> {
         self.lock().append(seq, at, event.into())?;
         self.changed.notify_waiters();
         Ok(())
     }
 
-    /// Adds what the client said to the task's history and returns its number. Readers are not told of it: a message
-    /// in a stream would be taken for the whole answer. A task that waited works again.
+    /// Adds a client's message to the task's history and returns its number. Streams do not show it, because clients would
+    /// take it for the whole response. A task that waited is working again.
     pub fn note(&self, at: Timestamp, message: Message) -> u64 {
         self.push_many_at(at, [message.into()])
     }
@@ -123,13 +126,13 @@ impl TaskLog {
         self.lock().window.mark_working(at);
     }
 
-    /// Nothing more will come; readers end once they have read everything.
+    /// Closes the log; readers end once they have read everything.
     pub fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_waiters();
     }
 
-    /// Whether nothing more will come.
+    /// Whether the log is closed.
     pub fn is_closed(&self) -> bool {
         self.lock().closed
     }
@@ -149,12 +152,12 @@ impl TaskLog {
         self.lock().window.task().status.state
     }
 
-    /// The task as it is now.
+    /// The current task.
     pub fn snapshot(&self) -> Task {
         self.lock().window.task().clone()
     }
 
-    /// The task as it is now, without what it has produced.
+    /// The current task without its artifacts.
     pub fn summary(&self) -> Task {
         let inner = self.lock();
         let Task { id, context_id, status, artifacts: _, history, metadata } = inner.window.task();
@@ -168,8 +171,8 @@ impl TaskLog {
         }
     }
 
-    /// The task as it was after the event `seq`, with that event's number. A number that the log has not reached, or
-    /// has in memory no more, means now; one before its first event means the first.
+    /// The task after the event `seq`, with that event's number. A number beyond the end, or of a dropped event, means the
+    /// last event; one before the first event means the first.
     pub fn snapshot_at(&self, seq: u64) -> (u64, Task) {
         let (seq, mut task, events) = self.lock().window.until(seq);
         for event in events {
@@ -178,14 +181,14 @@ impl TaskLog {
         (seq, task.into_task())
     }
 
-    /// About how many bytes of memory it takes.
+    /// The approximate size in memory in bytes.
     pub fn bytes(&self) -> usize {
         self.lock().window.weight()
     }
 
-    /// A reader of what comes after the number `after`.
+    /// A reader of the events after the number `after`.
     pub fn cursor(self: &Arc<Self>, after: u64) -> Cursor {
-        Cursor::new(Arc::clone(self), after)
+        Cursor { log: Arc::clone(self), after, taken: VecDeque::new() }
     }
 
     /// The next events after `after`, at most `limit`, and whether there will be no more after them.
@@ -196,11 +199,10 @@ impl TaskLog {
     }
 
     /// Completes at the next change after this call.
-    pub(super) fn changed(&self) -> Notified<'_> {
+    fn changed(&self) -> Notified<'_> {
         self.changed.notified()
     }
 
-    /// A panic elsewhere cannot leave the log half changed in a way that readers would mind.
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -217,6 +219,54 @@ impl Inner {
         }
         self.window.append(LoggedEvent::new(seq, at, event));
         Ok(())
+    }
+}
+
+/// A reader's position in a task's log. If the next events were dropped, the cursor returns a snapshot of the task with the
+/// number of the last event in it.
+#[derive(Debug)]
+pub struct Cursor {
+    log: Arc<TaskLog>,
+    after: u64,
+    taken: VecDeque<Arc<LoggedEvent>>,
+}
+
+impl Cursor {
+    /// Waits for the next event; `None` once the log is closed and read to its end. Cancel safe.
+    pub async fn next(&mut self) -> Option<Arc<LoggedEvent>> {
+        while self.taken.is_empty() {
+            let log = Arc::clone(&self.log);
+            // Registered before the read, so that no change in between is missed.
+            let changed = log.changed();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            if !self.take() {
+                return None;
+            }
+            if self.taken.is_empty() {
+                changed.await;
+            }
+        }
+        self.taken.pop_front()
+    }
+
+    /// The next event if it is available.
+    pub fn ready(&mut self) -> Option<Arc<LoggedEvent>> {
+        if self.taken.is_empty() {
+            self.take();
+        }
+        self.taken.pop_front()
+    }
+
+    /// Reads the available events; `false` if there are none and the log is closed.
+    fn take(&mut self) -> bool {
+        while self.taken.is_empty() {
+            let (batch, drained) = self.log.read(self.after, BATCH);
+            let Some(last) = batch.last() else { return !drained };
+            self.after = last.seq();
+            self.taken.extend(batch.into_iter().filter(|event| event.is_shown()));
+        }
+        true
     }
 }
 

@@ -214,7 +214,7 @@ impl Client {
         }
     }
 
-    /// What it knows, but for what is told in a snapshot only.
+    /// The task, without what only a snapshot contains.
     fn without_history(&self) -> Task {
         let task = self.task.as_ref().map(|task| task.task().clone());
         Task { history: Vec::new(), ..task.expect("the task came first") }
@@ -345,7 +345,7 @@ fn a_status_says_since_when_it_holds() {
 }
 
 #[test]
-fn a_message_is_not_told_to_readers() {
+fn streams_do_not_show_messages() {
     let log = Arc::new(TaskLog::new(task()));
     for _ in 0..100 {
         log.note(at(0), Message::user("m", "hello"));

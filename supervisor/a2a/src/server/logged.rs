@@ -1,4 +1,4 @@
-//! An event in a task's log, and what it costs to keep.
+//! An event in a task's log, and its size in memory.
 
 use std::sync::OnceLock;
 
@@ -10,10 +10,10 @@ use crate::model::{Artifact, Content, Event, Message, Metadata, Part, Task};
 use crate::v03;
 use crate::version::ProtocolVersion;
 
-/// What an event costs besides its content: its own structure, ids, and the frame of its encoded forms.
+/// The size of an event without its content: structure, ids, and the frame of its encoded forms.
 const OVERHEAD: usize = 1024;
 
-/// An event with its place in the log.
+/// An event with its number in the log.
 #[derive(Debug)]
 pub struct LoggedEvent {
     seq: u64,
@@ -22,11 +22,11 @@ pub struct LoggedEvent {
     weight: usize,
     v0_3: OnceLock<Bytes>,
     v1_0: OnceLock<Bytes>,
-    proto_v0_3: OnceLock<Bytes>,
+    rest_v0_3: OnceLock<Bytes>,
 }
 
 impl LoggedEvent {
-    /// An event of a log. A status that does not say since when it holds gets the event's time.
+    /// An event of a log. A status without a time gets the time of the event.
     pub(super) fn new(seq: u64, at: Timestamp, mut event: Event) -> Self {
         let status = match &mut event {
             Event::Task(task) => Some(&mut task.status),
@@ -36,23 +36,23 @@ impl LoggedEvent {
         if let Some(status) = status {
             status.timestamp.get_or_insert(at);
         }
-        // The content is there as itself and in two encoded forms; a third is rare.
+        // The content exists as itself and in two encoded forms; a third is rare.
         let weight = OVERHEAD + 3 * content(&event);
         Self { at, weight, ..Self::detached(seq, event) }
     }
 
-    /// An event that stands in no log: a task as it is, or a message without any task.
+    /// An event outside a log: a snapshot of a task, or a message without a task.
     pub(super) fn detached(seq: u64, event: Event) -> Self {
-        let (v0_3, v1_0, proto_v0_3) = Default::default();
-        Self { seq, at: Timestamp::MIN, event, weight: 0, v0_3, v1_0, proto_v0_3 }
+        let (v0_3, v1_0, rest_v0_3) = Default::default();
+        Self { seq, at: Timestamp::MIN, event, weight: 0, v0_3, v1_0, rest_v0_3 }
     }
 
-    /// Its number.
+    /// The number.
     pub const fn seq(&self) -> u64 {
         self.seq
     }
 
-    /// When it was appended.
+    /// The time when it was appended.
     pub const fn at(&self) -> Timestamp {
         self.at
     }
@@ -62,18 +62,18 @@ impl LoggedEvent {
         &self.event
     }
 
-    /// Whether readers are told of it. A message only becomes part of the task's history: in a stream it would
-    /// be taken for the whole answer.
+    /// Whether streams show the event. A message is only added to the task's history: in a stream, clients would take it
+    /// for the whole response.
     pub(super) const fn is_shown(&self) -> bool {
         !matches!(self.event, Event::Message(_))
     }
 
-    /// About how many bytes it takes in memory once both versions were written.
+    /// The approximate size in memory once both versions are encoded.
     pub(super) const fn weight(&self) -> usize {
         self.weight
     }
 
-    /// The event in the JSON of a version; made once, then shared by all readers.
+    /// The event in the JSON of a version, encoded once and shared by all readers.
     pub fn json(&self, version: ProtocolVersion) -> Result<&Bytes, serde_json::Error> {
         let cell = match version {
             ProtocolVersion::V0_3 => &self.v0_3,
@@ -82,24 +82,23 @@ impl LoggedEvent {
         once(cell, || encode(&self.event, version))
     }
 
-    /// The event in the JSON of 0.3's REST binding, the `StreamResponse` of `a2a.v1`; made once as well.
-    pub fn proto_json_v0_3(&self) -> Result<&Bytes, serde_json::Error> {
-        once(&self.proto_v0_3, || serde_json::to_vec(&v03::rest::event(&self.event, true)))
+    /// The event in the JSON of 0.3's REST binding, encoded once as well.
+    pub fn rest_json_v0_3(&self) -> Result<&Bytes, serde_json::Error> {
+        once(&self.rest_v0_3, || serde_json::to_vec(&v03::rest::event(&self.event, true)))
     }
 }
 
-/// The wait of a task in the JSON of 0.3, for a reader of whom more is ready: it must not be called the last event.
-/// Rare, and so not kept.
-pub(super) fn passing_v0_3(event: &Event) -> Result<Vec<u8>, serde_json::Error> {
+/// An event that makes the task wait, in the JSON of 0.3, for a reader that has more events ready: `final` must be
+/// false. Rare, so the JSON is not cached.
+pub(super) fn json_not_final_v0_3(event: &Event) -> Result<Vec<u8>, serde_json::Error> {
     serde_json::to_vec(&v03::write::event_of(event, false))
 }
 
 /// The same in the JSON of 0.3's REST binding.
-pub(super) fn passing_proto_v0_3(event: &Event) -> Result<Vec<u8>, serde_json::Error> {
+pub(super) fn rest_json_not_final_v0_3(event: &Event) -> Result<Vec<u8>, serde_json::Error> {
     serde_json::to_vec(&v03::rest::event(event, false))
 }
 
-/// What is in the cell, else what `make` makes.
 fn once(
     cell: &OnceLock<Bytes>,
     make: impl FnOnce() -> Result<Vec<u8>, serde_json::Error>,
@@ -118,7 +117,7 @@ fn encode(event: &Event, version: ProtocolVersion) -> Result<Vec<u8>, serde_json
     }
 }
 
-/// About how many bytes an event says.
+/// The approximate size of an event's content in bytes.
 fn content(event: &Event) -> usize {
     match event {
         Event::Task(task) => task_content(task),
@@ -130,7 +129,7 @@ fn content(event: &Event) -> usize {
     }
 }
 
-/// About how many bytes a task says.
+/// The approximate size of a task's content in bytes.
 pub(super) fn task_content(task: &Task) -> usize {
     let status = task.status.message.as_ref().map_or(0, message_content);
     let history: usize = task.history.iter().map(message_content).sum();

@@ -2,8 +2,8 @@
 
 mod agent;
 mod body;
+mod call;
 mod cards;
-mod cursor;
 mod framing;
 mod headers;
 mod jsonrpc;
@@ -13,18 +13,21 @@ mod modes;
 mod operation;
 mod projection;
 mod push;
+mod request;
 mod rest;
 mod router;
+mod state;
 mod stream;
 mod window;
 
 #[cfg(feature = "fuzzing")]
 pub(crate) use jsonrpc::fuzz;
 
-pub use agent::{Agent, CallContext, Principal, Sent, Subscription};
-pub use cursor::Cursor;
-pub use log::{LogError, TaskLog};
+pub use agent::Agent;
+pub use call::{CallContext, Principal, Sent, Subscription};
+pub use log::{Cursor, LogError, TaskLog};
 pub use logged::LoggedEvent;
 pub use push::{MemoryPushStore, PushCounts, PushOptions, PushStore, PushStoreError, Pushes, Registration};
-pub use router::{ServerOptions, normalize_paths, router};
+pub use router::{normalize_paths, router};
+pub use state::ServerOptions;
 pub use window::LogBounds;

@@ -1,29 +1,31 @@
-//! Whether a message is of a media type that the agent takes.
+//! Checks the media types of a message.
 
 use crate::error::A2aError;
 use crate::model::{AgentCard, Content, Message, Part};
 
-/// Refuses a message with a part that the card's default input modes leave out; no modes mean any.
+/// Rejects a message with a part of a media type that is not among the card's default input modes. Without modes, every
+/// type is accepted.
 pub(super) fn check(card: &AgentCard, message: &Message) -> Result<(), A2aError> {
     let modes = &card.default_input_modes;
     let taken = |part: &Part| modes.is_empty() || modes.iter().any(|mode| matches(mode, &media_type(part)));
     let Some(part) = message.parts.iter().find(|part| !taken(part)) else { return Ok(()) };
     let (given, modes) = (media_type(part), modes.join(", "));
-    Err(A2aError::ContentTypeNotSupported(format!("{given}; this agent takes {modes}")))
+    Err(A2aError::ContentTypeNotSupported(format!("{given}; this agent accepts {modes}")))
 }
 
-/// What a part says it is, else what its content is by itself.
+/// The declared media type of a part, else that of its content.
 fn media_type(part: &Part) -> String {
-    let told = part.media_type.as_deref().map(|told| told.split(';').next().unwrap_or_default().trim());
+    let declared =
+        part.media_type.as_deref().map(|media_type| media_type.split(';').next().unwrap_or_default().trim());
     let own = match part.content {
         Content::Text(_) => "text/plain",
         Content::Data(_) => "application/json",
         Content::Raw(_) | Content::Url(_) | Content::Unknown => "application/octet-stream",
     };
-    told.filter(|told| !told.is_empty()).unwrap_or(own).to_ascii_lowercase()
+    declared.filter(|declared| !declared.is_empty()).unwrap_or(own).to_ascii_lowercase()
 }
 
-/// `text` is upstream's short form of any text; `*/*` and `image/*` are ranges.
+/// `text`, which upstream uses, means any text type; `*/*` and `image/*` are ranges.
 fn matches(mode: &str, media_type: &str) -> bool {
     let mode = mode.trim().to_ascii_lowercase();
     let kind = media_type.split('/').next().unwrap_or_default();

@@ -1,69 +1,20 @@
-//! The operations of the protocol, whatever binding and version they came in by.
+//! The operations of the protocol, the same for all bindings and versions.
 
 use std::sync::Arc;
 
-use super::agent::{CallContext, Sent, Subscription};
+use super::call::{CallContext, Sent};
 use super::push::Pushes;
-use super::router::Server;
+use super::request::{Outcome, Request, unless_panicked};
+use super::state::Server;
 use super::{modes, push, stream};
 use crate::error::A2aError;
 use crate::model::{
-    AgentCard, CancelTaskRequest, DeleteTaskPushNotificationConfigRequest,
-    GetTaskPushNotificationConfigRequest, GetTaskRequest, ListTaskPushNotificationConfigsRequest,
-    ListTaskPushNotificationConfigsResponse, ListTasksRequest, ListTasksResponse, Message, Reply,
-    SendMessageRequest, SubscribeToTaskRequest, Task, TaskPushNotificationConfig,
+    AgentCard, CancelTaskRequest, GetTaskRequest, Reply, SendMessageRequest, SubscribeToTaskRequest,
+    TaskPushNotificationConfig,
 };
 use crate::version::ProtocolVersion;
 
-/// What a client asks for: decoded, validated, in the canonical model.
-#[derive(Debug)]
-pub(super) enum Request {
-    Send(SendMessageRequest),
-    Stream(SendMessageRequest),
-    Get(GetTaskRequest),
-    List(ListTasksRequest),
-    Cancel(CancelTaskRequest),
-    /// With the last event that the client has seen.
-    Subscribe(SubscribeToTaskRequest, Option<u64>),
-    ExtendedCard,
-    CreatePush(TaskPushNotificationConfig),
-    GetPush(GetTaskPushNotificationConfigRequest),
-    ListPushes(ListTaskPushNotificationConfigsRequest),
-    DeletePush(DeleteTaskPushNotificationConfigRequest),
-}
-
-/// What it comes to. Each binding writes it in its own form.
-#[derive(Debug)]
-pub(super) enum Outcome {
-    Reply(Reply),
-    Task(Box<Task>),
-    Tasks(ListTasksResponse),
-    Card(Arc<AgentCard>),
-    Push(Box<TaskPushNotificationConfig>),
-    Pushes(ListTaskPushNotificationConfigsResponse),
-    PushDeleted,
-    Stream(Feed),
-}
-
-/// What a stream is fed from.
-#[derive(Debug)]
-pub(super) enum Feed {
-    /// A task's log.
-    Task(Subscription),
-    /// A direct answer: the stream's only event.
-    Message(Box<Message>),
-}
-
-impl From<Sent> for Feed {
-    fn from(sent: Sent) -> Self {
-        match sent {
-            Sent::Task(subscription) => Self::Task(subscription),
-            Sent::Message(message) => Self::Message(message),
-        }
-    }
-}
-
-/// Carries out a request.
+/// Performs a request.
 pub(super) async fn perform(
     server: &Server,
     call: &CallContext,
@@ -94,7 +45,7 @@ impl Operations<'_> {
     async fn send(&self, request: SendMessageRequest) -> Result<Reply, A2aError> {
         let history_length = request.history_length();
         let at_once = request.returns_immediately();
-        let subscription = match self.begin(request).await? {
+        let subscription = match self.send_to_agent(request).await? {
             Sent::Task(subscription) => subscription,
             Sent::Message(message) => return Ok(Reply::Message(message)),
         };
@@ -104,47 +55,46 @@ impl Operations<'_> {
         Ok(Reply::Task(Box::new(task)))
     }
 
-    async fn stream(&self, request: SendMessageRequest) -> Result<Feed, A2aError> {
-        self.needs_streaming()?;
-        self.begin(request).await.map(Feed::from)
+    async fn stream(&self, request: SendMessageRequest) -> Result<Sent, A2aError> {
+        self.require_streaming()?;
+        self.send_to_agent(request).await
     }
 
-    /// In a task of its own: a client that leaves must not cut it in half.
-    async fn begin(&self, request: SendMessageRequest) -> Result<Sent, A2aError> {
-        self.admits(&request)?;
-        let (pushes, wish) = self.push_wish(&request).await?;
+    /// Passes the message to the agent, in a task of its own that a disconnecting client does not cancel.
+    async fn send_to_agent(&self, request: SendMessageRequest) -> Result<Sent, A2aError> {
+        self.check_message(&request)?;
+        let (pushes, config) = self.push_request(&request).await?;
         let (agent, call) = (Arc::clone(&self.server.agent), self.call.clone());
-        let begun = async move {
+        let sent = async move {
             let sent = agent.send(request, &call).await?;
             if let (Some(pushes), Sent::Task(subscription)) = (pushes, &sent) {
-                push::begun(&*agent, &call, &pushes, wish, subscription).await;
+                push::follow_message(&*agent, &call, &pushes, config, subscription).await;
             }
             Ok(sent)
         };
-        unless_panicked(tokio::spawn(begun).await)
+        unless_panicked(tokio::spawn(sent).await)
     }
 
-    /// Who is to push the task's updates, and where the message itself wants them. A wish that cannot be met
-    /// is refused before anything begins: a client that waits for a push that never comes is worse off than
-    /// one that is told.
-    async fn push_wish(
+    /// The push notifications and the message's own configuration. An invalid configuration is rejected before the task
+    /// starts, so that no client waits for notifications that never arrive.
+    async fn push_request(
         &self,
         request: &SendMessageRequest,
     ) -> Result<(Option<Arc<Pushes>>, Option<TaskPushNotificationConfig>), A2aError> {
-        let wish = request.configuration.as_ref().and_then(|c| c.task_push_notification_config.clone());
-        let Some(config) = wish else { return Ok((self.server.pushes().ok(), None)) };
+        let config = request.configuration.as_ref().and_then(|c| c.task_push_notification_config.clone());
+        let Some(config) = config else { return Ok((self.server.pushes().ok(), None)) };
         let pushes = self.server.pushes()?;
         pushes.check(&config, push::inline_prefix(self.call.version))?;
         if let Some(task) = &request.message.task_id {
-            // What a task has is told only to those who may see it.
+            // Only a caller with access to the task may learn of its configurations.
             self.server.agent.task(task, Some(0), self.call).await?;
             pushes.has_room(task, &config, self.call.version).await?;
         }
         Ok((Some(pushes), Some(config)))
     }
 
-    /// What can be said against a message before the agent sees it.
-    fn admits(&self, request: &SendMessageRequest) -> Result<(), A2aError> {
+    /// Checks a message before the agent receives it.
+    fn check_message(&self, request: &SendMessageRequest) -> Result<(), A2aError> {
         let card = self.server.agent.card();
         let declared = |uri: &String| self.call.declared_extensions.contains(uri);
         let mut required = card.capabilities.extensions.iter().filter(|extension| extension.required);
@@ -182,15 +132,15 @@ impl Operations<'_> {
         request: SubscribeToTaskRequest,
         after: Option<u64>,
     ) -> Result<Outcome, A2aError> {
-        self.needs_streaming()?;
+        self.require_streaming()?;
         let subscription = self.server.agent.subscribe(&request.id, after, self.call).await?;
         let state = subscription.log.state();
-        // Who was cut off reads the rest; who comes for the first time finds nothing to follow (1.0, 3.1.6).
+        // A client that was disconnected may read the rest; a new one has nothing to follow (1.0, section 3.1.6).
         if self.call.version == ProtocolVersion::V1_0 && after.is_none() && state.is_terminal() {
             let error = format!("task {} is {state}; use GetTask", request.id);
             return Err(A2aError::UnsupportedOperation(error));
         }
-        Ok(Outcome::Stream(Feed::Task(subscription)))
+        Ok(Outcome::Stream(Sent::Task(subscription)))
     }
 
     async fn extended_card(&self) -> Result<Arc<AgentCard>, A2aError> {
@@ -205,7 +155,7 @@ impl Operations<'_> {
         })
     }
 
-    fn needs_streaming(&self) -> Result<(), A2aError> {
+    fn require_streaming(&self) -> Result<(), A2aError> {
         if self.server.agent.card().capabilities.streaming {
             return Ok(());
         }
@@ -213,14 +163,4 @@ impl Operations<'_> {
             "this agent does not stream; read the card's capabilities".to_owned(),
         ))
     }
-}
-
-/// What became of work in a task of its own.
-pub(super) fn unless_panicked<T>(
-    result: Result<Result<T, A2aError>, tokio::task::JoinError>,
-) -> Result<T, A2aError> {
-    result.unwrap_or_else(|error| {
-        tracing::error!(%error, "the agent did not answer");
-        Err(A2aError::Internal("the agent failed to answer; its log says why".to_owned()))
-    })
 }

@@ -1,4 +1,4 @@
-//! A task as its events make it, kept up to date event by event.
+//! The task that results from its events.
 
 use std::collections::HashMap;
 
@@ -7,18 +7,18 @@ use jiff::Timestamp;
 use super::logged::LoggedEvent;
 use crate::model::{Event, Role, Task, TaskArtifactUpdateEvent, TaskState, TaskStatus};
 
-/// A task and where each of its artifacts is.
+/// A task, with the index of each artifact.
 #[derive(Debug, Clone)]
 pub(super) struct Projection {
     task: Task,
-    places: HashMap<String, usize>,
+    indexes: HashMap<String, usize>,
 }
 
 impl Projection {
     pub(super) fn new(task: Task) -> Self {
-        let places = task.artifacts.iter().enumerate();
-        let places = places.map(|(place, artifact)| (artifact.artifact_id.clone(), place)).collect();
-        Self { task, places }
+        let indexes = task.artifacts.iter().enumerate();
+        let indexes = indexes.map(|(index, artifact)| (artifact.artifact_id.clone(), index)).collect();
+        Self { task, indexes }
     }
 
     pub(super) const fn task(&self) -> &Task {
@@ -39,13 +39,13 @@ impl Projection {
         self.task.status = TaskStatus { timestamp: Some(at), ..TaskStatus::new(TaskState::Working) };
     }
 
-    /// Applies one event. Costs the event's own size, however long the task has been growing.
+    /// Applies one event. The cost depends on the event's size only.
     pub(super) fn apply(&mut self, logged: &LoggedEvent) {
         match logged.event() {
             Event::Task(task) => *self = Self::new((**task).clone()),
             Event::Message(message) => {
                 self.task.history.push((**message).clone());
-                // It was what the task waited for.
+                // The task waited for this message.
                 if message.role == Role::User && self.task.status.state.is_interrupted() {
                     self.works_since(logged.at());
                 }
@@ -61,17 +61,17 @@ impl Projection {
         }
     }
 
-    /// A chunk for an artifact that nobody began begins it: peers do that. Whoever makes an artifact is at
-    /// work, even where no status said so.
+    /// A chunk of an unknown artifact starts it, as peers do. A task that produces artifacts is working, even without a
+    /// status that says so.
     fn apply_artifact(&mut self, update: &TaskArtifactUpdateEvent, at: Timestamp) {
         self.mark_working(at);
         let id = &update.artifact.artifact_id;
-        let known = self.places.get(id).and_then(|place| self.task.artifacts.get_mut(*place));
+        let known = self.indexes.get(id).and_then(|index| self.task.artifacts.get_mut(*index));
         match known {
             Some(artifact) if update.append => artifact.append(&update.artifact),
             Some(artifact) => artifact.clone_from(&update.artifact),
             None => {
-                self.places.insert(id.clone(), self.task.artifacts.len());
+                self.indexes.insert(id.clone(), self.task.artifacts.len());
                 self.task.artifacts.push(update.artifact.clone());
             }
         }

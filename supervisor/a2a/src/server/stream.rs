@@ -12,11 +12,10 @@ use bytes::{BufMut, Bytes, BytesMut};
 use futures::stream;
 use tokio::time::{Instant, Sleep, sleep};
 
-use super::agent::Subscription;
-use super::cursor::Cursor;
+use super::call::{Sent, Subscription};
 use super::framing::Framing;
+use super::log::Cursor;
 use super::logged::LoggedEvent;
-use super::operation::Feed;
 use crate::error::A2aError;
 use crate::model::{Event, Task, TaskState};
 use crate::version::ProtocolVersion;
@@ -24,18 +23,18 @@ use crate::version::ProtocolVersion;
 /// Events that are ready go out together up to this many bytes.
 const CHUNK: usize = 64 * 1024;
 
-/// The response that streams a feed: a task until it ends or waits, or the one message.
+/// The response that streams a task until it ends or waits, or a single message.
 pub(super) fn response(
-    feed: Feed,
+    sent: Sent,
     framing: Framing,
     version: ProtocolVersion,
     keep_alive: Duration,
 ) -> Response {
-    let subscription = match feed {
-        Feed::Task(subscription) => subscription,
-        Feed::Message(message) => return single(Event::Message(message), &framing, version),
+    let subscription = match sent {
+        Sent::Task(subscription) => subscription,
+        Sent::Message(message) => return single(Event::Message(message), &framing, version),
     };
-    // Boxed, since the stream hands it on with each chunk.
+    // Boxed, because the stream moves it with each chunk.
     let writer = Box::new(Writer::new(subscription, framing, version, keep_alive));
     let chunks = stream::unfold(writer, |mut writer| async {
         let chunk = writer.next_chunk().await?;
@@ -44,12 +43,12 @@ pub(super) fn response(
     events(Body::from_stream(chunks))
 }
 
-/// A refusal for a client that expects a stream.
+/// An error for a client that expects a stream.
 pub(super) fn refusal(framing: &Framing, error: &A2aError, version: ProtocolVersion) -> Response {
     events(Body::from(framing.failure(error, version)))
 }
 
-/// A stream of one event, which belongs to no task and so has no number.
+/// A stream of one event without a number.
 fn single(event: Event, framing: &Framing, version: ProtocolVersion) -> Response {
     let event = LoggedEvent::detached(0, event);
     let frame = match framing.json(&event, version) {
@@ -74,25 +73,25 @@ fn events(body: Body) -> Response {
     (HEADERS, body).into_response()
 }
 
-/// Nothing was written for as long as a reader may be left without a word.
-struct Silence;
+/// A keep-alive is due.
+struct KeepAliveDue;
 
 /// Writes what a cursor reads.
 struct Writer {
     cursor: Cursor,
-    /// The task as it was where the client goes on, which the log itself does not begin with.
+    /// The snapshot of the task with which a resumed stream starts.
     opening: Option<(u64, Box<Task>)>,
-    /// The next event, read to see whether the stream ends before it.
+    /// The next event, read ahead to see whether the stream continues.
     ahead: Option<Arc<LoggedEvent>>,
-    /// The newest state that was told, if the stream may end there.
+    /// The newest state in the stream, if the stream may end there.
     state: Option<TaskState>,
     framing: Framing,
     prefix: Bytes,
     version: ProtocolVersion,
     keep_alive: Duration,
-    /// Goes off when nothing was written for that long, or looks again then: it is not set anew for each event.
+    /// Fires at the earliest when a keep-alive may be due. It is not reset for each event.
     silence: Pin<Box<Sleep>>,
-    /// When something was written last.
+    /// The time of the last write.
     written: Instant,
     ended: bool,
 }
@@ -122,7 +121,7 @@ impl Writer {
         }
     }
 
-    /// All that is ready, or a comment if nothing was for a while.
+    /// All events that are ready, or a keep-alive comment.
     async fn next_chunk(&mut self) -> Option<Bytes> {
         if self.ended {
             return None;
@@ -130,12 +129,12 @@ impl Writer {
         let mut chunk = BytesMut::new();
         if let Some((seq, task)) = self.opening.take() {
             self.write(&mut chunk, &LoggedEvent::detached(seq, (*task).into()));
-            // A task that waits may go on: that is why somebody subscribes to it.
+            // A client subscribes to a waiting task to follow its continuation.
             self.state = self.state.filter(|state| state.is_terminal());
         } else if self.ahead.is_none() {
             match self.awaited().await {
                 Ok(event) => self.write(&mut chunk, &*event?),
-                Err(Silence) => return Some(Bytes::from_static(b": keep-alive\n\n")),
+                Err(KeepAliveDue) => return Some(Bytes::from_static(b": keep-alive\n\n")),
             }
         }
         self.write_ready(&mut chunk);
@@ -143,8 +142,8 @@ impl Writer {
         Some(chunk.freeze())
     }
 
-    /// The next event, once it is there.
-    async fn awaited(&mut self) -> Result<Option<Arc<LoggedEvent>>, Silence> {
+    /// Waits for the next event.
+    async fn awaited(&mut self) -> Result<Option<Arc<LoggedEvent>>, KeepAliveDue> {
         loop {
             tokio::select! {
                 biased;
@@ -157,7 +156,7 @@ impl Writer {
             }
             self.silence.as_mut().reset(self.written + self.keep_alive);
             if due <= now {
-                return Err(Silence);
+                return Err(KeepAliveDue);
             }
         }
     }
@@ -178,8 +177,8 @@ impl Writer {
 
     fn write(&mut self, chunk: &mut BytesMut, event: &LoggedEvent) {
         // Bytes are shared: a clone copies nothing.
-        let json = if self.passes(event) {
-            self.framing.passing(event, self.version)
+        let json = if self.is_followed(event) {
+            self.framing.json_not_final(event, self.version)
         } else {
             self.framing.json(event, self.version).cloned()
         };
@@ -192,9 +191,9 @@ impl Writer {
         }
     }
 
-    /// Whether the task waits here, but more is ready behind it: somebody has answered since. Otherwise the stream
-    /// ends with it, whatever comes a moment later, for it says so itself.
-    fn passes(&mut self, event: &LoggedEvent) -> bool {
+    /// Whether the task waits after this event but has more events ready, because it has been answered. Otherwise the
+    /// stream ends with this event, which is marked as final.
+    fn is_followed(&mut self, event: &LoggedEvent) -> bool {
         let Event::StatusUpdate(update) = event.event() else { return false };
         if !update.status.state.is_interrupted() {
             return false;
@@ -236,7 +235,7 @@ fn write_id(chunk: &mut BytesMut, seq: u64) {
     chunk.put_slice(b"\n");
 }
 
-/// Waits until the task that `subscription` follows ends or waits, and returns it as it is then.
+/// Waits until the task ends or waits, and returns it.
 pub(super) async fn settled(subscription: Subscription) -> Task {
     let Subscription { log, after } = subscription;
     let mut cursor = log.cursor(after);

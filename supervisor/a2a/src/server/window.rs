@@ -1,4 +1,4 @@
-//! The part of a task's log that is in memory, and the task at both of its ends.
+//! The events of a task's log that are in memory, with the task before and after them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use super::logged::{LoggedEvent, task_content};
 use super::projection::Projection;
 use crate::model::Task;
 
-/// How much of a task's log stays in memory. The newest event always does.
+/// The bounds of a task's log in memory. The newest event always stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogBounds {
     /// Most events.
     pub events: usize,
-    /// Most bytes, about: events are measured by what they say, with their encoded forms.
+    /// Most bytes, approximately, including the encoded forms.
     pub bytes: usize,
 }
 
@@ -24,22 +24,22 @@ impl Default for LogBounds {
     }
 }
 
-/// The newest events of a log. What is older is in the task only.
+/// The newest events of a log. Older events are dropped.
 #[derive(Debug)]
 pub(super) struct Window {
     bounds: LogBounds,
     events: VecDeque<Arc<LoggedEvent>>,
-    /// What the events weigh.
+    /// The size of the events.
     bytes: usize,
     /// The task after the newest event.
     now: Projection,
-    /// The task where the events go on.
+    /// The task before the oldest event.
     before: Projection,
     /// The number of the newest event that was dropped, 0 while none was.
     dropped: u64,
     last: u64,
-    /// The task at some event that is still kept, for all whose place was dropped.
-    fresh: Option<Arc<LoggedEvent>>,
+    /// A snapshot of the task at one of the events, for readers of dropped events.
+    snapshot: Option<Arc<LoggedEvent>>,
 }
 
 impl Window {
@@ -49,7 +49,7 @@ impl Window {
         let (now, before) = (Projection::new(task.clone()), Projection::new(task));
         let bytes = first.weight();
         let events = VecDeque::from([Arc::new(first)]);
-        Self { bounds, events, bytes, now, before, dropped: 0, last: seq, fresh: None }
+        Self { bounds, events, bytes, now, before, dropped: 0, last: seq, snapshot: None }
     }
 
     /// Appends an event; its number is above the last.
@@ -76,7 +76,7 @@ impl Window {
         self.bytes -= oldest.weight();
         self.dropped = oldest.seq();
         self.before.apply(&oldest);
-        self.fresh.take_if(|fresh| fresh.seq() < oldest.seq());
+        self.snapshot.take_if(|fresh| fresh.seq() < oldest.seq());
     }
 
     pub(super) const fn last_seq(&self) -> u64 {
@@ -87,29 +87,29 @@ impl Window {
         self.now.task()
     }
 
-    /// About how many bytes the whole takes.
+    /// The approximate size in bytes.
     pub(super) fn weight(&self) -> usize {
         let task = task_content(self.now.task());
         self.bytes + if self.dropped > 0 { 2 * task } else { task }
     }
 
-    /// The next events after `after`, at most `limit`, and whether these are all. In place of events that were
-    /// dropped there is the task as it is.
+    /// The next events after `after`, at most `limit`, and whether these are all. A snapshot of the task replaces dropped
+    /// events.
     pub(super) fn read(&mut self, after: u64, limit: usize) -> (Vec<Arc<LoggedEvent>>, bool) {
         if after < self.dropped {
-            let fresh = self.fresh();
+            let fresh = self.shared_snapshot();
             let all = fresh.seq() == self.last;
             return (vec![fresh], all);
         }
-        let start = self.behind(after);
+        let start = self.index_after(after);
         let batch: Vec<_> = self.events.range(start..).take(limit).cloned().collect();
         let all = start + batch.len() == self.events.len();
         (batch, all)
     }
 
-    /// Where the events after `after` begin. Numbers mostly follow one another, so that the place can be reckoned: a
-    /// search would touch many events that no cache holds any more.
-    fn behind(&self, after: u64) -> usize {
+    /// The index of the first event after `after`. Numbers are mostly consecutive, so the index can be computed; a search
+    /// would touch many events that are not in the processor's cache.
+    fn index_after(&self, after: u64) -> usize {
         let first = self.events.front().map_or(0, |event| event.seq());
         let place = usize::try_from(after.saturating_add(1).saturating_sub(first)).unwrap_or(usize::MAX);
         let is_last = |at: usize| self.events.get(at).is_some_and(|event| event.seq() == after);
@@ -119,16 +119,15 @@ impl Window {
         }
     }
 
-    /// The task as it was at the newest event that nobody could have missed without being told. All that fell out
-    /// share it, for as long as what comes after it is kept.
-    fn fresh(&mut self) -> Arc<LoggedEvent> {
+    /// A snapshot of the task, shared by all readers of dropped events while the events after it are in memory.
+    fn shared_snapshot(&mut self) -> Arc<LoggedEvent> {
         let (last, now) = (self.last, &self.now);
         let make = || Arc::new(LoggedEvent::detached(last, now.task().clone().into()));
-        self.fresh.get_or_insert_with(make).clone()
+        self.snapshot.get_or_insert_with(make).clone()
     }
 
-    /// What makes the task as it was after the event `seq`, with the number of that event: a beginning and events
-    /// to apply to it. The task as it is where `seq` is not reached yet, or was dropped.
+    /// The number of the event `seq`, with an earlier task and the events that lead from it to the task after `seq`. The
+    /// current task if `seq` is beyond the end or was dropped.
     pub(super) fn until(&self, seq: u64) -> (u64, Projection, Vec<Arc<LoggedEvent>>) {
         if seq >= self.last || seq < self.dropped {
             return (self.last, self.now.clone(), Vec::new());

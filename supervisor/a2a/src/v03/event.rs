@@ -1,4 +1,4 @@
-//! What a stream is made of.
+//! The events of a stream.
 
 use serde::{Deserialize, Deserializer, de::Error, de::IgnoredAny};
 use serde_json::value::RawValue;
@@ -13,13 +13,13 @@ pub enum Event {
     Task(Box<Task>),
     /// A message.
     Message(Box<Message>),
-    /// The task's status changed.
+    /// A change of the task's status.
     StatusUpdate(StatusUpdate),
-    /// An artifact came or grew.
+    /// A new artifact, or a piece of one.
     ArtifactUpdate(ArtifactUpdate),
 }
 
-/// The task's status changed.
+/// A change of the task's status.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StatusUpdate {
@@ -27,7 +27,7 @@ pub struct StatusUpdate {
     pub kind: Option<StatusUpdateTag>,
     /// The task.
     pub task_id: String,
-    /// Its conversation.
+    /// Its context.
     #[serde(default)]
     pub context_id: String,
     /// Whether this is the stream's last event.
@@ -35,11 +35,11 @@ pub struct StatusUpdate {
     pub is_final: bool,
     /// The new status.
     pub status: TaskStatus,
-    /// What else is known of it.
+    /// Free-form data.
     pub metadata: Option<Metadata>,
 }
 
-/// An artifact came or grew.
+/// A new artifact, or a piece of one.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ArtifactUpdate {
@@ -47,21 +47,21 @@ pub struct ArtifactUpdate {
     pub kind: Option<ArtifactUpdateTag>,
     /// The task.
     pub task_id: String,
-    /// Its conversation.
+    /// Its context.
     #[serde(default)]
     pub context_id: String,
-    /// Whether it is added to the artifact of the same id. CAIPE's agents leave it out on chunks; so absent
-    /// is read as `true`, which for an unknown artifact begins it.
+    /// Whether the piece is appended to the artifact. CAIPE's agents omit it for chunks, so the default is `true`; for an
+    /// unknown artifact it starts the artifact.
     pub append: Option<bool>,
-    /// Whether nothing more comes for this artifact.
+    /// Whether this is the last piece.
     pub last_chunk: Option<bool>,
     /// The artifact, or a piece of it.
     pub artifact: Artifact,
-    /// What else is known of it.
+    /// Free-form data.
     pub metadata: Option<Metadata>,
 }
 
-/// What tells the four apart: the tag, else the members that only one of them has.
+/// The tag, or the members that only one kind of event has.
 #[derive(Deserialize)]
 struct Probe<'a> {
     #[serde(borrow)]

@@ -7,7 +7,7 @@ use super::MessageTag;
 use crate::model::Metadata;
 use crate::model::null_is_default;
 
-/// Who speaks; unsaid means the agent.
+/// The sender; the default is the agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -18,36 +18,36 @@ pub enum Role {
     Agent,
 }
 
-/// One turn of a conversation.
+/// A message.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Message {
     /// `message`.
     pub kind: Option<MessageTag>,
-    /// Who says it.
+    /// The sender.
     #[serde(default, deserialize_with = "null_is_default")]
     pub role: Role,
-    /// What is said.
+    /// The content.
     #[serde(default, deserialize_with = "null_is_default")]
     pub parts: Vec<Part>,
-    /// Its id; empty only where a peer left it out.
+    /// The id. Empty if a peer omitted it.
     #[serde(default)]
     pub message_id: String,
-    /// The task it belongs to.
+    /// The id of its task.
     pub task_id: Option<String>,
-    /// The conversation it belongs to.
+    /// The id of its context.
     pub context_id: Option<String>,
-    /// Other tasks that it speaks of.
+    /// The ids of other tasks that the message refers to.
     #[serde(default, deserialize_with = "null_is_default")]
     pub reference_task_ids: Vec<String>,
     /// The URIs of extensions that it uses.
     #[serde(default, deserialize_with = "null_is_default")]
     pub extensions: Vec<String>,
-    /// What else is known of it.
+    /// Free-form data.
     pub metadata: Option<Metadata>,
 }
 
-/// Which of a part's members counts.
+/// The kind of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PartKind {
@@ -57,24 +57,24 @@ pub enum PartKind {
     File,
     /// `data`.
     Data,
-    /// None that 0.3 knows.
+    /// Unknown to 0.3.
     #[serde(other)]
     Unknown,
 }
 
-/// One piece of content. Without a `kind`, the only member that is there counts.
+/// One piece of content. Without a `kind`, its only member determines the kind.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct Part {
-    /// Which member counts.
+    /// The kind.
     pub kind: Option<PartKind>,
     /// Text.
     pub text: Option<String>,
     /// A file.
     pub file: Option<File>,
-    /// An object. Parts of kinds that nobody knows yet may have anything here; that is left out.
+    /// An object. Other values, which parts of unknown kinds may have, are ignored.
     #[serde(default, deserialize_with = "object")]
     pub data: Option<Metadata>,
-    /// What else is known of it.
+    /// Free-form data.
     pub metadata: Option<Metadata>,
 }
 
@@ -86,7 +86,7 @@ fn object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Metadata>
 }
 
 impl Part {
-    /// Which member counts, told or found.
+    /// The declared kind, else that of the only member.
     pub fn kind(&self) -> PartKind {
         let found = (self.text.is_some(), self.file.is_some(), self.data.is_some());
         self.kind.unwrap_or(match found {
@@ -98,16 +98,16 @@ impl Part {
     }
 }
 
-/// A file: its content or its place.
+/// A file: its content or its URL.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct File {
-    /// Its name.
+    /// The name.
     pub name: Option<String>,
-    /// Its media type.
+    /// The media type.
     pub mime_type: Option<String>,
-    /// Its content, in base64.
+    /// The content, in base64.
     pub bytes: Option<String>,
-    /// Its place.
+    /// The URL.
     pub uri: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Where to push a task's updates to, and what a client asks of that, with the conversions.
+//! Push configurations and the parameters of their methods, with the conversions.
 
 use std::fmt;
 
@@ -6,18 +6,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{self, Metadata, null_is_default};
 
-/// Where to push updates to. What authenticates is left out when it is printed.
+/// A push configuration. Its `Debug` form omits everything but the id.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PushConfig {
-    /// Its id.
+    /// The id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// The address.
+    /// The URL.
     pub url: String,
-    /// A token that is sent along.
+    /// A token that each notification contains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
-    /// How to authenticate there.
+    /// The authentication at the URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authentication: Option<Authentication>,
 }
@@ -28,7 +28,7 @@ impl fmt::Debug for PushConfig {
     }
 }
 
-/// How to authenticate at a push address. The credentials are left out when it is printed.
+/// The authentication at a push URL. Its `Debug` form omits the credentials.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Authentication {
     /// HTTP schemes; 1.0 keeps the first.
@@ -51,7 +51,7 @@ impl fmt::Debug for Authentication {
 pub struct TaskPushConfig {
     /// The task.
     pub task_id: String,
-    /// Where to push its updates to.
+    /// The configuration.
     pub push_notification_config: PushConfig,
 }
 
@@ -64,7 +64,7 @@ pub struct PushConfigParams {
     /// The configuration. `get` gives the task's first without it; `delete` needs it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub push_notification_config_id: Option<String>,
-    /// What else is known of it.
+    /// Free-form data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Metadata>,
 }

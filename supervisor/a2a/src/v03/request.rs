@@ -1,4 +1,4 @@
-//! What a client asks.
+//! The parameters of requests.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,14 +11,14 @@ use crate::model::{Metadata, null_is_default};
 pub struct SendParams {
     /// The message.
     pub message: Message,
-    /// How to answer.
+    /// How the server responds.
     pub configuration: Option<Configuration>,
-    /// What else is known of it.
+    /// Free-form data.
     pub metadata: Option<Metadata>,
 }
 
 impl SendParams {
-    /// What the specification demands and clients leave out: the tags.
+    /// The tags that the specification requires and clients omit.
     pub fn strict_faults(&self) -> Vec<Violation> {
         let missing = |field: String| Violation::new(field, "is required");
         let message = self.message.kind.is_none().then(|| missing("message.kind".to_owned()));
@@ -28,18 +28,18 @@ impl SendParams {
     }
 }
 
-/// How to answer a message.
+/// How the server responds to a message.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Configuration {
-    /// Media types that the client takes; empty means any.
+    /// The media types that the client accepts; empty means any.
     #[serde(default, deserialize_with = "null_is_default")]
     pub accepted_output_modes: Vec<String>,
-    /// Whether to wait until the task ends or waits; absent means yes.
+    /// Whether to respond when the task ends or waits; the default is `true`.
     pub blocking: Option<bool>,
     /// At most this many of the newest messages as history; absent means all.
     pub history_length: Option<u32>,
-    /// Where to push updates to.
+    /// The push configuration for the task.
     pub push_notification_config: Option<PushConfig>,
 }
 

@@ -6,37 +6,37 @@ use serde::Deserialize;
 use super::{Message, Part, TaskTag};
 use crate::model::{Metadata, null_is_default, timestamp};
 
-/// A unit of work.
+/// A task.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Task {
     /// `task`.
     pub kind: Option<TaskTag>,
-    /// Its id.
+    /// The id.
     pub id: String,
-    /// Its conversation.
+    /// The context.
     #[serde(default)]
     pub context_id: String,
-    /// How far it is.
+    /// The status.
     pub status: TaskStatus,
-    /// What it has produced so far.
+    /// The artifacts.
     #[serde(default, deserialize_with = "null_is_default")]
     pub artifacts: Vec<Artifact>,
-    /// What was said, oldest first.
+    /// The messages, oldest first.
     #[serde(default, deserialize_with = "null_is_default")]
     pub history: Vec<Message>,
-    /// What else is known of it.
+    /// Free-form data.
     pub metadata: Option<Metadata>,
 }
 
-/// How far a task is.
+/// The status of a task.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct TaskStatus {
     /// The state.
     pub state: TaskState,
-    /// What the agent says about it.
+    /// The agent's message about the state.
     pub message: Option<Message>,
-    /// Since when.
+    /// The time of the state.
     #[serde(default, with = "timestamp")]
     pub timestamp: Option<Timestamp>,
 }
@@ -58,20 +58,20 @@ pub enum TaskState {
     Unknown,
 }
 
-/// What a task produces.
+/// An artifact.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Artifact {
-    /// Its id.
+    /// The id.
     pub artifact_id: String,
     /// A name.
     pub name: Option<String>,
-    /// What it is.
+    /// A description.
     pub description: Option<String>,
     /// The content.
     #[serde(default, deserialize_with = "null_is_default")]
     pub parts: Vec<Part>,
-    /// What else is known of it.
+    /// Free-form data.
     pub metadata: Option<Metadata>,
     /// The URIs of extensions that it uses.
     #[serde(default, deserialize_with = "null_is_default")]

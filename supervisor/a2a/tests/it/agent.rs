@@ -45,7 +45,7 @@ impl Worker {
         self.logs.lock().unwrap().get(id).cloned()
     }
 
-    /// Goes on with a task in another log, as after a pause.
+    /// Continues a task in another log.
     pub(crate) fn reopen(&self, id: &str) -> Arc<TaskLog> {
         let mut logs = self.logs.lock().unwrap();
         let old = &logs[id];

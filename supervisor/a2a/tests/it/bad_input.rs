@@ -1,4 +1,4 @@
-//! Whatever comes in, a clear answer goes out and the server goes on.
+//! Invalid input gets a clear error, and the server continues.
 
 use caipe_a2a::server::ServerOptions;
 use serde_json::{Value, json};
@@ -73,7 +73,7 @@ const NEW_CALLS: &[Call] = &[
     ("tasks/get", r#"{"id": "t"}"#, -32601, "a method of 0.3"),
 ];
 
-/// A message that is refused as parameter, and the place that is told.
+/// An invalid message, and the field in the error.
 type BadMessage = (&'static str, &'static str);
 
 const OLD_MESSAGES: &[BadMessage] = &[

@@ -77,7 +77,7 @@ async fn a_cached_card_is_confirmed() {
 }
 
 #[test]
-fn security_is_told_in_both_shapes_and_read_from_either() {
+fn security_gets_in_both_shapes_and_read_from_either() {
     let card = CardBuilder::new("n", "d", "https://a.example/", "1").bearer("a token").build();
     let document: Value = serde_json::from_slice(&card::document(&card, true).unwrap()).unwrap();
     assert_eq!(

@@ -13,7 +13,7 @@ use crate::agent::start;
 use crate::peer::{Answer, Peer, card};
 use crate::signatures;
 
-/// A peer that serves `cards[version]` with a tag and an age, and answers 304 to whoever has it.
+/// A peer that serves `cards[version]` with a tag and an age, and answers 304 for a matching tag.
 async fn versions(age: &'static str, cards: Vec<Value>) -> (Peer, Arc<AtomicUsize>) {
     let version = Arc::new(AtomicUsize::new(0));
     let current = Arc::clone(&version);
@@ -88,7 +88,7 @@ async fn a_card_that_cannot_be_used_leaves_the_client_as_it_was() {
 }
 
 #[tokio::test]
-async fn cards_are_kept_apart_by_token_and_the_oldest_go() {
+async fn cards_are_cached_by_token_and_the_oldest_are_dropped() {
     let (peer, _) = versions("max-age=60", vec![card(V1_0)]).await;
     let cache = CardCache::new(2);
     let connect = |token: Option<&str>| {
@@ -111,13 +111,13 @@ async fn a_probe_tells_what_is_there_how_fast_and_whether_it_changed() {
     let cache = CardCache::default();
     let (peer, version) = versions("max-age=3600", vec![card(V0_3), both("Changed")]).await;
     let (http, options) = (reqwest::Client::new(), ClientOptions::default());
-    let look = || probe(&peer.url, &http, &options, &cache);
-    let first = look().await.unwrap();
+    let probe_once = || probe(&peer.url, &http, &options, &cache);
+    let first = probe_once().await.unwrap();
     assert_eq!((first.version, first.changed), (V0_3, true));
     assert!(first.latency > Duration::ZERO);
-    assert!(!look().await.unwrap().changed);
+    assert!(!probe_once().await.unwrap().changed);
     version.store(1, Ordering::Relaxed);
-    let changed = look().await.unwrap();
+    let changed = probe_once().await.unwrap();
     assert_eq!((changed.version, changed.changed, changed.endpoint.path()), (V1_0, true, "/new"));
     assert_eq!(peer.requests().len(), 3, "a probe always asks");
 

@@ -52,7 +52,7 @@ async fn each_answer_that_is_none_is_named_exactly() {
             "plain (-7)",
         ),
         (whole(200, "", "{\"result\":"), "protocol", "{\"result\":"),
-        (whole(200, "", "[]"), "protocol", "not a JSON-RPC answer"),
+        (whole(200, "", "[]"), "protocol", "not a JSON-RPC response"),
         (whole(200, "", "{\"error\":\"text\"}"), "protocol", "text"),
         (whole(500, html, "<h1>oops"), "status", "500 Internal Server Error"),
         (whole(400, "", "{\"error\":{\"code\":-32602,\"message\":\"bad\"}}"), "remote", "bad (-32602)"),

@@ -66,12 +66,16 @@ async fn an_agent_of_the_older_generation_is_read() {
     )
     .await;
     assert_eq!(events.len(), 6);
-    let said = |at: usize| match &events[at].event {
+    let status_message = |at: usize| match &events[at].event {
         Event::StatusUpdate(update) => update.status.message.clone().unwrap(),
         other => panic!("{other:?}"),
     };
-    assert_eq!(said(1).text(), "🔧 Calling tool: **version_service__version**");
-    assert_eq!((said(3).role, said(3).message_id.as_str()), (Role::Agent, ""), "left out means the agent");
+    assert_eq!(status_message(1).text(), "🔧 Calling tool: **version_service__version**");
+    assert_eq!(
+        (status_message(3).role, status_message(3).message_id.as_str()),
+        (Role::Agent, ""),
+        "left out means the agent"
+    );
     assert_eq!(texts(&events), [("current_result".to_owned(), true, true, String::new())]);
     assert_eq!(events[5].event.state(), Some(TaskState::Completed));
 }
@@ -109,10 +113,11 @@ async fn an_agent_of_the_newer_generation_is_read() {
 }
 
 #[tokio::test]
-async fn a_failure_that_calls_itself_completed_is_told_as_it_is() {
-    let mut failed = artifact("error_result", "Jira said no", true);
+async fn a_failure_that_calls_itself_completed_gets_as_it_is() {
+    let mut failed = artifact("error_result", "Jira status_message no", true);
     failed["artifact"]["metadata"] = json!({"sourceAgent": "jira", "agentType": "sub-agent"});
-    let events = stream_of(V0_3, frames(&[failed, status("completed", Some("Jira said no"), true)])).await;
+    let events =
+        stream_of(V0_3, frames(&[failed, status("completed", Some("Jira status_message no"), true)])).await;
     assert_eq!(texts(&events)[0].0, "error_result");
     assert_eq!(events[1].event.state(), Some(TaskState::Completed));
 }

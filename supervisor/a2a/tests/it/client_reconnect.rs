@@ -226,7 +226,7 @@ async fn silent_peer(
 
 #[tokio::test]
 async fn an_agent_that_does_not_stream_is_asked_for_the_task_at_once() {
-    // Who waits for the end has no task to cancel until then.
+    // A blocking call has no task to cancel until it returns.
     for (version, wish) in [(V0_3, json!({"blocking": false})), (V1_0, json!({"returnImmediately": true}))] {
         let task = Counting { version, events: 6, numbered: false };
         let peer = silent_peer(version, move |request| match request.method() {

@@ -237,7 +237,7 @@ proptest! {
 
     #[test]
     fn data_of_any_shape_survives_0_3(value in json(), metadata in option::of(object())) {
-        // The mark is ours and the SDKs': a user's own cannot be told from it on data that is no object.
+        // Without the mark of ours and the SDKs, which a user's own entry of that name equals on data that is no object.
         let metadata = metadata.map(|mut metadata| { metadata.remove("data_part_compat"); metadata });
         let metadata = metadata.filter(|metadata| !metadata.is_empty());
         let part = model::Part { metadata, ..model::Part::data(value) };

@@ -46,14 +46,14 @@ async fn configurations_of_0_3_are_nested_and_found_by_their_task_alone() {
     let task = send_v0_3(&server, "hold", Value::Null).await;
     let set = json!({"taskId": task["id"], "pushNotificationConfig": {"url": URL, "token": "t",
         "authentication": {"schemes": ["Bearer", "Basic"], "credentials": "c"}}});
-    let kept = json!({"taskId": task["id"], "pushNotificationConfig": {"id": task["id"], "url": URL,
+    let stored = json!({"taskId": task["id"], "pushNotificationConfig": {"id": task["id"], "url": URL,
         "token": "t", "authentication": {"schemes": ["Bearer"], "credentials": "c"}}});
-    assert_eq!(call(&server, "tasks/pushNotificationConfig/set", set).await, kept);
+    assert_eq!(call(&server, "tasks/pushNotificationConfig/set", set).await, stored);
     let by_task = json!({"id": task["id"]});
-    assert_eq!(call(&server, "tasks/pushNotificationConfig/get", by_task.clone()).await, kept);
+    assert_eq!(call(&server, "tasks/pushNotificationConfig/get", by_task.clone()).await, stored);
     let by_id = json!({"id": task["id"], "pushNotificationConfigId": task["id"]});
-    assert_eq!(call(&server, "tasks/pushNotificationConfig/get", by_id.clone()).await, kept);
-    assert_eq!(call(&server, "tasks/pushNotificationConfig/list", by_task.clone()).await, json!([kept]));
+    assert_eq!(call(&server, "tasks/pushNotificationConfig/get", by_id.clone()).await, stored);
+    assert_eq!(call(&server, "tasks/pushNotificationConfig/list", by_task.clone()).await, json!([stored]));
     let answer = call_as(&server, None, "tasks/pushNotificationConfig/delete", by_id).await;
     assert_eq!(answer, json!({"jsonrpc": "2.0", "id": 1, "result": null}));
     let gone = call_as(&server, None, "tasks/pushNotificationConfig/get", by_task).await;

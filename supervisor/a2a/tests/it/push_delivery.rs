@@ -1,4 +1,4 @@
-//! What receivers of push notifications are told, and when.
+//! Deliveries of push notifications.
 
 use std::io;
 use std::net::IpAddr;
@@ -17,14 +17,14 @@ fn pushes(server: &Running) -> &Arc<Pushes> {
     server.worker.pushes.as_ref().unwrap()
 }
 
-/// What the artifacts that were told add up to.
-fn text(bodies: &[Value]) -> String {
-    let parts = bodies.iter().filter_map(|body| body["artifactUpdate"]["artifact"]["parts"].as_array());
+/// The text of all delivered artifacts.
+fn text(payloads: &[Value]) -> String {
+    let parts = payloads.iter().filter_map(|body| body["artifactUpdate"]["artifact"]["parts"].as_array());
     parts.flatten().filter_map(|part| part["text"].as_str()).collect()
 }
 
 #[tokio::test]
-async fn a_client_of_1_0_is_told_every_event_in_order_with_its_credentials() {
+async fn a_client_of_1_0_gets_every_event_in_order_with_its_credentials() {
     let (server, hook) = (pushing(options()).await, Receiver::start([]).await);
     let config = json!({"url": hook.url, "token": "t0k",
         "authentication": {"scheme": "Bearer", "credentials": "s3cret"}});
@@ -37,16 +37,16 @@ async fn a_client_of_1_0_is_told_every_event_in_order_with_its_credentials() {
         assert_eq!(one.header("x-a2a-notification-token"), "t0k");
         assert_eq!(one.body.as_object().unwrap().len(), 1, "{}", one.body);
     }
-    let bodies = hook.bodies();
-    assert_eq!(bodies[0]["task"]["id"], task["id"]);
+    let payloads = hook.payloads();
+    assert_eq!(payloads[0]["task"]["id"], task["id"]);
     let expected: Vec<_> = (0..300).map(|index| format!("{index} ")).collect();
-    assert_eq!(text(&bodies), expected.concat());
-    assert_eq!(bodies.last().unwrap()["statusUpdate"]["status"]["state"], "TASK_STATE_COMPLETED");
-    assert!(bodies.len() < 100, "chunks are put together: {}", bodies.len());
+    assert_eq!(text(&payloads), expected.concat());
+    assert_eq!(payloads.last().unwrap()["statusUpdate"]["status"]["state"], "TASK_STATE_COMPLETED");
+    assert!(payloads.len() < 100, "chunks are put together: {}", payloads.len());
 }
 
 #[tokio::test]
-async fn a_client_of_0_3_is_told_the_whole_task() {
+async fn a_client_of_0_3_gets_the_whole_task() {
     let (server, hook) = (pushing(options()).await, Receiver::start([]).await);
     let config = json!({"url": hook.url, "token": "t0k"});
     let task = send_v0_3(&server, "count 3", config).await;
@@ -59,32 +59,32 @@ async fn a_client_of_0_3_is_told_the_whole_task() {
     assert_eq!(last.body, now);
     assert_eq!(last.body["kind"], "task");
     eventually(|| !pushes(&server).serves("t1")).await;
-    let ends = hook.bodies().iter().filter(|body| body["status"]["state"] == "completed").count();
+    let ends = hook.payloads().iter().filter(|body| body["status"]["state"] == "completed").count();
     assert_eq!(ends, 1, "the end is told once");
 }
 
 #[tokio::test]
-async fn a_configuration_that_comes_later_is_told_what_comes_after_it() {
+async fn a_configuration_that_comes_later_gets_what_comes_after_it() {
     let (server, hook) = (pushing(options()).await, Receiver::start([]).await);
     let task = send(&server, "hold", Value::Null).await;
     let config = json!({"taskId": task["id"], "url": hook.url});
     call(&server, "CreateTaskPushNotificationConfig", config).await;
     call(&server, "CancelTask", json!({"id": task["id"]})).await;
     hook.end_came(1).await;
-    let bodies = hook.bodies();
-    assert_eq!(bodies.len(), 1, "{bodies:?}");
-    assert_eq!(bodies[0]["statusUpdate"]["status"]["state"], "TASK_STATE_CANCELED");
+    let payloads = hook.payloads();
+    assert_eq!(payloads.len(), 1, "{payloads:?}");
+    assert_eq!(payloads[0]["statusUpdate"]["status"]["state"], "TASK_STATE_CANCELED");
 }
 
 #[tokio::test]
-async fn a_receiver_that_fails_first_is_told_in_the_end() {
+async fn a_receiver_that_fails_first_gets_in_the_end() {
     let fails = [Says::Status(503), Says::RetryAfter(429, "0"), Says::Status(500)];
     let (server, hook) = (pushing(options()).await, Receiver::start(fails).await);
     send(&server, "count 2", json!({"url": hook.url})).await;
     hook.end_came(1).await;
-    let bodies = hook.bodies();
-    assert!(bodies[..4].iter().all(|body| *body == bodies[0]), "the same until it is taken");
-    assert_eq!(text(&bodies[3..]), "0 1 ");
+    let payloads = hook.payloads();
+    assert!(payloads[..4].iter().all(|body| *body == payloads[0]), "the same until it is taken");
+    assert_eq!(text(&payloads[3..]), "0 1 ");
     assert_eq!(pushes(&server).counts().failed_attempts, 3);
 }
 
@@ -98,8 +98,8 @@ async fn nobody_waits_for_a_receiver_that_hangs() {
     other.end_came(1).await;
     eventually(|| server.worker.log("t1").is_some_and(|log| log.is_closed())).await;
     hook.end_came(1).await;
-    assert_eq!(hook.bodies()[0]["task"]["id"], task["id"]);
-    assert_eq!(text(&hook.bodies()).split(' ').count(), 51);
+    assert_eq!(hook.payloads()[0]["task"]["id"], task["id"]);
+    assert_eq!(text(&hook.payloads()).split(' ').count(), 51);
 }
 
 #[tokio::test]
@@ -108,18 +108,18 @@ async fn a_receiver_that_is_gone_is_left_alone() {
         let (server, hook) = (pushing(options()).await, Receiver::start([Says::Status(gone)]).await);
         send(&server, "count 20", json!({"url": hook.url})).await;
         eventually(|| !pushes(&server).serves("t1")).await;
-        assert_eq!(hook.bodies().len(), 1);
+        assert_eq!(hook.payloads().len(), 1);
     }
 }
 
 #[tokio::test]
-async fn what_a_receiver_refuses_is_not_told_again_but_the_rest_is() {
+async fn a_refused_notification_is_not_retried_and_the_next_ones_are_delivered() {
     let (server, hook) = (pushing(options()).await, Receiver::start([Says::Status(400)]).await);
     send(&server, "count 2", json!({"url": hook.url})).await;
     hook.end_came(1).await;
-    let bodies = hook.bodies();
-    assert_eq!(bodies.iter().filter(|body| body.get("task").is_some()).count(), 1);
-    assert_eq!(text(&bodies), "0 1 ");
+    let payloads = hook.payloads();
+    assert_eq!(payloads.iter().filter(|body| body.get("task").is_some()).count(), 1);
+    assert_eq!(text(&payloads), "0 1 ");
 }
 
 #[tokio::test]
@@ -129,8 +129,8 @@ async fn a_receiver_that_never_comes_back_is_given_up_in_time() {
     send(&server, "count 1", json!({"url": hook.url})).await;
     eventually(|| !pushes(&server).serves("t1")).await;
     assert_eq!(pushes(&server).counts().given_up, 1, "once, however much is left to be told");
-    let bodies = hook.bodies();
-    assert!(bodies.iter().all(|body| *body == bodies[0]), "nothing after it is tried");
+    let payloads = hook.payloads();
+    assert!(payloads.iter().all(|body| *body == payloads[0]), "nothing after it is tried");
 }
 
 #[tokio::test]
@@ -139,7 +139,7 @@ async fn an_answer_that_drips_is_an_answer() {
     let (server, hook) = (pushing(options).await, Receiver::start([Says::Drips]).await);
     send(&server, "count 1", json!({"url": hook.url})).await;
     hook.end_came(1).await;
-    assert_eq!(hook.bodies().iter().filter(|body| body.get("task").is_some()).count(), 1);
+    assert_eq!(hook.payloads().iter().filter(|body| body.get("task").is_some()).count(), 1);
     assert_eq!(pushes(&server).counts().failed_attempts, 0);
 }
 
@@ -150,8 +150,8 @@ async fn a_redirect_is_not_followed() {
     let (server, hook) = (pushing(options()).await, Receiver::start(vec![to; 10]).await);
     send(&server, "count 1", json!({"url": hook.url})).await;
     eventually(|| !pushes(&server).serves("t1")).await;
-    assert!(secret.bodies().is_empty());
-    assert!(!hook.bodies().is_empty());
+    assert!(secret.payloads().is_empty());
+    assert!(!hook.payloads().is_empty());
 }
 
 /// Every name is an inner address, as an attacker's may be from one moment to the next.
@@ -173,36 +173,36 @@ async fn a_name_that_resolves_to_an_inner_address_is_not_reached_unless_it_is_al
         let url = format!("http://hooks.example.com:{}/hook", hook.port);
         send(&server, "count 1", json!({"url": url})).await;
         eventually(|| !pushes(&server).serves("t1")).await;
-        assert_eq!(!hook.bodies().is_empty(), reached, "{allow:?}");
+        assert_eq!(!hook.payloads().is_empty(), reached, "{allow:?}");
         assert_eq!(pushes(&server).counts().refused > 0, !reached);
     }
 }
 
 #[tokio::test]
-async fn a_deleted_configuration_is_told_nothing_more() {
+async fn a_deleted_configuration_gets_nothing_more() {
     let (server, hook) = (pushing(options()).await, Receiver::start([]).await);
     send(&server, "hold", json!({"url": hook.url, "id": "one"})).await;
-    eventually(|| hook.bodies().len() == 2).await;
+    eventually(|| hook.payloads().len() == 2).await;
     call(&server, "DeleteTaskPushNotificationConfig", json!({"taskId": "t1", "id": "one"})).await;
     call(&server, "CancelTask", json!({"id": "t1"})).await;
     let other = Receiver::start([]).await;
     send(&server, "count 1", json!({"url": other.url})).await;
     other.end_came(1).await;
-    assert_eq!(hook.bodies().len(), 2);
+    assert_eq!(hook.payloads().len(), 2);
 }
 
 #[tokio::test]
-async fn a_task_that_waits_is_told_of_again_when_it_goes_on() {
+async fn a_task_that_waits_gets_of_again_when_it_goes_on() {
     let (server, hook) = (pushing(options()).await, Receiver::start([]).await);
     send(&server, "ask", json!({"url": hook.url})).await;
     let waits = |body: &Value| body["statusUpdate"]["status"]["state"] == "TASK_STATE_INPUT_REQUIRED";
-    eventually(|| hook.bodies().iter().any(waits)).await;
+    eventually(|| hook.payloads().iter().any(waits)).await;
     let message =
         json!({"role": "ROLE_USER", "messageId": "m2", "taskId": "t1", "parts": [{"text": "this"}]});
     let again = json!({"taskPushNotificationConfig": {"url": hook.url}});
     call(&server, "SendMessage", json!({"message": message, "configuration": again})).await;
     eventually(|| !pushes(&server).serves("t1")).await;
-    let states: Vec<_> = (hook.bodies().iter())
+    let states: Vec<_> = (hook.payloads().iter())
         .filter_map(|body| body["statusUpdate"]["status"]["state"].as_str().map(str::to_owned))
         .collect();
     let expected = ["TASK_STATE_INPUT_REQUIRED", "TASK_STATE_WORKING", "TASK_STATE_COMPLETED"];
@@ -217,7 +217,7 @@ async fn what_was_not_delivered_is_after_a_restart() {
         PushOptions { first_wait: Duration::from_hours(1), most_wait: Duration::from_hours(1), ..options() };
     let server = pushing_from(Arc::clone(&store), patient).await;
     send(&server, "count 3", json!({"url": hook.url})).await;
-    eventually(|| hook.bodies().len() == 1).await;
+    eventually(|| hook.payloads().len() == 1).await;
     let log = server.worker.log("t1").unwrap();
     eventually(|| log.is_closed()).await;
     pushes(&server).stop();
@@ -229,7 +229,7 @@ async fn what_was_not_delivered_is_after_a_restart() {
     hook.end_came(1).await;
     eventually(|| !pushes.serves("t1")).await;
     assert!(store.pending().await.unwrap().is_empty());
-    assert_eq!(text(&hook.bodies()), "0 1 2 ");
+    assert_eq!(text(&hook.payloads()), "0 1 2 ");
 }
 
 #[tokio::test]
@@ -237,7 +237,7 @@ async fn updates_are_paced_but_the_end_is_not() {
     let options = PushOptions { pace: Duration::from_hours(1), ..options() };
     let (server, hook) = (pushing(options).await, Receiver::start([]).await);
     send(&server, "hold", json!({"url": hook.url})).await;
-    eventually(|| !hook.bodies().is_empty()).await;
+    eventually(|| !hook.payloads().is_empty()).await;
     let log = server.worker.log("t1").unwrap();
     for index in 0..100 {
         log.push(chunk(&log, index, "x"));
@@ -245,6 +245,6 @@ async fn updates_are_paced_but_the_end_is_not() {
     log.push(status(&log, TaskState::Completed, None));
     log.close();
     hook.end_came(1).await;
-    assert_eq!(text(&hook.bodies()).len(), 100);
-    assert!(hook.bodies().len() <= 4, "{}", hook.bodies().len());
+    assert_eq!(text(&hook.payloads()).len(), 100);
+    assert!(hook.payloads().len() <= 4, "{}", hook.payloads().len());
 }

@@ -15,38 +15,38 @@ use crate::push_receiver::{Receiver, call, call_as, options, pushing_from, send}
 
 const CREATE: &str = "CreateTaskPushNotificationConfig";
 
-/// Keeps a configuration once the gate lets it pass, and reads slowly enough for others to come between.
-struct Odd {
-    kept: MemoryPushStore,
+/// A store that waits for a permit before it stores a configuration, and reads slowly.
+struct GatedStore {
+    inner: MemoryPushStore,
     begun: AtomicUsize,
     gate: Semaphore,
     fails: AtomicBool,
 }
 
-impl Odd {
-    fn new(passes: usize) -> Arc<Self> {
+impl GatedStore {
+    fn new(permits: usize) -> Arc<Self> {
         Arc::new(Self {
-            kept: MemoryPushStore::default(),
+            inner: MemoryPushStore::default(),
             begun: AtomicUsize::new(0),
-            gate: Semaphore::new(passes),
+            gate: Semaphore::new(permits),
             fails: AtomicBool::new(false),
         })
     }
 }
 
 #[async_trait]
-impl PushStore for Odd {
+impl PushStore for GatedStore {
     async fn put(&self, registration: Registration) -> Result<(), PushStoreError> {
         self.begun.fetch_add(1, Ordering::SeqCst);
         self.gate.acquire().await.unwrap().forget();
         if self.fails.load(Ordering::SeqCst) {
-            return Err(PushStoreError { action: "keep", reason: "as asked".to_owned() });
+            return Err(PushStoreError { action: "store", reason: "as asked".to_owned() });
         }
-        self.kept.put(registration).await
+        self.inner.put(registration).await
     }
 
     async fn of_task(&self, task: &str) -> Result<Vec<Registration>, PushStoreError> {
-        let known = self.kept.of_task(task).await;
+        let known = self.inner.of_task(task).await;
         for _ in 0..100 {
             tokio::task::yield_now().await;
         }
@@ -54,21 +54,21 @@ impl PushStore for Odd {
     }
 
     async fn pending(&self) -> Result<Vec<Registration>, PushStoreError> {
-        self.kept.pending().await
+        self.inner.pending().await
     }
 
     async fn delivered(&self, task: &str, id: &str, seq: u64) -> Result<(), PushStoreError> {
-        self.kept.delivered(task, id, seq).await
+        self.inner.delivered(task, id, seq).await
     }
 
     async fn delete(&self, task: &str, id: &str) -> Result<(), PushStoreError> {
-        self.kept.delete(task, id).await
+        self.inner.delete(task, id).await
     }
 }
 
 #[tokio::test]
 async fn configurations_that_come_at_once_are_no_more_than_may_be() {
-    let server = pushing_from(Odd::new(100), options()).await;
+    let server = pushing_from(GatedStore::new(100), options()).await;
     send(&server, "hold", Value::Null).await;
     let create = async |id: usize| {
         let config = json!({"taskId": "t1", "id": id.to_string(), "url": "https://hooks.example.invalid/"});
@@ -81,8 +81,8 @@ async fn configurations_that_come_at_once_are_no_more_than_may_be() {
 }
 
 #[tokio::test]
-async fn a_task_that_goes_on_in_another_log_meanwhile_is_told_of() {
-    let (store, hook) = (Odd::new(0), Receiver::start([]).await);
+async fn a_task_that_goes_on_in_another_log_meanwhile_gets_of() {
+    let (store, hook) = (GatedStore::new(0), Receiver::start([]).await);
     let server = pushing_from(Arc::clone(&store) as Arc<dyn PushStore>, options()).await;
     send(&server, "ask", Value::Null).await;
     let goes_on = async {
@@ -101,7 +101,7 @@ async fn a_task_that_goes_on_in_another_log_meanwhile_is_told_of() {
 
 #[tokio::test]
 async fn a_task_that_runs_is_returned_though_its_configuration_is_not_kept() {
-    let (store, hook) = (Odd::new(1), Receiver::start([]).await);
+    let (store, hook) = (GatedStore::new(1), Receiver::start([]).await);
     store.fails.store(true, Ordering::SeqCst);
     let server = pushing_from(Arc::clone(&store) as Arc<dyn PushStore>, options()).await;
     let task = send(&server, "hold", json!({"url": hook.url})).await;
@@ -110,7 +110,7 @@ async fn a_task_that_runs_is_returned_though_its_configuration_is_not_kept() {
 
 #[tokio::test]
 async fn a_configuration_that_cannot_be_replaced_goes_on() {
-    let (store, hook) = (Odd::new(2), Receiver::start([]).await);
+    let (store, hook) = (GatedStore::new(2), Receiver::start([]).await);
     let server = pushing_from(Arc::clone(&store) as Arc<dyn PushStore>, options()).await;
     send(&server, "hold", json!({"url": hook.url, "id": "one"})).await;
     store.fails.store(true, Ordering::SeqCst);
@@ -121,8 +121,8 @@ async fn a_configuration_that_cannot_be_replaced_goes_on() {
 }
 
 #[tokio::test]
-async fn how_many_configurations_a_task_has_is_told_to_nobody_who_may_not_see_it() {
-    let store = Odd::new(16);
+async fn how_many_configurations_a_task_has_gets_to_nobody_who_may_not_see_it() {
+    let store = GatedStore::new(16);
     let url = "https://hooks.example.invalid/";
     for id in 0..16 {
         let registration = Registration {

@@ -45,16 +45,16 @@ impl Received {
     }
 }
 
-/// Answers as it is told, then with 200.
+/// Responds with the configured results, then with 200.
 pub(crate) struct Receiver {
     pub(crate) url: String,
     pub(crate) port: u16,
-    desk: Arc<Desk>,
+    requests: Arc<Requests>,
     server: JoinHandle<()>,
 }
 
 #[derive(Default)]
-struct Desk {
+struct Requests {
     script: Mutex<VecDeque<Says>>,
     received: Mutex<Vec<Received>>,
 }
@@ -69,24 +69,25 @@ impl Receiver {
     pub(crate) async fn start(script: impl IntoIterator<Item = Says>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let desk = Arc::new(Desk { script: Mutex::new(script.into_iter().collect()), ..Desk::default() });
-        let app = Router::new().route("/hook", post(receive)).with_state(Arc::clone(&desk));
+        let requests =
+            Arc::new(Requests { script: Mutex::new(script.into_iter().collect()), ..Requests::default() });
+        let app = Router::new().route("/hook", post(receive)).with_state(Arc::clone(&requests));
         let server = tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
-        Self { url: format!("http://127.0.0.1:{port}/hook"), port, desk, server }
+        Self { url: format!("http://127.0.0.1:{port}/hook"), port, requests, server }
     }
 
     /// All that came, refused or not.
     pub(crate) fn received(&self) -> Vec<Received> {
-        self.desk.received.lock().unwrap().clone()
+        self.requests.received.lock().unwrap().clone()
     }
 
-    pub(crate) fn bodies(&self) -> Vec<Value> {
+    pub(crate) fn payloads(&self) -> Vec<Value> {
         self.received().into_iter().map(|received| received.body).collect()
     }
 
-    /// Waits until the end of a task was told `times` times, in either version.
+    /// Waits until the end of a task was delivered `times` times, in either version.
     pub(crate) async fn end_came(&self, times: usize) {
-        eventually(|| self.bodies().iter().filter(|body| tells_end(body)).count() >= times).await;
+        eventually(|| self.payloads().iter().filter(|body| tells_end(body)).count() >= times).await;
     }
 }
 
@@ -100,10 +101,10 @@ fn tells_end(body: &Value) -> bool {
     states.into_iter().filter_map(Value::as_str).any(|state| ends.contains(&state))
 }
 
-async fn receive(State(desk): State<Arc<Desk>>, headers: HeaderMap, body: Bytes) -> Response {
+async fn receive(State(requests): State<Arc<Requests>>, headers: HeaderMap, body: Bytes) -> Response {
     let body = serde_json::from_slice(&body).unwrap();
-    desk.received.lock().unwrap().push(Received { headers, body });
-    let says = desk.script.lock().unwrap().pop_front();
+    requests.received.lock().unwrap().push(Received { headers, body });
+    let says = requests.script.lock().unwrap().pop_front();
     match says {
         None => StatusCode::OK.into_response(),
         Some(Says::Status(status)) => StatusCode::from_u16(status).unwrap().into_response(),

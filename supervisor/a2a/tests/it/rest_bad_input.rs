@@ -141,7 +141,7 @@ async fn a_path_belongs_to_one_version() {
 }
 
 #[tokio::test]
-async fn a_wrong_verb_is_told_which_are_right() {
+async fn a_wrong_verb_gets_which_are_right() {
     let server = start().await;
     let answer = ask(&server, "DELETE", "/tasks/t/pushNotificationConfigs", None).await;
     assert_eq!((answer.status, &answer.headers["allow"]), (405, &"GET, POST".parse().unwrap()));

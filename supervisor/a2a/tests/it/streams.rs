@@ -130,14 +130,14 @@ async fn in_0_3_a_wait_that_is_over_is_not_called_the_end() {
     body["params"]["message"]["taskId"] = json!("t1");
     open(&server, None, &body, None).await.text().await.unwrap();
     let text = open(&server, None, &resubscribe("t1"), Some(1)).await.text().await.unwrap();
-    let told = events(&text);
-    assert_eq!(told[1].1["result"]["status"]["state"], "input-required", "{text}");
-    assert_eq!(finals(&told, "/result/final")[1..], [json!(false), json!(false), json!(true)], "{text}");
+    let all = events(&text);
+    assert_eq!(all[1].1["result"]["status"]["state"], "input-required", "{text}");
+    assert_eq!(finals(&all, "/result/final")[1..], [json!(false), json!(false), json!(true)], "{text}");
     let url = format!("{}/v1/tasks/t1:subscribe", server.url.trim_end_matches('/'));
     let request = reqwest::Client::new().get(url).header("last-event-id", "1");
     let text = request.send().await.unwrap().text().await.unwrap();
-    let told = finals(&events(&text), "/statusUpdate/final");
-    assert_eq!(told[1..], [json!(false), json!(false), json!(true)], "{text}");
+    let final_flags = finals(&events(&text), "/statusUpdate/final");
+    assert_eq!(final_flags[1..], [json!(false), json!(false), json!(true)], "{text}");
 }
 
 fn resubscribe(id: &str) -> Value {

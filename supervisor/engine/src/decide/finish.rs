@@ -164,8 +164,9 @@ pub(super) fn end(state: &mut RunState, outcome: Outcome, out: &mut Effects) {
     conversation::withdraw_last_word(&mut state.messages);
     conversation::repair(&mut state.messages);
     state.phase = Phase::Idle;
-    if cut_off(&outcome)
-        && let Some(plan) = state.plan.give_up()
+    let is_cut_off = cut_off(&outcome);
+    if (is_cut_off || state.guards.last_turn)
+        && let Some(plan) = state.plan.give_up(!is_cut_off)
     {
         out.emit(plan);
     }
@@ -184,8 +185,9 @@ const fn cut_off(outcome: &Outcome) -> bool {
 }
 
 fn complete(state: &mut RunState, text: String, origin: AnswerOrigin, out: &mut Effects) {
-    // What was cut short is not done, whatever the last plan said.
-    if !matches!(origin, AnswerOrigin::Partial | AnswerOrigin::Recovered)
+    // A run that was cut short, or needed a last turn, has not carried out its plan.
+    if !state.guards.last_turn
+        && !matches!(origin, AnswerOrigin::Partial | AnswerOrigin::Recovered)
         && state.abilities.answer != AnswerMode::Plain
         && let Some(plan) = state.plan.close()
     {

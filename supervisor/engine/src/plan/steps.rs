@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use super::{Plan, PlanStep, PlanTask, StepStatus, Todo};
 
 /// Who does a step that names nobody.
-const NOBODY: &str = "Supervisor";
+pub(super) const NOBODY: &str = "Supervisor";
 
 impl Plan {
     /// The steps of the newest to-do list, or else of the tasks (upstream contract 3.4).

@@ -3,7 +3,8 @@
 use crate::event::EventKind;
 use crate::state::{AgentName, CallId};
 
-use super::{Plan, PlanCause, PlanStep, PlanTask, StepStatus, Todo};
+use super::steps::NOBODY;
+use super::{Plan, PlanCause, PlanTask, StepStatus, Todo};
 
 /// Most characters of a task's description that its step shows.
 const TITLE_CHARS: usize = 120;
@@ -69,13 +70,19 @@ impl Plan {
         self.told.then(|| self.tell(PlanCause::Closing))
     }
 
-    /// Marks what is under way as failed, and returns the last word on the plan, if that changed anything that
-    /// was told. What never began stays so.
-    pub(crate) fn give_up(&mut self) -> Option<EventKind> {
-        let under_way = |step: &&mut PlanStep| step.status == StepStatus::InProgress;
+    /// Closes the steps in progress of a run that ends before its plan is carried out, and returns the plan if that
+    /// changed it. A step is completed if the last task of its agent was, or, in a run that was `answered`, if it is the
+    /// supervisor's own. Steps that never started stay pending.
+    pub(crate) fn give_up(&mut self, answered: bool) -> Option<EventKind> {
         let mut changed = false;
-        for step in self.steps.iter_mut().filter(under_way) {
-            step.status = StepStatus::Failed;
+        for step in self.steps.iter_mut().filter(|step| step.status == StepStatus::InProgress) {
+            let agent = plain_name(&step.agent);
+            let last = self.tasks.iter().rev().find(|task| plain_name(task.agent.as_str()) == agent);
+            let is_done = match last {
+                Some(task) => task.status == StepStatus::Completed,
+                None => answered && step.agent == NOBODY,
+            };
+            step.status = if is_done { StepStatus::Completed } else { StepStatus::Failed };
             changed = true;
         }
         (self.told && changed).then(|| self.tell(PlanCause::GivenUp))
@@ -97,6 +104,11 @@ impl Plan {
             _ => None,
         }
     }
+}
+
+/// A name by which a step and a task of the same agent are matched.
+fn plain_name(name: &str) -> String {
+    name.trim().to_lowercase().replace(['_', '-'], " ")
 }
 
 /// The beginning of a description, on one line.

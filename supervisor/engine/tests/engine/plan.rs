@@ -1,6 +1,7 @@
 //! The plan as the user sees it.
 
 use caipe_engine::{AnswerMode, EventKind, PlanStep};
+use caipe_model::ModelErrorKind;
 
 use crate::sim::{Sim, abilities, answer, events, story, task};
 
@@ -150,4 +151,27 @@ fn an_agent_that_is_asked_tells_no_plan() {
     );
     sim.agent_answers("a", "one");
     assert_eq!(story(&sim.model("ok", &[])), ["Plain: ok", "completed Model: ok", "finish"]);
+}
+
+/// A run whose model fails after Jira has answered, while a later step is pending.
+fn failed_after_an_answer() -> Sim {
+    let mut sim = begun(AnswerMode::Structured);
+    write(&mut sim, &[("[Jira] a", "in_progress"), ("[Github] b", "pending")]);
+    sim.model("", &[("a", "task", &task("jira", "a"))]);
+    sim.agent_answers("a", "Three tickets.");
+    sim.model_fails(ModelErrorKind::Overloaded, "503");
+    sim
+}
+
+#[test]
+fn a_step_whose_agent_answered_is_completed_when_the_model_fails() {
+    let end = story(&failed_after_an_answer().model_fails(ModelErrorKind::Overloaded, "503"));
+    assert!(end.contains(&"plan GivenUp: [Jira] a Completed, [Github] b Pending".to_owned()), "{end:?}");
+}
+
+#[test]
+fn a_last_turn_completes_no_step_that_never_started() {
+    let end = story(&failed_after_an_answer().model("Three tickets, and nothing of Github.", &[]));
+    assert!(end.contains(&"plan GivenUp: [Jira] a Completed, [Github] b Pending".to_owned()), "{end:?}");
+    assert!(end.iter().any(|line| line.starts_with("completed")), "{end:?}");
 }

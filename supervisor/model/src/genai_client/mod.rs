@@ -30,7 +30,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::chat::{ChatModel, ChatRequest, ModelStream};
 use crate::classify::Subject;
-use crate::providers::Timeouts;
+use crate::timeouts::Timeouts;
 use call::Call;
 
 /// How to reach one model of one provider.

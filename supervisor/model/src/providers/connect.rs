@@ -1,58 +1,16 @@
 //! From settings to a model that answers.
 
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::error::ConnectError;
 use super::provider::Provider;
 use super::settings::ModelSettings;
 use super::target;
 use crate::chat::ChatModel;
 use crate::genai_client::GenaiModel;
 use crate::retry::{Fallback, Retrying};
-use crate::scripted::{ScriptError, Scripted};
-
-/// Settings that do not lead to a model.
-#[derive(Debug, thiserror::Error)]
-pub enum ConnectError {
-    /// A variable that the provider needs is not set.
-    #[error("failed to connect to {provider}: set {variable}")]
-    Missing {
-        /// The provider.
-        provider: Provider,
-        /// The variable.
-        variable: &'static str,
-    },
-    /// The address is not an HTTP URL.
-    #[error("failed to connect to {provider}: {url:?} is not an http or https URL; check {variable}")]
-    BaseUrl {
-        /// The provider.
-        provider: Provider,
-        /// What was given.
-        url: String,
-        /// The variable that it comes from.
-        variable: &'static str,
-    },
-    /// The HTTP client of this provider cannot be made.
-    #[error("failed to connect to {provider}: {message}")]
-    Client {
-        /// The provider.
-        provider: Provider,
-        /// What is wrong.
-        message: String,
-    },
-    /// The file of a scripted model cannot be read.
-    #[error("failed to read the script {path}: {source}")]
-    ReadScript {
-        /// The file.
-        path: String,
-        /// What is wrong.
-        source: io::Error,
-    },
-    /// The file of a scripted model is not a script.
-    #[error(transparent)]
-    Script(#[from] ScriptError),
-}
+use crate::scripted::Scripted;
 
 /// The model that the settings describe, with its retries and fallbacks around it. Nothing is sent yet.
 ///

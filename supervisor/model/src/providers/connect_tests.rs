@@ -18,15 +18,21 @@ fn fault(pairs: &[(&str, &str)]) -> String {
 #[test]
 fn what_is_missing_is_named() {
     let table: [(&[(&str, &str)], &str); 10] = [
-        (&[("LLM_PROVIDER", "openai")], "failed to connect to openai: set OPENAI_API_KEY"),
+        (
+            &[("LLM_PROVIDER", "openai")],
+            "OPENAI_API_KEY is not set, and the model provider openai needs it: set it in the environment or in the Secret of the model",
+        ),
         (
             &[("LLM_PROVIDER", "openai"), ("OPENAI_ENDPOINT", "https://api.openai.com/v1")],
-            "failed to connect to openai: set OPENAI_API_KEY",
+            "OPENAI_API_KEY is not set, and the model provider openai needs it: set it in the environment or in the Secret of the model",
         ),
-        (&[("LLM_PROVIDER", "anthropic")], "failed to connect to anthropic-claude: set ANTHROPIC_API_KEY"),
+        (
+            &[("LLM_PROVIDER", "anthropic")],
+            "ANTHROPIC_API_KEY is not set, and the model provider anthropic-claude needs it: set it in the environment or in the Secret of the model",
+        ),
         (
             &[("LLM_PROVIDER", "azure"), ("AZURE_OPENAI_DEPLOYMENT", "d")],
-            "failed to connect to azure-openai: set AZURE_OPENAI_ENDPOINT",
+            "AZURE_OPENAI_ENDPOINT is not set, and the model provider azure-openai needs it: set it in the environment or in the Secret of the model",
         ),
         (
             &[
@@ -34,24 +40,27 @@ fn what_is_missing_is_named() {
                 ("AZURE_OPENAI_DEPLOYMENT", "d"),
                 ("AZURE_OPENAI_ENDPOINT", "https://a"),
             ],
-            "failed to connect to azure-openai: set AZURE_OPENAI_API_KEY",
+            "AZURE_OPENAI_API_KEY is not set, and the model provider azure-openai needs it: set it in the environment or in the Secret of the model",
         ),
-        (&[("LLM_PROVIDER", "gemini")], "failed to connect to google-gemini: set GOOGLE_API_KEY"),
+        (
+            &[("LLM_PROVIDER", "gemini")],
+            "GOOGLE_API_KEY is not set, and the model provider google-gemini needs it: set it in the environment or in the Secret of the model",
+        ),
         (
             &[("AWS_BEDROCK_MODEL_ID", "m"), ("AWS_BEARER_TOKEN_BEDROCK", "k")],
-            "failed to connect to aws-bedrock: set AWS_REGION",
+            "AWS_REGION is not set, and the model provider aws-bedrock needs it: set it in the environment or in the Secret of the model",
         ),
         (
             &[("VERTEXAI_MODEL_NAME", "gemini-x"), ("VERTEXAI_ACCESS_TOKEN", "t")],
-            "failed to connect to gcp-vertexai: set VERTEXAI_PROJECT",
+            "VERTEXAI_PROJECT is not set, and the model provider gcp-vertexai needs it: set it in the environment or in the Secret of the model",
         ),
         (
             &[("LLM_PROVIDER", "groq"), ("GROQ_MODEL_NAME", "m")],
-            "failed to connect to groq: set GROQ_API_KEY",
+            "GROQ_API_KEY is not set, and the model provider groq needs it: set it in the environment or in the Secret of the model",
         ),
         (
             &[("OPENAI_API_KEY", "k"), ("LLM_FALLBACKS", "anthropic-claude")],
-            "failed to connect to anthropic-claude: set ANTHROPIC_API_KEY",
+            "ANTHROPIC_API_KEY is not set, and the model provider anthropic-claude needs it: set it in the environment or in the Secret of the model",
         ),
     ];
     for (pairs, expected) in table {

@@ -18,10 +18,12 @@
 //! `MAX_LLM_RETRIES` and `LLM_FALLBACKS` (`anthropic-claude,openai:gpt-5-mini`).
 
 mod connect;
+mod error;
 mod provider;
 mod settings;
 mod target;
 
-pub use connect::{ConnectError, connect};
-pub use provider::Provider;
-pub use settings::{ApiKey, ModelChoice, ModelSettings, Scope, SettingsError, Timeouts};
+pub use connect::connect;
+pub use error::ConnectError;
+pub use provider::{Provider, UnknownProvider};
+pub use settings::{ApiKey, ModelChoice, ModelSettings, Scope, SettingsError};

@@ -3,8 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::settings::SettingsError;
-
 /// Who serves the model (`LLM_PROVIDER`; contract, 4.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Provider {
@@ -26,6 +24,15 @@ pub enum Provider {
     Groq,
     /// `scripted`: answers from a file, see [`crate::Scripted`].
     Scripted,
+}
+
+/// The name of a provider that does not exist.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "unknown model provider {name:?}: use one of azure-openai, openai, openai-compatible, aws-bedrock, anthropic-claude, google-gemini, gcp-vertexai, ollama, groq, scripted"
+)]
+pub struct UnknownProvider {
+    name: String,
 }
 
 /// The names of the variables of one provider; the first that is set counts.
@@ -119,7 +126,7 @@ impl fmt::Display for Provider {
 }
 
 impl FromStr for Provider {
-    type Err = SettingsError;
+    type Err = UnknownProvider;
 
     /// Case and `_` for `-` do not matter; common short names are understood.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -133,7 +140,7 @@ impl FromStr for Provider {
             "ollama" => Ok(Self::Ollama),
             "groq" => Ok(Self::Groq),
             "scripted" => Ok(Self::Scripted),
-            _ => Err(SettingsError::UnknownProvider { name: text.trim().to_owned() }),
+            _ => Err(UnknownProvider { name: text.trim().to_owned() }),
         }
     }
 }

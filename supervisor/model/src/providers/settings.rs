@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 
-use super::provider::Provider;
+use super::provider::{Provider, UnknownProvider};
 use crate::retry::RetryPolicy;
+use crate::timeouts::Timeouts;
 
 /// Variables by name.
 type Env = BTreeMap<String, String>;
@@ -77,23 +78,6 @@ pub struct ApiKey {
     pub value: SecretString,
 }
 
-/// How long one call may take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Timeouts {
-    /// The whole call, from the request to the last byte (`LLM_TIMEOUT_SECONDS`, `limits.modelTimeoutSeconds`).
-    pub total: Duration,
-    /// Until the response's headers are there (`LLM_CONNECT_TIMEOUT_SECONDS`).
-    pub headers: Duration,
-    /// Between two pieces of the answer (`LLM_IDLE_TIMEOUT_SECONDS`).
-    pub idle: Duration,
-}
-
-impl Default for Timeouts {
-    fn default() -> Self {
-        Self { total: Duration::from_mins(10), headers: Duration::from_mins(2), idle: Duration::from_mins(2) }
-    }
-}
-
 /// Variables that do not make sense together.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
@@ -103,13 +87,8 @@ pub enum SettingsError {
     )]
     NoProvider,
     /// The provider's name is not known.
-    #[error(
-        "unknown model provider {name:?}: use one of azure-openai, openai, openai-compatible, aws-bedrock, anthropic-claude, google-gemini, gcp-vertexai, ollama, groq, scripted"
-    )]
-    UnknownProvider {
-        /// What was given.
-        name: String,
-    },
+    #[error(transparent)]
+    UnknownProvider(#[from] UnknownProvider),
     /// No model is named, and the provider has no default.
     #[error("no model is named for {provider}: set {variable}")]
     NoModel {

@@ -6,7 +6,7 @@ use genai::{Headers, ModelIden, ServiceTarget};
 use reqwest::Url;
 use secrecy::ExposeSecret;
 
-use super::connect::ConnectError;
+use super::error::ConnectError;
 use super::provider::Provider;
 use super::settings::ModelSettings;
 use crate::classify::Subject;

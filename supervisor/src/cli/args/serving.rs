@@ -80,7 +80,7 @@ pub(in crate::cli) struct PushSwitch {
         default_value = "on",
         value_name = "on|off",
         action = ArgAction::Set,
-        value_parser = clap::builder::BoolishValueParser::new()
+        value_parser = on_or_off
     )]
     pub(in crate::cli) on: bool,
 }
@@ -90,6 +90,14 @@ impl Serving {
     pub(in crate::cli) fn address(&self, port: u16) -> SocketAddr {
         let host = self.host.unwrap_or(IpAddr::from([127, 0, 0, 1]));
         self.listen.unwrap_or_else(|| SocketAddr::new(host, self.port.unwrap_or(port)))
+    }
+}
+
+fn on_or_off(text: &str) -> Result<bool, String> {
+    match text.to_lowercase().as_str() {
+        "on" | "true" | "yes" | "1" => Ok(true),
+        "off" | "false" | "no" | "0" => Ok(false),
+        _ => Err("give on or off".to_owned()),
     }
 }
 

@@ -47,7 +47,7 @@ impl Following {
 
     fn explained(&self, error: ClientError) -> FollowError {
         match self.events.task_id() {
-            Some(task) if error.may_pass() => {
+            Some(task) if error.is_transient() => {
                 FollowError::Lost { task: task.to_owned(), tries: self.tries, source: Box::new(error) }
             }
             None if error.is_ambiguous() => FollowError::Unknown(error),

@@ -33,7 +33,8 @@ use lines::{Lines, Prompt, history_path};
 use render::{Json, Paint, Plain, Screen, Terminal};
 use session::{Session, UNCONFIRMED};
 use turn::{Left, TurnError};
-use view::{End, FormKind, clean, one_line};
+use view::{End, FormKind};
+pub(super) use view::{clean, one_line};
 
 /// The task failed.
 const FAILED: u8 = 1;

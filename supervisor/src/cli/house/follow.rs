@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::Tenant;
-use crate::agents::Roster;
+use crate::agents::AgentRegistry;
 use crate::binding::Locks;
 use crate::cli::args::Serving;
 use crate::config::{FileWatch, Reload, Reloaded, Settings};
@@ -19,7 +19,7 @@ pub(super) struct Follow<'a> {
     tenant: &'a Tenant<'a>,
     file: PathBuf,
     reload: Reload,
-    roster: Arc<Roster>,
+    registry: Arc<AgentRegistry>,
     facade: Arc<Facade>,
     origins: Origins,
     address: SocketAddr,
@@ -32,13 +32,13 @@ impl<'a> Follow<'a> {
         args: &'a Serving,
         tenant: &'a Tenant<'a>,
         file: &Path,
-        (roster, facade, origins): (&Arc<Roster>, &Arc<Facade>, &Origins),
+        (registry, facade, origins): (&Arc<AgentRegistry>, &Arc<Facade>, &Origins),
         (address, locks): (SocketAddr, Locks),
     ) -> Self {
         let reload = Reload::new(file, tenant.settings.env.clone(), address);
         let file = file.to_owned();
-        let (roster, facade, origins) = (roster.clone(), facade.clone(), origins.clone());
-        Self { args, tenant, file, reload, roster, facade, origins, address, locks }
+        let (registry, facade, origins) = (registry.clone(), facade.clone(), origins.clone());
+        Self { args, tenant, file, reload, registry, facade, origins, address, locks }
     }
 
     /// Never ends: the files may change at any time. SIGHUP has them read whether they seem to have changed or not.
@@ -57,12 +57,12 @@ impl<'a> Follow<'a> {
     }
 
     fn look(&mut self) {
-        match self.reload.after(&self.roster.settings()) {
-            Ok(Reloaded::Same) => self.roster.note_refusal(None),
+        match self.reload.after(&self.registry.settings()) {
+            Ok(Reloaded::Same) => self.registry.note_refusal(None),
             Ok(Reloaded::New(settings)) => self.take(*settings),
             Err(error) => {
                 tracing::error!(%error, "a new specification is refused; the last good one stays");
-                self.roster.note_refusal(Some(error.to_string()));
+                self.registry.note_refusal(Some(error.to_string()));
             }
         }
     }
@@ -71,10 +71,10 @@ impl<'a> Follow<'a> {
         for warning in &settings.warnings {
             tracing::warn!("{warning}");
         }
-        if settings.spec.store != self.roster.settings().spec.store {
+        if settings.spec.store != self.registry.settings().spec.store {
             tracing::warn!("conversations are kept where they are: another store is taken after a restart");
         }
-        if settings.spec.oauth2 != self.roster.settings().spec.oauth2 {
+        if settings.spec.oauth2 != self.registry.settings().spec.oauth2 {
             tracing::warn!("who may call is as it was: other rules for tokens are taken after a restart");
         }
         match super::signed_cards(self.args, self.tenant, &settings, self.address, &self.locks) {
@@ -86,7 +86,7 @@ impl<'a> Follow<'a> {
         }
         let (epoch, agents) = (settings.spec.epoch, settings.spec.agents.len());
         tracing::info!(epoch, agents, "going over to a new specification");
-        self.roster.apply(settings);
+        self.registry.apply(settings);
     }
 }
 

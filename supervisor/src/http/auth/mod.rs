@@ -23,7 +23,10 @@ const OPEN: [&str; 4] = ["/.well-known/agent-card.json", "/.well-known/agent.jso
 /// The one path that the status token opens.
 const STATUS: &str = "/internal/status";
 
-/// The name of whoever brings the shared key.
+/// Fewest characters of the shared key of a server beyond loopback.
+const SHORTEST_KEY: usize = 16;
+
+/// The principal of the shared key.
 pub(super) const KEY_HOLDER: &str = "shared-key";
 
 /// What stands before the subject of a token in the name of its bearer, so that no subject is taken for the key holder.
@@ -59,6 +62,12 @@ pub enum GuardError {
          --allow-unauthenticated"
     )]
     Open(SocketAddr),
+    /// The shared key can be guessed.
+    #[error(
+        "refusing to listen on {0} with a key of less than {SHORTEST_KEY} characters: set A2A_AUTH_SHARED_KEY to a longer one, for \
+         example the output of `openssl rand -hex 32`"
+    )]
+    ShortKey(SocketAddr),
     /// Tokens cannot be checked as they shall be.
     #[error(transparent)]
     Rules(#[from] RulesError),
@@ -85,8 +94,13 @@ impl Guard {
     /// cannot be followed. The status token opens one path only, so that it is no reason to listen.
     pub fn new(address: SocketAddr, keyring: Keyring, allow_open: bool) -> Result<Self, GuardError> {
         let closed = keyring.shared.is_some() || keyring.tokens.is_some();
-        if !closed && !address.ip().is_loopback() && !allow_open {
+        let is_public = !address.ip().is_loopback();
+        if !closed && is_public && !allow_open {
             return Err(GuardError::Open(address));
+        }
+        let is_short = |key: &SecretString| key.expose_secret().chars().count() < SHORTEST_KEY;
+        if is_public && keyring.shared.as_ref().is_some_and(is_short) {
+            return Err(GuardError::ShortKey(address));
         }
         let loopback_only = !closed && address.ip().is_loopback();
         let tokens = keyring.tokens.map(Tokens::new).transpose()?.map(Arc::new);
@@ -236,26 +250,29 @@ mod tests {
         let refused = new("0.0.0.0:8000", Keyring::default(), false).unwrap_err();
         assert!(refused.to_string().contains("A2A_AUTH_SHARED_KEY"), "{refused}");
         assert!(new("0.0.0.0:8000", Keyring::default(), true).is_ok());
-        // The status token locks one path, not the house.
+        // The status token locks one path, not the server.
         assert!(new("0.0.0.0:8000", keyring(None, Some("st4tus")), false).is_err());
-        assert!(new("0.0.0.0:8000", keyring(Some("s3cret"), Some("st4tus")), false).is_ok());
+        assert!(new("0.0.0.0:8000", keyring(Some("s3cret-of-16-chars"), Some("st4tus")), false).is_ok());
+        let short = new("0.0.0.0:8000", keyring(Some("s3cret"), None), false).unwrap_err();
+        assert!(short.to_string().contains("less than 16 characters"), "{short}");
+        assert!(new("127.0.0.1:8000", keyring(Some("s3cret"), None), false).is_ok());
     }
 
     #[tokio::test]
     async fn each_key_opens_what_it_is_for() {
-        let (both, neither) = (guard(Some("s3cret"), Some("st4tus")), guard(None, None));
-        let (shared, status) = (guard(Some("s3cret"), None), guard(None, Some("st4tus")));
+        let (both, neither) = (guard(Some("s3cret-of-16-chars"), Some("st4tus")), guard(None, None));
+        let (shared, status) = (guard(Some("s3cret-of-16-chars"), None), guard(None, Some("st4tus")));
         let cases = [
-            (&both, "POST", "/", "Bearer s3cret", true),
-            (&both, "POST", "/", "bearer s3cret", true),
-            (&both, "POST", "/", "Bearer s3creT", false),
-            (&both, "POST", "/", "Basic s3cret", false),
-            (&both, "POST", "/", "s3cret", false),
+            (&both, "POST", "/", "Bearer s3cret-of-16-chars", true),
+            (&both, "POST", "/", "bearer s3cret-of-16-chars", true),
+            (&both, "POST", "/", "Bearer s3cret-of-16-charS", false),
+            (&both, "POST", "/", "Basic s3cret-of-16-chars", false),
+            (&both, "POST", "/", "s3cret-of-16-chars", false),
             (&both, "POST", "/", "Bearer st4tus", false),
             (&both, "GET", "/tools", "", false),
             (&both, "GET", "/tools", "Bearer st4tus", false),
             (&both, "GET", STATUS, "Bearer st4tus", true),
-            (&both, "GET", STATUS, "Bearer s3cret", true),
+            (&both, "GET", STATUS, "Bearer s3cret-of-16-chars", true),
             (&both, "GET", STATUS, "Bearer st4tuS", false),
             (&both, "POST", STATUS, "Bearer st4tus", false),
             (&both, "GET", "/internal/status/", "Bearer st4tus", false),
@@ -276,7 +293,7 @@ mod tests {
     #[tokio::test]
     async fn cards_and_probes_stay_open() {
         for path in OPEN {
-            let guard = guard(Some("s3cret"), Some("st4tus"));
+            let guard = guard(Some("s3cret-of-16-chars"), Some("st4tus"));
             assert!(guard.admit(&Method::GET, path, &HeaderMap::new()).await.is_ok(), "{path}");
         }
     }

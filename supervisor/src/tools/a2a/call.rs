@@ -5,16 +5,16 @@ use std::sync::Arc;
 use caipe_engine::{
     ANSWER_FIELD, Answered, Decision, DelegateUpdate, Form, RemotePlace, Resume, ResumePoint, RunEvent,
 };
-use futures::StreamExt;
 use serde_json::Map;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::progress::{MOST_LINES, line};
 use super::registry::Callee;
 use super::request::{Ask, What};
 use super::{A2aTools, Caller, Progress, report};
-use crate::agents::{Delegation, Glance, Home, in_words};
-use crate::run::RunInfo;
+use crate::delegation::{AgentBackend, Delegation, DelegationEnd, DelegationEvent, RunInfo};
+use crate::remote::{RemoteTaskStatus, in_words};
 
 impl A2aTools {
     /// Reads an agent's card.
@@ -46,13 +46,16 @@ impl A2aTools {
     }
 }
 
+/// Events of a call that may wait to be reported.
+const EVENT_QUEUE: usize = 64;
+
 /// One call.
 struct Call {
     callee: Callee,
     id: String,
     run: RunInfo,
     /// Who is told of progress, if anybody.
-    progress: Option<tokio::sync::mpsc::Sender<Progress>>,
+    progress: Option<mpsc::Sender<Progress>>,
     cancel: CancellationToken,
 }
 
@@ -61,19 +64,19 @@ impl Call {
     async fn begin(&self, what: &What) -> Result<String, String> {
         let delegation = self.delegation(what);
         let begun = unless_cancelled(&self.cancel, self.callee.remote.begin(&delegation)).await?;
-        report::glance(self.name(), begun.map_err(|reason| failure(self.name(), &reason))?)
+        report::task_status(self.name(), begun.map_err(|reason| failure(self.name(), &reason))?)
     }
 
     /// What became of a task, or becomes of it.
     async fn result(&self, task: &str, what: &What, blocking: bool) -> Result<String, String> {
         let seen = self.look(task).await?;
         if !blocking || !seen.is_under_way() {
-            return report::glance(self.name(), seen);
+            return report::task_status(self.name(), seen);
         }
         match self.follow(what).await {
             // It may have ended just before anybody could follow it.
             Err(reason) => match self.look(task).await {
-                Ok(seen) if !seen.is_under_way() => report::glance(self.name(), seen),
+                Ok(seen) if !seen.is_under_way() => report::task_status(self.name(), seen),
                 _ => Err(reason),
             },
             told => told,
@@ -83,32 +86,36 @@ impl Call {
     /// A form or an approval is put to a person; a model that answers it would approve its own calls.
     async fn refuse_for_a_person(&self, task: &str) -> Result<(), String> {
         match self.look(task).await? {
-            Glance::Asks { is_for_a_person: true, question, .. } => {
+            RemoteTaskStatus::Asks { is_for_a_person: true, question, .. } => {
                 Err(report::for_a_person(self.name(), task, &question))
             }
             _ => Ok(()),
         }
     }
 
-    async fn look(&self, task: &str) -> Result<Glance, String> {
+    async fn look(&self, task: &str) -> Result<RemoteTaskStatus, String> {
         let seen = unless_cancelled(&self.cancel, self.callee.remote.look(task, &self.run)).await?;
         seen.map_err(|reason| failure(self.name(), &reason))
     }
 
-    /// Follows the work to its end. The home of the agent carries a cancellation to it.
+    /// Follows the work to its end. Cancelling the token cancels it at the agent.
     async fn follow(&self, what: &What) -> Result<String, String> {
         let (mut task, mut lines) = (what.task().map(str::to_owned), 0);
-        let mut updates = self.callee.remote.run(self.delegation(what), self.cancel.clone());
-        while let Some(update) = updates.next().await {
-            match update.news {
-                DelegateUpdate::Accepted { task: accepted, .. } => task = Some(accepted),
-                DelegateUpdate::Event { event, .. } => self.tell(&event, &mut lines).await,
-                DelegateUpdate::Asks { form } => return Ok(self.asked(task.as_deref(), &form)),
-                DelegateUpdate::Finished { outcome } => return report::outcome(self.name(), outcome),
-                DelegateUpdate::Checkpoint { .. } => {}
+        let (events, mut received) = mpsc::channel(EVENT_QUEUE);
+        let running = self.callee.remote.run(self.delegation(what), events, self.cancel.clone());
+        let reporting = async {
+            while let Some(DelegationEvent { update, .. }) = received.recv().await {
+                match update {
+                    DelegateUpdate::Accepted { task: accepted, .. } => task = Some(accepted),
+                    DelegateUpdate::Event { event, .. } => self.tell(&event, &mut lines).await,
+                    _ => {}
+                }
             }
+        };
+        match tokio::join!(running, reporting).0 {
+            DelegationEnd::Asks(form) => Ok(self.asked(task.as_deref(), &form)),
+            DelegationEnd::Finished(outcome) => report::outcome(self.name(), outcome),
         }
-        Err(failure(self.name(), "it stopped without an answer."))
     }
 
     fn asked(&self, task: Option<&str>, form: &Form) -> String {

@@ -2,7 +2,7 @@
 //! `a2a_call_streaming`, by the name of a registered agent or by a URL that is allowed.
 //!
 //! ```text
-//! request (pure: arguments) -> A2aTools::call -> registry (a name or a URL -> a remote agent) -> agents::Remote
+//! request (pure: arguments) -> A2aTools::call -> registry (a name or a URL -> a remote agent) -> remote::RemoteBackend
 //!                                   '-- report (pure: what comes back, in words)
 //! ```
 //!
@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::run::RunInfo;
+use crate::delegation::RunInfo;
 
 pub use registry::{A2aTools, A2aToolsError, screen};
 use request::Request;

@@ -11,8 +11,8 @@ use caipe_engine::AgentName;
 use caipe_net::{AllowList, AllowListError, Screen, ScreenedResolver};
 use url::Url;
 
-use crate::agents::{self, Remote, RemoteTarget, target};
 use crate::config::Settings;
+use crate::remote::{RemoteBackend, RemoteTarget, displayed_url, remote_target};
 
 /// In the list of allowed addresses: every public one.
 const PUBLIC: &str = "*";
@@ -38,13 +38,13 @@ pub(super) struct Registered {
     /// What it does.
     pub(super) description: String,
     /// How it is asked, or why it cannot be.
-    remote: Result<Arc<Remote>, String>,
+    remote: Result<Arc<RemoteBackend>, String>,
 }
 
 /// Whom a call goes to.
 pub(super) struct Callee {
     pub(super) name: AgentName,
-    pub(super) remote: Arc<Remote>,
+    pub(super) remote: Arc<RemoteBackend>,
     /// Whether it may know who the user is: whoever runs this has registered it.
     pub(super) is_known: bool,
 }
@@ -75,11 +75,11 @@ impl A2aTools {
         let silence = Duration::from_millis(settings.spec.limits.agent_timeout_ms);
         let known = settings.spec.agents.iter().filter(|agent| tools.agents.contains(&agent.name));
         let register = |agent: &RenderedAgent| {
-            let target = target(agent, &settings.env, silence);
+            let target = remote_target(agent, &settings.env, silence);
             let known = Registered {
-                url: target.as_ref().map(|target| agents::shown(&target.url)).unwrap_or_default(),
+                url: target.as_ref().map(|target| displayed_url(&target.url)).unwrap_or_default(),
                 description: agent.description.clone(),
-                remote: target.map(|target| Remote::external(target, http.clone(), cards.clone())),
+                remote: target.map(|target| RemoteBackend::external(target, http.clone(), cards.clone())),
             };
             (agent.name.clone(), known)
         };
@@ -125,7 +125,7 @@ impl A2aTools {
             silence: self.silence,
             require_approval: Vec::new(),
         };
-        let remote = Remote::external(target, self.http.clone(), Arc::clone(&self.cards));
+        let remote = RemoteBackend::external(target, self.http.clone(), Arc::clone(&self.cards));
         Ok(Callee { name, remote, is_known: false })
     }
 

@@ -7,7 +7,7 @@ use caipe_engine::DelegationOutcome;
 use serde_json::{Value, json};
 
 use super::registry::Registered;
-use crate::agents::Glance;
+use crate::remote::RemoteTaskStatus;
 
 /// Most skills of a card that are told.
 const SKILLS: usize = 100;
@@ -63,14 +63,16 @@ pub(super) fn outcome(agent: &str, outcome: DelegationOutcome) -> Result<String,
 }
 
 /// How a task stands.
-pub(super) fn glance(agent: &str, glance: Glance) -> Result<String, String> {
-    match glance {
-        Glance::UnderWay { task, state } => Ok(format!(
+pub(super) fn task_status(agent: &str, task_status: RemoteTaskStatus) -> Result<String, String> {
+    match task_status {
+        RemoteTaskStatus::UnderWay { task, state } => Ok(format!(
             "The agent {agent} is at work: task {task} is {state}. Call again with task_id {task} for its answer."
         )),
-        Glance::Asks { task, question, is_for_a_person: true } => Ok(for_a_person(agent, &task, &question)),
-        Glance::Asks { task, question, .. } => Ok(self::question(agent, Some(&task), &question)),
-        Glance::Ended(ended) => outcome(agent, ended),
+        RemoteTaskStatus::Asks { task, question, is_for_a_person: true } => {
+            Ok(for_a_person(agent, &task, &question))
+        }
+        RemoteTaskStatus::Asks { task, question, .. } => Ok(self::question(agent, Some(&task), &question)),
+        RemoteTaskStatus::Ended(ended) => outcome(agent, ended),
     }
 }
 

@@ -4,14 +4,14 @@
 //! the disk and a thousand busy ones share it. Readers have connections of their own and never wait for it.
 
 mod error;
-mod journal;
+mod event_range;
 mod open;
 mod push;
 mod read;
 mod rows;
 mod schema;
-mod stretch;
-mod tails;
+mod shared_log;
+mod unsealed;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -22,14 +22,13 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::backend::Store;
 use crate::push::{PushChange, PushRecord};
-use crate::types::{
-    Commit, LoggedEvent, Pruned, Retention, Saved, Store, StoreError, TaskFilter, TaskRecord,
-};
+use crate::types::{Commit, LoggedEvent, Pruned, Retention, Saved, StoreError, TaskFilter, TaskRecord};
 use crate::write::Write;
-use journal::Journal;
 use read::Readers;
-use tails::Tails;
+use shared_log::SharedLog;
+use unsealed::UnsealedEvents;
 use writer::{Job, Work};
 
 pub(crate) const BACKEND: &str = "sqlite";
@@ -47,7 +46,7 @@ pub struct SqliteStore {
     path: PathBuf,
     jobs: mpsc::Sender<Job>,
     readers: Arc<Readers>,
-    tails: Arc<Tails>,
+    unsealed: Arc<UnsealedEvents>,
 }
 
 impl SqliteStore {
@@ -60,11 +59,12 @@ impl SqliteStore {
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let file = open::prepare(path)?;
         let mut connection = open::for_writing(path)?;
-        let tails = Arc::new(Tails::default());
-        let journal = Journal::open(&mut connection, &tails).map_err(|failure| failure.at(path, "open"))?;
+        let unsealed = Arc::new(UnsealedEvents::default());
+        let shared_log =
+            SharedLog::open(&mut connection, &unsealed).map_err(|failure| failure.at(path, "open"))?;
         let (jobs, queue) = mpsc::channel(QUEUE);
-        writer::start(path, (connection, journal), file, queue)?;
-        Ok(Self { path: path.to_owned(), jobs, readers: Arc::new(Readers::new(path)), tails })
+        writer::start(path, (connection, shared_log), file, queue)?;
+        Ok(Self { path: path.to_owned(), jobs, readers: Arc::new(Readers::new(path)), unsealed })
     }
 
     async fn write(&self, work: Work) -> Result<Pruned, StoreError> {
@@ -117,7 +117,7 @@ impl Store for SqliteStore {
 
     async fn events(&self, task: &str, after: u64, limit: usize) -> Result<Vec<LoggedEvent>, StoreError> {
         let task = task.to_owned();
-        let tail = self.tails.beyond(&task, after);
+        let tail = self.unsealed.beyond(&task, after);
         self.readers
             .read(move |connection| read::events(connection, &task, tail.as_ref(), after, limit))
             .await

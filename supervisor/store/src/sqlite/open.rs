@@ -9,7 +9,7 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use super::error::{Failure, corrupt, in_use, unavailable};
+use super::error::{Failure, in_use, unavailable};
 use super::schema;
 use crate::types::StoreError;
 
@@ -92,7 +92,7 @@ fn set_up(connection: &Connection, path: &Path) -> Result<(), Failure> {
         return Err(corrupt_mode(path, &mode).into());
     }
     connection.pragma_update(None, "synchronous", "FULL")?;
-    // The journal is removed from the pages that were written last, and a thousand logs have rows in places of their own.
+    // The shared log is removed from the pages that were written last, and a thousand logs have rows in places of their own.
     connection.pragma_update(None, "cache_size", -(16 << 10))?;
     // A single big write must not leave a big side file behind for good.
     connection.pragma_update(None, "journal_size_limit", 16 << 20)?;
@@ -101,9 +101,4 @@ fn set_up(connection: &Connection, path: &Path) -> Result<(), Failure> {
 
 fn corrupt_mode(path: &Path, mode: &str) -> StoreError {
     unavailable(path, format!("its file system has no write-ahead log (mode {mode}); use a local disk"))
-}
-
-/// What to say of a file that holds something else.
-pub(super) fn foreign(path: &Path, what: &str) -> StoreError {
-    corrupt(path, format!("it is {what}"))
 }

@@ -8,8 +8,8 @@ use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 use tokio::sync::Semaphore;
 
 use super::error::{Failure, unavailable};
+use super::event_range::{EventRange, event_row, read_row};
 use super::open;
-use super::stretch::{Stretch, event_row, read_row};
 use crate::decode::decode;
 use crate::types::{LoggedEvent, Saved, StoreError, TaskFilter, TaskPhase, TaskRecord};
 
@@ -156,7 +156,7 @@ fn record(row: &Row<'_>) -> Result<TaskRecord, Failure> {
 pub(super) fn events(
     connection: &Connection,
     task: &str,
-    tail: Option<&Stretch>,
+    tail: Option<&EventRange>,
     after: u64,
     limit: usize,
 ) -> Result<Vec<LoggedEvent>, Failure> {

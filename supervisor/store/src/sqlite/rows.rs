@@ -4,16 +4,16 @@ use jiff::Timestamp;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, params};
 
 use super::error::Failure;
-use super::journal::Staged;
 use crate::types::{Pruned, Retention};
 use crate::write::{Refusal, TaskRow, Write};
 
 /// Most tasks and conversations that one prune takes at a time; commits wait for it.
 const PRUNE_STEP: i64 = 64;
 
-/// Writes all of a commit but its events, which the journal takes once the rest stands.
-pub(super) fn commit(connection: &Connection, write: &Write, staged: &Staged<'_>) -> Result<(), Failure> {
-    admit(connection, write, staged)?;
+/// Writes all of a commit but its events, which the shared log takes afterwards. `unsealed` is the number of the
+/// last event of the task that is not in the table of the events yet.
+pub(super) fn commit(connection: &Connection, write: &Write, unsealed: Option<u64>) -> Result<(), Failure> {
+    admit(connection, write, unsealed)?;
     if let Some(task) = &write.task {
         put_task(connection, task)?;
     }
@@ -27,12 +27,12 @@ pub(super) fn commit(connection: &Connection, write: &Write, staged: &Staged<'_>
     Ok(())
 }
 
-fn admit(connection: &Connection, write: &Write, staged: &Staged<'_>) -> Result<(), Failure> {
+fn admit(connection: &Connection, write: &Write, unsealed: Option<u64>) -> Result<(), Failure> {
     if write.needs_snapshot() && !has_snapshot(connection, &write.context)? {
         return Err(Refusal::NoSnapshot(write.context.clone()).into());
     }
     if let Some(chunk) = &write.events {
-        let last = match staged.last_seq(&chunk.task) {
+        let last = match unsealed {
             None => last_seq(connection, &chunk.task)?,
             known => known,
         };

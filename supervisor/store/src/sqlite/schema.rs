@@ -4,8 +4,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::error::{Failure, unavailable};
-use super::open::foreign;
+use super::error::{Failure, corrupt, unavailable};
 
 /// Marks a file as ours (`PRAGMA application_id`): "CAIP".
 const APPLICATION_ID: i32 = 0x4341_4950;
@@ -116,7 +115,7 @@ pub(super) fn refuse_foreign(connection: &Connection, path: &Path) -> Result<(),
     let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     match (id, tables) {
         (APPLICATION_ID, _) | (0, 0) => Ok(()),
-        _ => Err(foreign(path, "the SQLite file of another program").into()),
+        _ => Err(corrupt(path, "it is the SQLite file of another program").into()),
     }
 }
 

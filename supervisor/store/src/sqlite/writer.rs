@@ -8,8 +8,8 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
 use super::error::{Failure, translate, unavailable};
-use super::journal::{Journal, Staged};
 use super::open::Claim;
+use super::shared_log::{SharedLog, Staged};
 use super::{push, rows};
 use crate::push::PushChange;
 use crate::types::{Pruned, Retention, StoreError};
@@ -44,7 +44,7 @@ pub(super) enum Work {
 struct Writer {
     path: PathBuf,
     connection: Connection,
-    journal: Journal,
+    shared_log: SharedLog,
     queue: mpsc::Receiver<Job>,
     closing: Vec<Answer>,
 }
@@ -52,11 +52,11 @@ struct Writer {
 /// Starts the thread. It ends when it is told to close, or when nobody is left who could ask for anything.
 pub(super) fn start(
     path: &Path,
-    (connection, journal): (Connection, Journal),
+    (connection, shared_log): (Connection, SharedLog),
     claim: Claim,
     queue: mpsc::Receiver<Job>,
 ) -> Result<(), StoreError> {
-    let writer = Writer { path: path.to_owned(), connection, journal, queue, closing: Vec::new() };
+    let writer = Writer { path: path.to_owned(), connection, shared_log, queue, closing: Vec::new() };
     std::thread::Builder::new()
         .name("caipe-store".into())
         .spawn(move || writer.run(claim))
@@ -71,8 +71,8 @@ impl Writer {
             self.write(group);
             self.linger();
         }
-        let Self { path, connection, journal, closing, .. } = self;
-        let closed = close(&path, connection, journal);
+        let Self { path, connection, shared_log, closing, .. } = self;
+        let closed = close(&path, connection, shared_log);
         drop(claim);
         if let Err(error) = &closed {
             tracing::warn!(%error, "the store closed badly; its log is replayed when it is opened next");
@@ -116,7 +116,7 @@ impl Writer {
     }
 
     fn write(&mut self, group: Vec<Job>) {
-        match transact(&mut self.connection, &mut self.journal, &group) {
+        match transact(&mut self.connection, &mut self.shared_log, &group) {
             Ok(outcomes) => {
                 for (job, outcome) in group.into_iter().zip(outcomes) {
                     let _ =
@@ -136,12 +136,12 @@ impl Writer {
 /// Writes a group in one transaction. The outer result is that of all; an inner one touches nobody else.
 fn transact(
     connection: &mut Connection,
-    journal: &mut Journal,
+    shared_log: &mut SharedLog,
     group: &[Job],
 ) -> rusqlite::Result<Vec<Result<Pruned, Failure>>> {
     let mut transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let tails = journal.tails();
-    let mut staged = Staged::new(&tails);
+    let unsealed = shared_log.unsealed();
+    let mut staged = Staged::new(&unsealed);
     let mut outcomes = Vec::with_capacity(group.len());
     for job in group {
         let outcome = job.work.within(&mut transaction, &mut staged);
@@ -154,9 +154,9 @@ fn transact(
         }
         outcomes.push(outcome);
     }
-    let written = journal.write(&transaction, staged)?;
+    let written = shared_log.write(&transaction, staged)?;
     transaction.commit()?;
-    journal.settle(written);
+    shared_log.settle(written);
     Ok(outcomes)
 }
 
@@ -170,7 +170,7 @@ impl Work {
             && write.is_single()
         {
             // A statement is taken back whole if it fails; a savepoint around it would cost more than it does.
-            rows::commit(transaction, write, staged)?;
+            rows::commit(transaction, write, staged.last_seq_before(write))?;
             staged.take(write);
             return Ok(Pruned::default());
         }
@@ -180,7 +180,9 @@ impl Work {
         }
         let savepoint = transaction.savepoint()?;
         let outcome = match self {
-            Self::Commit(write) => rows::commit(&savepoint, write, staged).map(|()| Pruned::default())?,
+            Self::Commit(write) => {
+                rows::commit(&savepoint, write, staged.last_seq_before(write)).map(|()| Pruned::default())?
+            }
             Self::Push(change) => push::change(&savepoint, change).map(|()| Pruned::default())?,
             Self::Prune(retention) => rows::prune(&savepoint, *retention)?,
             Self::Probe(at) => rows::probe(&savepoint, *at).map(|()| Pruned::default())?,
@@ -204,10 +206,10 @@ impl Work {
     }
 }
 
-/// Folds the journal and the write-ahead log into the file, so that a copy of the file alone is whole.
-fn close(path: &Path, mut connection: Connection, mut journal: Journal) -> Result<(), StoreError> {
+/// Folds the shared log and the write-ahead log into the file, so that a copy of the file alone is whole.
+fn close(path: &Path, mut connection: Connection, mut shared_log: SharedLog) -> Result<(), StoreError> {
     let fold = |error| translate(path, "close", &error);
-    journal.close(&mut connection).map_err(fold)?;
+    shared_log.close(&mut connection).map_err(fold)?;
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).map_err(fold)?;
     connection.close().map_err(|(_, error)| translate(path, "close", &error))
 }

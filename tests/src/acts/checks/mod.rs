@@ -60,7 +60,7 @@ pub enum Check {
     ContextRefused,
     /// Two streams of a task have the same events.
     TwoStreams,
-    /// One stream goes on when another is closed.
+    /// One stream continues when another is closed.
     OneStreamCloses,
     /// Who was cut off subscribes and reads on.
     Resubscribe,

@@ -31,7 +31,7 @@ pub(super) async fn one_closes(bench: &Bench) -> Result<(), Fault> {
     reached_the_end(&second.rest().await?)
 }
 
-/// A task goes on without its only reader, who comes back and reads the rest.
+/// A task continues without its only reader, which reconnects and reads the rest.
 pub(super) async fn resubscribe(bench: &Bench) -> Result<(), Fault> {
     let (first, task) = begin(bench).await?;
     drop(first);

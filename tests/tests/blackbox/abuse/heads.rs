@@ -10,7 +10,7 @@ use super::{greeter, is_well, memory};
 const MIB: usize = 1 << 20;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_head_of_a_megabyte_is_refused_and_not_kept() -> Result<()> {
+async fn a_head_of_a_megabyte_is_refused_and_not_buffered() -> Result<()> {
     let supervisor = greeter().await?;
     is_well(&supervisor).await?;
     let before = memory(&supervisor)?;
@@ -90,7 +90,7 @@ async fn pipelined_requests_are_answered_in_their_order() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn chunks_above_the_limit_are_refused_without_being_kept() -> Result<()> {
+async fn chunks_above_the_limit_are_refused_without_being_buffered() -> Result<()> {
     let supervisor = greeter().await?;
     is_well(&supervisor).await?;
     let before = memory(&supervisor)?;

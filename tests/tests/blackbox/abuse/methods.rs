@@ -169,7 +169,7 @@ impl Method {
     }
 }
 
-/// Who calls: one client, so that its calls share a connection.
+/// A client whose calls share a connection.
 pub(super) struct Caller {
     http: reqwest::Client,
     url: String,

@@ -39,8 +39,8 @@ async fn every_path_refuses_every_fault_with_its_status() -> Result<()> {
             let request = request.header("a2a-version", version).body(body.unwrap_or_default());
             let response = request.send().await?;
             let (status, text) = (response.status().as_u16(), response.text().await?);
-            let told = serde_json::from_str::<Value>(&text).is_ok() && text.len() < 4000;
-            if status != wanted || !told {
+            let is_short_json = serde_json::from_str::<Value>(&text).is_ok() && text.len() < 4000;
+            if status != wanted || !is_short_json {
                 let shown: String = text.chars().take(300).collect();
                 let path: String = path.chars().take(60).collect();
                 wrong.push(format!("{version} {method} {path}: wanted {wanted}, got {status} {shown}"));

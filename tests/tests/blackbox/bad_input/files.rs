@@ -52,8 +52,25 @@ async fn all_faults_are_reported_at_once() -> Result<()> {
     let words = words(&output);
     for path in ["spec.limits.recursion", "spec.limits.maxContextTokens", "spec.agents[1]", "spec.agents[2]"]
     {
-        ensure!(words.contains(path), "{path} is not told:\n{words}");
+        ensure!(words.contains(path), "{path} is not reported:\n{words}");
     }
+    // A value of a wrong type, a broken rule, an unknown agent, and a variable of a remote agent.
+    let spec = "  limits: {recursion: many}\n  replicas: 2\n  agents: [{name: jirra}, {name: jira}]\n  distributedAgents: [jira]";
+    let output = setup.file("bad.yaml", &resource(spec))?.run(&["check", "-f", "bad.yaml"]).await?;
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    for path in ["spec.limits.recursion", "spec.replicas", "spec.agents[0].name", "JIRA_AGENT_URL"] {
+        ensure!(words.contains(path), "{path} is not reported:\n{words}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_without_a_key_is_a_warning() -> Result<()> {
+    let setup = Setup::new()?
+        .file("file.yaml", &resource("  model: {provider: openai, name: gpt-5}\n  agents: []"))?;
+    let output = setup.run(&["check", "-f", "file.yaml"]).await?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    ensure!(output.status.success() && text.contains("warning: OPENAI_API_KEY is not set"), "{text}");
     Ok(())
 }
 

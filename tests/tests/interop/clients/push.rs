@@ -18,19 +18,19 @@ const TOKEN: &str = "a-token-of-the-client";
 /// The bodies that were pushed with the token.
 type Pushed = Arc<Mutex<Vec<String>>>;
 
-/// A client asks to be told of a task, sees what it asked for, is told of the end, and asks no more.
+/// A client registers a push configuration, reads it back, gets the end of the task, and deletes it.
 pub(super) async fn push(client: &mut Client) -> Result<()> {
     let pushed = Pushed::default();
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let url = format!("http://{}/", listener.local_addr()?);
     let app = Router::new().route("/", post(take)).with_state(Arc::clone(&pushed));
     let receiver = tokio::spawn(async move { axum::serve(listener, app).await });
-    let outcome = told(client, &url, &pushed).await;
+    let outcome = run_scenario(client, &url, &pushed).await;
     receiver.abort();
     outcome
 }
 
-async fn told(client: &mut Client, url: &str, pushed: &Pushed) -> Result<()> {
+async fn run_scenario(client: &mut Client, url: &str, pushed: &Pushed) -> Result<()> {
     let task = client.send(json!({"do": "send", "text": "forever", "immediately": true})).await?.id;
     let made = client.ask(json!({"do": "push_set", "id": task, "url": url, "token": TOKEN})).await?;
     let made = made.one("push")?.clone();
@@ -42,7 +42,7 @@ async fn told(client: &mut Client, url: &str, pushed: &Pushed) -> Result<()> {
     let known = client.ask(named("push_get")).await?;
     ensure!(known.one("push")?.to_string().contains(id), "{known:?}");
     client.task(json!({"do": "cancel", "id": task})).await?;
-    until("the client is told of the end", async || Ok(of_end(pushed))).await?;
+    until("the client gets the end", async || Ok(of_end(pushed))).await?;
     if client.keeps_pushes {
         ensure!(client.ask(named("push_list")).await?.all("push")?.len() == 1);
         client.ask(named("push_delete")).await?.all("push")?;

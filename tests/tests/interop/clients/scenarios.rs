@@ -51,11 +51,11 @@ pub(super) async fn run(mut client: Client) -> Result<()> {
 }
 
 async fn card(client: &mut Client) -> Result<()> {
-    let told = client.ask(json!({"do": "card"})).await?;
-    let card = told.one("card")?;
+    let output = client.ask(json!({"do": "card"})).await?;
+    let card = output.one("card")?;
     ensure!(card["name"] == "AI Platform Engineer" && card["capabilities"]["streaming"] == true, "{card}");
     ensure!(card["skills"][0]["id"] == "ai_platform_engineer", "{card}");
-    let transport = told.lines[0]["transport"].as_str().unwrap_or_default();
+    let transport = output.lines[0]["transport"].as_str().unwrap_or_default();
     ensure!(
         transport.trim_start_matches('_').starts_with(client.transport),
         "{transport} was chosen, not {}",
@@ -83,7 +83,7 @@ async fn go_on(client: &mut Client) -> Result<()> {
 
 /// A stream begins with the task, brings the text in pieces that make it up exactly, and ends with the task.
 async fn stream(client: &mut Client) -> Result<()> {
-    let (events, told) = client.events(json!({"do": "stream", "text": "stream it"})).await?;
+    let (events, output) = client.events(json!({"do": "stream", "text": "stream it"})).await?;
     ensure!(matches!(events.first(), Some(Event::Task(_))), "the first event is no task: {events:?}");
     let pieces = events
         .iter()
@@ -92,7 +92,7 @@ async fn stream(client: &mut Client) -> Result<()> {
     ensure!(matches!(events.last(), Some(Event::Status(state, _)) if state == "completed"), "{events:?}");
     let mut wholes = vec![Task::of(&events)];
     // What the SDK put together by itself.
-    wholes.extend(told.all("whole")?.into_iter().map(Task::read));
+    wholes.extend(output.all("whole")?.into_iter().map(Task::read));
     for whole in wholes {
         ensure!(whole.state == "completed", "{whole:?}");
         ensure!(whole.text("streaming_result") == TEXT && whole.text("final_result") == TEXT, "{whole:?}");
@@ -112,8 +112,9 @@ async fn get(client: &mut Client) -> Result<()> {
 
 /// A task that is canceled while it runs ends so, on the stream and for good.
 async fn cancel(client: &mut Client) -> Result<()> {
-    let (events, told) = client.events(json!({"do": "stream", "text": "forever", "cancel_after": 4})).await?;
-    ensure!(Task::read(told.one("task")?).state == "canceled", "{told:?}");
+    let (events, output) =
+        client.events(json!({"do": "stream", "text": "forever", "cancel_after": 4})).await?;
+    ensure!(Task::read(output.one("task")?).state == "canceled", "{output:?}");
     ensure!(matches!(events.last(), Some(Event::Status(state, _)) if state == "canceled"), "{events:?}");
     let whole = Task::of(&events);
     let task = client.task(json!({"do": "get", "id": whole.id})).await?;
@@ -130,7 +131,7 @@ async fn return_at_once(client: &mut Client) -> Result<()> {
     Ok(())
 }
 
-/// Who loses the stream half way goes on with the task as it is, and misses nothing up to the end.
+/// A client that loses the stream half way continues with a snapshot of the task and misses nothing.
 async fn resubscribe(client: &mut Client) -> Result<()> {
     let start = json!({"do": "stream", "text": "forever", "stop_after": 4});
     let (before, _) = client.events(start).await?;
@@ -165,8 +166,8 @@ async fn list(client: &mut Client) -> Result<()> {
         return Ok(());
     }
     let sent = client.send(json!({"do": "send", "text": "hello"})).await?;
-    let told = client.ask(json!({"do": "list", "context": sent.context})).await?;
-    let task = Task::read(told.one("task")?);
+    let output = client.ask(json!({"do": "list", "context": sent.context})).await?;
+    let task = Task::read(output.one("task")?);
     ensure!(task.id == sent.id && task.artifacts == sent.artifacts, "{task:?} is not {sent:?}");
     Ok(())
 }

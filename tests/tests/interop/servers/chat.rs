@@ -7,9 +7,9 @@ use caipe_tests::supervisor::Setup;
 async fn chats(sdk: Sdk) -> Result<()> {
     let Some((_program, url)) = Program::server(sdk, &[]).await? else { return Ok(()) };
     let output = Setup::new()?.run(&["chat", "--url", &url, "hello – 🚀"]).await?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    let complaints = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success() && said.contains("echo: hello – 🚀"), "{said:?} {complaints}");
+    let output_text = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success() && output_text.contains("echo: hello – 🚀"), "{output_text:?} {errors}");
     let output = Setup::new()?.run(&["chat", "--url", &url, "fail"]).await?;
     let text =
         format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

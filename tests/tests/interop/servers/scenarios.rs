@@ -111,7 +111,7 @@ async fn subscribe(agent: &Agent) -> Result<()> {
     Ok(())
 }
 
-/// An agent that asks ends the stream; the answer goes on with the same task.
+/// An agent that asks ends the stream; the answer continues the same task.
 async fn ask(agent: &Agent) -> Result<()> {
     let events = agent.stream("ask").await?.rest().await?;
     let asks = |event: &Event| matches!(event, Event::Status(state, text) if state == "input-required" && text == "Which one?");

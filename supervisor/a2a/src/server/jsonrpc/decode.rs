@@ -8,12 +8,13 @@ use super::envelope::{Envelope, params};
 use super::method::{self, Operation};
 use crate::error::A2aError;
 use crate::model::{
-    CancelTaskRequest, GetTaskRequest, ListTasksRequest, SendMessageRequest, SubscribeToTaskRequest, Validate,
+    CancelTaskRequest, GetTaskRequest, ListTasksRequest, SendMessageRequest, SubscribeToTaskRequest,
 };
 use crate::server::ServerOptions;
 use crate::server::headers::Hints;
-use crate::server::operation::Request;
+use crate::server::request::Request;
 use crate::v03;
+use crate::validate::Validate;
 use crate::version::ProtocolVersion;
 
 /// Reads parameters in the client's version.

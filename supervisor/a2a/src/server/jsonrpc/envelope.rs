@@ -47,7 +47,7 @@ pub(super) struct Envelope<'a> {
     pub(super) tagged: bool,
 }
 
-/// Why there is no envelope, and whom to tell.
+/// An error in the envelope, with the id for the response.
 #[derive(Debug)]
 pub(super) struct Refused {
     pub(super) id: Id,
@@ -113,7 +113,7 @@ fn tag(wire: &Wire<'_>) -> Result<bool, A2aError> {
     }
 }
 
-/// Decodes parameters; a fault says where it is.
+/// Decodes parameters; an error names its place.
 pub(in crate::server) fn params<'a, T: Deserialize<'a>>(params: Option<&'a RawValue>) -> Result<T, A2aError> {
     let json = params.map_or("{}", RawValue::get);
     if !json.starts_with('{') {
@@ -126,7 +126,7 @@ pub(in crate::server) fn params<'a, T: Deserialize<'a>>(params: Option<&'a RawVa
     })
 }
 
-/// serde names the object and the missing member in two places; people want one.
+/// Joins the path of an object and its missing member, which serde reports separately.
 fn located(path: &str, error: &str) -> Violation {
     let path = if path == "." { "" } else { path };
     let what = error.rsplit_once(" at line ").map_or(error, |(what, _)| what);
@@ -138,17 +138,17 @@ fn located(path: &str, error: &str) -> Violation {
     }
 }
 
-/// serde repeats a value of the wrong type, which may be long, or a secret in the wrong place.
+/// Removes the value that serde repeats in the error: it may be long, or a secret.
 fn unquoted(what: &str) -> String {
-    let told = what.split_once(": string \"").map(|(kind, _)| kind);
+    let kind = what.split_once(": string \"").map(|(kind, _)| kind);
     let expected = what.rsplit_once(", expected ").map(|(_, expected)| expected);
-    match (told, expected) {
+    match (kind, expected) {
         (Some(kind), Some(expected)) => excerpt(&format!("{kind}: a string, expected {expected}")),
         _ => excerpt(what),
     }
 }
 
-/// What a peer wrote, short enough to be repeated.
+/// The beginning of a peer's text.
 fn excerpt(text: &str) -> String {
     const MOST: usize = 200;
     match text.char_indices().nth(MOST) {
@@ -168,7 +168,7 @@ pub(super) fn success(id: &Id, result: &[u8]) -> Bytes {
     body.freeze()
 }
 
-/// A response that tells of a failure.
+/// An error response.
 pub(in crate::server) fn failure(id: &Id, error: &A2aError, version: ProtocolVersion) -> Bytes {
     Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":{},"error":{}}}"#, id.as_str(), error.to_json(version)))
 }

@@ -1,9 +1,9 @@
-//! Which operation a method name means, and in which version.
+//! The operation and version of a method name.
 
 use crate::error::A2aError;
 use crate::version::ProtocolVersion::{self, V0_3, V1_0};
 
-/// What a client wants, whatever its version calls it.
+/// An operation of either version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operation {
     Send,
@@ -29,7 +29,7 @@ impl Operation {
     }
 }
 
-/// Looks a method up. `tasks/list` is missing on purpose: 0.3 has it on REST and gRPC only.
+/// Looks up a method. 0.3 has `tasks/list` for REST and gRPC only.
 pub(super) fn lookup(method: &str) -> Result<(ProtocolVersion, Operation), A2aError> {
     Ok(match method {
         "message/send" => (V0_3, Operation::Send),
@@ -57,8 +57,7 @@ pub(super) fn lookup(method: &str) -> Result<(ProtocolVersion, Operation), A2aEr
     })
 }
 
-/// Whether a method of `version` may be called by a client that says `asked` (`None`: says nothing, which
-/// means 0.3 unless `lenient`).
+/// Checks that `A2A-Version` fits a method of `version`. A missing header means 0.3 unless `lenient`.
 pub(super) fn check_version(
     version: ProtocolVersion,
     method: &str,
@@ -79,7 +78,7 @@ pub(super) fn check_version(
     }
 }
 
-/// What a peer wrote, short enough to be repeated.
+/// The beginning of a peer's text.
 fn excerpt(text: &str) -> String {
     let mut short: String = text.chars().take(80).collect();
     if short.len() < text.len() {

@@ -1,4 +1,4 @@
-//! The JSON-RPC binding: a request in, an answer or a stream out.
+//! The JSON-RPC binding.
 
 mod decode;
 mod envelope;
@@ -16,11 +16,12 @@ use serde::Serialize;
 pub(super) use self::decode::Decoder;
 use self::envelope::{Envelope, Refused};
 pub(super) use self::envelope::{Id, failure, params};
-use super::agent::CallContext;
+use super::call::CallContext;
 use super::framing::Framing;
 use super::headers::Hints;
-use super::operation::{Outcome, perform};
-use super::router::Server;
+use super::operation::perform;
+use super::request::Outcome;
+use super::state::Server;
 use super::stream;
 use crate::card::document;
 use crate::error::A2aError;
@@ -28,7 +29,7 @@ use crate::model::Reply;
 use crate::v03;
 use crate::version::ProtocolVersion;
 
-/// Serves one request; never fails, for a failure is an answer too. Returns the call as it was understood too.
+/// Serves one request. Returns the call with its version, for the headers of the response.
 pub(super) async fn serve(
     server: &Arc<Server>,
     hints: Hints,
@@ -46,7 +47,7 @@ pub(super) async fn serve(
     };
     let call = CallContext { version, ..call };
     let decoder = Decoder { options: &server.options, hints: &hints, version };
-    // What is not offered at all is told before what is wrong with the request for it.
+    // A missing capability takes precedence over invalid parameters.
     let offered = if operation.is_push() { server.pushes().map(drop) } else { Ok(()) };
     let outcome = match offered.and_then(|()| decoder.request(operation, &envelope)) {
         Ok(request) => perform(server, &call, request).await,
@@ -55,8 +56,7 @@ pub(super) async fn serve(
     let framing = Framing::JsonRpc(envelope.id.clone());
     let response = match outcome {
         Ok(Outcome::Stream(feed)) => stream::response(feed, framing, version, server.options.keep_alive),
-        // The official clients of 0.3 read nothing but events where they asked for a stream; those of 1.0 take the
-        // error for what it is only from a plain answer.
+        // For a stream, the official clients of 0.3 read errors only as events, those of 1.0 only as plain responses.
         Err(error) if operation.is_stream() && hints.accepts_stream && version == ProtocolVersion::V0_3 => {
             stream::refusal(&framing, &error, version)
         }
@@ -66,12 +66,12 @@ pub(super) async fn serve(
     (response, call)
 }
 
-/// A failure before there was a request.
+/// The error response to a request that was not decoded.
 pub(super) fn refuse(error: &A2aError) -> Response {
     json(envelope::failure(&Id::null(), error, ProtocolVersion::V1_0))
 }
 
-/// A JSON-RPC answer; JSON-RPC's own failures come with 200 too.
+/// A JSON-RPC response, which has status 200 for errors too.
 fn json(body: Bytes) -> Response {
     const JSON: HeaderValue = HeaderValue::from_static("application/json");
     ([(header::CONTENT_TYPE, JSON)], body).into_response()

@@ -1,19 +1,19 @@
-//! How deliveries went, for metrics.
+//! Counters of deliveries, for metrics.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::policy::Verdict;
+use super::retry::Verdict;
 
-/// How deliveries went since the start of the process.
+/// Deliveries since the start of the process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PushCounts {
     /// Notifications that arrived.
     pub delivered: u64,
-    /// Attempts that failed and were, or will be, followed by another.
+    /// Failed attempts that were retried.
     pub failed_attempts: u64,
-    /// Notifications that the receiver refused, or whose address must not be reached.
+    /// Notifications that the receiver refused, or whose address is not allowed.
     pub refused: u64,
-    /// Configurations that were given up, for their receiver took nothing for too long.
+    /// Configurations that were given up because their receiver failed for too long.
     pub given_up: u64,
 }
 
@@ -29,7 +29,7 @@ impl Counts {
     pub(super) fn attempt(&self, verdict: &Verdict) {
         let counter = match verdict {
             Verdict::Delivered => &self.delivered,
-            Verdict::Again(_) => &self.failed_attempts,
+            Verdict::Retry(_) => &self.failed_attempts,
             Verdict::Skip | Verdict::Stop => &self.refused,
         };
         counter.fetch_add(1, Ordering::Relaxed);

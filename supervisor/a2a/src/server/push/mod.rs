@@ -1,22 +1,22 @@
-//! Push notifications: who wants to be told of a task by a call to a web address, and the telling.
+//! Push notifications: the updates of a task, posted to a URL.
 //!
-//! [`Pushes`] keeps the configurations in a [`PushStore`]. What is to be told is read from the task's log by a
-//! cursor, as a stream is: a slow receiver holds nobody back, and how far each one is survives a restart.
+//! [`Pushes`] stores the configurations in a [`PushStore`]. A worker per configuration reads the task's log with a cursor,
+//! as a stream does: a slow receiver blocks nobody, and the progress of each survives a restart.
 
-mod admit;
 mod counts;
-mod desk;
-mod lanes;
+mod jobs;
 mod operations;
 mod payload;
-mod policy;
+mod permits;
 mod post;
 mod pushes;
+mod retry;
 mod store;
+mod validate;
 mod worker;
 
-pub(super) use admit::inline_prefix;
 pub use counts::PushCounts;
-pub(super) use operations::{begun, create, delete, get, list};
+pub(super) use operations::{create, delete, follow_message, get, list};
 pub use pushes::{PushOptions, Pushes};
 pub use store::{MemoryPushStore, PushStore, PushStoreError, Registration};
+pub(super) use validate::inline_prefix;

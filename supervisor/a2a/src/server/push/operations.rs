@@ -1,4 +1,4 @@
-//! The operations on push configurations. A task that the caller may not see has none.
+//! The operations on push configurations. A caller without access to a task gets the error for an unknown task.
 
 use std::sync::Arc;
 
@@ -9,9 +9,10 @@ use crate::model::{
     ListTaskPushNotificationConfigsRequest, ListTaskPushNotificationConfigsResponse,
     TaskPushNotificationConfig,
 };
-use crate::server::agent::{Agent, CallContext, Subscription};
-use crate::server::operation::{Outcome, unless_panicked};
-use crate::server::router::Server;
+use crate::server::agent::Agent;
+use crate::server::call::{CallContext, Subscription};
+use crate::server::request::{Outcome, unless_panicked};
+use crate::server::state::Server;
 use crate::version::ProtocolVersion;
 
 /// Registers a configuration for a task, which may have ended.
@@ -29,12 +30,12 @@ pub(in crate::server) async fn create(
         let subscription = agent.subscribe(&task, None, &call).await?;
         register(&*agent, &call, &pushes, config, &subscription).await
     };
-    // In a task of its own, as a message is: half of it would be a configuration that nobody serves.
-    unless_panicked(tokio::spawn(created).await).map(|kept| Outcome::Push(Box::new(kept)))
+    // In a task of its own: a client that disconnects must not leave a configuration without a worker.
+    unless_panicked(tokio::spawn(created).await).map(|config| Outcome::Push(Box::new(config)))
 }
 
-/// A message began a task or went on with one, and may want its updates pushed.
-pub(in crate::server) async fn begun(
+/// Delivers the updates of a task that has received a message, and registers the message's own configuration.
+pub(in crate::server) async fn follow_message(
     agent: &dyn Agent,
     call: &CallContext,
     pushes: &Pushes,
@@ -44,10 +45,10 @@ pub(in crate::server) async fn begun(
     let task = subscription.log.task_id();
     pushes.follow(&task, &subscription.log);
     let Some(config) = wish else { return };
-    // The configuration was found good before the agent took the message. Now that the task runs, its client is
-    // better served with the task than with an error that invites it to send the message again.
+    // The configuration was valid before the agent accepted the message. An error now would make the client send the
+    // message again.
     if let Err(error) = register(agent, call, pushes, config, subscription).await {
-        tracing::warn!(task, %error, "a message's push configuration could not be kept; nothing is pushed to it");
+        tracing::warn!(task, %error, "failed to store a message's push configuration; no notifications are sent to it");
     }
 }
 
@@ -59,15 +60,15 @@ async fn register(
     subscription: &Subscription,
 ) -> Result<TaskPushNotificationConfig, A2aError> {
     let task = subscription.log.task_id();
-    let kept = pushes.register(&task, config, call.version, subscription).await?;
-    // A task that waited may have gone on in another log, which was shown before the configuration was there.
+    let stored = pushes.register(&task, config, call.version, subscription).await?;
+    // A task that waited may have continued in another log before the configuration was stored.
     if let Ok(now) = agent.subscribe(&task, None, call).await {
         pushes.follow(&task, &now.log);
     }
-    Ok(kept)
+    Ok(stored)
 }
 
-/// Finds a configuration; 0.3 may leave out which, and gets the task's first.
+/// A configuration. In 0.3 the id may be missing, which means the task's first one.
 pub(in crate::server) async fn get(
     server: &Server,
     call: &CallContext,
@@ -89,7 +90,7 @@ pub(in crate::server) async fn get(
     }
 }
 
-/// A task's configurations, by their ids. A page token is the id that the last page ended with.
+/// A page of a task's configurations, ordered by id. A page token is the last id of the page before.
 pub(in crate::server) async fn list(
     server: &Server,
     call: &CallContext,
@@ -116,7 +117,7 @@ fn page(
     ListTaskPushNotificationConfigsResponse { configs, next_page_token }
 }
 
-/// Removes a configuration. One that is not there is as good as removed.
+/// Removes a configuration, if it exists.
 pub(in crate::server) async fn delete(
     server: &Server,
     call: &CallContext,
@@ -126,17 +127,6 @@ pub(in crate::server) async fn delete(
     server.agent.task(&request.task_id, Some(0), call).await?;
     pushes.remove(&request.task_id, &request.id).await?;
     Ok(Outcome::PushDeleted)
-}
-
-impl Server {
-    /// Who keeps push configurations.
-    ///
-    /// # Errors
-    /// When the card does not announce push notifications, or the agent has nobody to deliver them.
-    pub(in crate::server) fn pushes(&self) -> Result<std::sync::Arc<Pushes>, A2aError> {
-        let announced = self.agent.card().capabilities.push_notifications;
-        announced.then(|| self.agent.pushes()).flatten().ok_or(A2aError::PushNotificationNotSupported)
-    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What is posted, in the version of who wants it. Pure but for the log that it reads.
+//! The payloads of notifications, in the version of the client. Pure except for reading the log.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use crate::server::logged::LoggedEvent;
 use crate::v03;
 use crate::version::ProtocolVersion;
 
-/// Most bytes of text that chunks are put together to: receivers limit bodies.
+/// Most bytes of merged chunks, because receivers limit the size of bodies.
 const MOST_MERGED: usize = 256 * 1024;
 
-/// One notification.
+/// A notification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Payload {
     /// The number of the newest event in it.
@@ -22,8 +22,8 @@ pub(super) struct Payload {
     pub(super) body: Bytes,
 }
 
-/// What tells of these events, in order: in 1.0 the events, chunks of one artifact put together; in 0.3 the
-/// whole task as it is now, once.
+/// The payloads for these events, in order: in 1.0 the events, with the chunks of an artifact merged; in 0.3 the current
+/// task, once.
 pub(super) fn payloads(
     version: ProtocolVersion,
     log: &TaskLog,
@@ -42,7 +42,7 @@ pub(super) fn payloads(
     }
 }
 
-/// One event, or what several come to.
+/// One event, or several merged ones.
 #[derive(Debug)]
 enum Piece<'a> {
     One(&'a LoggedEvent),

@@ -31,7 +31,7 @@ fn log(events: impl IntoIterator<Item = Event>) -> Arc<TaskLog> {
     Arc::new(log)
 }
 
-fn told(version: ProtocolVersion, log: &Arc<TaskLog>, after: u64) -> Vec<(u64, Value)> {
+fn payload_texts(version: ProtocolVersion, log: &Arc<TaskLog>, after: u64) -> Vec<(u64, Value)> {
     let (events, _) = log.read(after, usize::MAX);
     let payloads = payloads(version, log, &events).unwrap();
     payloads
@@ -52,27 +52,27 @@ fn chunks_of_one_artifact_become_one_and_nothing_else_is_touched() {
         chunk("a", "anew", false),
         status(TaskState::Completed),
     ]);
-    let told = told(ProtocolVersion::V1_0, &log, 1);
-    let last: Vec<_> = told.iter().map(|(last, _)| *last).collect();
+    let payload_texts = payload_texts(ProtocolVersion::V1_0, &log, 1);
+    let last: Vec<_> = payload_texts.iter().map(|(last, _)| *last).collect();
     assert_eq!(last, [2, 4, 5, 7, 8, 9]);
     let artifact = |text: &str| json!([{"text": text}]);
-    let update = |at: usize| &told[at].1["artifactUpdate"];
-    assert_eq!(told[0].1["statusUpdate"]["status"]["state"], "TASK_STATE_WORKING");
+    let update = |at: usize| &payload_texts[at].1["artifactUpdate"];
+    assert_eq!(payload_texts[0].1["statusUpdate"]["status"]["state"], "TASK_STATE_WORKING");
     assert_eq!(update(1)["artifact"]["parts"], artifact("one two "));
     assert_eq!(update(1).get("append"), None);
     assert_eq!(update(2)["artifact"]["parts"], artifact("other"));
     assert_eq!(update(3)["artifact"]["parts"], artifact("three four"));
     assert_eq!(update(3)["append"], true);
     assert_eq!(update(4)["artifact"]["parts"], artifact("anew"));
-    assert_eq!(told[5].1["statusUpdate"]["status"]["state"], "TASK_STATE_COMPLETED");
+    assert_eq!(payload_texts[5].1["statusUpdate"]["status"]["state"], "TASK_STATE_COMPLETED");
 }
 
 #[test]
-fn an_old_client_is_told_the_whole_task_once() {
+fn a_client_of_0_3_gets_the_whole_task_once() {
     let log = log([chunk("a", "one ", false), chunk("a", "two", true), status(TaskState::Completed)]);
-    let told = told(ProtocolVersion::V0_3, &log, 1);
-    assert_eq!(told.len(), 1);
-    let (last, task) = &told[0];
+    let payload_texts = payload_texts(ProtocolVersion::V0_3, &log, 1);
+    assert_eq!(payload_texts.len(), 1);
+    let (last, task) = &payload_texts[0];
     assert_eq!(*last, 4);
     assert_eq!((&task["kind"], &task["id"]), (&json!("task"), &json!("t")));
     assert_eq!(task["status"]["state"], "completed");
@@ -83,7 +83,7 @@ fn an_old_client_is_told_the_whole_task_once() {
 fn what_is_put_together_stays_small_enough_to_be_taken() {
     let text = "x".repeat(100 * 1024);
     let log = log((0..6).map(|index| chunk("a", &text, index > 0)));
-    let sizes: Vec<_> = told(ProtocolVersion::V1_0, &log, 1)
+    let sizes: Vec<_> = payload_texts(ProtocolVersion::V1_0, &log, 1)
         .iter()
         .map(|(_, event)| event["artifactUpdate"]["artifact"]["parts"][0]["text"].as_str().unwrap().len())
         .collect();
@@ -99,9 +99,9 @@ fn some_event() -> impl Strategy<Value = Event> {
 }
 
 proptest! {
-    /// Who applies what is told ends with the same task, wherever a delivery was cut.
+    /// Who applies what is payload_texts ends with the same task, wherever a delivery was cut.
     #[test]
-    fn what_is_told_adds_up_to_the_task(
+    fn payloads_add_up_to_the_task(
         events in prop::collection::vec(some_event(), 0..40),
         cuts in prop::collection::vec(1_usize..10, 0..40),
     ) {

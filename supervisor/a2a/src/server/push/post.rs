@@ -1,4 +1,4 @@
-//! One attempt to deliver.
+//! A delivery attempt.
 
 use std::time::Duration;
 
@@ -9,40 +9,40 @@ use jiff::Timestamp;
 use reqwest::{Method, Response};
 use url::Url;
 
-use super::policy::{Answer, retry_after};
+use super::retry::{AttemptResult, retry_after};
 use crate::model::{AuthenticationInfo, TaskPushNotificationConfig};
 use crate::version::ProtocolVersion;
 
-/// Most bytes of an answer that are read, which lets the connection be used again; nobody looks at them.
-const MOST_ANSWER: usize = 4 * 1024;
+/// Most bytes of a response that are read and dropped, so that the connection can be reused.
+const MAX_RESPONSE: usize = 4 * 1024;
 
-/// How long to wait for the rest of an answer that has come already.
-const REST_OF_ANSWER: Duration = Duration::from_secs(1);
+/// How long to wait for the rest of a response.
+const RESPONSE_DEADLINE: Duration = Duration::from_secs(1);
 
-/// Posts a notification and waits at most `deadline` for the head of the answer. That says all: a body that is slow
-/// to come, or too long, costs the connection and changes nothing.
+/// Posts a notification and waits at most `deadline` for the head of the response, which decides the result. A body that is
+/// slow or too long only costs the connection.
 pub(super) async fn post(
     client: &Client,
     url: &Url,
     headers: HeaderMap,
     body: Bytes,
     deadline: Duration,
-) -> Answer {
+) -> AttemptResult {
     let request = match client.request(Method::POST, url.clone()) {
         Ok(request) => request.headers(headers).body(body),
-        Err(refusal) => return Answer::Refused(refusal),
+        Err(refusal) => return AttemptResult::Refused(refusal),
     };
     let response = match tokio::time::timeout(deadline, request.send()).await {
         Ok(Ok(response)) => response,
         Ok(Err(error)) => return failed(&error),
-        Err(_) => return Answer::None("it did not answer in time"),
+        Err(_) => return AttemptResult::NoResponse("it did not respond in time"),
     };
-    let answer = Answer::Status(response.status().as_u16(), asked(response.headers()));
-    drop(tokio::time::timeout(REST_OF_ANSWER, discard(response)).await);
-    answer
+    let result = AttemptResult::Status(response.status().as_u16(), requested_wait(response.headers()));
+    drop(tokio::time::timeout(RESPONSE_DEADLINE, discard(response)).await);
+    result
 }
 
-fn asked(headers: &HeaderMap) -> Option<Duration> {
+fn requested_wait(headers: &HeaderMap) -> Option<Duration> {
     retry_after(headers.get(header::RETRY_AFTER)?.to_str().ok()?, Timestamp::now())
 }
 
@@ -50,17 +50,21 @@ async fn discard(mut response: Response) {
     let mut read = 0;
     while let Ok(Some(chunk)) = response.chunk().await {
         read += chunk.len();
-        if read > MOST_ANSWER {
+        if read > MAX_RESPONSE {
             break;
         }
     }
 }
 
-fn failed(error: &reqwest::Error) -> Answer {
+fn failed(error: &reqwest::Error) -> AttemptResult {
     if let Some(refusal) = caipe_net::refusal(error) {
-        return Answer::Refused(Refusal::clone(refusal));
+        return AttemptResult::Refused(Refusal::clone(refusal));
     }
-    Answer::None(if error.is_connect() { "it cannot be reached" } else { "the connection was lost" })
+    AttemptResult::NoResponse(if error.is_connect() {
+        "it cannot be reached"
+    } else {
+        "the connection was lost"
+    })
 }
 
 /// The headers of every notification of a configuration (0.3, section 9.5; 1.0, section 4.3.3).
@@ -93,7 +97,7 @@ fn secret(text: &str) -> Option<HeaderValue> {
 mod tests {
     use super::*;
 
-    fn told(config: &TaskPushNotificationConfig, version: ProtocolVersion) -> Vec<(String, String)> {
+    fn header_pairs(config: &TaskPushNotificationConfig, version: ProtocolVersion) -> Vec<(String, String)> {
         let headers = headers(config, version);
         headers.iter().map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned())).collect()
     }
@@ -102,8 +106,11 @@ mod tests {
     fn each_version_has_its_headers() {
         let bare = TaskPushNotificationConfig::new("https://h/");
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        assert_eq!(told(&bare, ProtocolVersion::V0_3), [pair("content-type", "application/json")]);
-        assert_eq!(told(&bare, ProtocolVersion::V1_0), [pair("content-type", "application/a2a+json")]);
+        assert_eq!(header_pairs(&bare, ProtocolVersion::V0_3), [pair("content-type", "application/json")]);
+        assert_eq!(
+            header_pairs(&bare, ProtocolVersion::V1_0),
+            [pair("content-type", "application/a2a+json")]
+        );
         let full = TaskPushNotificationConfig {
             token: Some("t0k".to_owned()),
             authentication: Some(AuthenticationInfo {
@@ -112,7 +119,7 @@ mod tests {
             }),
             ..bare.clone()
         };
-        let mut headers = told(&full, ProtocolVersion::V1_0);
+        let mut headers = header_pairs(&full, ProtocolVersion::V1_0);
         headers.sort();
         assert_eq!(
             headers,
@@ -124,7 +131,7 @@ mod tests {
         );
         let no_credentials = AuthenticationInfo { scheme: "Bearer".to_owned(), credentials: None };
         let scheme_only = TaskPushNotificationConfig { authentication: Some(no_credentials), ..bare };
-        assert_eq!(told(&scheme_only, ProtocolVersion::V1_0).len(), 1);
+        assert_eq!(header_pairs(&scheme_only, ProtocolVersion::V1_0).len(), 1);
         assert!(!format!("{full:?} {:?}", super::headers(&full, ProtocolVersion::V1_0)).contains("s3cret"));
     }
 }

@@ -10,38 +10,38 @@ use tokio::sync::Mutex;
 use url::Url;
 use uuid::Uuid;
 
-use super::admit;
 use super::counts::{Counts, PushCounts};
-use super::desk::Desk;
-use super::lanes::Lanes;
-use super::policy::Backoff;
+use super::jobs::Jobs;
+use super::permits::Permits;
+use super::retry::Backoff;
 use super::store::{PushStore, PushStoreError, Registration};
+use super::validate;
 use super::worker::{Shared, Worker};
 use crate::error::{A2aError, Violation};
 use crate::model::TaskPushNotificationConfig;
-use crate::server::agent::Subscription;
+use crate::server::call::Subscription;
 use crate::server::log::TaskLog;
 use crate::version::ProtocolVersion;
 
-/// How to serve push configurations.
+/// Options of push notifications.
 #[derive(Debug, Clone)]
 pub struct PushOptions {
-    /// Which addresses may be reached.
+    /// The addresses that may be reached.
     pub screen: Screen,
-    /// How long to wait after a notification before the next, unless it tells that the task ended or waits.
-    /// What happens meanwhile is put together.
+    /// The time between notifications, which combine the events in between. A notification that the task ended or waits
+    /// is sent at once.
     pub pace: Duration,
-    /// How long a receiver may take to answer.
+    /// How long a receiver may take to respond.
     pub attempt_timeout: Duration,
     /// The wait after a first failure; each later one doubles it.
     pub first_wait: Duration,
     /// The longest wait between two attempts, unless the receiver asks for more.
     pub most_wait: Duration,
-    /// How long a receiver may fail on end before the configuration is given up.
+    /// How long a receiver may fail before its configuration is given up.
     pub give_up_after: Duration,
-    /// How many deliveries go on at once.
+    /// Most concurrent deliveries.
     pub most_at_once: usize,
-    /// How many of them to one host.
+    /// Most concurrent deliveries to one host.
     pub most_per_receiver: usize,
 }
 
@@ -60,8 +60,7 @@ impl Default for PushOptions {
     }
 }
 
-/// Keeps the push configurations of a server's tasks and serves them, each in a task of its own that no run waits
-/// for. Stops with [`Pushes::stop`] or when it is dropped.
+/// Stores the push configurations of a server's tasks and delivers their notifications in the background. Stops with [`Pushes::stop`] or when it is dropped.
 pub struct Pushes {
     screen: Screen,
     shared: Arc<Shared>,
@@ -75,16 +74,16 @@ impl fmt::Debug for Pushes {
 }
 
 impl Pushes {
-    /// Serves what is kept in `store`.
+    /// Push notifications for the configurations in `store`.
     ///
     /// # Errors
-    /// When the system has no TLS to offer.
+    /// If the system offers no TLS.
     pub fn new(store: Arc<dyn PushStore>, options: PushOptions) -> Result<Arc<Self>, reqwest::Error> {
         let shared = Shared {
             store,
-            desk: Desk::default(),
+            jobs: Jobs::default(),
             client: Client::new(options.screen.clone(), Redirects::Return)?,
-            lanes: Lanes::new(options.most_at_once, options.most_per_receiver),
+            permits: Permits::new(options.most_at_once, options.most_per_receiver),
             counts: Counts::default(),
             backoff: Backoff {
                 first: options.first_wait,
@@ -97,89 +96,89 @@ impl Pushes {
         Ok(Arc::new(Self { screen: options.screen, shared: Arc::new(shared), registering: Mutex::default() }))
     }
 
-    /// Takes up what a former process left in the store, and returns the tasks that it is about. Each of them is to
-    /// be shown to [`Pushes::follow`], at once or when it goes on, or told to [`Pushes::forget`].
+    /// Resumes the configurations of a former process and returns their tasks. Pass each task to [`Pushes::follow`], now or
+    /// when it continues, or to [`Pushes::forget`].
     pub async fn resume(&self) -> Result<Vec<String>, PushStoreError> {
         let mut tasks = BTreeSet::new();
         for registration in self.shared.store.pending().await? {
             tasks.insert(registration.task.clone());
-            self.shared.desk.take(registration);
+            self.shared.jobs.add(registration);
         }
         Ok(tasks.into_iter().collect())
     }
 
-    /// Tells that the events of a task are now found in this log. Costs nothing where nobody wants them.
+    /// Delivers the events of a task from this log. Costs nothing for a task without configurations.
     pub fn follow(&self, task: &str, log: &Arc<TaskLog>) {
         let start =
             |job| tokio::spawn(Worker::run(Arc::clone(&self.shared), job, Arc::clone(log))).abort_handle();
-        self.shared.desk.follow(task, log, start);
+        self.shared.jobs.follow(task, log, start);
     }
 
-    /// Whether anything is left to be delivered for a task.
+    /// Whether a task has undelivered notifications.
     pub fn serves(&self, task: &str) -> bool {
-        self.shared.desk.knows(task)
+        self.shared.jobs.contains(task)
     }
 
-    /// Forgets all configurations of a task that is no more.
+    /// Removes all configurations of a removed task.
     pub async fn forget(&self, task: &str) -> Result<(), PushStoreError> {
-        self.shared.desk.drop_orders(task, None);
+        self.shared.jobs.remove(task, None);
         for registration in self.shared.store.of_task(task).await? {
             self.shared.store.delete(task, &registration.id).await?;
         }
         Ok(())
     }
 
-    /// Waits, at most `grace`, until what is known of tasks that run no more is delivered, then stops.
+    /// Waits at most `grace` until the notifications of ended tasks are delivered, then stops.
     pub async fn drain(&self, grace: Duration) {
-        const LOOK: Duration = Duration::from_millis(20);
+        const INTERVAL: Duration = Duration::from_millis(20);
         let settled = async {
-            while self.shared.desk.owes() {
-                tokio::time::sleep(LOOK).await;
+            while self.shared.jobs.has_undelivered_logs() {
+                tokio::time::sleep(INTERVAL).await;
             }
         };
         drop(tokio::time::timeout(grace, settled).await);
         self.stop();
     }
 
-    /// Stops delivering; what is undelivered stays in the store.
+    /// Stops deliveries; undelivered notifications stay in the store.
     pub fn stop(&self) {
-        self.shared.desk.stop();
+        self.shared.jobs.stop();
     }
 
-    /// How deliveries went so far.
+    /// The counters of deliveries.
     pub fn counts(&self) -> PushCounts {
         self.shared.counts.read()
     }
 
-    /// Whether a configuration can be served. Faults are located below `prefix`.
+    /// Checks a configuration. Fields of violations start with `prefix`.
     pub(in crate::server) fn check(
         &self,
         config: &TaskPushNotificationConfig,
         prefix: &str,
     ) -> Result<(), A2aError> {
-        let mut faults = admit::faults(config, prefix);
+        let mut faults = validate::faults(config, prefix);
         let reason = match config.url.parse::<Url>() {
             Ok(url) => self.screen.check_url(&url).err().map(|refusal| refusal.to_string()),
             Err(error) => Some(error.to_string()),
         };
-        faults.extend(reason.map(|reason| Violation::new(admit::at(prefix, "url"), reason)));
+        faults.extend(reason.map(|reason| Violation::new(validate::field_path(prefix, "url"), reason)));
         if faults.is_empty() { Ok(()) } else { Err(A2aError::InvalidParams(faults)) }
     }
 
-    /// Whether a task can have this configuration besides those that it has.
+    /// Whether a task can have this configuration in addition to its others.
     pub(in crate::server) async fn has_room(
         &self,
         task: &str,
         config: &TaskPushNotificationConfig,
         version: ProtocolVersion,
     ) -> Result<(), A2aError> {
-        let known = self.shared.store.of_task(task).await.map_err(told)?;
+        let known = self.shared.store.of_task(task).await.map_err(store_failed)?;
         place(config, task, version, &known).map(drop)
     }
 
-    /// Keeps a configuration and serves it with what comes after `subscription.after`. Returns it as it is kept.
+    /// Stores a configuration and delivers the events after `subscription.after`. Returns the stored configuration.
     ///
-    /// The task may go on in another log meanwhile, which is then to be shown to [`Pushes::follow`] once more.
+    /// If the task has continued in another log meanwhile, call [`Pushes::follow`] again.
     pub(in crate::server) async fn register(
         &self,
         task: &str,
@@ -187,42 +186,44 @@ impl Pushes {
         version: ProtocolVersion,
         subscription: &Subscription,
     ) -> Result<TaskPushNotificationConfig, A2aError> {
-        // One at a time: two that come at once must not both find the last place free.
+        // One at a time, so that two concurrent calls cannot both take the last free place.
         let _registering = self.registering.lock().await;
-        let known = self.shared.store.of_task(task).await.map_err(told)?;
+        let known = self.shared.store.of_task(task).await.map_err(store_failed)?;
         let Place { id, replaces } = place(&config, task, version, &known)?;
         let config =
             TaskPushNotificationConfig { id: Some(id.clone()), task_id: Some(task.to_owned()), ..config };
         let same = |old: &&Registration| old.config == config && old.version == version;
         if replaces.filter(same).is_some_and(|old| old.delivered < Registration::DONE) {
-            // Who serves it goes on: told with each message, it is still one wish.
+            // Clients repeat a configuration with each message; its worker continues.
             return Ok(config);
         }
         let delivered = if has_ended(subscription) {
             Registration::DONE
         } else {
-            // Whoever registers once more is still owed what was not delivered yet.
-            let owed = replaces.filter(|old| old.config.url == config.url).map(|old| old.delivered);
-            owed.map_or(subscription.after, |owed| owed.min(subscription.after))
+            // A client that registers again still gets the undelivered events.
+            let undelivered_from =
+                replaces.filter(|old| old.config.url == config.url).map(|old| old.delivered);
+            undelivered_from.map_or(subscription.after, |seq| seq.min(subscription.after))
         };
-        let kept = config.clone();
+        let stored = config.clone();
         let registration = Registration { task: task.to_owned(), id, version, config, delivered };
-        self.put(registration, replaces, &subscription.log).await.map_err(told)?;
-        Ok(kept)
+        self.put(registration, replaces, &subscription.log).await.map_err(store_failed)?;
+        Ok(stored)
     }
 
-    /// Keeps a registration and serves it. Who served the old one stops first, so as to note nothing in the new one.
+    /// Stores a registration and starts its worker. Stops the old worker first, so that it does not save its progress in
+    /// the new registration.
     async fn put(
         &self,
         new: Registration,
         old: Option<&Registration>,
         log: &Arc<TaskLog>,
     ) -> Result<(), PushStoreError> {
-        self.shared.desk.drop_orders(&new.task, Some(&new.id));
+        self.shared.jobs.remove(&new.task, Some(&new.id));
         let put = self.shared.store.put(new.clone()).await;
         let served = if put.is_ok() { Some(&new) } else { old };
         if let Some(served) = served.filter(|served| served.delivered < Registration::DONE) {
-            self.shared.desk.take(served.clone());
+            self.shared.jobs.add(served.clone());
             self.follow(&served.task, log);
         }
         put
@@ -233,14 +234,14 @@ impl Pushes {
         &self,
         task: &str,
     ) -> Result<Vec<TaskPushNotificationConfig>, A2aError> {
-        let known = self.shared.store.of_task(task).await.map_err(told)?;
+        let known = self.shared.store.of_task(task).await.map_err(store_failed)?;
         Ok(known.into_iter().map(|registration| registration.config).collect())
     }
 
-    /// Forgets a configuration; nothing more is delivered for it.
+    /// Removes a configuration and stops its deliveries.
     pub(in crate::server) async fn remove(&self, task: &str, id: &str) -> Result<(), A2aError> {
-        self.shared.desk.drop_orders(task, Some(id));
-        self.shared.store.delete(task, id).await.map_err(told)
+        self.shared.jobs.remove(task, Some(id));
+        self.shared.store.delete(task, id).await.map_err(store_failed)
     }
 }
 
@@ -250,20 +251,19 @@ impl Drop for Pushes {
     }
 }
 
-/// Whether nothing comes after `after`: the task ended by then.
+/// Whether the task ended by `after`.
 fn has_ended(subscription: &Subscription) -> bool {
     subscription.log.state().is_terminal() && subscription.after >= subscription.log.last_seq()
 }
 
-/// Where a configuration goes among those of its task.
+/// The id of a configuration, and the configuration that it replaces.
 struct Place<'a> {
     id: String,
     replaces: Option<&'a Registration>,
 }
 
-/// Finds a place. Without an id of its own a configuration takes, in 0.3, the task's, as the official SDKs do. In
-/// 1.0, where a client may create several, one is made up; but the same address, told again with each message, stays
-/// one configuration.
+/// Without an id, a configuration of 0.3 gets the id of its task, as in the official SDKs. One of 1.0, which allows several
+/// per task, gets a new id unless the task already has one with the same URL.
 fn place<'a>(
     config: &TaskPushNotificationConfig,
     task: &str,
@@ -276,8 +276,8 @@ fn place<'a>(
         (None, ProtocolVersion::V0_3) => known.iter().find(|known| known.id == task),
         (None, ProtocolVersion::V1_0) => known.iter().find(|known| known.config.url == config.url),
     };
-    if replaces.is_none() && known.len() >= admit::MOST_PER_TASK {
-        return Err(admit::too_many(task));
+    if replaces.is_none() && known.len() >= validate::MOST_PER_TASK {
+        return Err(validate::too_many(task));
     }
     let id = match (named, replaces, version) {
         (Some(id), ..) => id.to_owned(),
@@ -288,9 +288,9 @@ fn place<'a>(
     Ok(Place { id, replaces })
 }
 
-/// What a client is told when the store fails; why is for the log.
+/// The error for clients; the log has the reason.
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
-fn told(error: PushStoreError) -> A2aError {
+fn store_failed(error: PushStoreError) -> A2aError {
     tracing::error!(%error, "push configurations cannot be served");
     A2aError::Internal("the store of push configurations failed; try again".to_owned())
 }

@@ -10,28 +10,28 @@ use url::{Position, Url};
 use uuid::Uuid;
 
 use super::counts::Counts;
-use super::desk::{Desk, Job};
-use super::lanes::Lanes;
+use super::jobs::{Job, Jobs};
 use super::payload::{Payload, payloads};
-use super::policy::{Backoff, Verdict};
+use super::permits::Permits;
 use super::post::{headers, post};
+use super::retry::{Backoff, Verdict};
 use super::store::{PushStore, Registration};
 use crate::model::TaskState;
 use crate::server::log::TaskLog;
 use crate::server::logged::LoggedEvent;
 
-/// Most events that are told of at once.
-const MOST_EVENTS: usize = 8 * 1024;
+/// Most events that are read at once.
+const MAX_EVENTS: usize = 8 * 1024;
 
-/// What all workers share.
+/// The state that all workers share.
 pub(super) struct Shared {
     pub(super) store: Arc<dyn PushStore>,
-    pub(super) desk: Desk,
+    pub(super) jobs: Jobs,
     pub(super) client: Client,
-    pub(super) lanes: Lanes,
+    pub(super) permits: Permits,
     pub(super) counts: Counts,
     pub(super) backoff: Backoff,
-    /// How long to wait after a notification before the next, unless it tells that the task ended or waits.
+    /// The time between notifications. A notification that the task ended or waits is sent at once.
     pub(super) pace: Duration,
     pub(super) attempt_timeout: Duration,
 }
@@ -44,17 +44,16 @@ pub(super) struct Worker {
     headers: HeaderMap,
 }
 
-/// Whether anything may come yet.
 #[derive(Debug, PartialEq, Eq)]
 enum Flow {
-    /// The log is read to its end, but the task may go on.
+    /// The log is read to its end, but the task may continue in another one.
     Drained,
-    /// Nothing is left to be told, or nobody to tell it to.
+    /// Nothing is left to deliver, or the receiver is gone.
     Ended,
 }
 
 impl Worker {
-    /// Delivers what comes in `log`, and in those that follow it, until the task has ended or its log has.
+    /// Delivers the events of `log` and of the logs that follow it, until the task ends.
     pub(super) async fn run(shared: Arc<Shared>, job: Job, mut log: Arc<TaskLog>) {
         let Ok(url) = job.registration.config.url.parse() else {
             tracing::warn!(task = job.registration.task, "a push configuration has no address");
@@ -66,7 +65,7 @@ impl Worker {
             if worker.serve(&log).await == Flow::Ended {
                 return finish(&worker.shared, &worker.job).await;
             }
-            match worker.shared.desk.next_log(&worker.job, &log) {
+            match worker.shared.jobs.next_log(&worker.job, &log) {
                 Some(next) => log = next,
                 None => return,
             }
@@ -81,60 +80,59 @@ impl Worker {
             }
             let events = gather(log, self.registration().delivered, not_before).await;
             let Some(newest) = events.last().map(|event| event.seq()) else { return Flow::Drained };
-            let told = payloads(self.registration().version, log, &events).unwrap_or_else(|error| {
+            let payloads = payloads(self.registration().version, log, &events).unwrap_or_else(|error| {
                 tracing::error!(task = self.registration().task, %error, "failed to encode a notification");
                 Vec::new()
             });
-            for payload in told {
+            for payload in payloads {
                 if self.deliver(&payload).await == Flow::Ended {
                     return Flow::Ended;
                 }
-                self.passed(payload.last);
+                self.mark_delivered(payload.last);
             }
-            self.passed(newest);
+            self.mark_delivered(newest);
             if events.iter().any(|event| event.event().state().is_some_and(TaskState::is_terminal)) {
                 return Flow::Ended;
             }
-            self.note().await;
+            self.save_progress().await;
             not_before = Instant::now() + self.shared.pace;
         }
     }
 
-    /// Tries until it arrived, or will not. Whoever takes nothing until the time is over is given up altogether.
+    /// Tries until the notification is delivered or refused. Gives up the configuration of a receiver that fails too long.
     async fn deliver(&self, payload: &Payload) -> Flow {
         let mut begun = None;
         let mut failed = 0_u32;
         loop {
-            let answer = {
-                let _lane = self.shared.lanes.enter(self.host()).await;
-                // The wait for a lane is not the receiver's fault.
+            let result = {
+                let _permit = self.shared.permits.acquire(self.host()).await;
+                // The wait for a permit does not count.
                 begun.get_or_insert_with(Instant::now);
                 let (body, deadline) = (payload.body.clone(), self.shared.attempt_timeout);
                 post(&self.shared.client, &self.url, self.headers.clone(), body, deadline).await
             };
-            let verdict = answer.verdict();
+            let verdict = result.verdict();
             self.shared.counts.attempt(&verdict);
             let asked = match verdict {
                 Verdict::Delivered => return Flow::Drained,
                 Verdict::Skip => {
-                    self.gives_up(payload, &answer.to_string());
+                    self.log_undelivered(payload, &result.to_string());
                     return Flow::Drained;
                 }
                 Verdict::Stop => {
-                    self.gives_up(payload, &answer.to_string());
+                    self.log_undelivered(payload, &result.to_string());
                     return Flow::Ended;
                 }
-                Verdict::Again(asked) => asked,
+                Verdict::Retry(asked) => asked,
             };
             failed = failed.saturating_add(1);
             let elapsed = begun.map(|begun| begun.elapsed()).unwrap_or_default();
             let Some(wait) = self.shared.backoff.wait(failed, elapsed, asked, jitter()) else {
-                // To try each later notification as long would hold on to the log for days.
                 self.shared.counts.gave_up();
-                self.gives_up(payload, &format!("{answer}; nothing more is sent there for this task"));
+                self.log_undelivered(payload, &format!("{result}; nothing more is sent there for this task"));
                 return Flow::Ended;
             };
-            tracing::debug!(task = self.registration().task, receiver = self.receiver(), %answer, ?wait, "trying again");
+            tracing::debug!(task = self.registration().task, receiver = self.receiver(), %result, ?wait, "trying again");
             sleep(wait).await;
         }
     }
@@ -143,56 +141,55 @@ impl Worker {
         &self.job.registration
     }
 
-    /// What bounds on deliveries go by: a receiver cannot have more of them by having more ports.
+    /// The limits are per host: a receiver with several ports does not get more.
     fn host(&self) -> &str {
         self.url.host_str().unwrap_or_default()
     }
 
-    /// Scheme, host and port: the rest of an address may be a secret.
+    /// Scheme, host and port: the rest of a URL may be a secret.
     fn receiver(&self) -> &str {
         &self.url[..Position::BeforePath]
     }
 
-    fn gives_up(&self, payload: &Payload, reason: &str) {
+    fn log_undelivered(&self, payload: &Payload, reason: &str) {
         let (task, receiver) = (&self.registration().task, self.receiver());
         tracing::warn!(task, receiver, event = payload.last, reason, "a push notification was not delivered");
     }
 
-    fn passed(&mut self, seq: u64) {
+    fn mark_delivered(&mut self, seq: u64) {
         let delivered = &mut self.job.registration.delivered;
         *delivered = seq.max(*delivered);
     }
 
-    /// Notes how far this is. Where that fails, a restart tells some things twice.
-    async fn note(&self) {
-        note(&self.shared, &self.job, self.registration().delivered).await;
+    /// Saves the progress. If that fails, a restart delivers some notifications twice.
+    async fn save_progress(&self) {
+        save_progress(&self.shared, &self.job, self.registration().delivered).await;
     }
 }
 
 async fn finish(shared: &Shared, job: &Job) {
-    note(shared, job, Registration::DONE).await;
-    shared.desk.done(job);
+    save_progress(shared, job, Registration::DONE).await;
+    shared.jobs.finish(job);
 }
 
-/// A worker that is to stop may still be at it for a moment: it must not speak for the configuration that replaces
-/// its own.
-async fn note(shared: &Shared, job: &Job, seq: u64) {
+/// Saves the progress, unless the configuration was replaced: an aborted worker may still run for a moment.
+async fn save_progress(shared: &Shared, job: &Job, seq: u64) {
     let Registration { task, id, .. } = &job.registration;
-    if !shared.desk.has(job) {
+    if !shared.jobs.is_current(job) {
         return;
     }
     if let Err(error) = shared.store.delivered(task, id, seq).await {
-        tracing::warn!(task, seq, %error, "failed to note how far a push configuration was served");
+        tracing::warn!(task, seq, %error, "failed to save the progress of a push configuration");
     }
 }
 
-/// The next events after `after`: what has come by `not_before`, or by the moment that the task ends or waits. Empty
-/// once the log is closed and read to its end.
+/// The next events after `after`, up to `not_before` or until the task ends or waits. Empty once the log is closed and
+/// read to its end.
 async fn gather(log: &Arc<TaskLog>, after: u64, not_before: Instant) -> Vec<Arc<LoggedEvent>> {
     let mut cursor = log.cursor(after);
     let mut events: Vec<_> = cursor.next().await.into_iter().collect();
     let mut urgent = events.iter().any(is_urgent);
-    while !events.is_empty() && events.len() < MOST_EVENTS {
+    while !events.is_empty() && events.len() < MAX_EVENTS {
         if let Some(event) = cursor.ready() {
             urgent |= is_urgent(&event);
             events.push(event);

@@ -8,7 +8,7 @@ use super::fault::Fault;
 use super::media;
 use crate::card::document;
 use crate::error::A2aError;
-use crate::server::operation::Outcome;
+use crate::server::request::Outcome;
 use crate::v03::rest;
 use crate::version::ProtocolVersion::{self, V0_3, V1_0};
 

@@ -1,4 +1,4 @@
-//! Converts a target, a query and a body to a request in the canonical model.
+//! Decodes a path, a query and a body to a request in the canonical model.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -10,11 +10,12 @@ use crate::error::{A2aError, Violation};
 use crate::model::{
     CancelTaskRequest, DeleteTaskPushNotificationConfigRequest, GetTaskPushNotificationConfigRequest,
     GetTaskRequest, ListTaskPushNotificationConfigsRequest, ListTasksRequest, Metadata, SendMessageRequest,
-    SubscribeToTaskRequest, TaskPushNotificationConfig, Validate,
+    SubscribeToTaskRequest, TaskPushNotificationConfig,
 };
 use crate::server::jsonrpc::{Decoder, params};
-use crate::server::operation::Request;
+use crate::server::request::Request;
 use crate::v03::rest;
+use crate::validate::Validate;
 use crate::version::ProtocolVersion::{self, V0_3, V1_0};
 
 /// The body of a cancel request; the path names the task.
@@ -23,8 +24,7 @@ struct CancelBody {
     metadata: Option<Metadata>,
 }
 
-/// Whether a path of `version` may be asked by a client that says `asked` (`None`: says nothing, which means
-/// 0.3 unless `lenient`).
+/// Checks that `A2A-Version` fits a path of `version`. A missing header means 0.3 unless `lenient`.
 pub(super) fn check_version(
     version: ProtocolVersion,
     asked: Option<&str>,
@@ -137,7 +137,7 @@ fn list_push(
         .validated()
 }
 
-/// What the canonical model calls `parts` is `content` here.
+/// Renames `parts` of the canonical model to `content`.
 fn in_old_names(error: A2aError) -> A2aError {
     let A2aError::InvalidParams(violations) = error else { return error };
     let renamed = |violation: Violation| match violation.field.strip_prefix("message.parts") {
@@ -154,7 +154,7 @@ fn new_state(members: &mut serde_json::Map<String, Value>) {
     }
 }
 
-/// A body that is an object, not looked into.
+/// A body, which must be an object.
 fn raw(body: &[u8]) -> Result<&RawValue, A2aError> {
     let raw: &RawValue = serde_json::from_slice(body).map_err(|error| A2aError::Parse(error.to_string()))?;
     if raw.get().starts_with('{') { Ok(raw) } else { Err(A2aError::invalid("body", "must be an object")) }

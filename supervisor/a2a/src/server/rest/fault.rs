@@ -1,6 +1,7 @@
 //! Failures in the binding's form (1.0.1, sections 5.4 and 11.6). Pure.
 
 use axum::http::StatusCode;
+use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::path::Miss;
@@ -105,6 +106,11 @@ const fn old_name(error: &A2aError) -> &'static str {
         A2aError::InvalidParams(_) => "InvalidParamsError",
         A2aError::Internal(_) => "InternalError",
     }
+}
+
+/// The body of an error response.
+pub(in crate::server) fn failure(error: &A2aError, version: ProtocolVersion) -> Bytes {
+    Bytes::from(Fault::from(error.clone()).body(version).to_string())
 }
 
 #[cfg(test)]

@@ -17,17 +17,18 @@ use axum::response::Response;
 use axum::routing::any;
 use bytes::Bytes;
 
-pub(super) use self::fault::Fault;
+use self::fault::Fault;
+pub(super) use self::fault::failure;
 use self::path::Target;
 use super::body::{self, BodyError};
 use super::framing::Framing;
 use super::headers::{Hints, activated, check_content_type, context};
 use super::jsonrpc::Decoder;
-use super::operation::{Outcome, perform};
-use super::router::Server;
+use super::operation::perform;
+use super::request::Outcome;
+use super::state::Server;
 use super::stream;
 use crate::error::A2aError;
-use crate::version::ProtocolVersion;
 
 /// Every path that looks like one of the binding; [`path::parse`] says which are.
 const PATHS: [&str; 6] =
@@ -89,9 +90,4 @@ async fn read(server: &Server, parts: &Parts, body: Body) -> Result<Bytes, Fault
     }
     let read = body::read(body, server.options.body_limit, server.options.body_timeout).await;
     read.map_err(|error: BodyError| Fault::at(error.status(), A2aError::InvalidRequest(error.to_string())))
-}
-
-/// The body that tells of a failure.
-pub(super) fn failure(error: &A2aError, version: ProtocolVersion) -> Bytes {
-    Bytes::from(Fault::from(error.clone()).body(version).to_string())
 }

@@ -1,11 +1,11 @@
-//! What a verb and a path ask for (1.0, section 11.3; 0.3, section 3.5.3). Pure.
+//! Parses methods and paths (1.0, section 11.3; 0.3, section 3.5.3). Pure.
 
 use axum::http::Method;
 use percent_encoding::percent_decode_str;
 
 use crate::version::ProtocolVersion::{self, V0_3, V1_0};
 
-/// What a request's first line says.
+/// The operation of a request line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Target {
     /// Paths under `/v1` are those of 0.3.
@@ -31,7 +31,7 @@ pub(super) enum Operation {
     ExtendedCard,
 }
 
-/// Why there is nothing.
+/// The reason why a request line has no operation.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Miss {
     /// No such path.

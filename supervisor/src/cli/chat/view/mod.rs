@@ -18,7 +18,7 @@ use caipe_a2a::model::{
     TaskStatusUpdateEvent,
 };
 
-pub(super) use clean::{clean, one_line};
+pub(in crate::cli) use clean::{clean, one_line};
 pub(super) use form::{Field, Form, FormAnswer, FormKind, plain};
 pub(super) use notice::{Notice, Sign};
 pub(super) use plan::{Plan, Step, StepStatus};

@@ -1,0 +1,52 @@
+//! Why settings do not lead to a model.
+
+use std::io;
+
+use super::provider::Provider;
+use crate::scripted::ScriptError;
+
+/// Settings that do not lead to a model.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// A variable that the provider needs is not set.
+    #[error(
+        "{variable} is not set, and the model provider {provider} needs it: set it in the environment or in the Secret of the model"
+    )]
+    Missing {
+        /// The provider.
+        provider: Provider,
+        /// The variable.
+        variable: &'static str,
+    },
+    /// The address is not an HTTP URL.
+    #[error(
+        "the model provider {provider} cannot be used: {url:?} is not an http or https URL; check {variable}"
+    )]
+    BaseUrl {
+        /// The provider.
+        provider: Provider,
+        /// What was given.
+        url: String,
+        /// The variable that it comes from.
+        variable: &'static str,
+    },
+    /// The HTTP client of this provider cannot be made.
+    #[error("the model provider {provider} cannot be used: {message}")]
+    Client {
+        /// The provider.
+        provider: Provider,
+        /// What is wrong.
+        message: String,
+    },
+    /// The file of a scripted model cannot be read.
+    #[error("failed to read the script {path}: {source}")]
+    ReadScript {
+        /// The file.
+        path: String,
+        /// What is wrong.
+        source: io::Error,
+    },
+    /// The file of a scripted model is not a script.
+    #[error(transparent)]
+    Script(#[from] ScriptError),
+}

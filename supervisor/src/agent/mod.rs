@@ -1,0 +1,239 @@
+//! An agent that this process runs: its prompt, its model, its tools.
+
+mod approvals;
+mod changes;
+mod delegates;
+mod preamble;
+mod prompt;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use caipe_crds::RenderedSpec;
+use caipe_crds::prompt::AgentLine;
+use caipe_crds::rendered;
+use caipe_engine::{Abilities, AgentName, AnswerMode, Limits, Resume, RunState, builtin_tools};
+use caipe_model::{ChatModel, ChatRequest, ToolSpec};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::mcp::{ServerPhase, ServerStatus, Toolbox, ToolsView};
+use crate::tools::A2aTools;
+
+pub use changes::Changes;
+pub use delegates::{BackendLease, Delegate, Delegates, Listing, ListingEntry, PreviousPlacement};
+pub use preamble::PreambleCache;
+use preamble::TurnPreamble;
+use prompt::{supervisor_prompt, worker_prompt};
+
+/// How long a task waits for the agent's tool servers to start.
+const SETTLE_DEADLINE: Duration = Duration::from_secs(15);
+
+/// An agent that this process runs.
+pub struct Agent {
+    /// Its name.
+    pub name: AgentName,
+    /// Its name for people.
+    pub title: String,
+    /// What it is for, for people and for the model that delegates.
+    pub description: String,
+    /// A worker's own system prompt; the supervisor's comes from its [`Role`].
+    pub prompt: String,
+    /// What it does for the user.
+    pub role: Role,
+    /// Its model.
+    pub model: Arc<dyn ChatModel>,
+    /// Its MCP tools. Consecutive instances of an agent share them if they are the same.
+    pub toolbox: Arc<Toolbox>,
+    /// The tools that call other A2A agents, if it has them.
+    pub a2a: Option<Arc<A2aTools>>,
+    /// Whether its text streams, or is sent once complete (`ENABLE_STREAMING`).
+    pub streaming: bool,
+    /// The limits of its runs.
+    pub limits: Limits,
+    /// Tools that need a person's approval.
+    pub require_approval: Vec<String>,
+    /// The prompt and the tools of its model's last turn.
+    pub preambles: PreambleCache,
+}
+
+/// What an agent does for the user.
+pub enum Role {
+    /// It talks to the user and delegates.
+    Supervisor {
+        /// Its prompt and its settings.
+        spec: Arc<RenderedSpec>,
+        /// The agents that it can ask.
+        delegates: Arc<Delegates>,
+    },
+    /// It works for the supervisor.
+    Worker,
+}
+
+/// The agent that people talk to. A new specification replaces it; active runs keep theirs.
+#[derive(Debug, Clone)]
+pub struct CurrentSupervisor(watch::Receiver<Arc<Agent>>);
+
+impl CurrentSupervisor {
+    /// The newest one.
+    pub fn get(&self) -> Arc<Agent> {
+        self.0.borrow().clone()
+    }
+}
+
+impl From<watch::Receiver<Arc<Agent>>> for CurrentSupervisor {
+    fn from(newest: watch::Receiver<Arc<Agent>>) -> Self {
+        Self(newest)
+    }
+}
+
+impl From<Arc<Agent>> for CurrentSupervisor {
+    fn from(agent: Arc<Agent>) -> Self {
+        Self(watch::Sender::new(agent).subscribe())
+    }
+}
+
+impl fmt::Debug for Agent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Agent")
+            .field("name", &self.name)
+            .field("model", &self.model.name())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Agent {
+    /// What it may do now, in a run that demands approval of the tools of these patterns too.
+    pub fn abilities(&self, demanded: &[String]) -> Abilities {
+        let view = self.toolbox.view();
+        Abilities {
+            // A name in here replaces a built-in tool.
+            tools: view.tools.iter().map(|tool| tool.name.clone()).chain(self.a2a_tools()).collect(),
+            agents: self.listing().keys().cloned().collect(),
+            require_approval: approvals::resolved(self.require_approval.iter().chain(demanded), &view),
+            answer: match &self.role {
+                Role::Supervisor { spec, .. } => answer_mode(spec.answer_mode),
+                Role::Worker => AnswerMode::Plain,
+            },
+            forms: matches!(self.role, Role::Supervisor { .. }),
+            limits: self.limits.clone(),
+        }
+    }
+
+    /// Its faults, a line each: unavailable tool servers, approvals that match no tool.
+    pub fn faults(&self) -> Vec<String> {
+        let view = self.toolbox.view();
+        let is_unavailable =
+            |server: &&ServerStatus| matches!(server.phase, ServerPhase::Failed | ServerPhase::Restarting);
+        let fault = |server: &ServerStatus| {
+            format!("{}: {}", server.name, server.message.as_deref().unwrap_or("not available"))
+        };
+        let unavailable = view.servers.iter().filter(is_unavailable).map(fault);
+        unavailable.chain(approvals::unmatched(&self.require_approval, &view)).collect()
+    }
+
+    /// Logs the approvals that match no tool, once its tools are known.
+    pub fn warn_when_settled(&self) {
+        let (mut tools, patterns) = (self.toolbox.watch(), self.require_approval.clone());
+        if patterns.is_empty() {
+            return;
+        }
+        let name = self.name.clone();
+        tokio::spawn(async move {
+            let Ok(view) = tools.wait_for(|view| view.settled).await.map(|view| view.clone()) else { return };
+            for warning in approvals::unmatched(&patterns, &view) {
+                tracing::warn!(agent = %name, "{warning}");
+            }
+        });
+    }
+
+    /// Waits until its tool servers are ready or have failed once, but not for long: an agent without tools can
+    /// still say so.
+    pub async fn settled(&self, cancel: &CancellationToken) {
+        let mut tools = self.toolbox.watch();
+        let settled = tools.wait_for(|view| view.settled);
+        tokio::select! {
+            _ = tokio::time::timeout(SETTLE_DEADLINE, settled) => {}
+            () = cancel.cancelled() => {}
+        }
+    }
+
+    /// The backend for a delegation to another agent.
+    pub fn lease(&self, agent: &AgentName, resume: Option<&Resume>) -> Option<BackendLease> {
+        self.delegates()?.lease(agent, resume)
+    }
+
+    /// Changes of what it may do, from now on.
+    pub fn changes(&self) -> Changes {
+        Changes::since_now(self.toolbox.watch(), self.delegates().map(Delegates::watch))
+    }
+
+    fn a2a_tools(&self) -> impl Iterator<Item = String> {
+        self.a2a.iter().flat_map(|_| A2aTools::tools()).map(str::to_owned)
+    }
+
+    fn listing(&self) -> Arc<Listing> {
+        self.delegates().map(Delegates::listing).unwrap_or_default()
+    }
+
+    fn delegates(&self) -> Option<&Delegates> {
+        match &self.role {
+            Role::Supervisor { delegates, .. } => Some(delegates),
+            Role::Worker => None,
+        }
+    }
+
+    /// The request of its model's next turn.
+    pub fn request(&self, state: &RunState, tools: bool) -> ChatRequest {
+        let (view, listing) = (self.toolbox.view(), self.listing());
+        let make = || self.brief(&state.abilities, &view, &listing);
+        let preamble = self.preambles.get((&view, &listing), &state.abilities, make);
+        ChatRequest {
+            system: preamble.system,
+            messages: state.messages.clone(),
+            tools: if tools { preamble.tools } else { Arc::default() },
+            max_output_tokens: None,
+            temperature: None,
+        }
+    }
+
+    fn brief(&self, abilities: &Abilities, view: &ToolsView, listing: &Listing) -> TurnPreamble {
+        let system = match &self.role {
+            Role::Supervisor { spec, .. } => supervisor_prompt(spec, &agent_lines(listing), &view.servers),
+            Role::Worker => worker_prompt(self.name.as_str(), &self.prompt, &view.servers),
+        };
+        let own = self.a2a.as_ref().map(|a2a| a2a.specs()).unwrap_or_default();
+        let own = own.into_iter().filter(|own| view.tools.iter().all(|served| served.name != own.name));
+        let served: Vec<ToolSpec> = own.chain(view.tools.iter().cloned()).collect();
+        TurnPreamble { system: system.into(), tools: offered(abilities, &served) }
+    }
+}
+
+fn agent_lines(listing: &Listing) -> Vec<AgentLine<'_>> {
+    listing
+        .iter()
+        .map(|(name, entry)| AgentLine {
+            name: name.as_str(),
+            title: &entry.title,
+            routing_hint: &entry.routing_hint,
+        })
+        .collect()
+}
+
+fn answer_mode(mode: rendered::AnswerMode) -> AnswerMode {
+    match mode {
+        rendered::AnswerMode::Structured => AnswerMode::Structured,
+        rendered::AnswerMode::Marker => AnswerMode::Marker,
+    }
+}
+
+/// The tools of the engine and of the servers, in one stable order.
+fn offered(abilities: &Abilities, served: &[ToolSpec]) -> Arc<[ToolSpec]> {
+    let mut specs = builtin_tools(abilities);
+    specs.extend(served.iter().filter(|tool| abilities.tools.contains(&tool.name)).cloned());
+    specs.into()
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

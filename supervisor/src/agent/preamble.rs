@@ -1,0 +1,76 @@
+//! The beginning of each turn of an agent's model: its system prompt and its tools.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use caipe_engine::Abilities;
+use caipe_model::ToolSpec;
+
+use super::delegates::Listing;
+use crate::mcp::ToolsView;
+
+/// What a model reads before the conversation. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(super) struct TurnPreamble {
+    pub(super) system: Arc<str>,
+    pub(super) tools: Arc<[ToolSpec]>,
+}
+
+/// The newest preamble. Tool lists of a hundred kilobytes are common, and change less often than turns are taken.
+#[derive(Debug, Default)]
+pub struct PreambleCache(Mutex<Option<(PreambleKey, TurnPreamble)>>);
+
+#[derive(Debug)]
+struct PreambleKey {
+    view: Arc<ToolsView>,
+    listing: Arc<Listing>,
+    abilities: Abilities,
+}
+
+impl PreambleCache {
+    /// The preamble for these tools, agents and abilities. It is made again only if one of them has changed.
+    pub(super) fn get(
+        &self,
+        (view, listing): (&Arc<ToolsView>, &Arc<Listing>),
+        abilities: &Abilities,
+        make: impl FnOnce() -> TurnPreamble,
+    ) -> TurnPreamble {
+        let mut newest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits = |(key, preamble): &(PreambleKey, TurnPreamble)| {
+            let same = Arc::ptr_eq(&key.view, view) && Arc::ptr_eq(&key.listing, listing);
+            (same && key.abilities == *abilities).then(|| preamble.clone())
+        };
+        if let Some(preamble) = newest.as_ref().and_then(fits) {
+            return preamble;
+        }
+        let preamble = make();
+        let key = PreambleKey { view: view.clone(), listing: listing.clone(), abilities: abilities.clone() };
+        *newest = Some((key, preamble.clone()));
+        preamble
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn preamble(text: &str) -> TurnPreamble {
+        TurnPreamble { system: text.into(), tools: Arc::default() }
+    }
+
+    #[test]
+    fn a_preamble_is_made_again_only_when_its_key_has_changed() {
+        let preambles = PreambleCache::default();
+        let (view, listing) = (Arc::new(ToolsView::default()), Arc::new(Listing::new()));
+        let abilities = Abilities::default();
+        let get = |view, listing, abilities, text: &str| {
+            preambles.get((view, listing), abilities, || preamble(text)).system.to_string()
+        };
+        assert_eq!(get(&view, &listing, &abilities, "first"), "first");
+        assert_eq!(get(&view, &listing, &abilities, "again"), "first");
+        let other = Abilities { forms: true, ..Abilities::default() };
+        assert_eq!(get(&view, &listing, &other, "abilities"), "abilities");
+        let newer = Arc::new(ToolsView::default());
+        assert_eq!(get(&newer, &listing, &other, "tools"), "tools");
+        assert_eq!(get(&newer, &Arc::default(), &other, "agents"), "agents");
+    }
+}

@@ -1,0 +1,49 @@
+//! System prompts. Pure.
+
+use std::fmt::Write as _;
+
+use caipe_crds::RenderedSpec;
+use caipe_crds::prompt::AgentLine;
+
+use crate::mcp::{ServerPhase, ServerStatus};
+
+/// The supervisor's prompt, with the agents that it can ask right now.
+pub(super) fn supervisor_prompt(
+    spec: &RenderedSpec,
+    agents: &[AgentLine<'_>],
+    servers: &[ServerStatus],
+) -> String {
+    let mut prompt = headed("supervisor", &caipe_crds::prompt::system_prompt(spec, agents));
+    push_tool_faults(&mut prompt, servers);
+    prompt
+}
+
+/// An in-process agent's prompt.
+pub(super) fn worker_prompt(name: &str, own: &str, servers: &[ServerStatus]) -> String {
+    let mut prompt = headed(name, own.trim_end());
+    push_tool_faults(&mut prompt, servers);
+    prompt
+}
+
+/// The prompt after a line that names the agent, by which scripted models distinguish agents.
+fn headed(name: &str, prompt: &str) -> String {
+    format!("Agent: {name}\n\n{prompt}")
+}
+
+/// Names the tools that are unavailable, so that the model says so instead of guessing.
+fn push_tool_faults(prompt: &mut String, servers: &[ServerStatus]) {
+    for server in servers.iter().filter(|server| server.phase != ServerPhase::Ready) {
+        let what = if server.tools == 0 { "are not available" } else { "may be out of date" };
+        let _ = write!(prompt, "\n\nThe tools of the server \"{}\" {what} right now", server.name);
+        if let Some(message) = &server.message {
+            let _ = write!(prompt, ": {}", message.trim_end_matches('.'));
+        }
+        prompt.push_str(
+            ". If a request needs them, say that they are not available; never make up their results.",
+        );
+    }
+}
+
+#[cfg(test)]
+#[path = "prompt_tests.rs"]
+mod tests;

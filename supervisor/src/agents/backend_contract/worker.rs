@@ -1,0 +1,191 @@
+//! The same worker agent, in process and remote.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::HeaderMap;
+use caipe_a2a::card::CardBuilder;
+use caipe_a2a::client::{CardCache, http_builder};
+use caipe_a2a::server::{ServerOptions, router};
+use caipe_crds::default_resource;
+use caipe_engine::{AgentName, Limits};
+use caipe_fixtures::mcp;
+use caipe_model::Scripted;
+use caipe_store::MemoryStore;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
+
+use crate::agent::{Agent, Delegate, Delegates, PreambleCache, Role};
+use crate::agents::InProcessBackend;
+use crate::binding::{ACTIVITY_EXTENSION, Voice};
+use crate::delegation::AgentBackend;
+use crate::http::Facade;
+use crate::mcp::{ServerSpec, Toolbox, Transport};
+use crate::remote::{RemoteBackend, RemoteTarget};
+use crate::run::Runs;
+
+/// How long anything may take that should happen.
+pub(super) const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Bytes of a connection that come one by one.
+const SHORT: usize = 32 * 1024;
+
+/// Placement the worker lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Placement {
+    /// In this process.
+    InProcess,
+    /// Remote, as `caipe-supervisor agent` serves it.
+    Remote,
+    /// The same, over a connection that delivers a few bytes at a time.
+    RemoteInPieces,
+    /// Remote, as a supervisor serves it.
+    RemoteSupervisor,
+}
+
+pub(super) const PLACEMENTS: [Placement; 4] =
+    [Placement::InProcess, Placement::Remote, Placement::RemoteInPieces, Placement::RemoteSupervisor];
+
+/// A worker with the stand-in's tools, and whatever keeps it alive.
+#[derive(Debug)]
+pub(super) struct Worker {
+    pub(super) backend: Arc<dyn AgentBackend>,
+    pub(super) remote: Option<Arc<RemoteBackend>>,
+    _servers: Vec<AbortOnDropHandle<()>>,
+}
+
+impl Worker {
+    /// The agent `helper` of this script, which must have its `echo*` calls approved if `approval` says so, and which
+    /// can ask the agent `deeper`.
+    pub(super) async fn start(place: Placement, script: &str, approval: bool) -> Self {
+        drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
+        let (tools, url) = listener().await;
+        let mut servers = vec![spawn(async move { drop(mcp::serve(tools, mcp::Options::default()).await) })];
+        let agent = helper(script, &format!("{url}/mcp"), approval);
+        if place == Placement::InProcess {
+            return Self { backend: Arc::new(InProcessBackend(agent)), remote: None, _servers: servers };
+        }
+        let voice = if place == Placement::RemoteSupervisor {
+            Voice::Supervisor { tool_output: None }
+        } else {
+            Voice::sub_agent("helper", &BTreeMap::new())
+        };
+        let (listener, mut url) = listener().await;
+        servers.push(spawn(serve(agent, voice, listener, url.clone())));
+        if place == Placement::RemoteInPieces {
+            let (near, near_url) = self::listener().await;
+            let far = url.trim_start_matches("http://").to_owned();
+            servers.push(spawn(pass_on(near, far)));
+            url = near_url;
+        }
+        let target = RemoteTarget {
+            name: AgentName::new("helper"),
+            url: url.parse().unwrap(),
+            headers: HeaderMap::new(),
+            silence: Duration::from_secs(20),
+            require_approval: Vec::new(),
+        };
+        let http = http_builder().no_proxy().build().unwrap();
+        let remote = RemoteBackend::new(target, http, Arc::new(CardCache::default()));
+        Self { backend: remote.clone(), remote: Some(remote), _servers: servers }
+    }
+}
+
+fn helper(script: &str, tools: &str, approval: bool) -> Arc<Agent> {
+    let servers = |name: &str| vec![ServerSpec::new(name, Transport::http(tools))];
+    let approval = if approval { vec!["echo*".to_owned()] } else { Vec::new() };
+    let deeper = agent("deeper", script, Role::Worker, servers("deep-tools"), Vec::new());
+    let delegate = Delegate {
+        backend: Arc::new(InProcessBackend(Arc::new(deeper))),
+        title: "Deeper".to_owned(),
+        active: TaskTracker::new(),
+        routing_hint: "looks deeper".to_owned(),
+    };
+    let spec = caipe_crds::resolve(&default_resource(), &BTreeMap::new()).unwrap().spec;
+    let spec = caipe_crds::RenderedSpec { answer_mode: caipe_crds::rendered::AnswerMode::Marker, ..spec };
+    let role = if script.contains("deeper") { supervisor(spec, "deeper", delegate) } else { Role::Worker };
+    Arc::new(agent("helper", script, role, servers("tools"), approval))
+}
+
+/// The role of an agent that can ask one other.
+pub(super) fn supervisor(spec: caipe_crds::RenderedSpec, name: &str, delegate: Delegate) -> Role {
+    let delegates: Delegates = [(AgentName::new(name), delegate)].into_iter().collect();
+    Role::Supervisor { spec: Arc::new(spec), delegates: Arc::new(delegates) }
+}
+
+/// An agent of this script.
+pub(super) fn agent(
+    name: &str,
+    script: &str,
+    role: Role,
+    servers: Vec<ServerSpec>,
+    require_approval: Vec<String>,
+) -> Agent {
+    Agent {
+        name: AgentName::new(name),
+        title: name.to_owned(),
+        description: String::new(),
+        prompt: format!("You are the {name}."),
+        role,
+        model: Arc::new(Scripted::from_yaml("test", script).unwrap()),
+        toolbox: Toolbox::start(servers, &BTreeMap::new(), CancellationToken::new()).into(),
+        a2a: None,
+        streaming: true,
+        limits: Limits::default(),
+        require_approval,
+        preambles: PreambleCache::default(),
+    }
+}
+
+async fn serve(agent: Arc<Agent>, voice: Voice, listener: TcpListener, url: String) {
+    let runs = Runs::new(agent, voice, Arc::new(MemoryStore::default()), Duration::from_mins(10));
+    let card =
+        CardBuilder::new("Helper", "Helps.", &url, "1").extension(ACTIVITY_EXTENSION, "activity").build();
+    let facade = Facade::new(runs, card.clone(), card);
+    drop(axum::serve(listener, router(Arc::new(facade), ServerOptions::default())).await);
+}
+
+/// Passes connections on, a byte at a time as long as the answer is short: no character of the stream stays whole.
+async fn pass_on(listener: TcpListener, far: String) {
+    while let Ok((near, _)) = listener.accept().await {
+        let far = far.clone();
+        tokio::spawn(async move {
+            let Ok(far) = TcpStream::connect(far).await else { return };
+            drop((near.set_nodelay(true), far.set_nodelay(true)));
+            let ((mut from_near, to_near), (from_far, mut to_far)) = (near.into_split(), far.into_split());
+            tokio::select! {
+                _ = tokio::io::copy(&mut from_near, &mut to_far) => {}
+                _ = cut_up(from_far, to_near) => {}
+            }
+        });
+    }
+}
+
+async fn cut_up(mut from: OwnedReadHalf, mut to: OwnedWriteHalf) -> std::io::Result<()> {
+    let (mut bytes, mut passed) = ([0; 8192], 0);
+    loop {
+        let size = from.read(&mut bytes).await?;
+        if size == 0 {
+            return Ok(());
+        }
+        passed += size;
+        let piece = if passed < SHORT { 1 } else { bytes.len() };
+        for piece in bytes[..size].chunks(piece) {
+            to.write_all(piece).await?;
+        }
+    }
+}
+
+async fn listener() -> (TcpListener, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    (listener, url)
+}
+
+fn spawn(work: impl Future<Output = ()> + Send + 'static) -> AbortOnDropHandle<()> {
+    AbortOnDropHandle::new(tokio::spawn(work))
+}

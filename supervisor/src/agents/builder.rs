@@ -1,0 +1,194 @@
+//! Builds agents and backends from their specs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use caipe_a2a::client::CardCache;
+use caipe_crds::rendered;
+use caipe_engine::{AgentName, Limits};
+use caipe_model::ChatModel;
+use futures::FutureExt as _;
+use tokio::sync::{Semaphore, mpsc};
+use tokio_util::sync::CancellationToken;
+
+use super::health::ProbeSettings;
+use super::instance_spec::{InstanceSpec, PlacementSettings};
+use super::mcp_servers::server_specs;
+use super::models::Models;
+use super::prober::{ProbeFn, ProbedBackend, Prober};
+use crate::agent::{Agent, Delegates, PreambleCache, Role};
+use crate::config::Settings;
+use crate::delegation::{AgentBackend, Delegation, DelegationEnd, DelegationEvent};
+use crate::mcp::Toolbox;
+use crate::remote::{NO_ADDRESS, RemoteBackend, RemoteTarget, remote_target};
+use crate::secrets::with_secrets;
+use crate::tools::A2aTools;
+
+/// The name of the supervisor in logs and stored states.
+const SUPERVISOR: &str = "supervisor";
+
+/// Agents that are probed at a time: those where connections hang must not delay the others.
+const CONCURRENT_PROBES: usize = 64;
+
+/// What all instances share.
+#[derive(Debug)]
+pub(super) struct InstanceFactory {
+    /// For models.
+    http: reqwest::Client,
+    /// For remote agents.
+    remote_http: reqwest::Client,
+    cards: Arc<CardCache>,
+    probe_permits: Arc<Semaphore>,
+    pub(super) shutdown: CancellationToken,
+}
+
+impl InstanceFactory {
+    /// # Errors
+    /// When no client for remote agents can be made.
+    pub(super) fn new(http: reqwest::Client, shutdown: CancellationToken) -> Result<Self, reqwest::Error> {
+        let (cards, probe_permits) = (Arc::default(), Arc::new(Semaphore::new(CONCURRENT_PROBES)));
+        let remote_http = caipe_a2a::client::http_builder().build()?;
+        Ok(Self { http, remote_http, cards, probe_permits, shutdown })
+    }
+
+    pub(super) fn with<'a>(&'a self, settings: &'a Settings) -> InstanceBuilder<'a> {
+        let models = Models::new(settings, self.http.clone());
+        let shared_model = models.supervisor();
+        InstanceBuilder { factory: self, settings, models, shared_model }
+    }
+}
+
+/// Builds the agents of one specification.
+pub(super) struct InstanceBuilder<'a> {
+    factory: &'a InstanceFactory,
+    settings: &'a Settings,
+    models: Models<'a>,
+    shared_model: Arc<dyn ChatModel>,
+}
+
+impl InstanceBuilder<'_> {
+    /// The agent that the user talks to.
+    pub(super) fn supervisor(&self, delegates: Arc<Delegates>, toolbox: Arc<Toolbox>) -> Agent {
+        let spec = &self.settings.spec;
+        Agent {
+            name: AgentName::new(SUPERVISOR),
+            title: spec.supervisor.name.clone(),
+            description: spec.supervisor.description.clone(),
+            prompt: String::new(),
+            role: Role::Supervisor { spec: spec.clone().into(), delegates },
+            model: self.shared_model.clone(),
+            toolbox,
+            a2a: self.a2a(),
+            streaming: spec.streaming,
+            limits: limits(&spec.limits),
+            require_approval: Vec::new(),
+            preambles: PreambleCache::default(),
+        }
+    }
+
+    /// The tools that call other A2A agents, if they are configured. Secrets are read now.
+    fn a2a(&self) -> Option<Arc<A2aTools>> {
+        let tools =
+            A2aTools::new(self.settings, &self.factory.remote_http, &self.factory.cards).transpose()?;
+        match tools {
+            Ok(tools) => Some(tools.into()),
+            Err(error) => {
+                tracing::warn!(%error, "the tools that call other A2A agents are left out");
+                None
+            }
+        }
+    }
+
+    /// The tool servers of an in-process agent, which start at once. Secrets are read now.
+    pub(super) fn toolbox(&self, spec: &InstanceSpec) -> Arc<Toolbox> {
+        let agent = &spec.agent;
+        let env = with_secrets(&self.settings.env, agent.secrets_dir.as_deref());
+        let specs = server_specs(&self.settings.spec, agent);
+        let span = tracing::info_span!("agent", name = agent.name);
+        span.in_scope(|| Toolbox::start(specs, &env, self.factory.shutdown.child_token())).into()
+    }
+
+    /// An in-process agent.
+    pub(super) fn worker(&self, spec: &InstanceSpec, toolbox: Arc<Toolbox>) -> Agent {
+        let (agent, general) = (&spec.agent, &self.settings.spec);
+        let own = self.models.worker(&agent.name, agent.model.as_ref());
+        Agent {
+            name: AgentName::new(&agent.name),
+            title: agent.title.clone(),
+            description: agent.routing_hint.clone(),
+            prompt: agent.system_prompt.clone(),
+            role: Role::Worker,
+            model: own.unwrap_or_else(|| self.shared_model.clone()),
+            toolbox,
+            a2a: None,
+            streaming: general.streaming,
+            limits: limits(&general.limits),
+            require_approval: agent.require_approval.clone(),
+            preambles: PreambleCache::default(),
+        }
+    }
+
+    /// A remote agent, which is probed from now on. Secrets are read now.
+    pub(super) fn remote(&self, spec: &InstanceSpec) -> Arc<ProbedBackend> {
+        let span = tracing::info_span!("agent", name = spec.agent.name);
+        let (backend, probe): (Arc<dyn AgentBackend>, ProbeFn) = match self.target(spec) {
+            Ok(target) => {
+                let (http, cards) = (self.factory.remote_http.clone(), self.factory.cards.clone());
+                // A foreign program may have any name.
+                let make = if spec.is_foreign() { RemoteBackend::external } else { RemoteBackend::new };
+                let remote = make(target, http, cards);
+                (remote.clone(), probe_of(remote))
+            }
+            Err(reason) => {
+                span.in_scope(|| tracing::warn!(reason, "the agent cannot be asked"));
+                let backend = Arc::new(UnavailableBackend { reason: reason.clone() });
+                (backend, Arc::new(move |_| std::future::ready(Err(reason.clone())).boxed()))
+            }
+        };
+        let settings = ProbeSettings::from(&self.settings.spec.connectivity);
+        let permits = self.factory.probe_permits.clone();
+        let prober = span.in_scope(|| Prober::start(settings, probe, permits));
+        Arc::new(ProbedBackend { backend, prober })
+    }
+
+    fn target(&self, spec: &InstanceSpec) -> Result<RemoteTarget, String> {
+        let PlacementSettings::Remote { silence } = &spec.settings else { return Err(NO_ADDRESS.to_owned()) };
+        remote_target(&spec.agent, &self.settings.env, *silence)
+    }
+}
+
+fn probe_of(remote: Arc<RemoteBackend>) -> ProbeFn {
+    Arc::new(move |deadline: Duration| {
+        let remote = remote.clone();
+        async move { remote.probe(deadline).await.map_err(|error| error.to_string()) }.boxed()
+    })
+}
+
+/// Fails each delegation to an agent that cannot be reached with its settings.
+#[derive(Debug)]
+struct UnavailableBackend {
+    reason: String,
+}
+
+#[async_trait]
+impl AgentBackend for UnavailableBackend {
+    async fn run(
+        &self,
+        _: Delegation,
+        _: mpsc::Sender<DelegationEvent>,
+        _: CancellationToken,
+    ) -> DelegationEnd {
+        DelegationEnd::failed(&*self.reason)
+    }
+}
+
+fn limits(limits: &rendered::Limits) -> Limits {
+    Limits {
+        steps: limits.recursion,
+        context_tokens: limits.max_context_tokens.into(),
+        keep_messages: limits.min_messages_to_keep as usize,
+        tool_output_chars: limits.max_tool_output_chars as usize,
+        ..Limits::default()
+    }
+}

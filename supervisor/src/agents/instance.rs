@@ -1,0 +1,196 @@
+//! One agent as instantiated from one epoch of the spec.
+
+use std::sync::Arc;
+
+use caipe_crds::report::{AgentReport, DrainingHome, NextHome, Time};
+use caipe_crds::resource::status::AgentPhase;
+use tokio::sync::watch;
+use tokio_util::task::TaskTracker;
+
+use super::health::ProbeSettings;
+use super::in_process::InProcessBackend;
+use super::instance_spec::InstanceSpec;
+use super::prober::{Health, ProbedBackend};
+use crate::agent::{Agent, Delegate};
+use crate::delegation::AgentBackend;
+use crate::mcp::{ServerPhase, ToolsView};
+
+/// One agent as instantiated from one epoch of the spec: it is current, being prepared, or draining.
+#[derive(Debug)]
+pub(super) struct AgentInstance {
+    /// Unique in this process.
+    pub(super) id: u64,
+    pub(super) spec: InstanceSpec,
+    /// The newest epoch that does not change it.
+    pub(super) epoch: u64,
+    pub(super) runtime: Runtime,
+    /// The delegations that are active; closed once it takes no new ones.
+    pub(super) active: TaskTracker,
+}
+
+/// What runs an agent, by its placement.
+#[derive(Debug, Clone)]
+pub(super) enum Runtime {
+    InProcess(Arc<Agent>),
+    Remote(Arc<ProbedBackend>),
+}
+
+/// Changes of an instance's phase.
+pub(super) enum PhaseChanges {
+    Tools(watch::Receiver<Arc<ToolsView>>),
+    Health(watch::Receiver<Health>),
+}
+
+impl PhaseChanges {
+    /// Waits for a change; for ever if none can come any more.
+    pub(super) async fn changed(&mut self) {
+        let changed = match self {
+            Self::Tools(tools) => tools.changed().await,
+            Self::Health(health) => health.changed().await,
+        };
+        if changed.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+impl AgentInstance {
+    pub(super) fn delegate(&self) -> Delegate {
+        let backend: Arc<dyn AgentBackend> = match &self.runtime {
+            Runtime::InProcess(agent) => Arc::new(InProcessBackend(agent.clone())),
+            Runtime::Remote(probed) => probed.clone(),
+        };
+        Delegate {
+            backend,
+            active: self.active.clone(),
+            title: self.spec.agent.title.clone(),
+            routing_hint: self.spec.agent.routing_hint.clone(),
+        }
+    }
+
+    pub(super) fn phase(&self) -> AgentPhase {
+        match &self.runtime {
+            Runtime::InProcess(agent) => phase_of(&agent.toolbox.view()),
+            Runtime::Remote(probed) => probed.prober.health().phase,
+        }
+    }
+
+    /// The phase that decides about a migration: an agent that is not probed counts as ready.
+    pub(super) fn readiness(&self) -> AgentPhase {
+        match &self.runtime {
+            Runtime::Remote(probed) if !probed.prober.is_enabled() => AgentPhase::Ready,
+            _ => self.phase(),
+        }
+    }
+
+    /// The changes of its phase from now on.
+    pub(super) fn changes(&self) -> PhaseChanges {
+        match &self.runtime {
+            Runtime::InProcess(agent) => {
+                let mut tools = agent.toolbox.watch();
+                tools.mark_unchanged();
+                PhaseChanges::Tools(tools)
+            }
+            Runtime::Remote(probed) => {
+                let mut health = probed.prober.watch();
+                health.mark_unchanged();
+                PhaseChanges::Health(health)
+            }
+        }
+    }
+
+    /// Probes an unreachable agent again, also without background probes.
+    pub(super) fn probe_if_unreachable(&self) {
+        if let Runtime::Remote(probed) = &self.runtime
+            && self.phase() == AgentPhase::Unreachable
+        {
+            probed.prober.request_probe();
+        }
+    }
+
+    pub(super) fn apply_probe_settings(&self, settings: ProbeSettings) {
+        if let Runtime::Remote(probed) = &self.runtime {
+            probed.prober.apply(settings);
+        }
+    }
+
+    /// Its tools; of a remote agent, the skills on its card.
+    pub(super) fn tools(&self) -> Vec<String> {
+        match &self.runtime {
+            Runtime::InProcess(agent) => {
+                agent.toolbox.view().tools.iter().map(|tool| tool.name.clone()).collect()
+            }
+            Runtime::Remote(probed) => {
+                probed.prober.health().report.map(|report| report.skills).unwrap_or_default()
+            }
+        }
+    }
+
+    /// Its faults, a line each.
+    pub(super) fn faults(&self) -> Vec<String> {
+        match &self.runtime {
+            Runtime::InProcess(agent) => agent.faults(),
+            Runtime::Remote(probed) => probed.prober.health().message.into_iter().collect(),
+        }
+    }
+
+    fn message(&self) -> Option<String> {
+        let faults = self.faults().join("; ");
+        match (&self.runtime, self.phase()) {
+            _ if !faults.is_empty() => Some(faults),
+            (Runtime::InProcess(_), AgentPhase::Pending) => Some("its tool servers are starting".to_owned()),
+            (Runtime::Remote(_), AgentPhase::Pending) => Some("it has not answered yet".to_owned()),
+            _ => None,
+        }
+    }
+
+    pub(super) fn report(&self, next: Option<&Self>) -> AgentReport {
+        let health = match &self.runtime {
+            Runtime::InProcess(_) => None,
+            Runtime::Remote(probed) => Some(probed.prober.health()),
+        };
+        let probe = health.as_ref().and_then(|health| health.report.as_ref());
+        AgentReport {
+            name: self.spec.agent.name.clone(),
+            placement: self.spec.placement(),
+            phase: self.phase(),
+            epoch: self.epoch,
+            endpoint: self.spec.endpoint(),
+            protocol_version: probe.map(|probe| probe.protocol_version.clone()),
+            latency_ms: probe.map(|probe| u64::try_from(probe.latency.as_millis()).unwrap_or(u64::MAX)),
+            last_probe_time: health.as_ref().and_then(|health| health.probed_at).map(Time),
+            active_tasks: self.active.len() as u64,
+            tools: self.tools(),
+            message: self.message(),
+            next: next.map(Self::report_next),
+        }
+    }
+
+    fn report_next(&self) -> NextHome {
+        NextHome {
+            placement: self.spec.placement(),
+            phase: self.phase(),
+            endpoint: self.spec.endpoint(),
+            message: self.message(),
+        }
+    }
+
+    pub(super) fn report_draining(&self) -> DrainingHome {
+        DrainingHome {
+            name: self.spec.agent.name.clone(),
+            placement: self.spec.placement(),
+            endpoint: self.spec.endpoint(),
+            active_tasks: self.active.len() as u64,
+        }
+    }
+}
+
+fn phase_of(view: &ToolsView) -> AgentPhase {
+    if !view.settled {
+        AgentPhase::Pending
+    } else if view.servers.iter().all(|server| server.phase == ServerPhase::Ready) {
+        AgentPhase::Ready
+    } else {
+        AgentPhase::Degraded
+    }
+}

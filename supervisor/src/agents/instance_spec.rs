@@ -1,0 +1,95 @@
+//! Everything that an agent instance is made from; equal specs need no new instance. Pure.
+
+use std::time::Duration;
+
+use caipe_crds::RenderedSpec;
+use caipe_crds::rendered::{Home, Limits, ModelChoice, RenderedAgent};
+use caipe_crds::resource::status::AgentPlacement;
+use caipe_engine::AgentName;
+
+use crate::config::Scripts;
+use crate::remote::displayed_url;
+
+/// Everything that an agent instance is made from.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct InstanceSpec {
+    pub(super) agent: RenderedAgent,
+    pub(super) settings: PlacementSettings,
+}
+
+/// The general settings that an instance depends on, by its placement.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum PlacementSettings {
+    InProcess {
+        limits: Limits,
+        streaming: bool,
+        /// The models that it uses where it has none of its own, or its own fails.
+        models: Vec<ModelChoice>,
+        scripts: Scripts,
+    },
+    Remote {
+        /// How long it may send nothing.
+        silence: Duration,
+    },
+}
+
+impl InstanceSpec {
+    pub(super) fn new(spec: &RenderedSpec, agent: &RenderedAgent, scripts: &Scripts) -> Self {
+        let settings = match agent.home {
+            Home::InProcess {} => PlacementSettings::InProcess {
+                limits: spec.limits.clone(),
+                streaming: spec.streaming,
+                models: spec.models.clone(),
+                scripts: scripts.clone(),
+            },
+            Home::Remote { .. } => {
+                PlacementSettings::Remote { silence: Duration::from_millis(spec.limits.agent_timeout_ms) }
+            }
+        };
+        Self { agent: agent.clone(), settings }
+    }
+
+    pub(super) fn name(&self) -> AgentName {
+        AgentName::new(&self.agent.name)
+    }
+
+    pub(super) const fn placement(&self) -> AgentPlacement {
+        match self.agent.home {
+            Home::InProcess {} => AgentPlacement::InProcess,
+            Home::Remote { .. } => AgentPlacement::Remote,
+        }
+    }
+
+    /// The URL of a remote agent, without credentials.
+    pub(super) fn endpoint(&self) -> Option<String> {
+        let Home::Remote { url, .. } = &self.agent.home else { return None };
+        url.parse().ok().map(|url| displayed_url(&url))
+    }
+
+    /// Whether the agent is another program, with nothing that this process could run.
+    pub(super) fn is_foreign(&self) -> bool {
+        self.agent.system_prompt.is_empty() && self.agent.mcp.is_empty()
+    }
+
+    /// Whether both use the same tools of the same servers, and so can share the servers.
+    pub(super) fn shares_tools_with(&self, other: &Self) -> bool {
+        let times = |limits: &Limits| (limits.mcp_start_timeout_ms, limits.tool_timeout_ms);
+        let (
+            PlacementSettings::InProcess { limits: a_limits, .. },
+            PlacementSettings::InProcess { limits: b_limits, .. },
+        ) = (&self.settings, &other.settings)
+        else {
+            return false;
+        };
+        let (a, b) = (&self.agent, &other.agent);
+        (&a.mcp, &a.tools, &a.secrets_dir) == (&b.mcp, &b.tools, &b.secrets_dir)
+            && times(a_limits) == times(b_limits)
+    }
+
+    /// Whether both are the same remote agent, called in the same way.
+    pub(super) fn is_same_remote_as(&self, other: &Self) -> bool {
+        let (a, b) = (&self.agent, &other.agent);
+        self.placement() == AgentPlacement::Remote
+            && (&a.home, &a.secrets_dir, &self.settings) == (&b.home, &b.secrets_dir, &other.settings)
+    }
+}

@@ -1,0 +1,148 @@
+//! Instances as one specification follows another. No server listens at the addresses used here.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use caipe_crds::report::Report;
+use caipe_crds::resource::status::AgentPlacement::{self, InProcess, Remote};
+use caipe_engine::AgentName;
+use futures::FutureExt as _;
+use tokio_util::sync::CancellationToken;
+
+use super::{AgentInstances, Migration, PendingWork, Runtime};
+use crate::agents::builder::InstanceFactory;
+use crate::config::Settings;
+use crate::mcp::Toolbox;
+
+/// An address that refuses connections at once.
+const CLOSED: &str = "http://127.0.0.1:1";
+
+struct TestInstances {
+    factory: InstanceFactory,
+    instances: AgentInstances,
+}
+
+/// Agents by name with further YAML of each, and further YAML of the spec.
+fn settings(epoch: u64, agents: &[(&str, &str)], rest: &str) -> Arc<Settings> {
+    let agent = |(name, more): &(&str, &str)| {
+        format!(
+            "{{ name: {name}, identity: {{ inline: {{ description: d, systemPrompt: You help. }} }}, \
+             mcp: [{{ name: t, http: {{ url: 'http://127.0.0.1:1/mcp' }} }}] {more} }}"
+        )
+    };
+    let agents: Vec<_> = agents.iter().map(agent).collect();
+    let yaml = format!(
+        "apiVersion: caipe.io/v1alpha1\nkind: CaipeSupervisor\nmetadata: {{ name: here }}\n\
+         spec:\n  agents: [{}]\n  {rest}\n",
+        agents.join(", ")
+    );
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    std::io::Write::write_all(&mut file, yaml.as_bytes()).unwrap();
+    let env = BTreeMap::from([("JIRA_AGENT_URL".to_owned(), CLOSED.to_owned())]);
+    let mut settings = Settings::load(Some(file.path()), env.into()).unwrap();
+    settings.spec.epoch = epoch;
+    Arc::new(settings)
+}
+
+const OUT: &str = "distributedAgents: [jira]";
+
+impl TestInstances {
+    fn start(settings: &Arc<Settings>) -> Self {
+        drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
+        let factory = InstanceFactory::new(reqwest::Client::new(), CancellationToken::new()).unwrap();
+        let mut instances = AgentInstances::new(settings.clone());
+        let work = instances.apply(settings.clone(), &factory.with(settings), true);
+        assert!(work.migrate.is_empty() && work.drain.is_empty(), "all are current at once");
+        Self { factory, instances }
+    }
+
+    fn apply(&mut self, settings: &Arc<Settings>) -> PendingWork {
+        self.instances.apply(settings.clone(), &self.factory.with(settings), false)
+    }
+
+    fn report(&self) -> Report {
+        self.instances.report(None, Vec::new())
+    }
+
+    /// The placement of the agent, and the one that is being prepared.
+    fn jira(&self) -> Option<(AgentPlacement, Option<AgentPlacement>)> {
+        let report = self.report();
+        let jira = report.agents.iter().find(|agent| agent.name == "jira")?;
+        Some((jira.placement, jira.next.as_ref().map(|next| next.placement)))
+    }
+
+    fn toolbox(&self) -> Arc<Toolbox> {
+        let jira = AgentName::new("jira");
+        let (_, instance) = self.instances.current().find(|(name, _)| **name == jira).unwrap();
+        let Runtime::InProcess(agent) = &instance.runtime else { panic!("it is remote") };
+        agent.toolbox.clone()
+    }
+}
+
+#[tokio::test]
+async fn an_unreachable_instance_is_prepared_until_it_is_not_wanted() {
+    let mut stage = TestInstances::start(&settings(1, &[("jira", "")], ""));
+    let work = stage.apply(&settings(2, &[("jira", "")], OUT));
+    assert_eq!(stage.jira(), Some((InProcess, Some(Remote))));
+    let (name, id) = work.migrate[0].clone();
+    assert!(matches!(stage.instances.try_migrate(&name, id, true), Migration::Waiting(_)));
+    assert_eq!((stage.report().epoch, stage.report().running_epoch), (2, 1));
+
+    let same = stage.apply(&settings(3, &[("jira", "")], OUT));
+    assert!(same.migrate.is_empty() && same.drain.is_empty(), "it is migrating already");
+
+    let back = stage.apply(&settings(4, &[("jira", "")], ""));
+    assert_eq!(stage.jira(), Some((InProcess, None)));
+    assert!(matches!(stage.instances.try_migrate(&name, id, false), Migration::Superseded));
+    assert_eq!((stage.report().epoch, stage.report().running_epoch), (4, 4));
+    assert_eq!(stage.report().agents[0].epoch, 4);
+    assert_eq!(back.drain.len(), 1);
+    assert!(stage.instances.remove_drained(back.drain[0].0).is_none(), "it has no tool servers");
+}
+
+#[tokio::test]
+async fn tool_servers_stay_unless_they_change() {
+    let mut stage = TestInstances::start(&settings(1, &[("jira", ""), ("github", "")], ""));
+    let before = stage.toolbox();
+    let work =
+        stage.apply(&settings(2, &[("jira", ", requireApproval: ['delete_*']")], "limits: { recursion: 7 }"));
+    assert!(Arc::ptr_eq(&before, &stage.toolbox()), "new prompt and limits, the same tool servers");
+    assert!(work.migrate.is_empty());
+    assert_eq!(work.drain.len(), 2, "its earlier instance, and GitHub");
+    assert_eq!(stage.report().agents.len(), 1);
+
+    let work = stage.apply(&settings(3, &[("jira", ", tools: ['get_*']")], "limits: { recursion: 7 }"));
+    assert_eq!(work.migrate.len(), 1, "other tools are prepared first");
+    assert!(Arc::ptr_eq(&before, &stage.toolbox()));
+    // Back in the same moment: the servers that were about to stop stay.
+    stage.apply(&settings(4, &[("jira", "")], ""));
+    assert!(Arc::ptr_eq(&before, &stage.toolbox()));
+}
+
+#[tokio::test]
+async fn an_instance_drains_until_its_delegations_end() {
+    let mut stage = TestInstances::start(&settings(1, &[("jira", "")], OUT));
+    assert_eq!(stage.jira(), Some((Remote, None)));
+    let delegation = stage.instances.current().next().unwrap().1.active.token();
+    let work = stage.apply(&settings(2, &[], ""));
+    let (id, active) = &work.drain[0];
+    active.close();
+    assert_eq!((stage.jira(), stage.report().draining[0].active_tasks), (None, 1));
+    assert!(active.wait().now_or_never().is_none(), "a delegation is active");
+    drop(delegation);
+    assert!(active.wait().now_or_never().is_some());
+    stage.instances.remove_drained(*id);
+    assert!(stage.report().draining.is_empty());
+}
+
+#[tokio::test]
+async fn tool_servers_stop_with_the_last_instance_that_uses_them() {
+    let mut stage = TestInstances::start(&settings(1, &[("jira", "")], ""));
+    let work = stage.apply(&settings(2, &[("jira", ", requireApproval: ['delete_*']")], ""));
+    assert!(stage.instances.remove_drained(work.drain[0].0).is_none(), "the current instance uses them");
+    let used = stage.toolbox();
+    let work = stage.apply(&settings(3, &[], ""));
+    let stopped = stage.instances.remove_drained(work.drain[0].0).expect("no instance uses them");
+    assert!(Arc::ptr_eq(&used, &stopped));
+    assert!(stage.instances.remove_drained(work.drain[0].0).is_none(), "removed already");
+}

@@ -1,0 +1,151 @@
+//! Work that one agent hands to another, and the trait of the object that carries it out.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use caipe_engine::{AgentName, CallId, DelegateUpdate, DelegationOutcome, Form, Resume};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+/// The reason why a delegation fails that began at a placement which the agent has left.
+pub(crate) const MOVED: &str = "it has moved to another home while it was at work, and what it did there is not known \
+                                here. Look what was done before you ask it again.";
+
+/// The task that a run works for.
+#[derive(Debug, Clone, Default)]
+pub struct RunInfo {
+    /// The conversation that the user sees.
+    pub context: Arc<str>,
+    /// The task that the user sees.
+    pub task: Arc<str>,
+    /// The trace that the run belongs to.
+    pub trace_id: Arc<str>,
+    /// The user's e-mail address, where known.
+    pub user: Option<Arc<str>>,
+    /// Tools that need a person's approval beside those that the agent's own specification names; the delegating
+    /// supervisor demands them.
+    pub require_approval: Arc<[String]>,
+    /// Whether the client wants to read the text of the agents that work for it.
+    pub agents_words: bool,
+}
+
+/// A task for another agent.
+#[derive(Debug, Clone)]
+pub struct Delegation {
+    /// The call that asks for it.
+    pub call: CallId,
+    /// The agent.
+    pub agent: AgentName,
+    /// What to do.
+    pub prompt: String,
+    /// Where the delegation stopped, if it was started before.
+    pub resume: Option<Resume>,
+    /// The run that it is part of.
+    pub run: RunInfo,
+}
+
+/// Progress of a delegation.
+#[derive(Debug)]
+pub struct DelegationEvent {
+    /// The progress.
+    pub update: DelegateUpdate,
+    /// Signalled once the delegating run has committed the update; dropped if it never will.
+    pub committed: Option<oneshot::Sender<()>>,
+}
+
+impl DelegationEvent {
+    /// An event, and the signal that it was committed.
+    pub fn acknowledged(update: DelegateUpdate) -> (Self, oneshot::Receiver<()>) {
+        let (committed, signal) = oneshot::channel();
+        (Self { update, committed: Some(committed) }, signal)
+    }
+}
+
+impl From<DelegateUpdate> for DelegationEvent {
+    fn from(update: DelegateUpdate) -> Self {
+        Self { update, committed: None }
+    }
+}
+
+/// How a delegation ends.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DelegationEnd {
+    /// The agent finished, failed or was canceled.
+    Finished(DelegationOutcome),
+    /// The agent waits for a person.
+    Asks(Form),
+}
+
+impl DelegationEnd {
+    /// The end as canceled.
+    pub const CANCELED: Self = Self::Finished(DelegationOutcome::Canceled);
+
+    /// The end as failed.
+    pub fn failed(reason: impl Into<String>) -> Self {
+        Self::Finished(DelegationOutcome::Failed { reason: reason.into() })
+    }
+}
+
+impl From<DelegationEnd> for DelegateUpdate {
+    fn from(end: DelegationEnd) -> Self {
+        match end {
+            DelegationEnd::Finished(outcome) => Self::Finished { outcome },
+            DelegationEnd::Asks(form) => Self::Asks { form },
+        }
+    }
+}
+
+/// Carries out delegations to one agent. Every backend sends the same events for the same work.
+#[async_trait]
+pub trait AgentBackend: Send + Sync + fmt::Debug {
+    /// Starts the work, or resumes it, and returns how it ends. Cancelling the token stops the work, at a remote agent
+    /// too. Dropping the future ends what this process does for it; a remote agent continues, and the delegation can be
+    /// resumed.
+    async fn run(
+        &self,
+        delegation: Delegation,
+        events: mpsc::Sender<DelegationEvent>,
+        cancel: CancellationToken,
+    ) -> DelegationEnd;
+}
+
+/// All questions of an agent as one form, which names the agent: the user talks to the supervisor only.
+pub(crate) fn one_form(agent: &str, questions: Vec<Form>) -> Form {
+    let signed = |form: Form| {
+        let description = match form.description.strip_prefix("The agent wants") {
+            Some(rest) => format!("The agent {agent} wants{rest}"),
+            None => form.description,
+        };
+        Form { description, ..form }
+    };
+    Form::joined(questions.into_iter().map(signed).collect())
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use futures::StreamExt as _;
+    use futures::stream::{BoxStream, unfold};
+    use tokio_util::task::AbortOnDropHandle;
+
+    use super::*;
+
+    /// Runs a delegation. The last event is its end; dropping the stream drops the delegation.
+    pub(crate) fn run(
+        backend: Arc<dyn AgentBackend>,
+        delegation: Delegation,
+        cancel: CancellationToken,
+    ) -> BoxStream<'static, DelegationEvent> {
+        let (events, received) = mpsc::channel(64);
+        let sender = events.clone();
+        let work = async move {
+            let end = backend.run(delegation, events, cancel).await;
+            drop(sender.send(DelegateUpdate::from(end).into()).await);
+        };
+        let work = AbortOnDropHandle::new(tokio::spawn(work));
+        let next = |(mut received, work): (mpsc::Receiver<_>, _)| async {
+            received.recv().await.map(|event| (event, (received, work)))
+        };
+        unfold((received, work), next).boxed()
+    }
+}

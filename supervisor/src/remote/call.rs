@@ -1,0 +1,344 @@
+//! One remote call: its beginning or its resumption, its stream, its end.
+
+use std::time::Duration;
+
+use caipe_a2a::ProtocolVersion;
+use caipe_a2a::client::{A2aClient, ClientError, EventStream, Followed, StreamEvent};
+use caipe_a2a::model::{Event, SendMessageRequest};
+use caipe_engine::{CallEnd, DelegateUpdate, DelegationOutcome, RemotePlace, Resume, ResumePoint};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::outcome::{self, End, RemoteFailure};
+use super::reader::Reader;
+use super::request::{self, Ids};
+use super::{SHORT_CALL, Shared, form};
+use crate::delegation::{Delegation, DelegationEnd, DelegationEvent, MOVED, one_form};
+
+/// How often a task is asked for that the agent lets nobody follow.
+const POLL: Duration = Duration::from_secs(1);
+
+/// Carries out a delegation. The remote task is canceled only if the token is: if the future is dropped, the task
+/// continues, and the next process resumes it.
+pub(super) async fn run(
+    shared: &Shared,
+    delegation: &Delegation,
+    events: &mpsc::Sender<DelegationEvent>,
+    cancel: &CancellationToken,
+) -> DelegationEnd {
+    Call { shared, delegation, ids: Ids::of(delegation), events, cancel }.run().await
+}
+
+/// One delegation.
+pub(super) struct Call<'a> {
+    pub(super) shared: &'a Shared,
+    pub(super) delegation: &'a Delegation,
+    pub(super) ids: Ids,
+    events: &'a mpsc::Sender<DelegationEvent>,
+    pub(super) cancel: &'a CancellationToken,
+}
+
+/// A task of the agent.
+#[derive(Debug, Clone)]
+pub(super) struct RemoteTask {
+    pub(super) task: String,
+    pub(super) context: String,
+    pub(super) place: RemotePlace,
+}
+
+impl Call<'_> {
+    async fn run(&self) -> DelegationEnd {
+        let resume = self.delegation.resume.as_ref();
+        let known = match resume.and_then(|resume| resume.from.as_ref()) {
+            Some(ResumePoint::Nested(_)) => return self.failed(MOVED.to_owned()),
+            Some(ResumePoint::Remote { task, context, place }) => {
+                Some(RemoteTask { task: task.clone(), context: context.clone(), place: *place })
+            }
+            None => None,
+        };
+        let client = match self.connect(known.is_some()).await {
+            Ok(Some(client)) => client,
+            Ok(None) => return DelegationEnd::CANCELED,
+            Err(failure) => return self.fail(&failure),
+        };
+        if self.cancel.is_cancelled() {
+            self.stop(&client, known.as_ref().map(|known| known.task.as_str())).await;
+            return DelegationEnd::CANCELED;
+        }
+        match (known, resume) {
+            (Some(known), Some(Resume { answered: Some(answered), .. })) => {
+                let demanded = &self.shared.target.require_approval;
+                let (task, context) = (&known.task, &known.context);
+                let message = request::answer(self.delegation, &self.ids, task, context, answered, demanded);
+                let reader = self.reader(&client).from(known.place, true);
+                let stream = client.follow(SendMessageRequest::new(message));
+                match self.follow(&client, stream, reader, Some(known.clone())).await {
+                    // If the answer did not arrive, the agent asks again, and so does the user's supervisor.
+                    Err(error) if outcome::is_cut(&error) => self.resume_task(&client, known).await,
+                    followed => self.end_of(followed),
+                }
+            }
+            (Some(known), _) => self.resume_task(&client, known).await,
+            (None, Some(_)) => self.begin_again(&client).await,
+            (None, None) => self.begin(&client).await,
+        }
+    }
+
+    /// Follows a task that is under way, from where it was left.
+    pub(super) async fn resume_task(&self, client: &A2aClient, known: RemoteTask) -> DelegationEnd {
+        let reader = self.reader(client).from(known.place, false);
+        // Such a stream begins in the middle where events have no numbers; what came before would be missing.
+        if client.version() == ProtocolVersion::V0_3 && known.place.seq.is_none() {
+            return self.poll(client, &known, reader).await;
+        }
+        match client.subscribe(&known.task, known.place.seq).await {
+            Ok(stream) => self.end_of(self.follow(client, stream, reader, Some(known)).await),
+            // It has ended, or waits, or the agent lets nobody follow. A task that is gone is gone for a look, too.
+            Err(ClientError::Remote(_)) => self.poll(client, &known, reader).await,
+            Err(error) => self.fail(&RemoteFailure::Lost(error)),
+        }
+    }
+
+    /// Asks for the task again and again until it ends. An agent that does not answer for a while may be starting; one
+    /// that shows nothing new for as long as it may be silent is given up.
+    async fn poll(&self, client: &A2aClient, known: &RemoteTask, mut reader: Reader) -> DelegationEnd {
+        let (mut answered, mut changed, mut last) = (Instant::now(), Instant::now(), None);
+        let silence = self.shared.target.silence;
+        loop {
+            let asked = tokio::select! {
+                asked = client.get(&known.task, None) => asked,
+                () = self.cancel.cancelled() => return self.stop_task(client, &known.task, reader).await,
+            };
+            match asked {
+                Ok(task) => {
+                    answered = Instant::now();
+                    if last.as_ref() != Some(&task) {
+                        changed = answered;
+                        last = Some(task.clone());
+                    }
+                    self.send_all(reader.read(Event::from(task).into())).await;
+                }
+                Err(error) if error.is_transient() && answered.elapsed() < silence => {}
+                Err(error) => return self.lost(reader, &RemoteFailure::Lost(error)).await,
+            }
+            if reader.end().is_some() {
+                return self.conclude(client, reader, Some(&known.task)).await;
+            }
+            if changed.elapsed() >= silence {
+                return self.lost(reader, &RemoteFailure::Still).await;
+            }
+            tokio::select! {
+                () = tokio::time::sleep(POLL) => {}
+                () = self.cancel.cancelled() => {}
+            }
+        }
+    }
+
+    fn end_of(&self, followed: Result<DelegationEnd, ClientError>) -> DelegationEnd {
+        followed.unwrap_or_else(|error| self.fail(&RemoteFailure::Unaccepted(error)))
+    }
+
+    /// Follows a stream to its last update.
+    ///
+    /// # Errors
+    /// Why nothing came, so that nobody knows whether the agent has the task.
+    pub(super) async fn follow(
+        &self,
+        client: &A2aClient,
+        mut stream: EventStream,
+        mut reader: Reader,
+        mut known: Option<RemoteTask>,
+    ) -> Result<DelegationEnd, ClientError> {
+        let mut heard = false;
+        loop {
+            let step = tokio::select! {
+                biased;
+                () = self.cancel.cancelled() => return Ok(self.stop_stream(client, stream, known, reader).await),
+                step = stream.next_step() => step,
+            };
+            let event = match step {
+                Some(Ok(Followed::Event(event))) => *event,
+                Some(Ok(Followed::Lost { attempt, of })) => {
+                    tracing::debug!(agent = %self.shared.target.name, attempt, of, "the connection was lost");
+                    continue;
+                }
+                Some(Ok(Followed::Back)) => continue,
+                Some(Err(error)) if heard => return Ok(self.lost(reader, &RemoteFailure::Lost(error)).await),
+                Some(Err(error)) => return Err(error),
+                None => return Ok(self.unfinished(client, reader, known.as_ref()).await),
+            };
+            heard = true;
+            self.accepted(&event, &mut known).await;
+            // Blocks while the delegating run is slow; so does the reading of the stream, then.
+            let listens = self.send_all(reader.read(event)).await;
+            if reader.end().is_some() {
+                return Ok(self
+                    .conclude(client, reader, known.as_ref().map(|known| known.task.as_str()))
+                    .await);
+            }
+            if !listens && self.cancel.is_cancelled() {
+                return Ok(self.stop_stream(client, stream, known, reader).await);
+            }
+        }
+    }
+
+    /// Tells which task the agent has made, once it says so.
+    async fn accepted(&self, event: &StreamEvent, known: &mut Option<RemoteTask>) {
+        let Some(task) = event.event.task_id().filter(|task| !task.is_empty()) else { return };
+        if known.as_ref().is_some_and(|known| known.task == task) || matches!(event.event, Event::Message(_))
+        {
+            return;
+        }
+        let context = match &event.event {
+            Event::Task(task) => task.context_id.clone(),
+            Event::StatusUpdate(update) => update.context_id.clone(),
+            Event::ArtifactUpdate(update) => update.context_id.clone(),
+            Event::Message(_) => String::new(),
+        };
+        *known = Some(RemoteTask {
+            task: task.to_owned(),
+            context: context.clone(),
+            place: RemotePlace::default(),
+        });
+        self.send(DelegateUpdate::Accepted { task: task.to_owned(), context }).await;
+    }
+
+    /// The stream ended before the task did, as far as it told.
+    async fn unfinished(
+        &self,
+        client: &A2aClient,
+        reader: Reader,
+        known: Option<&RemoteTask>,
+    ) -> DelegationEnd {
+        match known {
+            Some(known) => self.poll(client, known, reader).await,
+            None => self.fail(&RemoteFailure::Silent),
+        }
+    }
+
+    async fn conclude(&self, client: &A2aClient, mut reader: Reader, task: Option<&str>) -> DelegationEnd {
+        let Some(end) = reader.end().cloned() else { return self.fail(&RemoteFailure::Silent) };
+        if let End::Asks(question) = end {
+            return DelegationEnd::Asks(self.question(&mut reader, question.as_deref()));
+        }
+        if let (End::WantsCredentials(_), Some(task)) = (&end, task) {
+            self.stop(client, Some(task)).await;
+        }
+        if end == End::Completed && reader.answer().is_empty() {
+            self.ask_again(client, &mut reader, task).await;
+        }
+        let outcome = outcome::of(&end, reader.answer(), reader.is_ours());
+        let closing = match &outcome {
+            DelegationOutcome::Completed { .. } => CallEnd::Completed,
+            DelegationOutcome::Failed { .. } => CallEnd::Failed,
+            DelegationOutcome::Canceled => CallEnd::Canceled,
+        };
+        self.send_all(reader.close(closing)).await;
+        self.finished(outcome)
+    }
+
+    /// An agent that said nothing on its stream may have kept its answer in the task. It is looked at, not asked for
+    /// once more: the work must not be done twice.
+    async fn ask_again(&self, client: &A2aClient, reader: &mut Reader, task: Option<&str>) {
+        let Some(task) = task else { return };
+        match tokio::time::timeout(SHORT_CALL, client.get(task, None)).await {
+            Ok(Ok(task)) => drop(self.send_all(reader.read(Event::from(task).into())).await),
+            Ok(Err(error)) => {
+                tracing::debug!(task, %error, "failed to look at a task that ended without an answer");
+            }
+            Err(_) => tracing::debug!(task, "failed to look at a task that ended without an answer in time"),
+        }
+    }
+
+    fn question(&self, reader: &mut Reader, question: Option<&str>) -> caipe_engine::Form {
+        let name = self.shared.target.name.as_str();
+        let forms = reader.forms();
+        if forms.is_empty() { form::in_words(name, question) } else { one_form(name, forms) }
+    }
+
+    /// Stops what is followed. A task that is not known yet is stopped once it is.
+    async fn stop_stream(
+        &self,
+        client: &A2aClient,
+        stream: EventStream,
+        known: Option<RemoteTask>,
+        reader: Reader,
+    ) -> DelegationEnd {
+        if let Some(known) = known {
+            return self.stop_task(client, &known.task, reader).await;
+        }
+        drop(stream.cancel_on_drop());
+        DelegationEnd::CANCELED
+    }
+
+    async fn stop_task(&self, client: &A2aClient, task: &str, mut reader: Reader) -> DelegationEnd {
+        self.stop(client, Some(task)).await;
+        self.send_all(reader.close(CallEnd::Canceled)).await;
+        DelegationEnd::CANCELED
+    }
+
+    /// Asks the agent to stop a task, and waits a while for its word.
+    async fn stop(&self, client: &A2aClient, task: Option<&str>) {
+        let Some(task) = task else { return };
+        let name = &self.shared.target.name;
+        match tokio::time::timeout(SHORT_CALL, client.cancel(task)).await {
+            Ok(Ok(told)) => {
+                tracing::debug!(agent = %name, task, state = %told.status.state, "stopped a remote task");
+            }
+            // What it says is not for the log: it may repeat a credential.
+            Ok(Err(error)) => {
+                let category = error.category();
+                tracing::warn!(agent = %name, task, category, "failed to stop a remote task");
+            }
+            Err(_) => tracing::warn!(agent = %name, task, "failed to stop a remote task in time"),
+        }
+    }
+
+    async fn lost(&self, mut reader: Reader, failure: &RemoteFailure) -> DelegationEnd {
+        self.send_all(reader.close(CallEnd::Failed)).await;
+        self.fail(failure)
+    }
+
+    pub(super) fn reader(&self, client: &A2aClient) -> Reader {
+        let Delegation { call, run, .. } = self.delegation;
+        Reader::new(&self.shared.target.name, &client.card(), call).telling_words(run.agents_words)
+    }
+
+    async fn send_all(&self, updates: Vec<DelegateUpdate>) -> bool {
+        let mut heard = true;
+        for update in updates {
+            heard = self.send(update).await && heard;
+        }
+        heard
+    }
+
+    /// Waits until there is room for the update; returns whether anybody listens.
+    pub(super) async fn send(&self, update: DelegateUpdate) -> bool {
+        self.events.send(update.into()).await.is_ok()
+    }
+
+    pub(super) fn fail(&self, failure: &RemoteFailure) -> DelegationEnd {
+        tracing::warn!(agent = %self.shared.target.name, category = failure.category(), "a remote agent failed");
+        self.failed(failure.reason(self.shared.target.silence))
+    }
+
+    fn failed(&self, reason: String) -> DelegationEnd {
+        self.finished(DelegationOutcome::Failed { reason })
+    }
+
+    /// Removes secret header values from the reason of a failure.
+    fn finished(&self, outcome: DelegationOutcome) -> DelegationEnd {
+        let outcome = match outcome {
+            DelegationOutcome::Failed { reason } => {
+                DelegationOutcome::Failed { reason: outcome::scrubbed(reason, &self.shared.target.headers) }
+            }
+            outcome => outcome,
+        };
+        DelegationEnd::Finished(outcome)
+    }
+}
+
+#[cfg(test)]
+#[path = "call_tests.rs"]
+mod tests;

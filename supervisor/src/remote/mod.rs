@@ -1,0 +1,144 @@
+//! The backend of an agent that another process runs: a client of A2A that sends the same events as an in-process agent.
+//!
+//! ```text
+//! call (one delegation) -> reader (pure: wire events -> run events, answer, question)
+//!   |-- start (connects,                 |-- facts, artifact_labels (metadata of artifacts)
+//!   |          sends the task once)      |-- notice (texts of foreign agents)
+//!   |-- request (ids, metadata)          |-- open_calls (each start has one end)
+//!   |-- form (questions, decisions)      '-- answer (the text that is the answer)
+//!   '-- outcome (failures as text)
+//! ```
+
+mod answer;
+mod artifact_labels;
+mod call;
+mod facts;
+mod form;
+mod notice;
+mod open_calls;
+mod outcome;
+mod probe;
+mod reader;
+mod request;
+mod start;
+mod target;
+mod task_status;
+#[cfg(test)]
+mod test_agent;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use caipe_a2a::client::{CardCache, ClientOptions, Reconnect};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::binding::ACTIVITY_EXTENSION;
+use crate::delegation::{AgentBackend, Delegation, DelegationEnd, DelegationEvent};
+
+pub(crate) use form::in_words;
+pub use probe::{ProbeError, ProbeReport};
+pub use target::RemoteTarget;
+pub(crate) use target::{NO_ADDRESS, displayed_url, remote_target};
+pub use task_status::RemoteTaskStatus;
+
+/// The deadline of reading a card or a task, and of a cancellation.
+const SHORT_CALL: Duration = Duration::from_secs(10);
+
+/// An agent in another process.
+#[derive(Debug)]
+pub struct RemoteBackend {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    target: RemoteTarget,
+    http: reqwest::Client,
+    cards: Arc<CardCache>,
+    options: ClientOptions,
+    /// Whether the card must have the agent's name.
+    named: bool,
+    active: AtomicUsize,
+    calls: AtomicU64,
+}
+
+impl RemoteBackend {
+    /// An agent of this product, whose card must have its name. `http` should come from
+    /// [`caipe_a2a::client::http_builder`].
+    pub fn new(target: RemoteTarget, http: reqwest::Client, cards: Arc<CardCache>) -> Arc<Self> {
+        Self::build(target, http, cards, true)
+    }
+
+    /// A foreign agent, whose card may have any name.
+    pub fn external(target: RemoteTarget, http: reqwest::Client, cards: Arc<CardCache>) -> Arc<Self> {
+        Self::build(target, http, cards, false)
+    }
+
+    fn build(target: RemoteTarget, http: reqwest::Client, cards: Arc<CardCache>, named: bool) -> Arc<Self> {
+        let options = options(&target);
+        let (active, calls) = (AtomicUsize::new(0), AtomicU64::new(0));
+        Arc::new(Self { shared: Arc::new(Shared { target, http, cards, options, named, active, calls }) })
+    }
+
+    /// The active delegations.
+    pub fn active(&self) -> usize {
+        self.shared.active.load(Ordering::Relaxed)
+    }
+
+    /// The tasks that were sent to the agent: one for each delegation, however often a connection was lost.
+    pub fn calls(&self) -> u64 {
+        self.shared.calls.load(Ordering::Relaxed)
+    }
+}
+
+#[async_trait]
+impl AgentBackend for RemoteBackend {
+    async fn run(
+        &self,
+        delegation: Delegation,
+        events: mpsc::Sender<DelegationEvent>,
+        cancel: CancellationToken,
+    ) -> DelegationEnd {
+        let active = Active::new(self.shared.clone());
+        call::run(&active.0, &delegation, &events, &cancel).await
+    }
+}
+
+/// Counts a delegation until it is dropped.
+struct Active(Arc<Shared>);
+
+impl Active {
+    fn new(shared: Arc<Shared>) -> Self {
+        shared.active.fetch_add(1, Ordering::Relaxed);
+        Self(shared)
+    }
+}
+
+impl Drop for Active {
+    fn drop(&mut self) {
+        self.0.active.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Shared {
+    fn count_call(&self) {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// The options of the client. An idle connection is reestablished once, because a proxy may have dropped it; an agent that
+/// stays silent then has failed.
+fn options(target: &RemoteTarget) -> ClientOptions {
+    ClientOptions {
+        headers: target.headers.clone(),
+        extensions: vec![ACTIVITY_EXTENSION.to_owned()],
+        timeout: SHORT_CALL.min(target.silence),
+        answer_timeout: target.silence,
+        idle_timeout: target.silence,
+        reconnect: Reconnect { give_up_after: target.silence, ..Reconnect::default() },
+        ..ClientOptions::default()
+    }
+}

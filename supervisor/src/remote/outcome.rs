@@ -1,0 +1,206 @@
+//! What became of a remote call, in words: for the user one line, for the model what happened and what to do. Nothing
+//! in them is secret: neither addresses with credentials nor headers nor what a proxy answered. Pure.
+
+use std::time::Duration;
+
+use axum::http::HeaderMap;
+use caipe_a2a::client::ClientError;
+use caipe_engine::DelegationOutcome;
+use reqwest::StatusCode;
+
+use super::answer::{Answer, Structured, structured};
+
+/// Most characters of what an agent says about its own failure.
+const SAID: usize = 2000;
+/// Shorter values are no secrets, and stand in every other text.
+const SECRET: usize = 6;
+
+/// What to do about an agent that has done nothing.
+const NOTHING_DONE: &str = "Nothing was done. Go on without it, or ask it again later.";
+/// What to do about an agent that may have done something.
+const MAYBE_DONE: &str = "It may still be at work: look what was done before you ask it again.";
+
+/// How the agent's work stands when it works no more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum End {
+    /// It is done.
+    Completed,
+    /// It failed, and says why or does not.
+    Failed(Option<String>),
+    /// Somebody has stopped it.
+    Canceled,
+    /// It does not want to.
+    Rejected(Option<String>),
+    /// It waits for an answer; its words.
+    Asks(Option<String>),
+    /// It waits for credentials.
+    WantsCredentials(Option<String>),
+}
+
+/// Why a call has no outcome.
+#[derive(Debug)]
+pub(super) enum RemoteFailure {
+    /// The agent's card could not be read, so it was asked nothing.
+    Unreached(ClientError),
+    /// Another agent is there.
+    WrongCard(String),
+    /// It did not take the task, as far as is known.
+    Unaccepted(ClientError),
+    /// It took the task, and was lost.
+    Lost(ClientError),
+    /// It ended its stream without a word.
+    Silent,
+    /// It answers, and its task does not change.
+    Still,
+    /// It may have been asked before, and cannot say.
+    Doubtful,
+}
+
+impl RemoteFailure {
+    /// A bounded name, for logs and metrics.
+    pub(super) const fn category(&self) -> &'static str {
+        match self {
+            Self::Unreached(error) | Self::Unaccepted(error) | Self::Lost(error) => error.category(),
+            Self::WrongCard(_) => "wrong_card",
+            Self::Silent => "silent",
+            Self::Still => "still",
+            Self::Doubtful => "doubtful",
+        }
+    }
+
+    /// What to tell, where `silence` is how long the agent may give no sign of life.
+    pub(super) fn reason(&self, silence: Duration) -> String {
+        match self {
+            Self::Unreached(error) => format!("it cannot be asked: {}. {NOTHING_DONE}", unreached(error)),
+            Self::WrongCard(reason) => format!("it cannot be asked: {reason}. {NOTHING_DONE}"),
+            Self::Unaccepted(error) if is_silence(error) => {
+                format!("it gave no answer within {} s. {MAYBE_DONE}", silence.as_secs())
+            }
+            Self::Unaccepted(error) if error.is_ambiguous() => {
+                format!("the connection broke before it answered: {}. {MAYBE_DONE}", unreached(error))
+            }
+            Self::Unaccepted(error) => {
+                format!("it does not take the task: {}. {NOTHING_DONE}", unreached(error))
+            }
+            Self::Lost(error) if is_silence(error) => {
+                format!("it has given no sign of life for {} s. {MAYBE_DONE}", silence.as_secs())
+            }
+            Self::Lost(ClientError::Remote(error)) => {
+                format!("it does not go on with the task: {}. {MAYBE_DONE}", said(&error.message))
+            }
+            Self::Lost(error) => {
+                format!("the connection to it was lost for good: {}. {MAYBE_DONE}", unreached(error))
+            }
+            Self::Silent => format!("it ended without an answer. {MAYBE_DONE}"),
+            Self::Still => {
+                format!("its task has shown nothing new for {} s. {MAYBE_DONE}", silence.as_secs())
+            }
+            Self::Doubtful => {
+                format!("it may have been asked before a restart, and cannot say. {MAYBE_DONE}")
+            }
+        }
+    }
+}
+
+const fn is_silence(error: &ClientError) -> bool {
+    matches!(error, ClientError::Timeout { .. } | ClientError::Idle(_) | ClientError::Deadline)
+}
+
+/// Whether a connection broke, as opposed to an agent that is silent or refuses.
+pub(super) const fn is_cut(error: &ClientError) -> bool {
+    error.is_ambiguous() && !is_silence(error)
+}
+
+/// Why an agent could not be asked, in a few words.
+pub(super) fn unreached(error: &ClientError) -> String {
+    match error {
+        ClientError::Dns { host, .. } => format!("the name {host} is not known"),
+        ClientError::Connect { host, .. } => format!("nothing answers at {host}"),
+        ClientError::Tls { host, .. } => format!("{host} shows no certificate that is trusted"),
+        ClientError::Denied { status, .. } => {
+            format!("it does not take the supervisor's credentials (HTTP {})", status.as_u16())
+        }
+        ClientError::Timeout { .. } | ClientError::Deadline | ClientError::Idle(_) => {
+            "it does not answer in time".to_owned()
+        }
+        ClientError::Broken { .. } | ClientError::Cut => "the connection broke off".to_owned(),
+        ClientError::TooLarge { what, limit } => format!("{what} is larger than {limit} bytes"),
+        ClientError::Redirected { .. } => "its address points to another place".to_owned(),
+        ClientError::Status { status: StatusCode::NOT_FOUND, .. } => {
+            "there is no agent at its address (HTTP 404)".to_owned()
+        }
+        ClientError::Status { status, .. } => format!("it answers with HTTP {}", status.as_u16()),
+        ClientError::ContentType { .. }
+        | ClientError::Protocol(_)
+        | ClientError::Card(_)
+        | ClientError::NoInterface { .. } => {
+            "what answers there is no agent that can be understood".to_owned()
+        }
+        ClientError::Remote(error) => format!("it says: {}", said(&error.message)),
+        ClientError::Untrusted(_) => "nobody who is trusted has signed its card".to_owned(),
+        ClientError::BaseUrl { .. } | ClientError::Header(_) => {
+            "its address or a header of it is wrong".to_owned()
+        }
+        ClientError::NotInVersion { .. } | ClientError::NoTask => "it lacks what is needed".to_owned(),
+    }
+}
+
+/// How the delegation ended that ended so. The text of an agent of another kind (`is_ours` is false) may say more than
+/// its state.
+pub(super) fn of(end: &End, answer: &Answer, is_ours: bool) -> DelegationOutcome {
+    let failed = |reason: String| DelegationOutcome::Failed { reason };
+    let because = |text: &Option<String>, otherwise: &str| {
+        let text = text.as_deref().or(answer.failure()).or(answer.last_words());
+        said(text.unwrap_or(otherwise))
+    };
+    match end {
+        // Upstream's agents say "completed" whatever happened.
+        End::Completed => match answer.failure() {
+            Some(reason) if reason.trim().is_empty() => failed("it failed and does not say why".to_owned()),
+            Some(reason) => failed(said(reason)),
+            None => completed(answer.text().unwrap_or_default(), is_ours),
+        },
+        End::Failed(text) => failed(because(text, "it failed and does not say why")),
+        End::Canceled => DelegationOutcome::Canceled,
+        End::Rejected(text) => failed(format!(
+            "it refuses the task: {}. {NOTHING_DONE}",
+            because(text, "it does not say why").trim_end_matches('.')
+        )),
+        End::WantsCredentials(text) => failed(format!(
+            "it needs credentials that it does not have: {}. Whoever runs it must give them to it.",
+            because(text, "it does not say which").trim_end_matches('.')
+        )),
+        // A question is no end.
+        End::Asks(text) => failed(because(text, "it asks something")),
+    }
+}
+
+fn completed(text: String, is_ours: bool) -> DelegationOutcome {
+    match structured(&text).filter(|_| !is_ours) {
+        Some(Structured::Error(reason)) => DelegationOutcome::Failed { reason: said(&reason) },
+        Some(Structured::Message(message)) if !message.trim().is_empty() => {
+            DelegationOutcome::Completed { text: message }
+        }
+        _ => DelegationOutcome::Completed { text },
+    }
+}
+
+/// What an agent says, cut to a fixed size.
+pub(super) fn said(text: &str) -> String {
+    let text = text.trim();
+    match text.char_indices().nth(SAID) {
+        Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+/// The text without the values of these headers: a server may repeat what it does not like.
+pub(super) fn scrubbed(text: String, headers: &HeaderMap) -> String {
+    let values = headers.values().filter_map(|value| value.to_str().ok());
+    let secrets = values.flat_map(|value| [value, value.split_once(' ').map_or(value, |(_, token)| token)]);
+    secrets.filter(|secret| secret.len() >= SECRET).fold(text, |text, secret| text.replace(secret, "***"))
+}
+
+#[cfg(test)]
+#[path = "outcome_tests.rs"]
+mod tests;

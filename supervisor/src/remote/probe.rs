@@ -1,0 +1,130 @@
+//! Whether the agent is there, and whether it is the right one.
+
+use std::time::Duration;
+
+use caipe_a2a::client::{ClientError, probe};
+use caipe_a2a::model::AgentCard;
+
+use super::{RemoteBackend, outcome};
+
+/// An agent that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProbeReport {
+    /// How long its card took.
+    pub latency: Duration,
+    /// The version of A2A that is spoken with it, for example `1.0`.
+    pub protocol_version: String,
+    /// What it calls itself.
+    pub card_name: String,
+    /// The names of what it can do.
+    pub skills: Vec<String>,
+}
+
+/// Why an agent cannot be asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProbeError {
+    /// It cannot be talked to; holds no secret.
+    #[error("failed to reach the agent: {0}")]
+    Unreachable(String),
+    /// Somebody else answers there.
+    #[error("failed to find agent {wanted} there: the card is that of \"{found}\"; check the address")]
+    WrongCard {
+        /// Who was looked for.
+        wanted: String,
+        /// Who is there.
+        found: String,
+    },
+    /// Nothing came in time.
+    #[error("failed to read the agent's card within {} s", .0.as_secs_f32())]
+    Timeout(Duration),
+}
+
+impl ProbeError {
+    /// A bounded name, for metrics.
+    pub const fn category(&self) -> &'static str {
+        match self {
+            Self::Unreachable(_) => "unreachable",
+            Self::WrongCard { .. } => "wrong_card",
+            Self::Timeout(_) => "timeout",
+        }
+    }
+}
+
+impl RemoteBackend {
+    /// Asks the agent for its card, which costs it next to nothing if it has not changed.
+    ///
+    /// # Errors
+    /// When it cannot be read in time, or is another agent's.
+    pub async fn probe(&self, deadline: Duration) -> Result<ProbeReport, ProbeError> {
+        let shared = &self.shared;
+        let asked = probe(shared.target.url.as_str(), &shared.http, &shared.options, &shared.cards);
+        let probe = match tokio::time::timeout(deadline, asked).await {
+            Ok(Ok(probe)) => probe,
+            Ok(Err(error)) => return Err(unreachable(&error)),
+            Err(_) => return Err(ProbeError::Timeout(deadline)),
+        };
+        shared.check(&probe.card)?;
+        Ok(ProbeReport {
+            latency: probe.latency,
+            protocol_version: probe.version.to_string(),
+            card_name: probe.card.name.clone(),
+            skills: probe.card.skills.iter().map(|skill| skill.name.clone()).collect(),
+        })
+    }
+}
+
+impl super::Shared {
+    /// Refuses the card of another agent than the one that is meant.
+    pub(super) fn check(&self, card: &AgentCard) -> Result<(), ProbeError> {
+        if !self.named || is_card_of(self.target.name.as_str(), card) {
+            return Ok(());
+        }
+        let found: String = card.name.chars().take(80).collect();
+        Err(ProbeError::WrongCard { wanted: self.target.name.to_string(), found })
+    }
+}
+
+fn unreachable(error: &ClientError) -> ProbeError {
+    ProbeError::Unreachable(outcome::unreached(error))
+}
+
+/// Whether the card is that of the agent `name`: the names are alike (upstream contract 2.4), or one of the card's
+/// skills is called so.
+pub(super) fn is_card_of(name: &str, card: &AgentCard) -> bool {
+    let skills = card.skills.iter().flat_map(|skill| std::iter::once(&skill.id).chain(&skill.tags));
+    is_alike(name, &card.name) || skills.into_iter().any(|skill| plain(skill) == plain(name))
+}
+
+/// Upper and lower case, blanks and underscores make no difference; one may hold the other; no name fits any.
+pub(super) fn is_alike(wanted: &str, found: &str) -> bool {
+    let (wanted, found) = (plain(wanted), plain(found));
+    found.contains(&wanted) || wanted.contains(&found)
+}
+
+fn plain(name: &str) -> String {
+    name.trim().to_lowercase().replace(['_', '-'], " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_card_is_told_by_its_name_or_by_a_skill() {
+        for (wanted, found, alike) in [
+            ("jira", "Jira", true),
+            ("jira", "Jira Agent", true),
+            ("platform_engineer", "Platform Engineer", true),
+            ("aws-eks", "AWS EKS", true),
+            ("jira cloud", "Jira", true),
+            ("jira", "", true),
+            ("jira", "GitHub", false),
+        ] {
+            assert_eq!(is_alike(wanted, found), alike, "{wanted} {found}");
+        }
+        let mut card = AgentCard { name: "Tickets".to_owned(), ..AgentCard::default() };
+        assert!(!is_card_of("jira", &card));
+        card.skills = vec![caipe_a2a::model::AgentSkill { id: "jira".to_owned(), ..Default::default() }];
+        assert!(is_card_of("jira", &card));
+    }
+}

@@ -1,0 +1,118 @@
+//! The beginning of a remote call: the agent is found, and told once.
+
+use std::time::Duration;
+
+use caipe_a2a::client::A2aClient;
+use caipe_a2a::model::{ListTasksRequest, SendMessageRequest};
+use caipe_engine::{DelegateUpdate, RemotePlace};
+
+use super::call::{Call, RemoteTask};
+use super::outcome::{self, RemoteFailure};
+use super::{SHORT_CALL, Shared, request};
+use crate::delegation::DelegationEnd;
+
+/// Tries to read the card of an agent that cannot be reached, and the wait before the second; it doubles.
+const TRIES: u32 = 5;
+const FIRST_WAIT: Duration = Duration::from_millis(250);
+
+/// What an agent says of a task that may have been begun.
+enum Found {
+    /// This is it.
+    Task(RemoteTask),
+    /// There is none.
+    Nothing,
+    /// It cannot say.
+    Unknown,
+}
+
+impl Call<'_> {
+    /// Reads the agent's card, again and again for a while if it cannot be reached: it may be about to start. Nothing
+    /// if that is not wanted any more.
+    pub(super) async fn connect(&self, although_cancelled: bool) -> Result<Option<A2aClient>, RemoteFailure> {
+        let Shared { target, http, options, cards, .. } = self.shared;
+        let mut wait = FIRST_WAIT;
+        for attempt in 1.. {
+            let connecting =
+                A2aClient::connect_with(target.url.as_str(), http.clone(), options.clone(), cards);
+            let connected = tokio::select! {
+                connected = connecting => connected,
+                () = self.cancel.cancelled(), if !although_cancelled => return Ok(None),
+            };
+            match connected {
+                Ok(client) => {
+                    self.shared
+                        .check(&client.card())
+                        .map_err(|error| RemoteFailure::WrongCard(error.to_string()))?;
+                    return Ok(Some(client.with(request::options(&self.delegation.run, &self.ids))));
+                }
+                Err(error) if error.is_unreached() && attempt < TRIES && !self.cancel.is_cancelled() => {
+                    tracing::debug!(agent = %target.name, %error, attempt, "failed to reach the agent; trying again");
+                }
+                Err(error) => return Err(RemoteFailure::Unreached(error)),
+            }
+            tokio::time::sleep(wait).await;
+            wait *= 2;
+        }
+        Ok(None)
+    }
+
+    /// The one call that begins the task. If it is unknown whether the agent got it, the agent is asked; only one of
+    /// this program is then told again, for it does once what it is told twice.
+    pub(super) async fn begin(&self, client: &A2aClient) -> DelegationEnd {
+        self.shared.count_call();
+        let mut wait = FIRST_WAIT;
+        for attempt in 1.. {
+            let reader = self.reader(client);
+            let is_ours = reader.is_ours();
+            let message = request::opening(self.delegation, &self.ids, &self.shared.target.require_approval);
+            let stream = client.follow(SendMessageRequest::new(message));
+            let error = match self.follow(client, stream, reader, None).await {
+                Ok(last) => return last,
+                Err(error) => error,
+            };
+            if attempt == TRIES || !outcome::is_cut(&error) {
+                return self.fail(&RemoteFailure::Unaccepted(error));
+            }
+            tokio::time::sleep(wait).await;
+            wait *= 2;
+            if let Found::Task(known) = self.find(client).await {
+                return self.resume_task(client, known).await;
+            }
+            if !is_ours {
+                return self.fail(&RemoteFailure::Unaccepted(error));
+            }
+            if self.cancel.is_cancelled() {
+                break;
+            }
+        }
+        DelegationEnd::CANCELED
+    }
+
+    /// Begins what somebody else may have begun, who died before anybody could know. An agent that is not of this program
+    /// does twice what it is told twice; if it cannot say whether it was told, it is not told again.
+    pub(super) async fn begin_again(&self, client: &A2aClient) -> DelegationEnd {
+        match self.find(client).await {
+            Found::Task(known) => self.resume_task(client, known).await,
+            Found::Unknown if !self.reader(client).is_ours() => self.fail(&RemoteFailure::Doubtful),
+            Found::Nothing | Found::Unknown => self.begin(client).await,
+        }
+    }
+
+    /// Looks for a task that was begun already: nobody else's is in a conversation of this delegation's own. Agents of
+    /// 0.3 cannot say.
+    async fn find(&self, client: &A2aClient) -> Found {
+        let request = ListTasksRequest {
+            context_id: Some(self.ids.context.clone()),
+            page_size: Some(1),
+            ..Default::default()
+        };
+        let Ok(Ok(page)) = tokio::time::timeout(SHORT_CALL, client.list(request)).await else {
+            return Found::Unknown;
+        };
+        let Some(task) = page.tasks.into_iter().find(|task| task.context_id == self.ids.context) else {
+            return Found::Nothing;
+        };
+        self.send(DelegateUpdate::Accepted { task: task.id.clone(), context: task.context_id.clone() }).await;
+        Found::Task(RemoteTask { task: task.id, context: task.context_id, place: RemotePlace::default() })
+    }
+}

@@ -1,0 +1,105 @@
+//! The address and the headers of a remote agent, from the specification and the current secrets.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use caipe_crds::rendered::{Home, RenderedAgent};
+use caipe_engine::AgentName;
+use url::Url;
+
+use crate::config::Environment;
+use crate::mcp::fill;
+use crate::secrets::with_secrets;
+
+/// Why an agent without an address cannot be reached.
+pub(crate) const NO_ADDRESS: &str = "it has no address";
+
+/// The address and the headers of a remote agent.
+#[derive(Clone)]
+pub struct RemoteTarget {
+    /// Its name in this process.
+    pub name: AgentName,
+    /// Its base URL.
+    pub url: Url,
+    /// Headers of each request to it, templates resolved; secret values are marked sensitive.
+    pub headers: HeaderMap,
+    /// How long it may send nothing (`A2A_TIMEOUT`).
+    pub silence: Duration,
+    /// Tools that need a person's approval there, in addition to those of the agent's own process.
+    pub require_approval: Vec<String>,
+}
+
+/// The address and the headers can hold secrets.
+impl fmt::Debug for RemoteTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RemoteTarget")
+            .field("name", &self.name)
+            .field("host", &self.url.host_str())
+            .field("headers", &self.headers.keys().collect::<Vec<_>>())
+            .field("silence", &self.silence)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The target of an agent, with the variables of its headers filled in.
+///
+/// # Errors
+/// When the address or a header is invalid; the text never has a secret.
+pub(crate) fn remote_target(
+    agent: &RenderedAgent,
+    env: &Environment,
+    silence: Duration,
+) -> Result<RemoteTarget, String> {
+    let Home::Remote { url, headers } = &agent.home else { return Err(NO_ADDRESS.to_owned()) };
+    let env = with_secrets(env, agent.secrets_dir.as_deref());
+    let url = url.parse().map_err(|error| format!("failed to read its address: {error}"))?;
+    let name = AgentName::new(&agent.name);
+    let require_approval = agent.require_approval.clone();
+    let mut target = RemoteTarget { name, url, headers: HeaderMap::new(), silence, require_approval };
+    for (name, template) in headers {
+        let (name, value) = header(name, template, &env)?;
+        target.headers.insert(name, value);
+    }
+    Ok(target)
+}
+
+/// A URL for people: without credentials, and without a query, which may be one.
+pub(crate) fn displayed_url(url: &Url) -> String {
+    let mut url = url.clone();
+    url.set_query(None);
+    url.set_fragment(None);
+    // Only a URL that cannot have a host refuses these.
+    let _ = (url.set_username(""), url.set_password(None));
+    url.as_str().trim_end_matches('/').to_owned()
+}
+
+fn header(
+    name: &str,
+    template: &str,
+    env: &BTreeMap<String, String>,
+) -> Result<(HeaderName, HeaderValue), String> {
+    let value = fill(template, env).map_err(|error| format!("failed to make the header {name}: {error}"))?;
+    let unfit = || format!("failed to make the header {name}: its value cannot be sent as a header");
+    let mut value = HeaderValue::from_str(value.trim()).map_err(|_| unfit())?;
+    value.set_sensitive(true);
+    let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| unfit())?;
+    Ok((name, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_shown_without_what_may_be_secret() {
+        for (url, expected) in [
+            ("http://jira:8000", "http://jira:8000"),
+            ("https://user:hunter2@jira/a2a/?key=hunter3#x", "https://jira/a2a"),
+            ("http://token@10.0.0.1", "http://10.0.0.1"),
+        ] {
+            assert_eq!(displayed_url(&url.parse().unwrap()), expected);
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! What is asked of an agent beside delegations: its card, a task that nobody waits for, how a task stands.
+
+use std::sync::Arc;
+
+use caipe_a2a::client::{A2aClient, ClientError};
+use caipe_a2a::model::{AgentCard, Event, Reply, SendMessageConfiguration, SendMessageRequest};
+use caipe_engine::DelegationOutcome;
+
+use super::outcome::{self, End, RemoteFailure};
+use super::reader::Reader;
+use super::request::{self, Ids};
+use super::{RemoteBackend, form};
+use crate::delegation::{Delegation, RunInfo};
+
+/// How a task of an agent stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RemoteTaskStatus {
+    /// It is not over.
+    UnderWay {
+        /// The task's id at the agent.
+        task: String,
+        /// Its state, in A2A's word.
+        state: String,
+    },
+    /// It waits for an answer.
+    Asks {
+        /// The task's id at the agent.
+        task: String,
+        /// The question.
+        question: String,
+        /// Whether it is put as a form or an approval: then only a person may answer it.
+        is_for_a_person: bool,
+    },
+    /// It is over.
+    Ended(DelegationOutcome),
+}
+
+impl RemoteTaskStatus {
+    /// Whether there is more to come without anybody doing anything.
+    pub const fn is_under_way(&self) -> bool {
+        matches!(self, Self::UnderWay { .. })
+    }
+}
+
+impl RemoteBackend {
+    /// The agent's card.
+    ///
+    /// # Errors
+    /// Why it cannot be had, in words for a model.
+    pub async fn card(&self) -> Result<Arc<AgentCard>, String> {
+        Ok(self.connected().await?.card())
+    }
+
+    /// Begins the task and waits only until the agent has taken it.
+    ///
+    /// # Errors
+    /// Why it was not taken, in words for a model.
+    pub async fn begin(&self, delegation: &Delegation) -> Result<RemoteTaskStatus, String> {
+        let ids = Ids::of(delegation);
+        let client = self.connected().await?.with(request::options(&delegation.run, &ids));
+        let configuration = SendMessageConfiguration { return_immediately: true, ..Default::default() };
+        let message = request::opening(delegation, &ids, &self.shared.target.require_approval);
+        let request =
+            SendMessageRequest { configuration: Some(configuration), ..SendMessageRequest::new(message) };
+        self.shared.count_call();
+        let reply =
+            client.send(request).await.map_err(|error| self.words(&RemoteFailure::Unaccepted(error)))?;
+        let event = match reply {
+            Reply::Task(task) => Event::from(*task),
+            Reply::Message(message) => Event::Message(message),
+        };
+        Ok(self.status_of(&client, event))
+    }
+
+    /// How a task stands.
+    ///
+    /// # Errors
+    /// Why nobody can tell, in words for a model.
+    pub async fn look(&self, task: &str, run: &RunInfo) -> Result<RemoteTaskStatus, String> {
+        let client = self.connected().await?.with(request::traced(run, task));
+        let task = client.get(task, None).await.map_err(|error| match error {
+            ClientError::Remote(error) => {
+                self.scrubbed(format!("it says: {}", outcome::said(&error.message)))
+            }
+            error => self.words(&RemoteFailure::Unreached(error)),
+        })?;
+        Ok(self.status_of(&client, Event::from(task)))
+    }
+
+    async fn connected(&self) -> Result<A2aClient, String> {
+        let super::Shared { target, http, options, cards, .. } = &*self.shared;
+        let connecting = A2aClient::connect_with(target.url.as_str(), http.clone(), options.clone(), cards);
+        connecting.await.map_err(|error| self.words(&RemoteFailure::Unreached(error)))
+    }
+
+    fn status_of(&self, client: &A2aClient, event: Event) -> RemoteTaskStatus {
+        let task = event.task_id().unwrap_or_default().to_owned();
+        let state = event.state().map(|state| state.to_string()).unwrap_or_default();
+        let name = &self.shared.target.name;
+        let mut reader = Reader::new(name, &client.card(), &task);
+        reader.read(event.into());
+        match reader.end().cloned() {
+            None => RemoteTaskStatus::UnderWay { task, state },
+            Some(End::Asks(words)) => {
+                let forms = reader.forms();
+                let is_for_a_person = !forms.is_empty();
+                let form = forms.into_iter().next();
+                let form = form.unwrap_or_else(|| form::in_words(name.as_str(), words.as_deref()));
+                RemoteTaskStatus::Asks { task, question: form.description, is_for_a_person }
+            }
+            Some(end) => {
+                RemoteTaskStatus::Ended(match outcome::of(&end, reader.answer(), reader.is_ours()) {
+                    DelegationOutcome::Failed { reason } => {
+                        DelegationOutcome::Failed { reason: self.scrubbed(reason) }
+                    }
+                    outcome => outcome,
+                })
+            }
+        }
+    }
+
+    /// A failure in words, with nothing in it that was said in confidence.
+    fn words(&self, failure: &RemoteFailure) -> String {
+        self.scrubbed(failure.reason(self.shared.target.silence))
+    }
+
+    fn scrubbed(&self, text: String) -> String {
+        outcome::scrubbed(text, &self.shared.target.headers)
+    }
+}

@@ -1,0 +1,157 @@
+//! The tasks in memory: which of them are under way, and the logs of those and of the newest others.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use caipe_a2a::server::TaskLog;
+use tokio_util::sync::CancellationToken;
+
+/// About how many bytes the logs of ended tasks may take in memory, for whoever asks again; older tasks are read
+/// from the store.
+const ENDED_LOG_BYTES: usize = 64 << 20;
+
+/// How long a copy of a message waits until the first one is in the store, which may have to wait for its turn.
+const RECORD_DEADLINE: Duration = Duration::from_secs(15);
+
+/// The tasks in memory.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ActiveTasks(Arc<Mutex<Tasks>>);
+
+#[derive(Debug, Default)]
+struct Tasks {
+    logs: HashMap<String, Arc<TaskLog>>,
+    running: HashMap<String, Handle>,
+    /// Logs to which nothing more comes, with their bytes, oldest first.
+    ended: VecDeque<(String, Arc<TaskLog>, usize)>,
+    /// The sum of these bytes.
+    ended_bytes: usize,
+}
+
+/// A hold on a task that is under way.
+#[derive(Debug, Clone)]
+pub(super) struct Handle {
+    /// Stops it.
+    pub(super) stop: CancellationToken,
+    /// Cancelled once it is under way no more.
+    pub(super) over: CancellationToken,
+    /// Cancelled once the message that made the claim is in the store.
+    recorded: CancellationToken,
+}
+
+impl Handle {
+    /// Waits until the message that made the claim is in the store, or the claim is over.
+    pub(super) async fn until_recorded(&self) {
+        let recorded = async {
+            tokio::select! {
+                () = self.recorded.cancelled() => {}
+                () = self.over.cancelled() => {}
+            }
+        };
+        drop(tokio::time::timeout(RECORD_DEADLINE, recorded).await);
+    }
+}
+
+/// The right to carry on a task, which only one has at a time; it lasts until it is dropped.
+#[derive(Debug)]
+pub(super) struct TaskLease {
+    active_tasks: ActiveTasks,
+    task: String,
+    handle: Handle,
+}
+
+impl ActiveTasks {
+    /// Claims a task, or returns the hold on it that there is.
+    pub(super) fn lease(&self, task: &str) -> Result<TaskLease, Handle> {
+        let [stop, over, recorded] = std::array::from_fn(|_| CancellationToken::new());
+        let handle = Handle { stop, over, recorded };
+        let mut tasks = self.lock();
+        if let Some(known) = tasks.running.get(task) {
+            return Err(known.clone());
+        }
+        tasks.running.insert(task.to_owned(), handle.clone());
+        Ok(TaskLease { active_tasks: self.clone(), task: task.to_owned(), handle })
+    }
+
+    /// A task's log, if it is in memory.
+    pub(super) fn log(&self, task: &str) -> Option<Arc<TaskLog>> {
+        self.lock().logs.get(task).cloned()
+    }
+
+    /// Keeps a task's log in memory, in place of an older one.
+    pub(super) fn remember(&self, task: &str, log: Arc<TaskLog>) {
+        self.lock().logs.insert(task.to_owned(), log);
+    }
+
+    /// Keeps the closed log of a task in memory for a while, at the cost of older ones.
+    pub(super) fn retire(&self, task: &str) {
+        self.retire_within(task, ENDED_LOG_BYTES);
+    }
+
+    fn retire_within(&self, task: &str, most: usize) {
+        let Some(log) = self.log(task) else { return };
+        let bytes = log.bytes();
+        let mut tasks = self.lock();
+        tasks.ended.push_back((task.to_owned(), log, bytes));
+        tasks.ended_bytes += bytes;
+        while tasks.ended_bytes > most
+            && let Some((oldest, log, bytes)) = tasks.ended.pop_front()
+        {
+            tasks.ended_bytes -= bytes;
+            // A task that went on has a newer one.
+            if tasks.logs.get(&oldest).is_some_and(|known| Arc::ptr_eq(known, &log)) {
+                tasks.logs.remove(&oldest);
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Tasks> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl TaskLease {
+    /// To be cancelled once the message that made the claim is in the store.
+    pub(super) fn recorded(&self) -> CancellationToken {
+        self.handle.recorded.clone()
+    }
+
+    /// Cancelled when the task shall stop.
+    pub(super) fn stop(&self) -> CancellationToken {
+        self.handle.stop.clone()
+    }
+}
+
+impl Drop for TaskLease {
+    fn drop(&mut self) {
+        self.active_tasks.lock().running.remove(&self.task);
+        self.handle.over.cancel();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use caipe_a2a::model::{Message, Task};
+
+    use super::*;
+
+    fn log(task: &str, length: usize) -> Arc<TaskLog> {
+        Arc::new(TaskLog::new(Task::submitted(task, "c", Message::user("m", "x".repeat(length)))))
+    }
+
+    #[test]
+    fn ended_tasks_leave_memory_by_their_size_the_oldest_first() {
+        let active_tasks = ActiveTasks::default();
+        let most = 3 * log("t", 10_000).bytes();
+        for task in ["a", "b", "c", "d"] {
+            active_tasks.remember(task, log(task, 10_000));
+            active_tasks.retire_within(task, most);
+        }
+        assert!(active_tasks.log("a").is_none() && active_tasks.log("b").is_some());
+        active_tasks.remember("b", log("b", 10_000));
+        active_tasks.remember("e", log("e", 20_000));
+        active_tasks.retire_within("e", most);
+        assert!(active_tasks.log("c").is_none() && active_tasks.log("d").is_some());
+        assert!(active_tasks.log("b").is_some(), "the log that went on is not the one that ended");
+    }
+}

@@ -1,0 +1,241 @@
+//! Carries out the effects that the engine decides: model turns, tool calls, delegations.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use caipe_engine::{
+    AgentName, CallId, Effect, Input, ModelDelta, ModelFailure, Resume, ResumePoint, RunState, ToolOutput,
+};
+use caipe_model::{ChatRequest, ModelError, ModelErrorKind, ModelEvent, ModelStream};
+use futures::{FutureExt, StreamExt};
+use serde_json::{Map, Value};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
+
+use super::driver::{EffectRunner, QueuedInput};
+use crate::agent::{Agent, BackendLease};
+use crate::delegation::{Delegation, DelegationEnd, DelegationEvent};
+use crate::tools::{self, A2aTools, Caller, Progress};
+
+/// Events of a delegation that may wait for the driver; a slow driver slows the reading of the agent's stream.
+const EVENT_QUEUE: usize = 64;
+
+/// Lines of progress of a tool that may wait for the driver.
+const PROGRESS_QUEUE: usize = 16;
+
+impl EffectRunner {
+    /// Starts the effect; its results come back as inputs.
+    pub(super) fn run_effect(&mut self, effect: Effect, state: &RunState) {
+        match effect {
+            Effect::CallModel { turn, tools } => self.call_model(turn, self.agent.request(state, tools)),
+            Effect::CallTool { call, tool, arguments } => self.call_tool(call, tool, arguments),
+            Effect::Delegate { call, agent, prompt, resume } => self.delegate(call, &agent, prompt, resume),
+            Effect::Abort { calls } => self.abort(&calls),
+            Effect::Withdraw { call, agent, from } => self.withdraw(call, agent, from),
+            Effect::Finish => self.stop(),
+            Effect::Emit(_) => {}
+        }
+    }
+
+    /// Starts a turn, and cancels the one that is active.
+    fn call_model(&mut self, turn: u32, request: ChatRequest) {
+        let model = self.agent.model.clone();
+        let cancel = self.scope.child_token();
+        self.turn = Some(cancel.clone().drop_guard());
+        let (sender, streaming) = (self.sender.clone(), self.agent.streaming);
+        let span = tracing::debug_span!("model", agent = %self.agent.name, turn, model = model.name());
+        let stream = model.stream(request, cancel);
+        let work = async move {
+            let pumping = pump_model(turn, stream, &sender, streaming);
+            if AssertUnwindSafe(pumping).catch_unwind().await.is_err() {
+                tracing::error!("the model client panicked");
+                let error = failed_turn("the model client broke down");
+                let _ = sender.send(Input::ModelFailed { turn, error }.into()).await;
+            }
+        };
+        tokio::spawn(work.instrument(span));
+    }
+
+    fn call_tool(&mut self, call: CallId, tool: String, arguments: Value) {
+        let cancel = self.token_for(&call);
+        let (agent, sender) = (self.agent.clone(), self.sender.clone());
+        let (progress, received) = mpsc::channel(PROGRESS_QUEUE);
+        let caller = Caller { call: call.clone(), run: self.run.clone(), progress };
+        let span = tracing::debug_span!("tool", agent = %agent.name, tool);
+        let work = async move {
+            let running = AssertUnwindSafe(run_tool(&agent, &tool, arguments, caller, cancel)).catch_unwind();
+            let (ran, ()) = tokio::join!(running, forward_progress(&call, received, &sender));
+            let output = ran.unwrap_or_else(|_| broken(&tool));
+            let _ = sender.send(Input::ToolFinished { call, output }.into()).await;
+        };
+        tokio::spawn(work.instrument(span));
+    }
+
+    fn delegate(&mut self, call: CallId, agent: &AgentName, prompt: String, resume: Option<Resume>) {
+        let cancel = self.peers.child_token();
+        self.calls.insert(call.clone(), cancel.clone());
+        let sender = self.sender.clone();
+        let lease = self.agent.lease(agent, resume.as_ref());
+        let span = tracing::debug_span!("delegation", agent = %agent);
+        let Some(lease) = lease else {
+            let reason = format!("agent {agent} is not available any more");
+            let update = DelegationEnd::failed(reason).into();
+            tokio::spawn(async move { sender.send(Input::Delegate { call, update }.into()).await });
+            return;
+        };
+        let delegation = Delegation { call, agent: agent.clone(), prompt, resume, run: self.run.clone() };
+        tokio::spawn(run_delegation(lease, delegation, sender, cancel).instrument(span));
+    }
+
+    fn abort(&mut self, calls: &[CallId]) {
+        for call in calls {
+            if let Some(token) = self.calls.remove(call) {
+                token.cancel();
+            }
+        }
+    }
+
+    /// Cancels a remote task whose question nobody will answer. Outlives the run, within the deadlines of the backend.
+    fn withdraw(&self, call: CallId, agent: AgentName, from: ResumePoint) {
+        let resume = Some(Resume { from: Some(from), answered: None });
+        let Some(lease) = self.agent.lease(&agent, resume.as_ref()) else { return };
+        let delegation = Delegation { call, agent, prompt: String::new(), resume, run: self.run.clone() };
+        let cancel = CancellationToken::new();
+        cancel.cancel();
+        let (events, _) = mpsc::channel(1);
+        tokio::spawn(async move { lease.backend.run(delegation, events, cancel).await }.in_current_span());
+    }
+
+    fn token_for(&mut self, call: &CallId) -> CancellationToken {
+        let token = self.scope.child_token();
+        self.calls.insert(call.clone(), token.clone());
+        token
+    }
+}
+
+/// Runs a delegation, and passes its events and its end to the driver.
+async fn run_delegation(
+    lease: BackendLease,
+    delegation: Delegation,
+    inputs: mpsc::Sender<QueuedInput>,
+    cancel: CancellationToken,
+) {
+    let call = delegation.call.clone();
+    let (events, received) = mpsc::channel(EVENT_QUEUE);
+    let running = AssertUnwindSafe(lease.backend.run(delegation, events, cancel.clone())).catch_unwind();
+    let running = async { tokio::join!(running, forward_events(&call, received, &inputs)).0 };
+    let end = tokio::select! {
+        biased;
+        end = running => end,
+        () = run_left(&inputs, &cancel) => return,
+    };
+    let end = end.unwrap_or_else(|_| DelegationEnd::failed("the agent stopped without an answer"));
+    // The delegation is not counted as active any more when its end is processed.
+    drop(lease);
+    let _ = inputs.send(Input::Delegate { call, update: end.into() }.into()).await;
+}
+
+async fn forward_events(
+    call: &CallId,
+    mut events: mpsc::Receiver<DelegationEvent>,
+    inputs: &mpsc::Sender<QueuedInput>,
+) {
+    while let Some(DelegationEvent { update, committed }) = events.recv().await {
+        let input = Input::Delegate { call: call.clone(), update };
+        if inputs.send(QueuedInput { input, committed }).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Waits until the run is left for the next process. If it was cancelled instead, the backend ends by itself.
+async fn run_left(inputs: &mpsc::Sender<QueuedInput>, cancel: &CancellationToken) {
+    inputs.closed().await;
+    if cancel.is_cancelled() {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// The output of a tool that panicked.
+fn broken(tool: &str) -> ToolOutput {
+    tracing::error!(tool, "a tool panicked");
+    ToolOutput { content: format!("The tool `{tool}` broke down. Go on without it."), is_error: true }
+}
+
+/// Passes the events of a model turn to the driver.
+async fn pump_model(turn: u32, mut stream: ModelStream, sender: &mpsc::Sender<QueuedInput>, streaming: bool) {
+    while let Some(item) = stream.next().await {
+        let Some(input) = model_input(turn, item) else { continue };
+        if !streaming && matches!(input, Input::ModelDelta { .. }) {
+            continue;
+        }
+        let last = matches!(input, Input::ModelFinished { .. } | Input::ModelFailed { .. });
+        if sender.send(input.into()).await.is_err() || last {
+            return;
+        }
+    }
+    let error = failed_turn("the model's stream ended without an answer");
+    let _ = sender.send(Input::ModelFailed { turn, error }.into()).await;
+}
+
+fn failed_turn(message: &str) -> ModelFailure {
+    ModelFailure { kind: ModelErrorKind::Truncated, message: message.to_owned() }
+}
+
+fn model_input(turn: u32, item: Result<ModelEvent, ModelError>) -> Option<Input> {
+    let delta = match item {
+        Ok(ModelEvent::TextDelta(text)) => ModelDelta::Text { text },
+        Ok(ModelEvent::ToolCallStart { id, name }) => ModelDelta::CallStart { id, name },
+        Ok(ModelEvent::ToolArgsDelta { id, delta }) => ModelDelta::CallArguments { id, text: delta },
+        Ok(ModelEvent::ReasoningDelta(_)) => return None,
+        Ok(ModelEvent::Finish(completion)) => return Some(Input::ModelFinished { turn, completion }),
+        Err(error) if error.kind == ModelErrorKind::Cancelled => {
+            return Some(Input::ModelFailed { turn, error: ModelFailure::from(&error) });
+        }
+        Err(error) => {
+            tracing::warn!(kind = error.kind.category(), %error, "model turn failed");
+            return Some(Input::ModelFailed { turn, error: ModelFailure::from(&error) });
+        }
+    };
+    Some(Input::ModelDelta { turn, delta })
+}
+
+/// Passes the progress of a tool to the driver until the tool ends.
+async fn forward_progress(
+    call: &CallId,
+    mut received: mpsc::Receiver<Progress>,
+    sender: &mpsc::Sender<QueuedInput>,
+) {
+    while let Some(Progress { agent, text }) = received.recv().await {
+        let _ = sender.send(Input::ToolProgress { call: call.clone(), agent, text }.into()).await;
+    }
+}
+
+async fn run_tool(
+    agent: &Arc<Agent>,
+    tool: &str,
+    arguments: Value,
+    caller: Caller,
+    cancel: CancellationToken,
+) -> ToolOutput {
+    let arguments: Map<String, Value> = match arguments {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    };
+    // A server's tool replaces a built-in one of the same name.
+    if agent.toolbox.has(tool) {
+        return agent.toolbox.call(tool, arguments, cancel).await;
+    }
+    if let Some(a2a) = agent.a2a.as_ref().filter(|_| A2aTools::tools().any(|name| name == tool)) {
+        return a2a.call(tool, &arguments, caller, cancel).await;
+    }
+    if let Some(output) = tools::call(tool, &arguments, cancel.clone()).await {
+        return output;
+    }
+    agent.toolbox.call(tool, arguments, cancel).await
+}
+
+#[cfg(test)]
+#[path = "effects_tests.rs"]
+mod tests;
