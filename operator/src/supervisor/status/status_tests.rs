@@ -322,8 +322,11 @@ fn restrictions_that_pods_report_are_a_condition_while_they_last() {
         Some(Report { warnings, ..report(1, AgentPhase::Ready, AgentPhase::Ready) })
     };
     given.reports = vec![warned(&["few files", "agent a: no tool matches x"]), warned(&["few files"])];
-    assert_eq!(told(&given.status(), "Degraded"), "True Restricted: agent a: no tool matches x; few files");
-    assert!(told(&given.status(), "Ready").starts_with("True "), "it works nevertheless");
+    assert_eq!(
+        reported(&given.status(), "Degraded"),
+        "True Restricted: agent a: no tool matches x; few files"
+    );
+    assert!(reported(&given.status(), "Ready").starts_with("True "), "it works nevertheless");
 }
 
 #[test]
