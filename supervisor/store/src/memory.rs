@@ -15,11 +15,11 @@ use crate::write::{Chunk, Refusal, TaskRow, Write};
 /// A store that forgets with the process.
 #[derive(Default)]
 pub struct MemoryStore {
-    kept: Mutex<Kept>,
+    data: Mutex<StoredData>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct StoredData {
     conversations: HashMap<String, Conversation>,
     tasks: HashMap<String, Task>,
 }
@@ -49,8 +49,8 @@ impl MemoryStore {
         Self::default()
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn data(&self) -> MutexGuard<'_, StoredData> {
+        self.data.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -68,12 +68,12 @@ impl Store for MemoryStore {
 
     async fn commit(&self, commit: Commit) -> Result<(), StoreError> {
         let write = Write::of(commit, Timestamp::now())?;
-        self.kept().apply(write).map_err(|refusal| refusal.by("memory"))
+        self.data().apply(write).map_err(|refusal| refusal.by("memory"))
     }
 
     async fn conversation(&self, context: &str) -> Result<Option<Saved>, StoreError> {
         let Some((state, chunks)) =
-            self.kept().conversations.get(context).map(|found| (found.state.clone(), found.appends.clone()))
+            self.data().conversations.get(context).map(|found| (found.state.clone(), found.appends.clone()))
         else {
             return Ok(None);
         };
@@ -86,13 +86,13 @@ impl Store for MemoryStore {
     }
 
     async fn task(&self, id: &str) -> Result<Option<TaskRecord>, StoreError> {
-        Ok(self.kept().tasks.get(id).map(|task| task.record.clone()))
+        Ok(self.data().tasks.get(id).map(|task| task.record.clone()))
     }
 
     async fn tasks(&self, filter: &TaskFilter) -> Result<Vec<TaskRecord>, StoreError> {
-        let kept = self.kept();
+        let data = self.data();
         let beyond = filter.beyond.as_ref().map(|place| (place.updated.as_microsecond(), place.id.as_str()));
-        let mut found: Vec<_> = kept.matching(filter).map(|record| (place_of(record), record)).collect();
+        let mut found: Vec<_> = data.matching(filter).map(|record| (place_of(record), record)).collect();
         found.retain(|(place, _)| beyond.is_none_or(|beyond| *place < beyond));
         found.sort_unstable_by_key(|(place, _)| std::cmp::Reverse(*place));
         let limit = if filter.limit == 0 { usize::MAX } else { filter.limit };
@@ -100,12 +100,12 @@ impl Store for MemoryStore {
     }
 
     async fn count_tasks(&self, filter: &TaskFilter) -> Result<u64, StoreError> {
-        Ok(self.kept().matching(filter).count() as u64)
+        Ok(self.data().matching(filter).count() as u64)
     }
 
     async fn events(&self, task: &str, after: u64, limit: usize) -> Result<Vec<LoggedEvent>, StoreError> {
         let mut events = Vec::new();
-        for chunk in self.kept().chunks(task, after, limit) {
+        for chunk in self.data().chunks(task, after, limit) {
             let told =
                 decode(|| format!("the events of task {task:?} from {} on", chunk.first), &chunk.json)?;
             extend(&mut events, chunk.first, [(chunk.at, told)], after, limit);
@@ -115,17 +115,17 @@ impl Store for MemoryStore {
 
     async fn put_push(&self, push: PushRecord) -> Result<(), StoreError> {
         let change = PushChange::put(push)?;
-        self.kept().change_push(change).map_err(|refusal| refusal.by("memory"))
+        self.data().change_push(change).map_err(|refusal| refusal.by("memory"))
     }
 
     async fn pushes_of(&self, task: &str) -> Result<Vec<PushRecord>, StoreError> {
-        let kept = self.kept();
-        Ok(kept.tasks.get(task).map(|task| task.pushes.values().cloned().collect()).unwrap_or_default())
+        let data = self.data();
+        Ok(data.tasks.get(task).map(|task| task.pushes.values().cloned().collect()).unwrap_or_default())
     }
 
     async fn pushes_pending(&self) -> Result<Vec<PushRecord>, StoreError> {
-        let kept = self.kept();
-        let all = kept.tasks.values().flat_map(|task| task.pushes.values());
+        let data = self.data();
+        let all = data.tasks.values().flat_map(|task| task.pushes.values());
         let mut pending: Vec<_> = all.filter(|push| push.delivered < PushRecord::DONE).cloned().collect();
         pending.sort_unstable_by(|a, b| (&a.task, &a.id).cmp(&(&b.task, &b.id)));
         Ok(pending)
@@ -133,11 +133,11 @@ impl Store for MemoryStore {
 
     async fn push_delivered(&self, task: &str, id: &str, seq: u64) -> Result<(), StoreError> {
         let change = PushChange::delivered(task, id, seq);
-        self.kept().change_push(change).map_err(|refusal| refusal.by("memory"))
+        self.data().change_push(change).map_err(|refusal| refusal.by("memory"))
     }
 
     async fn delete_push(&self, task: &str, id: &str) -> Result<(), StoreError> {
-        self.kept().change_push(PushChange::delete(task, id)).map_err(|refusal| refusal.by("memory"))
+        self.data().change_push(PushChange::delete(task, id)).map_err(|refusal| refusal.by("memory"))
     }
 
     async fn healthy(&self) -> Result<(), StoreError> {
@@ -145,11 +145,11 @@ impl Store for MemoryStore {
     }
 
     async fn prune(&self, retention: Retention) -> Result<Pruned, StoreError> {
-        Ok(self.kept().prune(retention))
+        Ok(self.data().prune(retention))
     }
 }
 
-impl Kept {
+impl StoredData {
     /// Those that are in the list, from whichever place on it is read.
     fn matching(&self, filter: &TaskFilter) -> impl Iterator<Item = &TaskRecord> {
         self.tasks.values().map(|task| &task.record).filter(|record| matches(filter, record))

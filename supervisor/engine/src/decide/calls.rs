@@ -71,8 +71,8 @@ pub(super) fn tool_finished(state: &mut RunState, id: &str, output: &ToolOutput,
     }
     let chars = state.abilities.limits.tool_output_chars;
     let Some(call) = state.calls.iter_mut().find(|call| is_running_tool(call, id)) else { return };
-    let said = if output.is_error { Err(output.content.clone()) } else { Ok(output.content.clone()) };
-    finish_call(call, ending(&said), said, chars, out);
+    let result = if output.is_error { Err(output.content.clone()) } else { Ok(output.content.clone()) };
+    finish_call(call, ending(&result), result, chars, out);
     settle(state, out);
 }
 

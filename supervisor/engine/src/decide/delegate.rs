@@ -74,7 +74,7 @@ fn ask(call: &mut PendingCall, form: Form) {
 
 fn finish(state: &mut RunState, id: &str, agent: AgentName, outcome: DelegationOutcome, out: &mut Effects) {
     let chars = state.abilities.limits.tool_output_chars;
-    let (end, text, said) = match outcome {
+    let (end, text, result) = match outcome {
         DelegationOutcome::Completed { text } => (CallEnd::Completed, text.clone(), Ok(text)),
         DelegationOutcome::Failed { reason } => {
             (CallEnd::Failed, reason.clone(), Err(format!("ERROR: agent {agent}: {reason}")))
@@ -89,7 +89,7 @@ fn finish(state: &mut RunState, id: &str, agent: AgentName, outcome: DelegationO
     }
     if let Some(call) = state.calls.iter_mut().find(|call| call.id == id) {
         endings::tell_end(call, end, &text, out);
-        endings::close(call, said, chars);
+        endings::close(call, result, chars);
     }
     state.plan.end_task(id, end == CallEnd::Completed);
     calls::tell_plan(state, PlanCause::TaskCompleted, out);

@@ -53,13 +53,13 @@ fn withdrawal(call: &PendingCall) -> Option<Effect> {
 pub(super) fn finish_call(
     call: &mut PendingCall,
     end: CallEnd,
-    said: Result<String, String>,
+    result: Result<String, String>,
     chars: usize,
     out: &mut Effects,
 ) {
-    let (Ok(text) | Err(text)) = &said;
+    let (Ok(text) | Err(text)) = &result;
     tell_end(call, end, text, out);
-    close(call, said, chars);
+    close(call, result, chars);
 }
 
 /// Tells how a call ended.
@@ -82,9 +82,9 @@ fn shown(text: &str) -> String {
 }
 
 /// Gives a call its result without telling anybody.
-pub(super) fn close(call: &mut PendingCall, said: Result<String, String>, chars: usize) {
-    let is_error = said.is_err();
-    let text = match said {
+pub(super) fn close(call: &mut PendingCall, result: Result<String, String>, chars: usize) {
+    let is_error = result.is_err();
+    let text = match result {
         Ok(text) if text.trim().is_empty() => "(no output)".to_owned(),
         Ok(text) | Err(text) => truncated(&text, chars),
     };
@@ -93,6 +93,6 @@ pub(super) fn close(call: &mut PendingCall, said: Result<String, String>, chars:
 }
 
 /// How a call ended that says this.
-pub(super) const fn ending(said: &Result<String, String>) -> CallEnd {
-    if said.is_ok() { CallEnd::Completed } else { CallEnd::Failed }
+pub(super) const fn ending(result: &Result<String, String>) -> CallEnd {
+    if result.is_ok() { CallEnd::Completed } else { CallEnd::Failed }
 }

@@ -57,19 +57,19 @@ fn empty_handed(state: &mut RunState, out: &mut Effects) {
 }
 
 /// The model's turn has text and no calls: that is the answer.
-pub(super) fn answered(state: &mut RunState, said: &str, out: &mut Effects) {
+pub(super) fn answered(state: &mut RunState, content: &str, out: &mut Effects) {
     let marked = match state.abilities.answer {
-        AnswerMode::Marker => after_marker(said).filter(|answer| !answer.trim().is_empty()),
+        AnswerMode::Marker => after_marker(content).filter(|answer| !answer.trim().is_empty()),
         _ => None,
     };
     match marked {
         Some(answer) => complete(state, answer.to_owned(), AnswerOrigin::Marked, out),
-        None => complete(state, said.to_owned(), spoken(state), out),
+        None => complete(state, content.to_owned(), spoken(state), out),
     }
 }
 
 /// The last turn is over: whatever it said is the answer.
-pub(super) fn last_answer(state: &mut RunState, requests: &[ToolCall], said: &str, out: &mut Effects) {
+pub(super) fn last_answer(state: &mut RunState, requests: &[ToolCall], content: &str, out: &mut Effects) {
     refuse(state, requests);
     let response = requests.iter().find(|call| route::responds(&state.abilities, &call.name));
     let response = response
@@ -80,8 +80,8 @@ pub(super) fn last_answer(state: &mut RunState, requests: &[ToolCall], said: &st
             state.text.conclude(&content, out);
             complete(state, content, AnswerOrigin::Structured, out);
         }
-        None if said.trim().is_empty() => cut_short(state, Cause::NoAnswer, out),
-        None => answered(state, said, out),
+        None if content.trim().is_empty() => cut_short(state, Cause::NoAnswer, out),
+        None => answered(state, content, out),
     }
 }
 
@@ -102,7 +102,7 @@ fn refuse(state: &mut RunState, requests: &[ToolCall]) {
 pub(super) enum Cause {
     /// It failed.
     Model(ModelErrorKind),
-    /// It said nothing, even when it was told to answer.
+    /// The model returned an empty last answer.
     NoAnswer,
     /// The time of the run is up.
     Time,

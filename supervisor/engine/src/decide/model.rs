@@ -36,23 +36,23 @@ pub(super) fn finished(state: &mut RunState, turn: u32, completion: Completion, 
     (state.guards.trimmed, state.guards.retried) = (false, false);
     name_calls(state, &mut message);
     let calls: Vec<ToolCall> = message.tool_calls().cloned().collect();
-    let mut said = message.plain_text();
-    if reason == FinishReason::Length && calls.is_empty() && !said.trim().is_empty() {
-        said.push_str(finish::CUT_OFF);
+    let mut content = message.plain_text();
+    if reason == FinishReason::Length && calls.is_empty() && !content.trim().is_empty() {
+        content.push_str(finish::CUT_OFF);
     }
-    state.text.complete(&said, !calls.is_empty(), out);
-    if !calls.is_empty() || !said.trim().is_empty() {
+    state.text.complete(&content, !calls.is_empty(), out);
+    if !calls.is_empty() || !content.trim().is_empty() {
         state.messages.push(Arc::new(message));
     }
     if state.guards.last_turn {
-        finish::last_answer(state, &calls, &said, out);
+        finish::last_answer(state, &calls, &content, out);
     } else if !calls.is_empty() {
         state.counters.empty_turns = 0;
         round::begin(state, calls, reason == FinishReason::Length, out);
-    } else if said.trim().is_empty() {
+    } else if content.trim().is_empty() {
         empty_turn(state, out);
     } else {
-        finish::answered(state, &said, out);
+        finish::answered(state, &content, out);
     }
 }
 

@@ -94,9 +94,9 @@ fn accept(state: &mut RunState, request: &ToolCall, out: &mut Effects) -> Pendin
         Route::Files(arguments) => {
             count(state, &request.name);
             out.emit(EventKind::ToolStarted { call: request.id.clone(), tool: request.name.clone() });
-            let said = run_file_tool(state, &request.name, &arguments);
+            let result = run_file_tool(state, &request.name, &arguments);
             let mut call = closed(request, Ok(String::new()));
-            finish_call(&mut call, ending(&said), said, state.abilities.limits.tool_output_chars, out);
+            finish_call(&mut call, ending(&result), result, state.abilities.limits.tool_output_chars, out);
             call
         }
         // A second answer of the same turn: the first one counts.
@@ -128,7 +128,7 @@ fn write_todos(
 }
 
 /// A call that has its result already.
-fn closed(request: &ToolCall, said: Result<String, String>) -> PendingCall {
+fn closed(request: &ToolCall, result: Result<String, String>) -> PendingCall {
     let mut call = PendingCall {
         id: request.id.clone(),
         name: request.name.clone(),
@@ -136,7 +136,7 @@ fn closed(request: &ToolCall, said: Result<String, String>) -> PendingCall {
         kind: CallKind::Tool,
         status: CallStatus::Ready,
     };
-    close(&mut call, said, usize::MAX);
+    close(&mut call, result, usize::MAX);
     call
 }
 

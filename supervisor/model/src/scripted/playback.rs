@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::conversation::View;
 use super::script::{Call, Fault, Repeat, Reply};
-use super::template::{Scene, TemplateError};
+use super::template::{TemplateContext, TemplateError};
 use crate::chat::{Completion, FinishReason, ModelError, ModelErrorKind, ModelEvent, ModelStream, Usage};
 use crate::classify::{Failure, Subject, classify};
 use crate::message::{Message, Part, Role, ToolCall};
@@ -39,9 +39,10 @@ impl Reply {
         templates: &Environment<'static>,
         view: &View<'_>,
     ) -> Result<Rendered, TemplateError> {
-        let scene = Scene::new(templates, view);
-        let text =
-            |text: &Option<super::template::Text>| text.as_ref().map(|text| text.render(&scene)).transpose();
+        let context = TemplateContext::new(templates, view);
+        let text = |text: &Option<super::template::Text>| {
+            text.as_ref().map(|text| text.render(&context)).transpose()
+        };
         let (reasoning, text) =
             (text(&self.reasoning)?.unwrap_or_default(), text(&self.text)?.unwrap_or_default());
         let so_far = view.calls_so_far();
@@ -49,7 +50,7 @@ impl Reply {
             .calls
             .iter()
             .enumerate()
-            .map(|(index, call)| call.render(&scene, so_far + index))
+            .map(|(index, call)| call.render(&context, so_far + index))
             .collect::<Result<_, _>>()?;
         let otherwise = if calls.is_empty() { FinishReason::Stop } else { FinishReason::ToolCalls };
         let usage = self.usage.unwrap_or_else(|| estimate(view, &text, self.repeat.as_ref()));
@@ -67,16 +68,16 @@ impl Reply {
 }
 
 impl Call {
-    fn render(&self, scene: &Scene<'_, '_>, index: usize) -> Result<ToolCall, TemplateError> {
-        let arguments = match scene.render_tree(&self.arguments)? {
+    fn render(&self, context: &TemplateContext<'_, '_>, index: usize) -> Result<ToolCall, TemplateError> {
+        let arguments = match context.render_tree(&self.arguments)? {
             Value::String(raw) => raw,
             Value::Null => "{}".to_owned(),
             tree => tree.to_string(),
         };
-        let id = self.id.as_ref().map(|id| id.render(scene)).transpose()?;
+        let id = self.id.as_ref().map(|id| id.render(context)).transpose()?;
         Ok(ToolCall {
             id: id.unwrap_or_else(|| format!("call_{index}")),
-            name: self.name.render(scene)?,
+            name: self.name.render(context)?,
             arguments,
         })
     }

@@ -39,8 +39,8 @@ impl Text {
         self.is_template.then(|| check(environment, &self.source)).flatten()
     }
 
-    pub(super) fn render(&self, scene: &Scene<'_, '_>) -> Result<String, TemplateError> {
-        if self.is_template { scene.render(&self.source) } else { Ok(self.source.clone()) }
+    pub(super) fn render(&self, context: &TemplateContext<'_, '_>) -> Result<String, TemplateError> {
+        if self.is_template { context.render(&self.source) } else { Ok(self.source.clone()) }
     }
 }
 
@@ -53,7 +53,7 @@ pub(super) struct TemplateError {
 }
 
 /// What templates see; made on first use, because most replies have none.
-pub(super) struct Scene<'a, 'b> {
+pub(super) struct TemplateContext<'a, 'b> {
     environment: &'a Environment<'static>,
     view: &'a View<'b>,
     context: std::cell::OnceCell<Jinja>,
@@ -65,13 +65,13 @@ struct Line {
     text: String,
 }
 
-impl<'a, 'b> Scene<'a, 'b> {
+impl<'a, 'b> TemplateContext<'a, 'b> {
     pub(super) fn new(environment: &'a Environment<'static>, view: &'a View<'b>) -> Self {
         Self { environment, view, context: std::cell::OnceCell::new() }
     }
 
     fn render(&self, source: &str) -> Result<String, TemplateError> {
-        let context = self.context.get_or_init(|| scene(self.view)).clone();
+        let context = self.context.get_or_init(|| context(self.view)).clone();
         self.environment
             .render_str(source, context)
             .map_err(|error| TemplateError { template: source.to_owned(), message: describe(&error) })
@@ -95,7 +95,7 @@ impl<'a, 'b> Scene<'a, 'b> {
     }
 }
 
-fn scene(view: &View<'_>) -> Jinja {
+fn context(view: &View<'_>) -> Jinja {
     let history: Vec<Line> =
         view.messages.iter().map(|message| Line { role: message.role, text: message.plain_text() }).collect();
     let mut context = vec![
