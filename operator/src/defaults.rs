@@ -1,4 +1,4 @@
-//! What the installation gives every supervisor that does not say otherwise: image and pod settings.
+//! The installation's defaults for all supervisors: image and pod settings.
 
 use caipe_crds::resource::common::{PodTemplate, Resources};
 use serde::{Deserialize, Serialize};
@@ -7,22 +7,22 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Defaults {
-    /// The image of the supervisor and of the agents that run remotely, where the resource names none.
+    /// The image of supervisors and remote agents, if the resource names none.
     pub image: String,
-    /// When images are pulled: `Always`, `IfNotPresent` or `Never`; Kubernetes' own rule without it.
+    /// When images are pulled: `Always`, `IfNotPresent` or `Never`. Default: Kubernetes' own rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image_pull_policy: Option<String>,
-    /// Secrets of the supervisor's namespace with the registry's credentials.
+    /// Secrets of the supervisor's namespace with credentials of the registry.
     pub image_pull_secrets: Vec<String>,
-    /// Compute resources of each of our containers, where the resource gives none.
+    /// Compute resources of each of our containers, if the resource sets none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resources: Option<Resources>,
-    /// A partial pod template for every pod; the resource's own goes over it.
+    /// A partial pod template for every pod; the resource's own template overrides it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pod_template: Option<PodTemplate>,
-    /// Where the operator's own pods are, which a `NetworkPolicy` lets in.
+    /// Selects the operator's pods in a `NetworkPolicy`.
     pub operator: OperatorPods,
-    /// How long a home that is no longer asked may finish what it began, in seconds.
+    /// How long an agent's old instance may drain, in seconds.
     pub drain_seconds: u32,
 }
 
@@ -40,7 +40,7 @@ impl Default for Defaults {
     }
 }
 
-/// How a `NetworkPolicy` knows the operator's pods.
+/// Selects the operator's pods in a `NetworkPolicy`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct OperatorPods {

@@ -1,20 +1,20 @@
-//! Equal values that are kept once, however many have them.
+//! Stores equal values once.
 
 use std::collections::HashSet;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// As few values are known before those that nobody has any more are forgotten.
+/// The smallest size at which unused values are removed.
 const LEAST: usize = 64;
 
-/// Values that many have.
+/// A set of shared values.
 #[derive(Debug)]
 pub(crate) struct Interner<T: ?Sized>(Mutex<Known<T>>);
 
 #[derive(Debug)]
 struct Known<T: ?Sized> {
     values: HashSet<Arc<T>>,
-    /// How many are known when those that nobody has any more are forgotten.
+    /// The size at which unused values are removed next.
     most: usize,
 }
 
@@ -25,7 +25,7 @@ impl<T: ?Sized> Default for Interner<T> {
 }
 
 impl<T: ?Sized + Eq + Hash> Interner<T> {
-    /// The one that is equal to it and known already, or else itself.
+    /// The stored value that equals this one; stores it if there is none.
     pub(crate) fn share(&self, value: impl Into<Arc<T>> + AsRef<T>) -> Arc<T> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = known.values.get(value.as_ref()) {
@@ -54,13 +54,13 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_has_any_more_is_forgotten() {
+    fn unused_values_are_removed() {
         let pool = Interner::<str>::default();
-        let kept = pool.share("kept");
+        let used = pool.share("used");
         for number in 0..100 * LEAST {
             pool.share(number.to_string());
         }
         assert!(pool.0.lock().unwrap().values.len() <= LEAST);
-        assert!(Arc::ptr_eq(&kept, &pool.share("kept")));
+        assert!(Arc::ptr_eq(&used, &pool.share("used")));
     }
 }

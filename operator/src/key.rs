@@ -1,4 +1,4 @@
-//! Which supervisor.
+//! The namespaced name of a supervisor.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -6,32 +6,31 @@ use std::sync::{Arc, LazyLock};
 
 use crate::interner::Interner;
 
-/// The namespace and name of a `CaipeSupervisor`. Copies of it share one text: much is kept by it.
+/// The namespace and name of a `CaipeSupervisor`. Clones share one text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
-    /// `namespace/name`; the names of neither have a `/`.
+    /// `namespace/name`; neither part has a `/`.
     text: Arc<str>,
 }
 
 impl Key {
-    /// From both.
+    /// The key of a namespace and a name.
     pub fn new(namespace: &str, name: &str) -> Self {
         static KEYS: LazyLock<Interner<str>> = LazyLock::new(Interner::default);
         Self { text: KEYS.share(format!("{namespace}/{name}")) }
     }
 
-    /// Its namespace.
+    /// The namespace.
     pub fn namespace(&self) -> &str {
         self.text.split_once('/').map_or("", |(namespace, _)| namespace)
     }
 
-    /// Its name.
+    /// The name.
     pub fn name(&self) -> &str {
         self.text.split_once('/').map_or("", |(_, name)| name)
     }
 }
 
-/// By `namespace/name`.
 impl Borrow<str> for Key {
     fn borrow(&self) -> &str {
         &self.text

@@ -1,4 +1,4 @@
-//! What a resource refers to, and what of it is there.
+//! Finds the references of a resource, and which of them exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -7,18 +7,18 @@ use caipe_crds::CaipeSupervisor;
 use caipe_crds::resource::common::PodTemplate;
 use serde_json::Value;
 
-/// The names that a resource refers to, all in its own namespace.
+/// The referenced names, all in the resource's namespace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Names {
-    /// `ConfigMap`s, whose content becomes part of the rendered spec or is mounted.
+    /// `ConfigMap`s whose content becomes part of the rendered spec or is mounted.
     pub config_maps: BTreeSet<String>,
-    /// Secrets, which are mounted or become variables. Only their version is ever looked at.
+    /// Secrets that are mounted or become variables. The operator reads only their versions.
     pub secrets: BTreeSet<String>,
-    /// Those of both that a pod can do without (`optional: true`), as long as nobody else refers to them.
+    /// Optional references (`optional: true`) that nothing else requires.
     optional: Missing,
 }
 
-/// What is referred to and not there.
+/// The missing references.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Missing {
     /// `ConfigMap`s.
@@ -28,7 +28,7 @@ pub struct Missing {
 }
 
 impl Missing {
-    /// Whether everything is there.
+    /// Whether nothing is missing.
     pub fn is_empty(&self) -> bool {
         self.config_maps.is_empty() && self.secrets.is_empty()
     }
@@ -46,16 +46,16 @@ impl fmt::Display for Missing {
     }
 }
 
-/// What was found behind the names.
+/// The referenced objects that exist.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct References {
-    /// The content of each `ConfigMap` that is there.
+    /// The content of each existing `ConfigMap`.
     pub config_maps: BTreeMap<String, ConfigMapContent>,
-    /// The version of each Secret that is there.
+    /// The version of each existing Secret.
     pub secrets: BTreeMap<String, Version>,
 }
 
-/// `metadata.resourceVersion`: changes with every write.
+/// `metadata.resourceVersion`.
 pub type Version = String;
 
 /// A `ConfigMap`.
@@ -72,15 +72,15 @@ pub fn referenced(resource: &CaipeSupervisor) -> Names {
     let mut names = Names::default();
     names.add_model(resource);
     names.add_settings(resource);
-    // What a disabled agent refers to is needed by nobody.
+    // Disabled agents need no references.
     for agent in resource.spec.agents().iter().filter(|agent| agent.enabled) {
         names.add_agent(agent);
     }
     names.settled()
 }
 
-/// The names that a pod template refers to, a whole one or a partial one: variables and volumes. Secrets of image
-/// registries are the kubelet's matter.
+/// The names in variables and volumes of a whole or partial pod template. Secrets of image registries are the
+/// kubelet's concern.
 pub fn of_pod(template: &Value) -> Names {
     let mut names = Names::default();
     names.add_below(template);
@@ -88,7 +88,7 @@ pub fn of_pod(template: &Value) -> Names {
 }
 
 impl Names {
-    /// What is needed and was not found.
+    /// The required references that do not exist.
     pub fn missing(&self, found: &References) -> Missing {
         let absent =
             |names: &BTreeSet<String>, optional: &BTreeSet<String>, is_there: &dyn Fn(&str) -> bool| {
@@ -103,7 +103,7 @@ impl Names {
         }
     }
 
-    /// With everything that was found: what some can do without, but others cannot, is needed.
+    /// Adds optional references; a reference that is also required is not optional.
     fn settled(mut self) -> Self {
         self.optional.config_maps.retain(|name| !self.config_maps.contains(name));
         self.optional.secrets.retain(|name| !self.secrets.contains(name));
@@ -152,7 +152,7 @@ impl Names {
         };
         match key {
             "secretKeyRef" | "secretRef" => secrets.extend(text("name")),
-            // A volume says `secretName`, a source of a projected one `name`.
+            // A volume has `secretName`, a source of a projected one `name`.
             "secret" => secrets.extend(text("secretName").or_else(|| text("name"))),
             "configMapKeyRef" | "configMapRef" | "configMap" => config_maps.extend(text("name")),
             _ => self.add_below(below),

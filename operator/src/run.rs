@@ -1,4 +1,4 @@
-//! The operator at work: watches, leadership, and a pass over each supervisor that something happened to.
+//! Runs the operator: watches, leader election and the controllers.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -33,57 +33,57 @@ use crate::supervisor::reconcile::{Context, Reconciler};
 use crate::supervisor::state::{ReconcileState, ReconcileStates};
 use crate::supervisor::update_status::Reporter;
 
-/// How long one pass may take. A slow API server is tried again; nothing is done halfway.
+/// Timeout of a reconcile.
 const RECONCILE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// When a supervisor is looked at again though nothing happened.
+/// Interval between reconciles without a change.
 const RESYNC: Duration = Duration::from_mins(10);
 
-/// How often it is asked whether the definition is there by now.
+/// Interval between checks for the definition.
 const DEFINITION: Duration = Duration::from_secs(2);
 
-/// The first wait after a failed pass; doubles up to [`LONGEST`].
+/// The first delay after a failed reconcile; doubles up to [`LONGEST`].
 const FIRST: Duration = Duration::from_millis(250);
 
-/// The longest wait after a failed pass.
+/// The longest delay after a failed reconcile.
 const LONGEST: Duration = Duration::from_mins(1);
 
-/// How often a sign of life is given.
+/// Interval between heartbeats.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Notices of changed views that may wait. Whoever sends them waits while there is no room; looks go on.
+/// Capacity of the channel of changed probe results. A full channel blocks the notifier, not the probes.
 pub const NOTICES: usize = 1024;
 
-/// How the operator works.
+/// Options of the operator.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The namespaces to watch; all of them without one.
+    /// The namespaces to watch; empty means all.
     pub namespaces: Vec<String>,
-    /// Most passes at once.
+    /// Maximum number of concurrent reconciles.
     pub concurrency: u16,
-    /// What the installation gives every supervisor.
+    /// The installation's defaults.
     pub defaults: Defaults,
 }
 
-/// What the operator works with.
+/// The dependencies of the operator.
 pub struct Dependencies {
-    /// The API server.
+    /// The client of the API server.
     pub client: Client,
-    /// Where everything is counted.
+    /// The metrics.
     pub metrics: Arc<Metrics>,
-    /// Whether this process may write.
+    /// The handle of the leader election.
     pub leadership: Leadership,
-    /// Where events go.
+    /// The publisher of events.
     pub events: Events,
-    /// Where it is said that everything works.
+    /// Liveness and readiness.
     pub health: Health,
-    /// What looks at pods.
+    /// The prober of pods.
     pub prober: Arc<dyn Probes>,
-    /// Where it says whose views have changed.
+    /// Supervisors with changed probe results.
     pub notices: mpsc::Receiver<Key>,
 }
 
-/// Works until it is told to stop; passes under way are ended first.
+/// Runs until `stop`; reconciles in flight finish first.
 pub async fn run(parts: Dependencies, options: Options, stop: CancellationToken) {
     let sync = Arc::new(InitialSync::default());
     let (health, leadership) = (parts.health.clone(), parts.leadership.clone());
@@ -123,7 +123,7 @@ pub async fn run(parts: Dependencies, options: Options, stop: CancellationToken)
     drop(watches);
 }
 
-/// Gives signs of life, says when it is known who leads, and how much waits.
+/// Sends heartbeats and updates readiness and the queue metric.
 async fn report_health(health: Health, leadership: Leadership, metrics: Arc<Metrics>, scopes: Vec<Scope>) {
     let heartbeat = health.heartbeat("operator", 10 * HEARTBEAT_INTERVAL);
     loop {
@@ -134,7 +134,7 @@ async fn report_health(health: Health, leadership: Leadership, metrics: Arc<Metr
     }
 }
 
-/// A namespace, or all of them, and who wants a pass there.
+/// A watched namespace, or all of them, with its work queue.
 #[derive(Clone)]
 struct Scope {
     namespace: Option<String>,
@@ -181,7 +181,7 @@ fn watches(
     scopes.iter().map(start).collect()
 }
 
-/// Marks the supervisors whose views have changed.
+/// Queues the supervisors with changed probe results.
 async fn forward_notices(mut notices: mpsc::Receiver<Key>, scopes: Vec<Scope>) {
     while let Some(key) = notices.recv().await {
         let fits = |scope: &&Scope| scope.namespace.as_ref().is_none_or(|it| *it == key.namespace());
@@ -191,7 +191,8 @@ async fn forward_notices(mut notices: mpsc::Receiver<Key>, scopes: Vec<Scope>) {
     }
 }
 
-/// Works while this process leads. What is under way when leadership is lost is dropped: another one writes now.
+/// Reconciles while this process leads. Losing leadership drops the reconciles in flight, because another process
+/// writes now.
 async fn reconcile_while_leader(
     cx: &Arc<Context>,
     scopes: &[Scope],
@@ -207,13 +208,13 @@ async fn reconcile_while_leader(
         let work = future::join_all(scopes.iter().map(|scope| run_controller(cx, scope, options, stop)));
         tokio::select! {
             _ = work => {}
-            () = leadership.lost() => tracing::warn!("leadership was lost; what was under way is dropped"),
+            () = leadership.lost() => tracing::warn!("leadership was lost; reconciles in flight are dropped"),
         }
         cx.forget_all();
     }
 }
 
-/// Passes over the supervisors of a scope, until it is told to stop.
+/// Runs the controller of a scope until `stop`.
 async fn run_controller(cx: &Arc<Context>, scope: &Scope, options: &Options, stop: &CancellationToken) {
     let api = scope.api::<CompressedSupervisor>(&cx.client);
     let (reader, writer) = reflector::store();
@@ -242,7 +243,7 @@ async fn run_controller(cx: &Arc<Context>, scope: &Scope, options: &Options, sto
         .await;
 }
 
-/// Forgets what was reported last if the object has it. The watch may have brought that before the pass had ended.
+/// Drops the pending status if the object has it. The watch may have delivered that before the reconcile ended.
 fn observe_status(cx: &Context, object: &CompressedSupervisor) {
     let key = key(object);
     if cx.states.has_reported(&key)
@@ -252,7 +253,7 @@ fn observe_status(cx: &Context, object: &CompressedSupervisor) {
     }
 }
 
-/// Waits until the definition of the resource is in the cluster.
+/// Waits until the definition exists.
 async fn wait_for_definition(cx: &Context, scopes: &[Scope]) {
     let Some(scope) = scopes.first() else { return };
     let api = scope.api::<CaipeSupervisor>(&cx.client);
@@ -270,7 +271,7 @@ async fn wait_for_definition(cx: &Context, scopes: &[Scope]) {
 }
 
 fn observe_event(cx: &Context, event: &Result<watcher::Event<CompressedSupervisor>, watcher::Error>) {
-    // A list is said to begin before anything was asked for.
+    // `Init` arrives before the first request.
     if !matches!(event, Ok(watcher::Event::Init) | Err(_)) {
         cx.metrics.crd_missing(false);
     }
@@ -282,13 +283,13 @@ fn observe_event(cx: &Context, event: &Result<watcher::Event<CompressedSuperviso
             if is_missing(error) {
                 cx.metrics.crd_missing(true);
             }
-            tracing::warn!(%error, "the watch of CaipeSupervisors failed and is begun again");
+            tracing::warn!(%error, "the watch of CaipeSupervisors failed and is restarted");
             cx.metrics.watch_failed(ObjectKind::CaipeSupervisor);
         }
     }
 }
 
-/// Whether the definition was taken out of the cluster.
+/// Whether the definition was deleted.
 fn is_missing(error: &watcher::Error) -> bool {
     let (watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error)) = error else {
         return false;
@@ -296,7 +297,7 @@ fn is_missing(error: &watcher::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
-/// What of a resource a pass is about. The uid is in it, so that one that was made anew is another one.
+/// The parts of a resource that need a reconcile. The uid distinguishes a recreated resource.
 #[expect(clippy::unnecessary_wraps, reason = "the filter wants it so")]
 fn version(object: &CompressedSupervisor) -> Option<u64> {
     let mut hasher = DefaultHasher::new();
@@ -305,7 +306,7 @@ fn version(object: &CompressedSupervisor) -> Option<u64> {
     Some(hasher.finish())
 }
 
-/// The supervisors around which something happened. What is left of one that is gone wants no pass.
+/// The queued supervisors that exist; deleted ones are forgotten.
 fn queued(
     cx: &Arc<Context>,
     scope: &Scope,
@@ -326,18 +327,18 @@ fn key(object: &CompressedSupervisor) -> Key {
     Key::new(&object.namespace().unwrap_or_default(), &object.name_any())
 }
 
-/// One pass, within a bound of time. What is remembered is taken at the moment the object was: the watch may bring, before
-/// the pass begins, what this object does not have yet, and it would be forgotten.
+/// Reconciles one resource. Loads the state at once: the watch may deliver a newer status before the reconcile
+/// starts, which would drop what this object does not have yet.
 fn reconcile(
     object: Arc<CompressedSupervisor>,
     cx: Arc<Context>,
 ) -> impl Future<Output = Result<Action, Error>> {
     let key = key(&object);
     let state = cx.states.load(&key, object.meta().uid.as_deref());
-    pass(object, cx, key, state)
+    reconcile_object(object, cx, key, state)
 }
 
-async fn pass(
+async fn reconcile_object(
     object: Arc<CompressedSupervisor>,
     cx: Arc<Context>,
     key: Key,
@@ -350,14 +351,14 @@ async fn pass(
     let resource = match object.open() {
         Ok(resource) => resource,
         Err(error) => {
-            tracing::error!(supervisor = %key, %error, "the resource cannot be read: the operator is older than its definition?");
+            tracing::error!(supervisor = %key, %error, "failed to parse the resource: the operator may be older than the definition");
             return Ok(Action::await_change());
         }
     };
     if cx.states.is_ending(&key, resource.metadata.uid.as_deref()) {
         return Ok(Action::await_change());
     }
-    let timer = cx.metrics.pass();
+    let timer = cx.metrics.start_reconcile();
     let run = Reconciler::new(&cx, &resource, state).run(&timer);
     let done =
         tokio::time::timeout(RECONCILE_TIMEOUT, run).await.unwrap_or(Err(Error::Timeout(RECONCILE_TIMEOUT)));
@@ -374,16 +375,16 @@ async fn pass(
     }
 }
 
-/// Tries again, ever later. What the API server refuses for good is tried least often.
+/// Retries with exponential backoff.
 #[expect(clippy::needless_pass_by_value, reason = "the controller gives them away")]
 fn retry(object: Arc<CompressedSupervisor>, error: &Error, cx: Arc<Context>) -> Action {
     let key = key(&object);
     let failures = cx.states.failed(&key);
     let wait = FIRST.saturating_mul(1 << failures.min(8)).min(LONGEST);
     if error.is_expected() {
-        tracing::debug!(supervisor = %key, %error, failures, "a pass has to wait");
+        tracing::debug!(supervisor = %key, %error, failures, "a reconcile has to wait");
         return Action::requeue(wait);
     }
-    tracing::warn!(supervisor = %key, %error, category = error.category().as_str(), failures, retry_in_ms = wait.as_millis(), "a pass failed");
+    tracing::warn!(supervisor = %key, %error, category = error.category().as_str(), failures, retry_in_ms = wait.as_millis(), "a reconcile failed");
     Action::requeue(wait)
 }

@@ -117,7 +117,7 @@ async fn a_watch_tells_what_comes_into_and_goes_out_of_its_selector() {
 }
 
 #[tokio::test]
-async fn a_watch_that_is_too_old_is_told_so() {
+async fn an_expired_watch_is_reported() {
     let server = ApiServer::new();
     let maps: Api<ConfigMap> = Api::default_namespaced(client(&server));
     let start = server.revision().to_string();

@@ -77,7 +77,7 @@ fn the_defaults_can_be_read_and_name_the_operators_own_pods() -> Result<()> {
 }
 
 #[test]
-fn what_is_said_in_the_values_reaches_the_defaults() -> Result<()> {
+fn the_charts_values_reach_the_defaults() -> Result<()> {
     let golden = golden()?.into_iter().find(|golden| golden.file.ends_with("everything.yaml"));
     let defaults = golden.context("no everything.yaml")?.defaults()?;
     assert_eq!(defaults.image, "registry.example.com/mirror/caipe-operator:0.1.0");
@@ -89,7 +89,7 @@ fn what_is_said_in_the_values_reaches_the_defaults() -> Result<()> {
     Ok(())
 }
 
-/// Whoever misses a cluster has understood the arguments and the defaults: they are read first.
+/// A program that misses a cluster has accepted the arguments and the defaults, which it reads first.
 #[test]
 fn the_operator_understands_what_the_chart_tells_it() -> Result<()> {
     let dir = tempfile::tempdir()?;
@@ -104,8 +104,8 @@ fn the_operator_understands_what_the_chart_tells_it() -> Result<()> {
             .env_clear()
             .env("KUBECONFIG", dir.path().join("none"))
             .output()?;
-        let said = String::from_utf8(output.stderr)?;
-        assert!(said.contains("failed to find a cluster"), "{}: {said}", golden.file);
+        let printed = String::from_utf8(output.stderr)?;
+        assert!(printed.contains("failed to find a cluster"), "{}: {printed}", golden.file);
     }
     Ok(())
 }
@@ -128,9 +128,9 @@ fn alerts_and_dashboard_ask_for_metrics_that_there_are() -> Result<()> {
 /// A metric with labels is shown once there is something to count.
 fn after_some_work() -> Metrics {
     let metrics = Metrics::new();
-    let pass = metrics.pass();
-    pass.step(Step::Apply).failed(Category::Forbidden);
-    pass.finish(Outcome::Failed);
+    let timer = metrics.start_reconcile();
+    timer.step(Step::Apply).failed(Category::Forbidden);
+    timer.finish(Outcome::Failed);
     metrics.count_write(ObjectKind::Deployment, Verb::Apply);
     metrics.watch_failed(ObjectKind::Pod);
     metrics.probed(Endpoint::Card, ProbeOutcome::Ok, Duration::from_millis(4));

@@ -1,5 +1,5 @@
 //! The statuses on which Argo CD's health check is tried are those that the operator writes, one of each phase.
-//! `CAIPE_WRITE_STATUSES=1` writes the files anew.
+//! `CAIPE_WRITE_STATUSES=1` rewrites the files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -12,7 +12,7 @@ fn child(kind: Kind, name: &str) -> Child {
 }
 
 #[test]
-fn the_same_again_is_no_news() {
+fn an_equal_object_changes_nothing() {
     let cache = Cache::default();
     assert!(cache.put(&key(), Extract::Child(child(Kind::Service, "p"))));
     assert!(!cache.put(&key(), Extract::Child(child(Kind::Service, "p"))));
@@ -65,7 +65,7 @@ fn what_a_new_list_lacks_is_gone() {
 }
 
 #[test]
-fn who_refers_to_an_object_is_told_of_its_changes() {
+fn a_changed_reference_queues_its_supervisors() {
     let cache = Cache::default();
     let place = ("n".to_owned(), "token".to_owned());
     let secrets = |secrets: &[&str]| {

@@ -1,4 +1,4 @@
-//! An object that was made for a supervisor.
+//! A managed object of a supervisor.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ pub struct Child {
     pub kind: Kind,
     /// Its name.
     pub name: String,
-    /// Told apart from another of that name, earlier or later.
+    /// Its uid.
     #[serde(with = "text")]
     pub uid: String,
     /// The uid of the object that controls it.
@@ -23,23 +23,23 @@ pub struct Child {
     pub controller: Option<String>,
     /// The name of the `CaipeSupervisor` that controls it, if one does.
     pub supervisor: Option<String>,
-    /// Kind and name of what else controls it, for people.
+    /// Kind and name of another controller, for messages.
     pub stranger: Option<String>,
-    /// The name of the `CaipeSupervisor` that it was made for, if nothing controls it: somebody let it go.
+    /// The name of its former `CaipeSupervisor`, if nothing controls it.
     pub orphan_of: Option<String>,
-    /// The version of a Secret: another one may have other keys in it.
+    /// The version of a Secret, whose keys may have changed.
     pub version: Option<String>,
-    /// The hash of what was applied ([`labels::APPLIED`]).
+    /// The hash of the applied manifest ([`labels::APPLIED`]).
     #[serde(with = "text::optional")]
     pub applied: Option<String>,
-    /// Which of its fields are the operator's. Others mean that somebody took or gave one.
+    /// The fields that the operator manages.
     #[serde(skip)]
     pub managed_fields: ManagedFields,
-    /// The agent that it is for.
+    /// Its agent.
     pub agent: Option<String>,
-    /// Since when it only finishes what it began ([`labels::DRAINING_SINCE`]).
+    /// Since when it drains ([`labels::DRAINING_SINCE`]).
     pub draining_since: Option<String>,
-    /// Whether it is going away.
+    /// Whether it is terminating.
     pub deleting: bool,
 }
 
@@ -65,8 +65,8 @@ impl Child {
         }
     }
 
-    /// One of which nothing is known but what it is.
     #[cfg(test)]
+    /// A child with a name and nothing else.
     pub fn bare(kind: Kind, name: &str) -> Self {
         let meta =
             ObjectMeta { name: Some(name.to_owned()), uid: Some("u".to_owned()), ..ObjectMeta::default() };
@@ -74,7 +74,7 @@ impl Child {
     }
 }
 
-/// Whose object it is: by the resource that controls it, or by its label, which somebody may have taken off.
+/// The supervisor of an object: by its controller, or by its label if it has none.
 pub(super) fn key(meta: &ObjectMeta) -> Option<Key> {
     let namespace = meta.namespace.as_deref()?;
     let name = controller(meta).and_then(supervisor).or_else(|| label(meta, labels::INSTANCE))?;

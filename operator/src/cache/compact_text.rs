@@ -1,4 +1,4 @@
-//! Texts that are numbers: `metadata.uid`, hashes. As a number, they take half as much or less.
+//! Serializes uids and hashes as numbers, which halves their size.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,6 @@ use uuid::Uuid;
 
 #[derive(Serialize, Deserialize)]
 enum Form<'a> {
-    /// Whatever else it is.
     Plain(Cow<'a, str>),
     /// 8-4-4-4-12 digits.
     Hyphenated([u8; 16]),
@@ -52,7 +51,7 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
     Form::deserialize(deserializer).map(Form::into_text)
 }
 
-/// For `serde(with)` at a text that may not be there.
+/// For `serde(with)` on an optional text.
 pub(crate) mod optional {
     use super::{Deserialize, Deserializer, Form, Serialize, Serializer};
 

@@ -1,4 +1,4 @@
-//! How a Deployment is.
+//! The observed state of a Deployment.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::compact_text as text;
 use crate::labels;
 
-/// A Deployment, as far as it is read: most of it is a pod template, which the operator wrote.
+/// The deserialized part of a Deployment, without its pod template.
 #[derive(Debug, Clone, Deserialize, Resource)]
 #[resource(inherit = Deployment)]
 pub struct PartialDeployment {
@@ -30,18 +30,17 @@ struct Spec {
 /// How a Deployment is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Workload {
-    /// How many pods it wants.
+    /// Wanted pods.
     pub replicas: i32,
-    /// How many of the newest template there are.
+    /// Pods of the newest template.
     pub updated: i32,
-    /// How many are available.
+    /// Available pods.
     pub available: i32,
-    /// Whether the counts are of the newest template, nothing of an older one is left, and all are available.
+    /// Whether all pods have the newest template and are available, and no older ones are left.
     pub rolled_out: bool,
-    /// Why it does not get on, if Kubernetes has given up waiting (`ProgressDeadlineExceeded`) or may not make pods
-    /// (`ReplicaFailure`).
+    /// Why the rollout failed (`ProgressDeadlineExceeded` or `ReplicaFailure`).
     pub failure: Option<String>,
-    /// The agents that its pods have everything for ([`labels::HOSTED_AGENTS`]).
+    /// The agents that its pods host ([`labels::HOSTED_AGENTS`]).
     pub hosted: BTreeSet<String>,
     /// The hash of its pod template ([`labels::TEMPLATE`]).
     #[serde(with = "text::optional")]
@@ -80,7 +79,7 @@ fn failure(status: &DeploymentStatus) -> Option<String> {
         let stuck = kind == Some("Progressing") && status == Some("False");
         stuck || (kind == Some("ReplicaFailure") && status == Some("True"))
     });
-    // Why pods cannot be made says more than that they are not there.
+    // `ReplicaFailure` is more specific.
     let failed = failed.max_by_key(|condition| condition.type_.as_deref() == Some("ReplicaFailure"))?;
     failed.message.clone().or_else(|| failed.reason.clone())
 }

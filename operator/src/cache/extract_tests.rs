@@ -52,7 +52,7 @@ fn a_deployment_says_why_it_does_not_get_on() {
 }
 
 #[test]
-fn a_deployment_carries_its_seats_and_template() {
+fn a_deployment_has_its_hosted_agents_and_template() {
     let workload = deployment(1, json!(1), json!({}));
     assert_eq!(workload.hosted.iter().map(String::as_str).collect::<Vec<_>>(), ["a", "b"]);
     assert_eq!(workload.template.as_deref(), Some("t"));

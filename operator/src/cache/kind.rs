@@ -1,4 +1,4 @@
-//! The kinds of object that are made for a supervisor.
+//! The kinds of managed objects.
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{
@@ -10,30 +10,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::metrics::labels::ObjectKind;
 
-/// A kind of object that is made for a supervisor.
+/// A kind of managed objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Kind {
-    /// Who the pods are.
+    /// The account of the pods.
     ServiceAccount,
-    /// The keys that the operator makes.
+    /// The generated keys.
     Secret,
     /// A rendered spec.
     ConfigMap,
     /// The volume of conversations.
     PersistentVolumeClaim,
-    /// Where something is reached.
+    /// The endpoint of a supervisor, an agent or a tool server.
     Service,
-    /// Who may talk to whom.
+    /// Allowed connections.
     NetworkPolicy,
-    /// How many pods may be away at once.
-    /// The supervisor, an agent, a tool server.
+    /// A supervisor, an agent or a tool server.
     Deployment,
-    /// A pod; made by Kubernetes for a Deployment.
+    /// A pod of a Deployment.
     Pod,
 }
 
 impl Kind {
-    /// The kinds whose metadata alone is watched.
+    /// The kinds of which only metadata is watched.
     pub const BY_METADATA: [Self; 6] = [
         Self::ServiceAccount,
         Self::Secret,
@@ -43,7 +42,7 @@ impl Kind {
         Self::NetworkPolicy,
     ];
 
-    /// Kubernetes' name of it.
+    /// The name of the kind.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::ServiceAccount => "ServiceAccount",
@@ -57,7 +56,7 @@ impl Kind {
         }
     }
 
-    /// Where the API server serves it.
+    /// The API resource of the kind.
     pub fn resource(self) -> ApiResource {
         match self {
             Self::ServiceAccount => ApiResource::erase::<ServiceAccount>(&()),

@@ -1,8 +1,9 @@
-//! Which fields of an object the API server counts as applied by the operator, and whether they are all that it applied.
+//! The fields of an object that the operator manages, and whether they are exactly the applied ones.
 //!
-//! Whoever changes a field takes it from whoever applied it (<https://kubernetes.io/docs/reference/using-api/server-side-apply/>).
-//! So an object whose fields are all the operator's still has the values of the operator's last apply, and the hash among
-//! its annotations, which is one of the fields, says what that was. That holds for an operator that has just started, too.
+//! A client that changes a field takes its ownership
+//! (<https://kubernetes.io/docs/reference/using-api/server-side-apply/>). So if the operator manages exactly the
+//! applied fields, they still have the applied values, and the hash among the annotations says which these are, even
+//! after a restart.
 
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, LazyLock};
@@ -13,10 +14,10 @@ use serde_json::{Map, Value};
 use crate::interner::Interner;
 use crate::labels;
 
-/// What stands for the uid of the owner; no text of JSON has it.
+/// A placeholder for the uid of the owner; no JSON text has it.
 const OWNER: &str = "\u{1}";
 
-/// The operator's fields of an object. Those of a thousand objects that are made alike are kept once.
+/// The managed fields. Objects of the same shape share one text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ManagedFields(Arc<str>);
 
@@ -33,7 +34,7 @@ impl Hash for ManagedFields {
 }
 
 impl ManagedFields {
-    /// From the object's metadata; `owner` is the uid of the object that controls it.
+    /// From the object's metadata; `owner` is the uid of its controller.
     pub(super) fn new(meta: &ObjectMeta, owner: Option<&str>) -> Self {
         let ours = meta.managed_fields.iter().flatten().filter(|entry| {
             entry.manager.as_deref() == Some(labels::MANAGER)
@@ -48,8 +49,8 @@ impl ManagedFields {
         }))
     }
 
-    /// Whether they are exactly the fields of what was built: nobody took one, and none is left of an earlier apply. What
-    /// cannot be told for certain counts as no.
+    /// Whether they are exactly the fields of the built object: no other manager owns one, and none is left of an
+    /// earlier apply. False in doubt.
     pub fn are_those_of(&self, built: &Value, owner: &str) -> bool {
         let Ok(Value::Object(mut fields)) = serde_json::from_str(&self.0.replace(OWNER, owner)) else {
             return false;
@@ -67,7 +68,7 @@ impl ManagedFields {
     }
 }
 
-/// Labels and annotations are never one field, so that nothing below them is nothing of them.
+/// Labels and annotations are maps, so that no entry below them means that none is managed.
 fn same_in_meta(fields: &Map<String, Value>, value: &Value) -> bool {
     match value {
         Value::Object(map) => members(fields, map.iter(), same),
@@ -75,7 +76,7 @@ fn same_in_meta(fields: &Map<String, Value>, value: &Value) -> bool {
     }
 }
 
-/// Whether the fields below a place are exactly those of the value there. Nothing below it: the value is one field.
+/// Whether the fields are exactly those of the value. No entry below it means that the value is one field.
 fn same(fields: &Map<String, Value>, value: &Value) -> bool {
     if fields.keys().all(|step| step == ".") {
         return true;
@@ -116,8 +117,7 @@ fn steps(fields: &Map<String, Value>) -> impl Iterator<Item = (&String, &Value)>
     fields.iter().filter(|(step, _)| *step != ".")
 }
 
-/// Whether a step leads to an item of a list: by its keys, of which the API server fills in those that are left out, or by
-/// its value.
+/// Whether a step selects an item of a list: by its keys, where the API server adds omitted ones, or by its value.
 fn is_step_of(step: &str, item: &Value) -> bool {
     let read = |text| serde_json::from_str::<Value>(text);
     match step.split_once(':') {
@@ -130,7 +130,6 @@ fn is_step_of(step: &str, item: &Value) -> bool {
     }
 }
 
-/// The same text as one that is kept somewhere already.
 fn shared(text: String) -> Arc<str> {
     static TEXTS: LazyLock<Interner<str>> = LazyLock::new(Interner::default);
     TEXTS.share(text)

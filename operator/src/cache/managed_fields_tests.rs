@@ -135,7 +135,7 @@ fn what_was_not_applied_by_the_operator_does_not_count() {
 }
 
 #[test]
-fn items_are_told_apart_by_what_the_api_server_fills_in() {
+fn items_match_with_defaults_of_the_api_server() {
     let list = |items: Value| json!({ "metadata": {}, "spec": { "list": items } });
     let fields = |list: Value| managed_fields(&json!({ "f:metadata": {}, "f:spec": { "f:list": list } }));
     let cases = [

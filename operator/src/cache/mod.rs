@@ -1,6 +1,6 @@
-//! What the cluster holds, as last seen: small extracts of the objects around each supervisor, kept up to date by watches.
+//! A cache of the objects around each supervisor, reduced to what reconciles need and updated by watches.
 //!
-//! Nothing here waits or talks to anybody: watches feed it ([`watch`]), passes read it.
+//! The cache does no input or output: [`watch`] fills it, reconciles read it.
 
 mod child;
 mod compact_text;
@@ -28,18 +28,18 @@ pub use reservation::NameReservation;
 use crate::key::Key;
 use crate::references::{Names, Version};
 
-/// What is around one supervisor.
+/// The observed objects of one supervisor.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ObservedState {
-    /// The objects that were made for it, by kind and name.
+    /// Managed objects, by kind and name.
     pub children: BTreeMap<(Kind, String), Arc<Child>>,
-    /// How its Deployments are, by name.
+    /// The state of its Deployments, by name.
     pub workloads: BTreeMap<String, Arc<Workload>>,
     /// Its pods, by name.
     pub pods: BTreeMap<String, Arc<Pod>>,
 }
 
-/// What is known of an object that was made for a supervisor.
+/// A cached object.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CachedObject {
     child: Option<Arc<Child>>,
@@ -54,7 +54,7 @@ impl CachedObject {
     }
 }
 
-/// An object that resources refer to.
+/// A kind of referenced objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ReferenceKind {
     /// A `ConfigMap`.
@@ -66,7 +66,7 @@ pub enum ReferenceKind {
 /// A namespace and a name.
 type Place = (String, String);
 
-/// What the cluster holds.
+/// The cache of watched objects.
 #[derive(Debug, Default)]
 pub struct Cache {
     inner: Mutex<Inner>,
@@ -82,18 +82,18 @@ struct Inner {
 }
 
 impl Cache {
-    /// What is around a supervisor.
+    /// The observed objects of a supervisor.
     pub fn observed(&self, key: &Key) -> Arc<ObservedState> {
         Arc::new(self.lock().observed(key))
     }
 
-    /// The version of an object that can be referred to; none if it is not there.
+    /// The version of a referenced object; none if it does not exist.
     pub fn version(&self, kind: ReferenceKind, namespace: &str, name: &str) -> Option<Version> {
         let place = (namespace.to_owned(), name.to_owned());
         self.lock().versions.get(&kind)?.get(&place).cloned()
     }
 
-    /// Says what a supervisor refers to, so that it is looked at again when that changes.
+    /// Sets the references of a supervisor, so that a change of one queues it.
     pub fn set_references(&self, key: &Key, names: Names) {
         let mut inner = self.lock();
         if inner.uses.get(key).unwrap_or(&Names::default()) == &names {
@@ -108,19 +108,18 @@ impl Cache {
         }
     }
 
-    /// Forgets a supervisor that is gone. What is around it goes with the watches.
+    /// Forgets the references of a deleted supervisor. Watches remove its objects.
     pub fn forget(&self, key: &Key) {
         self.lock().unuse(key);
     }
 
-    /// What is known of an object now, for [`Self::record_write`].
+    /// The cached object, for [`Self::record_write`].
     pub fn known(&self, key: &Key, kind: Kind, name: &str) -> CachedObject {
         CachedObject::of(&self.lock().observed(key), kind, name)
     }
 
-    /// Takes in what the API server answered to a write of ours, so that the next pass knows of it before the watch does;
-    /// but not if the watch has brought anything since what was known `before` the write: that may be newer than the
-    /// answer, and nobody would tell it again.
+    /// Takes in the response to a write, so that the next reconcile sees it before the watch does. Ignored if the
+    /// watch has changed the object since `before`: that version may be newer, and would not be delivered again.
     pub fn record_write(&self, key: &Key, child: &Child, workload: Option<Workload>, before: &CachedObject) {
         let seen = match workload {
             Some(workload) => Extract::Deployment(child.clone(), workload),
@@ -132,7 +131,7 @@ impl Cache {
         });
     }
 
-    /// Takes in since when an object only finishes what it began.
+    /// Records since when an object drains.
     pub fn record_draining(&self, key: &Key, kind: Kind, name: &str, since: Option<&str>) {
         self.lock().change(key, |observed| {
             let Some(child) = observed.children.get_mut(&(kind, name.to_owned())) else { return false };
@@ -141,7 +140,7 @@ impl Cache {
         });
     }
 
-    /// Takes in that a pod was told of an epoch.
+    /// Records the epoch in a pod's annotation.
     pub fn record_epoch(&self, key: &Key, pod: &str, epoch: &str) {
         self.lock().change(key, |observed| {
             let Some(pod) = observed.pods.get_mut(pod) else { return false };
@@ -150,17 +149,17 @@ impl Cache {
         });
     }
 
-    /// Takes an object in; says whether that is news.
+    /// Adds an object; returns whether it has changed.
     fn put(&self, key: &Key, seen: Extract) -> bool {
         self.lock().change(key, |observed| observed.put(seen))
     }
 
-    /// Takes an object out; says whether it was there.
+    /// Removes an object; returns whether it existed.
     fn remove(&self, key: &Key, kind: Kind, name: &str) -> bool {
         self.lock().change(key, |observed| observed.remove(kind, name))
     }
 
-    /// Takes out every object of the kind in the scope that is not among those that were listed; whose they were.
+    /// Removes the objects of the kind in the scope that were not listed; returns their supervisors.
     fn retain(&self, kind: Kind, scope: Option<&str>, listed: &HashSet<(Key, String)>) -> Vec<Key> {
         let mut inner = self.lock();
         let within = |key: &&Key| scope.is_none_or(|scope| scope == key.namespace());
@@ -172,7 +171,8 @@ impl Cache {
         keys
     }
 
-    /// Takes the version of an object that can be referred to in, or out; who refers to it, if that is news.
+    /// Sets or removes the version of a referenced object; returns the supervisors that refer to it if it has
+    /// changed.
     fn put_version(&self, kind: ReferenceKind, place: &Place, version: Option<&Version>) -> Vec<Key> {
         let mut inner = self.lock();
         let versions = inner.versions.entry(kind).or_default();
@@ -187,7 +187,7 @@ impl Cache {
         users.into_iter().flatten().cloned().collect()
     }
 
-    /// Takes out every version in the scope that was not listed; who referred to those.
+    /// Removes the versions in the scope that were not listed; returns the supervisors that referred to them.
     fn retain_versions(&self, kind: ReferenceKind, scope: Option<&str>, listed: &HashSet<Place>) -> Vec<Key> {
         let gone: Vec<Place> = {
             let inner = self.lock();
@@ -208,7 +208,7 @@ impl Inner {
         self.observed.get(key).map(PackedState::open).unwrap_or_default()
     }
 
-    /// Changes what is around a supervisor; says whether anything was changed, as the change itself says.
+    /// Changes the objects of a supervisor; returns whether anything has changed.
     fn change(&mut self, key: &Key, change: impl FnOnce(&mut ObservedState) -> bool) -> bool {
         let mut observed = self.observed(key);
         if !change(&mut observed) {
@@ -242,7 +242,7 @@ fn places(key: &Key, names: &Names) -> Vec<(ReferenceKind, Place)> {
     maps.chain(secrets).collect()
 }
 
-/// An extract of an object, of whatever kind.
+/// The extract of a watched object.
 #[derive(Debug, Clone, PartialEq)]
 enum Extract {
     Child(Child),
@@ -277,7 +277,7 @@ impl ObservedState {
         self.children.remove(&(kind, name.to_owned())).is_some()
     }
 
-    /// Takes out every object of the kind but those to be kept; says whether there was one.
+    /// Removes the objects of the kind that `keep` rejects; returns whether there was one.
     fn retain(&mut self, kind: Kind, keep: impl Fn(&String) -> bool) -> bool {
         let gone: Vec<String> = self.names(kind).filter(|name| !keep(name)).collect();
         for name in &gone {
@@ -299,7 +299,7 @@ impl ObservedState {
     }
 }
 
-/// Puts in what is news; says whether it is.
+/// Inserts a changed value; returns whether it has changed.
 fn put<K: Ord, V: PartialEq>(map: &mut BTreeMap<K, Arc<V>>, key: K, value: V) -> bool {
     let is_known = map.get(&key).is_some_and(|known| **known == value);
     if !is_known {

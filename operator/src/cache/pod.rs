@@ -1,4 +1,4 @@
-//! How a pod is.
+//! The observed state of a pod.
 
 use std::net::IpAddr;
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::child::label;
 use crate::labels;
 
-/// A pod, as far as it is read: most of it is its spec, which is the template of a Deployment.
+/// The deserialized part of a pod, without its spec.
 #[derive(Debug, Clone, Deserialize, Resource)]
 #[resource(inherit = ApiPod)]
 pub struct PartialPod {
@@ -23,34 +23,34 @@ pub struct PartialPod {
 /// How a pod is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pod {
-    /// The part that it plays: one of the `COMPONENT_…` of [`labels`].
+    /// Its component, a `COMPONENT_…` of [`labels`].
     pub component: String,
-    /// The agent that it is for.
+    /// Its agent.
     pub agent: Option<String>,
-    /// The tool server of that agent that it runs.
+    /// Its tool server.
     pub tool_server: Option<String>,
     /// Its address.
     pub ip: Option<IpAddr>,
     /// Whether it is ready.
     pub ready: bool,
-    /// Whether it is going away.
+    /// Whether it is terminating.
     pub deleting: bool,
     /// The epoch on its annotation ([`labels::EPOCH`]).
     pub epoch: Option<String>,
-    /// What is wrong with it.
+    /// Its problem.
     pub trouble: Option<Trouble>,
 }
 
-/// What is wrong with a pod, in Kubernetes' words.
+/// A problem of a pod, as Kubernetes reports it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trouble {
-    /// The container, if it is one's.
+    /// The container, if it concerns one.
     pub container: Option<String>,
-    /// One word, as `ImagePullBackOff`, `CrashLoopBackOff`, `OOMKilled`, `Unschedulable`.
+    /// The reason, such as `ImagePullBackOff`, `CrashLoopBackOff`, `OOMKilled` or `Unschedulable`.
     pub reason: String,
-    /// What Kubernetes says of it, cut short.
+    /// The shortened message.
     pub message: Option<String>,
-    /// Whether a container that ran has ended.
+    /// Whether a container has terminated.
     pub ended: bool,
 }
 
@@ -81,13 +81,13 @@ fn trouble(status: &PodStatus) -> Option<Trouble> {
     all.find_map(of_container).or_else(|| unschedulable(status))
 }
 
-/// What keeps a container from running: why it waits, or how it ended.
+/// Why a container waits, or how it terminated.
 fn of_container(container: &ContainerStatus) -> Option<Trouble> {
     let state = container.state.as_ref()?;
     let last = container.last_state.as_ref().and_then(|state| state.terminated.as_ref());
     let name = Some(container.name.clone());
     let Some(waiting) = &state.waiting else {
-        // One that runs again is no trouble any more when it is ready; those that prepare a pod end well.
+        // A restarted container that is ready has no problem; an init container may end with code 0.
         let ended =
             state.terminated.as_ref().or(last).filter(|ended| !container.ready && ended.exit_code != 0)?;
         let message = Some(how(ended, container.restart_count));
@@ -118,7 +118,6 @@ fn unschedulable(status: &PodStatus) -> Option<Trouble> {
     Some(Trouble { container: None, reason, message: condition.message.as_deref().map(short), ended: false })
 }
 
-/// The first line, up to a bound.
 fn short(text: &str) -> String {
     text.lines().next().unwrap_or_default().chars().take(200).collect()
 }

@@ -1,4 +1,4 @@
-//! Which supervisors want a pass.
+//! The queue of supervisors to reconcile.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,8 +8,7 @@ use tokio::sync::Notify;
 
 use crate::key::Key;
 
-/// The supervisors that want a pass. A set: however often one is named, it is one entry, so that it needs no other bound
-/// than the number of resources.
+/// A queue without duplicates, so that the number of resources bounds it.
 #[derive(Debug, Default)]
 pub struct WorkQueue {
     keys: Mutex<BTreeSet<Key>>,
@@ -17,18 +16,18 @@ pub struct WorkQueue {
 }
 
 impl WorkQueue {
-    /// Names one.
+    /// Queues a supervisor.
     pub fn add(&self, key: Key) {
         self.keys.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
         self.filled.notify_one();
     }
 
-    /// How many there are.
+    /// The number of queued supervisors.
     pub fn len(&self) -> usize {
         self.keys.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// Whether there is none.
+    /// Whether the queue is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -46,7 +45,7 @@ impl WorkQueue {
         }
     }
 
-    /// All of them, as they come. For one reader at a time.
+    /// The queued supervisors as a stream, for one reader.
     pub fn stream(self: Arc<Self>) -> impl Stream<Item = Key> + Send {
         stream::unfold(self, |queue| async move {
             let key = queue.next().await;

@@ -1,26 +1,26 @@
-//! Names that supervisors want: `platform-a` is the Deployment of supervisor `platform-a`, and of agent `a` of `platform`.
+//! Reservations of object names: `platform-a` is the Deployment of supervisor `platform-a`, and of agent `a` of
+//! `platform`.
 //!
-//! Whoever has an object of a name keeps it. Server-side apply cannot see to that alone: all supervisors have the same
-//! field manager, and an object that is not there when it is looked for may be there when it is applied.
+//! The first supervisor with an object of a name owns it. Server-side apply cannot enforce this: all supervisors use
+//! the same field manager, and an object may be created between the read and the apply.
 
 use super::{Cache, Kind, PackedState};
 use crate::key::Key;
 
-/// A name that one supervisor alone may make an object of, as long as this lives.
+/// The exclusive right of a supervisor to create an object of this name, until it is dropped.
 #[derive(Debug)]
 pub struct NameReservation<'a> {
     cache: &'a Cache,
     place: Place,
 }
 
-/// Kind, namespace, and name of an object.
 pub(super) type Place = (Kind, String, String);
 
 impl Cache {
-    /// Lays claim to a name.
+    /// Reserves a name.
     ///
     /// # Errors
-    /// Who has claimed it.
+    /// The supervisor that has reserved it.
     pub fn reserve(&self, key: &Key, kind: Kind, name: &str) -> Result<NameReservation<'_>, Key> {
         let place: Place = (kind, key.namespace().to_owned(), name.to_owned());
         let reservations = &mut self.lock().reservations;
@@ -31,7 +31,7 @@ impl Cache {
         Ok(NameReservation { cache: self, place })
     }
 
-    /// Takes an object away from every supervisor but the one that it is of now; whose it was.
+    /// Removes an object from all supervisors but its owner; returns the others that had it.
     pub(super) fn take_from_others(&self, key: &Key, kind: Kind, name: &str) -> Vec<Key> {
         let mut inner = self.lock();
         let mut others = candidate_owners(key.namespace(), name, |other| {
@@ -48,7 +48,7 @@ impl Drop for NameReservation<'_> {
     }
 }
 
-/// The supervisors that objects of a name are made for: their name is where it begins.
+/// The supervisors that an object may belong to: their name is a prefix of the object's.
 fn candidate_owners(namespace: &str, name: &str, known: impl Fn(&str) -> Option<Key>) -> Vec<Key> {
     let text = format!("{namespace}/{name}");
     let ends = name.match_indices(['-', '.']).map(|(at, _)| namespace.len() + 1 + at).chain([text.len()]);
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_that_has_another_owner_now_is_around_that_one_alone() {
+    fn an_object_with_a_new_owner_leaves_the_old_one() {
         let cache = Cache::default();
         let child = || Extract::Child(Child::bare(Kind::Service, "a-b-c"));
         for name in ["a", "a-b", "a-b-c", "a-b-c-d", "b"] {

@@ -1,4 +1,4 @@
-//! The watches that keep the [`Cache`] up to date.
+//! The watches that fill the [`Cache`].
 
 use std::collections::HashSet;
 use std::fmt::Debug;
@@ -27,27 +27,27 @@ use crate::key::Key;
 use crate::labels;
 use crate::metrics::Metrics;
 
-/// Most objects of one page of a list. All kinds are listed at once at a start, and a page is in memory as a whole.
+/// Objects per page of a list. All kinds are listed at once at start, and a page is in memory as a whole.
 pub const PAGE: u32 = 100;
 
-/// What every watch needs.
+/// The watches of a scope, with their dependencies.
 #[derive(Clone)]
 pub struct Watches {
     /// The API server.
     pub client: Client,
-    /// The namespace to watch; all of them without one.
+    /// The namespace to watch; none means all.
     pub scope: Option<String>,
-    /// What is fed.
+    /// The cache to fill.
     pub cache: Arc<Cache>,
-    /// Who is told which supervisors want a pass.
+    /// The queue of supervisors to reconcile.
     pub queue: Arc<WorkQueue>,
-    /// Where failures are counted.
+    /// The metrics.
     pub metrics: Arc<Metrics>,
-    /// Where it is said that a watch has ended, which none does as long as the program is well.
+    /// Liveness, which a watch that ends revokes.
     pub health: Health,
 }
 
-/// Counts watches that have not listed everything once.
+/// Counts watches whose first list is incomplete.
 #[derive(Debug, Default)]
 pub struct InitialSync {
     missing: AtomicUsize,
@@ -55,12 +55,12 @@ pub struct InitialSync {
 }
 
 impl InitialSync {
-    /// Whether every watch has listed everything once.
+    /// Whether every first list is complete.
     pub fn is_done(&self) -> bool {
         self.missing.load(Ordering::Acquire) == 0
     }
 
-    /// Waits until every watch has listed everything once.
+    /// Waits until every first list is complete.
     pub async fn wait(&self) {
         loop {
             let done = self.done.notified();
@@ -78,7 +78,7 @@ impl InitialSync {
 }
 
 impl Watches {
-    /// Starts every watch; they go on until the set is dropped.
+    /// Starts the watches, which run until the set is dropped.
     pub fn start(&self, sync: &Arc<InitialSync>) -> JoinSet<()> {
         let mut tasks = JoinSet::new();
         let watched = |watch: BoxFuture<'static, ()>| self.health.monitor("a watch", watch);
@@ -134,7 +134,7 @@ impl Watches {
             .await;
     }
 
-    /// Feeds what a watch of our own objects brings, until the end of days.
+    /// Feeds the cache from a watch of managed objects.
     async fn feed<K: Resource>(
         &self,
         kind: Kind,
@@ -191,7 +191,7 @@ impl Watches {
         }
     }
 
-    /// Feeds the versions of all objects that a resource may refer to; nothing else of them is kept.
+    /// Feeds the versions of referenced objects; nothing else of them is stored.
     async fn referred<K>(self, kind: ReferenceKind, api: Api<PartialObjectMeta<K>>, sync: Arc<InitialSync>)
     where
         K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + 'static,
@@ -244,18 +244,18 @@ impl Watches {
     }
 
     fn failed(&self, kind: Kind, error: &watcher::Error) {
-        tracing::warn!(kind = kind.as_str(), scope = self.scope, %error, "a watch failed and is begun again");
+        tracing::warn!(kind = kind.as_str(), scope = self.scope, %error, "a watch failed and is restarted");
         self.metrics.watch_failed(kind.into());
     }
 }
 
-/// One more watch that has not listed everything yet.
+/// Registers a watch.
 fn begin(sync: &Arc<InitialSync>) -> Arc<InitialSync> {
     sync.missing.fetch_add(1, Ordering::AcqRel);
     Arc::clone(sync)
 }
 
-/// Says once that everything was listed.
+/// Reports the first complete list.
 fn finished<T>(listing: Option<&T>, sync: &mut Option<Arc<InitialSync>>) {
     if listing.is_none()
         && let Some(sync) = sync.take()
@@ -264,7 +264,7 @@ fn finished<T>(listing: Option<&T>, sync: &mut Option<Arc<InitialSync>>) {
     }
 }
 
-/// A watch of the objects with our label.
+/// Watches the objects with our label.
 fn ours<K>(api: Api<K>) -> impl Stream<Item = Result<Event<K>, watcher::Error>>
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
@@ -273,7 +273,7 @@ where
     watcher(api, watcher::Config::default().labels(&selector).page_size(PAGE)).default_backoff()
 }
 
-/// Where an object is; none of our own, which nobody refers to.
+/// Namespace and name of an object; none for managed objects, which no resource refers to.
 fn place<K: Resource>(object: &K) -> Option<Place> {
     let ours = object.labels().get(labels::MANAGED_BY).is_some_and(|manager| manager == labels::MANAGER);
     if ours { None } else { Some((object.namespace()?, object.name_any())) }

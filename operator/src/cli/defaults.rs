@@ -1,4 +1,4 @@
-//! The file of defaults.
+//! Reads the file of defaults.
 
 use std::path::Path;
 
@@ -7,14 +7,14 @@ use caipe_operator::defaults::Defaults;
 
 use super::documents;
 
-/// Reads the file, if there is one, and holds it to everything that can be known without a cluster.
+/// Reads and checks the file, if one is given.
 pub(super) fn read(path: Option<&Path>) -> anyhow::Result<Defaults> {
     let Some(path) = path else { return Ok(Defaults::default()) };
     let (text, shown) = (documents::read(path)?, path.display());
     let defaults: Defaults =
-        serde_saphyr::from_str(&text).with_context(|| format!("{shown} is no file of defaults"))?;
+        serde_saphyr::from_str(&text).with_context(|| format!("{shown} is not a file of defaults"))?;
     if let Err(faults) = defaults.check() {
-        bail!("the defaults of {shown} fit no supervisor:\n{faults}");
+        bail!("the defaults of {shown} are invalid:\n{faults}");
     }
     Ok(defaults)
 }
@@ -38,7 +38,7 @@ mod tests {
         assert_eq!(
             error,
             format!(
-                "the defaults of {name} fit no supervisor:\npodTemplate.spec.nodeSelectr: a pod template has no \
+                "the defaults of {name} are invalid:\npodTemplate.spec.nodeSelectr: a pod template has no \
                  such key: correct it, or take it out"
             )
         );

@@ -1,4 +1,4 @@
-//! `crd --compatible-with`: this definition beside that of a release.
+//! `crd --compatible-with`: compares this program's definition with that of a release.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -9,7 +9,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 
 use super::documents;
 
-/// Prints what the definition of the file takes and this program's does not; nothing is success.
+/// Prints what the definition in the file accepts and this program's does not. Succeeds if there is nothing to print.
 pub(super) fn compare(path: &Path) -> anyhow::Result<ExitCode> {
     let text = documents::read(path)?;
     let released: CustomResourceDefinition = serde_saphyr::from_str(&text)

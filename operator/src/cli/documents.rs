@@ -1,4 +1,4 @@
-//! A file with a resource and perhaps the `ConfigMap`s that it refers to.
+//! Reads a file with a resource and optional `ConfigMap`s.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 pub(super) type ConfigMaps = BTreeMap<String, ConfigMapContent>;
 
-/// Splits the file into the resource's document and the `ConfigMap`s beside it.
+/// Splits the file into the resource's document and the `ConfigMap`s.
 pub(super) fn split(text: &str) -> Result<(String, ConfigMaps), Faults> {
     let mut resource = String::new();
     let mut config_maps = ConfigMaps::new();
@@ -23,13 +23,13 @@ pub(super) fn split(text: &str) -> Result<(String, ConfigMaps), Faults> {
                 config_maps.insert(map.metadata.name, content);
             }
             _ if resource.is_empty() => resource = document,
-            _ => return Err(Fault::new("", "the file has more than one resource: give one at a time").into()),
+            _ => return Err(Fault::new("", "the file has more than one resource: give one resource").into()),
         }
     }
     Ok((resource, config_maps))
 }
 
-/// The documents of a YAML file that are not empty.
+/// The non-empty documents of a YAML file.
 fn documents(text: &str) -> Vec<String> {
     let mut documents = vec![String::new()];
     for line in text.lines() {
@@ -57,7 +57,7 @@ struct Metadata {
     name: String,
 }
 
-/// Reads the file, or standard input, up to a bound.
+/// Reads the file or standard input, at most [`MAX_FILE_BYTES`].
 pub(super) fn read(path: &Path) -> anyhow::Result<String> {
     let mut text = String::new();
     let limit = u64::try_from(MAX_FILE_BYTES)?.saturating_add(1);

@@ -1,4 +1,4 @@
-//! `check` and `render`: a resource's file.
+//! `check` and `render`: work on the file of a resource.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -15,7 +15,7 @@ use caipe_operator::supervisor::validate::validate;
 
 use super::{defaults, documents};
 
-/// Prints every fault; none is success.
+/// Prints every fault. Succeeds if there is none.
 pub(super) fn check(path: &Path, defaults: Option<&Path>) -> anyhow::Result<ExitCode> {
     let defaults = defaults::read(defaults)?;
     match Checked::read(&documents::read(path)?).and_then(|checked| checked.built(&defaults).map(|_| checked))
@@ -29,7 +29,7 @@ pub(super) fn check(path: &Path, defaults: Option<&Path>) -> anyhow::Result<Exit
     }
 }
 
-/// Prints the objects that would be applied, as YAML.
+/// Prints the objects that the operator would apply, as YAML.
 pub(super) fn render(path: &Path, defaults: Option<&Path>) -> anyhow::Result<ExitCode> {
     let defaults = defaults::read(defaults)?;
     let built = Checked::read(&documents::read(path)?)
@@ -56,7 +56,6 @@ pub(super) fn render_spec(path: &Path) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// The manifests, one document each, after a word on what is not among them.
 fn stream(checked: &Checked, objects: Objects) -> anyhow::Result<String> {
     let name = checked.resource.metadata.name.as_deref().unwrap_or_default();
     let keys = names::keys(name);
@@ -71,7 +70,7 @@ fn stream(checked: &Checked, objects: Objects) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// A resource without a fault, and what it comes to in a cluster.
+/// A valid resource with its resolved spec.
 #[derive(Debug)]
 struct Checked {
     resource: CaipeSupervisor,
@@ -80,7 +79,7 @@ struct Checked {
 }
 
 impl Checked {
-    /// What the operator would make of the file: no environment, in the resource's namespace.
+    /// Reads the file as the operator reads the resource: without environment variables, in the resource's namespace.
     fn read(text: &str) -> Result<Self, Faults> {
         let (resource, config_maps) = documents::split(text)?;
         let resource = read_resource(&resource)?;

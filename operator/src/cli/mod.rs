@@ -16,7 +16,7 @@ use anyhow::Context;
 use caipe_crds::manifest;
 use clap::{Parser, Subcommand};
 
-/// Makes `CaipeSupervisor` resources real.
+/// Reconciles `CaipeSupervisor` resources.
 #[derive(Debug, Parser)]
 #[command(name = "caipe-operator", version, about)]
 pub(crate) struct Cli {
@@ -26,13 +26,14 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Watch the cluster's `CaipeSupervisor`s and make them real.
+    /// Watch and reconcile the `CaipeSupervisor`s of the cluster.
     Run(run::Run),
-    /// Wait until an operator that runs somewhere is ready.
+    /// Wait until a running operator is ready.
     Ready(ready::Ready),
     /// Print the custom resource definition.
     Crd {
-        /// Print instead what the definition of this file takes and this one does not; exit with 1 if there is such.
+        /// Print instead what the definition in this file accepts and this program's does not; exit with 1 if there
+        /// is a difference.
         #[arg(long, value_name = "FILE")]
         compatible_with: Option<PathBuf>,
     },
@@ -45,9 +46,9 @@ enum Command {
         #[arg(long, env = "CAIPE_DEFAULTS")]
         defaults: Option<PathBuf>,
     },
-    /// Print the objects that would be applied for a resource's file, in their order.
+    /// Print the objects that the operator would apply for the resource in a file, in their order.
     Render {
-        /// The file; `-` is standard input. `ConfigMap`s that it refers to may follow in it, as further documents.
+        /// The file; `-` is standard input. `ConfigMap`s that the resource refers to may follow as further documents.
         #[arg(short, long)]
         file: PathBuf,
         /// The operator's defaults: the file of its own flag of that name.
@@ -60,7 +61,7 @@ enum Command {
 }
 
 impl Cli {
-    /// Does what was asked for. Faults and errors go to standard error.
+    /// Runs the command. Faults and errors go to standard error.
     pub(crate) fn run(&self) -> ExitCode {
         match self.try_run() {
             Ok(code) => code,
@@ -86,7 +87,7 @@ impl Cli {
     }
 }
 
-/// Prints a text. A reader that has gone (`| head`) is no error.
+/// Prints a text. A closed pipe (`| head`) is not an error.
 fn print(text: &str) -> anyhow::Result<ExitCode> {
     match io::stdout().lock().write_all(text.as_bytes()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

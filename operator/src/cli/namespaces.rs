@@ -1,12 +1,12 @@
-//! The namespaces to watch, as they are given by flags or by a variable.
+//! Parses the namespaces to watch.
 
 use anyhow::ensure;
 
-/// Most characters of a namespace's name.
+/// Maximum length of a namespace's name.
 const LABEL: usize = 63;
 
-/// Each namespace once; all of them if there is none. An empty entry is dropped and widens nothing, so that entries which
-/// are all empty are refused: only nothing at all, or one empty variable, means every namespace.
+/// Each namespace once; an empty result means all namespaces. Empty entries are ignored, but a list of several empty
+/// entries is an error: only no entry at all, or one empty variable, means every namespace.
 pub(super) fn watched(given: &[String]) -> anyhow::Result<Vec<String>> {
     let mut names: Vec<String> = Vec::new();
     for name in given.iter().map(|name| name.trim()).filter(|name| !name.is_empty()) {
@@ -29,7 +29,7 @@ pub(super) fn watched(given: &[String]) -> anyhow::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Whether it is a label of DNS (RFC 1123), as names of namespaces are.
+/// Whether the text is a DNS label (RFC 1123), as names of namespaces are.
 fn is_label(name: &str) -> bool {
     let inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     name.len() <= LABEL && name.bytes().all(inside) && !name.starts_with('-') && !name.ends_with('-')
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_namespace_is_refused_by_name() {
+    fn an_invalid_namespace_is_refused_by_name() {
         for name in ["Team", "a.b", "a_b", "t1 t2", "-a", "a-", "t1;t2", "ä", "*", &"a".repeat(64)] {
             let error = of(&["t1", name]).unwrap_err().to_string();
             assert!(error.starts_with(&format!("failed to watch namespace `{name}`: ")), "{error}");

@@ -1,4 +1,4 @@
-//! `ready`: waits until an operator says that it is ready. For `helm test`, whose pod has no shell.
+//! `ready`: waits until an operator is ready. For `helm test`, whose pod has no shell.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -9,24 +9,22 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
 use tokio::time::{Instant, sleep};
 
-/// How long one answer may take.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The wait between two looks.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 #[derive(Debug, Args)]
 pub(super) struct Ready {
-    /// Where the operator tells it.
+    /// The readiness endpoint of the operator.
     #[arg(long, default_value = "http://127.0.0.1:8080/readyz")]
     url: Url,
-    /// How long to wait for it, in seconds.
+    /// Timeout in seconds.
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
     timeout: u64,
 }
 
 impl Ready {
-    /// Ends well as soon as it is ready, or badly with what it said last.
+    /// Succeeds as soon as the operator is ready; fails with the last error at the timeout.
     pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(self.wait())
@@ -49,7 +47,7 @@ impl Ready {
 }
 
 async fn poll(client: &Client, url: &Url) -> anyhow::Result<()> {
-    let answer = client.get(url.clone()).send().await.context("failed to ask the operator")?;
+    let answer = client.get(url.clone()).send().await.context("failed to connect to the operator")?;
     let status = answer.status();
     ensure!(status.is_success(), "it answered {status}");
     Ok(())

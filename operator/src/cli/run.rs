@@ -1,4 +1,4 @@
-//! `run`: the operator itself.
+//! `run`: starts the operator.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ use super::{defaults, namespaces};
 
 #[derive(Debug, Args)]
 pub(super) struct Run {
-    /// A namespace to watch; may be repeated, or several with commas. Without it, all of them.
+    /// A namespace to watch; may be repeated or have commas. Default: all namespaces.
     #[arg(long = "watch-namespace", env = "CAIPE_WATCH_NAMESPACE", value_delimiter = ',')]
     watch_namespaces: Vec<String>,
     /// The operator's own namespace, where its lease is.
@@ -32,33 +32,33 @@ pub(super) struct Run {
     /// The operator's own pod.
     #[arg(long, env = "POD_NAME", default_value = "caipe-operator")]
     name: String,
-    /// Whether to contend for leadership; without it nobody else may run.
+    /// Whether to use leader election. Without it, run a single operator.
     #[arg(long, env = "CAIPE_LEADER_ELECTION", default_value_t = true, action = clap::ArgAction::Set)]
     leader_election: bool,
-    /// Where metrics and health are served.
+    /// The address of the metrics and health endpoints.
     #[arg(long, env = "CAIPE_LISTEN", default_value = "0.0.0.0:8080")]
     listen: SocketAddr,
-    /// A YAML file with what every supervisor gets that does not say otherwise.
+    /// A YAML file with defaults for all supervisors.
     #[arg(long, env = "CAIPE_DEFAULTS")]
     defaults: Option<PathBuf>,
-    /// Most supervisors at work at once.
+    /// Maximum number of concurrent reconciles.
     #[arg(long, env = "CAIPE_CONCURRENCY", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=256))]
     concurrency: u16,
-    /// How the log is written.
+    /// The format of the log.
     #[arg(long, env = "CAIPE_LOG_FORMAT", value_enum, default_value_t)]
     log_format: LogFormat,
-    /// What is logged: a level, as in `info`, and what differs from it, as in `warn,caipe_operator=debug`.
+    /// The log level, such as `info`, with optional exceptions, such as `warn,caipe_operator=debug`.
     #[arg(long, env = "CAIPE_LOG_LEVEL", default_value = "info")]
     log_level: String,
 }
 
 impl Run {
-    /// Works until SIGTERM or SIGINT.
+    /// Runs until SIGTERM or SIGINT.
     pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
         caipe_telemetry::init(&self.log_level, self.log_format)?;
         let namespaces = namespaces::watched(&self.watch_namespaces)?;
         let defaults = defaults::read(self.defaults.as_deref())?;
-        // Each thread more would have its own share of the heap, and what one of them has freed is of no use to another.
+        // A second thread would have a heap arena of its own, whose free memory the first one cannot use.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(self.work(Options { namespaces, concurrency: self.concurrency, defaults }))?;
         Ok(ExitCode::SUCCESS)
@@ -68,7 +68,7 @@ impl Run {
         let client = client().await?;
         let metrics = Arc::new(Metrics::new());
         let stop = stop_signal()?;
-        // Leadership is given back when the last pass has ended, and the server goes last of all.
+        // The lease is released after the last reconcile; the health server stops last.
         let (release, close) = (CancellationToken::new(), CancellationToken::new());
         let health = Health::default();
         let listener = health::bind(self.listen).await?;
@@ -114,12 +114,11 @@ impl Run {
     }
 }
 
-/// What is watched, for people.
 fn shown(namespaces: &[String]) -> String {
     if namespaces.is_empty() { "all".to_owned() } else { namespaces.join(",") }
 }
 
-/// Retries are the pass's own matter: the client's would hide how the API server is.
+/// The reconciler retries by itself; retries of the client would hide the state of the API server from it.
 async fn client() -> anyhow::Result<Client> {
     let mut config =
         Config::infer().await.context("failed to find a cluster: set KUBECONFIG, or run in a pod")?;
@@ -136,7 +135,7 @@ fn stop_signal() -> anyhow::Result<CancellationToken> {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
-        tracing::info!("told to stop; passes under way are ended first");
+        tracing::info!("received a stop signal; reconciles in flight finish first");
         stopping.cancel();
     });
     Ok(stop)

@@ -1,4 +1,4 @@
-//! What was said already. Pure.
+//! Remembers published events, so that the same event is published once. Pure.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -6,19 +6,18 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use super::reason::{Reason, Topic};
 use crate::key::Key;
 
-/// What an event is about within a resource: an agent, a Secret, an object; nothing for the resource itself.
+/// An agent, a Secret or an object; empty for the resource itself.
 pub(super) type Subject = String;
 
-/// Subjects of one resource that are remembered: far more than it has agents and references. Past that, one is said twice
-/// rather than kept for ever.
+/// Maximum number of subjects per resource. Beyond it, an event may be published twice.
 const SUBJECTS: usize = 4096;
 
-/// What is said. Of the words themselves their hash is enough to know them again.
+/// Identifies an event. The note is hashed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fingerprint {
     pub(super) reason: Reason,
     note: u64,
-    /// The generation of the resource: the same fault of another spec is another fault.
+    /// The generation of the resource: a fault of another generation is another fault.
     generation: Option<i64>,
 }
 
@@ -30,14 +29,14 @@ impl Fingerprint {
     }
 }
 
-/// The last word by resource, topic and subject.
+/// The last published event by resource, topic and subject.
 #[derive(Debug, Default)]
 pub(super) struct Deduplicator {
     published: HashMap<Key, HashMap<(Topic, Subject), Fingerprint>>,
 }
 
 impl Deduplicator {
-    /// Whether this is news: it is remembered then.
+    /// Whether the event differs from the last one of its topic and subject. Remembers it.
     pub(super) fn is_new(&mut self, key: &Key, about: &str, fingerprint: Fingerprint) -> bool {
         let published = self.published.entry(key.clone()).or_default();
         let subject = (fingerprint.reason.topic(), about.to_owned());
@@ -51,7 +50,8 @@ impl Deduplicator {
         true
     }
 
-    /// It is over: when it happens again, it is news again. Says whether it was the last word.
+    /// Forgets an event, so that its next occurrence is new. Returns whether it was the last one of its topic and
+    /// subject.
     pub(super) fn clear(&mut self, key: &Key, reason: Reason, about: &str) -> bool {
         let subject = (reason.topic(), about.to_owned());
         let Some(published) = self.published.get_mut(key) else { return false };
@@ -59,12 +59,10 @@ impl Deduplicator {
         is_last && published.remove(&subject).is_some()
     }
 
-    /// The resource is gone.
     pub(super) fn forget(&mut self, key: &Key) {
         self.published.remove(key);
     }
 
-    /// Somebody else tells from now on.
     pub(super) fn forget_all(&mut self) {
         self.published.clear();
     }
@@ -79,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_is_said_once_until_it_is_over() {
+    fn an_event_is_new_once_until_it_is_cleared() {
         let (mut deduplicator, key) = (Deduplicator::default(), Key::new("team", "platform"));
         let (down, moved) = (Reason::AgentUnreachable, Reason::AgentMoved);
         assert!(deduplicator.is_new(&key, "argocd", fingerprint(down, "no answer")));
@@ -103,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_and_goes_is_news_each_time() {
+    fn alternating_events_are_new_each_time() {
         let key = Key::new("team", "platform");
         for turns in [
             [Reason::AgentUnreachable, Reason::AgentRecovered],
@@ -123,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_fault_of_another_spec_is_news() {
+    fn the_same_fault_of_another_generation_is_new() {
         let (mut deduplicator, key) = (Deduplicator::default(), Key::new("team", "platform"));
         for generation in 1..4 {
             let fingerprint = Fingerprint {
@@ -136,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn no_resource_is_remembered_without_bounds() {
+    fn subjects_are_bounded() {
         let (mut deduplicator, key) = (Deduplicator::default(), Key::new("team", "platform"));
         for number in 0..=SUBJECTS {
             deduplicator.is_new(&key, &number.to_string(), fingerprint(Reason::ForeignObject, ""));

@@ -1,4 +1,4 @@
-//! An event as an object, within what the API server accepts (`pkg/apis/core/validation/events.go` of Kubernetes).
+//! Builds event objects within the limits of the API server (`pkg/apis/core/validation/events.go` of Kubernetes).
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::Event;
@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use super::reason::Reason;
 use crate::labels::MANAGER;
 
-/// Most bytes of a note.
+/// Maximum bytes of a note.
 const NOTE: usize = 1024;
-/// Most characters of a reporting instance.
+/// Maximum characters of a reporting instance.
 const INSTANCE: usize = 128;
 
-/// The event. `unique` tells apart those about the same object.
+/// `unique` makes the name unique.
 pub(super) fn event(
     regarding: &ObjectReference,
     reason: Reason,
@@ -43,12 +43,12 @@ pub(super) fn event(
     }
 }
 
-/// What makes an event one that happened so many times.
+/// The patch that counts a repetition.
 pub(super) fn series(count: i32, now: Timestamp) -> Value {
     json!({"series": {"count": count, "lastObservedTime": MicroTime(now)}})
 }
 
-/// In one line, as `kubectl describe` shows it in a table; at most 1 kB, and no half characters.
+/// The note as one line of at most [`NOTE`] bytes.
 pub(super) fn cut(note: &str) -> String {
     const MARK: &str = "…";
     let note = note.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");

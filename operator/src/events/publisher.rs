@@ -1,4 +1,4 @@
-//! Publishes events, from a queue of its own: no pass waits for one, and none fails with one.
+//! Publishes events from a queue, so that no reconcile waits for them or fails with them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,25 +22,25 @@ use crate::labels::MANAGER;
 use crate::metrics::Metrics;
 use crate::metrics::labels::{Category, EventOutcome, ObjectKind, Verb};
 
-/// How events are published.
+/// Options of the publisher.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventsOptions {
-    /// Which operator reports: the name of its pod.
+    /// The name of the operator's pod.
     pub instance: String,
-    /// Events that may wait; one that comes when so many do is dropped.
+    /// Capacity of the queue. When it is full, new events are dropped.
     pub queue: usize,
-    /// How long the API server may take for one.
+    /// Timeout of one request.
     pub deadline: Duration,
 }
 
 impl EventsOptions {
-    /// A queue of 256, and 5 s each.
+    /// A queue of 256 events, and 5 s for each request.
     pub fn new(instance: &str) -> Self {
         Self { instance: instance.to_owned(), queue: 256, deadline: Duration::from_secs(5) }
     }
 }
 
-/// Where events are told. Cheap to clone.
+/// A handle that publishes events. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Events {
     queue: mpsc::Sender<Item>,
@@ -57,7 +57,7 @@ struct Item {
 }
 
 impl Events {
-    /// And the work that publishes them, which ends at `stop`; what waits then is lost.
+    /// The handle and the task that publishes. The task ends at `stop`; events in the queue are lost then.
     pub fn new(
         client: Client,
         options: EventsOptions,
@@ -70,9 +70,9 @@ impl Events {
         (events, publisher.run(items, stop))
     }
 
-    /// Tells it, if it is news: the last word about a subject is none until something else of the same topic was said (that
-    /// an agent can be reached again ends that it could not), the spec has changed, or it is [`Self::clear`]. `about` is
-    /// an agent, a Secret, an object; empty for the resource itself. Never waits.
+    /// Publishes an event unless it repeats the last one of its topic and subject. A changed generation, another
+    /// event of the topic (`AgentRecovered` after `AgentUnreachable`) and [`Self::clear`] make it new. `about` is an
+    /// agent, a Secret or an object; empty for the resource itself. Never blocks.
     pub fn publish(&self, resource: &CaipeSupervisor, reason: Reason, about: &str, note: &str) {
         let regarding = ObjectReference { resource_version: None, ..resource.object_ref(&()) };
         let Some(key) = key(&regarding) else { return };
@@ -83,29 +83,29 @@ impl Events {
         }
         let about = about.to_owned();
         if let Err(refused) = self.queue.try_send(Item { regarding, reason, about, note }) {
-            // It may be said at the next pass.
+            // The next reconcile may publish it.
             let item = refused.into_inner();
             self.deduplicator().clear(&key, reason, &item.about);
             self.metrics.event(EventOutcome::Dropped);
         }
     }
 
-    /// It is over: when it happens again, it is told again. Says whether it was the last word.
+    /// Forgets an event, so that its next occurrence is published. Returns whether it was the last one of its topic
+    /// and subject.
     pub fn clear(&self, key: &Key, reason: Reason, about: &str) -> bool {
         self.deduplicator().clear(key, reason, about)
     }
 
-    /// The resource is gone.
+    /// Forgets a deleted resource.
     pub fn forget(&self, key: &Key) {
         self.deduplicator().forget(key);
     }
 
-    /// Another operator tells from now on.
+    /// Forgets everything: another operator leads.
     pub fn forget_all(&self) {
         self.deduplicator().forget_all();
     }
 
-    /// Nothing panics while it is held.
     fn deduplicator(&self) -> MutexGuard<'_, Deduplicator> {
         self.deduplicator.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -115,12 +115,12 @@ fn key(regarding: &ObjectReference) -> Option<Key> {
     Some(Key::new(regarding.namespace.as_deref()?, regarding.name.as_deref()?))
 }
 
-/// How long an event that comes again is counted onto the first one, as in Kubernetes' own recorder.
+/// How long a repeated event is counted onto the first one, as in Kubernetes' own recorder.
 const SERIES: Duration = Duration::from_mins(6);
-/// Events that may be counted onto.
+/// Maximum number of events that repetitions can be counted onto.
 const RECENT: usize = 1024;
 
-/// What makes two events one that came twice: the resource, the reason, the subject and the words.
+/// Resource, reason, subject and note.
 type EventIdentity = (Option<String>, Reason, String, String);
 
 struct Recent {
@@ -169,7 +169,7 @@ impl Publisher {
         self.create(item, same).await
     }
 
-    /// Whether it could be counted onto the earlier one. That may be gone: events are kept for an hour, or less.
+    /// Counts a repetition onto the earlier event; false if that event has expired.
     async fn repeat(&self, namespace: &str, name: &str, count: i32) -> bool {
         let api: Api<Event> = Api::namespaced(self.client.clone(), namespace);
         self.metrics.count_write(ObjectKind::Event, Verb::Patch);
@@ -194,7 +194,7 @@ impl Publisher {
                 }
                 EventOutcome::Published
             }
-            // The namespace goes away, and the resource with it.
+            // The namespace is being deleted.
             Err(error) if matches!(Category::of(&error), Category::Terminating | Category::NotFound) => {
                 tracing::debug!(%error, %reason, "failed to publish an event");
                 EventOutcome::Failed

@@ -130,7 +130,7 @@ async fn an_event_says_who_what_and_why() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_same_is_told_once_and_a_second_agent_by_its_own_words() {
+async fn an_event_is_published_once_per_agent() {
     let running = start();
     for _ in 0..5 {
         running.unreachable("argocd", "argocd does not answer");

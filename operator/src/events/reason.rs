@@ -1,41 +1,41 @@
-//! Why an event is told.
+//! Reasons of events.
 
 use std::fmt;
 
-/// Why an event is told. Bounded, so that people can filter by it (`--field-selector reason=`).
+/// The reason of an event. A bounded set, so that users can filter by it (`--field-selector reason=`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
-    /// An agent moves to another home.
+    /// An agent is migrating to another placement.
     AgentMoving,
-    /// An agent's new home answers, and is asked from now on.
+    /// An agent has migrated: new delegations go to its new placement.
     AgentMoved,
     /// An agent cannot be reached.
     AgentUnreachable,
-    /// An agent answers in part: some of its tools are missing.
+    /// An agent works with restrictions: some of its tools are missing.
     AgentDegraded,
     /// An agent can be reached again.
     AgentRecovered,
-    /// The resource was made real for the first time.
+    /// The objects of the resource were created.
     Created,
     /// A new spec is rolled out.
     RolloutStarted,
     /// The supervisor runs the new spec.
     RolloutFinished,
-    /// The resource is not valid; what ran goes on.
+    /// The resource is invalid. What runs keeps running.
     InvalidSpec,
-    /// The resource is valid, and says something odd, as the name of an agent that it does not have.
+    /// The resource is valid but suspicious, for example it names an unknown agent.
     SpecWarning,
-    /// The supervisor does not take the spec that was rendered for it.
+    /// The supervisor refused the rendered spec.
     SpecRefused,
-    /// A Secret or `ConfigMap` that is referred to is not there.
+    /// A referenced Secret or `ConfigMap` is missing.
     ReferenceMissing,
-    /// A Secret or `ConfigMap` that was missing is there.
+    /// A Secret or `ConfigMap` that was missing exists.
     ReferenceFound,
-    /// A home that was moved away from has finished what it began, and is removed.
+    /// The old instance of a migrated agent has drained and is removed.
     Drained,
-    /// A home that was moved away from is removed although it had not finished.
+    /// The old instance of a migrated agent is removed before it has drained.
     DrainDeadline,
-    /// An object of the name that is needed belongs to somebody else.
+    /// An object with a needed name has another owner.
     ForeignObject,
     /// An object could not be written.
     ApplyFailed,
@@ -45,26 +45,19 @@ pub enum Reason {
     PodFailing,
 }
 
-/// What reasons are about. Of one topic and subject, the newest word stands: that an agent can be reached again ends
-/// that it could not.
+/// The topic of a reason. A new event of a topic replaces the earlier one of the same subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Topic {
-    /// Whether an agent is usable.
     Agent,
-    /// Where an agent is.
     Placement,
-    /// What its old home does.
     Drain,
-    /// Whether the resource is real.
     Rollout,
-    /// Whether what is referred to is there.
     Reference,
-    /// What the resource says.
     Spec,
 }
 
 impl Reason {
-    /// Every one.
+    /// All reasons.
     pub const ALL: &'static [Self] = &[
         Self::AgentMoving,
         Self::AgentMoved,
@@ -87,7 +80,7 @@ impl Reason {
         Self::PodFailing,
     ];
 
-    /// As it stands in the event.
+    /// The value of the field `reason`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::AgentMoving => "AgentMoving",
@@ -112,7 +105,6 @@ impl Reason {
         }
     }
 
-    /// What it is about.
     pub(super) const fn topic(self) -> Topic {
         match self {
             Self::AgentUnreachable | Self::AgentDegraded | Self::AgentRecovered => Topic::Agent,
@@ -132,7 +124,7 @@ impl Reason {
         }
     }
 
-    /// What the operator was doing.
+    /// The value of the field `action`.
     pub(super) const fn action(self) -> &'static str {
         match self {
             Self::AgentMoving | Self::AgentMoved | Self::Drained | Self::DrainDeadline => "Move",
@@ -150,7 +142,7 @@ impl Reason {
         }
     }
 
-    /// Whether somebody should look at it.
+    /// Whether the event has the type `Warning`.
     pub const fn is_warning(self) -> bool {
         match self {
             Self::AgentUnreachable

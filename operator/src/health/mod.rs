@@ -1,5 +1,4 @@
-//! What the kubelet and Prometheus ask: `/healthz`, `/readyz`, `/metrics`. Open to everybody who can reach the port, so
-//! nothing here names a resource.
+//! The endpoints `/healthz`, `/readyz` and `/metrics`. They need no credential, so they name no resource.
 
 mod server;
 mod state;

@@ -1,4 +1,4 @@
-//! The server.
+//! The HTTP server of health and metrics.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -21,20 +21,20 @@ use tokio_util::sync::CancellationToken;
 use super::state::Health;
 use crate::metrics::{CONTENT_TYPE, Metrics};
 
-/// Connections at a time: a kubelet, a few scrapers, and somebody who looks.
+/// Maximum number of connections.
 const CONNECTIONS: usize = 64;
-/// How long the head of a request may take, which is also how long a connection may be idle.
+/// Timeout of a request's head and of an idle connection.
 const HEAD_TIME: Duration = Duration::from_secs(10);
-/// Largest head of a request in bytes.
+/// Maximum bytes of a request's head.
 const HEAD_BYTES: usize = 16 << 10;
-/// How long a connection may last; a scraper that reads nothing takes a place for no longer.
+/// Maximum lifetime of a connection, so that a scraper that reads nothing frees its slot.
 const CONNECTION_TIME: Duration = Duration::from_mins(10);
-/// How long nothing is taken after the system had no room for a connection.
+/// Pause after a failed `accept`.
 const BREATH: Duration = Duration::from_millis(100);
-/// How long answers under way may take when the program ends.
+/// How long open responses may take at shutdown.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Why the server cannot be started.
+/// The address cannot be bound.
 #[derive(Debug, thiserror::Error)]
 #[error("failed to listen on {address}: {source}; give another address with --listen")]
 pub struct HealthError {
@@ -42,10 +42,10 @@ pub struct HealthError {
     source: std::io::Error,
 }
 
-/// Listens.
+/// Binds the address.
 ///
 /// # Errors
-/// When the address cannot be had.
+/// If the address cannot be bound.
 pub async fn bind(address: SocketAddr) -> Result<TcpListener, HealthError> {
     TcpListener::bind(address).await.map_err(|source| HealthError { address, source })
 }
@@ -86,7 +86,7 @@ async fn scrape(State(about): State<About>) -> Response {
     }
 }
 
-/// Serves until `stop`, and then what is under way for a moment longer.
+/// Serves until `stop`, then finishes open responses within [`GRACE`].
 pub async fn serve(listener: TcpListener, health: Health, metrics: Arc<Metrics>, stop: CancellationToken) {
     let routes = TowerToHyperService::new(router(health, metrics));
     let (places, mut connections) = (Arc::new(Semaphore::new(CONNECTIONS)), JoinSet::new());
@@ -104,13 +104,13 @@ pub async fn serve(listener: TcpListener, health: Health, metrics: Arc<Metrics>,
     connections.shutdown().await;
 }
 
-/// The next connection. One that breaks before it is taken is nobody's concern; a system without room is waited for.
+/// The next connection. Failed accepts are retried.
 async fn accept(listener: &TcpListener) -> TcpStream {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => return stream,
             Err(error) => {
-                tracing::debug!(%error, "failed to take a connection");
+                tracing::debug!(%error, "failed to accept a connection");
                 tokio::time::sleep(BREATH).await;
             }
         }
@@ -132,7 +132,7 @@ async fn serve_connection(stream: TcpStream, routes: TowerToHyperService<Router>
         }
     };
     if let Ok(Err(error)) = ended {
-        tracing::debug!(%error, "a connection broke off");
+        tracing::debug!(%error, "a connection failed");
     }
 }
 

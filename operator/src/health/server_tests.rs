@@ -86,13 +86,13 @@ async fn it_does_not_live_when_work_has_ended() {
     let (end, ended) = tokio::sync::oneshot::channel::<()>();
     let work = tokio::spawn(health.monitor("prober", async { drop(ended.await) }));
     let fault = health.monitor("publisher", async { panic!("a fault in it") });
-    let never = health.monitor("keeper", std::future::pending::<()>());
+    let never = health.monitor("held", std::future::pending::<()>());
     assert!(health.silent().is_empty());
     assert!(tokio::spawn(fault).await.is_err());
     assert_eq!(health.silent(), ["publisher"]);
     drop((end, never));
     work.await.unwrap();
-    assert_eq!(health.silent(), ["prober", "publisher", "keeper"]);
+    assert_eq!(health.silent(), ["prober", "publisher", "held"]);
 }
 
 #[tokio::test]

@@ -1,18 +1,18 @@
-//! Whether the program lives, and whether it works.
+//! Liveness and readiness of the program.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// What must be so before the operator works.
+/// A condition of readiness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Gate {
-    /// The definition of the resource is in the cluster.
+    /// The custom resource definition exists.
     Definition,
-    /// Everything that is watched was listed once.
+    /// Every watch has listed its objects once.
     Caches,
-    /// It is known who leads; one that does not lead is ready to.
+    /// The leader is known; a follower is ready too.
     Leadership,
 }
 
@@ -28,7 +28,7 @@ impl Gate {
     }
 }
 
-/// Whether the program lives and works. Cheap to clone.
+/// Liveness and readiness. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Health {
     shared: Arc<Mutex<Shared>>,
@@ -48,8 +48,7 @@ struct HeartbeatState {
     ended: bool,
 }
 
-/// The sign of life of one loop. The program does not live any more once this is dropped: a loop that has ended is one
-/// that does not turn.
+/// The heartbeat of one loop. Dropping it makes the program unhealthy, because the loop has ended.
 #[derive(Debug)]
 #[must_use = "a loop whose sign of life is dropped counts as dead"]
 pub struct Heartbeat {
@@ -58,7 +57,7 @@ pub struct Heartbeat {
 }
 
 impl Health {
-    /// Whether something that must be so is so.
+    /// Sets a condition of readiness.
     pub fn set(&self, gate: Gate, open: bool) {
         let shared = &mut *self.shared();
         shared.open.retain(|known| *known != gate);
@@ -67,7 +66,7 @@ impl Health {
         }
     }
 
-    /// A loop that gives a sign of life each time round, and is never silent for longer than `silence`.
+    /// Registers a loop that sends a heartbeat at least every `silence`.
     pub fn heartbeat(&self, name: &'static str, silence: Duration) -> Heartbeat {
         let mut shared = self.shared();
         let index = shared.heartbeats.len();
@@ -75,8 +74,7 @@ impl Health {
         Heartbeat { health: self.clone(), index }
     }
 
-    /// Work that goes on for as long as the program lives. Once it ends, by itself or by a panic, the program does not
-    /// live any more.
+    /// Runs a task that must not end: the program is unhealthy once it returns or panics.
     pub fn monitor<W: Future>(
         &self,
         name: &'static str,
@@ -90,7 +88,7 @@ impl Health {
         }
     }
 
-    /// Why it does not live, if it does not: each loop that is silent.
+    /// The loops without a recent heartbeat.
     pub fn silent(&self) -> Vec<&'static str> {
         let now = Instant::now();
         let shared = self.shared();
@@ -99,25 +97,24 @@ impl Health {
         shared.heartbeats.iter().filter(is_silent).map(|pulse| pulse.name).collect()
     }
 
-    /// Why it does not work, if it does not: each thing that is not so.
+    /// The conditions of readiness that do not hold.
     pub fn missing(&self) -> Vec<&'static str> {
         let shared = self.shared();
         Gate::ALL.into_iter().filter(|gate| !shared.open.contains(gate)).map(Gate::as_str).collect()
     }
 
-    /// Nothing panics while it is held.
     fn shared(&self) -> MutexGuard<'_, Shared> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Heartbeat {
-    /// A sign of life.
+    /// Sends a heartbeat.
     pub fn now(&self) {
         self.change(|pulse| pulse.last = Instant::now());
     }
 
-    /// The loop ends as it should: the program ends.
+    /// Ends the loop without making the program unhealthy.
     pub fn finish(self) {
         self.change(|pulse| pulse.silence = Duration::MAX);
         std::mem::forget(self);

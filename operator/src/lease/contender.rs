@@ -1,63 +1,62 @@
-//! What a contender does next, from what it has seen. Pure: times are those of its own clock since any moment, and
-//! chance comes in.
+//! Decides what a contender for the lease does next. Pure: time and jitter are inputs.
 
 use std::time::Duration;
 
-/// A moment of the contender's own clock.
+/// Time since the start of the contender.
 pub(super) type Moment = Duration;
 
-/// What stands in the lease, as far as it decides anything.
+/// The relevant content of the lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Seen {
     /// `metadata.resourceVersion`.
     pub(super) version: String,
-    /// Who holds it; nobody after a release.
+    /// The holder; none after a release.
     pub(super) holder: Option<String>,
-    /// For how long without a sign of life.
+    /// How long the lease lasts without a renewal.
     pub(super) duration: Duration,
 }
 
-/// What to do now.
+/// The next action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Act {
-    /// Nothing, for so long.
+    /// Wait.
     Wait(Duration),
     /// Read the lease.
     Read,
-    /// Make a lease that this contender holds; there is none.
+    /// Create a lease held by this contender.
     Create,
-    /// Write that this contender holds it, over that version and no other.
+    /// Replace this version of the lease with one held by this contender.
     Take(String),
 }
 
-/// What came of it.
+/// The result of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// What was read.
+    /// The lease was read.
     Found(Seen),
     /// There is no lease.
     Absent,
-    /// What was to be written now stands there.
+    /// The lease was written.
     Written(Seen),
-    /// Somebody else was faster, or an earlier attempt went through unheard.
+    /// Another contender was faster, or the response to an earlier write was lost.
     Conflict,
-    /// No answer in time, or one that says nothing about the lease.
+    /// The request failed.
     Failed,
 }
 
-/// All spans that matter, from the one that is configured.
+/// Durations that derive from the configured lease duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Spans {
-    /// How long others wait for a leader that is not heard of.
+    /// How long others wait for a leader that does not renew.
     pub(super) duration: Duration,
-    /// How long leadership lasts after a write was sent. Shorter than the duration by a third: what clocks may differ
-    /// in speed, and the time that work needs to stop.
+    /// How long leadership lasts after a write was sent. A third shorter than the duration, for differences in clock
+    /// speed and for the time that work needs to stop.
     pub(super) deadline: Duration,
     /// How often a leader writes.
     pub(super) renew: Duration,
-    /// How often others read, and how soon something that failed is tried again.
+    /// How often followers read, and the delay before a retry.
     pub(super) retry: Duration,
-    /// How soon the lease is read after a conflict: soon, but two who disagree for ever must not hurry.
+    /// The delay before the lease is read after a conflict.
     pub(super) conflict: Duration,
 }
 
@@ -73,28 +72,25 @@ impl Spans {
     }
 }
 
-/// The longest that a lease may ask to be waited for: one that says years must not stop everything.
+/// The longest duration that is respected in another contender's lease.
 const LONGEST: Duration = Duration::from_mins(5);
 
-/// The version of a lease that was there and is not any more; no API server gives it.
+/// The version of a deleted lease; no API server uses it.
 const DELETED: &str = "";
-/// Who held it; no identity is empty.
+/// An unknown holder; no identity is empty.
 const SOMEBODY: &str = "";
 
-/// One that contends.
+/// A contender for the lease.
 #[derive(Debug, Clone)]
 pub(super) struct Contender {
     identity: String,
     spans: Spans,
-    /// What was last read or written, and when its version was first seen.
+    /// The last known lease, and when its version was first seen.
     known: Option<(Seen, Moment)>,
-    /// Whether `known`, or that there is no lease, is the newest word.
+    /// Whether `known` is current.
     fresh: bool,
-    /// Until when it leads.
     until: Option<Moment>,
-    /// When to act next.
     next: Moment,
-    /// Whether anything was ever heard.
     answered: bool,
 }
 
@@ -111,12 +107,12 @@ impl Contender {
         }
     }
 
-    /// Until when it leads, if it does. Everybody who relies on it compares that with the clock.
+    /// Until when this contender leads, if it does. Callers compare it with the clock.
     pub(super) const fn until(&self) -> Option<Moment> {
         self.until
     }
 
-    /// Whether the API server has said anything about the lease yet.
+    /// Whether the API server has answered at least once.
     pub(super) const fn answered(&self) -> bool {
         self.answered
     }
@@ -141,8 +137,8 @@ impl Contender {
         self.spans.duration.max(seen.duration.min(LONGEST))
     }
 
-    /// Learns what came of an act that was begun at `sent`. `jitter` is between 0 and 1: contenders that started together
-    /// must not stay in step.
+    /// Takes in the answer to an action that began at `sent`. `jitter` is between 0 and 1, so that contenders that
+    /// started together do not stay in step.
     pub(super) fn learn(&mut self, sent: Moment, now: Moment, answer: Answer, jitter: f64) {
         self.answered |= answer != Answer::Failed;
         match answer {
@@ -153,7 +149,7 @@ impl Contender {
                 self.fresh = false;
                 self.next = now + jittered(self.spans.conflict, jitter);
             }
-            // Whether it was written is not known: the version says, at the next attempt.
+            // The write may have succeeded; the version decides at the next attempt.
             Answer::Failed => {
                 self.fresh &= self.leads(now);
                 self.next = now + jittered(self.spans.retry, jitter);
@@ -161,17 +157,18 @@ impl Contender {
         }
     }
 
-    /// Somebody else's lease is read again at intervals; one that can be taken is taken at once.
+    /// A lease held by another contender is read again at intervals; a free one is taken at once.
     fn found(&mut self, mut seen: Seen, now: Moment, jitter: f64) {
         let since = match &self.known {
             Some((known, since)) if known.version == seen.version => *since,
             _ => now,
         };
-        // An old attempt to make the lease has arrived after the leader's was deleted: it says nothing about the leader.
+        // A late `create` of this contender arrived after the leader's lease was deleted. It does not mean that this
+        // contender leads.
         if self.is_taken(now) && seen.holder.as_ref() == Some(&self.identity) {
             seen.holder = Some(SOMEBODY.to_owned());
         }
-        // Nobody holds it: then somebody has taken it from this contender, and others may be faster.
+        // A lease without a holder was taken from this contender, and others may be faster.
         if seen.holder.as_ref() != Some(&self.identity) {
             self.until = None;
         }
@@ -179,8 +176,8 @@ impl Contender {
         self.wait_or_go(now, jitter);
     }
 
-    /// A lease that somebody has deleted does not end its holder's leadership. Who that was, and when it was last renewed,
-    /// is not known any more: whoever it was is waited for from now on. Only who leads itself need not wait.
+    /// Deleting the lease does not end its holder's leadership. The holder and its last renewal are unknown, so a
+    /// full duration is waited, unless this contender leads itself.
     fn absent(&mut self, now: Moment, jitter: f64) {
         if self.leads(now) {
             self.known = None;
@@ -197,7 +194,7 @@ impl Contender {
         }
     }
 
-    /// Whether somebody else still has it at that time.
+    /// Whether another contender holds the lease.
     fn is_taken(&self, now: Moment) -> bool {
         self.known.as_ref().is_some_and(|(seen, since)| {
             let others = seen.holder.as_ref().is_some_and(|holder| *holder != self.identity);
@@ -219,7 +216,7 @@ impl Contender {
         self.next = sent + jittered(self.spans.renew, jitter);
     }
 
-    /// Leads no more, and gives the version that a release has to replace, if it led.
+    /// Ends leadership. Returns the version that a release replaces, if this contender led.
     pub(super) fn resign(&mut self, now: Moment) -> Option<String> {
         let led = self.leads(now);
         self.until = None;
@@ -227,7 +224,7 @@ impl Contender {
     }
 }
 
-/// A span shortened by up to a fifth.
+/// The span, shortened by up to a fifth.
 fn jittered(span: Duration, jitter: f64) -> Duration {
     span.mul_f64(1.0 - 0.2 * jitter.clamp(0.0, 1.0))
 }

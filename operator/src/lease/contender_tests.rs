@@ -107,7 +107,7 @@ fn a_write_that_went_through_unheard_is_found_again() {
 }
 
 #[test]
-fn a_leader_whose_lease_was_taken_leads_no_more() {
+fn a_leader_that_loses_the_lease_stops_leading() {
     for holder in ["other", ""] {
         let mut me = contender();
         learn(&mut me, 0, Answer::Written(seen("1", "me")));

@@ -1,4 +1,4 @@
-//! Talks to the API server about the lease.
+//! Runs leader election against the API server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,10 +19,10 @@ use crate::labels;
 use crate::metrics::Metrics;
 use crate::metrics::labels::{Category, ObjectKind, Verb};
 
-/// Contends for leadership until `stop`, then hands it over. Cancel `stop` when nothing writes any more: the next leader
-/// begins at once.
+/// Runs leader election until `stop`, then releases the lease so that the next leader starts at once. Cancel `stop`
+/// after the last write.
 ///
-/// No error ends it. The task ends after the release was answered, or could not be within a retry's time.
+/// No error ends the task.
 pub fn elect(
     client: Client,
     options: LeaseOptions,
@@ -53,9 +53,9 @@ struct LeaderElector {
     metrics: Arc<Metrics>,
     state: watch::Sender<LeadershipState>,
     start: Instant,
-    /// The object that the contender's last word is about.
+    /// The last read or written object.
     newest: Option<Lease>,
-    /// Who was last said to hold the lease while this one waits.
+    /// The holder that was logged last.
     waits_for: Option<String>,
 }
 
@@ -71,7 +71,7 @@ impl LeaderElector {
         self.start.elapsed()
     }
 
-    /// Only waiting ends at once: a write whose answer nobody heard leaves a version that a release does not know.
+    /// Only waiting is interrupted: an interrupted write would leave a version that the release does not know.
     async fn step(&mut self, stop: &CancellationToken) {
         let sent = self.now();
         let answer = match self.contender.act(sent) {
@@ -84,12 +84,12 @@ impl LeaderElector {
             Act::Take(version) => self.take(&version).await,
         };
         let now = self.now();
-        tracing::debug!(?answer, took_ms = now.saturating_sub(sent).as_millis(), "heard of the lease");
+        tracing::debug!(?answer, took_ms = now.saturating_sub(sent).as_millis(), "handled the lease");
         self.contender.learn(sent, now, answer, fastrand::f64());
         self.publish_and_log();
     }
 
-    /// Waits, and says so when leadership ends meanwhile.
+    /// Sleeps, at most until leadership ends.
     async fn rest(&self, time: Duration) {
         let left = self.contender.until().map(|until| until.saturating_sub(self.now()));
         match left.filter(|left| !left.is_zero() && *left < time) {
@@ -98,12 +98,11 @@ impl LeaderElector {
         }
     }
 
-    /// Says how it is, and what of it is new.
     fn publish_and_log(&mut self) {
         let (before, after) = self.publish();
         match (before, after) {
-            (false, true) => tracing::info!(identity = self.options.identity, "leads now"),
-            (true, false) => tracing::warn!(identity = self.options.identity, "leads no more"),
+            (false, true) => tracing::info!(identity = self.options.identity, "became the leader"),
+            (true, false) => tracing::warn!(identity = self.options.identity, "is no longer the leader"),
             _ => {}
         }
         if after {
@@ -115,14 +114,14 @@ impl LeaderElector {
         }
     }
 
-    /// Who holds the lease, if that is somebody else who was not told of yet.
+    /// The holder, if it is another operator and was not logged yet.
     fn another_holder(&self) -> Option<String> {
         let holder = record::seen(self.newest.as_ref()?)?.holder?;
         let is_known = holder == self.options.identity || self.waits_for.as_ref() == Some(&holder);
         (!is_known).then_some(holder)
     }
 
-    /// Whether it led, and whether it leads.
+    /// Publishes the state. Returns whether this process led before and leads now.
     fn publish(&self) -> (bool, bool) {
         let now = self.now();
         let until = self.contender.until().filter(|until| now < *until);
@@ -176,7 +175,7 @@ impl LeaderElector {
         answer(seen)
     }
 
-    /// A call may take as long as a try; a leader's not longer than it leads.
+    /// Bounds a call by the renewal interval, and a leader's call by its leadership.
     async fn within<T>(&self, call: impl Future<Output = kube::Result<T>>) -> Option<kube::Result<T>> {
         let left = self.contender.until().map(|until| until.saturating_sub(self.now()));
         let left = left.filter(|left| !left.is_zero()).unwrap_or(self.spans.renew);
@@ -192,11 +191,13 @@ impl LeaderElector {
         self.metrics.count_write(ObjectKind::Lease, Verb::Replace);
         let replaced = self.within(self.api.replace(&self.options.name, &params(), &lease)).await;
         match replaced {
-            Some(Ok(_)) => tracing::info!("handed leadership over"),
+            Some(Ok(_)) => tracing::info!("released the lease"),
             Some(Err(error)) => {
-                tracing::warn!(%error, "failed to hand leadership over; the next waits its time");
+                tracing::warn!(%error, "failed to release the lease; the next leader waits until it expires");
             }
-            None => tracing::warn!("failed to hand leadership over in time; the next waits its time"),
+            None => {
+                tracing::warn!("failed to release the lease in time; the next leader waits until it expires");
+            }
         }
     }
 }
@@ -205,19 +206,19 @@ fn params() -> PostParams {
     PostParams { field_manager: Some(labels::MANAGER.to_owned()), ..PostParams::default() }
 }
 
-/// What an error says about the lease. To replace one that is gone is a conflict like any other.
+/// Classifies a failure. Replacing a deleted lease is a conflict.
 fn failed<T>(result: Option<kube::Result<T>>) -> Answer {
     match result {
         Some(Err(error)) => match Category::of(&error) {
             Category::Conflict => Answer::Conflict,
             category => {
-                tracing::warn!(category = category.as_str(), %error, "failed to keep the lease");
+                tracing::warn!(category = category.as_str(), %error, "failed to renew the lease");
                 if category == Category::NotFound { Answer::Conflict } else { Answer::Failed }
             }
         },
         Some(Ok(_)) => Answer::Failed,
         None => {
-            tracing::warn!("failed to keep the lease: the API server did not answer in time");
+            tracing::warn!("failed to renew the lease: the API server did not answer in time");
             Answer::Failed
         }
     }

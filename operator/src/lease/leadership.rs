@@ -1,30 +1,28 @@
-//! What the rest of the program knows of leadership.
+//! A handle that reports leadership to the rest of the program.
 
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// What the keeper says.
+/// The published state of the election.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct LeadershipState {
-    /// Whether the API server has said who leads.
+    /// Whether the leader is known.
     pub(super) known: bool,
-    /// Until when this process leads.
+    /// How long this process leads.
     pub(super) until: Option<Until>,
 }
 
-/// How long leadership lasts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Until {
-    /// Unless it is renewed.
+    /// Until this time, unless it is renewed.
     Then(Instant),
-    /// There is nobody else.
+    /// Without election.
     Ever,
 }
 
-/// Whether this process leads. Cheap to clone.
+/// Reports whether this process leads. Cheap to clone.
 ///
-/// It compares with the clock itself: leadership ends in time even if the keeper, or the runtime that drives it, has
-/// stopped.
+/// It compares with the clock itself, so leadership ends in time even if the elector or its runtime stops.
 #[derive(Debug, Clone)]
 pub struct Leadership {
     state: watch::Receiver<LeadershipState>,
@@ -35,25 +33,25 @@ impl Leadership {
         Self { state }
     }
 
-    /// Leadership without a lease, for an operator that is known to be alone.
+    /// Leadership without election.
     pub fn always() -> Self {
         let (_, state) = watch::channel(LeadershipState { known: true, until: Some(Until::Ever) });
         Self { state }
     }
 
-    /// Whether it leads now.
+    /// Whether this process leads now.
     pub fn holds(&self) -> bool {
         leads(*self.state.borrow())
     }
 
-    /// Whether it is known who leads, be it this process or another one. Not any more once the keeper has ended.
+    /// Whether the leader is known, be it this process or another one. False once the elector has ended.
     pub fn is_known(&self) -> bool {
         let state = *self.state.borrow();
         let is_running = self.state.has_changed().is_ok() || state.until == Some(Until::Ever);
         state.known && is_running
     }
 
-    /// Returns when this process leads. Never if the keeper has ended.
+    /// Returns when this process leads; never if the elector has ended.
     pub async fn won(&self) {
         let mut state = self.state.clone();
         if state.wait_for(|state| leads(*state)).await.is_err() {
@@ -61,7 +59,7 @@ impl Leadership {
         }
     }
 
-    /// Returns when it does not lead, before anybody else can.
+    /// Returns when this process no longer leads, before another one can.
     pub async fn lost(&self) {
         let mut state = self.state.clone();
         loop {
@@ -70,7 +68,7 @@ impl Leadership {
                 _ if !leads(now) => return,
                 Some(Until::Then(until)) => tokio::select! {
                     () = tokio::time::sleep_until(until) => {}
-                    // The keeper has ended: what it last said still ends in time.
+                    // The elector has ended, but its last state still expires in time.
                     () = next(&mut state) => {}
                 },
                 _ => std::future::pending::<()>().await,

@@ -1,5 +1,5 @@
-//! Whose the lease is. With the account that the operator runs as goes the lease: an operator that is taken away together
-//! with its rights cannot give it back, and the next one would wait for it.
+//! Finds the owner of the lease: the `ServiceAccount` of the operator. An operator that is uninstalled together with
+//! its rights cannot release the lease; its deletion with the account lets the next operator start at once.
 
 use std::time::Duration;
 
@@ -8,11 +8,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::PostParams;
 use kube::{Api, Client};
 
-/// How long the API server may take to say who asks.
 const DEADLINE: Duration = Duration::from_secs(5);
 
-/// The account that this program runs as, if it is one of this namespace; none for people, and none where the API server
-/// does not say.
+/// The `ServiceAccount` of this process, if it belongs to this namespace; none for users and if the request fails.
 pub async fn owner(client: &Client, namespace: &str) -> Option<OwnerReference> {
     let api: Api<SelfSubjectReview> = Api::all(client.clone());
     let (params, question) = (PostParams::default(), SelfSubjectReview::default());
@@ -20,11 +18,13 @@ pub async fn owner(client: &Client, namespace: &str) -> Option<OwnerReference> {
     match asked {
         Ok(Ok(review)) => account(review.status?.user_info?, namespace),
         Ok(Err(error)) => {
-            tracing::warn!(%error, "failed to ask who this is: the lease outlives an uninstallation");
+            tracing::warn!(%error, "failed to find the ServiceAccount of this process: the lease remains after an uninstallation");
             None
         }
         Err(_) => {
-            tracing::warn!("the API server did not say who this is: the lease outlives an uninstallation");
+            tracing::warn!(
+                "failed to find the ServiceAccount of this process in time: the lease remains after an uninstallation"
+            );
             None
         }
     }

@@ -1,4 +1,4 @@
-//! The lease as an object.
+//! Reads and writes the lease object.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::LeaseOptions;
 use super::contender::Seen;
 use crate::labels;
 
-/// What decides of a lease. One without a version was not read from an API server, and cannot be replaced.
+/// The relevant content of the object; none without a version, because it cannot be replaced.
 pub(super) fn seen(lease: &Lease) -> Option<Seen> {
     let version = lease.metadata.resource_version.clone()?;
     let spec = lease.spec.clone().unwrap_or_default();
@@ -19,12 +19,12 @@ pub(super) fn seen(lease: &Lease) -> Option<Seen> {
     Some(Seen { version, holder, duration: Duration::from_secs(seconds.unwrap_or_default()) })
 }
 
-/// The lease, held by this contender. `before` is what it replaces.
+/// The lease held by this contender. `before` is the object that it replaces.
 pub(super) fn held(before: Option<&Lease>, options: &LeaseOptions, now: Timestamp) -> Lease {
     let spec = before.and_then(|lease| lease.spec.clone()).unwrap_or_default();
     let mine = spec.holder_identity.as_deref() == Some(&options.identity);
     let transitions = spec.lease_transitions.unwrap_or_default();
-    // A lease that nobody held before was not handed over.
+    // A new lease is not a transition.
     let handed_over = i32::from(!mine && before.is_some());
     let spec = LeaseSpec {
         acquire_time: if mine { spec.acquire_time } else { Some(MicroTime(now)) },
@@ -37,7 +37,7 @@ pub(super) fn held(before: Option<&Lease>, options: &LeaseOptions, now: Timestam
     Lease { metadata: metadata(before, options), spec: Some(spec) }
 }
 
-/// The lease, held by nobody: the next one need not wait.
+/// The released lease: the next contender takes it at once.
 pub(super) fn released(before: &Lease, options: &LeaseOptions, now: Timestamp) -> Lease {
     let spec = LeaseSpec {
         holder_identity: None,
@@ -48,7 +48,7 @@ pub(super) fn released(before: &Lease, options: &LeaseOptions, now: Timestamp) -
     Lease { metadata: metadata(Some(before), options), spec: Some(spec) }
 }
 
-/// Labels and annotations that others have put there stay.
+/// Keeps the metadata that others have set.
 fn metadata(before: Option<&Lease>, options: &LeaseOptions) -> ObjectMeta {
     let fresh = || ObjectMeta {
         labels: Some([(labels::MANAGED_BY.to_owned(), labels::MANAGER.to_owned())].into()),

@@ -25,7 +25,7 @@ fn what_is_written_is_what_is_seen() {
 }
 
 #[test]
-fn renewals_and_transitions_are_told_for_people() {
+fn renewals_and_transitions_are_recorded() {
     let spec = |lease: &Lease| lease.spec.clone().unwrap();
     let first = stored(held(None, &options("a"), at(1)), "1");
     let renewed = stored(held(Some(&first), &options("a"), at(6)), "2");

@@ -1,11 +1,11 @@
-//! The values that labels may have.
+//! The values of labels.
 
 use std::fmt::Write;
 
 use caipe_crds::resource::status::{AgentPhase, AgentPlacement};
 use prometheus_client::encoding::{EncodeLabelValue, LabelValueEncoder};
 
-/// An enum that is a label: each variant with its value.
+/// Defines an enum whose variants are the values of a label.
 macro_rules! label {
     ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident => $value:literal,)+ }) => {
         $(#[$about])*
@@ -15,7 +15,7 @@ macro_rules! label {
         }
 
         impl $name {
-            /// Every one.
+            /// All values.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
             /// The value of the label.
@@ -35,33 +35,33 @@ macro_rules! label {
 }
 
 label! {
-    /// What came of a pass.
+    /// The outcome of a reconcile.
     Outcome {
         /// Something was written.
         Applied => "applied",
-        /// There was nothing to do.
+        /// There was nothing to write.
         Unchanged => "unchanged",
-        /// It waits for something: a pod, a Secret, the end of a drain.
+        /// It waits for a pod, a Secret or the end of a drain.
         Waiting => "waiting",
-        /// The resource is not valid; what runs keeps running.
+        /// The resource is invalid. What runs keeps running.
         Invalid => "invalid",
         /// A step failed.
         Failed => "failed",
-        /// It was given up half-way: leadership was lost, the program ends, or there is a fault in it.
+        /// The reconcile was dropped: leadership was lost, the program stops, or it panicked.
         Abandoned => "abandoned",
     }
 }
 
 label! {
-    /// The five steps of a pass.
+    /// The steps of a reconcile.
     Step {
-        /// What the resource refers to is read.
+        /// References are read.
         Dereference => "dereference",
         /// The resource is checked.
         Validate => "validate",
-        /// The objects are made.
+        /// The objects are built.
         Build => "build",
-        /// The objects are written, and those removed that are not wanted any more.
+        /// Objects are written, and orphans are removed.
         Apply => "apply",
         /// The status is written.
         UpdateStatus => "update_status",
@@ -69,51 +69,51 @@ label! {
 }
 
 label! {
-    /// What came of a step.
+    /// The outcome of a step.
     StepOutcome {
-        /// It went well.
+        /// The step succeeded.
         Ok => "ok",
-        /// It failed.
+        /// The step failed.
         Failed => "failed",
-        /// It was given up half-way.
+        /// The step was dropped.
         Abandoned => "abandoned",
     }
 }
 
 label! {
-    /// What a step failed with.
+    /// The category of a failure.
     Category {
-        /// What the resource says cannot be made real.
+        /// The resource is invalid.
         Invalid => "invalid",
-        /// The API server does not find what was asked for.
+        /// The object does not exist.
         NotFound => "not_found",
-        /// Somebody else wrote at the same time, or the object is there already.
+        /// A concurrent write, or the object exists already.
         Conflict => "conflict",
-        /// The operator may not do that.
+        /// The operator lacks the right.
         Forbidden => "forbidden",
         /// A quota of the namespace is used up.
         Quota => "quota",
         /// The namespace is being deleted.
         Terminating => "terminating",
-        /// The API server does not accept the object.
+        /// The API server rejects the object.
         Rejected => "rejected",
-        /// The API server wants fewer requests.
+        /// The API server throttles requests.
         Throttled => "throttled",
-        /// The API server is not well: 5xx.
+        /// The API server failed: 5xx.
         Unavailable => "unavailable",
-        /// No answer in time.
+        /// The request timed out.
         Timeout => "timeout",
-        /// No connection, or it broke.
+        /// The connection failed.
         Transport => "transport",
-        /// An object of that name is there, and somebody else's.
+        /// An object of that name has another owner.
         Foreign => "foreign",
-        /// None of these.
+        /// Any other failure.
         Internal => "internal",
     }
 }
 
 label! {
-    /// The kinds of objects that are written or watched.
+    /// The kinds of written or watched objects.
     ObjectKind {
         /// The resource itself.
         CaipeSupervisor => "CaipeSupervisor",
@@ -121,48 +121,47 @@ label! {
         ConfigMap => "ConfigMap",
         /// The definition of the resource.
         CustomResourceDefinition => "CustomResourceDefinition",
-        /// Homes.
+        /// Supervisors, agents and tool servers.
         Deployment => "Deployment",
-        /// What `kubectl describe` shows.
+        /// Events of resources.
         Event => "Event",
-        /// Leadership.
+        /// The lease of the leader.
         Lease => "Lease",
-        /// Who may talk to whom.
+        /// Allowed connections.
         NetworkPolicy => "NetworkPolicy",
         /// The volume of conversations.
         PersistentVolumeClaim => "PersistentVolumeClaim",
-        /// The pods of homes.
+        /// Pods of the Deployments.
         Pod => "Pod",
-        /// How many pods may be away at a time.
         /// Keys.
         Secret => "Secret",
-        /// Addresses.
+        /// Endpoints of supervisors, agents and tool servers.
         Service => "Service",
-        /// Who pods are.
+        /// The identity of pods.
         ServiceAccount => "ServiceAccount",
     }
 }
 
 label! {
-    /// How an object is written.
+    /// The verb of a write.
     Verb {
         /// Server-side apply.
         Apply => "apply",
-        /// Made new.
+        /// Creation.
         Create => "create",
-        /// Removed.
+        /// Deletion.
         Delete => "delete",
-        /// Changed in part.
+        /// Patch.
         Patch => "patch",
-        /// Written whole.
+        /// Replacement.
         Replace => "replace",
-        /// Its status was written.
+        /// Write of the status.
         Status => "status",
     }
 }
 
 label! {
-    /// What a pod is asked for.
+    /// The endpoint of a pod that is probed.
     Endpoint {
         /// `/internal/status`.
         Status => "status",
@@ -172,37 +171,37 @@ label! {
 }
 
 label! {
-    /// What came of a look at a pod.
+    /// The outcome of a probe.
     ProbeOutcome {
-        /// It answered as it should.
+        /// The response is valid.
         Ok => "ok",
         /// No connection.
         Connect => "connect",
         /// No answer in time.
         Timeout => "timeout",
-        /// The connection broke.
+        /// The connection broke while reading.
         Broken => "broken",
-        /// It does not accept the token.
+        /// The pod rejects the token.
         Denied => "denied",
-        /// It points elsewhere.
+        /// The pod redirects.
         Redirected => "redirected",
-        /// Any other HTTP status that is no success.
+        /// Any other HTTP error status.
         Status => "http_status",
-        /// The answer is too large.
+        /// The response is too large.
         TooLarge => "too_large",
-        /// The answer is not what was asked for.
+        /// The response cannot be parsed.
         Malformed => "malformed",
     }
 }
 
 label! {
-    /// How a resource is, as `kstatus` tells it.
+    /// The state of a resource by the rules of `kstatus`.
     ResourcePhase {
-        /// As it should be.
+        /// The resource is ready.
         Ready => "Ready",
-        /// On its way.
+        /// Reconciliation is in progress.
         Reconciling => "Reconciling",
-        /// Somebody must do something.
+        /// A user has to act.
         Stalled => "Stalled",
     }
 }
@@ -218,41 +217,41 @@ label! {
 }
 
 label! {
-    /// How an agent is.
+    /// The phase of an agent.
     Phase {
         /// Not started yet.
         Pending => "Pending",
         /// Usable.
         Ready => "Ready",
-        /// Usable in part.
+        /// Usable with restrictions.
         Degraded => "Degraded",
         /// Not reachable.
         Unreachable => "Unreachable",
-        /// Finishes what it began.
+        /// Draining.
         Draining => "Draining",
     }
 }
 
 label! {
-    /// How far a move of an agent is.
+    /// The stage of a migration.
     MigrationStage {
-        /// It begins: the new home is being made.
+        /// The migration started: the new placement is being prepared.
         Started => "started",
-        /// It is done: the old home is gone.
+        /// The migration finished: the old instance is removed.
         Finished => "finished",
     }
 }
 
 label! {
-    /// What came of an event.
+    /// The outcome of an event.
     EventOutcome {
-        /// It is published.
+        /// Published.
         Published => "published",
-        /// It was counted onto an earlier one.
+        /// Counted onto an earlier event.
         Repeated => "repeated",
-        /// The API server did not take it.
+        /// The API server rejected it.
         Failed => "failed",
-        /// Too many waited already.
+        /// The queue was full.
         Dropped => "dropped",
     }
 }
@@ -279,7 +278,7 @@ impl From<AgentPhase> for Phase {
 }
 
 impl Category {
-    /// What a call of the API server failed with.
+    /// The category of an error of the API server.
     pub fn of(error: &kube::Error) -> Self {
         match error {
             kube::Error::Api(status) => Self::of_status(status.code, &status.reason, &status.message),
@@ -290,8 +289,8 @@ impl Category {
         }
     }
 
-    /// Quotas and namespaces that go away have no code of their own: both are 403, told apart by the text that the API
-    /// server's admission writes (`plugin/pkg/admission/{resourcequota,namespace/lifecycle}` of Kubernetes).
+    /// Exceeded quotas and namespaces in deletion have no code of their own: both are 403 and differ in the message
+    /// of the admission plugin (`plugin/pkg/admission/{resourcequota,namespace/lifecycle}` of Kubernetes).
     fn of_status(code: u16, reason: &str, message: &str) -> Self {
         match code {
             403 if message.contains("exceeded quota") => Self::Quota,

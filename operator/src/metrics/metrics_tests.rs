@@ -9,15 +9,15 @@ use crate::key::Key;
 fn everything() -> Metrics {
     let metrics = Metrics::new();
     for outcome in Outcome::ALL {
-        metrics.pass().finish(*outcome);
+        metrics.start_reconcile().finish(*outcome);
     }
     for step in Step::ALL {
         for outcome in StepOutcome::ALL {
-            let measured = metrics.pass().step(*step);
+            let measured = metrics.start_reconcile().step(*step);
             match outcome {
                 StepOutcome::Ok => measured.done(),
                 StepOutcome::Failed => Category::ALL.iter().for_each(|category| {
-                    metrics.pass().step(*step).failed(*category);
+                    metrics.start_reconcile().step(*step).failed(*category);
                 }),
                 StepOutcome::Abandoned => drop(measured),
             }
@@ -69,9 +69,9 @@ fn value(metrics: &Metrics, name: &str) -> Option<i64> {
 fn the_number_of_series_has_a_bound() {
     let text = everything().encode().unwrap();
     // A histogram has a bucket more than bounds, a sum and a count.
-    let (pass, probe) = (RECONCILE_BUCKETS.len() + 3, PROBE_BUCKETS.len() + 3);
-    let most = Outcome::ALL.len() * pass
-        + Step::ALL.len() * StepOutcome::ALL.len() * pass
+    let (timer, probe) = (RECONCILE_BUCKETS.len() + 3, PROBE_BUCKETS.len() + 3);
+    let most = Outcome::ALL.len() * timer
+        + Step::ALL.len() * StepOutcome::ALL.len() * timer
         + Step::ALL.len() * Category::ALL.len()
         + ObjectKind::ALL.len() * (Verb::ALL.len() + 1)
         + Endpoint::ALL.len() * (ProbeOutcome::ALL.len() + probe)
@@ -114,13 +114,13 @@ fn everything_is_there_by_the_names_that_dashboards_ask_for() {
 #[test]
 fn what_is_dropped_without_a_word_was_abandoned() {
     let metrics = Metrics::new();
-    let pass = metrics.pass();
-    let step = pass.step(Step::Apply);
+    let timer = metrics.start_reconcile();
+    let step = timer.step(Step::Apply);
     assert_eq!(value(&metrics, "caipe_operator_reconciles_in_flight"), Some(1));
-    drop((step, pass));
+    drop((step, timer));
     assert_eq!(value(&metrics, "caipe_operator_reconciles_in_flight"), Some(0));
-    let pass = "caipe_operator_reconcile_duration_seconds_count{outcome=\"abandoned\"}";
-    assert_eq!(value(&metrics, pass), Some(1));
+    let timer = "caipe_operator_reconcile_duration_seconds_count{outcome=\"abandoned\"}";
+    assert_eq!(value(&metrics, timer), Some(1));
     let step = "caipe_operator_step_duration_seconds_count{step=\"apply\",outcome=\"abandoned\"}";
     assert_eq!(value(&metrics, step), Some(1));
 }
@@ -128,10 +128,10 @@ fn what_is_dropped_without_a_word_was_abandoned() {
 #[test]
 fn a_step_is_recorded_by_its_result() {
     let metrics = Metrics::new();
-    let pass = metrics.pass();
-    pass.step(Step::Build).record(&Ok::<_, ()>(()), |()| Category::Internal);
-    pass.step(Step::Build).record(&Err::<(), _>(()), |()| Category::Invalid);
-    pass.finish(Outcome::Failed);
+    let timer = metrics.start_reconcile();
+    timer.step(Step::Build).record(&Ok::<_, ()>(()), |()| Category::Internal);
+    timer.step(Step::Build).record(&Err::<(), _>(()), |()| Category::Invalid);
+    timer.finish(Outcome::Failed);
     for (name, count) in [
         ("caipe_operator_step_duration_seconds_count{step=\"build\",outcome=\"ok\"}", 1),
         ("caipe_operator_step_duration_seconds_count{step=\"build\",outcome=\"failed\"}", 1),
@@ -143,7 +143,7 @@ fn a_step_is_recorded_by_its_result() {
 }
 
 #[test]
-fn a_resource_counts_once_as_it_was_last_told_of() {
+fn a_resource_counts_once_with_its_last_state() {
     let metrics = Metrics::new();
     let key = Key::new("team", "platform");
     let agents = vec![(Placement::Remote, Phase::Pending), (Placement::InProcess, Phase::Ready)];

@@ -1,7 +1,7 @@
-//! What can be counted: metrics in the `OpenMetrics` text format.
+//! The metrics of the operator, in the `OpenMetrics` text format.
 //!
-//! Every label is an enum of [`labels`], so that no name, message or address that somebody chose can become a time
-//! series of its own: the number of series has a bound, and a test knows it.
+//! Every label is an enum of [`labels`]: no name, message or address from outside becomes a time series. A test
+//! checks the number of series.
 
 pub mod labels;
 mod resource_counts;
@@ -29,19 +29,19 @@ use self::labels::{
 use self::resource_counts::ResourceCounts;
 use crate::key::Key;
 
-/// The media type of [`Metrics::encode`]'s text.
+/// The media type of [`Metrics::encode`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The beginning of every name.
+/// The prefix of all names.
 const PREFIX: &str = "caipe_operator";
 
-/// In seconds. A pass over an unchanged resource takes well under a millisecond, one that applies everything has some
-/// twenty answers of an API server to wait for, of 2 to 10 ms each, and one against a busy API server ends at a deadline
-/// of half a minute. The aim is a 99th percentile below 50 ms, so that bound is one of a bucket.
+/// In seconds. A reconcile of an unchanged resource takes well under a millisecond, one that applies everything waits
+/// for about twenty responses of 2 to 10 ms, and one against a busy API server ends at its timeout of 30 s. The aim
+/// is a 99th percentile below 50 ms, so 50 ms is a bound.
 const RECONCILE_BUCKETS: [f64; 12] =
     [0.0005, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 15.0, 30.0];
 
-/// In seconds. A card comes in 1 to 5 ms within a cluster, and a look ends after one second.
+/// In seconds. A card takes 1 to 5 ms within a cluster, and a probe times out after one second.
 const PROBE_BUCKETS: [f64; 9] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 0.5, 1.0];
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -104,7 +104,7 @@ struct ByEvent {
     outcome: EventOutcome,
 }
 
-/// All that is counted. Kept once, shared by reference.
+/// The registry of all metrics.
 pub struct Metrics {
     registry: Registry,
     reconciles: Family<ByOutcome, Histogram, fn() -> Histogram>,
@@ -144,7 +144,7 @@ fn probe_histogram() -> Histogram {
 }
 
 impl Metrics {
-    /// Nothing counted yet.
+    /// Metrics without values.
     pub fn new() -> Self {
         let mut metrics = Self {
             registry: Registry::with_prefix(PREFIX),
@@ -164,33 +164,30 @@ impl Metrics {
             events: Family::default(),
         };
         metrics.register_work();
-        metrics.register_surroundings();
-        metrics.register_world();
+        metrics.register_dependencies();
+        metrics.register_observations();
         metrics
     }
 
-    /// What the operator does.
     fn register_work(&mut self) {
         let registry = &mut self.registry;
-        let (name, help) =
-            ("reconcile_duration_seconds", "How long passes over a resource took, by what came of them");
+        let (name, help) = ("reconcile_duration_seconds", "Duration of reconciles, by outcome");
         registry.register(name, help, self.reconciles.clone());
-        let (name, help) = ("step_duration_seconds", "How long the steps of a pass took");
+        let (name, help) = ("step_duration_seconds", "Duration of the steps of a reconcile");
         registry.register(name, help, self.steps.clone());
-        let help = "Failed steps, by what they failed with";
+        let help = "Failed steps, by category";
         registry.register("failures", help, self.failures.clone());
-        registry.register("reconciles_in_flight", "Passes under way", self.in_flight.clone());
-        registry.register("queue_length", "Resources that wait for a pass", self.queue.clone());
-        let help = "Writes that were sent to the API server";
+        registry.register("reconciles_in_flight", "Reconciles in flight", self.in_flight.clone());
+        registry.register("queue_length", "Resources that wait for a reconcile", self.queue.clone());
+        let help = "Writes sent to the API server";
         registry.register("api_writes", help, self.writes.clone());
         registry.register("migrations", "Migrations of agents between placements", self.migrations.clone());
-        registry.register("events", "Events about resources, by what came of them", self.events.clone());
+        registry.register("events", "Events about resources, by outcome", self.events.clone());
     }
 
-    /// What it depends on.
-    fn register_surroundings(&mut self) {
+    fn register_dependencies(&mut self) {
         let registry = &mut self.registry;
-        registry.register("watch_errors", "Watches that broke off", self.watch_errors.clone());
+        registry.register("watch_errors", "Failed watches", self.watch_errors.clone());
         registry.register(
             "is_leader",
             "1 while this process may write, 0 while another one does",
@@ -202,46 +199,45 @@ impl Metrics {
         registry.register("build", "The version of this program", build);
     }
 
-    /// What it looks after.
-    fn register_world(&mut self) {
+    fn register_observations(&mut self) {
         let registry = &mut self.registry;
-        registry.register("probes", "Looks at pods, by what came of them", self.probes.clone());
-        let help = "How long looks took that were answered";
+        registry.register("probes", "Probes of pods, by outcome", self.probes.clone());
+        let help = "Duration of successful probes";
         registry.register("probe_duration_seconds", help, self.probe_latency.clone());
         self.resource_counts.register(registry);
     }
 
-    /// A pass over a resource begins. It counts as abandoned if it is dropped without a word.
-    pub fn pass(&self) -> ReconcileTimer<'_> {
+    /// Starts the timer of a reconcile.
+    pub fn start_reconcile(&self) -> ReconcileTimer<'_> {
         ReconcileTimer::begin(self)
     }
 
-    /// How many resources wait for a pass.
+    /// Sets the length of the work queue.
     pub fn queue(&self, length: usize) {
         self.queue.set(i64::try_from(length).unwrap_or(i64::MAX));
     }
 
-    /// A write was sent to the API server.
+    /// Counts a write that was sent to the API server.
     pub fn count_write(&self, kind: ObjectKind, verb: Verb) {
         self.writes.get_or_create(&ByWrite { kind, verb }).inc();
     }
 
-    /// A watch broke off.
+    /// Counts a failed watch.
     pub fn watch_failed(&self, kind: ObjectKind) {
         self.watch_errors.get_or_create(&ByKind { kind }).inc();
     }
 
-    /// Whether this process may write.
+    /// Sets whether this process leads.
     pub fn leads(&self, leads: bool) {
         self.is_leader.set(i64::from(leads));
     }
 
-    /// Whether the definition is missing.
+    /// Sets whether the definition is missing.
     pub fn crd_missing(&self, missing: bool) {
         self.crd_missing.set(i64::from(missing));
     }
 
-    /// A pod was looked at. The time of a look that failed says nothing about the pod, so it is not kept.
+    /// Counts a probe. Only successful probes count for the latency.
     pub fn probed(&self, endpoint: Endpoint, outcome: ProbeOutcome, took: Duration) {
         self.probes.get_or_create(&ByProbe { endpoint, outcome }).inc();
         if outcome == ProbeOutcome::Ok {
@@ -249,35 +245,35 @@ impl Metrics {
         }
     }
 
-    /// How a resource and its agents are now; what was said of it before is taken back.
+    /// Sets the state of a resource, in place of its earlier one.
     pub fn resource_state(&self, key: &Key, resource_state: ResourceState) {
         self.resource_counts.set(key, resource_state);
     }
 
-    /// A resource is gone.
+    /// Stops counting a deleted resource.
     pub fn forget(&self, key: &Key) {
         self.resource_counts.forget(key);
     }
 
-    /// Another operator counts resources from now on: what two count is counted twice.
+    /// Stops counting all resources, because another operator does now.
     pub fn forget_all(&self) {
         self.resource_counts.forget_all();
     }
 
-    /// An agent's move came to a stage.
+    /// Counts a stage of a migration.
     pub fn migrated(&self, stage: MigrationStage) {
         self.migrations.get_or_create(&ByMigration { stage }).inc();
     }
 
-    /// Something came of an event.
+    /// Counts an event.
     pub fn event(&self, outcome: EventOutcome) {
         self.events.get_or_create(&ByEvent { outcome }).inc();
     }
 
-    /// Everything, as text of the type [`CONTENT_TYPE`].
+    /// All metrics as text of the type [`CONTENT_TYPE`].
     ///
     /// # Errors
-    /// When a metric cannot be written; none of these can fail.
+    /// If a metric cannot be encoded; none of these can fail.
     pub fn encode(&self) -> Result<String, fmt::Error> {
         let mut text = String::new();
         encode(&mut text, &self.registry)?;

@@ -1,5 +1,5 @@
-//! How many resources and agents there are, by how they are. Each resource is counted as it was last told of, so that
-//! nobody ever has to go through all of them.
+//! Counts resources and agents by state. Each resource counts with its last reported state, so no scrape iterates
+//! over all of them.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,12 +12,12 @@ use super::labels::{Phase, Placement, ResourcePhase};
 use super::{ByAgent, ByPhase};
 use crate::key::Key;
 
-/// How a resource and its agents are.
+/// The state of a resource and its agents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResourceState {
-    /// The resource.
+    /// The phase of the resource.
     pub phase: ResourcePhase,
-    /// Its agents.
+    /// The placements and phases of its agents.
     pub agents: Vec<(Placement, Phase)>,
 }
 
@@ -30,8 +30,8 @@ pub(super) struct ResourceCounts {
 
 impl ResourceCounts {
     pub(super) fn register(&self, registry: &mut Registry) {
-        registry.register("resources", "CaipeSupervisors, by how they are", self.resources.clone());
-        let help = "Enabled agents of all of them, by where they run and how they are";
+        registry.register("resources", "CaipeSupervisors, by phase", self.resources.clone());
+        let help = "Enabled agents, by placement and phase";
         registry.register("agents", help, self.agents.clone());
     }
 
@@ -60,7 +60,6 @@ impl ResourceCounts {
         }
     }
 
-    /// Nothing panics while it is held.
     fn states(&self) -> MutexGuard<'_, HashMap<Key, ResourceState>> {
         self.states.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,12 +1,12 @@
-//! Guards that time a pass and its steps. One that is dropped without a word was abandoned: the future that held it was
-//! dropped because leadership was lost, or it panicked.
+//! Guards that time reconciles and their steps. A guard that is dropped unfinished counts as abandoned: its future
+//! was dropped because leadership was lost, or it panicked.
 
 use tokio::time::Instant;
 
 use super::labels::{Category, Outcome, Step, StepOutcome};
 use super::{ByFailure, ByOutcome, ByStep, Metrics};
 
-/// A pass under way.
+/// Times a reconcile.
 #[derive(Debug)]
 #[must_use = "it counts as abandoned when it is dropped, that is, at once"]
 pub struct ReconcileTimer<'a> {
@@ -21,12 +21,12 @@ impl<'a> ReconcileTimer<'a> {
         Self { metrics, since: Instant::now(), outcome: Outcome::Abandoned }
     }
 
-    /// A step begins.
+    /// Starts the timer of a step.
     pub fn step(&self, step: Step) -> StepTimer<'a> {
         StepTimer { metrics: self.metrics, step, since: Instant::now(), outcome: StepOutcome::Abandoned }
     }
 
-    /// It is over.
+    /// Records the outcome.
     pub fn finish(mut self, outcome: Outcome) {
         self.outcome = outcome;
     }
@@ -40,7 +40,7 @@ impl Drop for ReconcileTimer<'_> {
     }
 }
 
-/// A step under way.
+/// Times a step.
 #[derive(Debug)]
 #[must_use = "it counts as abandoned when it is dropped, that is, at once"]
 pub struct StepTimer<'a> {
@@ -51,18 +51,18 @@ pub struct StepTimer<'a> {
 }
 
 impl StepTimer<'_> {
-    /// It went well.
+    /// Records success.
     pub fn done(mut self) {
         self.outcome = StepOutcome::Ok;
     }
 
-    /// It failed.
+    /// Records a failure.
     pub fn failed(mut self, category: Category) {
         self.outcome = StepOutcome::Failed;
         self.metrics.failures.get_or_create(&ByFailure { step: self.step, category }).inc();
     }
 
-    /// It is over, one way or the other.
+    /// Records the result.
     pub fn record<T, E>(self, result: &Result<T, E>, category: impl FnOnce(&E) -> Category) {
         match result {
             Ok(_) => self.done(),

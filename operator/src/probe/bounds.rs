@@ -1,18 +1,18 @@
-//! What is kept of what a pod says: it may say anything, and for ever.
+//! Bounds what is stored of a pod's report.
 
 use caipe_crds::report::Report;
 
-/// Most characters of a name on a card, and of names in a report.
+/// Maximum characters of names on cards and in reports.
 pub(super) const NAME: usize = 128;
-/// Most characters of a message or an address in a report.
+/// Maximum characters of messages and addresses in reports.
 pub(super) const TEXT: usize = 1024;
-/// Most agents of a report; a resource has no more.
+/// Maximum agents of a report; a resource has no more.
 pub(super) const AGENTS: usize = 1000;
 
-/// Most reasons why a pod takes no questions yet, and most warnings.
+/// Maximum reasons why a pod is not ready, and maximum warnings.
 pub(super) const REASONS: usize = 4;
 
-/// What is kept of a report.
+/// The report within its bounds.
 pub(super) fn bounded(mut report: Report) -> Report {
     report.agents.truncate(AGENTS);
     report.draining.truncate(AGENTS);
@@ -50,7 +50,6 @@ fn shorten(text: &mut Option<String>, most: usize) {
     }
 }
 
-/// The beginning of a text.
 pub(super) fn cut(text: &str, most: usize) -> String {
     text.chars().take(most).collect()
 }

@@ -1,19 +1,19 @@
-//! One failed look changes nothing, two in a row do. Pure.
+//! Debounces failures: the first failed probe changes nothing, the second in a row does. Pure.
 
-/// Failed looks in a row that change what is known.
+/// Failures in a row that change the result.
 pub(super) const FAILURES: u32 = 2;
 
-/// How much the last look at something is worth.
+/// The failures of one endpoint.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Debounce {
     failures: u32,
-    /// The text that is told, and the one that replaces it if it comes again.
+    /// The reported message, and the last one, which replaces it if it repeats.
     reported: Option<String>,
     last: Option<String>,
 }
 
 impl Debounce {
-    /// Learns what a look came to, and says what is known then.
+    /// Takes in an outcome and returns the debounced value.
     pub(super) fn learn<T: Clone>(&mut self, seen: Result<T, String>, before: Option<&T>) -> Option<T> {
         match seen {
             Ok(value) => {
@@ -27,7 +27,7 @@ impl Debounce {
         }
     }
 
-    /// The text of a failure is damped too: a pod that ends is refused and timed out by turns.
+    /// The message is debounced too: a pod that ends alternates between refused connections and timeouts.
     fn fail(&mut self, why: String) {
         self.failures = self.failures.saturating_add(1);
         let again = self.last.as_ref() == Some(&why);
@@ -37,12 +37,12 @@ impl Debounce {
         self.last = Some(why);
     }
 
-    /// Why there is nothing, once that is certain.
+    /// The reported failure.
     pub(super) const fn failure(&self) -> Option<&String> {
         self.reported.as_ref()
     }
 
-    /// Failed looks in a row.
+    /// Failures in a row.
     pub(super) const fn failures(&self) -> u32 {
         self.failures
     }
@@ -52,7 +52,7 @@ impl Debounce {
 mod tests {
     use super::*;
 
-    /// Looks as `+` (it answered) and any other letter (it failed for that reason), and what is known after them.
+    /// Outcomes as `+` (success) or a letter (a failure for that reason), and the debounced result.
     #[test]
     fn two_failures_in_a_row_change_what_is_known() {
         for (outcomes, known, failure) in [

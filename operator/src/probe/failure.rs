@@ -1,17 +1,17 @@
-//! Why a look failed, in words that stay the same while the cause does, and that repeat nothing of what a pod said.
+//! Failures of probes. The messages are stable while the cause is, and repeat nothing from the pod.
 
 use caipe_a2a::client::ClientError;
 use reqwest::StatusCode;
 
 use crate::metrics::labels::ProbeOutcome;
 
-/// Why a look failed.
+/// A failed probe.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
-    /// Of what kind.
+    /// The label of the metric.
     pub outcome: ProbeOutcome,
-    /// For people. The same for the same cause, so that nothing changes while the cause does not.
+    /// The message for users; the same for the same cause.
     pub message: String,
 }
 
@@ -35,21 +35,21 @@ pub(super) fn accepted(status: StatusCode) -> Result<(), Failure> {
     Err(Failure::new(outcome, refused(outcome, status)))
 }
 
-/// What a pod says in a refusal is not repeated: it would end up in a status.
+/// The pod's response is not repeated, because the message becomes part of a status.
 fn refused(outcome: ProbeOutcome, status: StatusCode) -> String {
     let number = status.as_u16();
     match outcome {
         ProbeOutcome::Denied => {
-            format!("failed to be let in by the pod: it answered with HTTP status {number}")
+            format!("failed to authenticate to the pod: it answered with HTTP status {number}")
         }
         ProbeOutcome::Redirected => format!(
-            "failed to get an answer from the pod: it points elsewhere (HTTP status {number}), which is not followed"
+            "failed to get an answer from the pod: it redirects (HTTP status {number}), which is not followed"
         ),
         _ => format!("failed to get an answer from the pod: HTTP status {number}"),
     }
 }
 
-/// The system's words for a connection that fails are as stable as their cause; the address in them is known anyway.
+/// Without the address and the system's message, which add nothing for users.
 pub(super) fn transport(error: &reqwest::Error) -> Failure {
     if error.is_timeout() {
         Failure::timeout()
@@ -78,7 +78,7 @@ pub(super) fn of_client(error: &ClientError, limit: usize) -> Failure {
         ClientError::Status { status, .. } => accepted(*status).err().unwrap_or_else(Failure::timeout),
         ClientError::Redirected { .. } => Failure::new(
             ProbeOutcome::Redirected,
-            "failed to get an answer from the pod: it points elsewhere, which is not followed",
+            "failed to get an answer from the pod: it redirects, which is not followed",
         ),
         ClientError::Broken { .. } | ClientError::Cut => {
             Failure::new(ProbeOutcome::Broken, "failed to read the pod's answer: the connection broke")
@@ -87,7 +87,7 @@ pub(super) fn of_client(error: &ClientError, limit: usize) -> Failure {
     }
 }
 
-/// Without the pod's own words, which may be any.
+/// Without text from the pod, which may be anything.
 const fn misunderstood(error: &ClientError) -> &'static str {
     match error {
         ClientError::ContentType { .. } => "failed to understand the pod's card: it is no JSON",

@@ -1,30 +1,30 @@
-//! How soon to look again. Pure.
+//! Decides the interval between probes. Pure.
 //!
-//! The truth is to be shown within five seconds. The slowest way to it is a pod that stops answering without a refusal
-//! right after a look: 1.5 s until the next look, its deadline of 1 s, 0.5 s until the second, and that one's deadline
-//! make 4 s. A pod that comes back is seen at its next look, 4 s later at the most.
+//! A change must be visible within five seconds. The slowest case is a pod that stops responding without refusing
+//! connections right after a probe: 1.5 s until the next probe, its timeout of 1 s, 0.5 s until the second, and its
+//! timeout make 4 s. A pod that comes back is seen at its next probe, at most 4 s later.
 //!
-//! Where there are very many pods, looks at those that answer come more rarely, so that they take no more than most of one
-//! processor: with 10,000 pods the slowest way takes the five seconds, with 20,000 it takes 7.5 s. (That many looks
-//! are made as long as pods answer within some milliseconds.)
+//! With very many pods, responding ones are probed less often, so that probes use less than one processor: with
+//! 10,000 pods the slowest case takes 5 s, with 20,000 it takes 7.5 s, as long as pods respond within some
+//! milliseconds.
 
 use std::time::Duration;
 
 use super::debounce::FAILURES;
 
-/// Between looks at a pod that answers.
+/// Interval for a responding pod.
 const CALM: Duration = Duration::from_millis(1500);
-/// Looks a second at pods that answer. One takes about a sixth of a millisecond.
+/// Maximum probes of responding pods per second. One takes about a sixth of a millisecond.
 const RATE: f64 = 4000.0;
-/// Before the look that decides whether a failure was one.
+/// Delay before the probe that confirms a failure.
 const CONFIRM: Duration = Duration::from_millis(500);
-/// Between looks at a pod that does not answer, at first.
+/// First interval for a pod that does not respond.
 const FIRST: Duration = Duration::from_secs(1);
-/// And in the end.
+/// Last interval for a pod that does not respond.
 const LAST: Duration = Duration::from_secs(4);
 
-/// How soon to look again after so many failures in a row, where so many pods are looked at. `jitter`, between 0 and 1,
-/// shortens it by up to a fifth, so that pods that started together are not looked at together.
+/// The interval after `failures` in a row, with `pods` in the registry. `jitter`, between 0 and 1, shortens it by up
+/// to a fifth, so that pods that started together are not probed together.
 pub(super) fn interval(failures: u32, pods: usize, jitter: f64) -> Duration {
     let interval = match failures {
         0 => CALM.max(round(pods)),
@@ -34,7 +34,7 @@ pub(super) fn interval(failures: u32, pods: usize, jitter: f64) -> Duration {
     interval.mul_f64(1.0 - 0.2 * jitter.clamp(0.0, 1.0))
 }
 
-/// How long it takes to look at each pod once.
+/// The duration of one round over all pods.
 #[expect(clippy::cast_precision_loss, reason = "a count of pods")]
 fn round(pods: usize) -> Duration {
     Duration::from_secs_f64(pods as f64 / RATE)
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn looks_come_sooner_in_doubt_and_later_when_it_is_no_use() {
+    fn a_failure_is_confirmed_soon_and_repeated_failures_slow_down() {
         for (failures, milliseconds) in
             [(0, 1500), (1, 500), (2, 1000), (3, 2000), (4, 4000), (5, 4000), (u32::MAX, 4000)]
         {
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn many_pods_are_looked_at_less_often_and_in_doubt_as_soon() {
+    fn many_pods_slow_down_routine_probes_only() {
         for (pods, milliseconds) in [(0, 1500), (6_000, 1500), (10_000, 2500), (20_000, 5000)] {
             assert_eq!(interval(0, pods, 0.0), Duration::from_millis(milliseconds), "{pods}");
             assert_eq!(interval(1, pods, 0.0), CONFIRM);

@@ -1,9 +1,8 @@
-//! How the pods of supervisors are, asked over HTTP: the supervisor's own view of its agents, and whether a remote
-//! agent's card answers.
+//! Probes the pods of supervisors over HTTP: a supervisor's report about its agents, and the card of a remote agent.
 //!
-//! `registry` knows what is looked at, when next (`schedule`), and what was seen: plain data, no clock. `probe` asks one pod.
-//! `prober` lets the two meet. `debounce`, `pace` and `significance` are the rules: what counts as seen, how often to
-//! look, and what is worth telling.
+//! `registry` stores the probed pods, their `schedule` and results, without a clock. `pod_client` sends one probe.
+//! `prober` connects the two. `debounce`, `interval`, `significance` and `rate_limit` are the rules: which failures
+//! count, how often to probe, and which changes queue a reconcile.
 
 mod bounds;
 mod debounce;

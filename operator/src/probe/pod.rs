@@ -1,4 +1,4 @@
-//! One pod that is looked at, and what is known of it.
+//! A probed pod with its result.
 
 use caipe_crds::report::Report;
 
@@ -8,7 +8,7 @@ use super::result::{CardSummary, Endpoints, PodTarget, ProbeResult};
 use super::schedule::{PodId, Slot};
 use super::significance::is_significant;
 
-/// What a look came to, by what was asked.
+/// The answers to a probe, by endpoint.
 #[derive(Debug)]
 pub(super) struct Answers {
     pub(super) status: Option<Result<Report, Failure>>,
@@ -21,7 +21,7 @@ pub(super) struct Pod {
     pub(super) target: PodTarget,
     pub(super) due: Option<Slot>,
     pub(super) in_flight: bool,
-    /// Whether to look again as soon as the look under way is over.
+    /// Whether to probe again right after the probe in flight.
     pub(super) again: bool,
     status: Debounce,
     card: Debounce,
@@ -42,7 +42,7 @@ impl Pod {
         }
     }
 
-    /// What can be asked of it; nobody is asked for a status without a token.
+    /// The endpoints to probe; the status needs a token.
     pub(super) const fn endpoints(&self, has_token: bool) -> Option<Endpoints> {
         match self.target.endpoints {
             Endpoints::Card => Some(Endpoints::Card),
@@ -52,7 +52,7 @@ impl Pod {
         }
     }
 
-    /// Something else is asked from now on; what is not asked any more is not known any more.
+    /// Changes the endpoints and drops results of others.
     pub(super) fn ask_for(&mut self, endpoints: Endpoints) {
         self.target.endpoints = endpoints;
         if !endpoints.status() {
@@ -72,7 +72,7 @@ impl Pod {
         self.result = self.result.take().filter(|result| !is_empty(result));
     }
 
-    /// Learns what a look came to; says whether that matters to anybody.
+    /// Takes in the answers; returns whether the change needs a reconcile.
     pub(super) fn learn(&mut self, looked: Answers) -> bool {
         let before = self.result.take();
         let old = before.as_ref();
@@ -93,7 +93,7 @@ impl Pod {
         is_significant(before.as_ref(), self.result.as_ref())
     }
 
-    /// Failed looks in a row.
+    /// Failures in a row.
     pub(super) fn failures(&self) -> u32 {
         self.status.failures().max(self.card.failures())
     }

@@ -1,7 +1,7 @@
-//! One look at a pod.
+//! Sends probes to pods.
 //!
-//! A pod may be anybody's image: it is asked at the address that the API server gave, is followed nowhere else, and gets
-//! neither the operator's memory nor its time.
+//! A pod may run any image: the client uses only the address from the API server, follows no redirects, and bounds
+//! memory and time.
 
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
@@ -21,47 +21,47 @@ use super::failure::{Failure, accepted, of_client, too_large, transport};
 use super::result::CardSummary;
 use crate::metrics::labels::ProbeOutcome;
 
-/// Cards that are remembered, so that a pod need not send its card again. Others are asked for anew.
+/// Capacity of the card cache, which saves pods from sending their card again.
 const CARDS: usize = 1024;
 
-/// Who is asked.
+/// The target of a probe.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// The pod's address.
     pub ip: IpAddr,
-    /// The bearer token, for the status.
+    /// The bearer token of the status endpoint.
     pub token: Option<SecretString>,
 }
 
-/// How pods are asked. Cancelled by dropping.
+/// A client of pods. Dropping a future cancels the request.
 pub trait PodClient: Send + Sync + 'static {
-    /// How the supervisor or agent in the pod is.
+    /// Requests `/internal/status`.
     fn status(&self, request: &Request) -> impl Future<Output = Result<Report, Failure>> + Send;
 
-    /// The card of the agent in the pod.
+    /// Requests the agent card.
     fn card(&self, request: &Request) -> impl Future<Output = Result<CardSummary, Failure>> + Send;
 }
 
-/// What pods may take up.
+/// Bounds of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// How long a look may take.
+    /// Timeout of a probe.
     pub deadline: Duration,
-    /// Largest body of a card, and of a report without a permit, in bytes.
+    /// Maximum bytes of a card, and of a report without a permit.
     pub body: usize,
-    /// Largest body of a report, in bytes: a thousand agents with their tools do not fit into `body`.
-    pub large_body: usize,
-    /// How many bodies larger than `body` are read at a time, of all pods.
-    pub large_bodies: usize,
+    /// Maximum bytes of a report: a thousand agents with their tools do not fit into `body`.
+    pub large_report: usize,
+    /// Maximum number of bodies above `body` that are read at a time.
+    pub large_reports: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { deadline: Duration::from_secs(1), body: 256 << 10, large_body: 4 << 20, large_bodies: 4 }
+        Self { deadline: Duration::from_secs(1), body: 256 << 10, large_report: 4 << 20, large_reports: 4 }
     }
 }
 
-/// Asks over HTTP.
+/// Probes over HTTP.
 #[derive(Debug)]
 pub struct HttpPodClient {
     http: reqwest::Client,
@@ -73,11 +73,11 @@ pub struct HttpPodClient {
 }
 
 impl HttpPodClient {
-    /// With a client of its own: no cookies, no proxy, no redirects, and no connection is kept. A look is to show that
-    /// the pod takes connections, and thousands of idle ones would take more memory than everything else here.
+    /// A client without cookies, proxy, redirects and connection reuse. A probe must show that the pod accepts
+    /// connections, and thousands of idle ones would need more memory than everything else here.
     ///
     /// # Errors
-    /// When the system has no TLS to offer.
+    /// If no TLS provider is available.
     pub fn new(limits: Limits) -> Result<Self, reqwest::Error> {
         let close = HeaderMap::from_iter([(CONNECTION, HeaderValue::from_static("close"))]);
         let http = reqwest::Client::builder()
@@ -93,11 +93,10 @@ impl HttpPodClient {
             .build()?;
         let options =
             ClientOptions { timeout: limits.deadline, max_message: limits.body, ..ClientOptions::default() };
-        let large = Arc::new(Semaphore::new(limits.large_bodies));
+        let large = Arc::new(Semaphore::new(limits.large_reports));
         Ok(Self { http, options, cards: CardCache::new(CARDS), limits, large, port: PORT })
     }
 
-    /// Asks at another port.
     #[cfg(test)]
     pub(super) const fn at_port(mut self, port: u16) -> Self {
         self.port = port;
@@ -117,10 +116,7 @@ impl HttpPodClient {
         accepted(response.status())?;
         let body = self.body(response).await?;
         serde_json::from_slice(&body).map(bounded).map_err(|_| {
-            Failure::new(
-                ProbeOutcome::Malformed,
-                "failed to understand the pod: its status is no report of ours",
-            )
+            Failure::new(ProbeOutcome::Malformed, "failed to understand the pod: its status is not a report")
         })
     }
 
@@ -129,8 +125,8 @@ impl HttpPodClient {
         let mut permit = None;
         while let Some(chunk) = response.chunk().await.map_err(|error| transport(&error))? {
             let length = body.len().saturating_add(chunk.len());
-            if length > self.limits.large_body {
-                return Err(too_large(self.limits.large_body));
+            if length > self.limits.large_report {
+                return Err(too_large(self.limits.large_report));
             }
             if length > self.limits.body && permit.is_none() {
                 permit = self.large.acquire().await.ok();

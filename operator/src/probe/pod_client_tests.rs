@@ -88,7 +88,7 @@ fn flood() -> Answer {
     Answer::Flood(head, &[b' '; 16 << 10])
 }
 
-fn look_at(pod: &Pod) -> HttpPodClient {
+fn probe_pod(pod: &Pod) -> HttpPodClient {
     let limits = Limits { deadline: Duration::from_secs(20), ..Limits::default() };
     HttpPodClient::new(limits).unwrap().at_port(pod.port)
 }
@@ -118,7 +118,7 @@ fn card(version: &str) -> String {
 #[tokio::test]
 async fn a_status_is_asked_for_with_the_token() {
     let pod = pod(answer("200 OK", "", &report().to_string())).await;
-    let seen = look_at(&pod).status(&request()).await.unwrap();
+    let seen = probe_pod(&pod).status(&request()).await.unwrap();
     assert_eq!((seen.epoch, seen.running_epoch, seen.agents[0].name.as_str()), (4, 3, "argocd"));
     assert!(seen.agents[0].tools.is_empty(), "nobody needs them here");
     let asked = pod.requests.lock().unwrap()[0].to_ascii_lowercase();
@@ -130,7 +130,7 @@ async fn a_status_is_asked_for_with_the_token() {
 #[tokio::test]
 async fn a_card_is_asked_for_without_the_token_and_kept_by_its_tag() {
     let first = pod(answer("200 OK", "ETag: \"v1\"\r\nSet-Cookie: a=b\r\n", &card("1.0"))).await;
-    let probe = look_at(&first);
+    let probe = probe_pod(&first);
     for _ in 0..2 {
         let seen = probe.card(&request()).await.unwrap();
         assert_eq!((seen.name.as_str(), seen.protocol_version.as_str()), ("argocd", "1.0"));
@@ -160,7 +160,7 @@ async fn a_card_that_has_not_changed_is_not_sent_again() {
 }
 
 #[tokio::test]
-async fn hostile_and_broken_pods_cost_a_bounded_time_and_are_told_apart() {
+async fn hostile_and_broken_pods_have_bounded_cost_and_distinct_failures() {
     use ProbeOutcome::{Broken, Denied, Malformed, Redirected, Status, Timeout, TooLarge};
     let metadata = "Location: http://169.254.169.254/latest/meta-data/\r\n";
     let head =
@@ -203,7 +203,7 @@ async fn hostile_and_broken_pods_cost_a_bounded_time_and_are_told_apart() {
 #[tokio::test]
 async fn a_port_where_nobody_listens_is_refused() {
     let gone = pod(Answer::Mute).await;
-    let probe = look_at(&gone);
+    let probe = probe_pod(&gone);
     gone.task.abort();
     while TcpStream::connect((Ipv4Addr::LOCALHOST, gone.port)).await.is_ok() {
         tokio::task::yield_now().await;
@@ -231,13 +231,13 @@ async fn a_thousand_agents_fit_and_what_they_say_is_cut() {
     let seen = probe.status(&request()).await.unwrap();
     assert_eq!(seen.agents.len(), AGENTS);
     assert_eq!(seen.agents[0].message.as_ref().map(String::len), Some(TEXT));
-    assert_eq!(probe.large.available_permits(), Limits::default().large_bodies);
+    assert_eq!(probe.large.available_permits(), Limits::default().large_reports);
 }
 
 #[tokio::test]
 async fn large_answers_wait_for_each_other_and_small_ones_do_not() {
     let (large, small) = (pod(flood()).await, pod(answer("200 OK", "", &report().to_string())).await);
-    let limits = Limits { large_bodies: 1, deadline: Duration::from_secs(2), ..Limits::default() };
+    let limits = Limits { large_reports: 1, deadline: Duration::from_secs(2), ..Limits::default() };
     let probe = HttpPodClient::new(limits).unwrap().at_port(large.port);
     let delayed = Arc::clone(&probe.large).acquire_owned().await.unwrap();
     assert_eq!(probe.status(&request()).await.unwrap_err().outcome, ProbeOutcome::Timeout);

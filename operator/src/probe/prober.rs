@@ -1,4 +1,4 @@
-//! Lets the board and the pods meet: one scheduler for all supervisors.
+//! One scheduler that probes the pods of all supervisors.
 
 use std::future::pending;
 use std::pin::pin;
@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::failure::Failure;
 use super::pod::Answers;
 use super::pod_client::{HttpPodClient, Limits, PodClient};
+use super::probes::Probes;
 use super::registry::{Job, ProbeRegistry};
 use super::result::{ProbeResults, Targets};
 use super::schedule::Urgency;
@@ -19,51 +20,50 @@ use crate::key::Key;
 use crate::metrics::Metrics;
 use crate::metrics::labels::{Endpoint, ProbeOutcome};
 
-/// How long a look takes that is as much the operator's work as the pod's.
+/// After this time a routine probe frees its slot: it waits for the pod and uses no processor.
 const BRIEF: Duration = Duration::from_millis(20);
 
-/// How pods are looked at.
+/// Options of the prober.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProberOptions {
-    /// Looks at a time, over all supervisors.
+    /// Maximum number of concurrent probes.
     pub max_concurrent: usize,
-    /// Of these, looks at pods that answered the last one, but for those that take long.
+    /// Maximum number of concurrent routine probes, except slow ones.
     pub max_routine: usize,
-    /// What one look may take up.
+    /// Bounds of one probe.
     pub limits: Limits,
 }
 
 impl Default for ProberOptions {
-    /// 256 looks at a time: a thousand pods that do not answer, each a second every four, keep 250 busy. Looks at pods
-    /// that answer are short; more of them would only share the processor with the passes.
+    /// 256 concurrent probes: a thousand pods that do not respond, each probed for one second every four, keep 250
+    /// busy. Probes of responding pods are short; more of them would only compete with reconciles.
     fn default() -> Self {
         Self { max_concurrent: 256, max_routine: 16, limits: Limits::default() }
     }
 }
 
-/// Looks at the pods of all supervisors.
+/// Probes the pods of all supervisors.
 #[derive(Debug)]
 pub struct Prober<L = HttpPodClient> {
     probe: L,
     max_concurrent: usize,
-    /// Room for looks at pods that answered the last one.
+    /// Slots of routine probes.
     routine: Arc<Semaphore>,
     metrics: Arc<Metrics>,
     notify: mpsc::Sender<Key>,
     registry: Mutex<ProbeRegistry>,
-    /// There is something to look at earlier than was known.
+    /// Wakes the scheduler: a probe may be due earlier.
     sooner: Notify,
-    /// There is somebody to be told.
+    /// Wakes the notifier: results have changed.
     notified: Notify,
 }
 
 impl Prober {
-    /// Asks over HTTP. Whoever reads `notify` is sent each supervisor of which something changed that a status or a
-    /// decision depends on; however slow the reader is, nothing is lost, and nobody waits. Nothing is looked at before
-    /// [`Self::run`].
+    /// A prober over HTTP. It sends each supervisor with significant changes to `notify`; a slow reader loses nothing
+    /// and blocks no probe. Probing starts with [`Self::run`].
     ///
     /// # Errors
-    /// When the system has no TLS to offer.
+    /// If no TLS provider is available.
     pub fn new(
         options: ProberOptions,
         metrics: Arc<Metrics>,
@@ -74,7 +74,7 @@ impl Prober {
 }
 
 impl<L: PodClient> Prober<L> {
-    /// Asks in another way.
+    /// A prober with another client.
     pub fn with(
         probe: L,
         options: ProberOptions,
@@ -93,40 +93,7 @@ impl<L: PodClient> Prober<L> {
         })
     }
 
-    /// Looks at these pods of a supervisor, in place of those before. New ones are looked at at once; nothing happens to
-    /// those that stay.
-    pub fn watch(&self, key: &Key, targets: Targets) {
-        self.registry().watch(key, targets, Instant::now());
-        self.sooner.notify_one();
-    }
-
-    /// Looks at none of a supervisor's pods any more.
-    pub fn forget(&self, key: &Key) {
-        self.registry().forget(key);
-    }
-
-    /// Looks at nothing any more: another operator does.
-    pub fn forget_all(&self) {
-        self.registry().forget_all();
-    }
-
-    /// What is known of a supervisor's pods.
-    pub fn results(&self, key: &Key) -> ProbeResults {
-        self.registry().results(key)
-    }
-
-    /// Looks at all pods of a supervisor at once, for example after a new epoch was rendered.
-    pub fn probe_now(&self, key: &Key) {
-        self.registry().probe_now(key, Instant::now());
-        self.sooner.notify_one();
-    }
-
-    /// How many pods are looked at.
-    pub fn pods(&self) -> usize {
-        self.registry().len()
-    }
-
-    /// Looks, until `stop`. Looks under way are given up then.
+    /// Probes until `stop`. Probes in flight are dropped then.
     pub async fn run(self: Arc<Self>, stop: CancellationToken) {
         let telling = tokio::spawn(Arc::clone(&self).tell(stop.clone()));
         let mut probes = JoinSet::new();
@@ -138,11 +105,11 @@ impl<L: PodClient> Prober<L> {
             probes.spawn(Arc::clone(&self).probe_with_permit(room, job));
         }
         probes.shutdown().await;
-        // It ends by itself at `stop`.
+        // The notifier also ends at `stop`.
         let _ = telling.await;
     }
 
-    /// Looks. A look that takes its time takes no processor: it makes room for others meanwhile.
+    /// Probes. A slow probe frees its slot for others.
     async fn probe_with_permit(self: Arc<Self>, room: Option<OwnedSemaphorePermit>, job: Job) {
         let mut probe = pin!(Arc::clone(&self).probe(job));
         if timeout(BRIEF, probe.as_mut()).await.is_err() {
@@ -208,7 +175,7 @@ impl<L: PodClient> Prober<L> {
         self.metrics.probed(endpoints, outcome, begun.elapsed());
     }
 
-    /// Sends who has changed, as fast as they are taken.
+    /// Sends changed supervisors as fast as the reader takes them.
     async fn tell(self: Arc<Self>, stop: CancellationToken) {
         loop {
             let changed = self.registry().take_changed();
@@ -224,13 +191,36 @@ impl<L: PodClient> Prober<L> {
         }
     }
 
-    /// Nothing panics while it is held.
     fn registry(&self) -> MutexGuard<'_, ProbeRegistry> {
         self.registry.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Waits until then; for ever without a time.
+impl<L: PodClient> Probes for Prober<L> {
+    fn watch(&self, key: &Key, targets: Targets) {
+        self.registry().watch(key, targets, Instant::now());
+        self.sooner.notify_one();
+    }
+
+    fn forget(&self, key: &Key) {
+        self.registry().forget(key);
+    }
+
+    fn forget_all(&self) {
+        self.registry().forget_all();
+    }
+
+    fn results(&self, key: &Key) -> ProbeResults {
+        self.registry().results(key)
+    }
+
+    fn probe_now(&self, key: &Key) {
+        self.registry().probe_now(key, Instant::now());
+        self.sooner.notify_one();
+    }
+}
+
+/// Waits until `due`; forever without one.
 async fn at(due: Option<Instant>) {
     match due {
         Some(due) => sleep_until(due).await,

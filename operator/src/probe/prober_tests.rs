@@ -104,7 +104,7 @@ impl Running {
         timeout(Duration::from_secs(1), self.task).await.expect("it ends").unwrap();
     }
 
-    /// How long it takes until somebody is told.
+    /// The time until a change is reported.
     async fn notified(&mut self) -> (Key, Duration) {
         let begun = Instant::now();
         let notified =
@@ -194,13 +194,13 @@ async fn one_failure_between_successes_is_told_to_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn thousands_are_looked_at_within_bounds_and_each_change_is_told() {
+async fn thousands_of_pods_are_probed_within_bounds_and_each_change_is_reported() {
     let mut running = start(64);
     let all = 3000;
     for number in 0..all {
         running.prober.watch(&key(number), targets(number, Asked::Card));
     }
-    assert_eq!(running.prober.pods(), all);
+    assert_eq!(running.prober.registry().len(), all);
     let mut notified = std::collections::BTreeSet::new();
     // The reader is slow and its channel holds one.
     while notified.len() < all {
@@ -221,7 +221,7 @@ async fn thousands_are_looked_at_within_bounds_and_each_change_is_told() {
     running.end().await;
 }
 
-/// Watches so many pods until each was looked at.
+/// Probes this many pods until each has a result.
 async fn all_known(running: &mut Running, pods: usize, mood: Mood) {
     for number in 0..pods {
         running.pods.mood(ip(number), mood);
@@ -283,7 +283,7 @@ async fn pods_that_do_not_answer_hold_nobody_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hurry_does_not_wait_for_the_next_look() {
+async fn probe_now_does_not_wait_for_the_schedule() {
     let mut running = start(8);
     running.prober.watch(&key(1), targets(1, Asked::Card));
     running.notified().await;
@@ -303,7 +303,7 @@ async fn what_is_forgotten_is_looked_at_no_more() {
     running.prober.forget(&key(1));
     let before = running.probes();
     sleep(Duration::from_secs(30)).await;
-    assert_eq!((running.probes(), running.prober.pods()), (before, 0));
+    assert_eq!((running.probes(), running.prober.registry().len()), (before, 0));
     assert!(running.prober.results(&key(1)).is_empty());
     running.end().await;
 }
@@ -320,7 +320,8 @@ async fn an_operator_that_leads_no_more_looks_at_nothing() {
     let before = running.probes();
     sleep(Duration::from_secs(30)).await;
     assert!(running.probes() <= before + 1, "but for what was under way");
-    assert_eq!((running.prober.pods(), running.prober.results(&key(1)).len()), (0, 0));
+    assert_eq!(running.prober.registry().len(), 0);
+    assert!(running.prober.results(&key(1)).is_empty());
     running.prober.watch(&key(1), targets(1, Asked::Card));
     assert_eq!(running.notified().await.0, key(1));
     running.end().await;

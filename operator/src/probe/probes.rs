@@ -1,44 +1,22 @@
-//! What a pass needs of whoever looks at pods.
+//! The interface of the prober for reconciles.
 
-use super::{PodClient, ProbeResults, Prober, Targets};
+use super::result::{ProbeResults, Targets};
 use crate::key::Key;
 
-/// Looks at pods again and again, and says through a channel whose views have changed.
+/// Probes pods periodically and reports supervisors with changed results through a channel.
 pub trait Probes: Send + Sync {
-    /// Says what to look at for a supervisor from now on. The same again changes nothing.
+    /// Replaces the probed pods of a supervisor. New pods are probed at once; others keep their results.
     fn watch(&self, key: &Key, targets: Targets);
 
-    /// Looks at nothing of it any more.
+    /// Stops probing a supervisor's pods.
     fn forget(&self, key: &Key);
 
-    /// Looks at nothing any more: another operator does.
+    /// Stops all probes: another operator leads.
     fn forget_all(&self);
 
-    /// What is known now.
+    /// The results of a supervisor's pods.
     fn results(&self, key: &Key) -> ProbeResults;
 
-    /// Looks at once, since something is about to change.
+    /// Probes all pods of a supervisor at once, for example after a new epoch.
     fn probe_now(&self, key: &Key);
-}
-
-impl<L: PodClient> Probes for Prober<L> {
-    fn watch(&self, key: &Key, targets: Targets) {
-        self.watch(key, targets);
-    }
-
-    fn forget(&self, key: &Key) {
-        self.forget(key);
-    }
-
-    fn forget_all(&self) {
-        self.forget_all();
-    }
-
-    fn results(&self, key: &Key) -> ProbeResults {
-        self.results(key)
-    }
-
-    fn probe_now(&self, key: &Key) {
-        self.probe_now(key);
-    }
 }

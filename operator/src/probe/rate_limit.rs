@@ -1,22 +1,20 @@
-//! How often a supervisor may have a pass for what its pods say: they may say something else at every look. Pure.
+//! Limits how often changed probe results queue a supervisor, because pods may report something else each time. Pure.
 
 use tokio::time::{Duration, Instant};
 
-/// As many at once as a move of many agents makes.
+/// The burst: as many changes as a migration of many agents makes.
 const BURST: u32 = 30;
-/// One more after each of these. What comes in between is told with it. Pods of people who move many agents while others
-/// ask say something new about twice a second, for a while.
+/// The interval after the burst. Changes in between are reported together.
 const EACH: Duration = Duration::from_secs(1);
 
-/// What a supervisor has used of its passes.
 #[derive(Debug, Default)]
 pub(super) struct RateLimit {
-    /// When all of it will have been given back.
+    /// When the whole burst is available again.
     whole: Option<Instant>,
 }
 
 impl RateLimit {
-    /// When the next pass may be asked for, which counts as used: now, unless there were too many.
+    /// When the next change may be reported, which uses one permit: now, or later if there were too many.
     pub(super) fn next(&mut self, now: Instant) -> Instant {
         let whole = self.whole.map_or(now, |whole| whole.max(now));
         self.whole = Some(whole + EACH);
@@ -29,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_may_come_at_once_and_few_for_ever() {
+    fn a_burst_is_allowed_and_then_one_per_second() {
         let (mut rate_limit, now) = (RateLimit::default(), Instant::now() + Duration::from_hours(1));
         let mut granted = Vec::new();
         for tenth in 0..10_000_u32 {

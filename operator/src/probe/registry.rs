@@ -1,4 +1,4 @@
-//! What is looked at, when next, and what was seen. No clock and no network: times come in.
+//! The registry of probed pods with their schedule and results. Without clock and network: times are inputs.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use super::result::{Endpoints, PodTarget, ProbeResults, Targets};
 use super::schedule::{PodId, Schedule, Slot, Urgency};
 use crate::key::Key;
 
-/// When a look that nobody ever heard of again is given up; longer than any look's deadline.
+/// When a probe without a result counts as lost; longer than the timeout of a probe.
 const LOST: Duration = Duration::from_secs(10);
 
-/// A look that is due.
+/// A probe that is due.
 #[derive(Debug, Clone)]
 pub(super) struct Job {
     pub(super) pod: PodId,
@@ -32,7 +32,7 @@ pub(super) struct ProbeRegistry {
     pods: HashMap<PodId, (Key, Arc<str>)>,
     due: Schedule,
     changed: BTreeSet<Key>,
-    /// Changes that are not told yet, since there were too many before.
+    /// Changes that the rate limit delays.
     delayed: BTreeSet<(Instant, Key)>,
     last: PodId,
 }
@@ -40,14 +40,14 @@ pub(super) struct ProbeRegistry {
 #[derive(Debug, Default)]
 struct Watched {
     token: Option<SecretString>,
-    /// By name. Most supervisors have one or two, for which a tree would make room for eleven.
+    /// By name. A map and not a tree, because most supervisors have one or two pods.
     pods: HashMap<Arc<str>, Box<Pod>>,
     rate_limit: RateLimit,
     delayed: Option<Instant>,
 }
 
 impl ProbeRegistry {
-    /// Looks at these pods of a supervisor, and at no others. What is known of those that stay is kept.
+    /// Replaces the probed pods of a supervisor. Pods that stay keep their results.
     pub(super) fn watch(&mut self, key: &Key, targets: Targets, now: Instant) {
         let Targets { pods, token } = targets;
         let watched = self.watched.entry(key.clone()).or_default();
@@ -87,7 +87,7 @@ impl ProbeRegistry {
         self.probe_pod_now(pod_id, now);
     }
 
-    /// Looks at none of a supervisor's pods any more.
+    /// Stops probing a supervisor's pods.
     pub(super) fn forget(&mut self, key: &Key) {
         let names = self.watched.get(key).map(|watched| watched.pods.keys().cloned().collect::<Vec<_>>());
         for name in names.unwrap_or_default() {
@@ -100,7 +100,7 @@ impl ProbeRegistry {
         self.changed.remove(key);
     }
 
-    /// Looks at nothing any more. Numbers are not used again: looks may be under way.
+    /// Stops all probes. Ids are not used again, because probes may be in flight.
     pub(super) fn forget_all(&mut self) {
         *self = Self { last: self.last, ..Self::default() };
     }
@@ -115,7 +115,7 @@ impl ProbeRegistry {
         }
     }
 
-    /// Looks at all pods of a supervisor now. A look under way does not count: it may have asked too early.
+    /// Probes all pods of a supervisor now. A probe in flight may be too early, so another one follows it.
     pub(super) fn probe_now(&mut self, key: &Key, now: Instant) {
         let Some(watched) = self.watched.get(key) else { return };
         let numbers: Vec<PodId> = watched.pods.values().map(|pod| pod.id).collect();
@@ -151,12 +151,12 @@ impl ProbeRegistry {
         }
     }
 
-    /// When the next look is due for which there is room, or somebody is to be told.
+    /// When the next probe or delayed change is due. `room`: whether a routine probe may start.
     pub(super) fn next_due(&self, room: bool) -> Option<Instant> {
         self.due.next(room).into_iter().chain(self.delayed.first().map(|(at, _)| *at)).min()
     }
 
-    /// A look that is due, if there is one. It is under way from now on. Without room, only an urgent one.
+    /// Takes a due probe. Without `room`, only an urgent one.
     pub(super) fn take(&mut self, now: Instant, room: bool) -> Option<Job> {
         let (pod_id, urgency) = self.due.due(now, room)?;
         let (key, name) = self.pods.get(&pod_id)?;
@@ -168,7 +168,7 @@ impl ProbeRegistry {
         endpoints.map(|endpoints| Job { pod: pod_id, request: Request { ip, token }, endpoints, urgency })
     }
 
-    /// Learns what a look came to. One at a pod that is not watched any more says nothing.
+    /// Takes in the result of a probe. Ignores pods that are no longer probed.
     pub(super) fn learn(&mut self, pod_id: PodId, looked: Answers, now: Instant, jitter: f64) {
         let Some((_, pod)) = self.pod(pod_id) else { return };
         pod.in_flight = false;
@@ -183,7 +183,7 @@ impl ProbeRegistry {
         }
     }
 
-    /// Something changed that matters: it is told now, or with what changes until it may be.
+    /// Reports a change now, or delays it by the rate limit.
     fn change(&mut self, key: Key, now: Instant) {
         let Some(watched) = self.watched.get_mut(&key) else { return };
         if watched.delayed.is_some() || self.changed.contains(&key) {
@@ -198,7 +198,7 @@ impl ProbeRegistry {
         }
     }
 
-    /// Has told what had to wait until now; whether there was anything.
+    /// Reports delayed changes that are due; returns whether there were any.
     pub(super) fn release(&mut self, now: Instant) -> bool {
         let mut any = false;
         while self.delayed.first().is_some_and(|(at, _)| *at <= now) {
@@ -212,7 +212,7 @@ impl ProbeRegistry {
         any
     }
 
-    /// A supervisor of which something changed that matters; each once, however much it was.
+    /// A supervisor with changed results; each once, however many changes there were.
     pub(super) fn take_changed(&mut self) -> Option<Key> {
         self.changed.pop_first()
     }
@@ -222,7 +222,8 @@ impl ProbeRegistry {
         pods.filter_map(|(name, pod)| Some((name.to_string(), pod.result.clone()?))).collect()
     }
 
-    /// How many pods are looked at.
+    /// The number of probed pods.
+    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.pods.len()
     }

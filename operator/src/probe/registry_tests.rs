@@ -53,7 +53,7 @@ fn a_new_pod_is_looked_at_at_once_and_then_at_its_pace() {
 }
 
 #[test]
-fn the_first_failure_changes_nothing_and_the_second_is_told_once() {
+fn the_first_failure_changes_nothing_and_the_second_is_reported_once() {
     let (mut registry, now) = one();
     for (probe, notified) in [
         (Ok(card()), true),
@@ -157,7 +157,7 @@ fn what_is_not_asked_any_more_is_not_known_any_more() {
 }
 
 #[test]
-fn a_hurry_looks_again_after_a_look_that_is_under_way() {
+fn probe_now_repeats_a_probe_in_flight() {
     let (mut registry, now) = one();
     let job = registry.take(now, true).unwrap();
     registry.probe_now(&key(), now);
@@ -171,14 +171,14 @@ fn a_hurry_looks_again_after_a_look_that_is_under_way() {
 }
 
 #[test]
-fn a_look_that_was_lost_is_made_again() {
+fn a_lost_probe_is_repeated() {
     let (mut registry, now) = one();
     registry.take(now, true).unwrap();
     assert!(registry.take(now + LOST, true).is_some());
 }
 
 #[test]
-fn a_pod_that_says_something_else_each_time_is_not_told_each_time() {
+fn a_pod_that_changes_constantly_is_rate_limited() {
     let (mut registry, begin) = one();
     let (mut probes, mut notified) = (0, 0);
     for tenth in 0..6_000 {

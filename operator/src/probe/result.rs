@@ -1,4 +1,4 @@
-//! What is looked at, and what is seen.
+//! Targets and results of probes.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -6,31 +6,30 @@ use std::net::IpAddr;
 use caipe_crds::report::Report;
 use secrecy::SecretString;
 
-/// What to look at for one supervisor.
+/// The pods to probe for one supervisor.
 #[derive(Debug, Clone, Default)]
 pub struct Targets {
-    /// The pods, by name. Their addresses come from the API server, never from a resource.
+    /// The pods by name, with addresses from the API server.
     pub pods: BTreeMap<String, PodTarget>,
-    /// The bearer token of `/internal/status`; none before the Secret with the keys is there, and nobody is asked for
-    /// its status before that.
+    /// The bearer token of `/internal/status`; without it the status is not probed.
     pub token: Option<SecretString>,
 }
 
-/// One pod to look at.
+/// A pod to probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PodTarget {
-    /// Its address; port [`caipe_crds::names::PORT`].
+    /// Its address; the port is [`caipe_crds::names::PORT`].
     pub ip: IpAddr,
-    /// What is asked of it.
+    /// The endpoints to probe.
     pub endpoints: Endpoints,
 }
 
-/// What is asked of a pod.
+/// The endpoints to probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Endpoints {
-    /// `/internal/status`: a supervisor, or an agent of ours.
+    /// `/internal/status` of a supervisor or of our agent.
     Status,
-    /// Its card: an agent of ours or an image of somebody else that shall become a home.
+    /// The agent card, of our agent or of another image.
     Card,
     /// Both.
     Both,
@@ -46,27 +45,27 @@ impl Endpoints {
     }
 }
 
-/// What is known of a supervisor's pods, by pod. A pod that was not looked at yet is not in it.
+/// The results by pod. A pod without a probe is missing.
 pub type ProbeResults = BTreeMap<String, ProbeResult>;
 
-/// What is known of a pod. Damped: one failed look changes nothing, two in a row do.
+/// The result of a pod. The first failed probe changes nothing, the second in a row does.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ProbeResult {
-    /// Its last report. Names of tools are not kept, and long texts are cut.
+    /// Its last report, without names of tools and with bounded texts.
     pub report: Option<Report>,
-    /// Its card, if it answers.
+    /// Its card, if it responds.
     pub card: Option<CardSummary>,
-    /// Why the last looks failed, if they did; what was known before is gone then.
+    /// Why the last probes failed; earlier results are dropped then.
     pub failure: Option<String>,
 }
 
-/// A card that was read.
+/// The relevant content of an agent card.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CardSummary {
-    /// The name on it, at most 128 characters.
+    /// The agent's name, at most 128 characters.
     pub name: String,
-    /// The A2A version that would be spoken.
+    /// The negotiated A2A version.
     pub protocol_version: String,
-    /// How long it took, in milliseconds.
+    /// The latency in milliseconds.
     pub latency_ms: u64,
 }

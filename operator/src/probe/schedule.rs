@@ -1,33 +1,30 @@
-//! Which look is due when, and which may wait for others. Pure.
+//! The schedule of probes: urgent ones come before routine ones. Pure.
 
 use std::collections::BTreeSet;
 
 use tokio::time::{Duration, Instant};
 
-/// A pod, for as long as it has the same address.
+/// The id of a pod while it has the same address.
 pub(super) type PodId = u64;
 
-/// How much longer than an urgent look another one may wait.
+/// How much longer than an urgent probe a routine one may wait.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How much hangs on a look.
+/// The urgency of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Urgency {
-    /// The pod is new, or silent, or about to change.
+    /// The pod is new, does not respond, or is about to change.
     Urgent,
-    /// The pod answered, and will most likely do so again. Of these few are under way at a time: where there are very
-    /// many, they shall not keep the operator from its work.
+    /// The pod responded to the last probe. Few of these run at a time, so that they do not delay reconciles.
     Routine,
 }
 
-/// When a pod is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Slot {
     pub(super) at: Instant,
     pub(super) urgency: Urgency,
 }
 
-/// All looks that are to come.
 #[derive(Debug, Default)]
 pub(super) struct Schedule {
     urgent: BTreeSet<(Instant, PodId)>,
@@ -50,8 +47,8 @@ impl Schedule {
         }
     }
 
-    /// Who is to be looked at now: the urgent ones first, the others only if there is room for them. But where very many are
-    /// silent, something urgent is always due: one that waits for much longer than that comes first then.
+    /// The probe that is due: urgent ones first, routine ones only if there is room. A routine probe that is overdue
+    /// by [`GRACE`] comes first, because with many unresponsive pods something urgent is always due.
     pub(super) fn due(&self, now: Instant, room: bool) -> Option<(PodId, Urgency)> {
         let due = |probes: &BTreeSet<(Instant, PodId)>| probes.first().copied().filter(|(at, _)| *at <= now);
         let (urgent, routine) = (due(&self.urgent), due(&self.routine).filter(|_| room));
@@ -62,7 +59,7 @@ impl Schedule {
         }
     }
 
-    /// When the next is due.
+    /// When the next probe is due.
     pub(super) fn next(&self, room: bool) -> Option<Instant> {
         let routine = self.routine.first().filter(|_| room);
         self.urgent.first().into_iter().chain(routine).map(|(at, _)| *at).min()
@@ -79,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_urgent_comes_first_and_the_rest_waits_for_room() {
+    fn urgent_probes_come_first_and_routine_ones_wait_for_room() {
         let (mut table, now) = (Schedule::default(), Instant::now());
         let slot = |after: u64, urgency| Slot { at: now + Duration::from_secs(after), urgency };
         table.insert(slot(1, Urgency::Routine), 1);
@@ -96,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_for_long_is_not_held_up_by_what_is_always_urgent() {
+    fn an_overdue_routine_probe_comes_before_urgent_ones() {
         let (mut table, now) = (Schedule::default(), Instant::now());
         table.insert(Slot { at: now, urgency: Urgency::Routine }, 1);
         for (millis, expected) in [(1999, (2, Urgency::Urgent)), (2000, (1, Urgency::Routine))] {

@@ -1,11 +1,11 @@
-//! What of a view is worth a pass: what a status would show differently, or a decision would take differently. Times and
-//! latencies are not: they change with every look.
+//! Decides which changes of probe results queue a reconcile: those that a status or a decision depends on. Times and
+//! latencies are not: they change with every probe.
 
 use caipe_crds::report::{AgentReport, DrainingHome, NextHome, Report};
 
 use super::result::{CardSummary, ProbeResult};
 
-/// Whether somebody must be told.
+/// Whether the change needs a reconcile.
 pub(super) fn is_significant(before: Option<&ProbeResult>, after: Option<&ProbeResult>) -> bool {
     match (before, after) {
         (None, None) => false,
@@ -15,7 +15,7 @@ pub(super) fn is_significant(before: Option<&ProbeResult>, after: Option<&ProbeR
 }
 
 fn same_result(a: &ProbeResult, b: &ProbeResult) -> bool {
-    // Each of these takes its parts by name, without `..`: a part that is added must be thought of.
+    // Each function destructures without `..`, so that a new field needs a decision here.
     let ProbeResult { report, card, failure } = a;
     same(report.as_ref(), b.report.as_ref(), same_report)
         && same(card.as_ref(), b.card.as_ref(), same_card)
@@ -85,7 +85,7 @@ fn same_draining(a: &DrainingHome, b: &DrainingHome) -> bool {
         && is_busy(*active_tasks) == is_busy(b.active_tasks)
 }
 
-/// Whether anything is under way decides when a home may go; how much does not.
+/// Only whether there are tasks decides when an old instance is removed, not how many.
 const fn is_busy(active_tasks: u64) -> bool {
     active_tasks > 0
 }

@@ -116,7 +116,7 @@ fn a_pod_that_is_seen_for_the_first_time_matters() {
 }
 
 #[test]
-fn a_home_that_is_made_ready_matters_in_all_its_parts() {
+fn every_part_of_a_pending_placement_is_significant() {
     let with = |next: NextHome| {
         let mut result = result();
         first(&mut result).next = Some(next);

@@ -1,5 +1,4 @@
-//! Whether the defaults fit. What is wrong with them would keep every supervisor from being made real, so that it is found
-//! before there is one.
+//! Checks the installation's defaults at start, because a fault in them would break every supervisor.
 
 use caipe_crds::{Fault, Faults, read_resource};
 use serde_json::json;
@@ -11,14 +10,13 @@ use crate::supervisor::decision::BuildInputs;
 use crate::supervisor::migration::converged;
 use crate::supervisor::validate::validate;
 
-/// When Kubernetes pulls an image.
 const PULL_POLICIES: [&str; 3] = ["Always", "IfNotPresent", "Never"];
 
 impl Defaults {
-    /// Holds them to what can be known without a cluster.
+    /// Checks everything that needs no cluster.
     ///
     /// # Errors
-    /// Every fault that can be found, each with its path in the file.
+    /// Every fault, each with its path in the file.
     pub fn check(&self) -> Result<(), Faults> {
         let mut faults: Vec<Fault> = self.check_pull_policy().err().into_iter().collect();
         faults.extend(self.try_on().err().into_iter().flatten().map(here));
@@ -34,8 +32,7 @@ impl Defaults {
         Err(Fault::new("imagePullPolicy", message))
     }
 
-    /// What a supervisor cannot say of itself, the defaults cannot say for it: they are held to the same rules as the
-    /// words of one that has nothing else to say.
+    /// Applies the defaults to an otherwise empty supervisor, so that they obey the same rules as a resource.
     fn try_on(&self) -> Result<(), Faults> {
         let resource = json!({
             "apiVersion": "caipe.io/v1alpha1",
@@ -64,7 +61,7 @@ fn fault(error: BuildError) -> Fault {
     }
 }
 
-/// The fault at its place in the file: what a resource has in its spec, the file has at its top.
+/// The fault with its path in the file, which has no `spec.` prefix.
 fn here(fault: Fault) -> Fault {
     let path = fault.path.strip_prefix("spec.").map(str::to_owned);
     Fault { path: path.unwrap_or(fault.path), message: fault.message }

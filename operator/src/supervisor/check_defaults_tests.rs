@@ -6,7 +6,7 @@ fn faults(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_would_stop_every_supervisor_is_told_with_its_path() {
+fn faults_of_the_defaults_have_paths() {
     let cases = [
         (
             "podTemplate: { spec: { nodeSelectr: { a: b } } }",

@@ -1,4 +1,4 @@
-//! What a pass has decided, and what the objects are built from.
+//! The decision of a reconcile, and the inputs of building.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,31 +7,31 @@ use caipe_crds::{CaipeSupervisor, RenderedSpec};
 use crate::defaults::Defaults;
 use crate::references::References;
 
-/// Everything that the objects of a supervisor are made from. Building is a pure function of it.
+/// The inputs of the objects, of which building is a pure function.
 #[derive(Debug, Clone, Copy)]
 pub struct BuildInputs<'a> {
     /// The resource.
     pub resource: &'a CaipeSupervisor,
-    /// What is behind its references.
+    /// The referenced objects.
     pub references: &'a References,
     /// The installation's defaults.
     pub defaults: &'a Defaults,
-    /// What was decided about its agents.
+    /// The decision about its agents.
     pub decision: &'a Decision,
 }
 
-/// What was decided about the homes of a supervisor's agents.
+/// The decision about the placements of a supervisor's agents.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
-    /// The spec for the supervisor, sealed and with its epoch: the wanted one, but that an agent whose new home is not
-    /// ready yet keeps its old one.
+    /// The spec for the supervisor, with its hash and epoch. An agent whose wanted placement is not ready keeps its
+    /// current one.
     pub spec: RenderedSpec,
-    /// The wanted definition of every enabled agent, each at the home that the resource asks for.
+    /// The wanted spec, every agent at its wanted placement.
     pub wanted: RenderedSpec,
-    /// The agents that the supervisor's pods have everything for: tool servers beside them, Secrets mounted.
+    /// The agents whose sidecars and Secrets the supervisor's pods have.
     pub hosted: BTreeSet<String>,
-    /// The agents of ours that have a Deployment: those that are remote or shall be. By name.
+    /// The names of agents with a Deployment: those that are or become remote.
     pub remote: BTreeSet<String>,
-    /// Agents whose Deployment only finishes what it began, and since when (RFC 3339); empty before that was noted.
+    /// Draining agents, and since when (RFC 3339); empty before the annotation is written.
     pub draining: BTreeMap<String, String>,
 }

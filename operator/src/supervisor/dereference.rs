@@ -1,4 +1,4 @@
-//! The first step: what the resource refers to, and what of our own must be read.
+//! The first step: reads referenced objects, the current spec and the keys.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,19 +24,18 @@ use crate::references::{ConfigMapContent, Names, References};
 /// The key of the rendered spec in its `ConfigMap`.
 pub const SPEC_KEY: &str = "spec.yaml";
 
-/// What callers bring where the resource names no key of its own.
+/// The key of callers if the resource names none.
 const SHARED_KEY: &str = "A2A_AUTH_SHARED_KEY";
-/// What the supervisor brings to its agents.
+/// The key with which the supervisor calls its agents.
 const AGENT_KEY: &str = "CAIPE_AGENT_KEY";
-/// What the operator brings to `/internal/status`.
+/// The token of `/internal/status`.
 const STATUS_TOKEN: &str = "CAIPE_STATUS_TOKEN";
-/// All of them.
 const KEYS: [&str; 3] = [SHARED_KEY, AGENT_KEY, STATUS_TOKEN];
 
-/// Reads what is behind the names. What is not there is left out.
+/// Reads the referenced objects. Missing ones are left out.
 ///
 /// # Errors
-/// When the API server does not answer.
+/// If the API server does not respond.
 pub async fn references(
     client: &Client,
     key: &Key,
@@ -79,11 +78,11 @@ async fn content(
     Ok(content)
 }
 
-/// The spec in the cluster, where it is not known: after a start, and after a pass that failed. One that cannot be read
-/// counts as none: the next one is written over it.
+/// Reads the spec in the cluster if it is not known: after a start and after a failed reconcile. An unreadable one
+/// counts as none and is overwritten.
 ///
 /// # Errors
-/// When the API server does not answer.
+/// If the API server does not respond.
 pub async fn current(client: &Client, key: &Key, state: &mut ReconcileState) -> Result<(), Error> {
     let name = names::spec(key.name());
     if state.current.is_some() {
@@ -97,10 +96,10 @@ pub async fn current(client: &Client, key: &Key, state: &mut ReconcileState) -> 
     Ok(())
 }
 
-/// Sees to it that the Secret with the keys is there, and remembers it. It is never changed: the operator has no right to.
+/// Creates the Secret with the keys if it is missing, and reads it. The operator may not change Secrets.
 ///
 /// # Errors
-/// When the API server does not answer, or the Secret is somebody else's or lacks a key.
+/// If the API server fails, or the Secret has another owner or lacks a key.
 pub async fn keys(
     applier: &Applier<'_>,
     observed: &ObservedState,
@@ -139,7 +138,6 @@ fn read(name: String, secret: Secret) -> Result<Keys, Error> {
     })
 }
 
-/// The Secret with new keys.
 fn fresh(key: &Key, name: &str, uid: &str) -> DynamicObject {
     let mut secret = DynamicObject::new(name, &ApiResource::erase::<Secret>(&())).within(key.namespace());
     let labels = [

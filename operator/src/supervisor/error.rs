@@ -1,26 +1,26 @@
-//! What can go wrong in a pass.
+//! Errors of a reconcile.
 
 use std::time::Duration;
 
 use super::status::{Reason, Refusal};
 use crate::metrics::labels::Category;
 
-/// Passes that fail in a row before the status says so: for about four seconds, nobody need know.
+/// Failed reconciles in a row before the status reports it: about four seconds.
 const PATIENCE: u32 = 4;
 
-/// What went wrong in a pass. Faults of the resource are no errors: they are told in the status.
+/// An error of a reconcile. Faults of the resource are not errors: the status reports them.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The API server did not do what it was asked.
+    /// A request to the API server failed.
     #[error("failed to {action}: {}", message_of(source))]
     Api {
-        /// What was tried.
+        /// The attempted action.
         action: String,
-        /// What it said.
+        /// The error.
         #[source]
         source: Box<kube::Error>,
     },
-    /// There is an object of that name which is not this supervisor's.
+    /// An object of that name has another owner.
     #[error(
         "{kind} {name} is there already and belongs to {owner}: rename this resource or its agent, or delete that object"
     )]
@@ -29,10 +29,10 @@ pub enum Error {
         kind: &'static str,
         /// Its name.
         name: String,
-        /// Whose it seems to be.
+        /// Its owner.
         owner: String,
     },
-    /// There is an object of that name of an earlier resource of this name, which is gone.
+    /// An object of that name belongs to an earlier resource of this name.
     #[error(
         "{kind} {name} is of an earlier CaipeSupervisor of this name: waiting until Kubernetes has collected it"
     )]
@@ -44,7 +44,7 @@ pub enum Error {
     },
     /// The Secret with the keys lacks one.
     #[error(
-        "Secret {name} lacks {missing}, and the operator changes no Secret: add a long random text under that name, or delete the Secret, which is made anew"
+        "Secret {name} lacks {missing}, and the operator changes no Secret: add a long random text under that name, or delete the Secret, which the operator then creates again"
     )]
     Keys {
         /// Its name.
@@ -52,22 +52,22 @@ pub enum Error {
         /// The names of the keys.
         missing: String,
     },
-    /// An object could not be written as JSON.
+    /// An object cannot be serialized.
     #[error("failed to write an object as JSON: {0}")]
     Json(#[from] serde_json::Error),
-    /// The pass took too long.
+    /// The reconcile timed out.
     #[error("failed to finish within {} s: the API server is slow or does not answer", .0.as_secs())]
     Timeout(Duration),
 }
 
 impl Error {
-    /// An error of the API server, with what was tried.
+    /// An error of the API server for an action.
     pub fn api(action: impl Into<String>) -> impl FnOnce(kube::Error) -> Self {
         let action = action.into();
         move |source| Self::Api { action, source: Box::new(source) }
     }
 
-    /// Which kind of error it is.
+    /// The category for metrics.
     pub fn category(&self) -> Category {
         match self {
             Self::Foreign { .. } | Self::Former { .. } => Category::Foreign,
@@ -78,20 +78,21 @@ impl Error {
         }
     }
 
-    /// Whether it is a part of how things go: an object of an earlier resource that is still there, a namespace that goes.
+    /// Whether the error is expected: an object of an earlier resource is not collected yet, or the namespace is
+    /// being deleted.
     pub fn is_expected(&self) -> bool {
         matches!(self, Self::Former { .. }) || self.category() == Category::Terminating
     }
 
-    /// What the status says of it after so many passes that failed before in a row.
+    /// The refusal that the status reports after this many failures in a row.
     pub fn refusal_after(&self, failures: u32) -> Option<Refusal> {
         let lasts = failures >= PATIENCE && !self.is_expected();
         let retrying = || Refusal { reason: Reason::Retrying, message: self.to_string() };
         self.refusal().or_else(|| lasts.then(retrying))
     }
 
-    /// What the status says of it at once, if somebody has to do something about it, or to know what is waited for; trying
-    /// again mends the others as a rule.
+    /// The refusal that the status reports at once, because a user must act or know the reason; retries usually fix
+    /// other errors.
     fn refusal(&self) -> Option<Refusal> {
         let reason = match (self, self.category()) {
             (Self::Former { .. }, _) => Reason::Collecting,
@@ -105,7 +106,7 @@ impl Error {
     }
 }
 
-/// What the API server said, in its own words and no others: people read them in a status.
+/// The API server's message without a prefix, because users read it in the status.
 fn message_of(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) if !status.message.is_empty() => status.message.clone(),
@@ -120,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_status_says_what_the_api_server_said_and_no_more() {
+    fn a_refusal_repeats_the_api_servers_message() {
         let message = "deployments.apps \"platform\" is forbidden: User \"operator\" cannot patch it";
         let status = Status::failure(message, "Forbidden").with_code(403);
         let error = Error::api("apply Deployment platform")(kube::Error::Api(Box::new(status)));
@@ -130,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_again_and_again_is_told() {
+    fn repeated_failures_are_reported() {
         let status = Status::failure("quantities must match", "InternalError").with_code(500);
         let error = Error::api("apply Deployment platform")(kube::Error::Api(Box::new(status)));
         assert_eq!(error.refusal_after(PATIENCE - 1), None);

@@ -1,4 +1,4 @@
-//! Containers that ran and have ended: whose they are. Pure.
+//! Finds failed containers and the component that each belongs to. Pure.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,14 +6,14 @@ use std::fmt;
 use crate::cache::Pod;
 use crate::labels;
 
-/// Whose container it is.
+/// The component that a pod belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PodOwner {
-    /// The supervisor's.
+    /// The supervisor.
     Supervisor,
-    /// That of an agent that has pods of its own.
+    /// A remote agent.
     Agent(String),
-    /// That of a tool server that has pods of its own, wherever the agent runs.
+    /// A tool server with pods of its own.
     ToolServer {
         /// The agent that it is for.
         agent: String,
@@ -34,7 +34,7 @@ impl PodOwner {
         }
     }
 
-    /// What an event about it is about.
+    /// The subject of an event.
     pub fn about(&self) -> String {
         match self {
             Self::Supervisor => String::new(),
@@ -54,7 +54,7 @@ impl fmt::Display for PodOwner {
     }
 }
 
-/// How containers that ran have ended, of pods that stay, if they are not well again.
+/// The failures of containers that ended and have not recovered, in pods that stay.
 pub fn failed_containers<'a>(pods: impl Iterator<Item = &'a Pod>) -> BTreeMap<PodOwner, String> {
     let failed_containers = |pod: &Pod| pod.trouble.as_ref().filter(|it| it.ended).map(ToString::to_string);
     pods.filter(|pod| !pod.deleting)

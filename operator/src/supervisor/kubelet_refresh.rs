@@ -1,39 +1,39 @@
-//! When the kubelet of a pod is told to refresh what the pod has mounted, and told again. Pure.
+//! Decides when a pod is annotated so that its kubelet refreshes mounted `ConfigMap`s. Pure.
 //!
-//! A kubelet that sees a change of a pod mounts a `ConfigMap` as it knows it then. It hears of pods and of `ConfigMap`s
-//! on two ways: told too soon, it mounts the old text once more and lets a minute pass before it looks by itself. So a
-//! pod that answers and goes on with the old spec is told again, by a count behind the epoch.
+//! A kubelet that sees a changed pod mounts the `ConfigMap` that it knows then. It learns of pods and `ConfigMap`s
+//! separately: if it sees the pod first, it mounts the old text and refreshes only a minute later. So a pod that
+//! keeps the old spec is annotated again, with a count after the epoch.
 
 use std::time::Duration;
 
-/// How often a kubelet is told of one epoch; by then it has looked by itself.
+/// Maximum annotations for one epoch; by then the kubelet has refreshed by itself.
 const MOST: u32 = 6;
-/// Before the second time; doubles each time. A kubelet takes half a second.
+/// Delay before the second annotation; doubles each time. A kubelet takes half a second.
 pub const FIRST: Duration = Duration::from_secs(1);
 
-/// What is known of a pod that does not run the spec yet.
+/// A pod that does not run the newest spec.
 #[derive(Debug, Clone, Copy)]
 pub struct StalePod<'a> {
-    /// What its annotation says.
+    /// Its annotation.
     pub annotation: Option<&'a str>,
-    /// How long ago it was told; none if that is not known.
+    /// Time since its last annotation, if known.
     pub since: Option<Duration>,
-    /// Whether it says that it runs an older spec; one that says nothing is starting, and mounts the newest.
+    /// Whether it reports an older spec; a pod without a report is starting and mounts the newest one.
     pub answers: bool,
 }
 
-/// What to do about it.
+/// The next action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refresh {
-    /// Write this annotation.
+    /// Write this annotation now.
     Now(String),
-    /// Look again after so long.
+    /// Check again after this time.
     Later(Duration),
-    /// Wait for the kubelet.
+    /// Leave it to the kubelet.
     Never,
 }
 
-/// What to do about a pod that shall run this epoch.
+/// The next action for a pod that should run this epoch.
 pub fn refresh(epoch: u64, pod: StalePod<'_>) -> Refresh {
     let count = pod.annotation.map_or(0, |annotation| times(annotation, epoch));
     match count {
@@ -49,7 +49,7 @@ pub fn refresh(epoch: u64, pod: StalePod<'_>) -> Refresh {
     }
 }
 
-/// How often a pod with this annotation was told of the epoch.
+/// How often this annotation was written for the epoch.
 fn times(annotation: &str, epoch: u64) -> u32 {
     let (number, count) = annotation.split_once('.').unwrap_or((annotation, "1"));
     if number == epoch.to_string() { count.parse().unwrap_or(1) } else { 0 }
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pod_is_told_at_once_and_again_less_and_less_often() {
+    fn a_pod_is_annotated_at_once_and_then_less_often() {
         let now = |text: &str| Refresh::Now(text.to_owned());
         let later = |millis| Refresh::Later(Duration::from_millis(millis));
         let old = Some(Duration::from_mins(1));

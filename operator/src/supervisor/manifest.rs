@@ -1,4 +1,4 @@
-//! Built objects as they are sent to the API server.
+//! Serializes built objects for the API server.
 
 use k8s_openapi::Resource;
 use kube::core::ObjectMeta;
@@ -10,24 +10,24 @@ use super::build::{AgentObjects, Objects, ToolServerObjects};
 use crate::cache::Kind;
 use crate::labels;
 
-/// An object as it is applied.
+/// An object to apply.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Manifest {
     /// Its kind.
     pub kind: Kind,
     /// Its name.
     pub name: String,
-    /// The hash of what is applied, which is also its annotation [`labels::APPLIED`].
+    /// The hash of the object, also its annotation [`labels::APPLIED`].
     pub hash: String,
     /// The object.
     pub value: Value,
 }
 
-/// Every object in the order in which they are applied: what a pod needs before the pod. No kind of object can be
-/// forgotten here: the parts are taken out by name.
+/// All objects in the order of their application: what a pod needs comes before the pod. Destructuring makes sure
+/// that no kind is forgotten.
 ///
 /// # Errors
-/// When an object cannot be written as JSON; none of ours is like that.
+/// If an object cannot be serialized, which does not happen.
 pub fn manifests(objects: Objects) -> Result<Vec<Manifest>, serde_json::Error> {
     let Objects { service_account, spec, data, service, network_policy, deployment, agents, tool_servers } =
         objects;
@@ -76,7 +76,7 @@ fn annotate(value: &mut Value, name: &str, text: &str) {
     annotations[name] = json!(text);
 }
 
-/// Half of a SHA-256, in hex: enough to tell versions of one object apart.
+/// Half of a SHA-256 in hex, enough to distinguish versions of one object.
 fn hash(value: &Value) -> String {
     let digest = Sha256::digest(value.to_string().as_bytes());
     digest.iter().take(16).fold(String::with_capacity(32), |hex, byte| hex + &format!("{byte:02x}"))

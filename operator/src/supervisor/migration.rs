@@ -1,7 +1,7 @@
-//! Where each agent's home is now: the wanted homes, held back where the new one is not ready yet.
+//! Decides the placement of each agent: the wanted one, or the current one while the wanted one is not ready.
 //!
-//! An agent moves away once its pod answers, and back once the supervisor's pods have a seat for it; until then its home
-//! stays where it was. What is no longer asked finishes what it began (see [`super::orphans`]). Pure.
+//! An agent becomes remote once its pod responds, and in-process once the supervisor's pods host it. Instances that
+//! get no more delegations drain (see [`super::orphans`]). Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,19 +10,19 @@ use caipe_crds::{CaipeSupervisor, RenderedSpec};
 
 use super::decision::Decision;
 
-/// The spec that is in the cluster now.
+/// The spec in the cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CurrentSpec {
     /// Its epoch.
     pub epoch: u64,
     /// Its hash.
     pub hash: String,
-    /// The home of each of its agents, in the order of their names.
+    /// The placement of each agent, sorted by name.
     homes: Box<[(String, Home)]>,
 }
 
 impl CurrentSpec {
-    /// Where an agent lives.
+    /// The placement of an agent.
     pub fn home(&self, agent: &str) -> Option<&Home> {
         let found = self.homes.binary_search_by(|(name, _)| name.as_str().cmp(agent)).ok()?;
         self.homes.get(found).map(|(_, home)| home)
@@ -37,37 +37,37 @@ impl From<&RenderedSpec> for CurrentSpec {
     }
 }
 
-/// What is known when the homes are decided.
+/// The inputs of the decision.
 #[derive(Debug, Clone, Copy)]
 pub struct MigrationInputs<'a> {
-    /// The spec as the resource wants it, epoch 0.
+    /// The wanted spec, with epoch 0.
     pub wanted: &'a RenderedSpec,
-    /// The agents that have a Deployment of their own while they are remote.
+    /// The agents that the operator runs while they are remote.
     pub ours: &'a BTreeSet<String>,
     /// The spec in the cluster, if there is one.
     pub current: Option<&'a CurrentSpec>,
-    /// The newest epoch that was ever told, in case the spec was deleted by somebody.
+    /// The newest reported epoch, in case the spec was deleted.
     pub reported_epoch: u64,
-    /// The remote agents whose Deployment has rolled out and whose card answers.
+    /// The remote agents that have rolled out and whose card responds.
     pub answering: &'a BTreeSet<String>,
-    /// The agents that the supervisor's Deployment has seats for.
+    /// The agents that the supervisor's Deployment hosts.
     pub hosted: &'a BTreeSet<String>,
-    /// Whether that Deployment has rolled out, so that its pods have those seats.
+    /// Whether that Deployment has rolled out, so that its pods host them.
     pub rolled_out: bool,
-    /// The agents that have a Deployment now, and since when it only finishes what it began.
+    /// The agents with a Deployment, and since when it drains.
     pub deployed: &'a BTreeMap<String, Option<String>>,
 }
 
-/// Why an agent is not yet where the resource wants it.
+/// Why an agent does not have its wanted placement yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PendingMigration {
-    /// In-process until its own pod answers.
+    /// In-process until its pod responds.
     UntilRemoteAnswers,
-    /// Remote until the supervisor's pods have its tool servers and Secrets.
+    /// Remote until the supervisor's pods have its sidecars and Secrets.
     UntilHosted,
 }
 
-/// Decides the homes. Returns why agents are held back, too.
+/// Decides the placements and returns the pending migrations.
 pub fn decide(situation: MigrationInputs<'_>) -> (Decision, BTreeMap<String, PendingMigration>) {
     let mut spec = situation.wanted.clone();
     let mut held = BTreeMap::new();
@@ -85,7 +85,7 @@ pub fn decide(situation: MigrationInputs<'_>) -> (Decision, BTreeMap<String, Pen
 }
 
 impl MigrationInputs<'_> {
-    /// The home that an agent keeps for now, and why; none if the wanted one is ready.
+    /// The placement that an agent keeps for now, with the reason; none if the wanted one is ready.
     fn holds(&self, agent: &str, wanted: &Home) -> Option<(Home, PendingMigration)> {
         if !self.ours.contains(agent) {
             return None;
@@ -105,7 +105,7 @@ impl MigrationInputs<'_> {
         Some((now.clone(), why))
     }
 
-    /// The spec with its hash, and the epoch that belongs to it: the same as long as nothing in it changes.
+    /// The spec with its hash and epoch. The epoch increases with each change.
     fn numbered(&self, spec: RenderedSpec) -> RenderedSpec {
         let mut spec = spec.sealed();
         let current = self.current.map_or(0, |current| current.epoch);
@@ -114,7 +114,7 @@ impl MigrationInputs<'_> {
         spec
     }
 
-    /// The agents that the supervisor's pods must have everything for, and those that they have it for already.
+    /// The agents that the supervisor's pods must host, and those that they host already.
     fn hosted(&self, spec: &RenderedSpec) -> BTreeSet<String> {
         let here = |home: &Home| matches!(home, Home::InProcess {});
         let names = |spec: &RenderedSpec| -> BTreeSet<String> {
@@ -125,13 +125,13 @@ impl MigrationInputs<'_> {
         names(spec).into_iter().chain(names(self.wanted)).chain(taken).collect()
     }
 
-    /// The agents that have a Deployment and need none any more.
+    /// The agents with a Deployment that they no longer need.
     fn draining(&self, remote: &BTreeSet<String>) -> BTreeMap<String, String> {
         let leaving = self.deployed.iter().filter(|(name, _)| !remote.contains(*name));
         leaving.map(|(name, since)| (name.clone(), since.clone().unwrap_or_default())).collect()
     }
 
-    /// The agents that need a Deployment: those that are remote now, and those that shall be.
+    /// The agents that are or become remote.
     fn remote(&self, spec: &RenderedSpec) -> BTreeSet<String> {
         let away = |spec: &RenderedSpec| -> Vec<String> {
             let remote = spec.agents.iter().filter(|agent| matches!(agent.home, Home::Remote { .. }));
@@ -141,14 +141,14 @@ impl MigrationInputs<'_> {
     }
 }
 
-/// The agents that have a Deployment of their own while they are remote: all but those that somebody else runs.
+/// The agents that the operator runs while they are remote: all but external ones.
 pub fn ours(resource: &CaipeSupervisor, spec: &RenderedSpec) -> BTreeSet<String> {
     let agents = resource.spec.agents();
     let external = |name: &str| agents.iter().any(|agent| agent.name == name && agent.external.is_some());
     spec.agents.iter().map(|agent| agent.name.clone()).filter(|name| !external(name)).collect()
 }
 
-/// The seats without those that nobody needs: for when the supervisor's pods are rolled anyway.
+/// The hosted agents that are needed, for when the supervisor's pods are rolled anyway.
 pub fn needed_hosted(decision: &Decision) -> BTreeSet<String> {
     let needed = [&decision.spec, &decision.wanted].into_iter().flat_map(|spec| &spec.agents);
     let here = needed.filter(|agent| matches!(agent.home, Home::InProcess {}));

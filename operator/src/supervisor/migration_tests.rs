@@ -59,7 +59,7 @@ fn remote(spec: &RenderedSpec) -> BTreeSet<String> {
 }
 
 #[test]
-fn a_first_spec_has_every_agent_at_its_wanted_home() {
+fn a_first_spec_has_every_agent_at_its_wanted_placement() {
     let (decision, held) = Given::new(&["a"], None).decide();
     assert_eq!((decision.spec.epoch, remote(&decision.spec)), (1, set(&["a"])));
     assert_eq!((decision.remote, decision.hosted), (set(&["a"]), set(&["b", "c"])));
@@ -85,7 +85,7 @@ fn an_agent_stays_in_process_until_its_pod_answers() {
 }
 
 #[test]
-fn an_agent_stays_remote_until_it_has_a_seat() {
+fn an_agent_stays_remote_until_it_is_hosted() {
     let mut given = Given::new(&[], Some(&["a"]));
     given.hosted = set(&["b", "c"]);
     let (decision, held) = given.decide();
@@ -138,7 +138,7 @@ proptest! {
     /// Whatever is known: an agent is only at a home that is ready or where it was; deciding again changes nothing; and
     /// once everything is ready, everything is where it is wanted.
     #[test]
-    fn homes_are_ready_and_settle(
+    fn placements_settle(
         wanted in subset(), current in subset(), answering in subset(), hosted in subset(), rolled_out: bool,
     ) {
         let names = |set: &BTreeSet<String>| -> Vec<String> { set.iter().cloned().collect() };

@@ -1,51 +1,52 @@
-//! When it is told as an event that something the resource refers to is not there. Pure.
+//! Decides when a missing reference becomes an event. Pure.
 //!
-//! A resource and what it refers to are mostly applied together, and the one may come before the other: the status says so
-//! at once, an event stays for an hour. So nothing is told of what is there a moment later.
+//! A resource and its references are usually applied together, in any order. The status reports a missing reference
+//! at once, but an event stays for an hour, so it waits.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How long something may be missing before it is an event.
+/// How long a reference is missing before an event reports it.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What the status says of what the resource refers to.
+/// What the status says about the references.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReferenceState<'a> {
-    /// Some of it is not there, in these words.
+    /// Some are missing, with the message of the status.
     Missing(&'a str),
-    /// All of it is there.
+    /// All exist.
     Found,
-    /// It could not be found out.
+    /// Unknown.
     Unknown,
 }
 
-/// Something is missing.
+/// A missing reference and whether it was reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingReference {
     text: String,
     since: Instant,
     is_reported: bool,
-    /// Whether these or earlier words were said, so that their end is, too.
+    /// Whether this or an earlier message was reported, so that its end is reported too.
     was_reported_before: bool,
 }
 
-/// What to tell.
+/// The event to publish.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Announcement {
-    /// Nothing.
+    /// None.
     Nothing,
-    /// Nothing yet; look again after so long.
+    /// None yet; reconcile again after this time.
     Later(Duration),
-    /// That it is missing, in the words of the status.
+    /// The reference is missing, with the message of the status.
     Missing,
-    /// That it is there.
+    /// The reference exists.
     Found,
 }
 
-/// What to tell and to remember. `was_reported` says whether the status of before said that something is missing: whoever wrote
-/// it may have told it as well, or have ended before. So it is told once more, and that it came in any case.
+/// The event to publish and the next state. `was_reported` means that the status before reported a missing reference:
+/// the operator that wrote it may have stopped before it published the event, so the event is published again, and
+/// its end in any case.
 pub fn advance(
     before: Option<MissingReference>,
     was_reported: bool,
@@ -87,7 +88,7 @@ pub fn advance(
 mod tests {
     use super::*;
 
-    /// What is told, looked at after so many milliseconds each.
+    /// The announcements after these milliseconds and states.
     fn was_reported(looks: &[(u64, ReferenceState<'_>)]) -> Vec<Announcement> {
         let start = Instant::now();
         let mut missing_reference = None;
@@ -101,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_a_moment_later_is_not_told() {
+    fn a_reference_that_comes_soon_causes_no_event() {
         let looks = [
             (0, ReferenceState::Missing("a")),
             (500, ReferenceState::Missing("a")),
@@ -112,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_away_is_told_once_and_so_is_that_it_came() {
+    fn a_missing_reference_and_its_arrival_are_reported_once() {
         let looks = [
             (0, ReferenceState::Missing("a")),
             (3000, ReferenceState::Missing("a")),
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn other_words_are_told_after_the_same_time_and_the_end_of_the_first_is_not_lost() {
+    fn a_changed_message_waits_again_and_the_arrival_is_reported() {
         let looks = [
             (0, ReferenceState::Missing("a")),
             (3000, ReferenceState::Missing("a")),
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn another_operator_tells_once_more_what_the_last_one_may_not_have_told() {
+    fn a_new_leader_reports_a_missing_reference_again() {
         let now = Instant::now();
         let (missing_reference, tell) = advance(None, true, ReferenceState::Missing("a"), now);
         assert_eq!(tell, Announcement::Later(PATIENCE));

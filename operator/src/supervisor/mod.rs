@@ -1,7 +1,7 @@
-//! A `CaipeSupervisor`, made real in five steps: dereference, validate, build, apply, update the status.
+//! Reconciles a `CaipeSupervisor` in five steps: dereference, validate, build, apply, update the status.
 //!
-//! Validating, deciding ([`migration`], [`orphans`]), building and the status are pure; only [`dereference`], [`apply`] and
-//! [`report`] talk to the API server, and [`pass`] does the steps in their order.
+//! Validating, deciding ([`migration`], [`orphans`]), building and the status are pure. Only [`dereference`],
+//! [`apply`] and [`update_status`] use the API server; [`reconcile`] runs the steps.
 
 pub mod apply;
 pub mod build;
@@ -26,7 +26,7 @@ pub mod validate;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
-/// The reference to the resource that controls an object.
+/// The owner reference of managed objects.
 pub fn owner(name: &str, uid: &str) -> OwnerReference {
     OwnerReference {
         api_version: "caipe.io/v1alpha1".to_owned(),

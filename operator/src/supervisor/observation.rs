@@ -1,4 +1,4 @@
-//! What a pass sees of a supervisor: the objects around it, and what its pods say. Pure.
+//! What is known about a supervisor in a reconcile: its objects and its probe results. Pure.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,18 +18,18 @@ use crate::key::Key;
 use crate::labels;
 use crate::probe::{Endpoints, PodTarget, ProbeResults, Targets};
 
-/// What a pass sees of a supervisor.
+/// The observed objects and probe results of a supervisor.
 #[derive(Debug)]
 pub struct Observation {
     name: String,
-    /// The objects around it.
+    /// Its objects.
     pub observed: Arc<ObservedState>,
-    /// What its pods say.
+    /// The probe results of its pods.
     pub results: ProbeResults,
 }
 
 impl Observation {
-    /// Of a supervisor.
+    /// The observation of a supervisor.
     pub fn new(key: &Key, observed: Arc<ObservedState>, results: ProbeResults) -> Self {
         Self { name: key.name().to_owned(), observed, results }
     }
@@ -39,7 +39,7 @@ impl Observation {
         self.observed.workloads.get(&self.name).map(Arc::as_ref)
     }
 
-    /// The agents that have a Deployment, and since when it only finishes what it began.
+    /// The agents with a Deployment, and since when it drains.
     pub fn deployed(&self) -> BTreeMap<String, Option<String>> {
         let deployments = self.observed.children.values().filter(|child| child.kind == Kind::Deployment);
         let of_agent = |child: &Arc<Child>| {
@@ -50,7 +50,7 @@ impl Observation {
         deployments.filter_map(of_agent).collect()
     }
 
-    /// Whether a remote agent has rolled out, and its card answers.
+    /// Whether a remote agent has rolled out and its card responds.
     pub fn answers(&self, agent: &str) -> bool {
         let workload = self.observed.workloads.get(&names::agent(&self.name, agent));
         let mut pods = self.observed.pods.iter().filter(|(_, pod)| pod.agent.as_deref() == Some(agent));
@@ -58,11 +58,11 @@ impl Observation {
             && pods.any(|(name, _)| self.results.get(name).is_some_and(|view| view.card.is_some()))
     }
 
-    /// What may still be at work at old homes; `epoch` is the spec that all shall run.
+    /// The agents whose old instances may have tasks; `epoch` is the newest spec.
     pub fn use_of(&self, epoch: u64) -> Use {
         let mut reports: Vec<Option<&Report>> = self.reports();
         let expected = self.observed.workloads.get(&self.name).is_none_or(|workload| workload.replicas > 0);
-        // One that ends still finishes its answers, and is not asked any more.
+        // A terminating pod finishes its tasks and is not probed any more.
         let ends = self.observed.pods.values().any(|pod| is_supervisor(pod) && pod.deleting);
         if ends || (reports.is_empty() && expected) {
             reports.push(None);
@@ -73,25 +73,25 @@ impl Observation {
         Use::new(epoch, reports, agents)
     }
 
-    /// The supervisor's pods that stay.
+    /// The supervisor's pods that are not terminating.
     pub fn supervisors(&self) -> impl Iterator<Item = (&String, &Pod)> {
         let pods = self.observed.pods.iter().map(|(name, pod)| (name, pod.as_ref()));
         pods.filter(|(_, pod)| is_supervisor(pod) && !pod.deleting)
     }
 
-    /// Whether a pod that is ready was not looked at yet.
+    /// Whether a ready pod has no probe result yet.
     pub fn is_first(&self) -> bool {
         self.supervisors().any(|(name, pod)| pod.ready && !self.results.contains_key(name))
     }
 
-    /// What each of them says; none for one that says nothing.
+    /// Their reports; none for a pod without one.
     pub fn reports(&self) -> Vec<Option<&Report>> {
         self.supervisors()
             .map(|(name, _)| self.results.get(name).and_then(|view| view.report.as_ref()))
             .collect()
     }
 
-    /// The supervisor's Deployment: what the watch has shown counts only if it is of what was applied.
+    /// The supervisor's Deployment. It counts as rolled out only if the watch has delivered what was applied.
     pub fn supervisor(&self, manifests: &[Manifest]) -> Option<Workload> {
         let name = &self.name;
         let mut workload = self.deployment()?.clone();
@@ -102,7 +102,7 @@ impl Observation {
         Some(workload)
     }
 
-    /// Which pods are to be looked at, and for what.
+    /// The pods to probe.
     pub fn targets(&self, resource: &CaipeSupervisor, token: Option<SecretString>) -> Targets {
         let pods = self.observed.pods.iter().filter(|(_, pod)| !pod.deleting);
         let target = |(name, pod): (&String, &Arc<Pod>)| {
@@ -117,12 +117,12 @@ impl Observation {
         Targets { pods: pods.filter_map(target).collect(), token }
     }
 
-    /// How containers that ran have ended, if they are not well again.
+    /// The failed containers.
     pub fn failed_containers(&self) -> BTreeMap<PodOwner, String> {
         failed_containers::failed_containers(self.observed.pods.values().map(Arc::as_ref))
     }
 
-    /// How the pods are that run for an agent alone, and stay.
+    /// The facts about pods of remote agents and tool servers.
     pub fn remotes(&self) -> BTreeMap<String, RemoteFacts> {
         let mut remotes: BTreeMap<String, RemoteFacts> = BTreeMap::new();
         for agent in self.deployed().into_keys() {
@@ -130,7 +130,7 @@ impl Observation {
             let failure = workload.and_then(|workload| workload.failure.clone());
             remotes.insert(agent, RemoteFacts { failure, ..RemoteFacts::default() });
         }
-        // How those end that go is nobody's trouble.
+        // Failures of terminating pods do not matter.
         for pod in self.observed.pods.values().filter(|pod| !pod.deleting) {
             let Some(agent) = &pod.agent else { continue };
             let trouble = pod.trouble.as_ref().map(ToString::to_string);
@@ -155,7 +155,7 @@ fn is_supervisor(pod: &Pod) -> bool {
     pod.component == labels::COMPONENT_SUPERVISOR
 }
 
-/// Whether the agent's pod runs somebody else's program, which has a card and nothing else that we know.
+/// Whether the agent's pod runs another image, which has a card but no status.
 fn is_foreign(resource: &CaipeSupervisor, agent: &str) -> bool {
     let declared = resource.spec.agents().iter().find(|it| it.name == agent);
     let own = declared.is_some_and(|it| it.identity.is_some() || !it.mcp.is_empty());

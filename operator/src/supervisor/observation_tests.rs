@@ -34,7 +34,7 @@ fn observation(pods: &[(&str, Pod)], results: &[(&str, ProbeResult)]) -> Observa
 }
 
 #[test]
-fn old_homes_may_be_used_as_long_as_a_supervisor_was_not_asked_or_ends() {
+fn old_instances_may_be_busy_until_every_supervisor_pod_reports() {
     let supervisor = |deleting| pod(labels::COMPONENT_SUPERVISOR, None, deleting);
     let agent = pod(labels::COMPONENT_AGENT, Some("jira"), true);
     let seen = [("new", idle(2))];
@@ -66,7 +66,7 @@ fn broken(component: &str, deleting: bool, reason: &str) -> Pod {
 }
 
 #[test]
-fn the_trouble_of_any_pod_that_stays_is_seen_and_told_apart_by_whose_it_is() {
+fn problems_of_pods_are_assigned_to_their_component() {
     let fine = |component| pod(component, Some("jira"), false);
     let (agent, tools) = (labels::COMPONENT_AGENT, labels::COMPONENT_TOOL_SERVER);
     let facts = |failure: Option<&str>, trouble: Option<&str>, tools: Option<&str>| {
@@ -106,7 +106,7 @@ fn the_trouble_of_any_pod_that_stays_is_seen_and_told_apart_by_whose_it_is() {
 }
 
 #[test]
-fn how_containers_ended_is_seen_of_pods_that_stay_and_told_apart_by_whose_they_are() {
+fn failed_containers_are_assigned_to_their_component() {
     let (agent, tools) = (labels::COMPONENT_AGENT, labels::COMPONENT_TOOL_SERVER);
     let killed = |component, deleting| {
         let trouble = Trouble { ended: true, ..broken(component, deleting, "OOMKilled").trouble.unwrap() };
@@ -121,10 +121,10 @@ fn how_containers_ended_is_seen_of_pods_that_stay_and_told_apart_by_whose_they_a
         ("e", server("search")),
         ("f", killed(labels::COMPONENT_SUPERVISOR, false)),
     ];
-    let told =
+    let reported =
         observation(&pods, &[]).failed_containers().into_iter().map(|(owner, how)| format!("{owner}: {how}"));
     assert_eq!(
-        told.collect::<Vec<_>>(),
+        reported.collect::<Vec<_>>(),
         [
             "the supervisor: OOMKilled",
             "agent jira: OOMKilled",

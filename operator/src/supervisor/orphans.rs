@@ -1,7 +1,7 @@
-//! What was made for a supervisor and is no longer wanted: when it goes.
+//! Decides when orphans are deleted: managed objects that are no longer wanted.
 //!
-//! What belongs to an agent waits until nothing works there any more, or a deadline; the rest goes at once. A volume
-//! is never taken away: what people said is on it, and it goes with the resource. Pure.
+//! Objects of an agent wait until it has drained, or for a deadline; others are deleted at once. A volume is deleted
+//! only with its resource, because it holds conversations. Pure.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,44 +12,44 @@ use jiff::Timestamp;
 
 use crate::cache::{Child, Kind};
 
-/// What is to be done about an object that is no longer wanted.
+/// The next action for an orphan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Act {
-    /// Note since when it only finishes what it began.
+    /// Annotate it as draining.
     Mark,
-    /// Leave it for now.
+    /// Wait.
     Wait,
-    /// Take it away.
+    /// Delete it.
     Remove(RemovalReason),
 }
 
-/// Why an object goes.
+/// Why an orphan is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RemovalReason {
-    /// Nothing works there.
+    /// It has no tasks.
     Idle,
-    /// It had its time; what it works on is lost.
+    /// The deadline has passed; its tasks are lost.
     Deadline,
-    /// Nothing could work there.
+    /// It cannot have tasks.
     Unused,
 }
 
-/// What is known of the work that an agent's old home may still do.
+/// The agents whose old instances may have tasks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Use {
-    /// Agents that some supervisor pod still uses at an old home, or may use since it runs an older spec.
+    /// Agents with tasks that a supervisor pod has delegated to an old instance.
     pub by_supervisors: BTreeSet<String>,
-    /// Agents whose own pods work on something.
+    /// Agents whose own pods have tasks.
     pub by_themselves: BTreeSet<String>,
-    /// Whether every supervisor pod was asked. If not, nothing is known to be idle.
+    /// Whether every supervisor pod runs the newest spec and has reported. If not, no agent counts as idle.
     pub known: bool,
 }
 
-/// What is to be done about the object. `now` counts for the deadline.
+/// The next action for an orphan.
 pub fn act(child: &Child, used: &Use, deadline: Duration, now: Timestamp) -> Act {
     let Some(agent) = &child.agent else { return unbound(child) };
     if !matches!(child.kind, Kind::Deployment) {
-        // Services, policies and the like go with the Deployment.
+        // Services and policies are deleted with the Deployment.
         return if used.may_use(agent) { Act::Wait } else { Act::Remove(RemovalReason::Unused) };
     }
     let Some(since) = child.draining_since.as_deref().and_then(|since| since.parse::<Timestamp>().ok())
@@ -72,7 +72,7 @@ fn unbound(child: &Child) -> Act {
 }
 
 impl Use {
-    /// From the supervisor pods' reports and the remote agents' own; `epoch` is the spec that all shall run.
+    /// From the reports of the supervisor's pods and of remote agents; `epoch` is the newest spec.
     pub fn new<'a>(
         epoch: u64,
         supervisors: impl IntoIterator<Item = Option<&'a Report>>,
@@ -101,7 +101,7 @@ impl Use {
     }
 }
 
-/// How much an old home of an agent still does, for the status.
+/// The number of tasks in an agent's old instance.
 pub fn work_left(agent: &str, placement: AgentPlacement, reports: &[&Report]) -> u64 {
     let homes = reports.iter().flat_map(|report| &report.draining);
     homes.filter(|home| home.name == agent && home.placement == placement).map(|home| home.active_tasks).sum()

@@ -1,4 +1,4 @@
-//! Ports of the supervisor's pod, which the tool servers of all agents that live there share.
+//! Ports of sidecars in the supervisor's pod, which all hosted agents share.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,14 +9,14 @@ use caipe_crds::{CaipeSupervisor, Fault, RenderedSpec, catalogue};
 
 use super::decision::Decision;
 
-/// Two sidecars on one port, of agents that shall both run in the supervisor's process.
+/// Faults for sidecars of different in-process agents on one port.
 pub(super) fn faults(resource: &CaipeSupervisor, spec: &RenderedSpec) -> Vec<Fault> {
     let mut taken: BTreeMap<u16, (String, String)> = BTreeMap::new();
     let mut faults = Vec::new();
     for agent in in_process(spec) {
         for (server, port) in sidecars(resource, &agent) {
             match taken.get(&port) {
-                // The same agent's are a fault of the resource, whatever it runs in.
+                // A conflict within one agent is a fault in either placement.
                 Some((other, theirs)) if *other != agent => {
                     let message = format!(
                         "`{agent}/{server}` and `{other}/{theirs}` both listen on port {port} of the supervisor's pod: \
@@ -34,8 +34,8 @@ pub(super) fn faults(resource: &CaipeSupervisor, spec: &RenderedSpec) -> Vec<Fau
     faults
 }
 
-/// The seats that go into one pod, in the order of need: of agents that run in the supervisor's process, then of those
-/// that shall, then those that were kept. One whose port is taken has to wait, or is given up.
+/// The hosted agents whose ports fit into one pod, in this order: running in-process, about to run in-process,
+/// formerly in-process. An agent whose port is taken waits, or is dropped.
 pub fn hosted_that_fit(resource: &CaipeSupervisor, decision: &Decision) -> BTreeSet<String> {
     let mut taken: BTreeSet<u16> = BTreeSet::new();
     let mut hosted = BTreeSet::new();
@@ -55,7 +55,7 @@ fn in_process(spec: &RenderedSpec) -> impl Iterator<Item = String> + '_ {
     here.map(|agent| agent.name.clone())
 }
 
-/// The agent's sidecars, by server, with their ports.
+/// The agent's sidecars with their ports.
 fn sidecars(resource: &CaipeSupervisor, name: &str) -> Vec<(String, u16)> {
     let declared = resource.spec.agents().iter().find(|agent| agent.name == name);
     let Some(agent) = declared.filter(|agent| !agent.mcp.is_empty() || agent.identity.is_some()) else {

@@ -1,4 +1,4 @@
-//! One pass over one supervisor: the five steps in their order.
+//! Runs the five steps for one supervisor.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -32,28 +32,28 @@ use crate::metrics::{Metrics, ReconcileTimer};
 use crate::probe::Probes;
 use crate::references::{self, Missing, Names, References};
 
-/// What every pass needs.
+/// The dependencies of every reconcile.
 pub struct Context {
-    /// The API server.
+    /// The client of the API server.
     pub client: Client,
-    /// What the cluster holds.
+    /// The watched objects.
     pub cache: Arc<Cache>,
-    /// What is remembered between passes.
+    /// The state between reconciles.
     pub states: ReconcileStates,
-    /// Where everything is counted.
+    /// The metrics.
     pub metrics: Arc<Metrics>,
-    /// How the pods are.
+    /// The probes of pods.
     pub prober: Arc<dyn Probes>,
-    /// What the installation gives every supervisor.
+    /// The installation's defaults.
     pub defaults: Defaults,
-    /// Who is told of what happens.
+    /// The writer of status and events.
     pub reporter: Reporter,
 }
 
-/// When the next pass is due though nothing happens.
+/// When to reconcile again without a change.
 pub type Due = Option<Duration>;
 
-/// One pass.
+/// One reconcile of a resource.
 pub struct Reconciler<'a> {
     cx: &'a Context,
     key: Key,
@@ -62,11 +62,11 @@ pub struct Reconciler<'a> {
     observation: Observation,
     state: ReconcileState,
     now: Timestamp,
-    /// When to look again at what is told.
+    /// When a missing reference is due for an event.
     due: Due,
 }
 
-/// What a pass came to, for the status.
+/// The result of the first four steps, for the status.
 #[derive(Default)]
 struct Reconciled {
     decision: Option<Decision>,
@@ -80,7 +80,7 @@ struct Reconciled {
 }
 
 impl<'a> Reconciler<'a> {
-    /// A pass over the resource as it is now.
+    /// Prepares a reconcile of the resource.
     pub fn new(cx: &'a Context, resource: &'a CaipeSupervisor, state: ReconcileState) -> Self {
         let key = Key::new(&resource.namespace().unwrap_or_default(), &resource.name_any());
         let observation = Observation::new(&key, cx.cache.observed(&key), cx.prober.results(&key));
@@ -88,10 +88,10 @@ impl<'a> Reconciler<'a> {
         Self { cx, key, resource, uid, observation, state, now: Timestamp::now(), due: None }
     }
 
-    /// Makes the resource real, as far as it is possible now, and reports.
+    /// Runs the steps and reports the status.
     ///
     /// # Errors
-    /// When something failed that trying again may mend. What somebody has to mend is in the status then, too.
+    /// If a retry may help. The status also reports what a user has to fix.
     pub async fn run(mut self, timer: &ReconcileTimer<'_>) -> Result<(Outcome, Due), Error> {
         let reconciled = self.reconcile_objects(timer).await;
         let (reconciled, error) = match reconciled {
@@ -176,7 +176,7 @@ impl<'a> Reconciler<'a> {
         })
     }
 
-    /// What runs keeps running; nothing is applied.
+    /// Keeps what runs and applies nothing.
     fn refused(&self, refusal: Refusal, missing: Missing) -> Reconciled {
         let supervisor = self.observation.deployment().cloned();
         Reconciled { refusal: Some(refusal), missing, supervisor, ..Reconciled::default() }
@@ -188,7 +188,7 @@ impl<'a> Reconciler<'a> {
         dereference::references(&cx.client, &self.key, names, &cx.cache, &cx.states).await
     }
 
-    /// Sees to it that the keys are there. They count as a reference, so that other keys roll the pods that have the old ones.
+    /// Ensures the Secret with the keys. It counts as a reference, so that changed keys roll the pods.
     async fn keys(&mut self, references: &mut References) -> Result<(), Error> {
         let applier = applier(self.cx, &self.key, &self.uid);
         dereference::keys(&applier, &self.observation.observed, &mut self.state).await?;
@@ -216,7 +216,7 @@ impl<'a> Reconciler<'a> {
         })
     }
 
-    /// Builds. Seats that nobody needs are given up when the supervisor's pods are rolled anyway.
+    /// Builds the objects. Hosted agents that are no longer needed are dropped if the supervisor's pods roll anyway.
     fn build(&self, references: &References, decision: &mut Decision) -> Result<Vec<Manifest>, Refusal> {
         let name = self.key.name();
         decision.hosted = ports::hosted_that_fit(self.resource, decision);
@@ -256,7 +256,7 @@ impl<'a> Reconciler<'a> {
         Ok(Written { wrote: wrote || refreshed, draining, due })
     }
 
-    /// Takes away what is no longer wanted, once nothing works there; the agents that still have something.
+    /// Deletes orphans that are due; returns the agents that still drain.
     async fn remove_orphans(
         &self,
         applier: &Applier<'_>,
@@ -291,7 +291,7 @@ impl<'a> Reconciler<'a> {
     }
 
     async fn report(&mut self, reconciled: &Reconciled, timer: &ReconcileTimer<'_>) -> Result<bool, Error> {
-        // After a start nobody has looked at the pods yet: what was told before stands until somebody has.
+        // After a start the status stays until the first probes.
         if self.resource.status.is_some() && reconciled.refusal.is_none() && self.observation.is_first() {
             return Ok(false);
         }
@@ -329,7 +329,7 @@ impl<'a> Reconciler<'a> {
             self.cx.reporter.references(self.resource, missing_reference, before, &status);
         self.state.missing_reference = missing_reference.map(Box::new);
         self.due = due;
-        // What was written counts until the watch has brought it.
+        // The written status counts until the watch delivers it.
         let written = was_written.then(|| WrittenStatus { uid: self.uid.clone(), status });
         let last = written.map(Box::new).or(reported);
         self.state.reported =
@@ -338,7 +338,8 @@ impl<'a> Reconciler<'a> {
     }
 }
 
-/// Wakes the kubelets of the supervisor's pods that have not taken the epoch; whether any was, and when to look again.
+/// Makes the kubelets refresh pods that do not run the epoch; returns whether any was annotated, and when to check
+/// again.
 async fn refresh_kubelets(
     applier: &Applier<'_>,
     observation: &Observation,
@@ -371,7 +372,7 @@ async fn refresh_kubelets(
     Ok((wrote, due))
 }
 
-/// The earlier of two times to look again.
+/// The earlier of two times.
 fn sooner(due: Due, other: Duration) -> Duration {
     due.unwrap_or(other).min(other)
 }
@@ -383,7 +384,7 @@ struct Written {
 }
 
 impl Context {
-    /// Forgets a supervisor that is gone; Kubernetes collects what was made for it.
+    /// Forgets a deleted supervisor; Kubernetes collects its objects.
     pub fn forget(&self, key: &Key) {
         self.prober.forget(key);
         self.cache.forget(key);
@@ -392,7 +393,7 @@ impl Context {
         self.reporter.events.forget(key);
     }
 
-    /// Forgets all of them: another operator works from now on.
+    /// Forgets all supervisors: another operator leads.
     pub fn forget_all(&self) {
         self.prober.forget_all();
         self.states.clear();
@@ -415,7 +416,7 @@ fn applier<'a>(cx: &'a Context, key: &'a Key, uid: &'a str) -> Applier<'a> {
     Applier { client: &cx.client, metrics: &cx.metrics, cache: &cx.cache, key, uid }
 }
 
-/// Texts that may still come are waited for; whatever else is wrong has to be put right.
+/// A missing `ConfigMap` may still be created; other faults need a change of the resource.
 fn refusal(faults: &Faults, missing: &Missing) -> Refusal {
     let is_text = |fault: &Fault| fault.path.ends_with("configMapRef");
     if !missing.config_maps.is_empty() && faults.as_slice().iter().all(is_text) {

@@ -1,4 +1,4 @@
-//! What is remembered of each supervisor between passes. All of it can be found out again.
+//! State of supervisors between reconciles. All of it can be restored from the cluster.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -16,56 +16,56 @@ use crate::cache::Child;
 use crate::key::Key;
 use crate::references::ConfigMapContent;
 
-/// What is remembered of one supervisor.
+/// The state of one supervisor.
 #[derive(Debug, Clone, Default)]
 pub struct ReconcileState {
     /// The spec in the cluster.
     pub current: Option<CurrentSpec>,
-    /// What was reported last, until the watch has brought it.
+    /// The last written status, until the watch delivers it.
     pub reported: Option<Box<WrittenStatus>>,
     /// The Secret with the keys.
     pub keys: Option<Keys>,
-    /// The uid of the resource whose namespace is being deleted: nothing can be made there any more.
+    /// The uid of a resource whose namespace is being deleted, so that nothing can be created there.
     pub ending: Option<String>,
-    /// Passes that failed in a row.
+    /// Failed reconciles in a row.
     pub failures: u32,
-    /// When each pod was last told of an epoch.
+    /// When each pod was last annotated with an epoch.
     pub refreshed: HashMap<String, Instant>,
-    /// Whose containers had ended and were not well again.
+    /// Components with failed containers.
     pub failed_containers: BTreeSet<PodOwner>,
-    /// What the resource refers to and is not there.
+    /// The missing reference, if there is one.
     pub missing_reference: Option<Box<MissingReference>>,
-    /// Objects that were seen as they were applied, so that another state of them is news.
+    /// Fingerprints of objects after they were applied, which reveal later changes.
     applied: Box<[u64]>,
 }
 
 /// A status that was written.
 #[derive(Debug, Clone)]
 pub struct WrittenStatus {
-    /// The uid of the resource that it is of.
+    /// The uid of its resource.
     pub uid: String,
-    /// It.
+    /// The status.
     pub status: CaipeSupervisorStatus,
 }
 
-/// What is known of the Secret with the keys.
+/// The Secret with the keys.
 #[derive(Debug, Clone)]
 pub struct Keys {
     /// Its uid.
     pub uid: String,
-    /// Its version, at which it was read.
+    /// Its version.
     pub version: String,
-    /// The bearer token of the pods' status.
+    /// The bearer token of the pods' internal status.
     pub status_token: SecretString,
 }
 
 impl ReconcileState {
-    /// Whether the object is as it was applied: nobody took a field of it since.
+    /// Whether the object is unchanged since it was applied.
     pub fn is_untouched(&self, child: &Child) -> bool {
         self.applied.contains(&fingerprint(child))
     }
 
-    /// Remembers how the objects are after they were applied.
+    /// Records the objects after they were applied.
     pub fn applied<'a>(&mut self, children: impl IntoIterator<Item = &'a Child>) {
         self.applied = children.into_iter().map(fingerprint).collect();
     }
@@ -78,7 +78,7 @@ fn fingerprint(child: &Child) -> u64 {
     hasher.finish()
 }
 
-/// What is remembered of all supervisors.
+/// The state of all supervisors.
 #[derive(Debug, Default)]
 pub struct ReconcileStates {
     supervisors: Mutex<HashMap<Key, Arc<ReconcileState>>>,
@@ -86,8 +86,8 @@ pub struct ReconcileStates {
 }
 
 impl ReconcileStates {
-    /// What is remembered of the one with this uid; nothing at first. Which spec is in the cluster is not remembered before
-    /// the pass has kept it: one that is broken off may have written another.
+    /// The state for a reconcile of the resource with this uid. Removes the current spec until the reconcile saves
+    /// it, because an interrupted one may have written another.
     pub fn load(&self, key: &Key, uid: Option<&str>) -> ReconcileState {
         let mut supervisors = self.supervisors.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(state) = supervisors.get_mut(key) else { return ReconcileState::default() };
@@ -97,24 +97,24 @@ impl ReconcileStates {
         begun
     }
 
-    /// Forgets everything: somebody else has written meanwhile.
+    /// Forgets everything, because another operator has written meanwhile.
     pub fn clear(&self) {
         self.supervisors.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// Remembers.
+    /// Saves the state.
     pub fn save(&self, key: &Key, state: ReconcileState) {
         let mut supervisors = self.supervisors.lock().unwrap_or_else(PoisonError::into_inner);
         supervisors.insert(key.clone(), Arc::new(state));
     }
 
-    /// Whether the watch has not brought yet what was reported last.
+    /// Whether the watch has not yet delivered the last written status.
     pub fn has_reported(&self, key: &Key) -> bool {
         let supervisors = self.supervisors.lock().unwrap_or_else(PoisonError::into_inner);
         supervisors.get(key).is_some_and(|state| state.reported.is_some())
     }
 
-    /// The watch has brought a status: what was reported need not be remembered once it is that.
+    /// Takes in a status from the watch, which drops the last written one if they are equal.
     pub fn observed_status(&self, key: &Key, status: &CaipeSupervisorStatus) {
         let mut supervisors = self.supervisors.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(state) = supervisors.get_mut(key) else { return };
@@ -123,14 +123,14 @@ impl ReconcileStates {
         }
     }
 
-    /// Whether nothing can be made for the resource with this uid any more.
+    /// Whether the namespace of the resource with this uid is being deleted.
     pub fn is_ending(&self, key: &Key, uid: Option<&str>) -> bool {
         let supervisors = self.supervisors.lock().unwrap_or_else(PoisonError::into_inner);
         let ending = supervisors.get(key).and_then(|state| state.ending.as_deref());
         ending.is_some() && ending == uid
     }
 
-    /// Counts a pass that failed; how many did in a row before it.
+    /// Counts a failure; returns the number of failures in a row before it.
     pub fn failed(&self, key: &Key) -> u32 {
         let mut supervisors = self.supervisors.lock().unwrap_or_else(PoisonError::into_inner);
         let state = Arc::make_mut(supervisors.entry(key.clone()).or_default());
@@ -138,7 +138,7 @@ impl ReconcileStates {
         state.failures - 1
     }
 
-    /// Counts a pass that did not fail.
+    /// Resets the count of failures.
     pub fn succeeded(&self, key: &Key) {
         let mut supervisors = self.supervisors.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(state) = supervisors.get_mut(key).filter(|state| state.failures > 0) {
@@ -146,19 +146,19 @@ impl ReconcileStates {
         }
     }
 
-    /// Forgets a supervisor that is gone; says whether it was known.
+    /// Forgets a deleted supervisor; returns whether it was known.
     pub fn forget(&self, key: &Key) -> bool {
         self.supervisors.lock().unwrap_or_else(PoisonError::into_inner).remove(key).is_some()
     }
 
-    /// The content of a `ConfigMap` of that version, if it was read before.
+    /// The cached content of a `ConfigMap` of this version.
     pub fn content(&self, namespace: &str, name: &str, version: &str) -> Option<Arc<ConfigMapContent>> {
         let contents = self.contents.lock().unwrap_or_else(PoisonError::into_inner);
         let place = (namespace.to_owned(), name.to_owned());
         contents.get(&place).filter(|content| content.version == version).cloned()
     }
 
-    /// Remembers the content of a `ConfigMap`; none forgets it.
+    /// Caches the content of a `ConfigMap`; none removes it.
     pub fn cache_content(&self, namespace: &str, name: &str, content: Option<Arc<ConfigMapContent>>) {
         let mut contents = self.contents.lock().unwrap_or_else(PoisonError::into_inner);
         let place = (namespace.to_owned(), name.to_owned());

@@ -1,4 +1,4 @@
-//! What is told as events when a status changes. Pure.
+//! Derives events from a change of the status. Pure.
 
 use caipe_crds::CaipeSupervisorStatus;
 use caipe_crds::resource::status::{AgentPhase, AgentStatus};
@@ -7,18 +7,18 @@ use super::missing_reference::ReferenceState;
 use super::status::Reason as Why;
 use crate::events::Reason;
 
-/// One event.
+/// An event to publish.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusEvent {
     /// Its reason.
     pub reason: Reason,
-    /// The agent that it is about; empty for the resource.
+    /// Its agent; empty for the resource.
     pub about: String,
-    /// The words.
+    /// Its message.
     pub text: String,
 }
 
-/// What happened between two statuses.
+/// The events of a change of the status.
 pub fn changes(before: Option<&CaipeSupervisorStatus>, after: &CaipeSupervisorStatus) -> Vec<StatusEvent> {
     let mut events = of_conditions(before, after);
     if let Some(before) = before {
@@ -52,7 +52,7 @@ fn of_conditions(before: Option<&CaipeSupervisorStatus>, after: &CaipeSupervisor
     events
 }
 
-/// What a status says of what the resource refers to.
+/// What a status says about the references.
 pub fn references(status: Option<&CaipeSupervisorStatus>) -> ReferenceState<'_> {
     match ready(status) {
         Some((why, text)) if why == Why::ReferenceMissing.as_str() => ReferenceState::Missing(text),
@@ -61,12 +61,12 @@ pub fn references(status: Option<&CaipeSupervisorStatus>) -> ReferenceState<'_> 
     }
 }
 
-/// Whether a rollout was under way.
+/// Whether the reason means a rollout.
 fn rolls(why: &str) -> bool {
     ![Why::Moving, Why::Retrying].iter().any(|other| other.as_str() == why)
 }
 
-/// Whether this is said only where nothing is missing. Of what cannot be made real it is not known.
+/// Whether the reason implies that all references exist.
 fn found(why: &str) -> bool {
     let known = [
         Why::AllAgentsUsable,
@@ -85,7 +85,7 @@ fn condition<'a>(status: &'a CaipeSupervisorStatus, kind: &str) -> Option<(&'a s
     Some((&found.reason, &found.message))
 }
 
-/// Reason and message of `Ready`, whatever it is.
+/// Reason and message of `Ready`.
 fn ready(status: Option<&CaipeSupervisorStatus>) -> Option<(&str, &str)> {
     let found = status?.conditions.iter().find(|it| it.type_ == "Ready")?;
     Some((&found.reason, &found.message))

@@ -35,13 +35,13 @@ fn status(
     }
 }
 
-fn told(before: &CaipeSupervisorStatus, after: &CaipeSupervisorStatus) -> Vec<String> {
+fn reported(before: &CaipeSupervisorStatus, after: &CaipeSupervisorStatus) -> Vec<String> {
     let events = changes(Some(before), after);
     events.iter().map(|event| format!("{} {}: {}", event.reason, event.about, event.text)).collect()
 }
 
 #[test]
-fn an_agents_way_is_told() {
+fn changes_of_an_agent_cause_events() {
     let with = |placement, phase| status(&[], &[("a", placement, phase)]);
     let (here, away) = (AgentPlacement::InProcess, AgentPlacement::Remote);
     let cases = [
@@ -69,20 +69,20 @@ fn an_agents_way_is_told() {
         (with(away, AgentPhase::Ready), with(away, AgentPhase::Ready), None),
     ];
     for (before, after, expected) in cases {
-        assert_eq!(told(&before, &after), expected.into_iter().collect::<Vec<_>>());
+        assert_eq!(reported(&before, &after), expected.into_iter().collect::<Vec<_>>());
     }
 }
 
 #[test]
-fn rollouts_and_refusals_are_told_once() {
+fn rollouts_and_refusals_cause_one_event() {
     let idle = status(&[("Ready", true, Why::AllAgentsUsable, "all")], &[]);
     let rolling = status(&[("Reconciling", true, Why::RollingOut, "0 of 1")], &[]);
     let stalled = status(&[("Stalled", true, Why::InvalidSpec, "spec.agents: no")], &[]);
-    assert_eq!(told(&idle, &rolling), ["RolloutStarted : 0 of 1"]);
-    assert_eq!(told(&rolling, &rolling), [""; 0]);
-    assert_eq!(told(&rolling, &idle), ["RolloutFinished : the supervisor runs spec 2"]);
-    assert_eq!(told(&idle, &stalled), ["InvalidSpec : spec.agents: no"]);
-    assert_eq!(told(&stalled, &stalled), [""; 0]);
+    assert_eq!(reported(&idle, &rolling), ["RolloutStarted : 0 of 1"]);
+    assert_eq!(reported(&rolling, &rolling), [""; 0]);
+    assert_eq!(reported(&rolling, &idle), ["RolloutFinished : the supervisor runs spec 2"]);
+    assert_eq!(reported(&idle, &stalled), ["InvalidSpec : spec.agents: no"]);
+    assert_eq!(reported(&stalled, &stalled), [""; 0]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The last step: the status, and what else is told of a supervisor.
+//! The last step: writes the status and publishes events.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,22 +22,22 @@ use crate::labels;
 use crate::metrics::labels::{ObjectKind, ResourcePhase, Verb};
 use crate::metrics::{Metrics, ResourceState};
 
-/// Tells the API server how supervisors are.
+/// Writes statuses and publishes events.
 #[derive(Clone)]
 pub struct Reporter {
     /// The API server.
     pub client: Client,
-    /// Where writes are counted, and how resources are.
+    /// The metrics.
     pub metrics: Arc<Metrics>,
-    /// Where events go.
+    /// The publisher of events.
     pub events: Events,
 }
 
 impl Reporter {
-    /// Writes the status if it says something else than before, with an event for what changed; whether it was written.
+    /// Writes the status if it has changed, with an event for each change; returns whether it was written.
     ///
     /// # Errors
-    /// When the API server does not take it.
+    /// If the API server rejects it.
     pub async fn report(
         &self,
         resource: &CaipeSupervisor,
@@ -71,14 +71,14 @@ impl Reporter {
         Ok(true)
     }
 
-    /// Tells of a change, however often it happens.
+    /// Publishes an event even if it repeats.
     fn change(&self, resource: &CaipeSupervisor, reason: Reason, about: &str, text: &str) {
         let key = Key::new(&resource.namespace().unwrap_or_default(), &resource.name_any());
         self.events.clear(&key, reason, about);
         self.events.publish(resource, reason, about, text);
     }
 
-    /// Tells that what the resource refers to is missing, and that it came. Says what to remember, and when to look again.
+    /// Publishes that references are missing or exist again. Returns the next state, and when to reconcile again.
     pub fn references(
         &self,
         resource: &CaipeSupervisor,
@@ -95,7 +95,7 @@ impl Reporter {
                 self.change(resource, Reason::ReferenceMissing, "", text);
             }
             (Announcement::Found, _) => {
-                self.change(resource, Reason::ReferenceFound, "", "what was missing is there");
+                self.change(resource, Reason::ReferenceFound, "", "all references exist");
             }
             (Announcement::Later(rest), _) => return (missing_reference, Some(rest)),
             _ => {}
@@ -103,14 +103,14 @@ impl Reporter {
         (missing_reference, None)
     }
 
-    /// Tells what is odd about a spec that is valid.
+    /// Publishes the warnings of a valid spec.
     pub fn warn(&self, resource: &CaipeSupervisor, warnings: &[Fault]) {
         for warning in warnings {
             self.events.publish(resource, Reason::SpecWarning, &warning.path, &warning.to_string());
         }
     }
 
-    /// Tells of containers that ended; those of `before` that are not among them are well again.
+    /// Publishes failed containers, and forgets those that have recovered.
     pub fn failed_containers(
         &self,
         resource: &CaipeSupervisor,
@@ -126,14 +126,12 @@ impl Reporter {
         }
     }
 
-    /// Tells of an object that was taken away.
+    /// Publishes that a drained Deployment was deleted.
     pub fn removed(&self, resource: &CaipeSupervisor, child: &Child, why: RemovalReason) {
         let Some(agent) = child.agent.as_deref().filter(|_| child.kind == Kind::Deployment) else { return };
         let (reason, text) = match why {
-            RemovalReason::Deadline => (Reason::DrainDeadline, "was removed before it had finished"),
-            RemovalReason::Idle | RemovalReason::Unused => {
-                (Reason::Drained, "has finished what it began and was removed")
-            }
+            RemovalReason::Deadline => (Reason::DrainDeadline, "was removed before it had drained"),
+            RemovalReason::Idle | RemovalReason::Unused => (Reason::Drained, "has drained and was removed"),
         };
         self.events.publish(resource, reason, agent, &format!("{} {text}", child.name));
     }

@@ -1,4 +1,4 @@
-//! Whether a resource can be made real: everything that is wrong with it, each with its path.
+//! Validates a resource: finds every fault, with its path.
 
 use std::collections::BTreeMap;
 
@@ -11,18 +11,18 @@ use super::build::{merge, secrets};
 use super::ports;
 use crate::references::References;
 
-/// A resource that can be made real.
+/// A valid resource.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Validated {
-    /// Its spec, every agent at the home that the resource asks for, and what is odd about it.
+    /// The resolved spec with its warnings.
     pub resolved: Resolved,
 }
 
-/// Resolves the resource with what is behind its references.
+/// Resolves the resource with its references.
 ///
 /// # Errors
-/// Every fault that can be found: of the resource itself, of `ConfigMap`s that are not there, and of what only a pod
-/// shows, such as two tool servers on one port. A Secret that is not there is no fault: it may come.
+/// Every fault: of the resource, of missing `ConfigMap`s, and of pods, such as two tool servers on one port. A
+/// missing Secret is not a fault: it may be created later.
 pub fn validate(
     resource: &CaipeSupervisor,
     references: &References,
@@ -50,7 +50,7 @@ pub fn validate(
     }
 }
 
-/// Partial pod templates that are none.
+/// Invalid partial pod templates.
 fn templates(resource: &CaipeSupervisor) -> Vec<Fault> {
     let own = resource.spec.pod_template.iter().map(|template| ("spec.podTemplate".to_owned(), template));
     let agents = resource.spec.agents().iter().enumerate().filter_map(|(at, agent)| {
@@ -63,7 +63,7 @@ fn templates(resource: &CaipeSupervisor) -> Vec<Fault> {
     own.chain(agents).filter_map(check).collect()
 }
 
-/// The script of a scripted model, which the pod mounts as a file.
+/// Faults of the script that the pod mounts.
 fn script(resource: &CaipeSupervisor, references: &References) -> Option<Fault> {
     let model = resource.spec.model.as_ref()?;
     let reference = model.script.as_ref()?.config_map_ref.as_ref()?;
@@ -78,7 +78,7 @@ fn script(resource: &CaipeSupervisor, references: &References) -> Option<Fault> 
     Some(Fault::new("spec.model.script.configMapRef", message))
 }
 
-/// Two keys for one variable of an agent: its program would see one of them only.
+/// Two keys for one variable of an agent, which would hide one of them.
 fn key_files(at: usize, agent: &Agent) -> Vec<Fault> {
     let files = secrets::key_files(agent);
     let pairs = files.iter().zip(files.iter().skip(1));
@@ -86,7 +86,7 @@ fn key_files(at: usize, agent: &Agent) -> Vec<Fault> {
     clashes
         .map(|(one, other)| {
             let message = format!(
-                "`{}` stands for key `{}` of Secret `{}` and for key `{}` of Secret `{}`: the agent has one variable of that name; rename one",
+                "`{}` is the variable of key `{}` of Secret `{}` and of key `{}` of Secret `{}`: the agent has one variable of that name; rename one",
                 one.variable, one.key, one.secret, other.key, other.secret
             );
             Fault::new(format!("spec.agents[{at}]"), message)

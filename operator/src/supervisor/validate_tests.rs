@@ -50,7 +50,7 @@ fn what_only_a_pod_shows_is_a_fault_with_its_path() {
         (
             format!("agents:\n{}", own("a", twice)),
             &[
-                "spec.agents[0]: `token` stands for key `token` of Secret `first` and for key `token` of Secret `second`: the agent has one variable of that name; rename one",
+                "spec.agents[0]: `token` is the variable of key `token` of Secret `first` and of key `token` of Secret `second`: the agent has one variable of that name; rename one",
             ],
         ),
         (

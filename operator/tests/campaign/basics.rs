@@ -5,7 +5,7 @@ use super::resources::{everything, secret, supervisor};
 use super::test_cluster::TestCluster;
 
 #[tokio::test(start_paused = true)]
-async fn a_resource_becomes_ready_and_a_second_pass_writes_nothing() {
+async fn a_resource_becomes_ready_and_a_second_reconcile_writes_nothing() {
     let cluster = TestCluster::new();
     let operator = cluster.operator();
     cluster.apply(&secret("llm", "OPENAI_API_KEY", "x"));

@@ -18,7 +18,7 @@ use super::test_cluster::{NAMESPACE, TestCluster};
 /// Supervisors that are changed at the same time.
 const SUPERVISORS: usize = 25;
 
-/// Changes of each before it is looked at.
+/// Changes of each before it is checked.
 const CHANGES: usize = 4;
 
 /// The agents of the first spec, and of every other unless it says otherwise.
@@ -187,7 +187,7 @@ fn deployed(cluster: &TestCluster, name: &str) -> BTreeSet<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn changes_are_made_real_and_taken_back() {
+async fn changes_are_applied_and_reverted() {
     let cluster = TestCluster::new();
     cluster.apply(&secret("llm", "OPENAI_API_KEY", "x"));
     cluster.apply(&secret("argocd", "ARGOCD_TOKEN", "x"));

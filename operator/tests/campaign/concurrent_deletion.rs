@@ -1,4 +1,4 @@
-//! Objects that go just when the operator wants to write to them.
+//! Objects that are deleted just before the operator writes to them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,7 @@ use super::kstatus::is_current;
 use super::resources::{everything, supervisor};
 use super::test_cluster::{NAMESPACE, TestCluster};
 
-/// A call of the operator's, to an object that somebody deletes before it arrives.
+/// A call of the operator's, to an object that is deleted before it arrives.
 struct Case {
     name: &'static str,
     is: fn(&Call) -> bool,
@@ -21,31 +21,31 @@ fn is_note(call: &Call, resource: &str) -> bool {
     call.verb == Verb::Patch && !call.apply && call.resource == resource && call.subresource.is_none()
 }
 
-fn is_home(call: &Call) -> bool {
+fn is_agent(call: &Call) -> bool {
     call.resource == "deployments" && call.name.as_deref() == Some("platform-argocd")
 }
 
 const CASES: [Case; 4] = [
     Case {
         name: "a Deployment that shall only finish what it began",
-        is: |call| is_home(call) && is_note(call, "deployments"),
+        is: |call| is_agent(call) && is_note(call, "deployments"),
         returns: false,
     },
     Case {
         name: "a Deployment that has finished what it began",
-        is: |call| is_home(call) && call.verb == Verb::Delete,
+        is: |call| is_agent(call) && call.verb == Verb::Delete,
         returns: false,
     },
     Case {
         name: "a Deployment that is wanted again",
-        is: |call| is_home(call) && is_note(call, "deployments"),
+        is: |call| is_agent(call) && is_note(call, "deployments"),
         returns: true,
     },
     Case { name: "a pod that shall take a spec", is: |call| is_note(call, "pods"), returns: false },
 ];
 
 #[tokio::test(start_paused = true)]
-async fn what_has_gone_already_fails_no_pass() {
+async fn deleted_objects_fail_no_reconcile() {
     for case in CASES {
         let (cluster, operator) = TestCluster::with_supervisor(&["argocd"]).await;
         if case.returns {

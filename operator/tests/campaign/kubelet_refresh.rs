@@ -1,4 +1,4 @@
-//! Kubelets that are woken too soon, and mount the old spec once more.
+//! Kubelets that refresh too early and mount the old spec once more.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::kstatus::{self, Status, is_current};
 use super::resources::{everything, supervisor};
 use super::test_cluster::{Operator, TestCluster};
 
-/// What the supervisor's pod was told.
+/// The epoch annotation of the supervisor's pod.
 fn reported(cluster: &TestCluster) -> String {
     let pods = cluster.server.list("pods");
     let is_supervisor = |pod: &Value| {
@@ -32,7 +32,7 @@ async fn changed(times: u32) -> (TestCluster, Operator) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_kubelet_that_mounted_the_old_spec_is_woken_until_it_has_the_new_one() {
+async fn a_kubelet_with_the_old_spec_is_annotated_again() {
     for (times, last, within) in [(0, "2", 2), (1, "2.2", 4), (3, "2.4", 10)] {
         let (cluster, operator) = changed(times).await;
         let begin = Instant::now();
@@ -41,13 +41,13 @@ async fn a_kubelet_that_mounted_the_old_spec_is_woken_until_it_has_the_new_one()
         assert_eq!(reported(&cluster), last, "{times}");
         operator.access.forget_calls();
         tokio::time::sleep(Duration::from_mins(5)).await;
-        assert_eq!(operator.writes(), [], "a pod that runs the spec was told of it again");
+        assert_eq!(operator.writes(), [], "a pod that runs the spec was annotated again");
         operator.stop().await;
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_kubelet_that_never_listens_is_left_alone_after_a_minute() {
+async fn annotations_stop_after_a_minute() {
     let (cluster, operator) = changed(u32::MAX).await;
     tokio::time::sleep(Duration::from_mins(2)).await;
     assert_eq!(reported(&cluster), "2.6");

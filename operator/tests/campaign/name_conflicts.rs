@@ -11,7 +11,7 @@ use super::test_cluster::{NAMESPACE, TestCluster};
 /// The kinds of which `platform-argocd` is the name both of the supervisor's and of the agent's.
 const CONTESTED: [&str; 3] = ["networkpolicies.networking.k8s.io", "services", "deployments.apps"];
 
-/// Whose the objects named `platform-argocd` are.
+/// The owners of the objects named `platform-argocd`.
 fn owners(cluster: &TestCluster) -> BTreeSet<String> {
     let objects = CONTESTED.iter().filter_map(|kind| cluster.server.get(kind, NAMESPACE, "platform-argocd"));
     objects
@@ -50,24 +50,24 @@ async fn of_two_supervisors_that_want_the_same_names_one_has_them_all() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_is_given_to_somebody_else_is_missed_by_the_one_who_had_it() {
+async fn an_object_with_a_new_owner_is_restored() {
     let (cluster, operator) = TestCluster::with_supervisor(&["argocd"]).await;
     let service = cluster.server.get("services", NAMESPACE, "platform-argocd").unwrap();
     let mut other = service.as_ref().clone();
     let owner = &mut other["metadata"]["ownerReferences"][0];
     (owner["name"], owner["uid"]) = (json!("elsewhere"), json!("12345678-0000-4000-8000-000000000000"));
     cluster.server.put(other).unwrap();
-    // Its owner is not there, so it is collected, and then made anew.
+    // Its owner does not exist, so it is collected, and then created again.
     cluster.until("platform", is_current).await;
     cluster.settle().await;
-    let found = cluster.server.get("services", NAMESPACE, "platform-argocd").expect("it was made anew");
+    let found = cluster.server.get("services", NAMESPACE, "platform-argocd").expect("it was created again");
     assert_eq!(found["metadata"]["ownerReferences"][0]["name"], "platform", "{found:#}");
     assert!(is_current(&cluster.supervisor("platform").unwrap()));
     operator.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn objects_that_were_let_go_are_taken_up_again_but_for_the_secret() {
+async fn orphaned_objects_are_adopted_except_the_secret() {
     let (cluster, operator) = TestCluster::with_supervisor(&["argocd"]).await;
     cluster.settle().await;
     operator.stop().await;

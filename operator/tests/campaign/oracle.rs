@@ -119,7 +119,7 @@ fn masked(object: &Value) -> Value {
     let mut object = mask(object);
     if object["kind"] == "Pod" {
         object["metadata"]["name"] = Value::Null;
-        // Whether a pod had to be told of an epoch depends on when it started.
+        // Whether a pod had to be annotated with an epoch depends on when it started.
         object["metadata"]["managedFields"] = Value::Null;
     }
     if let Some(entries) = object["metadata"]["managedFields"].as_array_mut() {
@@ -240,13 +240,13 @@ pub(crate) fn wrong_turns(server: &ApiServer) -> Vec<String> {
 /// Takes out what only grows over changes that are taken back: the seats of agents that were there in between.
 pub(crate) fn mask_growth(object: &mut Value) {
     if object["metadata"]["labels"]["app.kubernetes.io/component"] == "supervisor" {
-        mask_seats(object);
+        mask_hosted_agents(object);
     }
     drop_growth(object);
 }
 
 /// What seats are made of: containers and volumes beside the supervisor's own.
-fn mask_seats(object: &mut Value) {
+fn mask_hosted_agents(object: &mut Value) {
     for place in ["/spec", "/spec/template/spec", "/status"] {
         let Some(map) = object.pointer_mut(place).and_then(Value::as_object_mut) else { continue };
         for name in ["containers", "initContainers", "volumes", "containerStatuses", "initContainerStatuses"]

@@ -23,7 +23,7 @@ pub(crate) struct Pods {
 
 #[derive(Default)]
 struct Inner {
-    /// What each pod has mounted, and the epoch that it was told of when the mount was last refreshed.
+    /// What each pod has mounted, and the annotated epoch when the mount was last refreshed.
     mounted: HashMap<String, (String, RenderedSpec)>,
     /// Delegations under way at old homes, by agent.
     busy: HashMap<String, u64>,
@@ -87,14 +87,14 @@ impl Pods {
         found.ok_or_else(|| Failure { outcome: ProbeOutcome::Connect, message: "refused".to_owned() })
     }
 
-    /// Looks at the pods that are ready now. They are gone through once for each change of the cluster, not for each look.
-    fn ready<T>(&self, look: impl FnOnce(&Ready) -> T) -> T {
+    /// Looks at the pods that are ready now. They are gone through once for each change of the cluster, not for each probe.
+    fn ready<T>(&self, probe: impl FnOnce(&Ready) -> T) -> T {
         let mut inner = self.inner();
         let revision = self.server.revision();
         if inner.ready.0 != revision {
             inner.ready = (revision, Ready::of(self.server.list("pods")));
         }
-        look(&inner.ready.1)
+        probe(&inner.ready.1)
     }
 
     fn report(&self, request: &Request) -> Result<Report, Failure> {

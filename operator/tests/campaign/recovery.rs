@@ -1,4 +1,4 @@
-//! What users and clusters do wrong, and what the status says of it until it is mended.
+//! Errors of users and clusters, their report in the status, and the recovery.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ async fn a_missing_config_map_is_named_and_one_that_comes_later_is_taken_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_nobody_needs_is_not_missed() {
+async fn unneeded_references_are_not_required() {
     let cluster = TestCluster::with_secrets();
     let operator = cluster.operator();
     let mut spec = everything(&[]);
@@ -64,7 +64,7 @@ async fn what_nobody_needs_is_not_missed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_config_map_that_a_template_takes_in_is_missed() {
+async fn a_config_map_of_a_template_is_required() {
     let cluster = TestCluster::with_secrets();
     let operator = cluster.operator();
     let mut spec = everything(&[]);
@@ -88,7 +88,7 @@ fn notes(cluster: &TestCluster, reason: &str) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_name_that_fits_no_agent_is_told() {
+async fn an_unknown_agent_name_causes_a_warning() {
     let (cluster, operator) = TestCluster::with_supervisor(&["nosuch"]).await;
     cluster.settle().await;
     let reported = notes(&cluster, "SpecWarning");
@@ -98,7 +98,7 @@ async fn a_name_that_fits_no_agent_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_still_missing_is_not_told_as_found() {
+async fn a_reference_that_is_still_missing_is_not_reported_as_found() {
     let cluster = TestCluster::with_secrets();
     let operator = cluster.operator();
     let mut spec = everything(&[]);
@@ -114,7 +114,7 @@ async fn what_is_still_missing_is_not_told_as_found() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_comes_a_moment_after_the_resource_was_never_missing() {
+async fn a_reference_that_comes_soon_after_the_resource_causes_no_event() {
     let cluster = TestCluster::with_secrets();
     let operator = cluster.operator();
     let mut spec = everything(&[]);
@@ -129,7 +129,7 @@ async fn what_comes_a_moment_after_the_resource_was_never_missing() {
     cluster.settle().await;
     let reported = ["ReferenceMissing", "ReferenceFound"].map(|reason| notes(&cluster, reason).len());
     assert_eq!(reported, [0, 0]);
-    // What goes away for good is told, with nothing else to wake the operator; and that it is back.
+    // A lasting absence is reported without another change, and so is the return.
     cluster.server.delete("secrets", NAMESPACE, "llm");
     cluster.settle().await;
     assert_eq!(notes(&cluster, "ReferenceMissing").len(), 1);
@@ -171,7 +171,7 @@ async fn a_template_that_is_refused_leaves_the_spec_as_it_was() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_fails_for_good_is_told() {
+async fn a_call_that_keeps_failing_is_reported() {
     let cluster = TestCluster::with_secrets();
     let operator = cluster.operator();
     operator.access.suffer(|call| {
@@ -191,7 +191,7 @@ async fn a_call_that_fails_for_good_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_image_that_never_pulls_is_told_and_left_once_another_one_is_given() {
+async fn an_image_that_never_pulls_is_reported_until_it_is_replaced() {
     let cluster = TestCluster::with_secrets();
     let operator = cluster.operator();
     cluster.controllers.conduct(|conduct| {
@@ -210,7 +210,7 @@ async fn an_image_that_never_pulls_is_told_and_left_once_another_one_is_given() 
     operator.stop().await;
 }
 
-/// What was told of pods that fail, and how often.
+/// The reported pod failures with their counts.
 fn failing(cluster: &TestCluster) -> Vec<(String, i64)> {
     let events = cluster.server.list("events.events.k8s.io").into_iter();
     let reported = |event: Arc<Value>| {
@@ -220,7 +220,7 @@ fn failing(cluster: &TestCluster) -> Vec<(String, i64)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_server_that_ends_is_told_by_its_name_and_each_time() {
+async fn a_tool_server_that_ends_is_reported_each_time() {
     let cluster = TestCluster::with_secrets();
     let operator = cluster.operator();
     let mut spec = everything(&[]);
@@ -242,7 +242,7 @@ async fn a_tool_server_that_ends_is_told_by_its_name_and_each_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_move_to_a_home_that_never_comes_up_takes_nothing_away() {
+async fn a_migration_to_a_broken_pod_changes_nothing() {
     let (cluster, operator) = TestCluster::with_supervisor(&[]).await;
     let epoch = cluster.supervisor("platform").unwrap()["status"]["epoch"].clone();
     cluster.controllers.conduct(|conduct| {
@@ -264,7 +264,7 @@ async fn a_move_to_a_home_that_never_comes_up_takes_nothing_away() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_full_quota_is_told_and_passes() {
+async fn an_exceeded_quota_is_reported_until_it_is_raised() {
     let cluster = TestCluster::with_secrets();
     let operator = cluster.operator();
     cluster.server.quota(NAMESPACE, "services", Some(0));
@@ -277,7 +277,7 @@ async fn a_full_quota_is_told_and_passes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_namespace_that_goes_is_let_go() {
+async fn a_namespace_in_deletion_is_left_alone() {
     let (cluster, operator) = TestCluster::with_supervisor(&["argocd"]).await;
     operator.access.forget_calls();
     cluster.server.delete("namespaces", "", NAMESPACE);
@@ -334,7 +334,7 @@ async fn as_many_agents_as_a_resource_may_have_become_ready() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_remote_agent_that_falls_silent_is_shown_and_so_is_its_return() {
+async fn an_unreachable_agent_and_its_return_are_reported() {
     let (cluster, operator) = TestCluster::with_supervisor(&["argocd"]).await;
     cluster.pods.answer("argocd", false);
     let lost = |found: &Value| condition(found, "AgentsConnected")["reason"] == "AgentsUnreachable";
@@ -345,7 +345,7 @@ async fn a_remote_agent_that_falls_silent_is_shown_and_so_is_its_return() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_that_was_taken_out_is_told_and_a_secret_that_was_deleted_is_made_anew() {
+async fn a_removed_key_is_reported_and_a_deleted_secret_is_created_again() {
     let (cluster, operator) = TestCluster::with_supervisor(&["argocd"]).await;
     let pods = || pods_of(&cluster);
     let before = pods();
@@ -376,7 +376,7 @@ fn pods_of(cluster: &TestCluster) -> BTreeSet<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_an_earlier_resource_of_that_name_left_is_waited_for_and_nobody_is_called() {
+async fn objects_of_an_earlier_resource_are_waited_for() {
     let (cluster, operator) = TestCluster::with_supervisor(&["argocd"]).await;
     cluster.server.hold_garbage(true);
     cluster.server.delete("caipesupervisors.caipe.io", NAMESPACE, "platform");
@@ -403,7 +403,7 @@ async fn definition_is(operator: &Operator, missing: bool) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_definition_that_is_taken_out_and_put_back_is_noticed() {
+async fn a_deleted_and_restored_definition_is_noticed() {
     let (cluster, operator) = TestCluster::with_supervisor(&[]).await;
     let (kind, name) = ("customresourcedefinitions.apiextensions.k8s.io", "caipesupervisors.caipe.io");
     let definition = cluster.server.get(kind, "", name).unwrap();

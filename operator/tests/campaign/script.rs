@@ -1,4 +1,4 @@
-//! What users do, step by step, and what comes of it.
+//! Scripts of user actions and their outcomes.
 
 use serde_json::Value;
 use tokio::sync::Notify;
@@ -12,7 +12,7 @@ use super::oracle::{self, Outcome};
 use super::resources::{agent, container, everything, secret, supervisor};
 use super::test_cluster::{NAMESPACE, Operator, TestCluster};
 
-/// One thing that somebody does.
+/// An action of a user.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
     /// Applies an object.
@@ -23,7 +23,7 @@ pub(crate) enum Step {
     Settle,
 }
 
-/// A supervisor's life: made, agents moved both ways, a Secret changed, an agent taken out, deleted and made anew.
+/// A supervisor's life: made, agents moved both ways, a Secret changed, an agent removed, deleted and created again.
 pub(crate) fn life() -> Vec<Step> {
     let resource = |distributed: &[&str]| supervisor("platform", &everything(distributed));
     let mut fewer = everything(&["runbooks"]);
@@ -63,7 +63,7 @@ pub(crate) struct Done {
 }
 
 impl Run {
-    /// With an operator whose calls suffer as planned; `died` is told when it is to be killed and another one started.
+    /// With an operator whose calls suffer as planned; `died` is notified when it is to be killed and replaced.
     pub(crate) fn new(
         cluster: TestCluster,
         died: &Arc<Notify>,
@@ -110,7 +110,7 @@ pub(crate) async fn undisturbed(script: &[Step]) -> Done {
     Run::new(TestCluster::new(), &Arc::default(), |_| None).play(script).await
 }
 
-/// Everything in which a run differs from the undisturbed one, or breaks what must hold in any.
+/// The differences of a run from the undisturbed one, and broken invariants.
 pub(crate) fn verdict(reference: &[Outcome], done: &Done) -> Vec<String> {
     let pairs = reference.iter().zip(&done.outcomes).enumerate();
     let of_pair = |(at, (wanted, found)): (usize, (&Outcome, &Outcome))| {

@@ -1,4 +1,4 @@
-//! Two operators, one that is restarted in the middle, and somebody who writes into our objects.
+//! Two operators, a restarted operator, and edits of managed objects by others.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ async fn of_two_operators_one_works_and_the_other_takes_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_operator_that_is_restarted_waits_for_what_an_old_home_still_does() {
+async fn a_restarted_operator_waits_for_a_draining_instance() {
     let (cluster, operator) = TestCluster::with_supervisor(&["argocd"]).await;
     cluster.pods.keep_busy("argocd", 1);
     cluster.apply(&supervisor("platform", &everything(&[])));
@@ -67,7 +67,7 @@ async fn an_operator_that_is_restarted_waits_for_what_an_old_home_still_does() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_somebody_changes_or_deletes_of_our_objects_is_mended() {
+async fn changed_and_deleted_objects_are_repaired() {
     let wanted = reference(&["argocd"]).await;
     let (cluster, operator) = TestCluster::with_supervisor(&["argocd"]).await;
     meddle(&cluster);
@@ -77,7 +77,7 @@ async fn what_somebody_changes_or_deletes_of_our_objects_is_mended() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_somebody_changes_or_deletes_while_no_operator_runs_is_mended_by_the_next_one() {
+async fn changes_while_no_operator_runs_are_repaired_by_the_next_one() {
     let wanted = reference(&["argocd"]).await;
     let (cluster, operator) = TestCluster::with_supervisor(&["argocd"]).await;
     cluster.settle().await;
@@ -89,7 +89,7 @@ async fn what_somebody_changes_or_deletes_while_no_operator_runs_is_mended_by_th
     operator.stop().await;
 }
 
-/// Somebody's edits: of a field in a list, of a map, of a list that is one value, of a label that others select by.
+/// Edits: of a field in a list, of a map, of a list that is one value, of a label that others select by.
 fn meddle(cluster: &TestCluster) {
     let edit = |resource: &str, name: &str, change: fn(&mut Value)| {
         cluster.server.edit(resource, NAMESPACE, name, change).unwrap();

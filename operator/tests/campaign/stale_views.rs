@@ -1,4 +1,4 @@
-//! The operator sees an old world, or not every state of it, or its parts in another order.
+//! Watches that lag, skip states or deliver kinds in another order.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -84,7 +84,7 @@ async fn catch_up(access: Access, server: ApiServer, plan: Plan) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_old_or_broken_view_of_the_world_makes_no_difference() {
+async fn stale_or_broken_watches_make_no_difference() {
     let script = life();
     let reference = undisturbed(&script).await;
     let (script, reference) = (&script, &reference);

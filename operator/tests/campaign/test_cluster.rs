@@ -21,15 +21,14 @@ use super::kstatus::is_current;
 use super::pods::Pods;
 use super::resources::{everything, secret, supervisor};
 
-/// Where everything happens.
+/// The namespace of all tests.
 pub(crate) const NAMESPACE: &str = "team";
 
-/// How long nothing may have changed before it is believed that nothing will: longer than the operator waits for work that is
-/// left at an old home before it looks again, and than a watch that failed again and again waits before it is begun once
-/// more (30 s, and as much again by chance).
+/// How long nothing may change before the cluster counts as settled: longer than the interval of draining instances, and than the
+/// backoff of a failed watch (30 s plus jitter).
 const QUIET: Duration = Duration::from_secs(65);
 
-/// How long everything may take.
+/// Timeout of each wait.
 const PATIENCE: Duration = Duration::from_hours(1);
 
 /// A cluster.
@@ -66,7 +65,7 @@ impl TestCluster {
         (cluster, operator)
     }
 
-    /// Starts an operator that need not contend.
+    /// Starts an operator without leader election.
     pub(crate) fn operator(&self) -> Operator {
         Operator::start(self, None)
     }
@@ -128,7 +127,7 @@ pub(crate) struct Operator {
 }
 
 impl Operator {
-    /// Starts one; with an identity it contends for leadership.
+    /// Starts one; an identity enables leader election.
     pub(crate) fn start(cluster: &TestCluster, identity: Option<&str>) -> Self {
         Self::start_with(cluster, identity, |_| None)
     }

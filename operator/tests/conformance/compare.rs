@@ -51,8 +51,8 @@ impl Pair {
         let mut found = Vec::new();
         differ(&real, &stand_in, "", &mut found);
         if !found.is_empty() {
-            let said = format!("#{} {ask}\n  {}", self.asked, found.join("\n  "));
-            self.differences.push(said);
+            let message = format!("#{} {ask}\n  {}", self.asked, found.join("\n  "));
+            self.differences.push(message);
         }
     }
 }
@@ -140,8 +140,8 @@ const MASKED: [&str; 17] = [
 fn mask(value: &Value) -> Value {
     match value {
         Value::Object(map) => {
-            let kept = map.iter().filter(|(name, _)| !MASKED.contains(&name.as_str()));
-            Value::Object(kept.map(|(name, value)| (name.clone(), mask(value))).collect::<Map<_, _>>())
+            let remaining = map.iter().filter(|(name, _)| !MASKED.contains(&name.as_str()));
+            Value::Object(remaining.map(|(name, value)| (name.clone(), mask(value))).collect::<Map<_, _>>())
         }
         Value::Array(items) => items.iter().map(mask).collect(),
         Value::String(text) => mask_text(text).into(),

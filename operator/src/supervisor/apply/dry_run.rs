@@ -1,4 +1,4 @@
-//! Whether what shall be applied would be taken, before anything is.
+//! Dry runs that detect rejected objects before anything is applied.
 
 use kube::api::{Patch, PatchParams};
 
@@ -10,8 +10,8 @@ use crate::cache::{Kind, ObservedState};
 use crate::labels;
 
 impl Applier<'_> {
-    /// Asks whether Deployments that change together with the spec would be taken: else the pods would get a spec that
-    /// belongs to a template which was refused. What else the API server says to that, it says again at the write.
+    /// Dry-runs Deployments that change together with the spec: otherwise pods would get a spec whose template was
+    /// rejected. Other errors come again at the write.
     pub(super) async fn dry_run(
         &self,
         manifests: &[Manifest],
@@ -39,7 +39,7 @@ impl Applier<'_> {
     }
 }
 
-/// Whether the object itself is refused. A webhook that knows no dry run refuses the question (400).
+/// Whether the object is invalid (422). A webhook without dry-run support answers 400.
 fn is_invalid(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 422)
 }

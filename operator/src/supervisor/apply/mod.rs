@@ -1,5 +1,5 @@
-//! Writes what was built, and takes away what is no longer wanted. What is as it was applied is left alone, so that a
-//! pass over an unchanged world writes nothing.
+//! Applies the built objects and deletes orphans. Unchanged objects are not written, so that a reconcile of an
+//! unchanged cluster writes nothing.
 
 mod dry_run;
 mod ownership;
@@ -21,21 +21,21 @@ use crate::labels;
 use crate::metrics::Metrics;
 use crate::metrics::labels::{Category, Verb};
 
-/// The edge of a pass: what it writes, for whom.
+/// Writes the objects of one supervisor.
 pub struct Applier<'a> {
     /// The API server.
     pub client: &'a Client,
-    /// Where writes are counted.
+    /// The metrics.
     pub metrics: &'a Metrics,
-    /// What is told of what was written.
+    /// The cache, which learns of each write.
     pub cache: &'a Cache,
-    /// Whose objects.
+    /// The supervisor that owns the objects.
     pub key: &'a Key,
-    /// The uid of the resource, which owns them.
+    /// The uid of the resource.
     pub uid: &'a str,
 }
 
-/// Whether an object has to be written: it is not known to be as it would be applied now. Pure.
+/// Whether an object must be written: it is not known to match its manifest. Pure.
 fn needs_writing(manifest: &Manifest, child: &Child, state: &ReconcileState) -> bool {
     child.deleting
         || child.draining_since.is_some()
@@ -43,16 +43,16 @@ fn needs_writing(manifest: &Manifest, child: &Child, state: &ReconcileState) -> 
         || !(state.is_untouched(child) || is_as_applied(manifest, child))
 }
 
-/// Whether the object has every field as it was applied, by whoever was the operator then.
+/// Whether the object has every applied field, whichever operator applied it.
 fn is_as_applied(manifest: &Manifest, child: &Child) -> bool {
     child.controller.as_deref().is_some_and(|owner| child.managed_fields.are_those_of(&manifest.value, owner))
 }
 
 impl Applier<'_> {
-    /// Applies everything that is not as it was applied before; how each object is afterwards.
+    /// Applies changed objects; returns the state of all.
     ///
     /// # Errors
-    /// At the first object that the API server does not take, or that is somebody else's.
+    /// At the first object that the API server rejects or that has another owner.
     pub async fn apply(
         &self,
         manifests: &[Manifest],
@@ -67,7 +67,7 @@ impl Applier<'_> {
                 after.push(Arc::clone(child));
                 continue;
             }
-            // Until it is written, and known to be: two supervisors can want objects of the same name.
+            // Until the write is in the cache: two supervisors can want objects of the same name.
             let _claim = self.reserve(manifest)?;
             let uid = self.check_owner(manifest, child.map(Arc::as_ref)).await?;
             if child.is_some_and(|child| child.draining_since.is_some()) {
@@ -78,7 +78,7 @@ impl Applier<'_> {
         Ok(after)
     }
 
-    /// Applies an object that was seen, or one that was not there. If that is not so any more, it is looked at again.
+    /// Applies an object with the uid that was read. On a conflict, reads it again.
     async fn write_own(&self, manifest: &Manifest, uid: Option<String>) -> Result<Child, Error> {
         match self.write(manifest, uid).await {
             Err(error) if error.category() == Category::Conflict => {
@@ -89,7 +89,7 @@ impl Applier<'_> {
         }
     }
 
-    /// Applies an object: the one with this uid, if one was seen. Another one of that name may be somebody else's.
+    /// Applies an object, with its uid if it exists: another one of that name may have another owner.
     async fn write(&self, manifest: &Manifest, uid: Option<String>) -> Result<Child, Error> {
         let (kind, name) = (manifest.kind, &manifest.name);
         let mut value = manifest.value.clone();
@@ -106,10 +106,10 @@ impl Applier<'_> {
         Ok(child)
     }
 
-    /// Makes an object that must not be there yet; whether it was made.
+    /// Creates an object; none if it exists already.
     ///
     /// # Errors
-    /// When the API server does not take it.
+    /// If the API server rejects it.
     pub async fn create(&self, kind: Kind, object: &DynamicObject) -> Result<Option<Child>, Error> {
         let params = PostParams { field_manager: Some(labels::MANAGER.to_owned()), ..PostParams::default() };
         let before = self.cache.known(self.key, kind, &object.name_any());
@@ -126,10 +126,10 @@ impl Applier<'_> {
         }
     }
 
-    /// Notes since when an object only finishes what it began; none takes the note away. One that has gone is no error.
+    /// Sets or removes the annotation since when an object drains. A deleted object is no error.
     ///
     /// # Errors
-    /// When the API server does not take it.
+    /// If the API server rejects it.
     pub async fn mark(&self, kind: Kind, name: &str, since: Option<&str>) -> Result<(), Error> {
         match self.annotate(kind, name, labels::DRAINING_SINCE, since).await {
             Err(error) if !is_missing(&error) => return Err(error),
@@ -139,10 +139,10 @@ impl Applier<'_> {
         Ok(())
     }
 
-    /// Tells a pod of an epoch, which wakes its kubelet. A pod that has gone is no error.
+    /// Annotates a pod with an epoch, which makes its kubelet refresh. A deleted pod is no error.
     ///
     /// # Errors
-    /// When the API server does not take it.
+    /// If the API server rejects it.
     pub async fn refresh_kubelet(&self, pod: &str, epoch: &str) -> Result<(), Error> {
         match self.annotate(Kind::Pod, pod, labels::EPOCH, Some(epoch)).await {
             Err(error) if !is_missing(&error) => Err(error),
@@ -169,10 +169,10 @@ impl Applier<'_> {
         Ok(())
     }
 
-    /// Takes an object away, if it is still the one that was seen.
+    /// Deletes an object if its uid is unchanged.
     ///
     /// # Errors
-    /// When the API server does not do it. That it has gone is none.
+    /// If the API server fails. A deleted object is no error.
     pub async fn remove(&self, child: &Child) -> Result<(), Error> {
         let preconditions = Preconditions { uid: Some(child.uid.clone()), resource_version: None };
         let params = DeleteParams {
@@ -192,7 +192,7 @@ impl Applier<'_> {
     }
 }
 
-/// How a Deployment is, as the API server answered.
+/// The state of a Deployment in the response.
 fn workload(kind: Kind, object: DynamicObject) -> Result<Option<Workload>, Error> {
     if kind != Kind::Deployment {
         return Ok(None);

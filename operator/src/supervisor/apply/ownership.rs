@@ -1,4 +1,4 @@
-//! Whose an object is. Nothing is written that is somebody else's.
+//! Checks the owner of an object before it is written.
 
 use kube::api::DynamicObject;
 use kube::core::PartialObjectMeta;
@@ -9,7 +9,7 @@ use super::Applier;
 use crate::cache::{Child, Kind, NameReservation};
 
 impl Applier<'_> {
-    /// Lays claim to the name of an object.
+    /// Reserves the name of an object.
     pub(super) fn reserve(&self, manifest: &Manifest) -> Result<NameReservation<'_>, Error> {
         let (kind, name) = (manifest.kind, &manifest.name);
         self.cache.reserve(self.key, kind, name).map_err(|other| Error::Foreign {
@@ -19,7 +19,7 @@ impl Applier<'_> {
         })
     }
 
-    /// Nothing of somebody else's is taken over, whoever forces it; the uid of what is there.
+    /// Fails if the object has another owner; returns its uid.
     pub(super) async fn check_owner(
         &self,
         manifest: &Manifest,
@@ -35,12 +35,11 @@ impl Applier<'_> {
         Ok(Some(child.uid))
     }
 
-    /// Whether an object is this supervisor's, or was made for one of this name and let go, as `kubectl delete
-    /// --cascade=orphan` does. Such a Secret is not taken: the operator has no right to change one.
+    /// Whether an object belongs to this supervisor, or was orphaned by one of this name, as `kubectl delete
+    /// --cascade=orphan` does. Orphaned Secrets are not adopted: the operator may not change Secrets.
     ///
     /// # Errors
-    /// When it is somebody else's, be it of an earlier resource of this name: that one is gone, and Kubernetes collects
-    /// what it owned.
+    /// If it has another owner, or belongs to an earlier resource of this name, which Kubernetes will collect.
     pub fn check(&self, child: &Child) -> Result<(), Error> {
         let (kind, name) = (child.kind.as_str(), child.name.clone());
         let is_orphan = child.orphan_of.as_deref() == Some(self.key.name());
@@ -64,11 +63,11 @@ impl Applier<'_> {
     }
 }
 
-/// Whose an object is, for people.
+/// The owner of an object for messages.
 fn owner(child: &Child, is_orphan: bool) -> String {
     let supervisor = child.supervisor.as_ref().map(|name| format!("CaipeSupervisor {name}"));
     let known = supervisor.or_else(|| child.stranger.clone());
     let orphan =
-        is_orphan.then(|| "nobody, since an earlier CaipeSupervisor of this name let it go".to_owned());
-    known.or(orphan).unwrap_or_else(|| "nobody we know".to_owned())
+        is_orphan.then(|| "nobody, since an earlier CaipeSupervisor of this name orphaned it".to_owned());
+    known.or(orphan).unwrap_or_else(|| "an unknown owner".to_owned())
 }

@@ -1,4 +1,4 @@
-//! An agent that runs remotely.
+//! The objects of a remote agent.
 
 use caipe_crds::RenderedSpec;
 use caipe_crds::names::{self, PORT};
@@ -15,10 +15,9 @@ use super::sidecars::{self, container_port};
 use super::template::{self, Patch};
 use super::{AgentObjects, BuildError, config_map, env, network_policy, probes, secrets, service};
 
-/// The name of its container, for a partial pod template.
+/// The name of its container in a partial pod template.
 const CONTAINER: &str = "agent";
 
-/// Everything of the agent.
 pub(super) fn agent(cx: &BuildContext<'_>, member: &Member<'_>) -> Result<AgentObjects, BuildError> {
     let agent = &member.rendered.name;
     let name = names::agent(cx.name, agent);
@@ -39,7 +38,6 @@ pub(super) fn agent(cx: &BuildContext<'_>, member: &Member<'_>) -> Result<AgentO
     })
 }
 
-/// The spec with this agent alone.
 fn alone(cx: &BuildContext<'_>, member: &Member<'_>) -> Result<RenderedSpec, BuildError> {
     let mut spec = cx.without_agents.clone();
     spec.agents = vec![member.rendered.clone()];
@@ -64,12 +62,12 @@ fn workload(
     let own = own.map(|patch| Patch { path: path(), patch });
     let template = template::template(cx, component, pod, hash, own)?;
     let mut deployment = deployment::of(cx, name, component, template);
-    // What it has begun is in one pod.
+    // One replica, because running tasks are in its memory.
     deployment.spec.replicas = Some(1);
     Ok(deployment)
 }
 
-/// Our own program with this agent alone.
+/// A pod of our program with this agent alone.
 fn ours(cx: &BuildContext<'_>, member: &Member<'_>, name: &str) -> Result<PodSpec, BuildError> {
     let mut mounts = deployment::mounts(cx, name, pod::empty("data"));
     secrets::of_agent(&member.declared, &mut mounts);
@@ -89,8 +87,8 @@ fn ours(cx: &BuildContext<'_>, member: &Member<'_>, name: &str) -> Result<PodSpe
     Ok(pod)
 }
 
-/// An image that speaks A2A by itself. Those of the catalogue are agents of upstream, which ask a model by themselves:
-/// they get the supervisor's.
+/// A pod of an A2A image. Images of the catalogue are upstream's agents, which call a model: they get the
+/// supervisor's model settings.
 fn foreign(cx: &BuildContext<'_>, member: &Member<'_>, image: &str) -> PodSpec {
     let mut container = pod::container(cx, CONTAINER, image);
     let model = cx.inputs.resource.spec.model.as_ref().filter(|_| member.declared.image.is_none());
@@ -126,7 +124,7 @@ fn finish(cx: &BuildContext<'_>, member: &Member<'_>, container: &mut Container)
     probes::step_aside(container);
 }
 
-/// The keys of a remote agent: the supervisor's, which calls it, and that of those who look at its status.
+/// The keys of a remote agent: for calls of the supervisor, and for its status.
 fn keys(cx: &BuildContext<'_>) -> Vec<EnvVar> {
     let keys = names::keys(cx.name);
     let both = [(SHARED_KEY, AGENT_KEY), (STATUS_TOKEN, STATUS_TOKEN)];

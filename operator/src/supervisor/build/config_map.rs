@@ -1,4 +1,4 @@
-//! The rendered spec, as a file for the pods.
+//! The `ConfigMap` with the rendered spec.
 
 use std::collections::BTreeMap;
 
@@ -9,18 +9,16 @@ use super::BuildError;
 use super::context::BuildContext;
 use super::meta::Component;
 
-/// The key of the spec.
+/// The key of the spec in the `ConfigMap`.
 pub const SPEC_KEY: &str = "spec.yaml";
-/// The most bytes of a rendered spec. An object may have 1 MiB (1,048,576 bytes), of which the field manager's notes
-/// and a second copy in an annotation of `kubectl apply` are no part here, but the JSON around the text is.
+/// Maximum bytes of a rendered spec. An object may have 1 MiB (1,048,576 bytes), including the JSON around the text
+/// but not `managedFields` and the annotation of `kubectl apply`.
 pub const MAX_SPEC_BYTES: usize = 900_000;
 
-/// The supervisor's.
 pub(super) fn of_supervisor(cx: &BuildContext<'_>) -> Result<ConfigMap, BuildError> {
     config_map(cx, &names::spec(cx.name), Component::Supervisor, &cx.inputs.decision.spec)
 }
 
-/// That of an agent that runs remotely.
 pub(super) fn of_agent(
     cx: &BuildContext<'_>,
     name: &str,

@@ -1,4 +1,4 @@
-//! What every object of a supervisor is made from: who it is for, and who its agents are.
+//! The inputs of every object, and values that derive from them.
 
 use std::collections::BTreeMap;
 
@@ -14,39 +14,36 @@ use crate::supervisor;
 use crate::supervisor::decision::BuildInputs;
 use caipe_crds::{CaipeSupervisor, RenderedSpec};
 
-/// Everything that is wanted, and what is often asked of it.
+/// The inputs of building, and values that derive from them.
 pub(super) struct BuildContext<'a> {
     pub(super) inputs: BuildInputs<'a>,
-    /// The supervisor's name.
     pub(super) name: &'a str,
-    /// Its namespace.
     pub(super) namespace: &'a str,
-    /// The enabled agents.
     pub(super) members: Vec<Member<'a>>,
-    /// What is wanted without any agent, for those that run alone.
+    /// The wanted spec without agents, for agents that run alone.
     pub(super) without_agents: RenderedSpec,
-    /// The ports of bridges, by agent and server.
+    /// The ports of MCP bridges, by agent and server.
     pub(super) bridges: BTreeMap<(String, String), u16>,
     owner: Option<OwnerReference>,
 }
 
 /// An enabled agent.
 pub(super) struct Member<'a> {
-    /// As people declared it.
+    /// As declared in the resource.
     pub(super) declared: Agent,
-    /// As it was resolved.
+    /// As resolved in the spec.
     pub(super) rendered: &'a RenderedAgent,
-    /// What runs where it is remote.
+    /// The program of its remote placement.
     pub(super) program: Program,
 }
 
 /// What runs where an agent is remote.
 pub(super) enum Program {
-    /// This project's own program, with this agent alone.
+    /// Our program with this agent alone.
     Ours,
-    /// An image that speaks A2A by itself.
+    /// Another A2A image.
     Image(String),
-    /// Nothing that the operator runs.
+    /// A service that the operator does not run.
     Foreign,
 }
 
@@ -73,12 +70,12 @@ impl<'a> BuildContext<'a> {
         })
     }
 
-    /// The agents that the supervisor's pods have everything for.
+    /// The agents whose tool servers and Secrets the supervisor's pods have.
     pub(super) fn hosted_agents(&self) -> impl Iterator<Item = &Member<'a>> {
         self.members.iter().filter(|member| self.inputs.decision.hosted.contains(&member.rendered.name))
     }
 
-    /// The agents that have a Deployment and are not about to go.
+    /// The agents with a Deployment that does not drain.
     pub(super) fn remote(&self) -> impl Iterator<Item = &Member<'a>> {
         let decision = self.inputs.decision;
         self.members.iter().filter(|member| {
@@ -88,14 +85,12 @@ impl<'a> BuildContext<'a> {
         })
     }
 
-    /// The image of the supervisor and of agents that run remotely.
     pub(super) fn image(&self) -> Result<String, BuildError> {
         let own = self.inputs.resource.spec.image.clone();
         let image = own.unwrap_or_else(|| self.inputs.defaults.image.clone());
         if image.is_empty() { Err(BuildError::NoImage) } else { Ok(image) }
     }
 
-    /// Metadata of an object of that part.
     pub(super) fn meta(&self, name: &str, component: Component<'_>) -> ObjectMeta {
         ObjectMeta {
             name: Some(name.to_owned()),
@@ -125,8 +120,8 @@ impl Program {
     }
 }
 
-/// What a process that serves one agent makes use of. What only a supervisor does with it is left out: a change there
-/// must neither touch that agent's objects nor roll its pod. For the same reason the epoch is nothing.
+/// The part of the spec that a process with one agent uses. Settings of the supervisor are left out, so that a change
+/// there neither touches the agent's objects nor rolls its pod; the epoch is 0 for the same reason.
 fn without_agents(wanted: &RenderedSpec) -> RenderedSpec {
     let mut spec = wanted.clone();
     spec.epoch = 0;
@@ -138,7 +133,7 @@ fn without_agents(wanted: &RenderedSpec) -> RenderedSpec {
     spec
 }
 
-/// The resource as the owner of an object; none before an API server has taken it.
+/// The owner reference of the objects; none for a resource without a uid.
 fn owner(resource: &CaipeSupervisor) -> Option<OwnerReference> {
     let metadata = &resource.metadata;
     Some(supervisor::owner(metadata.name.as_deref()?, metadata.uid.as_deref()?))

@@ -1,4 +1,4 @@
-//! The supervisor.
+//! The Deployment of the supervisor, and what all Deployments share.
 
 use caipe_crds::names::{self, PORT};
 use caipe_crds::resolve::SCRIPT_DIR;
@@ -17,20 +17,19 @@ use super::template::{self, Patch};
 use super::{BuildError, env, probes, secrets};
 use crate::labels;
 
-/// Where the rendered spec is in a pod.
 const SPEC_DIR: &str = "/etc/caipe/spec";
-/// Where conversations are kept in a pod.
+/// The directory of conversations.
 const DATA_DIR: &str = "/data";
-/// How long a rollout may stand still before it counts as failed, in seconds.
+/// `progressDeadlineSeconds`.
 const PROGRESS_SECONDS: i32 = 300;
-/// The key of the Secret with our keys that opens the remote agents.
+/// The Secret's key with which the supervisor calls remote agents.
 pub(super) const AGENT_KEY: &str = "CAIPE_AGENT_KEY";
-/// The key that opens the status.
+/// The key of the internal status.
 pub(super) const STATUS_TOKEN: &str = "CAIPE_STATUS_TOKEN";
-/// The key that opens a supervisor or an agent to its callers.
+/// The key of callers of a supervisor or an agent.
 pub(super) const SHARED_KEY: &str = "A2A_AUTH_SHARED_KEY";
 
-/// The supervisor, with everything that the agents need whose seat it has.
+/// The supervisor with the tool servers and Secrets of its hosted agents.
 pub(super) fn deployment(cx: &BuildContext<'_>) -> Result<Deployment, BuildError> {
     let component = Component::Supervisor;
     let spec = &cx.inputs.resource.spec;
@@ -63,7 +62,7 @@ pub(super) fn deployment(cx: &BuildContext<'_>) -> Result<Deployment, BuildError
     Ok(made)
 }
 
-/// A Deployment whose new pods are ready before old ones go.
+/// A Deployment that starts new pods before it stops old ones.
 pub(super) fn of(
     cx: &BuildContext<'_>,
     name: &str,
@@ -92,7 +91,7 @@ pub(super) fn of(
     }
 }
 
-/// Spec, conversations, a place to write to, and the Secrets and files that supervisor and agents share.
+/// The volumes that supervisor and agents have: spec, data, `/tmp`, and shared Secrets and files.
 pub(super) fn mounts(cx: &BuildContext<'_>, spec: &str, data: Volume) -> Mounts {
     let mut mounts = Mounts::default();
     mounts.config_map("spec", spec, SPEC_DIR, false);
@@ -112,7 +111,7 @@ fn data(cx: &BuildContext<'_>) -> Volume {
     Volume { name: "data".to_owned(), persistent_volume_claim: Some(claim), ..Volume::default() }
 }
 
-/// The container of our own program; `grace` is how long running answers get to end, in seconds.
+/// A container of our program; `grace` is the time for running tasks at shutdown, in seconds.
 pub(super) fn program(
     cx: &BuildContext<'_>,
     name: &str,
@@ -134,7 +133,7 @@ pub(super) fn program(
     Ok(container)
 }
 
-/// The keys of the supervisor: of those who call it, of its remote agents, of those who look at its status.
+/// The keys of the supervisor: for its callers, for its remote agents, and for its status.
 fn keys(cx: &BuildContext<'_>) -> Vec<EnvVar> {
     let keys = names::keys(cx.name);
     let auth = cx.inputs.resource.spec.auth.as_ref();
@@ -143,7 +142,7 @@ fn keys(cx: &BuildContext<'_>) -> Vec<EnvVar> {
     match (shared, auth) {
         (Some(own), _) => env.push(env::secret(SHARED_KEY, &own.name, &own.key, false)),
         (None, None) => env.push(env::secret(SHARED_KEY, &keys, SHARED_KEY, false)),
-        // Tokens of an issuer are the only way in.
+        // Only tokens of an issuer are accepted.
         (None, Some(_)) => {}
     }
     env.extend([AGENT_KEY, STATUS_TOKEN].map(|key| env::secret(key, &keys, key, false)));

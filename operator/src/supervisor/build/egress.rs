@@ -1,9 +1,9 @@
-//! Where pods may connect to: what their spec names, and no more.
+//! Egress rules: pods may connect to what their spec names.
 //!
-//! A policy sees addresses and the ports of pods, not names and the ports of Services. So a name in the cluster opens
-//! its namespace, an address itself, and any other name its port, wherever that is; 443 is open anyway, for model
-//! providers and the APIs that tools work with. Link-local addresses, where clouds hand out credentials, stay closed.
-//! What only a Secret names on another port needs a policy of the user's own: policies add up.
+//! A policy matches addresses and pod ports, not names and Service ports. So a name in the cluster allows its
+//! namespace, an address itself, and any other name its port at any address. Port 443 is always allowed, for model
+//! providers and APIs of tools. Link-local addresses, where clouds serve credentials, stay closed. A destination that
+//! only a Secret names on another port needs a policy of the user; policies add up.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -15,29 +15,29 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use url::{Host, Url};
 
-/// Kubernetes' own label with a namespace's name.
+/// Kubernetes' own label with the namespace's name.
 pub(super) const NAMESPACE_LABEL: &str = "kubernetes.io/metadata.name";
 const HTTPS: u16 = 443;
 const DNS: u16 = 53;
-/// All addresses, and of them those that lead to the node and its cloud.
+/// All addresses, except those of the node and its cloud.
 const EVERYWHERE: [(&str, &[&str]); 2] =
     [("0.0.0.0/0", &["169.254.0.0/16"]), ("::/0", &["fe80::/10", "fd00:ec2::254/128"])];
 
-/// Where a pod connects to.
+/// The destinations of a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Egress {
-    /// The namespace that a bare name is in.
+    /// The namespace of names without one.
     namespace: String,
-    /// Ports at any address, first to last.
+    /// Ranges of ports at any address.
     anywhere: BTreeSet<(u16, u16)>,
-    /// Namespaces, every port.
+    /// Namespaces, with every port.
     namespaces: BTreeSet<String>,
-    /// Networks, with the ports there; none is every port.
+    /// Networks with their ports; empty means every port.
     networks: BTreeMap<String, BTreeSet<u16>>,
 }
 
 impl Egress {
-    /// HTTPS alone.
+    /// Only HTTPS.
     pub(super) fn new(namespace: &str) -> Self {
         Self {
             namespace: namespace.to_owned(),
@@ -47,7 +47,7 @@ impl Egress {
         }
     }
 
-    /// Where the URL leads. One whose host is a variable leads anywhere, at its port.
+    /// Adds the host of a URL. A host that is a variable allows its port anywhere.
     pub(super) fn url(&mut self, text: &str) {
         let Ok(url) = Url::parse(text) else { return };
         let Some(port) = url.port_or_known_default() else { return };
@@ -59,7 +59,7 @@ impl Egress {
         }
     }
 
-    /// A host by name, at a port; without one at those of the web.
+    /// Adds a host; without a port, ports 80 and 443.
     pub(super) fn host(&mut self, name: &str, port: Option<u16>) {
         if name == "localhost" {
             return;
@@ -72,7 +72,7 @@ impl Egress {
         self.anywhere.extend(ports.into_iter().map(|port| (port, port)));
     }
 
-    /// An address, at a port or at every one.
+    /// Adds an address, at one port or every one.
     pub(super) fn address(&mut self, ip: IpAddr, port: Option<u16>) {
         if !ip.is_loopback() {
             let bits = if ip.is_ipv4() { 32 } else { 128 };
@@ -80,13 +80,13 @@ impl Egress {
         }
     }
 
-    /// A network in CIDR notation, at a port or at every one.
+    /// Adds a network in CIDR notation, at one port or every one.
     pub(super) fn network(&mut self, cidr: &str, port: Option<u16>) {
         let ports = self.networks.entry(cidr.to_owned()).or_default();
         ports.extend(port);
     }
 
-    /// The rules, names first.
+    /// The rules, with DNS first.
     pub(super) fn rules(&self) -> Vec<NetworkPolicyEgressRule> {
         let anywhere = self.anywhere.iter().map(|&(first, last)| ports("TCP", first, last)).collect();
         let mut rules = vec![names(), rule(everywhere(), anywhere)];
@@ -98,7 +98,7 @@ impl Egress {
     }
 }
 
-/// The namespace of a Service's name, if it is one: `name`, `name.namespace`, `name.namespace.svc…`.
+/// The namespace of a Service's name: `name`, `name.namespace.svc…`; none for other names.
 fn namespace_of(host: &str, own: &str) -> Option<String> {
     let host = host.trim_end_matches('.');
     let labels: Vec<&str> = host.split('.').collect();
@@ -109,17 +109,17 @@ fn namespace_of(host: &str, own: &str) -> Option<String> {
     }
 }
 
-/// Name servers: the cluster's, or one on the node at an address that nobody here knows.
+/// DNS servers: the cluster's, or one on the node at an unknown address.
 fn names() -> NetworkPolicyEgressRule {
     rule(Vec::new(), vec![ports("UDP", DNS, DNS), ports("TCP", DNS, DNS)])
 }
 
-/// To those peers, or to all if there are none; at those ports, or at all.
+/// To these peers, or to all if there are none; at these ports, or at all.
 pub(super) fn rule(to: Vec<NetworkPolicyPeer>, open: Vec<NetworkPolicyPort>) -> NetworkPolicyEgressRule {
     NetworkPolicyEgressRule { to: (!to.is_empty()).then_some(to), ports: (!open.is_empty()).then_some(open) }
 }
 
-/// A port, or all from the first to the last.
+/// A range of ports.
 pub(super) fn ports(protocol: &str, first: u16, last: u16) -> NetworkPolicyPort {
     NetworkPolicyPort {
         protocol: Some(protocol.to_owned()),

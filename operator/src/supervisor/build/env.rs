@@ -5,12 +5,11 @@ use std::collections::BTreeSet;
 use caipe_crds::resource::common;
 use k8s_openapi::api::core::v1::{EnvFromSource, EnvVar, EnvVarSource, SecretEnvSource, SecretKeySelector};
 
-/// A variable with a value that is no secret.
 pub(super) fn plain(name: &str, value: &str) -> EnvVar {
     EnvVar { name: name.to_owned(), value: Some(value.to_owned()), value_from: None }
 }
 
-/// A variable whose value is one key of a Secret. Without that the container waits, where it is not `optional`.
+/// A variable from a key of a Secret. The container waits for it unless it is `optional`.
 pub(super) fn secret(name: &str, secret: &str, key: &str, optional: bool) -> EnvVar {
     let selector = SecretKeySelector {
         name: secret.to_owned(),
@@ -21,14 +20,14 @@ pub(super) fn secret(name: &str, secret: &str, key: &str, optional: bool) -> Env
     EnvVar { name: name.to_owned(), value: None, value_from: Some(source) }
 }
 
-/// Every key of a Secret as a variable; none while it is not there.
+/// Every key of a Secret as a variable; none while the Secret is missing.
 pub(super) fn all_of(secret: &str) -> EnvFromSource {
     let source = SecretEnvSource { name: secret.to_owned(), optional: Some(true) };
     EnvFromSource { secret_ref: Some(source), ..EnvFromSource::default() }
 }
 
-/// Variables as people declared them, after those of `below`, which they stand over. A value may name others that
-/// stand before it, or that come from a whole Secret, as `${VAR}`.
+/// Declared variables after those of `below`, which they override. A value may refer to earlier variables, and to
+/// those of a whole Secret, as `${VAR}`.
 pub(super) fn over(mut below: Vec<EnvVar>, declared: &[common::EnvVar]) -> Vec<EnvVar> {
     below.retain(|variable| declared.iter().all(|other| other.name != variable.name));
     for variable in declared {
@@ -42,8 +41,8 @@ pub(super) fn over(mut below: Vec<EnvVar>, declared: &[common::EnvVar]) -> Vec<E
     below
 }
 
-/// `${VAR}` as Kubernetes writes it, `$(VAR)`. A default, which Kubernetes has not, counts where no variable of that
-/// name is `known`.
+/// Translates `${VAR}` to `$(VAR)`. Kubernetes has no defaults, so `${VAR:-default}` becomes the default unless the
+/// variable is `known`.
 pub(super) fn expanded(text: &str, known: &BTreeSet<String>) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -70,7 +69,7 @@ pub(super) fn expanded(text: &str, known: &BTreeSet<String>) -> String {
     out
 }
 
-/// A text that Kubernetes leaves as it is.
+/// Escapes a text, so that Kubernetes does not expand it.
 pub(super) fn literal(text: &str) -> String {
     text.replace("$$", "$$$$").replace("$(", "$$(")
 }

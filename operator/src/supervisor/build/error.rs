@@ -1,15 +1,15 @@
-//! Why the objects of a supervisor cannot be made.
+//! Errors of building.
 
-/// Why the objects of a supervisor cannot be made. Each message says what to change in the resource.
+/// A fault that prevents building the objects. Each message says what to change in the resource.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BuildError {
-    /// The resource did not come from an API server, nor from a file that was checked.
+    /// The resource has no name.
     #[error("failed to build the objects: the resource has no name")]
     Nameless,
-    /// Nothing says which program to run.
+    /// No image is set.
     #[error("failed to choose the image: set spec.image, or `image` in the operator's defaults")]
     NoImage,
-    /// An agent shall run by itself, and there is nothing of it to run.
+    /// A remote agent cannot be built.
     #[error("failed to build agent `{agent}`: {reason}")]
     Agent {
         /// Its name.
@@ -25,12 +25,12 @@ pub enum BuildError {
     PortTaken {
         /// The port.
         port: u16,
-        /// The one that has it, as agent and server.
+        /// The first one, as agent and server.
         first: String,
-        /// The one that wants it too.
+        /// The second one.
         second: String,
     },
-    /// A rendered spec that no `ConfigMap` could hold.
+    /// The rendered spec is too large for a `ConfigMap`.
     #[error(
         "failed to fit the rendered spec into ConfigMap `{config_map}`: it has {bytes} bytes, and {limit} are \
          allowed; shorten system prompts, or take agents out"
@@ -43,13 +43,13 @@ pub enum BuildError {
         /// The most that it may have.
         limit: usize,
     },
-    /// A rendered spec that cannot be written.
+    /// The rendered spec cannot be serialized.
     #[error("failed to write the rendered spec as YAML: {0}")]
     Yaml(String),
-    /// A partial pod template that does not fit.
+    /// A partial pod template is invalid.
     #[error("failed to apply {path}: {reason}")]
     PodTemplate {
-        /// Where it is, down to the key if that is known.
+        /// Its path, down to the key if it is known.
         path: String,
         /// What is wrong, and what to do.
         reason: String,

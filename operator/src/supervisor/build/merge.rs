@@ -1,18 +1,18 @@
-//! Strategic merge patch of a pod template, as `kubectl patch` does it: maps are merged key by key, `null` takes a key
-//! away, lists are merged by the key of their entries where Kubernetes declares one, and `$patch` says otherwise.
+//! Strategic merge patch of a pod template, as `kubectl patch` does it: maps merge by key, `null` removes a key,
+//! lists merge by the key that Kubernetes declares for them, and `$patch` overrides this.
 //!
-//! Where two keys exclude each other (`value` and `valueFrom`, the sources of a volume, the ways of a probe), the
-//! patch's one takes the place of the other: Kubernetes would refuse both.
+//! If two keys exclude each other (`value` and `valueFrom`, the sources of a volume, the handlers of a probe), the
+//! patch's key replaces the other, because Kubernetes rejects both.
 
 use caipe_crds::resource::common::PodTemplate;
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use serde_json::{Map, Value};
 
-/// The directive of a map or of an entry.
+/// The directive of a map or of a list's entry.
 const DIRECTIVE: &str = "$patch";
 
-/// The key by which the entries of a list are told apart (`patchMergeKey` of Kubernetes' API). All other lists are
-/// replaced as a whole: `tolerations`, `args`, `envFrom` and so on.
+/// The merge keys of lists (`patchMergeKey` of Kubernetes' API). All other lists, such as `tolerations`, `args` and
+/// `envFrom`, are replaced.
 const LIST_KEYS: [(&str, &str); 11] = [
     ("containers", "name"),
     ("initContainers", "name"),
@@ -28,7 +28,7 @@ const LIST_KEYS: [(&str, &str); 11] = [
 ];
 const HOST_ALIASES: (&str, &str) = ("hostAliases", "ip");
 
-/// Keys of which one at most may be there, by the key or list that they are below.
+/// Keys that exclude each other, by the key of their parent.
 const EXCLUSIVE: [(&str, &[&str]); 6] = [
     ("env", &["value", "valueFrom"]),
     ("livenessProbe", PROBES),
@@ -40,7 +40,7 @@ const EXCLUSIVE: [(&str, &[&str]); 6] = [
 const PROBES: &[&str] = &["exec", "grpc", "httpGet", "tcpSocket"];
 const HANDLERS: &[&str] = &["exec", "httpGet", "sleep", "tcpSocket"];
 
-/// Why a patch does not fit.
+/// An invalid patch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::supervisor) struct InvalidPatch {
     /// Where in the patch, as `.spec.containers`; empty if that is not known.
@@ -49,10 +49,8 @@ pub(in crate::supervisor) struct InvalidPatch {
     pub(in crate::supervisor) reason: String,
 }
 
-/// The template with the patch laid over it.
-///
 /// # Errors
-/// A key that a pod template has not, or a value of a wrong type.
+/// An unknown key, or a value of a wrong type.
 pub(in crate::supervisor) fn laid_over(
     template: &PodTemplateSpec,
     patch: &PodTemplate,
@@ -69,7 +67,7 @@ pub(in crate::supervisor) fn laid_over(
     }
 }
 
-/// `base`, found below `key`, with the patch laid over it.
+/// Merges the patch into `base`, the value of `key`.
 fn merge(base: Value, patch: &Value, key: &str) -> Value {
     match (base, patch) {
         (Value::Object(base), Value::Object(patch)) => merge_map(base, patch, key),
@@ -97,7 +95,7 @@ fn merge_map(mut base: Map<String, Value>, patch: &Map<String, Value>, key: &str
     Value::Object(base)
 }
 
-/// Takes out what cannot stand beside a key of the patch.
+/// Removes keys that exclude a key of the patch.
 fn exclude(base: &mut Map<String, Value>, patch: &Map<String, Value>, key: &str) {
     // A volume has a name and one source, whatever that is called.
     let among = |name: &str| match EXCLUSIVE.iter().find(|(place, _)| *place == key) {
@@ -146,7 +144,7 @@ fn directive(entry: &Value) -> Option<&str> {
     entry.get(DIRECTIVE).and_then(Value::as_str)
 }
 
-/// Where the first key of `all` is that is not in `known`.
+/// The path of the first key of `all` that is not in `known`.
 fn first_unknown_key(all: &Value, known: &Value, at: &str) -> Option<String> {
     match (all, known) {
         (Value::Object(all), Value::Object(known)) => all.iter().find_map(|(name, value)| {

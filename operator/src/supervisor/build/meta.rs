@@ -1,4 +1,4 @@
-//! Labels: which part of which supervisor an object is.
+//! Labels of objects.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use crate::labels;
 /// The value of [`labels::NAME`].
 const PRODUCT: &str = "caipe";
 
-/// The part that an object plays.
+/// The component that an object belongs to.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Component<'a> {
     /// The supervisor itself.
     Supervisor,
-    /// An agent that runs remotely.
+    /// A remote agent.
     Agent(&'a str),
-    /// A tool server that runs by itself.
+    /// A tool server with pods of its own.
     ToolServer {
         /// The agent that it is for.
         agent: &'a str,
@@ -34,7 +34,7 @@ impl Component<'_> {
         }
     }
 
-    /// The labels that tell its pods from all others; they can never change.
+    /// The labels that select its pods. They never change, because selectors are immutable.
     pub(super) fn selector(self, supervisor: &str) -> BTreeMap<String, String> {
         let mut labels = vec![(labels::INSTANCE, supervisor), (labels::COMPONENT, self.name())];
         match self {
@@ -55,7 +55,7 @@ impl Component<'_> {
         labels
     }
 
-    /// Its pods, for a Deployment, a disruption budget or a policy.
+    /// The selector of its pods.
     pub(super) fn pods(self, supervisor: &str) -> LabelSelector {
         LabelSelector { match_labels: Some(self.selector(supervisor)), match_expressions: None }
     }

@@ -1,4 +1,4 @@
-//! The objects of a supervisor, one file for each kind. Pure: the same input gives the same bytes.
+//! Builds the objects of a supervisor, one file for each kind. Pure: the same input gives the same bytes.
 
 mod agent;
 mod config_map;
@@ -30,61 +30,61 @@ pub use error::BuildError;
 use super::decision::BuildInputs;
 use context::BuildContext;
 
-/// Everything that is applied for a supervisor, but for the Secret with its keys, which is made once and never built.
+/// All applied objects of a supervisor. The Secret with its keys is created once and not part of them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Objects {
-    /// Who the pods are; no token is mounted.
+    /// The account of the pods; no token is mounted.
     pub service_account: ServiceAccount,
     /// The rendered spec.
     pub spec: ConfigMap,
     /// The volume of conversations.
     pub data: PersistentVolumeClaim,
-    /// Where people reach the supervisor.
+    /// The endpoint of the supervisor.
     pub service: Service,
-    /// Who may talk to the supervisor, and to whom it may.
+    /// The allowed connections of the supervisor.
     pub network_policy: NetworkPolicy,
     /// The supervisor.
     pub deployment: Deployment,
-    /// Each agent of ours that runs remotely.
+    /// The remote agents that the operator runs.
     pub agents: Vec<AgentObjects>,
-    /// Each tool server that runs by itself.
+    /// The tool servers with pods of their own.
     pub tool_servers: Vec<ToolServerObjects>,
 }
 
-/// The objects of an agent that runs remotely.
+/// The objects of a remote agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentObjects {
     /// The agent.
     pub name: String,
-    /// The spec with this agent alone; none for an image of somebody else.
+    /// The spec with this agent alone; none for another image.
     pub spec: Option<ConfigMap>,
-    /// Where the supervisor reaches it.
+    /// Its endpoint.
     pub service: Service,
-    /// Who may talk to it, and to whom it may.
+    /// Its allowed connections.
     pub network_policy: NetworkPolicy,
     /// The agent itself.
     pub deployment: Deployment,
 }
 
-/// The objects of a tool server that runs by itself.
+/// The objects of a tool server with pods of its own.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolServerObjects {
     /// The agent that it is for.
     pub agent: String,
     /// Its name.
     pub name: String,
-    /// Where the agent reaches it.
+    /// Its endpoint.
     pub service: Service,
-    /// Who may talk to it.
+    /// Its allowed connections.
     pub network_policy: NetworkPolicy,
     /// The server itself.
     pub deployment: Deployment,
 }
 
-/// The objects that are wanted. Agents that are drained have none here: what runs of them is left as it is.
+/// Builds the wanted objects. Draining agents have none: what runs of them is left unchanged.
 ///
 /// # Errors
-/// What was decided cannot be built: see [`BuildError`]. Nothing is to be changed then.
+/// See [`BuildError`]. Nothing may be changed then.
 pub fn objects(wanted: &BuildInputs<'_>) -> Result<Objects, BuildError> {
     let cx = BuildContext::new(*wanted)?;
     Ok(Objects {
@@ -99,7 +99,7 @@ pub fn objects(wanted: &BuildInputs<'_>) -> Result<Objects, BuildError> {
     })
 }
 
-/// Those of agents that have a home: a seat with the supervisor, or a Deployment, be it one that finishes what it began.
+/// The tool servers of all agents that are hosted, remote or draining.
 fn tool_servers(cx: &BuildContext<'_>) -> Result<Vec<ToolServerObjects>, BuildError> {
     let mut all = Vec::new();
     for member in &cx.members {

@@ -1,4 +1,4 @@
-//! Who may talk to whom. Everything that is not said here is closed, both ways.
+//! Network policies. All other connections are denied, in both directions.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -17,8 +17,8 @@ use super::egress::{self, Egress, NAMESPACE_LABEL};
 use super::meta::Component;
 use super::sidecars::{self, Tool};
 
-/// The supervisor's. Whoever is in the cluster may call it, since it is locked by a key; a Service that is open to
-/// others lets everybody call.
+/// The supervisor's policy. Pods of the cluster may connect, because a key protects it; an exposed Service admits
+/// every address.
 pub(super) fn of_supervisor(cx: &BuildContext<'_>) -> NetworkPolicy {
     let inside = NetworkPolicyPeer {
         namespace_selector: Some(LabelSelector::default()),
@@ -38,7 +38,7 @@ pub(super) fn of_supervisor(cx: &BuildContext<'_>) -> NetworkPolicy {
     policy(cx, cx.name, Component::Supervisor, vec![ingress(from, PORT)], rules)
 }
 
-/// That of an agent that runs remotely: the supervisor calls it, the operator looks at it.
+/// A remote agent's policy: the supervisor calls it and the operator probes it.
 pub(super) fn of_agent(cx: &BuildContext<'_>, member: &Member<'_>, name: &str) -> NetworkPolicy {
     let from = [Some(supervisor(cx)), operator(cx)].into_iter().flatten().collect();
     let mut egress = Egress::new(cx.namespace);
@@ -50,7 +50,7 @@ pub(super) fn of_agent(cx: &BuildContext<'_>, member: &Member<'_>, name: &str) -
     policy(cx, name, component, vec![ingress(from, PORT)], rules)
 }
 
-/// That of a tool server that runs by itself: its agent calls it, wherever that lives.
+/// The policy of a tool server: its agent connects to it from its current placement.
 pub(super) fn of_tool_server(
     cx: &BuildContext<'_>,
     member: &Member<'_>,
@@ -66,7 +66,7 @@ pub(super) fn of_tool_server(
     if decision.remote.contains(agent) || decision.draining.contains_key(agent) {
         from.push(peer(cx, Component::Agent(agent)));
     }
-    // Without a home there is nobody to let in.
+    // An agent without an instance needs no access.
     let rules = if from.is_empty() { Vec::new() } else { vec![ingress(from, tool.port)] };
     let mut egress = Egress::new(cx.namespace);
     declared(member, &mut egress);
@@ -92,7 +92,7 @@ fn policy(
     }
 }
 
-/// From those peers, or from all if there are none.
+/// From these peers, or from all if there are none.
 fn ingress(from: Vec<NetworkPolicyPeer>, port: u16) -> NetworkPolicyIngressRule {
     let open = vec![egress::ports("TCP", port, port)];
     NetworkPolicyIngressRule { from: (!from.is_empty()).then_some(from), ports: Some(open) }
@@ -102,7 +102,7 @@ fn supervisor(cx: &BuildContext<'_>) -> NetworkPolicyPeer {
     peer(cx, Component::Supervisor)
 }
 
-/// The operator's pods, if it is known how to tell them.
+/// The operator's pods, if the defaults select them.
 fn operator(cx: &BuildContext<'_>) -> Option<NetworkPolicyPeer> {
     let pods = &cx.inputs.defaults.operator;
     if pods.namespace.is_empty() || pods.labels.is_empty() {
@@ -116,7 +116,7 @@ fn operator(cx: &BuildContext<'_>) -> Option<NetworkPolicyPeer> {
     })
 }
 
-/// Pods of the same supervisor; those of all agents, if the agent has no name.
+/// Pods of the same supervisor; an agent without a name means all agents.
 fn peer(cx: &BuildContext<'_>, component: Component<'_>) -> NetworkPolicyPeer {
     let mut labels = component.selector(cx.name);
     labels.retain(|_, value| !value.is_empty());
@@ -127,7 +127,7 @@ const fn selector(labels: BTreeMap<String, String>) -> LabelSelector {
     LabelSelector { match_labels: Some(labels), match_expressions: None }
 }
 
-/// To the agent's tool servers that run by themselves.
+/// To the agent's tool servers with pods of their own.
 fn tool_servers(cx: &BuildContext<'_>, member: &Member<'_>) -> Vec<NetworkPolicyEgressRule> {
     let tools = sidecars::tools(cx, member);
     let by_itself = tools.iter().filter(|tool| tool.by_itself);
@@ -139,7 +139,7 @@ fn tool_servers(cx: &BuildContext<'_>, member: &Member<'_>) -> Vec<NetworkPolicy
     by_itself.map(rule).collect()
 }
 
-/// Where the supervisor itself and the agents with a seat connect to.
+/// The destinations of the supervisor and its hosted agents.
 fn supervisor_egress(cx: &BuildContext<'_>) -> Egress {
     let mut egress = Egress::new(cx.namespace);
     shared(cx, &mut egress);
@@ -162,7 +162,7 @@ fn supervisor_egress(cx: &BuildContext<'_>) -> Egress {
     egress
 }
 
-/// The models, which supervisor and agents share.
+/// The models that supervisor and agents share.
 fn shared(cx: &BuildContext<'_>, egress: &mut Egress) {
     let spec = &cx.inputs.decision.spec;
     spec.models.iter().for_each(|model| model_egress(model, egress));
@@ -174,7 +174,7 @@ fn model_egress(model: &ModelChoice, egress: &mut Egress) {
     }
 }
 
-/// An agent in whichever pod it lives, with the tool servers beside it.
+/// The destinations of an agent and of its sidecars.
 fn agent_egress(member: &Member<'_>, egress: &mut Egress) {
     let RenderedAgent { mcp, model, .. } = member.rendered;
     if let Some(model) = model {
@@ -188,7 +188,7 @@ fn agent_egress(member: &Member<'_>, egress: &mut Egress) {
     declared(member, egress);
 }
 
-/// What the variables name that are no secret.
+/// URLs in variables that are not secret.
 fn declared(member: &Member<'_>, egress: &mut Egress) {
     let agent = &member.declared;
     let servers = agent.mcp.iter().flat_map(|server| {

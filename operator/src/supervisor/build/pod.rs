@@ -1,4 +1,4 @@
-//! What all pods have in common: security, volumes, requests, and the template around them.
+//! What all pods share: security, volumes and requests.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use super::context::BuildContext;
 
 /// The user and group of the images.
 const USER: i64 = 65532;
-/// What a container is sure to get if nothing else is said: cpu, memory.
+/// The default requests of a container.
 const OWN_REQUESTS: [(&str, &str); 2] = [("cpu", "50m"), ("memory", "64Mi")];
 
-/// Volumes, and where the main container has them.
+/// Volumes and their mounts in the main container.
 #[derive(Default)]
 pub(super) struct Mounts {
     pub(super) volumes: Vec<Volume>,
@@ -25,22 +25,20 @@ pub(super) struct Mounts {
 }
 
 impl Mounts {
-    /// A volume that is only read.
     pub(super) fn read_only(&mut self, volume: Volume, path: &str) {
         self.add(volume, path, Some(true));
     }
 
-    /// A volume that is written to.
     pub(super) fn writable(&mut self, volume: Volume, path: &str) {
         self.add(volume, path, None);
     }
 
-    /// A directory that lives as long as the pod.
+    /// A directory with the lifetime of the pod.
     pub(super) fn empty(&mut self, name: &str, path: &str) {
         self.writable(empty(name), path);
     }
 
-    /// The texts of a `ConfigMap`; where it is `optional`, the pod does not wait for it.
+    /// A `ConfigMap`; if it is `optional`, the pod does not wait for it.
     pub(super) fn config_map(&mut self, volume: &str, name: &str, path: &str, optional: bool) {
         let source = ConfigMapVolumeSource {
             name: name.to_owned(),
@@ -69,7 +67,7 @@ pub(super) fn empty(name: &str) -> Volume {
     Volume { name: name.to_owned(), empty_dir: Some(source), ..Volume::default() }
 }
 
-/// A container with nothing but an image, its pull policy and the rights that it has not.
+/// A container with an image, its pull policy and dropped rights.
 pub(super) fn container(cx: &BuildContext<'_>, name: &str, image: &str) -> Container {
     Container {
         name: name.to_owned(),
@@ -80,7 +78,7 @@ pub(super) fn container(cx: &BuildContext<'_>, name: &str, image: &str) -> Conta
     }
 }
 
-/// A pod around its containers; every right that it does not need is taken from it (Pod Security, level *restricted*).
+/// A pod without rights that it does not need (Pod Security, level *restricted*).
 pub(super) fn pod(cx: &BuildContext<'_>, containers: Vec<Container>, volumes: Vec<Volume>) -> PodSpec {
     let secrets = cx.inputs.defaults.image_pull_secrets.iter();
     let secrets: Vec<_> = secrets.map(|name| LocalObjectReference { name: name.clone() }).collect();
@@ -91,7 +89,7 @@ pub(super) fn pod(cx: &BuildContext<'_>, containers: Vec<Container>, volumes: Ve
         image_pull_secrets: (!secrets.is_empty()).then_some(secrets),
         security_context: Some(PodSecurityContext {
             fs_group: Some(USER),
-            // A large volume is not walked through at each start.
+            // A large volume is not scanned at each start.
             fs_group_change_policy: Some("OnRootMismatch".to_owned()),
             run_as_group: Some(USER),
             run_as_non_root: Some(true),
@@ -120,8 +118,8 @@ fn seccomp() -> SeccompProfile {
     SeccompProfile { type_: "RuntimeDefault".to_owned(), localhost_profile: None }
 }
 
-/// What a container may use: what was declared for it, else the installation's. There are always requests, so that no
-/// pod is the first to be evicted; there is no limit that nobody asked for.
+/// The declared resources, else the installation's. Requests are always set, so that no pod is the first to be
+/// evicted; limits only if declared.
 pub(super) fn resources(declared: Option<&Resources>, otherwise: Option<&Resources>) -> ResourceRequirements {
     let chosen = declared.or(otherwise).cloned().unwrap_or_default();
     let mut requests = quantities(&chosen.requests);

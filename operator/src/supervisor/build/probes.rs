@@ -1,4 +1,4 @@
-//! How the kubelet sees that a container works.
+//! Probes and shutdown of containers.
 
 use k8s_openapi::api::core::v1::{
     Container, HTTPGetAction, Lifecycle, LifecycleHandler, PodSpec, Probe, SleepAction, TCPSocketAction,
@@ -7,29 +7,27 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::service::A2A_PORT;
 
-/// The shortest that running answers get to end, in seconds: for a supervisor with a file, since nobody answers before
-/// the next one has it, and for tool servers, whose calls are short.
+/// The shortest grace for running tasks, in seconds: for a supervisor with SQLite, because no other pod answers
+/// meanwhile, and for tool servers, whose calls are short.
 pub(super) const SHORTEST_GRACE: i64 = 20;
-/// The longest, in seconds: whoever empties a node waits for it.
+/// The longest grace, in seconds, which draining a node waits for.
 const LONGEST_GRACE: i64 = 300;
-/// How long a pod goes on taking requests before it is told to stop, so that everybody who balances load has heard of
-/// it, in seconds.
+/// How long a pod accepts requests after its termination starts, until load balancers have removed it, in seconds.
 const STEP_ASIDE_SECONDS: i64 = 3;
-/// What is closed after the last answer, in seconds: push notifications, tool servers, the store.
+/// Time to close push notifications, tool servers and the store after the last task, in seconds.
 const CLOSING_SECONDS: i64 = 17;
 
-/// How long running answers get to end where new pods are there before old ones go, in seconds: as long as an old home
-/// may finish what it began, within bounds.
+/// The grace for running tasks where new pods start before old ones stop, in seconds: the drain time within bounds.
 pub(super) fn grace(drain_seconds: u32) -> i64 {
     i64::from(drain_seconds).clamp(SHORTEST_GRACE, LONGEST_GRACE)
 }
 
-/// Sets how long a pod may take to end: stepping aside, the grace, and what is closed after that.
+/// Sets the termination grace period: pre-stop delay, grace and closing.
 pub(super) const fn ends_within(pod: &mut PodSpec, grace: i64) {
     pod.termination_grace_period_seconds = Some(STEP_ASIDE_SECONDS + grace + CLOSING_SECONDS);
 }
 
-/// For our own program: up (`/health`), and able to answer (`/ready`).
+/// For our program: alive (`/health`) and able to serve (`/ready`).
 pub(super) fn ours(container: &mut Container) {
     container.startup_probe =
         Some(Probe { period_seconds: Some(1), failure_threshold: Some(120), ..get("/health") });
@@ -39,7 +37,7 @@ pub(super) fn ours(container: &mut Container) {
         Some(Probe { period_seconds: Some(10), failure_threshold: Some(3), ..get("/health") });
 }
 
-/// For an image of somebody else, of which only the port is known.
+/// For other images, of which only the port is known.
 pub(super) fn port(container: &mut Container, name: &str) {
     let open = |period, failures| Probe {
         tcp_socket: Some(TCPSocketAction { port: IntOrString::String(name.to_owned()), host: None }),
@@ -52,8 +50,8 @@ pub(super) fn port(container: &mut Container, name: &str) {
     container.readiness_probe = Some(open(5, 3));
 }
 
-/// Lets a container that others reach over a Service go on for a moment when it is to end. Kubernetes tells pod and
-/// load balancers at the same time, and the program takes no new connection from then on.
+/// Delays the termination of a container behind a Service. Kubernetes informs the pod and load balancers at the same
+/// time, and the program accepts no new connections after that.
 pub(super) fn step_aside(container: &mut Container) {
     let sleep = SleepAction { seconds: STEP_ASIDE_SECONDS };
     let before = LifecycleHandler { sleep: Some(sleep), ..LifecycleHandler::default() };

@@ -12,10 +12,10 @@ use k8s_openapi::api::core::v1::{
 use super::context::BuildContext;
 use super::pod::Mounts;
 
-/// Readable by the pod's group, which every container has; nobody else.
+/// Readable only by the pod's group, which every container has.
 const MODE: i32 = 0o440;
 
-/// A file that is one key of a Secret.
+/// A file with one key of a Secret.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::supervisor) struct KeyFile {
     /// The file's name: the variable's.
@@ -33,10 +33,10 @@ impl KeyFile {
     }
 }
 
-/// The single keys of Secrets that the agent's program reads as files, beside its whole Secret.
+/// The single keys that the agent's program reads as files, besides its whole Secret.
 pub(in crate::supervisor) fn key_files(agent: &Agent) -> Vec<KeyFile> {
     let children = agent.mcp.iter().filter_map(|server| server.stdio.as_ref());
-    // With an image it is a container, which has its variables as such.
+    // A server with an image is a container, which gets environment variables.
     let children = children.filter(|stdio| stdio.image.is_none()).flat_map(|stdio| &stdio.env);
     let variables = agent.env.iter().chain(children).filter_map(|variable| {
         variable.secret_key_ref.as_ref().map(|reference| KeyFile::new(&variable.name, reference))
@@ -90,7 +90,7 @@ fn mount(mounts: &mut Mounts, volume: &str, owner: &str, sources: Vec<VolumeProj
     mounts.read_only(volume, &format!("{SECRETS_ROOT}/{owner}"));
 }
 
-/// Every key of a Secret. One that is not there leaves the directory empty, so that nobody else has to wait for it.
+/// Every key of a Secret. A missing Secret leaves the directory empty and blocks no pod.
 fn whole(secret: &str) -> VolumeProjection {
     projection(secret, None)
 }

@@ -1,4 +1,4 @@
-//! Where a supervisor, an agent and a tool server are reached.
+//! Services of supervisors, agents and tool servers.
 
 use std::collections::BTreeMap;
 
@@ -10,16 +10,15 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use super::context::BuildContext;
 use super::meta::Component;
 
-/// The name of the port on which A2A is spoken.
+/// The name of the A2A port.
 pub(super) const A2A_PORT: &str = "a2a";
 /// The name of a tool server's port.
 pub(super) const MCP_PORT: &str = "mcp";
-/// Tells agentgateway and kgateway what is spoken; both know it, the newer `agentgateway.dev/…` only one of them.
+/// The `appProtocol` of A2A that agentgateway and kgateway both know; only one of them knows `agentgateway.dev/…`.
 const A2A_PROTOCOL: &str = "kgateway.dev/a2a";
-/// The same for a tool server.
+/// The `appProtocol` of a tool server.
 const MCP_PROTOCOL: &str = "kgateway.dev/mcp";
 
-/// Where people reach the supervisor.
 pub(super) fn of_supervisor(cx: &BuildContext<'_>) -> Service {
     let declared = &cx.inputs.resource.spec.service;
     let kind = match declared.kind {
@@ -34,12 +33,10 @@ pub(super) fn of_supervisor(cx: &BuildContext<'_>) -> Service {
     service
 }
 
-/// Where the supervisor reaches an agent.
 pub(super) fn of_agent(cx: &BuildContext<'_>, name: &str, agent: &str) -> Service {
     service(cx, name, Component::Agent(agent), a2a(PORT), "ClusterIP")
 }
 
-/// Where an agent reaches a tool server.
 pub(super) fn of_tool_server(
     cx: &BuildContext<'_>,
     name: &str,

@@ -1,12 +1,12 @@
-//! Who the pods are.
+//! The `ServiceAccount` of the pods.
 
 use k8s_openapi::api::core::v1::ServiceAccount;
 
 use super::context::BuildContext;
 use super::meta::Component;
 
-/// An account of its own, so that a role in the cloud can be tied to it. No token is mounted: nothing here asks the API
-/// server.
+/// A separate account, so that a cloud role can be bound to it. No token is mounted, because the pods do not use the
+/// API server.
 pub(super) fn service_account(cx: &BuildContext<'_>) -> ServiceAccount {
     ServiceAccount {
         metadata: cx.meta(cx.name, Component::Supervisor),

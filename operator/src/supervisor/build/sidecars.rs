@@ -1,4 +1,4 @@
-//! Tool servers as containers: beside the home of their agent, or by themselves.
+//! Containers of tool servers, as sidecars or in pods of their own.
 
 use std::collections::BTreeMap;
 
@@ -14,13 +14,12 @@ use super::context::{BuildContext, Member, Program};
 use super::env;
 use super::pod;
 
-/// Where our program is in its image.
+/// Our program in its image.
 pub(super) const PROGRAM: &str = "/usr/local/bin/caipe-supervisor";
-/// Where it is copied to, for containers of other images.
+/// The directory for a copy of it, for containers of other images.
 const SHARED: &str = "/caipe/bin";
 const SHARED_VOLUME: &str = "program";
 
-/// A tool server that is a container.
 pub(super) struct Tool {
     pub(super) agent: String,
     pub(super) server: String,
@@ -33,9 +32,9 @@ pub(super) struct Tool {
     pub(super) secret: Option<String>,
     pub(super) port: u16,
     pub(super) resources: Option<Resources>,
-    /// Whether it runs by itself.
+    /// Whether it has pods of its own.
     pub(super) by_itself: bool,
-    /// Whether our program stands in front of it.
+    /// Whether our bridge runs it.
     bridged: bool,
 }
 
@@ -74,7 +73,7 @@ fn declared(member: &Member<'_>, server: &mcp::McpServer, bridge: Option<u16>) -
     let stdio = server.stdio.as_ref()?;
     let (image, port) = (stdio.image.as_ref()?, bridge?);
     let env = env::over(env::over(base(), &agent.env), &stdio.env);
-    // The bridge fills in `${VAR}` from the environment here; Kubernetes must leave the texts as they are.
+    // The bridge expands `${VAR}` itself; Kubernetes must not.
     let args = std::iter::once(&stdio.command).chain(&stdio.args).map(|text| env::literal(text)).collect();
     let listen = format!("127.0.0.1:{port}");
     let program = format!("{SHARED}/caipe-supervisor");
@@ -89,7 +88,7 @@ fn declared(member: &Member<'_>, server: &mcp::McpServer, bridge: Option<u16>) -
     })
 }
 
-/// A server of the catalogue; the agent's own variables stand over its.
+/// A server of the catalogue; the agent's variables override its own.
 fn built_in(member: &Member<'_>, server: &str, image: &Image) -> Tool {
     let mut env = base();
     let own = env::over(Vec::new(), &member.declared.env);
@@ -100,7 +99,7 @@ fn built_in(member: &Member<'_>, server: &str, image: &Image) -> Tool {
         }
     }
     env.retain(|variable| own.iter().all(|other| other.name != variable.name));
-    // A value can only name variables that stand before it.
+    // A value can only refer to earlier variables.
     env.splice(0..0, own);
     Tool { args: image.args.clone(), env, ..tool(member, server, &image.image, image.port) }
 }
@@ -122,21 +121,21 @@ fn tool(member: &Member<'_>, server: &str, image: &str, port: u16) -> Tool {
     }
 }
 
-/// The root file system cannot be written to; `/tmp` can.
+/// Only `/tmp` is writable.
 fn base() -> Vec<EnvVar> {
     vec![env::plain("HOME", "/tmp")]
 }
 
-/// What the tool servers add to their agents' pod.
+/// What sidecars add to a pod.
 #[derive(Default)]
 pub(super) struct Sidecars {
     pub(super) init_containers: Vec<Container>,
     pub(super) volumes: Vec<Volume>,
 }
 
-/// The containers beside a home. They are started before it, in their order, and end after it (native sidecars). None
-/// has a startup probe: most listen on loopback, where the kubelet cannot look, and one broken server must not keep the
-/// agents of all others from starting; the home itself waits for each and says which one does not answer.
+/// The sidecars of a pod, as native sidecars: they start before the main container in this order and stop after it.
+/// None has a startup probe: most listen on loopback, which the kubelet cannot reach, and one broken server must not
+/// keep other agents from starting. The main program waits for each and reports those that do not respond.
 pub(super) fn sidecars(cx: &BuildContext<'_>, tools: &[Tool]) -> Result<Sidecars, BuildError> {
     let mut all = Sidecars::default();
     let mut ports: BTreeMap<u16, &Tool> = BTreeMap::new();
@@ -161,12 +160,11 @@ pub(super) fn sidecars(cx: &BuildContext<'_>, tools: &[Tool]) -> Result<Sidecars
 }
 
 impl Tool {
-    /// Agent and server, for messages.
     fn title(&self) -> String {
         format!("{}/{}", self.agent, self.server)
     }
 
-    /// The container, with the volume `temporary` to write to.
+    /// The container; `temporary` is its writable volume.
     pub(super) fn container(
         &self,
         cx: &BuildContext<'_>,
@@ -192,7 +190,7 @@ impl Tool {
     }
 }
 
-/// Copies our program to where containers of other images can run it.
+/// Copies our program to a volume for containers of other images.
 fn installer(cx: &BuildContext<'_>) -> Result<Container, BuildError> {
     let mut container = pod::container(cx, "install-bridge", &cx.image()?);
     let target = format!("{SHARED}/caipe-supervisor");

@@ -1,4 +1,4 @@
-//! The template around a pod: labels, partial templates laid over it, and the hash of what it refers to.
+//! Pod templates: labels, partial templates of users, and the hash of references.
 
 use std::collections::BTreeMap;
 
@@ -14,13 +14,13 @@ use super::{BuildError, merge};
 use crate::labels;
 use crate::references::{self, Names};
 
-/// A partial template, and where it was declared.
+/// A partial template and its path.
 pub(super) struct Patch<'a> {
     pub(super) path: String,
     pub(super) patch: &'a PodTemplate,
 }
 
-/// The pod with its labels, the installation's partial template and then the resource's `own` laid over it.
+/// The pod with its labels, overridden by the installation's partial template and then by `own`.
 pub(super) fn template(
     cx: &BuildContext<'_>,
     component: Component<'_>,
@@ -49,7 +49,7 @@ pub(super) fn template(
     Ok(template)
 }
 
-/// What a partial template must leave as it is.
+/// Checks what a partial template must not change.
 fn check(cx: &BuildContext<'_>, component: Component<'_>, template: &PodTemplateSpec) -> Result<(), String> {
     let labels = template.metadata.as_ref().and_then(|metadata| metadata.labels.clone()).unwrap_or_default();
     for (label, value) in component.selector(cx.name) {
@@ -71,9 +71,9 @@ fn check(cx: &BuildContext<'_>, component: Component<'_>, template: &PodTemplate
     Ok(())
 }
 
-/// A hash over the versions of all Secrets and `ConfigMap`s that the pod takes in, so that it is rolled when one of them
-/// changes, comes or goes; none if there are none. The Secret with the keys is among them, but no spec, which is refreshed
-/// where it is mounted or has a hash of its own.
+/// A hash of the versions of all Secrets and `ConfigMap`s that the pod uses, so that a change of one rolls it; none
+/// without references. The Secret with the keys is included, rendered specs are not: they are refreshed in place or
+/// have a hash of their own.
 fn references_hash(cx: &BuildContext<'_>, template: &PodTemplateSpec) -> Option<String> {
     let value = serde_json::to_value(template).unwrap_or_default();
     let Names { config_maps, secrets, .. } = references::of_pod(&value);

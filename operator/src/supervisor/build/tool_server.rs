@@ -1,4 +1,4 @@
-//! A tool server that runs by itself.
+//! The objects of a tool server with pods of its own.
 
 use caipe_crds::names;
 
@@ -8,7 +8,6 @@ use super::service::{self, MCP_PORT};
 use super::sidecars::Tool;
 use super::{BuildError, ToolServerObjects, deployment, network_policy, pod, probes, template};
 
-/// Everything of the tool server.
 pub(super) fn tool_server(
     cx: &BuildContext<'_>,
     member: &Member<'_>,
@@ -23,7 +22,7 @@ pub(super) fn tool_server(
     probes::ends_within(&mut pod, probes::SHORTEST_GRACE);
     let template = template::template(cx, component, pod, None, None)?;
     let mut deployment = deployment::of(cx, &name, component, template);
-    // Its sessions are in one pod.
+    // One replica, because sessions are in its memory.
     deployment.spec.replicas = Some(1);
     Ok(ToolServerObjects {
         agent: tool.agent.clone(),

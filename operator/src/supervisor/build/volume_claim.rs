@@ -1,4 +1,4 @@
-//! The volume of conversations.
+//! The volume of the `SQLite` file, which one node at a time can mount.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Each agent, as the supervisor's pods see it.
+//! The status of each agent, from the reports of the supervisor's pods.
 
 use caipe_crds::rendered::Home;
 use caipe_crds::report::{AgentReport, DrainingHome, Report};
@@ -8,8 +8,8 @@ use super::Facts;
 use crate::supervisor::migration::PendingMigration;
 use crate::supervisor::orphans::work_left;
 
-/// Every enabled agent in the order of the resource, then those that only finish what they began. Without a valid
-/// resource: what runs, as the pods see it.
+/// Every enabled agent in the order of the resource, then draining ones. Without a valid resource: the agents that
+/// run.
 pub(super) fn agents(facts: &Facts<'_>) -> Vec<AgentStatus> {
     let reports: Vec<&Report> = facts.reports.iter().flatten().copied().collect();
     let Some(decision) = facts.decision else { return as_seen(facts, &reports) };
@@ -38,12 +38,12 @@ fn one(facts: &Facts<'_>, name: &str, home: &Home, reports: &[&Report]) -> Agent
     status
 }
 
-/// What keeps an agent from being, or being where it is wanted: the cluster's words before the supervisor's.
+/// Why an agent is not usable or not at its wanted placement: the cluster's reason before the supervisor's.
 fn why(facts: &Facts<'_>, name: &str, status: &AgentStatus, reports: &[&Report]) -> Option<String> {
     let remote = facts.remotes.get(name);
     let trouble = remote.and_then(|remote| remote.trouble.clone().or_else(|| remote.failure.clone()));
     let tools = remote.and_then(|remote| remote.tools.as_ref());
-    let tools = tools.map(|trouble| format!("a tool server of it does not come up: {trouble}"));
+    let tools = tools.map(|trouble| format!("a tool server of it does not start: {trouble}"));
     match facts.held.get(name) {
         Some(PendingMigration::UntilRemoteAnswers) => {
             let waits = "stays in-process until its pod answers".to_owned();
@@ -59,7 +59,7 @@ fn why(facts: &Facts<'_>, name: &str, status: &AgentStatus, reports: &[&Report])
     if let Some(trouble) = trouble.filter(|_| status.placement == AgentPlacement::Remote) {
         let answers = status.phase == AgentPhase::Ready && remote.is_some_and(|remote| remote.ready);
         return Some(if answers {
-            format!("answers, but another pod of it does not come up: {trouble}")
+            format!("responds, but another pod of it does not start: {trouble}")
         } else {
             trouble
         });
@@ -74,10 +74,10 @@ fn why(facts: &Facts<'_>, name: &str, status: &AgentStatus, reports: &[&Report])
     };
     let left = work_left(name, old, reports);
     let moved = status.phase == AgentPhase::Ready && (left > 0 || facts.draining.contains(name));
-    moved.then(|| format!("its old home finishes what it began: {left} under way"))
+    moved.then(|| format!("its old instance drains: {left} tasks in flight"))
 }
 
-/// An agent that no pod has said anything of.
+/// An agent without a report.
 fn unseen(name: &str, home: &Home) -> AgentStatus {
     let (placement, endpoint) = match home {
         Home::InProcess {} => (AgentPlacement::InProcess, None),
@@ -92,7 +92,7 @@ fn unseen(name: &str, home: &Home) -> AgentStatus {
         latency_ms: None,
         last_probe_time: None,
         active_tasks: None,
-        message: Some("no pod of the supervisor has told of it yet".to_owned()),
+        message: Some("no supervisor pod has reported it yet".to_owned()),
     }
 }
 
@@ -112,11 +112,11 @@ fn seen(name: &str, agent: &AgentReport, reports: &[&Report]) -> AgentStatus {
     }
 }
 
-/// What is wrong at the home that an agent shall have. A home that only takes its time is nothing to tell.
+/// Why the wanted placement is not ready, unless it is only starting.
 fn waiting(agent: &AgentReport) -> Option<String> {
     let next = agent.next.as_ref().filter(|next| next.phase != AgentPhase::Pending)?;
     let because = next.message.as_deref()?;
-    Some(format!("goes on as it was until its new home is ready: {because}"))
+    Some(format!("keeps its placement until the new one is ready: {because}"))
 }
 
 fn leaving(name: &str, reports: &[&Report]) -> AgentStatus {
@@ -133,11 +133,11 @@ fn leaving(name: &str, reports: &[&Report]) -> AgentStatus {
         latency_ms: None,
         last_probe_time: None,
         active_tasks: Some(i32::try_from(active).unwrap_or(i32::MAX)),
-        message: Some("taken out; finishes what it began".to_owned()),
+        message: Some("removed from the resource; drains".to_owned()),
     }
 }
 
-/// Which of several pods' views is told: the worst.
+/// The order of phases: of several reports the worst counts.
 const fn badness(phase: AgentPhase) -> u8 {
     match phase {
         AgentPhase::Ready => 0,

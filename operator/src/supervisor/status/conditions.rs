@@ -1,4 +1,4 @@
-//! The conditions, and the rule by which they change.
+//! The conditions and their transitions.
 
 use std::collections::BTreeSet;
 
@@ -9,56 +9,56 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use super::{Facts, Refusal, is_leaving};
 use crate::cache::Workload;
 
-/// Most characters of a condition's message.
+/// Maximum characters of a condition's message.
 const MESSAGE: usize = 1024;
 
-/// Why a condition is as it is. Part of the API: people and alerts match on it.
+/// The reason of a condition. Part of the API: users and alerts match on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
     /// Every enabled agent is usable.
     AllAgentsUsable,
-    /// Pods are being started or replaced.
+    /// Pods are starting or being replaced.
     RollingOut,
-    /// The pods have not taken the newest spec yet.
+    /// The pods do not run the newest spec yet.
     EpochPending,
-    /// Agents are not yet where the resource wants them.
+    /// Agents do not have their wanted placements yet.
     Moving,
     /// Some agents are not usable.
     AgentsNotReady,
-    /// Something that the resource refers to is not there.
+    /// A reference is missing.
     ReferenceMissing,
-    /// The resource says something that cannot be.
+    /// The resource is invalid.
     InvalidSpec,
-    /// An object of that name is somebody else's.
+    /// An object of that name has another owner.
     ForeignObject,
-    /// What was made for an earlier resource of this name has yet to be collected.
+    /// Objects of an earlier resource of this name are not collected yet.
     Collecting,
-    /// Something fails again and again, and is tried again.
+    /// A request fails repeatedly and is retried.
     Retrying,
-    /// The cluster does not let us make what is needed.
+    /// The cluster forbids what is needed.
     Forbidden,
-    /// The supervisor's pods do not come up.
+    /// The supervisor's pods do not become available.
     RolloutFailed,
     /// The supervisor refused the spec.
     SpecRefused,
-    /// Scaled to nothing.
+    /// Scaled to zero replicas.
     ScaledToZero,
-    /// Every remote agent answers.
+    /// Every remote agent responds.
     AllConnected,
     /// No agent is remote.
     NoRemoteAgents,
-    /// Some remote agents do not answer.
+    /// Some remote agents do not respond.
     AgentsUnreachable,
-    /// Nobody looks whether remote agents answer, as the resource wants it.
+    /// Probes of remote agents are disabled in the resource.
     NotChecked,
-    /// Nobody has looked yet.
+    /// No probe has finished yet.
     NotAskedYet,
     /// The supervisor works, and reports restrictions.
     Restricted,
 }
 
 impl Reason {
-    /// As in the resource.
+    /// The value in the status.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::AllAgentsUsable => "AllAgentsUsable",
@@ -85,22 +85,21 @@ impl Reason {
     }
 }
 
-/// What the conditions shall say.
+/// The content of the conditions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
-    /// Whether it is ready, why, and what to say of it.
+    /// `Ready`, with reason and message.
     pub ready: (bool, Reason, String),
-    /// Whether work is under way.
+    /// `Reconciling`, if true.
     pub reconciling: Option<(Reason, String)>,
-    /// Whether it cannot get on without somebody.
+    /// `Stalled`, if true: a user has to act.
     pub stalled: Option<(Reason, String)>,
-    /// Whether every remote agent answers; none if nobody looks.
+    /// `AgentsConnected`; none means unknown.
     pub connected: (Option<bool>, Reason, String),
     /// The restrictions under which the supervisor works.
     pub degraded: Option<(Reason, String)>,
 }
 
-/// What the facts come to.
 pub(super) fn verdict(facts: &Facts<'_>, agents: &[AgentStatus]) -> Verdict {
     let connected = connected(facts, agents);
     let stalled = stalled(facts);
@@ -118,15 +117,15 @@ pub(super) fn verdict(facts: &Facts<'_>, agents: &[AgentStatus]) -> Verdict {
     Verdict { ready, reconciling, stalled, connected, degraded: degraded(facts) }
 }
 
-/// What is missing may come; nobody is at work on it, and nothing has failed.
+/// Missing references: nothing is in progress and nothing has failed.
 fn waiting(facts: &Facts<'_>, agents: &[AgentStatus]) -> (bool, Reason, String) {
     let message = facts.refusal.map(|refusal| refusal.message.clone()).unwrap_or_default();
     let running = if usable(facts, agents) { "; what runs keeps running" } else { "" };
     (false, Reason::ReferenceMissing, message + running)
 }
 
-/// Whether what is under way takes nothing away from anybody: a move does not, nor a spec on its way to pods that answer,
-/// nor that a resource that was made real cannot be looked after for a while.
+/// Whether the work in progress affects no user: a migration, a new spec for pods that respond, and retries for a
+/// resource that was ready.
 fn is_harmless(facts: &Facts<'_>, reason: Reason) -> bool {
     let answering = !facts.reports.is_empty() && facts.reports.iter().all(Option::is_some);
     match reason {
@@ -137,7 +136,7 @@ fn is_harmless(facts: &Facts<'_>, reason: Reason) -> bool {
     }
 }
 
-/// Whether the resource, as it is now, was ready when it was last told of.
+/// Whether the last status of this generation was ready.
 fn was_ready(facts: &Facts<'_>) -> bool {
     let before = facts.before.filter(|before| before.observed_generation == facts.generation);
     let mut conditions = before.iter().flat_map(|before| &before.conditions);
@@ -157,10 +156,7 @@ fn stalled(facts: &Facts<'_>) -> Option<(Reason, String)> {
     let failure = facts.supervisor?.failure.as_ref()?;
     let because = because(facts);
     let lacking = if facts.missing.is_empty() { String::new() } else { format!("; {}", facts.missing) };
-    Some((
-        Reason::RolloutFailed,
-        format!("the supervisor's pods do not come up: {failure}{because}{lacking}"),
-    ))
+    Some((Reason::RolloutFailed, format!("the supervisor's pods do not start: {failure}{because}{lacking}")))
 }
 
 /// The warnings of the supervisor's pods, each once.
@@ -171,7 +167,7 @@ fn degraded(facts: &Facts<'_>) -> Option<(Reason, String)> {
     (!message.is_empty()).then_some((Reason::Restricted, message))
 }
 
-/// Whether it goes by itself, or may.
+/// Whether the refusal ends without a change of the resource.
 fn is_transient(refusal: &Refusal) -> bool {
     matches!(refusal.reason, Reason::Collecting | Reason::Retrying)
 }
@@ -202,21 +198,21 @@ fn reconciling(facts: &Facts<'_>) -> Option<(Reason, String)> {
         let others = if more > 0 { format!(" and {more} more") } else { String::new() };
         return Some((
             Reason::Moving,
-            format!("agent {agent}{others} moves as soon as its new home is ready"),
+            format!("agent {agent}{others} migrates as soon as its new placement is ready"),
         ));
     }
     let moving = facts.reports.iter().flatten().any(|report| report.running_epoch < epoch);
-    moving.then(|| (Reason::Moving, format!("agents get ready at the homes of spec {epoch}")))
+    moving.then(|| (Reason::Moving, format!("agents get ready at the placements of spec {epoch}")))
 }
 
-/// What keeps the supervisor's pods from being ready: what Kubernetes says of them, or what they say.
+/// Why the supervisor's pods are not ready: Kubernetes' reason, or their own.
 fn because(facts: &Facts<'_>) -> String {
     let reported =
         facts.reports.iter().flatten().find_map(|report| report.waiting.first().map(String::as_str));
     facts.trouble.or(reported).map(|why| format!(": {why}")).unwrap_or_default()
 }
 
-/// How far the supervisor's pods are.
+/// The progress of the supervisor's rollout.
 fn rolling(supervisor: Option<&Workload>) -> String {
     let Some(Workload { replicas, updated, available, .. }) = supervisor else {
         return "0 of 1 supervisor pods are available".to_owned();
@@ -227,17 +223,16 @@ fn rolling(supervisor: Option<&Workload>) -> String {
     format!("{available} of {replicas} supervisor pods are available")
 }
 
-/// A number of things, as one says it.
+/// A number with its noun.
 fn counted(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
-/// That something holds of all of a number of things.
 fn every(number: usize, one: &str, many: &str) -> String {
     if number == 1 { format!("the {one}") } else { format!("all {number} {many}") }
 }
 
-/// The agents that are not usable, each with the reason.
+/// The unusable agents with their reasons.
 fn unusable<'a>(facts: &'a Facts<'_>, agents: &'a [AgentStatus]) -> impl Iterator<Item = String> + 'a {
     let bad = agents.iter().filter(|agent| agent.phase != AgentPhase::Ready && !is_leaving(facts, agent));
     bad.map(|agent| {
@@ -276,7 +271,7 @@ fn connected(facts: &Facts<'_>, agents: &[AgentStatus]) -> (Option<bool>, Reason
         return (Some(true), Reason::NoRemoteAgents, "no agent is remote".to_owned());
     }
     if facts.decision.is_some_and(|decision| !decision.spec.connectivity.check) {
-        let message = "nobody looks whether remote agents answer: connectivity.check is false".to_owned();
+        let message = "remote agents are not probed: connectivity.check is false".to_owned();
         return (None, Reason::NotChecked, message);
     }
     let named = |phase: AgentPhase| {
@@ -297,19 +292,19 @@ fn connected(facts: &Facts<'_>, agents: &[AgentStatus]) -> (Option<bool>, Reason
     (Some(true), Reason::AllConnected, all)
 }
 
-/// What fits where people read it: in a column, and in a report that is indented.
+/// The message in one line, bounded.
 fn one_line(message: &str) -> String {
     message.lines().map(str::trim).collect::<Vec<_>>().join("; ").chars().take(MESSAGE).collect()
 }
 
-/// The conditions, each with the time of its last change of status.
+/// The conditions with their transition times.
 pub(super) fn conditions(
     verdict: Verdict,
     before: &[Condition],
     generation: i64,
     now: Timestamp,
 ) -> Vec<Condition> {
-    // As Kubernetes writes it: with more, what the watch brings would never be what was written.
+    // In whole seconds, as Kubernetes stores it; otherwise the written status would differ from the watched one.
     let now = Timestamp::from_second(now.as_second()).unwrap_or(now);
     let one = |kind: &str, (status, reason, message): (Option<bool>, Reason, String)| {
         let status = status.map_or("Unknown", |status| if status { "True" } else { "False" });

@@ -1,7 +1,7 @@
-//! What is reported of a supervisor: measured from its pods, never assumed. Pure.
+//! Derives the status of a supervisor from its pods. Pure.
 //!
-//! kstatus-compatible: `Ready` is always there, `Reconciling` and `Stalled` only while true. `Ready` means that every
-//! supervisor pod answers and says that every enabled agent is usable.
+//! Compatible with kstatus: `Ready` is always present, `Reconciling` and `Stalled` only while true. `Ready` means
+//! that every supervisor pod responds and reports every enabled agent as usable.
 
 mod agents;
 mod conditions;
@@ -20,54 +20,54 @@ use crate::references::Missing;
 
 pub use conditions::{Reason, Verdict};
 
-/// What is known when the status is made.
+/// The inputs of the status.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
     /// The resource's generation.
     pub generation: i64,
-    /// What was reported before.
+    /// The status before.
     pub before: Option<&'a CaipeSupervisorStatus>,
-    /// Why the resource cannot be made real as it is, if it cannot.
+    /// Why the resource cannot be applied, if it cannot.
     pub refusal: Option<&'a Refusal>,
-    /// What was decided, if the resource is valid.
+    /// The decision, if the resource is valid.
     pub decision: Option<&'a Decision>,
-    /// Agents that are not yet where the resource wants them.
+    /// Agents without their wanted placement.
     pub held: &'a BTreeMap<String, PendingMigration>,
-    /// Agents whose old home finishes what it began, with the Deployment's name.
+    /// Agents whose old instance drains.
     pub draining: &'a BTreeSet<String>,
-    /// What is referred to and not there.
+    /// The missing references.
     pub missing: &'a Missing,
     /// The supervisor's Deployment.
     pub supervisor: Option<&'a Workload>,
-    /// What each supervisor pod says; none for one that does not say anything.
+    /// The report of each supervisor pod; none for a pod without one.
     pub reports: &'a [Option<&'a Report>],
-    /// What is wrong with the supervisor's pods.
+    /// The problem of the supervisor's pods.
     pub trouble: Option<&'a str>,
-    /// What is wrong with the pods that run for an agent alone.
+    /// The facts about pods of remote agents and tool servers.
     pub remotes: &'a BTreeMap<String, RemoteFacts>,
-    /// Now, for transitions.
+    /// The time of transitions.
     pub now: Timestamp,
 }
 
-/// What is known of the pods that run for an agent alone: its own, if it is remote, and its tool servers'.
+/// Facts about the pods of an agent: its own if it is remote, and those of its tool servers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RemoteFacts {
-    /// Why it does not get on, if Kubernetes has given up.
+    /// Why its rollout failed.
     pub failure: Option<String>,
-    /// What is wrong with its pods.
+    /// The problem of its pods.
     pub trouble: Option<String>,
     /// Whether one of its pods is ready.
     pub ready: bool,
-    /// What is wrong with the pods of its tool servers.
+    /// The problem of its tool servers' pods.
     pub tools: Option<String>,
 }
 
-/// Why a resource cannot be made real as it is.
+/// Why a resource cannot be applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// One word.
+    /// The reason of the condition.
     pub reason: Reason,
-    /// What to do about it.
+    /// The message, with what to do.
     pub message: String,
 }
 
@@ -93,13 +93,13 @@ pub fn status(facts: Facts<'_>) -> CaipeSupervisorStatus {
     }
 }
 
-/// Whether the agent is only listed because an old home of it has not ended.
+/// Whether the agent is listed only because its old instance drains.
 fn is_leaving(facts: &Facts<'_>, agent: &AgentStatus) -> bool {
     let known = facts.decision.map(|decision| &decision.wanted.agents);
     known.is_some_and(|known| known.iter().all(|wanted| wanted.name != agent.name))
 }
 
-/// The oldest epoch that some pod runs, with its hash; what was reported before while no pod says anything.
+/// The oldest epoch that a pod runs, with its hash; without reports, the epoch reported before.
 fn running_epoch<'a>(facts: &Facts<'a>) -> Option<(u64, Option<&'a str>)> {
     let reports = facts.reports.iter().flatten();
     let oldest = reports.min_by_key(|report| report.running_epoch);
@@ -113,7 +113,7 @@ fn running_epoch<'a>(facts: &Facts<'a>) -> Option<(u64, Option<&'a str>)> {
     })
 }
 
-/// Whether two statuses say the same. Latencies and times of probes are told when something else is.
+/// Whether two statuses are equal, except latencies, times of probes and exact numbers of tasks.
 pub fn same(left: &CaipeSupervisorStatus, right: &CaipeSupervisorStatus) -> bool {
     let plain = |status: &CaipeSupervisorStatus| {
         let mut status = status.clone();

@@ -103,7 +103,7 @@ fn condition<'a>(status: &'a CaipeSupervisorStatus, kind: &str) -> Option<&'a Co
 }
 
 /// A condition as `True AllAgentsUsable: all 2 agents are usable`; empty if it is not there.
-fn told(status: &CaipeSupervisorStatus, kind: &str) -> String {
+fn reported(status: &CaipeSupervisorStatus, kind: &str) -> String {
     let condition = condition(status, kind);
     condition.map(|it| format!("{} {}: {}", it.status, it.reason, it.message)).unwrap_or_default()
 }
@@ -111,9 +111,12 @@ fn told(status: &CaipeSupervisorStatus, kind: &str) -> String {
 #[test]
 fn everything_is_well() {
     let status = well().status();
-    assert_eq!(told(&status, "Ready"), "True AllAgentsUsable: all 2 agents are usable");
-    assert_eq!(told(&status, "AgentsConnected"), "True AllConnected: the remote agent answers");
-    assert_eq!((told(&status, "Reconciling"), told(&status, "Stalled")), (String::new(), String::new()));
+    assert_eq!(reported(&status, "Ready"), "True AllAgentsUsable: all 2 agents are usable");
+    assert_eq!(reported(&status, "AgentsConnected"), "True AllConnected: the remote agent answers");
+    assert_eq!(
+        (reported(&status, "Reconciling"), reported(&status, "Stalled")),
+        (String::new(), String::new())
+    );
     assert_eq!((status.observed_generation, status.epoch), (4, Some(1)));
     assert_eq!(status.spec_hash.as_deref(), Some("hash-1"));
     assert_eq!((status.agents_ready.as_deref(), status.remote_agents), (Some("2/2"), Some(1)));
@@ -243,7 +246,7 @@ fn each_trouble_is_told_with_what_it_is() {
             "an agent that waits for its new home takes nothing away",
             |given| given.held = BTreeMap::from([("b".to_owned(), PendingMigration::UntilRemoteAnswers)]),
             "True AllAgentsUsable: all 2 agents are usable",
-            "True Moving: agent b moves as soon as its new home is ready",
+            "True Moving: agent b migrates as soon as its new placement is ready",
         ),
         (
             "scaled to nothing",
@@ -259,9 +262,9 @@ fn each_trouble_is_told_with_what_it_is() {
         let mut given = well();
         change(&mut given);
         let status = given.status();
-        assert_eq!(told(&status, "Ready"), ready, "{case}");
-        assert_eq!(told(&status, "Reconciling"), reconciling, "{case}");
-        assert_eq!(told(&status, "Stalled"), "", "{case}");
+        assert_eq!(reported(&status, "Ready"), ready, "{case}");
+        assert_eq!(reported(&status, "Reconciling"), reconciling, "{case}");
+        assert_eq!(reported(&status, "Stalled"), "", "{case}");
     }
 }
 
@@ -271,9 +274,8 @@ fn nothing_is_claimed_of_agents_that_nobody_looks_at() {
     if let Some(decision) = &mut given.decision {
         decision.spec.connectivity.check = false;
     }
-    let expected =
-        "Unknown NotChecked: nobody looks whether remote agents answer: connectivity.check is false";
-    assert_eq!(told(&given.status(), "AgentsConnected"), expected);
+    let expected = "Unknown NotChecked: remote agents are not probed: connectivity.check is false";
+    assert_eq!(reported(&given.status(), "AgentsConnected"), expected);
 }
 
 #[test]
@@ -282,9 +284,9 @@ fn a_resource_that_cannot_be_stalls_and_what_runs_is_still_shown() {
     given.decision = None;
     given.refusal = Some(Refusal { reason: Reason::InvalidSpec, message: "spec.agents: no".to_owned() });
     let status = given.status();
-    assert_eq!(told(&status, "Stalled"), "True InvalidSpec: spec.agents: no");
-    assert_eq!(told(&status, "Ready"), "False InvalidSpec: spec.agents: no; what runs keeps running");
-    assert_eq!(told(&status, "Reconciling"), "");
+    assert_eq!(reported(&status, "Stalled"), "True InvalidSpec: spec.agents: no");
+    assert_eq!(reported(&status, "Ready"), "False InvalidSpec: spec.agents: no; what runs keeps running");
+    assert_eq!(reported(&status, "Reconciling"), "");
     assert_eq!(status.agents.len(), 2);
     assert_eq!(status.agents_ready.as_deref(), Some("2/2"));
 }
@@ -296,8 +298,8 @@ fn a_rollout_that_kubernetes_gave_up_stalls() {
     given.supervisor = Some(Workload { failure, ..workload(0) });
     given.trouble = Some("container supervisor: CrashLoopBackOff".to_owned());
     let status = given.status();
-    let expected = "the supervisor's pods do not come up: ReplicaSet \"p-1\" has timed out progressing.: container supervisor: CrashLoopBackOff";
-    assert_eq!(told(&status, "Stalled"), format!("True RolloutFailed: {expected}"));
+    let expected = "the supervisor's pods do not start: ReplicaSet \"p-1\" has timed out progressing.: container supervisor: CrashLoopBackOff";
+    assert_eq!(reported(&status, "Stalled"), format!("True RolloutFailed: {expected}"));
 }
 
 #[test]
@@ -306,7 +308,7 @@ fn a_spec_that_the_supervisor_refused_stalls() {
     let refused = Some("agents[0]: no".to_owned());
     given.reports = vec![Some(Report { refused, ..report(1, AgentPhase::Ready, AgentPhase::Ready) })];
     assert_eq!(
-        told(&given.status(), "Stalled"),
+        reported(&given.status(), "Stalled"),
         "True SpecRefused: the supervisor refused the spec: agents[0]: no"
     );
 }
@@ -320,8 +322,11 @@ fn restrictions_that_pods_report_are_a_condition_while_they_last() {
         Some(Report { warnings, ..report(1, AgentPhase::Ready, AgentPhase::Ready) })
     };
     given.reports = vec![warned(&["few files", "agent a: no tool matches x"]), warned(&["few files"])];
-    assert_eq!(told(&given.status(), "Degraded"), "True Restricted: agent a: no tool matches x; few files");
-    assert!(told(&given.status(), "Ready").starts_with("True "), "it works nevertheless");
+    assert_eq!(
+        reported(&given.status(), "Degraded"),
+        "True Restricted: agent a: no tool matches x; few files"
+    );
+    assert!(reported(&given.status(), "Ready").starts_with("True "), "it works nevertheless");
 }
 
 #[test]
@@ -333,15 +338,15 @@ fn the_worst_view_of_several_pods_counts() {
 }
 
 #[test]
-fn what_is_wrong_with_an_agents_own_pods_is_told_beside_it() {
+fn problems_of_an_agents_pods_are_in_its_message() {
     let facts = |failure: &str, trouble: &str, tools: &str| {
         let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         RemoteFacts { failure: text(failure), trouble: text(trouble), ready: true, tools: text(tools) }
     };
     let alone = |trouble: &str| RemoteFacts { ready: false, ..facts("", trouble, "") };
     let pulls = "container a: ImagePullBackOff";
-    let another = "answers, but another pod of it does not come up: container a: ImagePullBackOff";
-    let tools = "a tool server of it does not come up: container a: ImagePullBackOff";
+    let another = "responds, but another pod of it does not start: container a: ImagePullBackOff";
+    let tools = "a tool server of it does not start: container a: ImagePullBackOff";
     let (ready, lost) = (AgentPhase::Ready, AgentPhase::Unreachable);
     // The agent, its phase, its pods, and what is said of it.
     let cases = [
@@ -372,7 +377,7 @@ fn what_is_wrong_with_an_agents_own_pods_is_told_beside_it() {
 }
 
 #[test]
-fn a_new_home_that_cannot_be_is_told_and_one_that_takes_its_time_is_not() {
+fn a_failed_placement_is_reported_and_a_slow_one_is_not() {
     let message = |phase: AgentPhase| {
         let mut given = well();
         let mut report = report(1, AgentPhase::Ready, AgentPhase::Ready);
@@ -382,8 +387,8 @@ fn a_new_home_that_cannot_be_is_told_and_one_that_takes_its_time_is_not() {
         given.reports = vec![Some(report)];
         given.status().agents[0].message.clone()
     };
-    let told = "goes on as it was until its new home is ready: almanac: connection refused";
-    assert_eq!(message(AgentPhase::Degraded).as_deref(), Some(told));
+    let reported = "keeps its placement until the new one is ready: almanac: connection refused";
+    assert_eq!(message(AgentPhase::Degraded).as_deref(), Some(reported));
     assert_eq!(message(AgentPhase::Pending), None);
 }
 
@@ -403,7 +408,7 @@ fn what_only_finishes_what_it_began_is_listed_and_not_counted() {
     let last = status.agents.last().unwrap();
     assert_eq!((last.name.as_str(), last.phase, last.active_tasks), ("gone", AgentPhase::Draining, Some(2)));
     assert_eq!(status.agents_ready.as_deref(), Some("2/2"));
-    assert_eq!(told(&status, "Ready"), "True AllAgentsUsable: all 2 agents are usable");
+    assert_eq!(reported(&status, "Ready"), "True AllAgentsUsable: all 2 agents are usable");
 }
 
 #[test]
@@ -420,19 +425,19 @@ fn the_time_of_a_transition_moves_with_the_status_alone() {
     given.before = Some(after.clone());
     (given.second, given.missing) = (120, secret("s"));
     let later = given.status();
-    assert_ne!(told(&later, "Ready"), told(&after, "Ready"));
+    assert_ne!(reported(&later, "Ready"), reported(&after, "Ready"));
     assert_eq!(time(&later, "Ready"), time(&after, "Ready"), "another reason is no transition");
 }
 
 #[test]
-fn what_the_api_server_gives_back_is_no_news() {
+fn a_status_from_the_api_server_equals_the_written_one() {
     let written = well().status();
     let read = serde_json::from_value(serde_json::to_value(&written).unwrap()).unwrap();
     assert!(same(&written, &read), "{written:#?} {read:#?}");
 }
 
 #[test]
-fn latencies_alone_are_no_news() {
+fn latencies_do_not_change_the_status() {
     let one = well().status();
     let mut other = one.clone();
     other.agents[0].latency_ms = Some(99);

@@ -1,9 +1,9 @@
-//! What the objects look like. `INSTA_UPDATE=always` writes the files anew.
+//! Golden files of the objects. `INSTA_UPDATE=always` rewrites them.
 
 use super::*;
 
 #[test]
-fn the_objects_of_each_scene_are_as_they_were() {
+fn the_objects_match_the_golden_files() {
     for (name, spec) in SCENES {
         let mut text = String::new();
         for mut manifest in manifests(&made(spec)) {

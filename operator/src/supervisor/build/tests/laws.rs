@@ -208,12 +208,12 @@ fn an_agents_pod_has_the_drain_time_to_end_and_a_supervisors_pod_20_seconds() {
     }
 }
 
-/// What a pod gets to end beyond what it needs anyway, and what its program is told.
+/// What a pod gets to end beyond what it needs anyway, and what its program is reported.
 fn graces(deployment: &Deployment) -> (i64, Option<i64>) {
     let pod = deployment.spec.template.spec.as_ref().unwrap();
     let args = pod.containers[0].args.as_ref().unwrap();
-    let told = args.iter().skip_while(|arg| *arg != "--grace").nth(1);
-    (pod.termination_grace_period_seconds.unwrap() - 20, told.map(|seconds| seconds.parse().unwrap()))
+    let reported = args.iter().skip_while(|arg| *arg != "--grace").nth(1);
+    (pod.termination_grace_period_seconds.unwrap() - 20, reported.map(|seconds| seconds.parse().unwrap()))
 }
 
 #[test]

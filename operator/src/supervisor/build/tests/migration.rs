@@ -19,7 +19,7 @@ fn distributed(names: &[&str]) -> CaipeSupervisor {
 }
 
 #[test]
-fn an_agent_that_moves_away_keeps_its_seat_and_the_pods_stay_as_they_are() {
+fn an_agent_that_becomes_remote_stays_hosted_and_no_pod_rolls() {
     let (before, after) = (distributed(&[]), distributed(&["own"]));
     let at_rest = build(&before, &decided(&before)).unwrap();
     let mut decision = decided(&after);

@@ -20,7 +20,7 @@ use crate::supervisor::migration::converged;
 use crate::supervisor::validate::validate;
 use caipe_crds::CaipeSupervisor;
 
-/// A supervisor whose objects are looked at, by name.
+/// A fixture by name.
 pub(super) const SCENES: [(&str, &str); 8] = [
     (
         "quick_start",
