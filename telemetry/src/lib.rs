@@ -44,7 +44,7 @@ pub enum TelemetryError {
         /// What is wrong with it.
         reason: String,
     },
-    /// Somebody else logs already.
+    /// Another logger is installed already.
     #[error("failed to start logging: {0}")]
     Start(String),
 }

@@ -67,7 +67,7 @@ fn no_level_lets_out_what_others_answered() {
 }
 
 #[test]
-fn what_is_kept_quiet_is_not_made_louder() {
+fn a_level_that_hides_secrets_cannot_be_raised() {
     for level in ["off", "error", "warn"] {
         let text = logged(level, || tracing::info!(target: "hyper::proto", "a connection"));
         assert_eq!(text, "", "{level}");

@@ -38,7 +38,7 @@ async fn letters_beyond_ascii_arrive_as_they_were_sent() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_is_told_the_charset() -> Result<()> {
+async fn requests_reads_the_charset() -> Result<()> {
     let system = in_process(&Scenario::new().answers("*", GREETING)).await?;
     for view in ask_all(&mut clients(&REQUESTS)?, &system, json!({"text": "hello"})).await? {
         let encoding = view.all("encoding").next().and_then(|encoding| encoding.as_str());

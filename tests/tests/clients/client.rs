@@ -79,8 +79,8 @@ impl Client {
         let mut command = message;
         command["do"] = "ask".into();
         command["url"] = system.supervisor.url().into();
-        let told = self.program.ask(&command).await?;
-        View::new(&format!("{:?} {}", self.kind, system.placement), told)
+        let output = self.program.ask(&command).await?;
+        View::new(&format!("{:?} {}", self.kind, system.placement), output)
             .with_context(|| format!("log:\n{}", system.supervisor.log()))
     }
 
@@ -105,8 +105,8 @@ impl Client {
         let mut command = request;
         command["do"] = "call".into();
         command["url"] = system.supervisor.url().into();
-        let told = self.program.ask(&command).await?;
-        let answer = told.one("answer")?;
+        let output = self.program.ask(&command).await?;
+        let answer = output.one("answer")?;
         Ok((answer["code"].as_u64().unwrap_or_default(), answer["body"].clone()))
     }
 }

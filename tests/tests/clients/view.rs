@@ -47,7 +47,7 @@ impl View {
         self.lines.iter().filter_map(move |line| line.get(name))
     }
 
-    /// The name and the content of each line that stands for an event, in order.
+    /// The name and the content of each line of an event, in order.
     pub(crate) fn events(&self) -> impl Iterator<Item = (&str, &Value)> {
         let pairs = self.lines.iter().flat_map(|line| line.as_object().into_iter().flatten());
         pairs

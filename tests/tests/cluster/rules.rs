@@ -244,10 +244,10 @@ fn every_rule_that_is_broken_says_what_to_do_and_where() -> Result<()> {
                 .flat_map(|details| &details.causes)
                 .map(|cause| (cause.field.clone(), cause.message.clone()))
                 .collect();
-            let said = causes.iter().any(|(field, message)| {
+            let reported = causes.iter().any(|(field, message)| {
                 message.contains(expected) && (field == path || path.is_empty() && field == "<nil>")
             });
-            assert!(said, "{change}: expected {expected:?} at {path:?}, found {causes:#?}");
+            assert!(reported, "{change}: expected {expected:?} at {path:?}, found {causes:#?}");
         }
         Ok(())
     })
