@@ -1,12 +1,13 @@
 //! One `Settings` from a file and the environment; and another whenever the file, or a script that it names, changes.
 
+mod a2a_screen;
+mod models;
 mod own;
 mod reload;
 mod scripts;
 mod solo;
 mod watch;
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,18 +17,17 @@ use caipe_crds::{
 };
 use caipe_model::ScriptError;
 
-use crate::agents::script_files;
-
+pub use a2a_screen::a2a_screen;
+pub(crate) use models::{ModelChoiceError, has_model_variables, inferred_model, model_settings};
 pub use reload::{Reload, Reloaded};
 pub use scripts::Scripts;
 pub use solo::Solo;
 pub use watch::FileWatch;
 
+pub use crate::secrets::Environment;
+
 /// The largest specification that is read, in bytes; etcd takes no larger object either.
 const MAX_FILE: u64 = 1_500_000;
-
-/// The process environment, as it was at the start.
-pub type Environment = Arc<BTreeMap<String, String>>;
 
 /// Everything that a supervisor is told from outside.
 #[derive(Clone)]
@@ -121,7 +121,7 @@ impl Settings {
     pub(crate) fn new(resolved: Resolved, base: PathBuf, env: Environment, rendered: bool) -> Self {
         let Resolved { spec, warnings } = resolved;
         let mut settings = Self { spec, warnings, base, env, rendered, scripts: Scripts::default() };
-        settings.scripts = Scripts::read(script_files(&settings));
+        settings.scripts = Scripts::read(models::script_files(&settings));
         settings
     }
 
@@ -138,7 +138,7 @@ impl Settings {
 /// What is wrong with the list of addresses that the tools may ask; only who screens them can read it.
 fn allow_faults(spec: &RenderedSpec) -> Vec<Fault> {
     let allow = spec.a2a.as_ref().map(|tools| tools.allow.as_slice()).unwrap_or_default();
-    let error = crate::tools::a2a_screen(allow).err();
+    let error = a2a_screen(allow).err();
     error.map(|error| Fault::new("spec.a2a.allow", error.to_string())).into_iter().collect()
 }
 

@@ -1,8 +1,11 @@
 //! Secrets that are mounted as files: one directory for each owner, one file for each variable.
 
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
-use crate::config::Environment;
+/// The process environment, as it was at the start.
+pub type Environment = Arc<BTreeMap<String, String>>;
 
 /// The largest secret that is read, in bytes; Kubernetes stores no larger one.
 const MAX_SECRET: u64 = 1_048_576;

@@ -26,9 +26,9 @@ mod registry;
 
 pub use in_process::InProcessBackend;
 pub use mcp_servers::missing_variables;
-pub(crate) use models::script_files;
 pub use models::unusable_models;
 pub use registry::{AgentRegistry, AgentStatus, RegistryError, RegistryStatus};
 
 #[cfg(test)]
+#[path = "tests/backend_contract/mod.rs"]
 mod backend_contract;

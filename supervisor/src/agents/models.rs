@@ -1,36 +1,27 @@
 //! The models of the agents: one chain for all, or an agent's own.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use caipe_crds::rendered::{Home, ModelChoice as Choice, RenderedAgent};
 use caipe_model::{
-    ChatModel, ChatRequest, ConnectError, Fallback, ModelChoice, ModelError, ModelErrorKind, ModelSettings,
-    ModelStream, Provider, Scope, ScriptError, Scripted, SettingsError, connect,
+    ChatModel, ChatRequest, ConnectError, Fallback, ModelError, ModelErrorKind, ModelSettings, ModelStream,
+    Provider, Scope, ScriptError, Scripted, connect,
 };
 use futures::StreamExt;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{Environment, Settings};
+use crate::config::{ModelChoiceError, Settings, has_model_variables, inferred_model, model_settings};
 use crate::secrets::with_secrets;
-
-/// Variables that choose a provider or a model. The specification has followed them already; a fallback in it
-/// must not be turned into the first choice by them.
-const CHOOSERS: [&str; 3] = ["LLM_PROVIDER", "SUPERVISOR_LLM_PROVIDER", "SUPERVISOR_MODEL"];
 
 /// Why a model cannot be used.
 #[derive(Debug, thiserror::Error)]
 enum Unusable {
     #[error(transparent)]
-    Settings(#[from] SettingsError),
+    Choice(#[from] ModelChoiceError),
     #[error(transparent)]
     Connect(#[from] ConnectError),
     #[error(transparent)]
     Script(#[from] ScriptError),
-    #[error("unknown provider \"{0}\"")]
-    Provider(String),
 }
 
 /// Connects models.
@@ -62,13 +53,13 @@ impl<'a> Models<'a> {
         let scope = Scope::SubAgent(name);
         match own {
             Some(choice) => Some(usable(self.chosen(choice, scope))),
-            None if has_variables(&self.settings.env, name) => Some(usable(self.inferred(scope))),
+            None if has_model_variables(&self.settings.env, name) => Some(usable(self.inferred(scope))),
             None => None,
         }
     }
 
     fn inferred(&self, scope: Scope<'_>) -> Result<Arc<dyn ChatModel>, Unusable> {
-        self.connected(&inferred(self.settings, scope)?)
+        self.connected(&inferred_model(self.settings, scope)?)
     }
 
     fn chosen(&self, choice: &Choice, scope: Scope<'_>) -> Result<Arc<dyn ChatModel>, Unusable> {
@@ -99,72 +90,6 @@ pub fn unusable_models(settings: &Settings) -> Vec<String> {
     of_supervisor
         .map(|error| error.to_string())
         .chain(settings.spec.agents.iter().filter_map(of_agent))
-        .collect()
-}
-
-/// The files of the scripted models that these settings choose.
-pub(crate) fn script_files(settings: &Settings) -> BTreeSet<String> {
-    let (spec, env) = (&settings.spec, &settings.env);
-    let chosen = |choice, scope| model_settings(settings, env, choice, scope).ok();
-    let inferred = |scope| inferred(settings, scope).ok();
-    let first = spec.models.is_empty().then(|| inferred(Scope::Supervisor));
-    let agents = spec.agents.iter().map(|agent| {
-        let scope = Scope::SubAgent(&agent.name);
-        match &agent.model {
-            Some(choice) => chosen(choice, scope),
-            None if has_variables(env, &agent.name) => inferred(scope),
-            None => None,
-        }
-    });
-    let models = spec.models.iter().map(|choice| chosen(choice, Scope::Supervisor));
-    let models = models.chain(first).chain(agents).flatten();
-    models.filter(|model| model.provider == Provider::Scripted).map(|model| model.model).collect()
-}
-
-fn has_variables(env: &Environment, name: &str) -> bool {
-    let prefix = format!("SUBAGENT_{}_", name.to_uppercase().replace('-', "_"));
-    env.keys().any(|key| key.starts_with(&prefix))
-}
-
-/// The model of a choice, with the variables on top.
-fn model_settings(
-    settings: &Settings,
-    env: &Environment,
-    choice: &Choice,
-    scope: Scope<'_>,
-) -> Result<ModelSettings, Unusable> {
-    let provider = choice.provider.as_str().to_owned();
-    let script = choice.script.as_ref().map(|path| in_base(&settings.base, path));
-    let choice = ModelChoice {
-        provider: Some(provider.parse().map_err(|_| Unusable::Provider(provider))?),
-        model: script.or_else(|| choice.name.clone()),
-        base_url: choice.base_url.clone(),
-        temperature: choice.temperature,
-        max_output_tokens: choice.max_output_tokens,
-        timeout: Some(timeout(settings)),
-    };
-    Ok(ModelSettings::resolve(&without_choosers(env), scope, &choice)?)
-}
-
-/// The model that the variables alone choose.
-fn inferred(settings: &Settings, scope: Scope<'_>) -> Result<ModelSettings, SettingsError> {
-    let choice = ModelChoice { timeout: Some(timeout(settings)), ..ModelChoice::default() };
-    ModelSettings::resolve(&settings.env, scope, &choice)
-}
-
-const fn timeout(settings: &Settings) -> Duration {
-    Duration::from_millis(settings.spec.limits.model_timeout_ms)
-}
-
-/// A path in the specification starts from the file that names it.
-fn in_base(base: &Path, path: &str) -> String {
-    base.join(path).display().to_string()
-}
-
-fn without_choosers(env: &Environment) -> BTreeMap<String, String> {
-    env.iter()
-        .filter(|(name, _)| !CHOOSERS.contains(&name.as_str()))
-        .map(|(name, value)| (name.clone(), value.clone()))
         .collect()
 }
 

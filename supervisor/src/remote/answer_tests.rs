@@ -111,7 +111,7 @@ fn parts_of_every_kind_say_something() {
 }
 
 #[test]
-fn a_structured_answer_is_told_from_one_that_only_holds_json() {
+fn a_structured_answer_is_distinguished_from_other_json() {
     let error = |text: &str| Some(Structured::Error(text.to_owned()));
     let message = |text: &str| Some(Structured::Message(text.to_owned()));
     for (text, expected) in [

@@ -43,7 +43,7 @@ pub(super) fn is_notification(artifact: &Artifact) -> bool {
 
 /// The tool's own name, and how its call ended, from the description: the text has the name for display only.
 pub(super) fn described(artifact: &Artifact) -> (Option<CallEnd>, Option<String>) {
-    let leads = [
+    let prefixes = [
         ("Tool call started: ", None),
         ("Tool call completed: ", Some(CallEnd::Completed)),
         ("Tool call failed: ", Some(CallEnd::Failed)),
@@ -52,15 +52,16 @@ pub(super) fn described(artifact: &Artifact) -> (Option<CallEnd>, Option<String>
     let description = artifact.description.as_deref().unwrap_or_default();
     // One description serves every end; the sign in the text tells them apart.
     let text = artifact.text();
-    let told = text.starts_with('❌').then_some(if text.contains("cancel") {
+    let shown = text.starts_with('❌').then_some(if text.contains("cancel") {
         CallEnd::Canceled
     } else {
         CallEnd::Failed
     });
-    let found = leads.iter().find_map(|(lead, end)| Some((*end, description.strip_prefix(lead)?.trim())));
+    let found =
+        prefixes.iter().find_map(|(prefix, end)| Some((*end, description.strip_prefix(prefix)?.trim())));
     let is_end = artifact.name.as_deref() == Some("tool_notification_end");
     match found.filter(|(_, tool)| !tool.is_empty()) {
-        Some((Some(CallEnd::Completed), tool)) => (told.or(Some(CallEnd::Completed)), Some(tool.to_owned())),
+        Some((Some(CallEnd::Completed), tool)) => (shown.or(Some(CallEnd::Completed)), Some(tool.to_owned())),
         Some((end, tool)) => (end.or_else(|| is_end.then_some(CallEnd::Completed)), Some(tool.to_owned())),
         None => (is_end.then_some(CallEnd::Completed), None),
     }

@@ -283,8 +283,8 @@ impl Call<'_> {
         let Some(task) = task else { return };
         let name = &self.shared.target.name;
         match tokio::time::timeout(SHORT_CALL, client.cancel(task)).await {
-            Ok(Ok(told)) => {
-                tracing::debug!(agent = %name, task, state = %told.status.state, "stopped a remote task");
+            Ok(Ok(canceled)) => {
+                tracing::debug!(agent = %name, task, state = %canceled.status.state, "stopped a remote task");
             }
             // What it says is not for the log: it may repeat a credential.
             Ok(Err(error)) => {

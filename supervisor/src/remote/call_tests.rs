@@ -136,7 +136,7 @@ async fn the_recorded_task_of_the_fixtures_gives_its_calls_and_its_answer() {
 }
 
 #[tokio::test]
-async fn an_agent_that_is_not_there_is_told_after_a_few_tries() {
+async fn an_unreachable_agent_is_reported_after_retries() {
     let nowhere = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let backend =
         backend(&format!("http://user:s3cret@{nowhere}"), HeaderMap::new(), Duration::from_secs(20));
@@ -223,7 +223,7 @@ async fn a_call_that_broke_before_its_answer_is_looked_for_and_not_made_again() 
 }
 
 #[tokio::test]
-async fn one_of_ours_is_told_again_under_the_same_ids() {
+async fn an_agent_of_this_program_gets_the_same_message_again() {
     let ours = json!([{"uri": ACTIVITY_EXTENSION}]);
     let test_agent = TestAgent::start("Jira", ours, |method, nth| match (method, nth) {
         ("SendStreamingMessage", 0) => TestResponse::Broken(1, Vec::new()),
@@ -372,7 +372,7 @@ async fn who_takes_over_what_may_have_been_sent_looks_before() {
 }
 
 #[tokio::test]
-async fn a_stranger_who_cannot_say_what_it_was_told_is_not_told_again() {
+async fn a_foreign_agent_that_cannot_list_tasks_gets_no_message_twice() {
     let ours = json!([{"uri": ACTIVITY_EXTENSION}]);
     for (extensions, sent) in [(json!([]), 0), (ours, 1)] {
         let says = |method: &str, _: usize| match method {
@@ -406,7 +406,7 @@ async fn a_task_that_never_changes_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_task_that_is_known_no_more_is_told() {
+async fn a_task_that_the_agent_does_not_know_is_reported() {
     let test_agent = foreign(|_, _| TestResponse::Error(-32001, "Task not found")).await;
     let updates = run(&test_agent.backend(), Some(remote(RemotePlace::default()))).await;
     assert!(failure(&updates).starts_with("it does not go on with the task: Task not found."), "{updates:?}");

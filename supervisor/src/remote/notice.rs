@@ -32,7 +32,7 @@ pub(super) enum Notice {
     /// What a tool returned.
     Output(String),
     /// Anything else about the work: the sign, then one line.
-    Said {
+    Other {
         /// The sign and the words, without the agent's own name.
         text: String,
         /// How what it speaks of ended.
@@ -53,27 +53,27 @@ pub(super) fn classify(agent: &str, text: &str) -> Option<Notice> {
     let line = line(rest);
     let (name, words) = named(&line);
     let other = name.filter(|name| !is_alike(agent, name));
-    let whose = || other.filter(|name| *name != "Supervisor").map(str::to_lowercase);
-    let said = |end| {
+    let agent_of = || other.filter(|name| *name != "Supervisor").map(str::to_lowercase);
+    let other_notice = |end| {
         let words = if other.is_some() { line.as_str() } else { words };
-        Some(Notice::Said { text: format!("{sign} {words}"), end })
+        Some(Notice::Other { text: format!("{sign} {words}"), end })
     };
     let notice = match sign {
-        "🔧" => started(words).map(|tool| Notice::Started { agent: whose(), tool }),
+        "🔧" => started(words).map(|tool| Notice::Started { agent: agent_of(), tool }),
         "✅" => ended(words, "completed")
             .map(|tool| (tool, CallEnd::Completed))
-            .map(|(tool, end)| Notice::Ended { agent: whose(), tool, end }),
+            .map(|(tool, end)| Notice::Ended { agent: agent_of(), tool, end }),
         "❌" => {
-            ended(words, "failed").map(|tool| Notice::Ended { agent: whose(), tool, end: CallEnd::Failed })
+            ended(words, "failed").map(|tool| Notice::Ended { agent: agent_of(), tool, end: CallEnd::Failed })
         }
         _ => None,
     };
     // What an upstream supervisor says about its own to-do list names no call.
     let notice = notice.filter(|_| other != Some("Workflow"));
     notice.or_else(|| match sign {
-        "✅" => said(Some(CallEnd::Completed)),
-        "❌" => said(Some(CallEnd::Failed)),
-        _ => said(None),
+        "✅" => other_notice(Some(CallEnd::Completed)),
+        "❌" => other_notice(Some(CallEnd::Failed)),
+        _ => other_notice(None),
     })
 }
 
@@ -110,7 +110,8 @@ fn is_name(head: &str) -> bool {
 /// `Calling tool: x`, `Calling x...`, `Calling Agent X...`.
 fn started(words: &str) -> Option<String> {
     let rest = strip(words, "calling ")?;
-    let rest = ["tool: ", "tool ", "agent "].into_iter().find_map(|lead| strip(rest, lead)).unwrap_or(rest);
+    let rest =
+        ["tool: ", "tool ", "agent "].into_iter().find_map(|prefix| strip(rest, prefix)).unwrap_or(rest);
     tool(rest.trim_end_matches(['.', '…']))
 }
 
@@ -120,8 +121,10 @@ fn ended(words: &str, how: &str) -> Option<String> {
     let mut at =
         lower.match_indices(how).filter(|(at, _)| lower.get(..*at).is_some_and(|head| head.ends_with(' ')));
     let before = words.get(..at.next()?.0)?;
-    let rest =
-        ["tool: ", "tool ", "agent task "].into_iter().find_map(|lead| strip(before, lead)).unwrap_or(before);
+    let rest = ["tool: ", "tool ", "agent task "]
+        .into_iter()
+        .find_map(|prefix| strip(before, prefix))
+        .unwrap_or(before);
     tool(rest)
 }
 
@@ -133,9 +136,9 @@ fn tool(name: &str) -> Option<String> {
 }
 
 /// The text behind a lead, whatever its case.
-fn strip<'a>(text: &'a str, lead: &str) -> Option<&'a str> {
-    let head = text.get(..lead.len())?;
-    if head.eq_ignore_ascii_case(lead) { text.get(lead.len()..) } else { None }
+fn strip<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
+    let head = text.get(..prefix.len())?;
+    if head.eq_ignore_ascii_case(prefix) { text.get(prefix.len()..) } else { None }
 }
 
 #[cfg(test)]

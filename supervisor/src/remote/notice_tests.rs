@@ -11,7 +11,7 @@ fn ended(agent: Option<&str>, tool: &str, end: CallEnd) -> Notice {
 }
 
 fn said(text: &str, end: Option<CallEnd>) -> Notice {
-    Notice::Said { text: text.to_owned(), end }
+    Notice::Other { text: text.to_owned(), end }
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn a_sign_at_the_beginning_tells_a_notification() {
 
 #[test]
 fn a_notification_is_one_line_of_bounded_length() {
-    let Some(Notice::Said { text, .. }) = classify("a", &format!("🔍 Querying {}", "ü ".repeat(1000)))
+    let Some(Notice::Other { text, .. }) = classify("a", &format!("🔍 Querying {}", "ü ".repeat(1000)))
     else {
         panic!()
     };

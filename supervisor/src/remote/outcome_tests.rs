@@ -121,7 +121,7 @@ fn advice_is_short_enough_for_one_line() {
 }
 
 #[test]
-fn an_end_is_told_as_the_agent_means_it() {
+fn each_end_gives_its_outcome() {
     let answer = |tell: &dyn Fn(&mut Answer)| {
         let mut answer = Answer::default();
         tell(&mut answer);

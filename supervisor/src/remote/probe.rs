@@ -26,7 +26,7 @@ pub enum ProbeError {
     /// It cannot be talked to; holds no secret.
     #[error("failed to reach the agent: {0}")]
     Unreachable(String),
-    /// Somebody else answers there.
+    /// Another agent responds at the address.
     #[error("failed to find agent {wanted} there: the card is that of \"{found}\"; check the address")]
     WrongCard {
         /// Who was looked for.
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_card_is_told_by_its_name_or_by_a_skill() {
+    fn a_card_is_matched_by_its_name_or_by_a_skill() {
         for (wanted, found, alike) in [
             ("jira", "Jira", true),
             ("jira", "Jira Agent", true),

@@ -325,7 +325,7 @@ impl Reader {
         let notice = match (notice, described, state) {
             (Some(Notice::Output(text)), ..) => Notice::Output(text),
             _ if is_output => Notice::Output(notice::output(&text).to_owned()),
-            (Some(notice @ Notice::Said { .. }), ..) if text.contains("Workflow:") => notice,
+            (Some(notice @ Notice::Other { .. }), ..) if text.contains("Workflow:") => notice,
             // A supervisor shows what a tool returned under the name of its end.
             (None, Some(_), Some(_)) if agent_type(metadata) == Some("notification") => Notice::Output(text),
             (_, Some(tool), None) => Notice::Started { agent: None, tool },
@@ -336,7 +336,7 @@ impl Reader {
                 if text.is_empty() {
                     return None;
                 }
-                Notice::Said { text: format!("🔧 {text}"), end: None }
+                Notice::Other { text: format!("🔧 {text}"), end: None }
             }
         };
         let path = self.path_in(metadata);
@@ -363,7 +363,7 @@ impl Reader {
         match notice {
             Notice::Started { agent, tool } => Some(self.calls.begin(within(agent), tool)),
             Notice::Ended { agent, tool, end } => Some(self.calls.finish(within(agent), tool, end)),
-            Notice::Said { text, end } => Some(RunEvent { path, kind: EventKind::Noticed { text, end } }),
+            Notice::Other { text, end } => Some(RunEvent { path, kind: EventKind::Noticed { text, end } }),
             Notice::Output(text) => {
                 self.calls.output_of_newest(text);
                 None

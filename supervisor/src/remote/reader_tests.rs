@@ -204,7 +204,7 @@ fn facts_count_before_names_and_names_before_signs() {
 }
 
 #[test]
-fn agents_that_the_agent_asks_itself_are_told_from_it() {
+fn agents_that_the_agent_calls_are_distinguished_from_it() {
     let facts = |event: &str, agent: &str, path: Value| {
         let (call, status) = ("x", "running");
         json!({"event": event, "agent": agent, "tool": "get", "callId": call, "status": status, "path": path})
@@ -305,7 +305,7 @@ fn task(artifacts: Value, state: &str) -> Value {
 }
 
 #[test]
-fn a_task_told_anew_brings_only_what_was_missed() {
+fn a_repeated_task_gives_only_what_was_missed() {
     let mut reader = reader();
     read(
         &mut reader,

@@ -56,7 +56,7 @@ fn who_asks_is_in_the_metadata_and_not_in_the_text() {
 }
 
 #[test]
-fn the_agent_is_told_which_tools_a_human_must_approve() {
+fn the_message_names_the_tools_that_need_approval() {
     let mut delegation = delegation("c", None, "jira", "t", "1");
     delegation.run.require_approval = ["push_*".to_owned()].into();
     let message = opening(&delegation, &Ids::of(&delegation), &["delete_*".to_owned()]);

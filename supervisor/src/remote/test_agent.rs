@@ -97,11 +97,11 @@ impl TestAgent {
     ) -> Self {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let asked = Arc::default();
-        let site = AgentState { card, asked: Arc::clone(&asked), answers: Arc::new(answers) };
+        let state = AgentState { card, asked: Arc::clone(&asked), answers: Arc::new(answers) };
         let routes = Router::new()
             .route("/.well-known/agent-card.json", get(serve_card))
             .route("/", post(answer))
-            .with_state(site);
+            .with_state(state);
         let serving = async move { drop(axum::serve(listener, routes).await) };
         Self { url, asked, _server: AbortOnDropHandle::new(tokio::spawn(serving)) }
     }
@@ -130,24 +130,24 @@ pub(super) fn backend(url: &str, headers: HeaderMap, silence: Duration) -> Arc<R
     RemoteBackend::new(target, http_builder().no_proxy().build().unwrap(), Arc::new(CardCache::default()))
 }
 
-async fn serve_card(State(site): State<AgentState>, headers: HeaderMap) -> axum::Json<Value> {
-    site.asked.lock().unwrap().push(ReceivedRequest {
+async fn serve_card(State(state): State<AgentState>, headers: HeaderMap) -> axum::Json<Value> {
+    state.asked.lock().unwrap().push(ReceivedRequest {
         method: "card".to_owned(),
         params: Value::Null,
         headers,
     });
-    axum::Json(site.card)
+    axum::Json(state.card)
 }
 
-async fn answer(State(site): State<AgentState>, headers: HeaderMap, body: Bytes) -> Response {
+async fn answer(State(state): State<AgentState>, headers: HeaderMap, body: Bytes) -> Response {
     let request: Value = serde_json::from_slice(&body).unwrap();
     let method = request["method"].as_str().unwrap().to_owned();
     let nth = {
-        let mut asked = site.asked.lock().unwrap();
+        let mut asked = state.asked.lock().unwrap();
         asked.push(ReceivedRequest { method: method.clone(), params: request["params"].clone(), headers });
         asked.iter().filter(|asked| asked.method == method).count() - 1
     };
-    match (site.answers)(&method, nth) {
+    match (state.answers)(&method, nth) {
         TestResponse::Result(result) => {
             axum::Json(json!({"jsonrpc": "2.0", "id": 1, "result": result})).into_response()
         }

@@ -7,8 +7,7 @@ use std::time::Duration;
 use caipe_a2a::server::TaskLog;
 use tokio_util::sync::CancellationToken;
 
-/// About how many bytes the logs of ended tasks may take in memory, for whoever asks again; older tasks are read
-/// from the store.
+/// About the most bytes of logs of ended tasks in memory; older tasks are read from the store.
 const ENDED_LOG_BYTES: usize = 64 << 20;
 
 /// How long a copy of a message waits until the first one is in the store, which may have to wait for its turn.

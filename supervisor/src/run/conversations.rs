@@ -18,7 +18,7 @@ pub(super) struct Conversations {
     turns: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
 }
 
-/// A place in a conversation's queue; whoever is called may run there until it is dropped.
+/// A place in a conversation's queue. Once acquired, it is the right to run until it is dropped.
 pub(super) struct Turn {
     guard: Option<OwnedMutexGuard<()>>,
     waiting: Option<Pin<Box<dyn Future<Output = OwnedMutexGuard<()>> + Send>>>,
@@ -57,8 +57,7 @@ impl Conversations {
     }
 }
 
-/// Ends what a run left under way whose task has ended: it could not be saved any further. Nobody else will, and
-/// no message would be taken before.
+/// Ends a run that could not be saved before its task ended. The conversation accepts no message before that.
 pub(super) fn end_lost_run(state: &mut RunState) {
     if matches!(state.phase, Phase::Model { .. } | Phase::Calls) {
         drop(decide(state, Input::Cancel));
@@ -79,7 +78,7 @@ impl Drop for Turn {
     fn drop(&mut self) {
         drop((self.guard.take(), self.waiting.take()));
         let mut turns = self.owner.turns.lock().unwrap_or_else(PoisonError::into_inner);
-        // Whoever waits holds another reference.
+        // A waiting turn holds another reference.
         if turns.get(&self.context).is_some_and(|lock| Arc::strong_count(lock) == 1) {
             turns.remove(&self.context);
         }

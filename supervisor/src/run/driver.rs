@@ -73,8 +73,8 @@ pub struct Driver<S> {
     inputs: mpsc::Receiver<QueuedInput>,
     effects: EffectRunner,
     stop: CancellationToken,
-    /// Completes when `stop` is cancelled. It waits on through all of the run, as the alarm does: to begin anew with
-    /// each token would cost more than the token's own way.
+    /// Completes when `stop` is cancelled. It is one future for the whole run, because making one for each
+    /// input costs too much.
     stopped: Pin<Box<WaitForCancellationFutureOwned>>,
     /// Whether `stop` was processed.
     stopping: bool,
@@ -95,8 +95,8 @@ pub(super) struct EffectRunner {
     pub(super) scope: CancellationToken,
     /// Ends what this process does for the run when it is dropped.
     _ends: DropGuard,
-    /// Ends the delegations, at the peers too. Not cancelled where a run is only left for the next process: it takes
-    /// up again what peers go on with.
+    /// Ends the delegations, at the peers too. Not cancelled when a run is left for the next process, which
+    /// resumes them.
     pub(super) peers: CancellationToken,
     /// Ends the model's turn.
     pub(super) turn: Option<DropGuard>,

@@ -1,6 +1,7 @@
 //! Runs: the engine's decisions are committed, shown and carried out.
 
 mod active_tasks;
+mod asking_agents;
 mod conversations;
 mod driver;
 mod effects;

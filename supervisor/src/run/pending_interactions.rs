@@ -1,39 +1,18 @@
-//! The questions that wait for a human: how many there are, and whose.
+//! The tasks that wait for a person, and the agents that ask in them.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use caipe_engine::{AgentName, CallKind, CallStatus, RunState};
-use caipe_store::{TaskFilter, TaskPhase, TaskRecord};
-use jiff::Timestamp;
+use caipe_store::{TaskFilter, TaskPhase};
 
 use super::error::RunError;
 use super::service::Runs;
 
-/// The most questions that are looked into; more are not told apart by agent.
+/// The most waiting tasks that are attributed to agents.
 const MOST: usize = 500;
 
-/// Who asks in the tasks that were looked into: a state is read once for each question.
-#[derive(Debug, Default)]
-pub(super) struct AskingAgents(Mutex<HashMap<State, Arc<[AgentName]>>>);
-
-/// A task, as it was at a time.
-type State = (String, Timestamp);
-
-impl AskingAgents {
-    fn known(&self, task: &TaskRecord) -> Option<Arc<[AgentName]>> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.get(&(task.id.clone(), task.updated)).cloned()
-    }
-
-    /// Keeps what is known of these tasks, and forgets the rest.
-    fn keep(&self, known: HashMap<(String, Timestamp), Arc<[AgentName]>>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = known;
-    }
-}
-
 impl Runs {
-    /// The tasks that wait for a human.
+    /// The number of tasks that wait for a person.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -41,7 +20,7 @@ impl Runs {
         Ok(self.store.count_tasks(&TaskFilter { phases: waiting(), ..TaskFilter::default() }).await?)
     }
 
-    /// How many of them each agent has put that the one of these runs asked. The home of such an agent still has work.
+    /// The waiting tasks by the agent that asks. Such an agent still has work.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -49,7 +28,7 @@ impl Runs {
         let filter = TaskFilter { phases: waiting(), limit: MOST, ..TaskFilter::default() };
         let (mut known, mut counts) = (HashMap::new(), BTreeMap::new());
         for task in self.store.tasks(&filter).await? {
-            let asking_agents = match self.asking_agents.known(&task) {
+            let asking_agents = match self.asking_agents.get(&task) {
                 Some(asking_agents) => asking_agents,
                 None => {
                     asking_agents(&self.conversations.load(&task.context, &self.supervisor.get().name).await?)
@@ -61,7 +40,7 @@ impl Runs {
             }
             known.insert((task.id, task.updated), asking_agents);
         }
-        self.asking_agents.keep(known);
+        self.asking_agents.replace(known);
         Ok(counts)
     }
 }
@@ -70,7 +49,7 @@ fn waiting() -> Vec<TaskPhase> {
     vec![TaskPhase::InputRequired]
 }
 
-/// The agents whose questions a conversation waits with.
+/// The agents that a conversation waits for.
 fn asking_agents(state: &RunState) -> Vec<AgentName> {
     let asker = |call: &caipe_engine::PendingCall| match (&call.kind, &call.status) {
         (CallKind::Delegation { agent }, CallStatus::Waiting { .. }) => Some(agent.clone()),

@@ -12,11 +12,11 @@ use tokio_util::task::TaskTracker;
 use tracing::Instrument as _;
 
 use super::active_tasks::{ActiveTasks, TaskLease};
+use super::asking_agents::AskingAgents;
 use super::conversations::{Conversations, Turn, end_lost_run};
 use super::driver::Driver;
 use super::error::RunError;
 use super::event_log::TaskEventLog;
-use super::pending_interactions::AskingAgents;
 use super::start::{RunStart, RunTrigger};
 use crate::agent::{Agent, CurrentSupervisor};
 use crate::binding::{self, Voice};
@@ -77,15 +77,14 @@ impl Runs {
         drop(self.pushes.set(pushes));
     }
 
-    /// The log of a task, read from the store if it is not in memory. It is closed where the task waits: who reads it
-    /// there gets the task as it is, and then the end. The answer goes on in a log of its own, which is the one found
-    /// here from then on.
+    /// The log of a task, read from the store if it is not in memory. If the task waits, the log is closed: a
+    /// subscriber gets the task and the end of the stream. The answer continues in a new log.
     pub async fn log(&self, id: &str) -> Result<Arc<TaskLog>, RunError> {
         if let Some(log) = self.active_tasks.log(id) {
             return Ok(log);
         }
         let log = self.reopen(self.record(id).await?, None).await?.log();
-        // Somebody may have gone on with it meanwhile.
+        // A message may have continued the task meanwhile.
         if let Some(log) = self.active_tasks.log(id) {
             return Ok(log);
         }

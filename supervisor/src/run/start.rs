@@ -6,34 +6,34 @@ use caipe_engine::{Abilities, Input, Outcome, Phase, RunState};
 
 use crate::binding::{Reply, Request};
 
-/// Why a task is carried on.
+/// Why a run starts.
 #[derive(Debug)]
 pub(super) enum RunTrigger {
-    /// The first message of a conversation that nobody can have saved yet.
+    /// The first message of a new conversation.
     First(Request),
-    /// A message of its own began it.
+    /// A message that starts a task.
     Request(Request),
-    /// A message came for it while it waited.
+    /// A message to a waiting task.
     Answer(Request),
-    /// The process that carried it on before has died.
+    /// The process that ran it has ended.
     Recover,
-    /// The same, of a task that this message had come for while it waited.
+    /// The same, after this message to the waiting task.
     RecoverAnswer(Request),
-    /// It shall stop.
+    /// The task is canceled.
     Cancel,
 }
 
-/// How.
+/// How a run starts.
 #[derive(Debug, PartialEq)]
 pub(super) enum RunStart {
-    /// With a run that begins with this.
+    /// With this input.
     Run(Box<Input>),
-    /// Not at all: there is nothing to run.
+    /// Not at all: the task ends.
     End(Outcome),
 }
 
 impl RunTrigger {
-    /// Who asks, where that is known.
+    /// The user, if the message names one.
     pub(super) fn user(&self) -> Option<String> {
         match self {
             Self::First(request)
@@ -61,7 +61,7 @@ impl RunTrigger {
             (Self::First(request) | Self::Request(request), _) => message(request, false),
             // What was answered before a crash, and not yet taken in, is not lost.
             (Self::Answer(request) | Self::RecoverAnswer(request), Phase::Waiting) => message(request, true),
-            // Somebody else has answered, or gone on without an answer.
+            // Another message has answered the question or abandoned it.
             (Self::Answer(_), _) | (Self::Cancel, Phase::Idle) => RunStart::End(Outcome::Canceled),
             (Self::Recover | Self::RecoverAnswer(_), Phase::Model { .. } | Phase::Calls) => {
                 RunStart::Run(Input::Recovered.into())

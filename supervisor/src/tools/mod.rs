@@ -13,7 +13,7 @@ use caipe_engine::ToolOutput;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-pub use a2a::{A2aTools, A2aToolsError, Caller, Progress, screen as a2a_screen};
+pub use a2a::{A2aTools, A2aToolsError, Caller, Progress};
 pub use jq_eval::{JQ_EVAL_COMMAND, jq_eval_main};
 
 /// Runs a tool of the edge; `None` if there is none of this name.

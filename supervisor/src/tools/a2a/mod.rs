@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::delegation::RunInfo;
 
-pub use registry::{A2aTools, A2aToolsError, screen};
+pub use registry::{A2aTools, A2aToolsError};
 use request::Request;
 
 /// The tool that lists the registered agents.

@@ -8,14 +8,11 @@ use axum::http::HeaderMap;
 use caipe_a2a::client::{CardCache, http_builder};
 use caipe_crds::rendered::RenderedAgent;
 use caipe_engine::AgentName;
-use caipe_net::{AllowList, AllowListError, Screen, ScreenedResolver};
+use caipe_net::{AllowListError, Screen, ScreenedResolver};
 use url::Url;
 
-use crate::config::Settings;
+use crate::config::{Settings, a2a_screen};
 use crate::remote::{RemoteBackend, RemoteTarget, displayed_url, remote_target};
-
-/// In the list of allowed addresses: every public one.
-const PUBLIC: &str = "*";
 
 /// Most characters of a name or an address that a model made up, in an error.
 const SHOWN: usize = 80;
@@ -84,7 +81,7 @@ impl A2aTools {
             (agent.name.clone(), known)
         };
         let registered = known.map(register).collect();
-        let screen = screen(&tools.allow)?;
+        let screen = a2a_screen(&tools.allow)?;
         // What strangers are asked for, without credentials, is kept apart from what friends are.
         let resolver = ScreenedResolver(screen.clone());
         let http = http_builder().no_proxy().referer(false).dns_resolver(resolver).build()?;
@@ -138,17 +135,6 @@ impl A2aTools {
         let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         format!("The registered agents are: {names}.")
     }
-}
-
-/// What URLs may be asked. `*` is every public address; without it, only what is listed.
-///
-/// # Errors
-/// When an entry cannot be read.
-pub fn screen(allow: &[String]) -> Result<Screen, AllowListError> {
-    let (public, listed): (Vec<&str>, Vec<&str>) =
-        allow.iter().map(String::as_str).partition(|entry| *entry == PUBLIC);
-    let screen = Screen::new(listed.join(",").parse::<AllowList>()?);
-    Ok(if public.is_empty() { screen.only_listed() } else { screen })
 }
 
 /// Host and port of a URL, by which a stranger goes here.

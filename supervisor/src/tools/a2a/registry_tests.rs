@@ -80,7 +80,7 @@ fn all_public_addresses_can_be_allowed_and_no_other() {
 
 #[test]
 fn an_entry_that_cannot_be_read_is_named() {
-    let error = screen(&["http://a/".to_owned()]).unwrap_err();
+    let error = a2a_screen(&["http://a/".to_owned()]).unwrap_err();
     assert!(error.to_string().contains("\"http://a/\""), "{error}");
 }
 
@@ -128,6 +128,6 @@ proptest! {
             r"[\[\]a*.:/0-9 ,f-]{0,10}",
         ],
     ) {
-        prop_assert!(!is_valid(&entry) || screen(std::slice::from_ref(&entry)).is_ok(), "{}", entry);
+        prop_assert!(!is_valid(&entry) || a2a_screen(std::slice::from_ref(&entry)).is_ok(), "{}", entry);
     }
 }

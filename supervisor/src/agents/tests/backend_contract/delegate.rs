@@ -64,12 +64,12 @@ impl Worker {
         let mut updates = testing::run(self.backend.clone(), delegation, cancel.clone());
         let all = async {
             while let Some(DelegationEvent { update, committed }) = updates.next().await {
-                let told = match &update {
+                let new_events = match &update {
                     DelegateUpdate::Event { event, .. } => std::slice::from_ref(event),
                     DelegateUpdate::Checkpoint { events, .. } => events,
                     _ => &[],
                 };
-                if told.iter().any(&stop) {
+                if new_events.iter().any(&stop) {
                     cancel.cancel();
                 }
                 record.take(update);
@@ -89,12 +89,12 @@ impl DelegationRecord {
             }
             DelegateUpdate::Checkpoint { frame, events } => {
                 self.from = Some(ResumePoint::Nested(frame));
-                let told = events.into_iter().map(masked);
-                self.updates.extend(told.map(|event| DelegateUpdate::Event { event, place: None }));
+                let new_events = events.into_iter().map(masked);
+                self.updates.extend(new_events.map(|event| DelegateUpdate::Event { event, place: None }));
             }
-            DelegateUpdate::Event { event, place: told } => {
-                if let (Some(ResumePoint::Remote { place, .. }), Some(told)) = (&mut self.from, told) {
-                    *place = told;
+            DelegateUpdate::Event { event, place: newer } => {
+                if let (Some(ResumePoint::Remote { place, .. }), Some(newer)) = (&mut self.from, newer) {
+                    *place = newer;
                 }
                 self.updates.push(DelegateUpdate::Event { event: masked(event), place: None });
             }
