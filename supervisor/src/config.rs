@@ -2,10 +2,10 @@
 
 mod a2a_screen;
 mod models;
-mod own;
+mod own_address;
 mod reload;
 mod scripts;
-mod solo;
+mod single_agent;
 mod watch;
 
 use std::net::SocketAddr;
@@ -21,7 +21,7 @@ pub use a2a_screen::a2a_screen;
 pub(crate) use models::{ModelChoiceError, has_model_variables, inferred_model, model_settings};
 pub use reload::{Reload, Reloaded};
 pub use scripts::Scripts;
-pub use solo::Solo;
+pub use single_agent::SingleAgent;
 pub use watch::FileWatch;
 
 pub use crate::secrets::Environment;
@@ -130,7 +130,7 @@ impl Settings {
     /// # Errors
     /// With every such agent.
     pub fn check_addresses(&self, listen: SocketAddr) -> Result<(), ConfigError> {
-        Faults::check(own::faults(&self.spec, listen))
+        Faults::check(own_address::faults(&self.spec, listen))
             .map_err(|faults| ConfigError::Faulty { source_name: "the agents' addresses".to_owned(), faults })
     }
 }

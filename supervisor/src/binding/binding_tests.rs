@@ -7,7 +7,7 @@ use caipe_engine::{
 };
 use serde_json::json;
 
-use super::{Binding, Voice};
+use super::{Binding, Presentation};
 
 fn binding() -> Binding {
     showing(None)
@@ -15,8 +15,8 @@ fn binding() -> Binding {
 
 /// A binding that shows so many characters of what agents' tools return.
 fn showing(tool_output: Option<usize>) -> Binding {
-    let voice = Voice::Supervisor { tool_output };
-    Binding::new("task-1", "context-1", "0af7651916cd43dd8448eb211c80319c", &voice)
+    let presentation = Presentation::Supervisor { tool_output };
+    Binding::new("task-1", "context-1", "0af7651916cd43dd8448eb211c80319c", &presentation)
 }
 
 fn own(kind: EventKind) -> RunEvent {

@@ -15,7 +15,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
 
-use super::{Binding, Voice};
+use super::{Binding, Presentation};
 
 /// One turn of the model.
 #[derive(Debug, Clone)]
@@ -334,7 +334,7 @@ proptest! {
         turns in proptest::collection::vec(turn(), 0..5),
     ) {
         let events = Run::of(mode, turns);
-        let mut binding = Binding::new("t", "c", "0af7651916cd43dd8448eb211c80319c", &Voice::Supervisor { tool_output: None });
+        let mut binding = Binding::new("t", "c", "0af7651916cd43dd8448eb211c80319c", &Presentation::Supervisor { tool_output: None });
         let wire: Vec<Event> = events.iter().flat_map(|event| binding.bind(event)).collect();
         let (sdk, slack, ui) = (sdk(&wire), slack(&wire), ui(&wire));
         let mut texts = to_read(&events);

@@ -12,12 +12,12 @@ mod open;
 mod opening;
 mod parts;
 mod plan;
+mod presentation;
 mod request;
 mod stream;
 mod sub_agent;
 mod supervisor;
 mod texts;
-mod voice;
 
 use caipe_a2a::model::Event;
 use caipe_engine::RunEvent;
@@ -25,8 +25,8 @@ use caipe_engine::RunEvent;
 pub use activity::EXTENSION as ACTIVITY_EXTENSION;
 pub use card::{Locks, agent_card, card, extended_card};
 pub use opening::{opening, retain_answer, state, summary};
+pub use presentation::Presentation;
 pub use request::{REQUIRE_APPROVAL, Reply, Request};
-pub use voice::Voice;
 
 use parts::Wire;
 use sub_agent::SubAgent;
@@ -44,14 +44,14 @@ enum Speaker {
 }
 
 impl Binding {
-    /// A binding for a task from its first event on, in this voice.
-    pub fn new(task: &str, context: &str, trace_id: &str, voice: &Voice) -> Self {
+    /// A binding for a task from its first event on, in this presentation.
+    pub fn new(task: &str, context: &str, trace_id: &str, presentation: &Presentation) -> Self {
         let wire = Wire::new(task, context, trace_id);
-        Self(match voice {
-            Voice::Supervisor { tool_output } => {
+        Self(match presentation {
+            Presentation::Supervisor { tool_output } => {
                 Speaker::Supervisor(Box::new(Supervisor::new(wire, *tool_output)))
             }
-            Voice::SubAgent { name, tool_output } => {
+            Presentation::SubAgent { name, tool_output } => {
                 Speaker::SubAgent(Box::new(SubAgent::new(wire, name, *tool_output)))
             }
         })

@@ -10,7 +10,7 @@ use caipe_engine::{
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use super::{Binding, Voice};
+use super::{Binding, Presentation};
 
 fn ends() -> impl Strategy<Value = CallEnd> {
     select(vec![CallEnd::Completed, CallEnd::Failed, CallEnd::Canceled])
@@ -115,9 +115,9 @@ fn log() -> impl Strategy<Value = Vec<RunEvent>> {
     })
 }
 
-fn voice() -> impl Strategy<Value = Voice> {
-    let agent = |tool_output| Voice::SubAgent { name: "jira".into(), tool_output };
-    let supervisor = |tool_output| Voice::Supervisor { tool_output };
+fn presentation() -> impl Strategy<Value = Presentation> {
+    let agent = |tool_output| Presentation::SubAgent { name: "jira".into(), tool_output };
+    let supervisor = |tool_output| Presentation::Supervisor { tool_output };
     select(vec![supervisor(None), supervisor(Some(3)), agent(None), agent(Some(3))])
 }
 
@@ -134,8 +134,8 @@ fn ends_run(event: &Event) -> bool {
 
 proptest! {
     #[test]
-    fn a_stream_is_well_formed(log in log(), voice in voice()) {
-        let mut binding = Binding::new("t", "c", "0af7651916cd43dd8448eb211c80319c", &voice);
+    fn a_stream_is_well_formed(log in log(), presentation in presentation()) {
+        let mut binding = Binding::new("t", "c", "0af7651916cd43dd8448eb211c80319c", &presentation);
         let wire: Vec<Event> = log.iter().flat_map(|event| binding.bind(event)).collect();
 
         let mut known = BTreeSet::new();
@@ -149,7 +149,7 @@ proptest! {
             } else {
                 prop_assert_eq!(fresh, !update.append, "an id was used twice: {:?}", update);
             }
-            if name == "streaming_result" && !voice.is_sub_agent() {
+            if name == "streaming_result" && !presentation.is_sub_agent() {
                 prop_assert!(!update.last_chunk);
             }
             if matches!(name.as_str(), "final_result" | "partial_result") {
@@ -175,15 +175,15 @@ proptest! {
     #[test]
     fn a_stream_that_is_made_again_in_pieces_is_the_same(
         log in log(),
-        voice in voice(),
+        presentation in presentation(),
         cut in any::<prop::sample::Index>(),
     ) {
         let whole = |log: &[RunEvent]| {
-            let mut binding = Binding::new("t", "c", "0", &voice);
+            let mut binding = Binding::new("t", "c", "0", &presentation);
             log.iter().flat_map(|event| binding.bind(event)).collect::<Vec<Event>>()
         };
         // What a commit that failed has bound is forgotten with the copy that bound it.
-        let mut binding = Binding::new("t", "c", "0", &voice);
+        let mut binding = Binding::new("t", "c", "0", &presentation);
         let at = cut.index(log.len());
         let mut wire: Vec<Event> = log[..at].iter().flat_map(|event| binding.bind(event)).collect();
         let mut lost = binding.clone();

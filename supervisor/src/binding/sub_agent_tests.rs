@@ -4,7 +4,7 @@ use caipe_engine::{AnswerOrigin, Form};
 use serde_json::json;
 
 use super::*;
-use crate::binding::{Binding, Voice};
+use crate::binding::{Binding, Presentation};
 
 const ACTIVITY: &str = crate::binding::ACTIVITY_EXTENSION;
 
@@ -34,7 +34,8 @@ fn completed(text: &str) -> RunEvent {
 }
 
 fn bind(tool_output: Option<usize>, events: impl IntoIterator<Item = RunEvent>) -> Vec<Event> {
-    let mut binding = Binding::new("t", "c", "trace", &Voice::SubAgent { name: "jira".into(), tool_output });
+    let mut binding =
+        Binding::new("t", "c", "trace", &Presentation::SubAgent { name: "jira".into(), tool_output });
     events.into_iter().flat_map(|event| binding.bind(&event)).collect()
 }
 

@@ -6,7 +6,7 @@ use anyhow::Context;
 use tokio_util::sync::CancellationToken;
 
 use super::args::McpBridge;
-use super::house::{listen, stopping, write_address};
+use super::server::{listen, stopping, write_address};
 use crate::config::environment;
 use crate::mcp::Transport;
 use crate::mcp::bridge::{Bridge, Launch, NotLoopback, serve};
@@ -15,7 +15,7 @@ use crate::secrets::with_secrets;
 pub(super) async fn run(args: McpBridge) -> anyhow::Result<ExitCode> {
     NotLoopback::check(args.listen)?;
     let launch = launch(&args)?;
-    let told = stopping()?;
+    let stop_signal = stopping()?;
     let listener = listen(args.listen).await?;
     let address = listener.local_addr()?;
     if let Some(file) = &args.address_file {
@@ -25,7 +25,7 @@ pub(super) async fn run(args: McpBridge) -> anyhow::Result<ExitCode> {
     let bridge = Bridge { launch, path: args.path, most: args.max_sessions };
     let stop = CancellationToken::new();
     let serving = tokio::spawn(serve(listener, bridge, stop.clone()));
-    told.await;
+    stop_signal.await;
     tracing::info!("stopping");
     stop.cancel();
     serving.await.context("failed to end in order")?;

@@ -6,11 +6,11 @@ mod args;
 mod card;
 mod chat;
 mod check;
-mod house;
 mod install;
 mod keys;
 mod mcp_bridge;
 mod serve;
+mod server;
 mod signing;
 
 use std::ffi::{OsStr, OsString};
@@ -41,7 +41,7 @@ pub fn main() -> ExitCode {
         eprintln!("caipe-supervisor: {error}");
         return ExitCode::from(USAGE);
     }
-    // First of all: whoever builds a TLS client finds one provider, not a choice.
+    // Before any TLS client is built: there is one provider.
     drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
     match run(args) {
         Ok(code) => code,

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use caipe_a2a::model::AgentCard;
 
 use super::args::Serve;
-use super::house::{self, Tenant};
+use super::server::{self, ServerConfig};
 use crate::agents::AgentRegistry;
-use crate::binding::{self, Locks, Voice};
+use crate::binding::{self, Locks, Presentation};
 use crate::config::{Settings, environment};
 
 /// Where the supervisor listens if nothing else is said.
@@ -19,16 +19,16 @@ const DATABASE: &str = "caipe.sqlite3";
 
 pub(super) async fn run(args: Serve) -> anyhow::Result<ExitCode> {
     let settings = Settings::load(args.file.as_deref(), environment())?;
-    let tenant = Tenant {
+    let config = ServerConfig {
         settings: &settings,
         port: PORT,
         database: DATABASE.to_owned(),
-        voice: Voice::supervisor(&settings.env),
+        presentation: Presentation::supervisor(&settings.env),
         registry: &|shutdown| Ok(AgentRegistry::start(settings.clone(), reqwest::Client::new(), shutdown)?),
         cards: &cards,
         file: args.file.as_deref(),
     };
-    house::serve(&args.serving, tenant).await?;
+    server::serve(&args.serving, config).await?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -17,7 +17,7 @@ use crate::agents::AgentRegistry;
 use crate::run::Runs;
 
 /// What the routes are made of.
-pub struct Site {
+pub struct AppState {
     /// Who answers A2A.
     pub agent: Arc<dyn A2aAgent>,
     /// Who is there to be asked.
@@ -35,22 +35,27 @@ pub struct Site {
 }
 
 /// All routes.
-pub fn router(site: Site) -> Router {
+pub fn router(state: AppState) -> Router {
     let about = Router::new()
         .route("/health", get(|| async { Json(json!({"status": "ok"})) }))
         .route("/ready", get(status::ready))
         .route("/tools", get(status::tools))
         .route("/internal/status", get(status::internal))
-        .with_state(About { registry: site.registry, store: site.store, runs: site.runs, alone: site.alone });
-    let origins = site.origins;
-    let pages = Pages::new(origins.clone(), site.guard.is_loopback_only());
+        .with_state(About {
+            registry: state.registry,
+            store: state.store,
+            runs: state.runs,
+            alone: state.alone,
+        });
+    let origins = state.origins;
+    let pages = Pages::new(origins.clone(), state.guard.is_loopback_only());
     let cors = CorsLayer::new()
         .allow_origin(AllowOrigin::predicate(move |origin, _| origins.contains(origin)))
         .allow_methods(AllowMethods::mirror_request())
         .allow_headers(AllowHeaders::mirror_request());
-    let routes = server::router(site.agent, ServerOptions::default())
+    let routes = server::router(state.agent, ServerOptions::default())
         .merge(about)
-        .layer(middleware::from_fn_with_state(site.guard, auth::check))
+        .layer(middleware::from_fn_with_state(state.guard, auth::check))
         .layer(cors)
         .layer(middleware::from_fn_with_state(pages, origin::check))
         .layer(CatchPanicLayer::new());

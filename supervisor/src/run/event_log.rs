@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::active_tasks::TaskLease;
 use super::driver::{Batch, Sink, SinkError};
-use crate::binding::{self, Binding, Request, Voice};
+use crate::binding::{self, Binding, Presentation, Request};
 use crate::delegation::RunInfo;
 
 /// Events read from the store at a time.
@@ -38,9 +38,9 @@ impl TaskEventLog {
         record: TaskRecord,
         log: Arc<TaskLog>,
         lease: Option<TaskLease>,
-        voice: &Voice,
+        presentation: &Presentation,
     ) -> Self {
-        let binding = Binding::new(&record.id, &record.context, &record.trace_id, voice);
+        let binding = Binding::new(&record.id, &record.context, &record.trace_id, presentation);
         Self { store, record, log, binding, next_seq: 1, lease }
     }
 
@@ -49,7 +49,7 @@ impl TaskEventLog {
         store: Arc<dyn Store>,
         record: TaskRecord,
         lease: Option<TaskLease>,
-        voice: &Voice,
+        presentation: &Presentation,
     ) -> Result<Self, StoreError> {
         let request = message_of(&record, &record.request)?;
         let log = Arc::new(TaskLog::new(binding::opening(&record, request)));
@@ -58,7 +58,7 @@ impl TaskEventLog {
             replies.push((reply.after, reply.at, message_of(&record, &reply.message)?));
         }
         let mut replies = replies.into_iter().peekable();
-        let mut event_log = Self::new(store, record, log, lease, voice);
+        let mut event_log = Self::new(store, record, log, lease, presentation);
         loop {
             let page = event_log.store.events(&event_log.record.id, event_log.next_seq - 1, PAGE).await?;
             let end = page.is_empty();

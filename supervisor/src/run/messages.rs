@@ -34,7 +34,7 @@ impl Runs {
         owner: Option<&str>,
         mut message: Message,
     ) -> Result<(Arc<TaskLog>, u64), RunError> {
-        self.voice.place(&mut message);
+        self.presentation.place(&mut message);
         let request = Request::read(&message).map_err(RunError::Invalid)?;
         if let Some(task) = message.task_id.clone() {
             self.admit(owner, &task).await?;
@@ -106,7 +106,8 @@ impl Runs {
         self.store.commit(commit).await?;
         let log = Arc::new(TaskLog::new(binding::opening(&record, message)));
         let turn = self.conversations.queue(&record.context);
-        let event_log = TaskEventLog::new(self.store.clone(), record, log.clone(), Some(lease), &self.voice);
+        let event_log =
+            TaskEventLog::new(self.store.clone(), record, log.clone(), Some(lease), &self.presentation);
         self.spawn(
             event_log,
             turn,

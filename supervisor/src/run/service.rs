@@ -19,7 +19,7 @@ use super::error::RunError;
 use super::event_log::TaskEventLog;
 use super::start::{RunStart, RunTrigger};
 use crate::agent::{Agent, CurrentSupervisor};
-use crate::binding::{self, Voice};
+use crate::binding::{self, Presentation};
 use crate::delegation::RunInfo;
 
 /// How long a cancelled task may take to say so.
@@ -31,7 +31,7 @@ pub(super) const TURN_DEADLINE: Duration = Duration::from_secs(10);
 /// All runs of this process.
 pub struct Runs {
     pub(super) supervisor: CurrentSupervisor,
-    pub(super) voice: Voice,
+    pub(super) presentation: Presentation,
     pub(super) store: Arc<dyn Store>,
     pub(super) conversations: Arc<Conversations>,
     pub(super) asking_agents: AskingAgents,
@@ -45,10 +45,10 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Runs of `lead`, told in `voice` and kept in `store`. None may take longer than `time_limit`.
+    /// Runs of `lead`, told in `presentation` and kept in `store`. None may take longer than `time_limit`.
     pub fn new(
         supervisor: impl Into<CurrentSupervisor>,
-        voice: Voice,
+        presentation: Presentation,
         store: Arc<dyn Store>,
         time_limit: Duration,
     ) -> Arc<Self> {
@@ -59,7 +59,7 @@ impl Runs {
         let supervisor = supervisor.into();
         Arc::new(Self {
             supervisor,
-            voice,
+            presentation,
             store,
             conversations,
             asking_agents: AskingAgents::default(),
@@ -279,7 +279,7 @@ impl Runs {
         record: TaskRecord,
         lease: Option<TaskLease>,
     ) -> Result<TaskEventLog, StoreError> {
-        TaskEventLog::reopen(self.store.clone(), record, lease, &self.voice).await
+        TaskEventLog::reopen(self.store.clone(), record, lease, &self.presentation).await
     }
 
     pub(super) async fn record(&self, id: &str) -> Result<TaskRecord, RunError> {

@@ -6,7 +6,7 @@ use caipe_a2a::ProtocolVersion;
 use caipe_a2a::model::{ListTasksRequest, Part, SendMessageRequest, Task, TaskState};
 use caipe_a2a::server::{Agent as _, CallContext, Principal, TaskLog};
 use caipe_store::{Commit, MemoryStore, Store, TaskFilter, TaskPhase, TaskReply};
-use caipe_supervisor::http::Facade;
+use caipe_supervisor::http::TaskApi;
 use caipe_supervisor::run::{RunError, Runs};
 
 use crate::support::{House, last_state, message, read, read_after, to_task};
@@ -116,9 +116,9 @@ async fn a_record_alone_tells_of_a_task_what_its_log_does() {
     }
 }
 
-fn facade(runs: &Arc<Runs>) -> Facade {
+fn task_api(runs: &Arc<Runs>) -> TaskApi {
     let card = caipe_a2a::card::CardBuilder::new("CAIPE", "Answers", "http://127.0.0.1/", "1").build();
-    Facade::new(runs.clone(), card.clone(), card)
+    TaskApi::new(runs.clone(), card.clone(), card)
 }
 
 fn call(caller: Option<&str>) -> CallContext {
@@ -144,7 +144,7 @@ async fn pages_neither_repeat_nor_leave_out_whatever_comes_meanwhile() {
     for number in 0..7 {
         wanted.insert(0, ask(&runs, None, &format!("hello {number}")).await.id);
     }
-    let (agent, call) = (facade(&runs), call(None));
+    let (agent, call) = (task_api(&runs), call(None));
     let mut found = Vec::new();
     let mut token = None;
     loop {
@@ -183,7 +183,7 @@ async fn the_tasks_of_somebody_else_are_not_there() {
     let runs = house(Arc::new(MemoryStore::default()));
     let (annas, berts) =
         (ask(&runs, Some("anna"), "create one").await, ask(&runs, Some("bert"), "hello").await);
-    let agent = facade(&runs);
+    let agent = task_api(&runs);
     let (anna, bert) = (call(Some("anna")), call(Some("bert")));
     let unknown =
         |error: caipe_a2a::A2aError| assert_eq!(error.code(ProtocolVersion::V1_0), -32001, "{error}");

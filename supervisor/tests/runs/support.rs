@@ -17,7 +17,7 @@ use caipe_model::Scripted;
 use caipe_store::Store;
 use caipe_supervisor::agent::{Agent, Delegate, Delegates, PreambleCache, Role};
 use caipe_supervisor::agents::InProcessBackend;
-use caipe_supervisor::binding::Voice;
+use caipe_supervisor::binding::Presentation;
 use caipe_supervisor::delegation::AgentBackend;
 use caipe_supervisor::mcp::{ServerSpec, Toolbox, Transport};
 use caipe_supervisor::run::Runs;
@@ -101,7 +101,12 @@ impl House {
     }
 
     pub(crate) fn runs(self, store: Arc<dyn Store>) -> Arc<Runs> {
-        Runs::new(self.supervisor(), Voice::Supervisor { tool_output: None }, store, Duration::from_mins(10))
+        Runs::new(
+            self.supervisor(),
+            Presentation::Supervisor { tool_output: None },
+            store,
+            Duration::from_mins(10),
+        )
     }
 }
 

@@ -8,7 +8,7 @@ use caipe_a2a::ProtocolVersion;
 use caipe_a2a::model::{Event, TaskState};
 use caipe_a2a::server::TaskLog;
 use caipe_store::{MemoryStore, Store, TaskPhase};
-use caipe_supervisor::binding::Voice;
+use caipe_supervisor::binding::Presentation;
 use caipe_supervisor::run::{RunError, Runs};
 
 use crate::support::{last_state, message, read, runs, supervisor};
@@ -134,7 +134,7 @@ async fn without_streaming_the_answer_comes_in_one_piece() {
     let texts = async |streaming| {
         let runs = Runs::new(
             supervisor(streaming),
-            Voice::Supervisor { tool_output: None },
+            Presentation::Supervisor { tool_output: None },
             Arc::new(MemoryStore::default()),
             Duration::from_mins(10),
         );

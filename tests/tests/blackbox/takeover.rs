@@ -59,5 +59,5 @@ async fn one_that_waits_can_be_stopped() -> Result<()> {
     let (mut child, mut log) = another(&setup, &SERVE)?;
     says(&mut log, "another process uses the store").await?;
     assert_eq!(stop(&mut child).await?, Some(1));
-    says(&mut log, "told to stop before another process gave").await
+    says(&mut log, "stopped before another process released").await
 }

@@ -21,9 +21,9 @@ use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use crate::agent::{Agent, Delegate, Delegates, PreambleCache, Role};
 use crate::agents::InProcessBackend;
-use crate::binding::{ACTIVITY_EXTENSION, Voice};
+use crate::binding::{ACTIVITY_EXTENSION, Presentation};
 use crate::delegation::AgentBackend;
-use crate::http::Facade;
+use crate::http::TaskApi;
 use crate::mcp::{ServerSpec, Toolbox, Transport};
 use crate::remote::{RemoteBackend, RemoteTarget};
 use crate::run::Runs;
@@ -69,13 +69,13 @@ impl Worker {
         if place == Placement::InProcess {
             return Self { backend: Arc::new(InProcessBackend(agent)), remote: None, _servers: servers };
         }
-        let voice = if place == Placement::RemoteSupervisor {
-            Voice::Supervisor { tool_output: None }
+        let presentation = if place == Placement::RemoteSupervisor {
+            Presentation::Supervisor { tool_output: None }
         } else {
-            Voice::sub_agent("helper", &BTreeMap::new())
+            Presentation::sub_agent("helper", &BTreeMap::new())
         };
         let (listener, mut url) = listener().await;
-        servers.push(spawn(serve(agent, voice, listener, url.clone())));
+        servers.push(spawn(serve(agent, presentation, listener, url.clone())));
         if place == Placement::RemoteInPieces {
             let (near, near_url) = self::listener().await;
             let far = url.trim_start_matches("http://").to_owned();
@@ -141,12 +141,12 @@ pub(super) fn agent(
     }
 }
 
-async fn serve(agent: Arc<Agent>, voice: Voice, listener: TcpListener, url: String) {
-    let runs = Runs::new(agent, voice, Arc::new(MemoryStore::default()), Duration::from_mins(10));
+async fn serve(agent: Arc<Agent>, presentation: Presentation, listener: TcpListener, url: String) {
+    let runs = Runs::new(agent, presentation, Arc::new(MemoryStore::default()), Duration::from_mins(10));
     let card =
         CardBuilder::new("Helper", "Helps.", &url, "1").extension(ACTIVITY_EXTENSION, "activity").build();
-    let facade = Facade::new(runs, card.clone(), card);
-    drop(axum::serve(listener, router(Arc::new(facade), ServerOptions::default())).await);
+    let task_api = TaskApi::new(runs, card.clone(), card);
+    drop(axum::serve(listener, router(Arc::new(task_api), ServerOptions::default())).await);
 }
 
 /// Passes connections on, a byte at a time as long as the answer is short: no character of the stream stays whole.

@@ -4,7 +4,9 @@ use std::io::{self, Write};
 
 use super::spacing::{Kind, Spacing};
 use super::{Screen, Waiting};
-use crate::cli::chat::view::{End, Field, Form, FormKind, Notice, Plan, Show, Voice, plain as plain_value};
+use crate::cli::chat::view::{
+    End, Field, Form, FormKind, Notice, Plan, Presentation, Show, plain as plain_value,
+};
 
 /// Writes one line per event, and text as it streams.
 #[derive(Debug)]
@@ -12,7 +14,7 @@ pub(crate) struct Plain<W> {
     out: W,
     spacing: Spacing,
     /// Whose text is being written.
-    voice: Option<Voice>,
+    presentation: Option<Presentation>,
     /// Whether the text has a visible character yet.
     begun: bool,
     /// Whether an answer was the last thing: a plan that is closed behind it tells nothing.
@@ -27,7 +29,7 @@ impl<W: Write> Plain<W> {
         Self {
             out,
             spacing: Spacing::default(),
-            voice: None,
+            presentation: None,
             begun: false,
             answering: false,
             blanks: String::new(),
@@ -44,11 +46,11 @@ impl<W: Write> Plain<W> {
         self.out.flush()
     }
 
-    fn text(&mut self, voice: Voice, text: &str, fresh: bool) -> io::Result<()> {
-        if fresh || self.voice != Some(voice) {
+    fn text(&mut self, presentation: Presentation, text: &str, fresh: bool) -> io::Result<()> {
+        if fresh || self.presentation != Some(presentation) {
             self.end_text()?;
         }
-        self.voice = Some(voice);
+        self.presentation = Some(presentation);
         let text = if self.begun { text } else { text.trim_start() };
         let visible = text.trim_end();
         if !visible.is_empty() {
@@ -67,7 +69,7 @@ impl<W: Write> Plain<W> {
             writeln!(self.out)?;
         }
         self.begun = true;
-        self.answering = self.voice == Some(Voice::Answer);
+        self.answering = self.presentation == Some(Presentation::Answer);
         Ok(())
     }
 
@@ -76,7 +78,7 @@ impl<W: Write> Plain<W> {
             writeln!(self.out)?;
         }
         self.begun = false;
-        self.voice = None;
+        self.presentation = None;
         self.blanks.clear();
         Ok(())
     }
@@ -93,7 +95,7 @@ impl<W: Write> Plain<W> {
 
     fn form(&mut self, form: &Form) -> io::Result<()> {
         for text in [&form.title, &form.description].into_iter().filter(|text| !text.is_empty()) {
-            self.text(Voice::Answer, text, true)?;
+            self.text(Presentation::Answer, text, true)?;
         }
         match &form.kind {
             FormKind::Fields(fields) => fields.iter().try_for_each(|field| self.line(0, &field_line(field))),
@@ -128,9 +130,11 @@ impl<W: Write> Screen for Plain<W> {
         match show {
             Show::Plan { plan, changed } => self.plan(plan, changed),
             Show::Notice(Notice { depth, text, .. }) => self.line(*depth, text),
-            Show::Text { voice, text, fresh } => self.text(*voice, text, *fresh),
+            Show::Text { presentation, text, fresh } => self.text(*presentation, text, *fresh),
             Show::Form(form) => self.form(form),
-            Show::End(End::Failed(reason)) => self.text(Voice::Answer, &format!("❌ Failed: {reason}"), true),
+            Show::End(End::Failed(reason)) => {
+                self.text(Presentation::Answer, &format!("❌ Failed: {reason}"), true)
+            }
             Show::End(End::Canceled) => self.line(0, "Canceled."),
             // What an agent is doing becomes a line of its own once it has moved on.
             Show::Doing(_) | Show::End(End::Completed | End::InputRequired) => Ok(()),

@@ -16,21 +16,21 @@ fn notice(depth: usize, text: &str) -> Show {
     Show::Notice(Notice { depth, sign: Sign::Started, text: text.to_owned() })
 }
 
-fn text(voice: Voice, text: &str, fresh: bool) -> Show {
-    Show::Text { voice, text: text.to_owned(), fresh }
+fn text(presentation: Presentation, text: &str, fresh: bool) -> Show {
+    Show::Text { presentation, text: text.to_owned(), fresh }
 }
 
 #[test]
 fn paragraphs_are_set_off_and_lines_are_not() {
     let transcript = shown(&[
-        text(Voice::Narration, "\n\nI look", true),
-        text(Voice::Narration, " into it.\n\n", false),
+        text(Presentation::Narration, "\n\nI look", true),
+        text(Presentation::Narration, " into it.\n\n", false),
         notice(0, "🔧 a"),
         notice(1, "🔧 b"),
         Show::Doing("never shown".to_owned()),
-        text(Voice::Answer, "First\n", true),
-        text(Voice::Answer, "\n- item\n\n", false),
-        text(Voice::Answer, "Another.", true),
+        text(Presentation::Answer, "First\n", true),
+        text(Presentation::Answer, "\n- item\n\n", false),
+        text(Presentation::Answer, "Another.", true),
         Show::End(End::Completed),
     ]);
     insta::assert_snapshot!(transcript, @r#"
@@ -93,10 +93,10 @@ fn a_plan_is_told_by_its_changes() {
         .unwrap()
     };
     let mut view = View::default();
-    let mut shows = vec![text(Voice::Answer, "I look.", true)];
+    let mut shows = vec![text(Presentation::Answer, "I look.", true)];
     shows.extend(view.apply(&plan(["in_progress", "pending"])));
     shows.extend(view.apply(&plan(["completed", "in_progress"])));
-    shows.push(text(Voice::Answer, "Done.", true));
+    shows.push(text(Presentation::Answer, "Done.", true));
     shows.extend(view.apply(&plan(["completed", "completed"])));
     assert_eq!(shown(&shows), "I look.\n\n🔄 [Jira] 0\n⏳ [Jira] 1\n✅ [Jira] 0\n🔄 [Jira] 1\n\nDone.\n");
 }

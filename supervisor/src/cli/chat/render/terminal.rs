@@ -8,7 +8,7 @@ use super::markdown::{Block, Piece, Stream, Theme};
 use super::paint::{Paint, cut, width};
 use super::spacing::{Kind, Spacing};
 use super::{Screen, Waiting};
-use crate::cli::chat::view::{End, Form, FormKind, Notice, Plan, Show, Sign, StepStatus, Voice};
+use crate::cli::chat::view::{End, Form, FormKind, Notice, Plan, Presentation, Show, Sign, StepStatus};
 
 /// The spinner, a frame each [`FRAME`].
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -32,7 +32,7 @@ pub(crate) struct Terminal<W: Write> {
     settled: Vec<String>,
     spacing: Spacing,
     stream: Stream,
-    voice: Option<Voice>,
+    presentation: Option<Presentation>,
     /// Whether the text has a visible line yet.
     begun: bool,
     /// An empty line that is written only if more text follows.
@@ -57,7 +57,7 @@ impl<W: Write> Terminal<W> {
             settled: Vec::new(),
             spacing: Spacing::default(),
             stream: Stream::default(),
-            voice: None,
+            presentation: None,
             begun: false,
             blank: false,
             plan: Plan::default(),
@@ -89,11 +89,11 @@ impl<W: Write> Terminal<W> {
         self.activity(line);
     }
 
-    fn text(&mut self, voice: Voice, text: &str, fresh: bool) {
-        if fresh || self.voice != Some(voice) {
+    fn text(&mut self, presentation: Presentation, text: &str, fresh: bool) {
+        if fresh || self.presentation != Some(presentation) {
             self.end_text();
         }
-        self.voice = Some(voice);
+        self.presentation = Some(presentation);
         self.doing = None;
         let pieces = self.stream.push(text);
         self.settle(&pieces);
@@ -104,7 +104,7 @@ impl<W: Write> Terminal<W> {
         self.settle(&pieces);
         self.begun = false;
         self.blank = false;
-        self.voice = None;
+        self.presentation = None;
     }
 
     /// Blank lines are held back until more follows: none begins or ends a text, and two are one.
@@ -127,7 +127,7 @@ impl<W: Write> Terminal<W> {
 
     fn laid_out(&self, piece: &Piece) -> Vec<String> {
         let columns = self.columns();
-        if self.voice == Some(Voice::Narration) {
+        if self.presentation == Some(Presentation::Narration) {
             return self.narration.lines(piece, columns).iter().map(|line| Paint::dim(line)).collect();
         }
         self.answer.lines(piece, columns)
@@ -135,10 +135,10 @@ impl<W: Write> Terminal<W> {
 
     fn form(&mut self, form: &Form) {
         if !form.title.is_empty() {
-            self.text(Voice::Answer, &format!("## {}", form.title), true);
+            self.text(Presentation::Answer, &format!("## {}", form.title), true);
         }
         if !form.description.is_empty() {
-            self.text(Voice::Answer, &form.description, true);
+            self.text(Presentation::Answer, &form.description, true);
         }
         if let FormKind::Approval { call } = &form.kind {
             let line = self.paint.yellow(&format!("❓ {call}"));
@@ -274,7 +274,7 @@ impl<W: Write> Screen for Terminal<W> {
         match show {
             Show::Plan { plan, .. } => self.plan = plan.clone(),
             Show::Notice(notice) => self.notice(notice),
-            Show::Text { voice, text, fresh } => self.text(*voice, text, *fresh),
+            Show::Text { presentation, text, fresh } => self.text(*presentation, text, *fresh),
             Show::Doing(text) => self.doing = Some(text.clone()),
             Show::Form(form) => self.form(form),
             Show::End(end) => self.finished(end),

@@ -47,7 +47,7 @@ impl Write for Screenful {
 }
 
 fn answer(text: &str, fresh: bool) -> Show {
-    Show::Text { voice: Voice::Answer, text: text.to_owned(), fresh }
+    Show::Text { presentation: Presentation::Answer, text: text.to_owned(), fresh }
 }
 
 fn notice(text: &str) -> Show {

@@ -2,7 +2,7 @@
 
 use caipe_a2a::model::{Artifact, Content, Metadata, Part};
 
-use super::{Voice, notice};
+use super::{Presentation, notice};
 
 /// What an artifact is to the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub(super) enum Role {
     /// A question with fields.
     Form,
     /// Text, shown as it comes.
-    Stream(Voice),
+    Stream(Presentation),
     /// The answer as a whole, which may repeat what was streamed.
     Result,
     /// The answer of an agent that the supervisor called: the supervisor's own will say it.
@@ -38,12 +38,12 @@ impl Role {
             "streaming_result" if flag(metadata, "is_question") || flag(metadata, "is_failure") => {
                 Self::Marker
             }
-            "streaming_result" => Self::Stream(voice(metadata)),
+            "streaming_result" => Self::Stream(presentation(metadata)),
             "complete_result" if notice::is_sub_agent(metadata) => Self::Reserve,
             "final_result" | "partial_result" | "complete_result" => Self::Result,
             "error_result" => Self::Error,
             "current_result" if artifact.text().trim().is_empty() => Self::Marker,
-            _ => Self::Stream(Voice::Answer),
+            _ => Self::Stream(Presentation::Answer),
         }
     }
 }
@@ -52,9 +52,9 @@ fn flag(metadata: Option<&Metadata>, name: &str) -> bool {
     metadata.and_then(|metadata| metadata.get(name)).is_some_and(|value| value == true)
 }
 
-fn voice(metadata: Option<&Metadata>) -> Voice {
+fn presentation(metadata: Option<&Metadata>) -> Presentation {
     let is_narration = flag(metadata, "is_narration") && !flag(metadata, "is_final_answer");
-    if is_narration { Voice::Narration } else { Voice::Answer }
+    if is_narration { Presentation::Narration } else { Presentation::Answer }
 }
 
 /// The content of an artifact as Markdown. Text chunks are put together as they are; other parts are set off.

@@ -42,7 +42,7 @@ pub(super) enum Show {
     /// A piece of text, to be put right behind the one before.
     Text {
         /// Whose text it is.
-        voice: Voice,
+        presentation: Presentation,
         /// The piece; may be empty if it only begins a paragraph.
         text: String,
         /// Whether it begins a paragraph of its own.
@@ -58,7 +58,7 @@ pub(super) enum Show {
 
 /// Whose text it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Voice {
+pub(super) enum Presentation {
     /// The answer.
     Answer,
     /// What the agent thinks aloud on the way.
@@ -233,7 +233,7 @@ impl View {
 
     fn note_what_was_done(&mut self, shows: &mut Vec<Show>) {
         if let Some(text) = self.doing.take() {
-            self.say(&text, true, Voice::Narration, shows);
+            self.say(&text, true, Presentation::Narration, shows);
             self.speaker = None;
         }
     }
@@ -261,7 +261,7 @@ impl View {
             Role::Notification { ends } => self.notice(artifact, ends, shows),
             Role::Plan { whole } => self.plan(artifact, whole, shows),
             Role::Form => self.ask(artifact),
-            Role::Stream(voice) => self.stream(artifact, append, voice, shows),
+            Role::Stream(presentation) => self.stream(artifact, append, presentation, shows),
             Role::Result => self.result(artifact, append, shows),
             Role::Reserve => self.reserve(artifact, append),
             Role::Error => self.error = Some(clean(artifact.text().trim())).filter(|text| !text.is_empty()),
@@ -296,7 +296,13 @@ impl View {
     }
 
     /// Text as it is made, or an artifact of an agent that knows none of our names.
-    fn stream(&mut self, artifact: &Artifact, append: bool, voice: Voice, shows: &mut Vec<Show>) {
+    fn stream(
+        &mut self,
+        artifact: &Artifact,
+        append: bool,
+        presentation: Presentation,
+        shows: &mut Vec<Show>,
+    ) {
         let id = &artifact.artifact_id;
         let (ledger, cleaner) = self.ledgers.entry(id.clone()).or_default();
         let (text, instead) = match ledger.take(&artifact::text(artifact), append) {
@@ -310,10 +316,10 @@ impl View {
         self.note_what_was_done(shows);
         let fresh = instead || self.speaker.as_ref() != Some(id);
         // A chunk of blanks tells nothing of who has the word.
-        if voice == Voice::Answer && !text.trim().is_empty() {
+        if presentation == Presentation::Answer && !text.trim().is_empty() {
             self.drop_reserves();
         }
-        self.say(&text, fresh, voice, shows);
+        self.say(&text, fresh, presentation, shows);
         self.speaker = Some(id.clone());
     }
 
@@ -354,15 +360,15 @@ impl View {
         self.note_what_was_done(shows);
         match self.spoken.unsaid(text) {
             Unsaid::Nothing => {}
-            Unsaid::Tail(tail) => self.say(tail, false, Voice::Answer, shows),
-            Unsaid::All => self.say(text, true, Voice::Answer, shows),
+            Unsaid::Tail(tail) => self.say(tail, false, Presentation::Answer, shows),
+            Unsaid::All => self.say(text, true, Presentation::Answer, shows),
         }
         self.speaker = None;
     }
 
-    fn say(&mut self, text: &str, fresh: bool, voice: Voice, shows: &mut Vec<Show>) {
-        self.spoken.say(text, fresh, voice == Voice::Answer);
-        shows.push(Show::Text { voice, text: text.to_owned(), fresh });
+    fn say(&mut self, text: &str, fresh: bool, presentation: Presentation, shows: &mut Vec<Show>) {
+        self.spoken.say(text, fresh, presentation == Presentation::Answer);
+        shows.push(Show::Text { presentation, text: text.to_owned(), fresh });
     }
 
     fn finish(&mut self, end: End, shows: &mut Vec<Show>) {

@@ -9,15 +9,17 @@ use super::*;
 
 /// What is shown, a line each: `answer¶` begins a paragraph, `answer` goes on.
 fn told(shows: &[Show]) -> Vec<String> {
-    let voice = |voice: &Voice| if *voice == Voice::Answer { "answer" } else { "narration" };
+    let presentation = |presentation: &Presentation| {
+        if *presentation == Presentation::Answer { "answer" } else { "narration" }
+    };
     let tell = |show: &Show| match show {
         Show::Plan { plan, changed } => {
             let steps = changed.iter().map(|place| plan.steps()[*place].line());
             format!("plan: {}", steps.collect::<Vec<_>>().join(" | "))
         }
         Show::Notice(notice) => format!("notice{}: {}", notice.depth, notice.text),
-        Show::Text { voice: who, text, fresh } => {
-            format!("{}{}: {text}", voice(who), if *fresh { "¶" } else { "" })
+        Show::Text { presentation: who, text, fresh } => {
+            format!("{}{}: {text}", presentation(who), if *fresh { "¶" } else { "" })
         }
         Show::Doing(text) => format!("doing: {text}"),
         Show::Form(form) => format!("form: {} {}", form.title, form.description),

@@ -1,4 +1,4 @@
-//! Follows the file that says what runs, and the scripts that it names.
+//! Applies changes of the spec file and of the scripts that it names.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -6,48 +6,48 @@ use std::sync::Arc;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::Tenant;
+use super::ServerConfig;
 use crate::agents::AgentRegistry;
 use crate::binding::Locks;
 use crate::cli::args::Serving;
 use crate::config::{FileWatch, Reload, Reloaded, Settings};
-use crate::http::{Facade, Origins};
+use crate::http::{Origins, TaskApi};
 
-/// Takes what the file holds anew, as often as that happens.
+/// Watches the spec file and applies each change.
 pub(super) struct Follow<'a> {
     args: &'a Serving,
-    tenant: &'a Tenant<'a>,
+    config: &'a ServerConfig<'a>,
     file: PathBuf,
     reload: Reload,
     registry: Arc<AgentRegistry>,
-    facade: Arc<Facade>,
+    task_api: Arc<TaskApi>,
     origins: Origins,
     address: SocketAddr,
     locks: Locks,
 }
 
 impl<'a> Follow<'a> {
-    /// Follows this file. What is served is told by `facade`.
+    /// Watches this file; `task_api` serves the cards.
     pub(super) fn new(
         args: &'a Serving,
-        tenant: &'a Tenant<'a>,
+        config: &'a ServerConfig<'a>,
         file: &Path,
-        (registry, facade, origins): (&Arc<AgentRegistry>, &Arc<Facade>, &Origins),
+        (registry, task_api, origins): (&Arc<AgentRegistry>, &Arc<TaskApi>, &Origins),
         (address, locks): (SocketAddr, Locks),
     ) -> Self {
-        let reload = Reload::new(file, tenant.settings.env.clone(), address);
+        let reload = Reload::new(file, config.settings.env.clone(), address);
         let file = file.to_owned();
-        let (registry, facade, origins) = (registry.clone(), facade.clone(), origins.clone());
-        Self { args, tenant, file, reload, registry, facade, origins, address, locks }
+        let (registry, task_api, origins) = (registry.clone(), task_api.clone(), origins.clone());
+        Self { args, config, file, reload, registry, task_api, origins, address, locks }
     }
 
-    /// Never ends: the files may change at any time. SIGHUP has them read whether they seem to have changed or not.
+    /// Never ends. SIGHUP rereads the files whether they have changed or not.
     pub(super) async fn run(mut self) {
         let mut watch = FileWatch::new(&self.file);
         let mut hangups = signal(SignalKind::hangup()).ok();
         loop {
-            // Also before the first news: the file was read before it was watched.
-            self.look();
+            // Also before the first notice: the file was read before it was watched.
+            self.reload_spec();
             watch.set(&self.reload.files());
             tokio::select! {
                 () = watch.changed() => {}
@@ -56,7 +56,7 @@ impl<'a> Follow<'a> {
         }
     }
 
-    fn look(&mut self) {
+    fn reload_spec(&mut self) {
         match self.reload.after(&self.registry.settings()) {
             Ok(Reloaded::Same) => self.registry.note_refusal(None),
             Ok(Reloaded::New(settings)) => self.take(*settings),
@@ -72,13 +72,13 @@ impl<'a> Follow<'a> {
             tracing::warn!("{warning}");
         }
         if settings.spec.store != self.registry.settings().spec.store {
-            tracing::warn!("conversations are kept where they are: another store is taken after a restart");
+            tracing::warn!("the store has changed: restart to use it");
         }
         if settings.spec.oauth2 != self.registry.settings().spec.oauth2 {
-            tracing::warn!("who may call is as it was: other rules for tokens are taken after a restart");
+            tracing::warn!("the rules for tokens have changed: restart to use them");
         }
-        match super::signed_cards(self.args, self.tenant, &settings, self.address, &self.locks) {
-            Ok([card, extended]) => self.facade.show(card, extended),
+        match super::signed_cards(self.args, self.config, &settings, self.address, &self.locks) {
+            Ok([card, extended]) => self.task_api.show(card, extended),
             Err(error) => tracing::error!(%error, "the card stays as it is"),
         }
         if let Err(error) = super::set_origins(&self.origins, self.args, &settings) {

@@ -12,7 +12,7 @@ const TOOL_OUTPUT: usize = 2000;
 
 /// As whom a process speaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Voice {
+pub enum Presentation {
     /// As the supervisor, to people (upstream contract 3).
     Supervisor {
         /// So many characters of what its agents' tools return are shown; nothing of it without a number.
@@ -27,14 +27,14 @@ pub enum Voice {
     },
 }
 
-impl Voice {
-    /// The voice of a supervisor; `STREAM_SUB_AGENT_TOOL_OUTPUT` and `MAX_TOOL_OUTPUT_LENGTH` say what it shows of the
+impl Presentation {
+    /// The presentation of a supervisor; `STREAM_SUB_AGENT_TOOL_OUTPUT` and `MAX_TOOL_OUTPUT_LENGTH` say what it shows of the
     /// results of its agents' tools.
     pub fn supervisor(env: &BTreeMap<String, String>) -> Self {
         Self::Supervisor { tool_output: shown_output(env, "STREAM_SUB_AGENT_TOOL_OUTPUT") }
     }
 
-    /// The voice of an agent; `STREAM_TOOL_OUTPUT` and `MAX_TOOL_OUTPUT_LENGTH` say what it shows of tools' results.
+    /// The presentation of an agent; `STREAM_TOOL_OUTPUT` and `MAX_TOOL_OUTPUT_LENGTH` say what it shows of tools' results.
     pub fn sub_agent(name: &str, env: &BTreeMap<String, String>) -> Self {
         Self::SubAgent { name: name.into(), tool_output: shown_output(env, "STREAM_TOOL_OUTPUT") }
     }
@@ -81,26 +81,28 @@ mod tests {
         for (variables, expected) in cases {
             let env =
                 variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-            let Voice::SubAgent { tool_output, .. } = Voice::sub_agent("jira", &env) else { panic!() };
+            let Presentation::SubAgent { tool_output, .. } = Presentation::sub_agent("jira", &env) else {
+                panic!()
+            };
             assert_eq!(tool_output, *expected, "{variables:?}");
-            let Voice::Supervisor { tool_output } = Voice::supervisor(&env) else { panic!() };
+            let Presentation::Supervisor { tool_output } = Presentation::supervisor(&env) else { panic!() };
             assert_eq!(tool_output, None, "{variables:?}");
         }
     }
 
     #[test]
     fn an_agent_takes_the_conversation_from_the_metadata_where_the_message_names_none() {
-        let placed = |voice: &Voice, context: Option<&str>, named: &str| {
+        let placed = |presentation: &Presentation, context: Option<&str>, named: &str| {
             let mut message = Message::user("m", "hi");
             message.context_id = context.map(str::to_owned);
             message.metadata = Some(Metadata::from_iter([("context_id".to_owned(), named.into())]));
-            voice.place(&mut message);
+            presentation.place(&mut message);
             message.context_id
         };
-        let agent = Voice::sub_agent("jira", &BTreeMap::new());
+        let agent = Presentation::sub_agent("jira", &BTreeMap::new());
         assert_eq!(placed(&agent, None, "thread").as_deref(), Some("thread"));
         assert_eq!(placed(&agent, Some("c"), "thread").as_deref(), Some("c"));
         assert_eq!(placed(&agent, None, " "), None);
-        assert_eq!(placed(&Voice::supervisor(&BTreeMap::new()), None, "thread"), None);
+        assert_eq!(placed(&Presentation::supervisor(&BTreeMap::new()), None, "thread"), None);
     }
 }

@@ -30,17 +30,18 @@ fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
 
 #[test]
 fn an_agent_comes_from_the_catalogue_or_from_a_file_and_runs_here() {
-    let solo =
-        Solo::load(" GitHub", None, None, env(&[("GITHUB_AGENT_URL", "http://github:8000/")])).unwrap();
-    assert_eq!((solo.agent.name.as_str(), solo.url.as_deref()), ("github", Some("http://github:8000")));
-    assert_eq!(solo.settings.spec.agents.first(), Some(&solo.agent));
-    assert_eq!(solo.agent.home, Home::InProcess {});
+    let single =
+        SingleAgent::load(" GitHub", None, None, env(&[("GITHUB_AGENT_URL", "http://github:8000/")]))
+            .unwrap();
+    assert_eq!((single.agent.name.as_str(), single.url.as_deref()), ("github", Some("http://github:8000")));
+    assert_eq!(single.settings.spec.agents.first(), Some(&single.agent));
+    assert_eq!(single.agent.home, Home::InProcess {});
 
     let files = folder(&[("supervisor.yaml", RESOURCE)]);
     let file = files.path().join("supervisor.yaml");
-    let solo = Solo::load("mine", Some(&file), None, env(&[])).unwrap();
-    assert_eq!((solo.agent.system_prompt.as_str(), solo.url), ("Old prompt.", None));
-    assert_eq!(solo.settings.spec.models.len(), 1);
+    let single = SingleAgent::load("mine", Some(&file), None, env(&[])).unwrap();
+    assert_eq!((single.agent.system_prompt.as_str(), single.url), ("Old prompt.", None));
+    assert_eq!(single.settings.spec.models.len(), 1);
 }
 
 #[test]
@@ -51,15 +52,15 @@ fn a_folder_says_who_the_agent_is_and_the_file_the_rest() {
         ("CONTEXT.md", "In Berlin."),
     ]);
     let file = files.path().join("supervisor.yaml");
-    let solo = Solo::load("mine", Some(&file), Some(files.path()), env(&[])).unwrap();
-    assert_eq!(solo.agent.description, "New words.");
-    assert_eq!(solo.agent.system_prompt, "# Mine\n\nNew words.\n\n## Look\nLooks.\n\nIn Berlin.");
-    assert_eq!(solo.agent.require_approval, ["write_*"]);
-    assert_eq!(solo.skills.iter().map(|skill| skill.id.as_str()).collect::<Vec<_>>(), ["look"]);
+    let single = SingleAgent::load("mine", Some(&file), Some(files.path()), env(&[])).unwrap();
+    assert_eq!(single.agent.description, "New words.");
+    assert_eq!(single.agent.system_prompt, "# Mine\n\nNew words.\n\n## Look\nLooks.\n\nIn Berlin.");
+    assert_eq!(single.agent.require_approval, ["write_*"]);
+    assert_eq!(single.skills.iter().map(|skill| skill.id.as_str()).collect::<Vec<_>>(), ["look"]);
 
-    let solo = Solo::load("other", None, Some(files.path()), env(&[])).unwrap();
-    assert_eq!((solo.agent.name.as_str(), solo.agent.title.as_str()), ("other", "Mine"));
-    assert!(solo.agent.mcp.is_empty());
+    let single = SingleAgent::load("other", None, Some(files.path()), env(&[])).unwrap();
+    assert_eq!((single.agent.name.as_str(), single.agent.title.as_str()), ("other", "Mine"));
+    assert!(single.agent.mcp.is_empty());
 }
 
 #[test]
@@ -70,14 +71,14 @@ fn a_rendered_spec_serves_its_remote_agents_as_it_stands() {
     let file = files.path().join("spec.json");
     std::fs::write(&file, serde_json::to_string(&spec).unwrap()).unwrap();
 
-    let solo = Solo::load("jira", Some(&file), None, env(&[("ENABLE_JIRA", "false")])).unwrap();
-    assert_eq!((solo.url.as_deref(), &solo.agent.home), (Some("http://jira:8000"), &Home::InProcess {}));
-    assert!(!solo.agent.mcp.is_empty() && !solo.agent.system_prompt.is_empty());
-    assert_eq!(solo.settings.spec.models, spec.models);
+    let single = SingleAgent::load("jira", Some(&file), None, env(&[("ENABLE_JIRA", "false")])).unwrap();
+    assert_eq!((single.url.as_deref(), &single.agent.home), (Some("http://jira:8000"), &Home::InProcess {}));
+    assert!(!single.agent.mcp.is_empty() && !single.agent.system_prompt.is_empty());
+    assert_eq!(single.settings.spec.models, spec.models);
 
-    let error = Solo::load("mine", Some(&file), Some(files.path()), env(&[])).unwrap_err().to_string();
+    let error = SingleAgent::load("mine", Some(&file), Some(files.path()), env(&[])).unwrap_err().to_string();
     assert!(error.contains("leave --identity out"), "{error}");
-    let error = Solo::load("nobody", Some(&file), None, env(&[])).unwrap_err().to_string();
+    let error = SingleAgent::load("nobody", Some(&file), None, env(&[])).unwrap_err().to_string();
     assert!(error.contains("name one of jira, mine"), "{error}");
 }
 
@@ -92,9 +93,9 @@ fn what_is_wrong_is_told_with_where_it_is() {
         ("mine", Some(empty.path()), "failed to read"),
     ];
     for (name, folder, says) in cases {
-        let error = Solo::load(name, None, folder, env(&[])).unwrap_err().to_string();
+        let error = SingleAgent::load(name, None, folder, env(&[])).unwrap_err().to_string();
         assert!(error.contains(says), "{says}: {error}");
     }
-    let error = Solo::load("mine", None, Some(broken.path()), env(&[])).unwrap_err().to_string();
+    let error = SingleAgent::load("mine", None, Some(broken.path()), env(&[])).unwrap_err().to_string();
     assert!(error.starts_with(&place), "{error}");
 }

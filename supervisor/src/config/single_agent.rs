@@ -13,7 +13,7 @@ use super::{ConfigError, Environment, Settings, read_bounded};
 
 /// What a process is told that serves one agent alone.
 #[derive(Debug)]
-pub struct Solo {
+pub struct SingleAgent {
     /// Everything, with this agent alone, which runs in this process.
     pub settings: Settings,
     /// The agent.
@@ -24,7 +24,7 @@ pub struct Solo {
     pub url: Option<String>,
 }
 
-impl Solo {
+impl SingleAgent {
     /// Finds the agent `name` in the file, a resource or a rendered spec, or in the catalogue if there is none; on a
     /// resource, the environment is laid on top. With a folder, that says who the agent is.
     ///
@@ -105,5 +105,5 @@ fn install(resource: &mut CaipeSupervisor, name: &str, document: &identity::Docu
 }
 
 #[cfg(test)]
-#[path = "solo_tests.rs"]
+#[path = "single_agent_tests.rs"]
 mod tests;

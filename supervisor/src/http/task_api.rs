@@ -19,14 +19,14 @@ const CLIENT_SOURCE: &str = "x-client-source";
 const UPSTREAM_UI: &str = "caipe-ui";
 
 /// The runs, as the A2A server sees them.
-pub struct Facade {
+pub struct TaskApi {
     runs: Arc<Runs>,
     /// The one for everybody, and the one for callers who are known.
     cards: RwLock<[Arc<AgentCard>; 2]>,
     pushes: Option<Arc<Pushes>>,
 }
 
-impl Facade {
+impl TaskApi {
     /// Serves `runs` under `card`, and shows callers who are known the `extended` one.
     pub fn new(runs: Arc<Runs>, card: AgentCard, extended: AgentCard) -> Self {
         Self { runs, cards: RwLock::new([card, extended].map(Arc::new)), pushes: None }
@@ -49,7 +49,7 @@ impl Facade {
 }
 
 #[async_trait]
-impl Agent for Facade {
+impl Agent for TaskApi {
     fn card(&self) -> Arc<AgentCard> {
         let [card, _] = self.cards();
         card

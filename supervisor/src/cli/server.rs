@@ -1,4 +1,4 @@
-//! Everything put together that serves, whatever it serves, until somebody says stop.
+//! The process that serves a supervisor or a single agent, from its start to a stop signal.
 
 mod follow;
 mod start;
@@ -21,9 +21,9 @@ use tokio_util::sync::CancellationToken;
 use super::args::Serving;
 use super::keys::{keyring, locks};
 use crate::agents::AgentRegistry;
-use crate::binding::{Locks, Voice};
+use crate::binding::{Locks, Presentation};
 use crate::config::Settings;
-use crate::http::{self, Facade, Guard, Limits, OriginError, Origins, Site, router};
+use crate::http::{self, AppState, Guard, Limits, OriginError, Origins, TaskApi, router};
 use crate::push::{self, StoredPushes};
 use crate::run::Runs;
 
@@ -37,57 +37,57 @@ const PUSH_GRACE: Duration = Duration::from_secs(2);
 /// How long clients may take to read the last events once all runs are over.
 const LAST_EVENTS: Duration = Duration::from_secs(2);
 
-/// What is served, before it has an address.
-pub(super) struct Tenant<'a> {
-    /// What it is told.
+/// What a server serves.
+pub(super) struct ServerConfig<'a> {
+    /// The settings at the start.
     pub(super) settings: &'a Settings,
-    /// The port that it listens on if no other is said.
+    /// The default port.
     pub(super) port: u16,
     /// The file of the default store, below the data directory.
     pub(super) database: String,
-    /// As whom it speaks.
-    pub(super) voice: Voice,
-    /// Builds everybody who can be asked, until the token is cancelled.
+    /// How its events are presented.
+    pub(super) presentation: Presentation,
+    /// Starts the agents; the token stops them.
     pub(super) registry: &'a dyn Fn(&CancellationToken) -> anyhow::Result<Arc<AgentRegistry>>,
-    /// The cards at this address behind these locks: the one for everybody, and the one for who opens them.
+    /// The public card and the extended card for this address and authentication.
     pub(super) cards: &'a dyn Fn(&Settings, SocketAddr, &Locks) -> [AgentCard; 2],
-    /// The file whose changes are followed.
+    /// The spec file, whose changes are applied.
     pub(super) file: Option<&'a Path>,
 }
 
-/// Serves until somebody says stop.
-pub(super) async fn serve(args: &Serving, tenant: Tenant<'_>) -> anyhow::Result<()> {
-    let settings = tenant.settings;
+/// Serves until a stop signal.
+pub(super) async fn serve(args: &Serving, config: ServerConfig<'_>) -> anyhow::Result<()> {
+    let settings = config.settings;
     for warning in &settings.warnings {
         tracing::warn!("{warning}");
     }
-    let address = args.address(tenant.port);
+    let address = args.address(config.port);
     let keyring = keyring(settings)?;
     let locks = locks(&keyring);
     let guard = Guard::new(address, keyring, args.allow_unauthenticated)?;
-    // Before anybody knows the address; and the first process of a container has no handler but its own.
-    let mut told = pin!(stopping()?);
+    // Before the address is known to clients. The first process of a container has no default handler.
+    let mut stop_signal = pin!(stopping()?);
     let listener = listen(address).await?;
     let address = listener.local_addr()?;
     settings.check_addresses(address)?;
-    let file = args.data_dir.join(&tenant.database);
-    let store = start::open_store(&settings.spec.store, &file, told.as_mut()).await?;
-    let house = House::open(args, &tenant, store, guard, (address, &locks))?;
+    let file = args.data_dir.join(&config.database);
+    let store = start::open_store(&settings.spec.store, &file, stop_signal.as_mut()).await?;
+    let server = Server::open(args, &config, store, guard, (address, &locks))?;
     if let Some(path) = &args.address_file {
         write_address(path, address)?;
     }
-    let (agents, model) = (settings.spec.agents.len(), house.registry.supervisor().model.name().to_owned());
+    let (agents, model) = (settings.spec.agents.len(), server.registry.supervisor().model.name().to_owned());
     tracing::info!(%address, agents, model, "listening");
-    house.recover().await?;
-    let followed = (&house.registry, &house.facade, &house.origins);
-    let follow = tenant.file.map(|file| Follow::new(args, &tenant, file, followed, (address, locks)));
-    house.serve(listener, args, follow, told).await
+    server.recover().await?;
+    let followed = (&server.registry, &server.task_api, &server.origins);
+    let follow = config.file.map(|file| Follow::new(args, &config, file, followed, (address, locks)));
+    server.serve(listener, args, follow, stop_signal).await
 }
 
-/// Everything that runs.
-struct House {
+/// A running server.
+struct Server {
     registry: Arc<AgentRegistry>,
-    facade: Arc<Facade>,
+    task_api: Arc<TaskApi>,
     origins: Origins,
     runs: Arc<Runs>,
     pushes: Option<Arc<Pushes>>,
@@ -96,26 +96,30 @@ struct House {
     shutdown: CancellationToken,
 }
 
-impl House {
+impl Server {
     fn open(
         args: &Serving,
-        tenant: &Tenant<'_>,
+        config: &ServerConfig<'_>,
         store: Arc<dyn Store>,
         guard: Guard,
         (address, locks): (SocketAddr, &Locks),
     ) -> anyhow::Result<Self> {
         let shutdown = CancellationToken::new();
-        let registry = (tenant.registry)(&shutdown)?;
-        let runs =
-            Runs::new(registry.current_supervisor(), tenant.voice.clone(), store.clone(), args.run_timeout);
+        let registry = (config.registry)(&shutdown)?;
+        let runs = Runs::new(
+            registry.current_supervisor(),
+            config.presentation.clone(),
+            store.clone(),
+            args.run_timeout,
+        );
         let pushes = pushes(args, &runs, &store)?;
-        let [card, extended] = signed_cards(args, tenant, tenant.settings, address, locks)?;
-        let facade = Arc::new(Facade::new(runs.clone(), card, extended).pushing(pushes.clone()));
-        let agent = facade.clone();
+        let [card, extended] = signed_cards(args, config, config.settings, address, locks)?;
+        let task_api = Arc::new(TaskApi::new(runs.clone(), card, extended).pushing(pushes.clone()));
+        let agent = task_api.clone();
         let origins = Origins::default();
-        set_origins(&origins, args, tenant.settings)?;
-        let (of, alone) = (runs.clone(), tenant.voice.is_sub_agent());
-        let site = Site {
+        set_origins(&origins, args, config.settings)?;
+        let (of, alone) = (runs.clone(), config.presentation.is_sub_agent());
+        let state = AppState {
             agent,
             registry: registry.clone(),
             runs: of,
@@ -124,11 +128,11 @@ impl House {
             guard,
             origins: origins.clone(),
         };
-        let routes = router(site);
-        Ok(Self { registry, facade, origins, runs, pushes, store, routes, shutdown })
+        let routes = router(state);
+        Ok(Self { registry, task_api, origins, runs, pushes, store, routes, shutdown })
     }
 
-    /// Goes on with what the process before left unfinished.
+    /// Continues what the previous process left unfinished.
     async fn recover(&self) -> anyhow::Result<()> {
         let owed = match &self.pushes {
             Some(pushes) => pushes.resume().await.context("failed to take over push notifications")?,
@@ -136,7 +140,7 @@ impl House {
         };
         let recovered = self.runs.recover().await.context("failed to take over interrupted tasks")?;
         if recovered > 0 {
-            tracing::info!(recovered, "going on with interrupted tasks");
+            tracing::info!(recovered, "resuming interrupted tasks");
         }
         if let Some(pushes) = &self.pushes {
             tokio::spawn(push::take_up(pushes.clone(), self.runs.clone(), owed));
@@ -144,30 +148,29 @@ impl House {
         Ok(())
     }
 
-    /// Answers until it is told to stop; then takes no new connection, lets running answers end, and goes. A second
-    /// signal cuts that short.
+    /// Serves until a stop signal; then refuses new connections and waits for running answers. A second signal ends the
+    /// wait.
     async fn serve(
         self,
         listener: TcpListener,
         args: &Serving,
         follow: Option<Follow<'_>>,
-        told: impl Future<Output = ()>,
+        stop_signal: impl Future<Output = ()>,
     ) -> anyhow::Result<()> {
         let stop = CancellationToken::new();
         tokio::spawn(stop::forget_old(self.store.clone(), args.keep_days, self.shutdown.clone()));
         let server = tokio::spawn(http::serve(listener, self.routes, Limits::fitting(), stop.clone()));
         tokio::select! {
-            () = told => {}
+            () = stop_signal => {}
             () = followed(follow) => {}
         }
         let again = stopping()?;
-        // Open questions hold nothing up: they are kept, and whoever starts next takes the answers.
+        // Pending interactions do not delay the stop: they are stored, and the next process takes their answers.
         let questions = self.runs.pending_interactions().await.unwrap_or_default();
         tracing::info!(active = self.runs.active(), questions, "stopping");
         stop.cancel();
         tokio::select! {
             () = self.runs.drain(args.grace) => {}
-            // Whoever says it twice does not want to wait.
             () = again => self.runs.drain(Duration::ZERO).await,
         }
         if let Some(pushes) = &self.pushes {
@@ -182,7 +185,7 @@ impl House {
     }
 }
 
-/// Takes what the file holds anew, if there is one; never ends.
+/// Applies changes of the spec file, if there is one; never ends.
 async fn followed(follow: Option<Follow<'_>>) {
     match follow {
         Some(follow) => follow.run().await,
@@ -190,15 +193,15 @@ async fn followed(follow: Option<Follow<'_>>) {
     }
 }
 
-/// The cards of these settings, as they are shown.
+/// The signed cards of these settings.
 fn signed_cards(
     args: &Serving,
-    tenant: &Tenant<'_>,
+    config: &ServerConfig<'_>,
     settings: &Settings,
     address: SocketAddr,
     locks: &Locks,
 ) -> anyhow::Result<[AgentCard; 2]> {
-    let [mut card, mut extended] = (tenant.cards)(settings, address, locks);
+    let [mut card, mut extended] = (config.cards)(settings, address, locks);
     for card in [&mut card, &mut extended] {
         card.capabilities.push_notifications = args.push.on;
     }
@@ -206,7 +209,7 @@ fn signed_cards(
     Ok([card, extended])
 }
 
-/// Who delivers push notifications, unless that is turned off.
+/// The sender of push notifications, unless it is turned off.
 fn pushes(args: &Serving, runs: &Runs, store: &Arc<dyn Store>) -> anyhow::Result<Option<Arc<Pushes>>> {
     if !args.push.on {
         return Ok(None);
@@ -222,7 +225,7 @@ fn pushes(args: &Serving, runs: &Runs, store: &Arc<dyn Store>) -> anyhow::Result
     Ok(Some(pushes))
 }
 
-/// Lets the pages call that the command line names, or else those of the specification.
+/// Sets the web origins of the command line, or else of the spec.
 fn set_origins(origins: &Origins, args: &Serving, settings: &Settings) -> Result<(), OriginError> {
     let mut given = args.cors_origins.iter().filter(|text| !text.is_empty()).peekable();
     if given.peek().is_some() { origins.set(given) } else { origins.set(&settings.spec.cors_origins) }

@@ -13,7 +13,7 @@ use caipe_store::{MemoryStore, SqliteStore, Store, StoreError};
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 
-/// How long another process may still use the store. One that was told to stop has its grace, and time to close.
+/// How long another process may use the store: one that is stopping has its grace period and time to close.
 const TAKEOVER: Duration = Duration::from_mins(1);
 /// Time between two attempts to have it.
 const AGAIN: Duration = Duration::from_millis(100);
@@ -28,16 +28,16 @@ pub(in crate::cli) async fn listen(address: SocketAddr) -> anyhow::Result<TcpLis
     }
 }
 
-/// The store that was chosen; the default one in this file. It is waited for no longer than until somebody says stop.
+/// Opens the chosen store; `SQLite` in this file. Waits for another process that uses it, but not beyond a stop signal.
 pub(super) async fn open_store(
     choice: &StoreChoice,
     file: &Path,
-    told: Pin<&mut impl Future<Output = ()>>,
+    stop_signal: Pin<&mut impl Future<Output = ()>>,
 ) -> anyhow::Result<Arc<dyn Store>> {
     match choice {
         StoreChoice::Sqlite {} => {
             let store = match open_sqlite(file).await? {
-                Err(StoreError::InUse { .. }) => take_over(file, told).await?,
+                Err(StoreError::InUse { .. }) => take_over(file, stop_signal).await?,
                 opened => opened?,
             };
             Ok(Arc::new(store))
@@ -55,14 +55,17 @@ async fn open_sqlite(file: &Path) -> anyhow::Result<Result<SqliteStore, StoreErr
 }
 
 /// The store in this file, as soon as no other process uses it: the one before may be about to end.
-async fn take_over(file: &Path, mut told: Pin<&mut impl Future<Output = ()>>) -> anyhow::Result<SqliteStore> {
+async fn take_over(
+    file: &Path,
+    mut stop_signal: Pin<&mut impl Future<Output = ()>>,
+) -> anyhow::Result<SqliteStore> {
     let until = Instant::now() + TAKEOVER;
     let (shown, patience) = (file.display(), TAKEOVER.as_secs());
     tracing::warn!(file = %shown, "another process uses the store; waiting for its end, {patience} s at the most");
     loop {
         tokio::select! {
             () = tokio::time::sleep(AGAIN) => {}
-            () = &mut told => anyhow::bail!("told to stop before another process gave {shown} up"),
+            () = &mut stop_signal => anyhow::bail!("stopped before another process released {shown}"),
         }
         match open_sqlite(file).await? {
             Err(StoreError::InUse { .. }) if Instant::now() < until => {}
@@ -71,7 +74,7 @@ async fn take_over(file: &Path, mut told: Pin<&mut impl Future<Output = ()>>) ->
     }
 }
 
-/// Writes the address so that whoever waits for the file never reads half of it.
+/// Writes the address atomically, so that a reader of the file never sees half of it.
 pub(in crate::cli) fn write_address(path: &Path, address: SocketAddr) -> anyhow::Result<()> {
     let draft = path.with_extension("tmp");
     let written = std::fs::write(&draft, address.to_string()).and_then(|()| std::fs::rename(&draft, path));
