@@ -180,6 +180,8 @@ impl Found {
         for (message, expression) in rules(new) {
             match before.get(&message) {
                 None if NEVER_RAN.contains(&message.as_str()) => {}
+                // The same rule with another message.
+                None if before.values().any(|known| *known == expression) => {}
                 None => self.rule(false, path, format!("has a new rule: {message}")),
                 Some(known) => {
                     let is_known = *known == expression || REWRITTEN.contains(&message.as_str());

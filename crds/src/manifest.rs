@@ -78,7 +78,7 @@ fn tidy(schema: &mut JSONSchemaProps) {
 }
 
 /// Takes out the defaults of fields within lists: Argo CD compares a list as a whole, and would show each default that
-/// the API server adds to an entry as a difference from Git. Whoever reads the resource has the same defaults.
+/// the API server adds to an entry as a difference from Git. A reader of the resource sees the same defaults.
 fn without_defaults_in_lists(schema: &mut JSONSchemaProps, within: bool) {
     if within {
         schema.default = None;

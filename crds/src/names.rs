@@ -22,16 +22,16 @@ pub fn agent(supervisor: &str, agent: &str) -> String {
 /// The Deployment and Service of a tool server that runs by itself. Ends in a hash: `a-b` of agent `c` and `b` of agent
 /// `c-a` must differ, and three long names must fit.
 pub fn tool_server(supervisor: &str, agent: &str, server: &str) -> String {
-    told_apart(&[supervisor, agent, server])
+    unique_name(&[supervisor, agent, server])
 }
 
 /// The container of a tool server that runs beside its agent's home. Ends in a hash, like [`tool_server`].
 pub fn sidecar(agent: &str, server: &str) -> String {
-    told_apart(&[agent, server])
+    unique_name(&[agent, server])
 }
 
 /// The parts with `-` between them, cut so that a hash of them fits behind.
-fn told_apart(parts: &[&str]) -> String {
+fn unique_name(parts: &[&str]) -> String {
     let digest = Sha256::digest(parts.join("\n").as_bytes());
     let hash = digest.iter().take(HASH / 2).fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"));
     let mut name = parts.join("-");

@@ -1,25 +1,25 @@
-//! What a running supervisor says of itself at `GET /internal/status`: for the operator, which waits for an epoch to
-//! run before it takes an old home away, and for people.
+//! The answer of `GET /internal/status`: for the operator, which waits for an epoch to run before it removes an old
+//! instance, and for people.
 
 pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::{Deserialize, Serialize};
 
 use crate::resource::status::{AgentPhase, AgentPlacement};
 
-/// How a supervisor is.
+/// The state of a supervisor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
-    /// The epoch of the newest spec that was taken. Outside a cluster: how often the file has been taken anew.
+    /// The epoch of the newest accepted spec. Outside a cluster: how often the file was read.
     pub epoch: u64,
-    /// The newest epoch that runs whole: every agent has the home that it wants.
+    /// The newest epoch of which every agent runs its instance.
     pub running_epoch: u64,
     /// The hash of the spec of `epoch`.
     pub hash: String,
-    /// Why what the file holds now was not taken, if it was not; what ran before goes on.
+    /// Why the current content of the file was refused; the last valid spec stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
-    /// Why it takes no questions yet, as `/ready` says; empty once it does.
+    /// Why it accepts no requests yet, as in `/ready`; empty once it does.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<String>,
     /// The restrictions under which the supervisor works, each as a sentence; the operator shows them as `Degraded`.
@@ -27,12 +27,12 @@ pub struct Report {
     pub warnings: Vec<String>,
     /// Every agent of the spec, in its order.
     pub agents: Vec<AgentReport>,
-    /// Homes that are no longer asked and finish what they began.
+    /// Old instances that finish their delegations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub draining: Vec<DrainingHome>,
 }
 
-/// How an agent is, at the home that new delegations go to.
+/// The state of an agent's current instance, which gets new delegations.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentReport {
@@ -40,7 +40,7 @@ pub struct AgentReport {
     pub name: String,
     /// Where it runs.
     pub placement: AgentPlacement,
-    /// How it is.
+    /// Its phase.
     pub phase: AgentPhase,
     /// The epoch that this home is of, or the newest one that changes nothing of it.
     pub epoch: u64,

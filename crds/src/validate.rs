@@ -89,7 +89,7 @@ fn name_fits(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
 }
 
-/// A URL with variables in it, as far as it can be told.
+/// A URL with variables in it, as far as it can be checked.
 fn is_template(url: &str) -> bool {
     let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
     rest.map_or_else(|| url.starts_with("${"), |rest| !rest.starts_with([' ', ':', '/', '?', '#']))

@@ -1,4 +1,4 @@
-//! `spec.agents`: an agent of the catalogue, one's own, or somebody else's.
+//! `spec.agents`: an agent of the catalogue, your own, or an external one.
 
 use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ pub struct Agent {
     /// Makes it an agent of your own: who it is. Its tools are those of `mcp`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<Identity>,
-    /// Makes it somebody else's A2A agent, at a URL. Always remote.
+    /// Makes it an external A2A agent, at a URL. Always remote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external: Option<External>,
     /// Makes it an image of your own that speaks A2A on port 8000. Always remote.
@@ -48,11 +48,11 @@ pub struct Agent {
     #[schemars(length(max = 64))]
     #[x_kube(merge_strategy = list_map("name"))]
     pub env: Vec<EnvVar>,
-    /// Allow-list of tools; `*` stands for any characters. Empty: all.
+    /// Allow-list of tools; `*` matches any characters. Empty: all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 256), inner(length(min = 1, max = 128)))]
     pub tools: Vec<String>,
-    /// Tools that a human must allow first; `*` stands for any characters.
+    /// Tools that need the approval of a person; `*` matches any characters.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 256), inner(length(min = 1, max = 128)))]
     pub require_approval: Vec<String>,
@@ -100,7 +100,7 @@ pub struct InlineIdentity {
     pub system_prompt: String,
 }
 
-/// Somebody else's A2A agent.
+/// An external A2A agent.
 #[derive(KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct External {

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::rules;
 
-/// A list whose entries are told apart by `key`, so that two appliers can each own some.
+/// A list whose entries are identified by `key`, so that two appliers can each own some.
 pub(super) fn list_map(key: &str) -> ListMerge {
     ListMerge::Map(vec![key.to_owned()])
 }
@@ -36,7 +36,7 @@ pub struct SecretKeyRef {
 }
 
 impl SecretKeyRef {
-    /// The variable that stands for the key where only a variable can: a key may have `-`, `.` and a digit in front,
+    /// The variable for the key where only a variable is possible: a key may have `-`, `.` and a digit in front,
     /// the name of a variable may not.
     pub fn variable(&self) -> String {
         let name = self.key.replace(['-', '.'], "_");
@@ -142,13 +142,13 @@ pub struct Resources {
 /// Kubernetes' number has 32 bits: a memory in bytes is kept as a text, which means the same.
 fn quantities<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, IntOrString>, D::Error> {
     let given: BTreeMap<String, Given> = Deserialize::deserialize(deserializer)?;
-    let kept = |given: Given| match given {
+    let named = |given: Given| match given {
         Given::Number(number) => {
             i32::try_from(number).map_or_else(|_| IntOrString::String(number.to_string()), IntOrString::Int)
         }
         Given::Text(text) => IntOrString::String(text),
     };
-    Ok(given.into_iter().map(|(name, given)| (name, kept(given))).collect())
+    Ok(given.into_iter().map(|(name, given)| (name, named(given))).collect())
 }
 
 /// A quantity as people write it.

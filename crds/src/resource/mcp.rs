@@ -18,7 +18,7 @@ pub struct McpServer {
     /// A child process of the agent's home.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stdio: Option<Stdio>,
-    /// An endpoint that somebody else runs.
+    /// An endpoint of an existing server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http: Option<Http>,
     /// A container that the operator runs.

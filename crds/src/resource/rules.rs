@@ -22,7 +22,7 @@ pub const SCRIPTED_AGENT: &str =
 /// Words with a meaning of their own.
 pub const AGENT_RESERVED: &str = "`all`, `user-input`, `rag`, `supervisor` and `general-purpose` have a meaning of their own: choose another name";
 /// Kinds of agent.
-pub const AGENT_KIND: &str = "an agent is your own (identity), somebody else's (external) or an image: set at most one of identity, external and image";
+pub const AGENT_KIND: &str = "an agent has one source, an identity of your own, an external URL or an image: set at most one of identity, external and image";
 /// An agent that we do not run has its own tools.
 pub const AGENT_FOREIGN_TOOLS: &str = "an external agent or an image brings its own tools and model: take out mcp, tools, requireApproval and model";
 /// An external agent has no pod.

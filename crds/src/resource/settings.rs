@@ -209,7 +209,7 @@ pub struct Prompts {
     /// `{final_answer_instructions}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<TextSource>,
-    /// How the final answer is told from narration: by a tool call, or by the marker `[FINAL ANSWER]`.
+    /// How the model marks its final answer: by a tool call, or by the marker `[FINAL ANSWER]`.
     #[serde(default)]
     pub answer_mode: AnswerMode,
     /// Whether answers stream token by token.
@@ -217,7 +217,7 @@ pub struct Prompts {
     pub streaming: bool,
 }
 
-/// How the final answer is told from narration.
+/// How the model marks its final answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum AnswerMode {
     /// By a tool call.

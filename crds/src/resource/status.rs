@@ -44,7 +44,7 @@ pub struct AgentStatus {
     pub name: String,
     /// Where it runs.
     pub placement: AgentPlacement,
-    /// How it is.
+    /// The agent's phase.
     pub phase: AgentPhase,
     /// Where a remote one answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
