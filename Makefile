@@ -43,7 +43,7 @@ run: peers ## Build the supervisor and serve the quick start on http://127.0.0.1
 test: peers control-plane ## Run every test; the ones against real peers and a real control plane too.
 	CAIPE_REQUIRE_PEERS=1 CAIPE_REQUIRE_CONTROL_PLANE=1 $(CARGO) test --locked --workspace
 
-verify: fmt-check lint generated compatible chart-lint doc deny ## Check everything but behaviour: format, lints, generated files, charts, docs, licences.
+verify: fmt-check words cycles lint generated compatible chart-lint doc deny ## Check everything but behaviour: format, lints, generated files, charts, docs, licences.
 
 generate: ## Write the generated files: the CustomResourceDefinition, statuses for Argo CD, what is made from the charts.
 	$(CARGO) run --quiet --locked -p caipe-operator -- crd > $(CRD).new
@@ -114,7 +114,18 @@ e2e: ## Have twenty people ask on that node while agents move and things break; 
 cluster-check: ## Try the node itself: break it in every way, on a cluster of its own, and heal it.
 	@scripts/cluster-check
 
-.PHONY: fmt-check generated compatible
+.PHONY: fmt-check generated compatible words cycles
+
+# The paths whose names and sentences are plain. Every other path is to follow: `scripts/words` lists what is left there.
+PLAIN := .ci CHANGELOG.md CONTRIBUTING.md Makefile README.md charts deploy docs fixtures image scripts supervisor/a2a supervisor/net telemetry tests
+# The crates without circles among their modules; `scripts/cycles` lists those of the others.
+ACYCLIC := image operator supervisor/a2a supervisor/model supervisor/net supervisor/store telemetry
+
+words:
+	scripts/words $(PLAIN)
+
+cycles:
+	scripts/cycles $(ACYCLIC)
 
 fmt-check:
 	$(CARGO) fmt --all -- --check

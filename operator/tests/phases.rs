@@ -176,14 +176,14 @@ const PHASES: [Phase; 15] = [
     ("secret-missing", "A Secret is not there yet; it is found when it comes.", |cx| {
         cx.missing.secrets = BTreeSet::from(["argocd-token".to_owned()]);
     }),
-    ("scaled-to-zero", "Somebody has scaled it to nothing.", |cx| {
+    ("scaled-to-zero", "The supervisor is scaled to zero.", |cx| {
         cx.supervisor = Some(Workload { rolled_out: true, ..Workload::default() });
         cx.report = None;
     }),
     ("invalid", "What the resource says cannot be. What runs keeps running.", |cx| {
         cx.refuse(Reason::InvalidSpec, "spec.agents[1].mcp: an agent of your own needs a tool server");
     }),
-    ("foreign-object", "An object of a name that is needed is somebody else's.", |cx| {
+    ("foreign-object", "A required object belongs to another owner.", |cx| {
         cx.refuse(Reason::ForeignObject, "Deployment platform is there and is not of this supervisor");
         cx.report = None;
     }),
