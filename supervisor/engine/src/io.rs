@@ -188,7 +188,8 @@ pub struct RemotePlace {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
     /// How many events were told of since the task began.
-    pub told: u32,
+    #[serde(alias = "told")]
+    pub shown: u32,
 }
 
 /// How a delegation ended.

@@ -20,7 +20,8 @@ pub struct Plan {
     /// The steps as last told.
     pub steps: Vec<PlanStep>,
     /// Whether the run has told a plan.
-    pub told: bool,
+    #[serde(alias = "told")]
+    pub shown: bool,
 }
 
 /// A task that was handed to an agent, as a part of the plan.

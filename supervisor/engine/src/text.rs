@@ -31,7 +31,8 @@ pub struct AnswerText {
     /// Whether the turn under way is the last one, in which all text is the answer.
     last: bool,
     /// What of the turn was told.
-    told: Told,
+    #[serde(alias = "told")]
+    shown: Shown,
     /// Whether the turn has begun a call, so that its text goes with that call.
     calling: bool,
     /// Whether the run was told to be composing its answer; it is told so once.
@@ -44,7 +45,7 @@ pub struct AnswerText {
 
 /// How much of a turn was told.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-enum Told {
+enum Shown {
     #[default]
     Nothing,
     /// Text, and none of it as the answer.
@@ -74,9 +75,9 @@ impl AnswerText {
         }
         self.turn.push_str(&text);
         if self.mode == AnswerMode::Marker {
-            let told = self.marker.push(&text);
-            self.tell(TextRole::Narration, told.narration, out);
-            self.tell(TextRole::Answer, told.answer, out);
+            let shown = self.marker.push(&text);
+            self.tell(TextRole::Narration, shown.narration, out);
+            self.tell(TextRole::Answer, shown.answer, out);
         } else {
             self.tell(self.role(), text, out);
         }
@@ -100,8 +101,8 @@ impl AnswerText {
         let Some(response) = self.response.as_mut().filter(|response| response.call == id) else { return };
         let known = self.answer.len();
         response.reader.read(piece, &mut self.answer);
-        let told = response.words.push(self.answer.get(known..).unwrap_or_default());
-        self.tell(TextRole::Answer, told, out);
+        let shown = response.words.push(self.answer.get(known..).unwrap_or_default());
+        self.tell(TextRole::Answer, shown, out);
     }
 
     /// Takes the whole text of the finished turn and tells what of it was not told yet. The answer in a response call
@@ -123,8 +124,8 @@ impl AnswerText {
     pub(crate) fn conclude(&mut self, answer: &str, out: &mut Effects) {
         self.compose(out);
         let held = self.response.take().map(|mut response| response.words.flush()).unwrap_or_default();
-        if let Some(told) = self.answer.strip_suffix(&held) {
-            self.answer.truncate(told.len());
+        if let Some(shown) = self.answer.strip_suffix(&held) {
+            self.answer.truncate(shown.len());
         }
         if let Some(rest) = answer.strip_prefix(self.answer.as_str()) {
             self.tell(TextRole::Answer, rest.to_owned(), out);
@@ -146,16 +147,16 @@ impl AnswerText {
 
     /// Takes back what the turn has told, if it told anything.
     pub(crate) fn void(&mut self, out: &mut Effects) {
-        if self.told != Told::Nothing {
+        if self.shown != Shown::Nothing {
             out.emit(EventKind::TextReset);
         }
-        self.told = Told::Nothing;
+        self.shown = Shown::Nothing;
         self.answer.clear();
     }
 
     /// Takes back an answer that turned out not to be the last word.
     pub(crate) fn retract_answer(&mut self, out: &mut Effects) {
-        if self.told == Told::Answer {
+        if self.shown == Shown::Answer {
             self.void(out);
         }
     }
@@ -194,7 +195,7 @@ impl AnswerText {
 
     fn tell(&mut self, role: TextRole, text: String, out: &mut Effects) {
         if !text.is_empty() {
-            self.told = self.told.max(if role == TextRole::Answer { Told::Answer } else { Told::Text });
+            self.shown = self.shown.max(if role == TextRole::Answer { Shown::Answer } else { Shown::Text });
             out.text(role, text);
         }
     }

@@ -1,4 +1,4 @@
-//! What models are told of the tools that are missing.
+//! The part of a prompt about missing tools.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ fn server(name: &str, phase: ServerPhase, tools: usize, message: Option<&str>) -
 }
 
 #[test]
-fn a_worker_with_all_its_tools_is_told_its_name_and_its_prompt() {
+fn the_prompt_of_a_worker_has_its_name_and_its_text() {
     let ready = server("github", ServerPhase::Ready, 3, None);
     assert_eq!(worker_prompt("github", "Mind the gap.\n\n", &[ready]), "Agent: github\n\nMind the gap.");
 }
@@ -39,7 +39,7 @@ fn a_missing_server_is_named_with_its_reason_and_nothing_may_be_made_up() {
 }
 
 #[test]
-fn the_supervisor_is_told_of_the_agents_that_are_there() {
+fn the_prompt_of_the_supervisor_lists_the_agents() {
     let spec = caipe_crds::resolve(&default_resource(), &BTreeMap::new()).unwrap().spec;
     let jira = AgentLine { name: "jira", title: "Jira", routing_hint: "tickets and sprints" };
     let prompt = supervisor_prompt(&spec, &[jira], &[]);

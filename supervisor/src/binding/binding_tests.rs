@@ -377,7 +377,7 @@ fn a_form_without_a_heading_leaves_it_to_the_client() {
 }
 
 #[test]
-fn an_answer_that_is_not_clear_is_told_with_the_question() {
+fn an_unclear_answer_repeats_the_question() {
     let reason = "Which one?".to_owned();
     let form = Form::approval("delete_issue", json!({}));
     let wire = bind([
@@ -439,7 +439,7 @@ fn a_turn_that_starts_again_replaces_what_was_shown() {
 }
 
 #[test]
-fn a_form_is_told_as_data_and_the_task_waits() {
+fn a_form_is_sent_as_data_and_the_task_waits() {
     let field = FormField { field_name: "repo".to_owned(), required: true, ..FormField::default() };
     let form = Form {
         action: "CAIPEAgentResponse".to_owned(),

@@ -45,8 +45,8 @@ pub fn retain_answer(task: &mut Task) {
     };
     let results = ["final_result", "partial_result"];
     let has_result = task.artifacts.iter().any(|artifact| named(artifact, &results));
-    let kept: &[&str] = if has_result { &results } else { &["streaming_result"] };
-    task.artifacts.retain(|artifact| named(artifact, kept));
+    let answer_names: &[&str] = if has_result { &results } else { &["streaming_result"] };
+    task.artifacts.retain(|artifact| named(artifact, answer_names));
 }
 
 /// A stored message; it is copied only where it has to be.

@@ -39,7 +39,7 @@ impl Wire {
         Uuid::new_v5(&self.seed, &self.made.to_le_bytes()).to_string()
     }
 
-    /// `{trace_id}`, by which feedback finds the run (FR-008).
+    /// `{trace_id}`, by which feedback finds the run.
     pub(super) fn trace(&self) -> Metadata {
         Metadata::from_iter([("trace_id".to_owned(), Value::from(&*self.trace_id))])
     }
@@ -56,7 +56,7 @@ impl Wire {
         self.artifact(Chunk { id, name, description, part, metadata, append: false, last: false })
     }
 
-    /// What an agent of somebody else says about its work.
+    /// The progress of an external agent.
     pub(super) fn noticed(
         &mut self,
         agent: &str,

@@ -19,7 +19,7 @@ impl PlanView {
     /// The plan changed. A status update can neither add nor remove steps (rule 1), so other steps than those
     /// that the client knows make it a plan again; all under the same id. A plan that continues after a question is known
     /// from the task that asked it (rule 8).
-    pub(super) fn told(&mut self, wire: &mut Wire, steps: &[PlanStep], cause: PlanCause) -> Event {
+    pub(super) fn event(&mut self, wire: &mut Wire, steps: &[PlanStep], cause: PlanCause) -> Event {
         let first = self.artifact.is_none();
         let same = |(old, new): (&PlanStep, &PlanStep)| old.step_id == new.step_id;
         let unchanged = self.steps.len() == steps.len() && self.steps.iter().zip(steps).all(same);
@@ -49,7 +49,7 @@ impl PlanView {
     }
 
     /// Whether there is a plan.
-    pub(super) fn is_told(&self) -> bool {
+    pub(super) fn is_shown(&self) -> bool {
         self.artifact.is_some()
     }
 

@@ -18,7 +18,7 @@ pub enum Presentation {
         /// So many characters of what its agents' tools return are shown; nothing of it without a number.
         tool_output: Option<usize>,
     },
-    /// As an agent, to the supervisor that asks it and to whoever else does (upstream contract 2.6).
+    /// As an agent, to its supervisor and to other clients (upstream contract 2.6).
     SubAgent {
         /// The agent's name.
         name: Arc<str>,

@@ -55,10 +55,10 @@ fn of_ui(inputs: &Value) -> Value {
 
 #[test]
 fn text_is_a_question_and_nothing_is_a_fault() {
-    let Reply::Message(said) = read(vec![Part::text("a"), Part::text("b")]).reply(&[], false) else {
+    let Reply::Message(reply) = read(vec![Part::text("a"), Part::text("b")]).reply(&[], false) else {
         panic!()
     };
-    assert_eq!(said.plain_text(), "a\nb");
+    assert_eq!(reply.plain_text(), "a\nb");
     for parts in [vec![], vec![Part::text("  \n")]] {
         let fault = Request::read(&message(parts)).unwrap_err();
         assert!(fault.starts_with("message.parts: "), "{fault}");
@@ -245,7 +245,7 @@ fn a_field_that_is_typed_into_the_template_of_a_client_fills_the_one_form_that_w
 }
 
 #[test]
-fn a_question_in_words_is_answered_by_whatever_is_said_to_its_task() {
+fn a_question_in_words_is_answered_by_any_message_to_its_task() {
     let field = FormField { field_name: ANSWER_FIELD.to_owned(), ..FormField::default() };
     let asked = Form { action: ASK_TOOL.to_owned(), fields: vec![field], ..Form::default() };
     let request = || read(vec![Part::text("by user: a@b.c\n\nthe blue one: it fits")]);

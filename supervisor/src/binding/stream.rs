@@ -136,7 +136,7 @@ impl TextStream {
 
     /// Whether Slack shows this text: as it came, or at the end as the result.
     fn is_shown_in_slack(&self, plan: &PlanView, text: &str) -> bool {
-        let shows_result = !self.latched && (plan.is_told() || !self.open_in_slack);
+        let shows_result = !self.latched && (plan.is_shown() || !self.open_in_slack);
         shows_result || self.in_slack.ends_with(text)
     }
 }
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_passage_is_known_again_however_it_was_cut_and_is_cheap_to_copy() {
-        let told = |pieces: &[&str]| {
+        let streamed = |pieces: &[&str]| {
             let mut passage = Passage::default();
             for piece in pieces {
                 passage.push(piece);
@@ -207,12 +207,12 @@ mod tests {
             passage
         };
         for pieces in [&["I look. It is", " fi", "ne – Grüße"][..], &["It  is\tfine –\n", "Grüße "]] {
-            assert!(told(pieces).ends_with("It is fine – Grüße"), "{pieces:?}");
+            assert!(streamed(pieces).ends_with("It is fine – Grüße"), "{pieces:?}");
         }
         for other in ["It isfine – Grüße", "look. It was fine – Grüße", "It is fine –"] {
-            assert!(!told(&["I look. It is fine – Grüße"]).ends_with(other), "{other}");
+            assert!(!streamed(&["I look. It is fine – Grüße"]).ends_with(other), "{other}");
         }
-        let long = told(&vec!["word "; 100_000]);
+        let long = streamed(&vec!["word "; 100_000]);
         assert!(long.0.len() < 64, "{} chunks", long.0.len());
     }
 }

@@ -116,19 +116,19 @@ impl SubAgent {
     }
 
     fn start(&mut self, agent: &str, what: &str, activity: Activity<'_>) -> Event {
-        let metadata = told(agent, activity);
+        let metadata = metadata_of(agent, activity);
         let text = texts::agent_calling(agent, what);
         self.wire.notification("tool_notification_start", &texts::started(what), text, metadata)
     }
 
     fn end(&mut self, agent: &str, what: &str, end: CallEnd, activity: Activity<'_>) -> Event {
-        let metadata = told(agent, activity);
+        let metadata = metadata_of(agent, activity);
         let text = texts::agent_called(agent, what, end);
         self.wire.notification("tool_notification_end", &texts::ended(what), text, metadata)
     }
 
     fn output(&mut self, agent: &str, tool: &str, text: &str, activity: Activity<'_>) -> Event {
-        let metadata = told(agent, activity);
+        let metadata = metadata_of(agent, activity);
         let text = texts::agent_tool_output(agent, text);
         self.wire.notification("tool_output", &texts::tool_output(tool), text, metadata)
     }
@@ -238,7 +238,7 @@ fn source(agent: &str) -> Metadata {
     parts::source(agent, "sub-agent", None)
 }
 
-fn told(agent: &str, activity: Activity<'_>) -> Metadata {
+fn metadata_of(agent: &str, activity: Activity<'_>) -> Metadata {
     let mut metadata = source(agent);
     activity.write(&mut metadata);
     metadata

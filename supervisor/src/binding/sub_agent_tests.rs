@@ -101,7 +101,7 @@ fn calls_words_and_the_answer_in_the_order_of_the_contract() {
 }
 
 #[test]
-fn an_answer_that_nobody_saw_comes_in_pieces_and_an_empty_one_is_told_too() {
+fn an_unseen_answer_comes_in_pieces_and_an_empty_one_is_sent_too() {
     let answer = "word ".repeat(90);
     let wire = bind(None, [completed(&answer)]);
     let pieces = wire.iter().filter(|event| line(event).starts_with("streaming_result|word"));

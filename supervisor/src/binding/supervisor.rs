@@ -31,7 +31,7 @@ pub(super) struct Supervisor {
     has_notified: bool,
     /// The steps of a plan that is given up, until the run ends.
     given_up: Vec<PlanStep>,
-    /// What the user is asked, once a form was told; of several forms, all of it.
+    /// The texts of all forms so far.
     question: Option<String>,
     /// The same for a person who sees no form.
     asked: String,
@@ -114,7 +114,7 @@ impl Supervisor {
                 self.given_up.clone_from(steps);
                 Vec::new()
             }
-            EventKind::Plan { steps, cause, .. } => vec![self.plan.told(&mut self.wire, steps, *cause)],
+            EventKind::Plan { steps, cause, .. } => vec![self.plan.event(&mut self.wire, steps, *cause)],
             EventKind::DecisionRefused { reason } => {
                 self.ask(reason.clone());
                 self.stream.whole(&mut self.wire, &self.plan, reason, Whole::Answer)
@@ -139,7 +139,7 @@ impl Supervisor {
         }
         let given_up = std::mem::take(&mut self.given_up);
         if !given_up.is_empty() {
-            events.push(self.plan.told(&mut self.wire, &given_up, PlanCause::GivenUp));
+            events.push(self.plan.event(&mut self.wire, &given_up, PlanCause::GivenUp));
         }
         let (wire, question) = (&mut self.wire, self.question.take());
         events.extend(answer::finished(wire, &mut self.stream, &self.plan, outcome, question));

@@ -88,7 +88,7 @@ pub(super) fn cut(output: &str, most: usize) -> String {
     }
 }
 
-/// What an agent of somebody else says about its work: its sign, its name, its words.
+/// The progress of an external agent: sign, name and text.
 pub(super) fn noticed(agent: &str, text: &str) -> String {
     let (sign, words) = text.split_once(' ').unwrap_or(("🔧", text));
     format!("{sign} {}: {}\n", title(agent), one_line(words))
@@ -120,7 +120,7 @@ pub(super) fn ended(name: &str) -> String {
     format!("Tool call completed: {name}")
 }
 
-/// What happened, without what the model is told to do about it.
+/// The failure, without the advice for the model.
 fn first_sentence(text: &str) -> &str {
     text.split_once(". ").map_or(text, |(first, _)| first)
 }

@@ -11,7 +11,7 @@ use caipe_crds::{
 
 use super::{ConfigError, Environment, Settings, read_bounded};
 
-/// What a process is told that serves one agent alone.
+/// The settings of a process that serves a single agent.
 #[derive(Debug)]
 pub struct SingleAgent {
     /// Everything, with this agent alone, which runs in this process.
@@ -44,7 +44,9 @@ impl SingleAgent {
         };
         let rendered = matches!(document, Document::Rendered(_));
         let resolved = match document {
-            Document::Rendered(_) if folder.is_some() => return Err(faulty(file, said_already().into())),
+            Document::Rendered(_) if folder.is_some() => {
+                return Err(faulty(file, identity_conflict().into()));
+            }
             Document::Rendered(spec) => Resolved { spec: *spec, warnings: Vec::new() },
             Document::Resource(mut resource) => {
                 if let Some(identity) = &identity {
@@ -73,7 +75,7 @@ impl SingleAgent {
 }
 
 /// A rendered spec has made every choice; nothing is laid on top of it.
-fn said_already() -> Fault {
+fn identity_conflict() -> Fault {
     Fault::new("", "a rendered spec says who its agents are: leave --identity out, or give a resource")
 }
 

@@ -83,7 +83,7 @@ fn a_rendered_spec_serves_its_remote_agents_as_it_stands() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_where_it_is() {
+fn faults_are_reported_with_their_place() {
     let broken = folder(&[("IDENTITY.md", "---\nfoo: 1\n---\n# A")]);
     let place = broken.path().display().to_string();
     let empty = folder(&[]);

@@ -20,10 +20,10 @@ const INTERVAL: Duration = Duration::from_secs(2);
 /// How long a file must be missing to count as deleted: an editor may remove it before it writes the new one.
 const MISSING: Duration = Duration::from_secs(1);
 
-/// How long it must be quiet for whoever writes to be taken to be done.
+/// How long no notice must come for a write to count as finished.
 const QUIET: Duration = Duration::from_millis(30);
 
-/// Notices that are waited out at most, one after the other: somebody may write for ever.
+/// The most waits for further notices, because writes may never end.
 const MOST_WAITS: u32 = 10;
 
 /// Files that are watched.
@@ -96,7 +96,7 @@ impl FileWatch {
         }
     }
 
-    /// Waits until no more notices come: whoever writes is then done.
+    /// Waits until no more notices come.
     async fn settle(&self) {
         for _ in 0..MOST_WAITS {
             tokio::time::sleep(QUIET).await;
@@ -147,7 +147,7 @@ async fn noticed(notices: Option<&Receiver>) {
     take(notices);
 }
 
-/// Takes all notices that there are; whether there were any. What they say does not matter: the file is looked at anyway.
+/// Takes all notices that there are; whether there were any. Their content does not matter, because the files are checked anyway.
 fn take(notices: &Receiver) -> bool {
     let (mut buffer, mut any) = ([0; 4096], false);
     while notices.try_read(&mut buffer).is_ok_and(|read| read > 0) {

@@ -105,7 +105,7 @@ async fn http_2_without_a_handshake_ends_at_once() {
 }
 
 #[tokio::test]
-async fn beyond_the_limit_health_checks_are_answered_and_others_are_told_to_come_back() {
+async fn beyond_the_limit_health_checks_are_answered_and_others_get_503() {
     let routes = hello().route("/health", get(async || "well"));
     let limits = Limits { connections: 1, wait: Duration::from_millis(20), ..GENEROUS };
     let server = start(routes, limits).await;

@@ -76,7 +76,7 @@ impl Agent for TaskApi {
         if asked && message.extensions.iter().all(|uri| uri != ACTIVITY_EXTENSION) {
             message.extensions.push(ACTIVITY_EXTENSION.to_owned());
         }
-        let (log, after) = self.runs.send_for(caller(call), message).await.map_err(told)?;
+        let (log, after) = self.runs.send_for(caller(call), message).await.map_err(run_error)?;
         Ok(Subscription { log, after }.into())
     }
 
@@ -86,8 +86,8 @@ impl Agent for TaskApi {
         history_length: Option<u32>,
         call: &CallContext,
     ) -> Result<Task, A2aError> {
-        self.runs.admit(caller(call), id).await.map_err(told)?;
-        let mut task = self.runs.log(id).await.map_err(told)?.snapshot();
+        self.runs.admit(caller(call), id).await.map_err(run_error)?;
+        let mut task = self.runs.log(id).await.map_err(run_error)?.snapshot();
         task.trim_history(history_length);
         if call.headers.get(CLIENT_SOURCE).is_some_and(|source| source == UPSTREAM_UI) {
             binding::retain_answer(&mut task);
@@ -96,8 +96,8 @@ impl Agent for TaskApi {
     }
 
     async fn cancel(&self, id: &str, call: &CallContext) -> Result<Task, A2aError> {
-        self.runs.admit(caller(call), id).await.map_err(told)?;
-        self.runs.cancel(id).await.map_err(told)
+        self.runs.admit(caller(call), id).await.map_err(run_error)?;
+        self.runs.cancel(id).await.map_err(run_error)
     }
 
     /// A subscription to a task that waits tells the task as it is, and ends: see [`Runs::log`].
@@ -107,8 +107,8 @@ impl Agent for TaskApi {
         after: Option<u64>,
         call: &CallContext,
     ) -> Result<Subscription, A2aError> {
-        self.runs.admit(caller(call), id).await.map_err(told)?;
-        let log = self.runs.log(id).await.map_err(told)?;
+        self.runs.admit(caller(call), id).await.map_err(run_error)?;
+        let log = self.runs.log(id).await.map_err(run_error)?;
         Ok(Subscription::after(log, after))
     }
 
@@ -119,19 +119,19 @@ impl Agent for TaskApi {
     ) -> Result<ListTasksResponse, A2aError> {
         listing::page(&self.runs, &request, caller(call)).await.map_err(|error| match error {
             ListError::Request(error) => error,
-            ListError::Run(error) => told(error),
+            ListError::Run(error) => run_error(error),
         })
     }
 }
 
-/// The name of who calls, where callers are told apart. Those who have the shared key are not: their tasks are
+/// The name of the caller, if callers are distinguished. Holders of the shared key are not: their tasks are
 /// the same with it and without.
 fn caller(call: &CallContext) -> Option<&str> {
     call.principal.as_ref().map(Principal::as_str).filter(|name| *name != KEY_HOLDER)
 }
 
 /// An error of a run in the protocol's words.
-fn told(error: RunError) -> A2aError {
+fn run_error(error: RunError) -> A2aError {
     match error {
         RunError::UnknownTask(id) => A2aError::TaskNotFound(id),
         RunError::NotOpen { .. } => A2aError::UnsupportedOperation(error.to_string()),

@@ -134,7 +134,7 @@ fn seconds(duration: Duration) -> String {
 }
 
 impl Link {
-    /// Makes the call. Whatever happens is told in words.
+    /// Makes the call. A failure is a text for the model.
     pub(super) async fn call(
         &self,
         route: &Route,

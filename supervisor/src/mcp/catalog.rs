@@ -232,7 +232,7 @@ fn unique_names<'a>(tools: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> 
     }
     wanted.retain(|name, count| *count == 1 && !is_reserved(name));
     let own = wanted;
-    // What a tool has for itself is kept for it, wherever it stands in the list.
+    // A unique name of a tool does not depend on the order of the list.
     let mut taken: HashSet<String> = own.keys().cloned().collect();
     let name = |(server, tool): (&str, &str)| {
         let plain = model_name(tool);
@@ -255,8 +255,8 @@ fn first_free(name: &str, taken: &mut HashSet<String>) -> String {
     let mut number = 2_usize;
     while is_reserved(&candidate) || !taken.insert(candidate.clone()) {
         let suffix = format!("_{number}");
-        let kept: String = name.chars().take(NAME_CHARS - suffix.len()).collect();
-        candidate = kept + &suffix;
+        let prefix: String = name.chars().take(NAME_CHARS - suffix.len()).collect();
+        candidate = prefix + &suffix;
         number += 1;
     }
     candidate

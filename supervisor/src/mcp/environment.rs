@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn passes_on_only_what_is_harmless_or_named() {
+    fn inherits_only_harmless_or_named_variables() {
         let ours = map(&[
             ("PATH", "/bin"),
             ("HOME", "/root"),

@@ -18,7 +18,7 @@ pub struct SpecError {
 
 /// A server that did not get as far as its list of tools.
 ///
-/// The texts are for people who run the program: they hold no secret (whoever makes them redacts what the server said).
+/// The texts are for people who run the program: they hold no secret, because the output of the server is redacted first.
 #[derive(Debug, Error)]
 pub(super) enum StartError {
     /// The declaration cannot be used.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A pattern in which `*` stands for any run of characters, none included; everything else stands for itself.
+/// A pattern in which `*` matches any characters, also none; every other character matches itself.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Glob(String);
 

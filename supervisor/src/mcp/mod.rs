@@ -2,7 +2,7 @@
 //!
 //! A [`Toolbox`] holds all servers of one agent. Each runs in a task of its own that starts it, lists its tools,
 //! watches it, and starts it again when it ends, so that one broken server costs its own tools and nothing else.
-//! What is on offer is published as a [`ToolsView`]; a call never fails at the caller: whatever goes wrong is told to
+//! What is on offer is published as a [`ToolsView`]; a call never fails at the caller: every failure is reported to
 //! the model in words.
 //!
 //! Decisions are pure functions (templates, names, back-off, results in words); what touches processes and sockets is thin
@@ -26,7 +26,6 @@ mod handshake;
 mod lines;
 mod list;
 mod output;
-mod patient;
 mod process;
 mod redact;
 mod server;
@@ -35,6 +34,7 @@ mod spec;
 mod stderr;
 mod stdout;
 mod template;
+mod tolerant_transport;
 mod toolbox;
 
 pub use catalog::{ServerPhase, ServerStatus, ToolsView};

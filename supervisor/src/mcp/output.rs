@@ -5,12 +5,12 @@ use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 
 use super::redact::Redactor;
 
-/// The most characters of one result that are kept; a run's own limit is usually lower.
+/// The most characters of one result; a run's own limit is usually lower.
 const MAX_CHARS: usize = 200_000;
 /// What a result that was cut ends in.
 const TRUNCATED: &str = "\n[Output truncated]";
 
-/// What stands for content of a kind that came up after this was written.
+/// The text for content of an unknown kind.
 const UNKNOWN: &str = "[content of a kind that cannot be shown as text]";
 
 /// A result as text: the texts of its parts, other parts described; the structured content as JSON where there is no text.

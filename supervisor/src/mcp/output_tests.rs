@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use super::{MAX_CHARS, bounded, from_result};
 use crate::mcp::redact::Redactor;
 
-fn told(result: Value) -> (String, bool) {
+fn text_of(result: Value) -> (String, bool) {
     let result: CallToolResult = serde_json::from_value(result).unwrap();
     let output = from_result(result, &Redactor::new(&["s3cr3t-value".to_owned()]));
     (output.content, output.is_error)
@@ -35,7 +35,7 @@ fn puts_results_into_words() {
         (json!({"content": [], "isError": true}), "The tool failed and did not say why.", true),
         (json!({"content": [text("the key is s3cr3t-value")]}), "the key is [redacted]", false),
     ] {
-        assert_eq!(told(result.clone()), (expected.to_owned(), is_error), "{result}");
+        assert_eq!(text_of(result.clone()), (expected.to_owned(), is_error), "{result}");
     }
 }
 

@@ -44,7 +44,7 @@ pub(super) struct Program<'a> {
     pub(super) env: &'a BTreeMap<String, String>,
     /// Where it runs.
     pub(super) cwd: Option<&'a str>,
-    /// Whether what it says on stderr is for everybody who reads the log, not only for whoever debugs.
+    /// Whether its stderr is logged at level info instead of debug.
     pub(super) loud: bool,
 }
 

@@ -20,12 +20,12 @@ const HTTP_REFRESH: Duration = Duration::from_mins(1);
 
 /// What is known of all servers, and the view that follows from it.
 #[derive(Debug)]
-pub(super) struct Board {
+pub(super) struct ServerRegistry {
     states: Mutex<Vec<ServerState>>,
     view: watch::Sender<Arc<ToolsView>>,
 }
 
-impl Board {
+impl ServerRegistry {
     pub(super) fn new(states: Vec<ServerState>) -> Self {
         let view = watch::Sender::new(Arc::new(ToolsView::of(&states)));
         Self { states: Mutex::new(states), view }
@@ -55,11 +55,11 @@ impl Board {
 
 /// What keeps one server going.
 #[derive(Debug)]
-pub(super) struct Keeper {
+pub(super) struct ServerTask {
     pub(super) index: usize,
     pub(super) spec: ServerSpec,
     pub(super) target: Target,
-    pub(super) board: Arc<Board>,
+    pub(super) registry: Arc<ServerRegistry>,
     /// By which calls reach the server while it is there.
     pub(super) peer: watch::Sender<Option<Peer<RoleClient>>>,
     /// Notes that the list may have changed, or that the server may be gone.
@@ -67,7 +67,7 @@ pub(super) struct Keeper {
     pub(super) shutdown: CancellationToken,
 }
 
-/// What the keeper remembers between attempts.
+/// What the task remembers between attempts.
 #[derive(Debug)]
 struct Memory {
     failures: u32,
@@ -82,7 +82,7 @@ enum End {
     Gone(String),
 }
 
-impl Keeper {
+impl ServerTask {
     /// Keeps the server going until shutdown, or until it turns out that it never can.
     pub(super) async fn run(mut self) {
         let mut memory = Memory { failures: 0, opening: Opening::Probe, warned: false };
@@ -114,13 +114,13 @@ impl Keeper {
         let end = self.watch(&mut session).await;
         self.peer.send_replace(None);
         if end != End::Shutdown {
-            self.board.update(self.index, |state| state.phase = ServerPhase::Restarting);
+            self.registry.update(self.index, |state| state.phase = ServerPhase::Restarting);
         }
         let last_words = session.close().await;
         if let End::Gone(why) = end {
             let message = format!("{why}{last_words}; it is started again");
             self.warn(memory, &message, "gone");
-            self.board.update(self.index, |state| state.message = Some(message));
+            self.registry.update(self.index, |state| state.message = Some(message));
         }
         if since.elapsed() >= backoff::STABLE {
             memory.failures = 0;
@@ -148,7 +148,7 @@ impl Keeper {
             match relisted {
                 Ok(tools) => {
                     let offers = catalog::offers(&self.spec, tools);
-                    self.board.update(self.index, |state| state.offers = offers);
+                    self.registry.update(self.index, |state| state.offers = offers);
                 }
                 Err(error) if over_http => {
                     return End::Gone(self.target.resolved.logs.redact(error.to_string()));
@@ -173,7 +173,7 @@ impl Keeper {
         );
         memory.warned = false;
         memory.opening = Opening::after(version.as_ref());
-        self.board.update(self.index, |state| {
+        self.registry.update(self.index, |state| {
             state.phase = ServerPhase::Ready;
             state.offers = offers;
             state.message = None;
@@ -192,14 +192,14 @@ impl Keeper {
         };
         let message = hidden.redact(error.to_string());
         self.warn(memory, &message, error.category());
-        self.board.update(self.index, |state| {
+        self.registry.update(self.index, |state| {
             state.phase = ServerPhase::Failed;
             state.message = Some(message);
             state.settled = true;
         });
     }
 
-    /// Warns of the first of several failures in a row; the others are for whoever debugs.
+    /// Warns of the first of several failures in a row; the others are logged at level debug.
     fn warn(&self, memory: &mut Memory, message: &str, category: &'static str) {
         let server = &self.spec.name;
         if memory.warned {

@@ -23,9 +23,9 @@ use tokio_util::sync::CancellationToken;
 use super::error::{ListError, StartError};
 use super::handshake;
 use super::list::list_tools;
-use super::patient::Patient;
 use super::process::{Pipes, Program, ServerProcess};
 use super::spec::{self, Resolved};
+use super::tolerant_transport::TolerantTransport;
 
 /// How long closing the connection may take, before the child is stopped regardless.
 const CLOSE_GRACE: Duration = Duration::from_secs(1);
@@ -114,7 +114,7 @@ impl Session {
                 let program = Program { server, command, args, env, cwd, loud: false };
                 let (mut process, Pipes { reader, writer }) =
                     ServerProcess::spawn(program, &target.resolved.logs)?;
-                let transport = Patient::with_child(AsyncRwTransport::new_client(reader, writer));
+                let transport = TolerantTransport::with_child(AsyncRwTransport::new_client(reader, writer));
                 match within(target, shutdown, converse(transport, opening, changed)).await {
                     Ok((peer, tools, connection)) => {
                         Ok(Self { peer, tools, connection, process: Some(process) })
@@ -124,7 +124,7 @@ impl Session {
             }
             spec::Transport::Http { url, headers } => {
                 let transport = StreamableHttpClientTransport::from_config(http_config(url, headers)?);
-                let transport = Patient::with_endpoint(transport);
+                let transport = TolerantTransport::with_endpoint(transport);
                 match within(target, shutdown, converse(transport, opening, changed)).await {
                     Ok((peer, tools, connection)) => Ok(Self { peer, tools, connection, process: None }),
                     Err(refusal) => Err(refusal.into_error(target, String::new())),
@@ -274,7 +274,7 @@ impl Opening {
     }
 }
 
-/// Asks to be told of changed lists. Servers of the old era tell unasked; those of the new one only a subscriber.
+/// Subscribes to changed lists. Servers of the old era notify every client, those of the new one only subscribers.
 fn subscribe(peer: &Peer<RoleClient>, changed: mpsc::Sender<()>) -> Option<JoinHandle<()>> {
     let info = peer.peer_info()?;
     let tells = info.capabilities.tools.as_ref().is_some_and(|tools| tools.list_changed == Some(true));

@@ -3,11 +3,11 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStrea
 
 use super::{Opening, converse};
 use crate::mcp::error::StartError;
-use crate::mcp::patient::Patient;
+use crate::mcp::tolerant_transport::TolerantTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::sync::mpsc;
 
-/// A server that is asleep until it has been asked twice, and then answers in order. Returns what it was told after that.
+/// A server that is asleep until it has been asked twice, and then answers in order. Returns the messages after that.
 async fn sleepy(stream: DuplexStream, answers: [Value; 2]) -> Vec<Value> {
     let (reader, mut writer) = split(stream);
     let mut lines = BufReader::new(reader).lines();
@@ -23,15 +23,15 @@ async fn sleepy(stream: DuplexStream, answers: [Value; 2]) -> Vec<Value> {
         reply(&mut writer, question, answer).await;
     }
     let tools = json!({"result": {"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}});
-    let mut told = Vec::new();
+    let mut sent = Vec::new();
     while let Some(line) = lines.next_line().await.unwrap() {
         let message: Value = serde_json::from_str(&line).unwrap();
         if message["method"] == "tools/list" {
             reply(&mut writer, &message, tools.clone()).await;
         }
-        told.push(message);
+        sent.push(message);
     }
-    told
+    sent
 }
 
 async fn reply(writer: &mut (impl tokio::io::AsyncWrite + Unpin), question: &Value, mut answer: Value) {
@@ -40,15 +40,18 @@ async fn reply(writer: &mut (impl tokio::io::AsyncWrite + Unpin), question: &Val
     writer.write_all(format!("{answer}\n").as_bytes()).await.unwrap();
 }
 
-/// Begins with such a server. Returns the protocol version agreed on, and what the server was told then.
+/// Begins with such a server. Returns the protocol version agreed on, and the messages to the server after that.
 async fn begin(answers: [Value; 2]) -> (String, Vec<Value>) {
     let (ours, theirs) = tokio::io::duplex(4096);
     let server = tokio::spawn(sleepy(theirs, answers));
     let (reader, writer) = split(ours);
     let (changed, _noted) = mpsc::channel(1);
-    let opened =
-        converse(Patient::with_child(AsyncRwTransport::new_client(reader, writer)), Opening::Probe, changed)
-            .await;
+    let opened = converse(
+        TolerantTransport::with_child(AsyncRwTransport::new_client(reader, writer)),
+        Opening::Probe,
+        changed,
+    )
+    .await;
     let (peer, tools, connection) = opened.unwrap();
     assert_eq!(tools.len(), 1);
     let version = peer.peer_info().unwrap().protocol_version.to_string();
@@ -67,8 +70,8 @@ async fn bears_a_late_refusal_of_the_first_question() {
     let info = json!({"result": {
         "protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "sleepy", "version": "1"},
     }});
-    let (version, told) = begin([refusal(-32601), info]).await;
-    assert_eq!((version.as_str(), &told[0]["method"]), ("2025-11-25", &json!("notifications/initialized")));
+    let (version, sent) = begin([refusal(-32601), info]).await;
+    assert_eq!((version.as_str(), &sent[0]["method"]), ("2025-11-25", &json!("notifications/initialized")));
 }
 
 #[tokio::test(start_paused = true)]
@@ -77,9 +80,9 @@ async fn goes_by_a_late_answer_to_the_first_question() {
         "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
         "serverInfo": {"name": "sleepy", "version": "1"}, "ttlMs": 0, "cacheScope": "private",
     }});
-    let (version, told) = begin([discovered, refusal(-32022)]).await;
-    assert_eq!((version.as_str(), &told[0]["method"]), ("2026-07-28", &json!("tools/list")));
-    assert_eq!(told[0]["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
+    let (version, sent) = begin([discovered, refusal(-32022)]).await;
+    assert_eq!((version.as_str(), &sent[0]["method"]), ("2026-07-28", &json!("tools/list")));
+    assert_eq!(sent[0]["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
 }
 
 #[test]

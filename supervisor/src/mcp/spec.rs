@@ -103,7 +103,7 @@ impl Transport {
         Self::Http { url: url.into(), headers: BTreeMap::new() }
     }
 
-    /// The transport with every template filled in and a child's environment whole, and what must be kept out of sight
+    /// The transport with every template filled in and a child's environment whole, and the secrets to hide
     /// from now on.
     pub(super) fn resolve(&self, env: &BTreeMap<String, String>) -> Result<Resolved, SpecError> {
         let mut hidden = Hidden::default();
@@ -211,7 +211,7 @@ impl Hidden {
     }
 }
 
-/// Whether a value is a URL that says nothing but where something is. Whoever looks for a fault has to see that.
+/// Whether a value is a URL without credentials, which error messages may show.
 fn is_plain_url(value: &str) -> bool {
     Url::parse(value).is_ok_and(|url| {
         matches!(url.scheme(), "http" | "https")

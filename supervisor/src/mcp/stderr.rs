@@ -9,11 +9,11 @@ use super::lines::next_line;
 use super::redact::Redactor;
 
 /// How many last lines are kept.
-const KEPT_LINES: usize = 8;
+const LAST_LINES: usize = 8;
 /// How many bytes of a line are read.
 const LINE_BYTES: usize = 2_000;
 /// How many characters of a line are kept for a status message.
-const KEPT_CHARS: usize = 300;
+const LINE_CHARS: usize = 300;
 
 /// The last lines that a child wrote to a stream. Clones share them.
 #[derive(Debug, Clone, Default)]
@@ -23,10 +23,10 @@ impl Tail {
     /// Adds a line, which must already be redacted.
     pub(super) fn push(&self, line: &str) {
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if lines.len() == KEPT_LINES {
+        if lines.len() == LAST_LINES {
             lines.pop_front();
         }
-        lines.push_back(line.chars().take(KEPT_CHARS).collect());
+        lines.push_back(line.chars().take(LINE_CHARS).collect());
     }
 
     /// The lines as one, `None` where there are none.

@@ -14,7 +14,7 @@ use super::call::Link;
 use super::catalog::{ServerPhase, ServerState, ToolsView};
 use super::error::SpecError;
 use super::redact::Redactor;
-use super::server::{Board, Keeper};
+use super::server::{ServerRegistry, ServerTask};
 use super::session::Target;
 use super::spec::ServerSpec;
 
@@ -23,7 +23,7 @@ use super::spec::ServerSpec;
 /// Dropping it stops them too; [`Toolbox::shutdown`] also waits until they are gone.
 #[derive(Debug)]
 pub struct Toolbox {
-    board: Arc<Board>,
+    registry: Arc<ServerRegistry>,
     links: Vec<Link>,
     tasks: TaskTracker,
     stop: CancellationToken,
@@ -44,33 +44,34 @@ impl Toolbox {
         env: &BTreeMap<String, String>,
         shutdown: CancellationToken,
     ) -> Self {
-        let board =
-            Arc::new(Board::new(specs.iter().map(|spec| ServerState::starting(&spec.name)).collect()));
+        let registry = Arc::new(ServerRegistry::new(
+            specs.iter().map(|spec| ServerState::starting(&spec.name)).collect(),
+        ));
         let (tasks, stop) = (TaskTracker::new(), shutdown.child_token());
-        let place = Place { board: &board, tasks: &tasks, stop: &stop, env };
+        let place = Place { registry: &registry, tasks: &tasks, stop: &stop, env };
         let links = specs.into_iter().enumerate().map(|(index, spec)| place.start(index, spec)).collect();
         tasks.close();
-        Self { board, links, tasks, _stop_on_drop: stop.clone().drop_guard(), stop }
+        Self { registry, links, tasks, _stop_on_drop: stop.clone().drop_guard(), stop }
     }
 
     /// What is on offer, now and whenever it changes.
     pub fn watch(&self) -> watch::Receiver<Arc<ToolsView>> {
-        self.board.view()
+        self.registry.view()
     }
 
     /// What is on offer now.
     pub fn view(&self) -> Arc<ToolsView> {
-        self.board.view().borrow().clone()
+        self.registry.view().borrow().clone()
     }
 
     /// Whether a tool of this name is on offer now.
     pub fn has(&self, tool: &str) -> bool {
-        self.board.view().borrow().route(tool).is_some()
+        self.registry.view().borrow().route(tool).is_some()
     }
 
     /// Calls a tool by its name in the [`ToolsView`].
     ///
-    /// Failures are told to the model: the output's `is_error` is set and its text names server and tool and says what
+    /// Failures are reported to the model: the output's `is_error` is set and its text names server and tool and says what
     /// to do. A call of a server that is being restarted waits up to five seconds for it. Cancelling `cancel`, dropping the
     /// future, and the server's call timeout all cancel the call at the server; an answer that comes later is ignored.
     pub async fn call(
@@ -102,7 +103,7 @@ impl Toolbox {
 
 /// Where a server is started.
 struct Place<'a> {
-    board: &'a Arc<Board>,
+    registry: &'a Arc<ServerRegistry>,
     tasks: &'a TaskTracker,
     stop: &'a CancellationToken,
     env: &'a BTreeMap<String, String>,
@@ -127,16 +128,16 @@ impl Place<'_> {
         };
         let link = link(resolved.results.clone());
         let target = Target { name: spec.name.clone(), resolved, deadline: spec.start_deadline };
-        let (board, shutdown) = (Arc::clone(self.board), self.stop.clone());
-        let keeper = Keeper { index, spec, target, board, peer, changed, shutdown };
+        let (registry, shutdown) = (Arc::clone(self.registry), self.stop.clone());
+        let server_task = ServerTask { index, spec, target, registry, peer, changed, shutdown };
         // What it logs belongs to the agent whose toolbox this is.
-        self.tasks.spawn(keeper.run().in_current_span());
+        self.tasks.spawn(server_task.run().in_current_span());
         link
     }
 
     fn refuse(&self, index: usize, spec: &ServerSpec, error: &SpecError) {
         tracing::warn!(server = spec.name, %error, "tool server not available");
-        self.board.update(index, |state| {
+        self.registry.update(index, |state| {
             state.phase = ServerPhase::Failed;
             state.message = Some(error.to_string());
             state.settled = true;

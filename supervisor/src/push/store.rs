@@ -19,9 +19,9 @@ impl std::fmt::Debug for StoredPushes {
     }
 }
 
-/// What the store keeps without looking into it.
+/// The stored form of a push configuration.
 #[derive(Serialize, Deserialize)]
-struct Body {
+struct StoredConfig {
     /// The protocol version of the client, `0.3` or `1.0`.
     version: String,
     config: TaskPushNotificationConfig,
@@ -40,15 +40,15 @@ fn failed(action: &'static str) -> impl Fn(caipe_store::StoreError) -> PushStore
 
 fn record(registration: Registration) -> Result<PushRecord, PushStoreError> {
     let Registration { task, id, version, config, delivered } = registration;
-    let body = serde_json::to_string(&Body { version: version.to_string(), config });
+    let body = serde_json::to_string(&StoredConfig { version: version.to_string(), config });
     let body = body.map_err(|error| PushStoreError { action: "encode", reason: error.to_string() })?;
     Ok(PushRecord { task, id, body, delivered: delivered.min(PushRecord::DONE) })
 }
 
-/// One that cannot be read is left alone: it holds back no other.
+/// An unreadable record is skipped with a warning.
 fn registration(record: PushRecord) -> Option<Registration> {
     let PushRecord { task, id, body, delivered } = record;
-    let body = serde_json::from_str::<Body>(&body).ok();
+    let body = serde_json::from_str::<StoredConfig>(&body).ok();
     let read = body.and_then(|body| Some((ProtocolVersion::parse(&body.version)?, body.config)));
     let Some((version, config)) = read else {
         tracing::warn!(task, id, "failed to read a push configuration from the store");

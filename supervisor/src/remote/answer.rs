@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// Most bytes of an answer that are kept, as many as an event of a stream may have.
 const LARGEST: usize = 8 << 20;
-/// Most artifacts and most status texts that are told apart; what comes beyond them is joined to the last.
+/// Most artifacts and most status texts that are distinguished; further ones is joined to the last.
 const MOST_PIECES: usize = 4096;
 /// What stands at the end of an answer that was cut.
 const TRUNCATED: &str = "\n[Output truncated]";
@@ -58,7 +58,7 @@ impl Answer {
     pub(super) fn result(&mut self, rank: Rank, text: String) {
         let outranked = self.result.as_ref().is_some_and(|(known, _)| *known > rank);
         if !outranked && !text.is_empty() {
-            // It stands for all of the pieces, so it has room of its own.
+            // It represents all pieces, so it has a limit of its own.
             self.result = Some((rank, cut(text, LARGEST).0));
         }
     }

@@ -238,7 +238,7 @@ impl Call<'_> {
         self.finished(outcome)
     }
 
-    /// An agent that said nothing on its stream may have kept its answer in the task. It is looked at, not asked for
+    /// An agent that said nothing on its stream may have kept its answer in the task. The task is read, not asked for
     /// once more: the work must not be done twice.
     async fn ask_again(&self, client: &A2aClient, reader: &mut Reader, task: Option<&str>) {
         let Some(task) = task else { return };

@@ -345,7 +345,7 @@ async fn a_resumed_delegation_follows_the_same_task_and_repeats_no_event() {
     })
     .await;
     let backend = test_agent.backend();
-    let updates = run(&backend, Some(remote(RemotePlace { seq: Some(7), told: 1 }))).await;
+    let updates = run(&backend, Some(remote(RemotePlace { seq: Some(7), shown: 1 }))).await;
     assert_eq!((answer(&updates), tools(&updates)), ("3", vec!["two"]));
     assert_eq!((test_agent.count("SendStreamingMessage"), backend.calls()), (0, 0));
     assert_eq!(test_agent.asked()[1].headers["last-event-id"], "7");

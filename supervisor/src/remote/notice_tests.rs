@@ -10,7 +10,7 @@ fn ended(agent: Option<&str>, tool: &str, end: CallEnd) -> Notice {
     Notice::Ended { agent: agent.map(str::to_owned), tool: tool.to_owned(), end }
 }
 
-fn said(text: &str, end: Option<CallEnd>) -> Notice {
+fn text_notice(text: &str, end: Option<CallEnd>) -> Notice {
     Notice::Other { text: text.to_owned(), end }
 }
 
@@ -27,20 +27,23 @@ fn a_sign_at_the_beginning_tells_a_notification() {
         ("🔧 Calling get_issue...", Some(started(None, "get_issue"))),
         ("🔧 Jira: Calling tool: Get_Issue", Some(started(Some("jira"), "Get_Issue"))),
         ("🔧 Supervisor: Calling Agent Jira...\n", Some(started(None, "Jira"))),
-        ("🔧 Workflow: Calling [Jira] look...", Some(said("🔧 Workflow: Calling [Jira] look...", None))),
-        ("🔧 Using three tools at once", Some(said("🔧 Using three tools at once", None))),
+        (
+            "🔧 Workflow: Calling [Jira] look...",
+            Some(text_notice("🔧 Workflow: Calling [Jira] look...", None)),
+        ),
+        ("🔧 Using three tools at once", Some(text_notice("🔧 Using three tools at once", None))),
         (
             "✅ Tool **version_service__version** completed",
             Some(ended(None, "version_service__version", Completed)),
         ),
         ("✅ Argocd: Tool Version completed\n", Some(ended(None, "Version", Completed))),
         ("✅ Supervisor: Agent task Jira completed", Some(ended(None, "Jira", Completed))),
-        ("✅ Cluster found", Some(said("✅ Cluster found", Some(Completed)))),
+        ("✅ Cluster found", Some(text_notice("✅ Cluster found", Some(Completed)))),
         ("❌ Argocd: Tool Sync failed", Some(ended(None, "Sync", Failed))),
         ("❌ Tool sync failed: no rights", Some(ended(None, "sync", Failed))),
-        ("❌ Argocd: out of reach", Some(said("❌ out of reach", Some(Failed)))),
-        ("🔍 Querying **Splunk** for\nerrors", Some(said("🔍 Querying Splunk for errors", None))),
-        ("🔍 Argocd: Searching", Some(said("🔍 Searching", None))),
+        ("❌ Argocd: out of reach", Some(text_notice("❌ out of reach", Some(Failed)))),
+        ("🔍 Querying **Splunk** for\nerrors", Some(text_notice("🔍 Querying Splunk for errors", None))),
+        ("🔍 Argocd: Searching", Some(text_notice("🔍 Searching", None))),
         ("📄 Argocd: Tool output:\none\ntwo\n\n", Some(Notice::Output("one\ntwo".to_owned()))),
         ("📄 bare", Some(Notice::Output("bare".to_owned()))),
         ("All is well ✅ and completed", None),

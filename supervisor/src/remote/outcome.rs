@@ -11,7 +11,7 @@ use reqwest::StatusCode;
 use super::answer::{Answer, Structured, structured};
 
 /// Most characters of what an agent says about its own failure.
-const SAID: usize = 2000;
+const MOST_CHARS: usize = 2000;
 /// Shorter values are no secrets, and stand in every other text.
 const SECRET: usize = 6;
 
@@ -27,7 +27,7 @@ pub(super) enum End {
     Completed,
     /// It failed, and says why or does not.
     Failed(Option<String>),
-    /// Somebody has stopped it.
+    /// It was stopped by a person.
     Canceled,
     /// It does not want to.
     Rejected(Option<String>),
@@ -86,7 +86,7 @@ impl RemoteFailure {
                 format!("it has given no sign of life for {} s. {MAYBE_DONE}", silence.as_secs())
             }
             Self::Lost(ClientError::Remote(error)) => {
-                format!("it does not go on with the task: {}. {MAYBE_DONE}", said(&error.message))
+                format!("it does not go on with the task: {}. {MAYBE_DONE}", excerpt(&error.message))
             }
             Self::Lost(error) => {
                 format!("the connection to it was lost for good: {}. {MAYBE_DONE}", unreached(error))
@@ -136,7 +136,7 @@ pub(super) fn unreached(error: &ClientError) -> String {
         | ClientError::NoInterface { .. } => {
             "what answers there is no agent that can be understood".to_owned()
         }
-        ClientError::Remote(error) => format!("it says: {}", said(&error.message)),
+        ClientError::Remote(error) => format!("it says: {}", excerpt(&error.message)),
         ClientError::Untrusted(_) => "nobody who is trusted has signed its card".to_owned(),
         ClientError::BaseUrl { .. } | ClientError::Header(_) => {
             "its address or a header of it is wrong".to_owned()
@@ -151,13 +151,13 @@ pub(super) fn of(end: &End, answer: &Answer, is_ours: bool) -> DelegationOutcome
     let failed = |reason: String| DelegationOutcome::Failed { reason };
     let because = |text: &Option<String>, otherwise: &str| {
         let text = text.as_deref().or(answer.failure()).or(answer.last_words());
-        said(text.unwrap_or(otherwise))
+        excerpt(text.unwrap_or(otherwise))
     };
     match end {
         // Upstream's agents say "completed" whatever happened.
         End::Completed => match answer.failure() {
             Some(reason) if reason.trim().is_empty() => failed("it failed and does not say why".to_owned()),
-            Some(reason) => failed(said(reason)),
+            Some(reason) => failed(excerpt(reason)),
             None => completed(answer.text().unwrap_or_default(), is_ours),
         },
         End::Failed(text) => failed(because(text, "it failed and does not say why")),
@@ -177,7 +177,7 @@ pub(super) fn of(end: &End, answer: &Answer, is_ours: bool) -> DelegationOutcome
 
 fn completed(text: String, is_ours: bool) -> DelegationOutcome {
     match structured(&text).filter(|_| !is_ours) {
-        Some(Structured::Error(reason)) => DelegationOutcome::Failed { reason: said(&reason) },
+        Some(Structured::Error(reason)) => DelegationOutcome::Failed { reason: excerpt(&reason) },
         Some(Structured::Message(message)) if !message.trim().is_empty() => {
             DelegationOutcome::Completed { text: message }
         }
@@ -186,9 +186,9 @@ fn completed(text: String, is_ours: bool) -> DelegationOutcome {
 }
 
 /// What an agent says, cut to a fixed size.
-pub(super) fn said(text: &str) -> String {
+pub(super) fn excerpt(text: &str) -> String {
     let text = text.trim();
-    match text.char_indices().nth(SAID) {
+    match text.char_indices().nth(MOST_CHARS) {
         Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),
     }

@@ -1,4 +1,4 @@
-//! What is told of failures, to the letter.
+//! The exact texts of failures.
 
 use std::time::Duration;
 

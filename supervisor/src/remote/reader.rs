@@ -28,7 +28,7 @@ use crate::binding::ACTIVITY_EXTENSION;
 /// Most notifications of a task by which they are known again.
 const MOST_SEEN: usize = 100_000;
 
-/// Most agents that it has asked, and most questions, that are told apart.
+/// Most agents that it has asked, and most questions, that are distinguished.
 const MOST_ASKED: usize = 256;
 const MOST_FORMS: usize = 64;
 
@@ -38,7 +38,7 @@ pub(super) struct Reader {
     /// What the agent is called here, and what it calls itself.
     names: [String; 2],
     calls: OpenCalls,
-    /// What was shown already, by artifact or message: a task told anew holds it again.
+    /// What was shown already, by artifact or message: a repeated task contains it again.
     seen: BTreeSet<u64>,
     /// Agents that it has asked itself.
     asked: BTreeSet<String>,
@@ -47,10 +47,10 @@ pub(super) struct Reader {
     forms: Vec<(String, Form)>,
     /// Questions that were answered, by artifact.
     answered: BTreeSet<String>,
-    /// How far what was read was told.
+    /// How far the read events were passed on.
     place: RemotePlace,
-    /// How much of a task told anew was told before, by somebody who is gone.
-    told_before: Option<RemotePlace>,
+    /// How much of a repeated task an earlier reader passed on.
+    shown_before: Option<RemotePlace>,
     /// Whether the first event is the question that was just answered.
     answers: bool,
     is_ours: bool,
@@ -72,7 +72,7 @@ impl Reader {
             forms: Vec::new(),
             answered: BTreeSet::new(),
             place: RemotePlace::default(),
-            told_before: None,
+            shown_before: None,
             answers: false,
             is_ours,
             tells_words: false,
@@ -80,10 +80,10 @@ impl Reader {
         }
     }
 
-    /// The same, going on where somebody else has stopped; `answers` if with the answer to a question.
+    /// The same, resuming where an earlier reader stopped; `answers` if with the answer to a question.
     #[must_use]
     pub(super) fn from(self, place: RemotePlace, answers: bool) -> Self {
-        Self { place, told_before: Some(place), answers, ..self }
+        Self { place, shown_before: Some(place), answers, ..self }
     }
 
     /// The same, telling the agent's words as they come.
@@ -112,7 +112,7 @@ impl Reader {
         self.is_ours
     }
 
-    /// What an event tells whoever delegated.
+    /// The updates of an event for the delegating run.
     pub(super) fn read(&mut self, event: StreamEvent) -> Vec<DelegateUpdate> {
         let StreamEvent { seq, event, .. } = event;
         let events = match event {
@@ -125,28 +125,28 @@ impl Reader {
             Event::StatusUpdate(update) => self.status(&update.status),
             Event::ArtifactUpdate(update) => self.artifact_update(update),
         };
-        events.into_iter().map(|event| self.told(event, seq)).collect()
+        events.into_iter().map(|event| self.update(event, seq)).collect()
     }
 
     /// The ends of what the agent has begun and not ended.
     pub(super) fn close(&mut self, end: CallEnd) -> Vec<DelegateUpdate> {
         let events = self.calls.close(end);
-        events.into_iter().map(|event| self.told(event, None)).collect()
+        events.into_iter().map(|event| self.update(event, None)).collect()
     }
 
-    fn told(&mut self, event: RunEvent, seq: Option<u64>) -> DelegateUpdate {
+    fn update(&mut self, event: RunEvent, seq: Option<u64>) -> DelegateUpdate {
         if matches!(event.kind, EventKind::Text { .. }) {
             // Words are not told again by a process that takes over, so they count for nothing.
             return DelegateUpdate::Event { event, place: None };
         }
-        let told = self.place.told.saturating_add(1);
-        self.place = RemotePlace { seq: seq.or(self.place.seq), told };
+        let shown = self.place.shown.saturating_add(1);
+        self.place = RemotePlace { seq: seq.or(self.place.seq), shown };
         DelegateUpdate::Event { event, place: Some(self.place) }
     }
 
-    /// The task as a whole: where it begins, or told anew because something was missed.
+    /// The whole task: at the start, or repeated after missed events.
     fn task(&mut self, task: &Task, seq: Option<u64>) -> Vec<RunEvent> {
-        let before = self.told_before.take();
+        let before = self.shown_before.take();
         let mut events = Vec::new();
         self.answer.restart();
         self.forms.clear();
@@ -156,7 +156,7 @@ impl Reader {
             }
         }
         for message in task.history.iter().filter(|message| message.role == Role::Agent) {
-            events.extend(self.said(message));
+            events.extend(self.spoken(message));
         }
         let answers = std::mem::take(&mut self.answers);
         if answers {
@@ -169,7 +169,7 @@ impl Reader {
         }
         match before {
             Some(before) if seq.is_some() && seq <= before.seq => Vec::new(),
-            Some(before) => events.into_iter().skip(before.told as usize).collect(),
+            Some(before) => events.into_iter().skip(before.shown as usize).collect(),
             None => events,
         }
     }
@@ -185,7 +185,7 @@ impl Reader {
             TaskState::AuthRequired => End::WantsCredentials(text.clone()),
             TaskState::Submitted | TaskState::Working | TaskState::Unspecified => {
                 self.end = None;
-                return status.message.iter().filter_map(|message| self.said(message)).collect();
+                return status.message.iter().filter_map(|message| self.spoken(message)).collect();
             }
         };
         self.end = Some(end);
@@ -194,7 +194,7 @@ impl Reader {
     }
 
     /// A text on the way: a notification, or a piece of the answer of the older generation.
-    fn said(&mut self, message: &Message) -> Option<RunEvent> {
+    fn spoken(&mut self, message: &Message) -> Option<RunEvent> {
         let text = message_text(message);
         if text.trim().is_empty() || !self.is_new(&message.message_id, &text) {
             return None;
@@ -220,7 +220,7 @@ impl Reader {
     /// A piece of the agent's own words, where they are wanted and nothing of them is missing.
     fn words(&self, artifact: &Artifact) -> Option<RunEvent> {
         let metadata = artifact.metadata.as_ref();
-        let wanted = self.tells_words && self.told_before.is_none() && self.speaks_for_itself(metadata);
+        let wanted = self.tells_words && self.shown_before.is_none() && self.speaks_for_itself(metadata);
         let text = Some(artifact.text()).filter(|text| wanted && !text.is_empty())?;
         let role = if is_narration(metadata) { TextRole::Narration } else { TextRole::Plain };
         Some(RunEvent::own(EventKind::Text { text, role }))
@@ -311,8 +311,8 @@ impl Reader {
         }
         let is_tool = !matches!(facts.fact, Fact::AgentStarted { .. } | Fact::AgentFinished { .. });
         // A supervisor tells of its agents' calls without a path; it has said before that it asks them.
-        let whose = facts.agent.as_ref().filter(|agent| is_tool && self.asked.contains(agent.as_str()));
-        whose.filter(|_| agent_type(metadata) == Some("sub-agent")).cloned().into_iter().collect()
+        let speaker = facts.agent.as_ref().filter(|agent| is_tool && self.asked.contains(agent.as_str()));
+        speaker.filter(|_| agent_type(metadata) == Some("sub-agent")).cloned().into_iter().collect()
     }
 
     /// A notification without our metadata.

@@ -46,15 +46,15 @@ fn typed(facts: Value, source: &str, kind: &str) -> Value {
     json!({"sourceAgent": source, "agentType": kind, ACTIVITY_EXTENSION: facts})
 }
 
-/// What was told, a line each: the path, then what happened.
-fn told(updates: Vec<DelegateUpdate>) -> Vec<String> {
+/// One line for each update: the path, then the event.
+fn lines(updates: Vec<DelegateUpdate>) -> Vec<String> {
     updates.into_iter().map(line).collect()
 }
 
 fn line(update: DelegateUpdate) -> String {
     let DelegateUpdate::Event { event, .. } = update else { panic!("{update:?}") };
     let path: Vec<&str> = event.path.iter().map(AgentName::as_str).chain([""]).collect();
-    let said = match event.kind {
+    let text = match event.kind {
         EventKind::ToolStarted { call, tool } => format!("{tool} starts ({call})"),
         EventKind::ToolFinished { call, tool, end, output } => {
             format!(
@@ -67,11 +67,11 @@ fn line(update: DelegateUpdate) -> String {
         EventKind::Noticed { text, end } => format!("says {text} {end:?}"),
         other => panic!("{other:?}"),
     };
-    path.join("/") + &said
+    path.join("/") + &text
 }
 
 fn read(reader: &mut Reader, events: impl IntoIterator<Item = Value>) -> Vec<String> {
-    events.into_iter().flat_map(|value| told(reader.read(event(value)))).collect()
+    events.into_iter().flat_map(|value| lines(reader.read(event(value)))).collect()
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn agents_that_the_agent_calls_are_distinguished_from_it() {
         ],
     );
     assert_eq!(lines, ["jq starts (j)", "asks jira (x)", "jira/get starts (x)"]);
-    // Somebody else's, by the source.
+    // Of another agent, by the source.
     let nested = part(
         "1",
         "tool_notification_start",
@@ -333,7 +333,7 @@ fn a_repeated_task_gives_only_what_was_missed() {
 fn who_takes_over_tells_nothing_again() {
     let artifacts =
         || json!([notification("1", "one"), notification("2", "two"), notification("3", "three")]);
-    let mut counted = reader().from(RemotePlace { seq: None, told: 2 }, false);
+    let mut counted = reader().from(RemotePlace { seq: None, shown: 2 }, false);
     assert_eq!(
         read(&mut counted, [task(artifacts(), "WORKING")]),
         ["three starts (c.3)", "spoken starts (c.4)"]
@@ -341,11 +341,11 @@ fn who_takes_over_tells_nothing_again() {
     assert_eq!(read(&mut counted, [update(notification("5", "five"), false)]), ["five starts (c.5)"]);
 
     // An agent that numbers its events tells first how its task was at the number that it was asked for.
-    let mut known = reader().from(RemotePlace { seq: Some(7), told: 1 }, false);
-    assert_eq!(told(known.read(numbered(7, task(artifacts(), "WORKING")))), [""; 0]);
+    let mut known = reader().from(RemotePlace { seq: Some(7), shown: 1 }, false);
+    assert_eq!(lines(known.read(numbered(7, task(artifacts(), "WORKING")))), [""; 0]);
     let updates = known.read(numbered(8, update(notification("4", "four"), false)));
     let [DelegateUpdate::Event { place: Some(place), .. }] = &updates[..] else { panic!("{updates:?}") };
-    assert_eq!(*place, RemotePlace { seq: Some(8), told: 2 });
+    assert_eq!(*place, RemotePlace { seq: Some(8), shown: 2 });
 }
 
 #[test]
@@ -353,8 +353,8 @@ fn what_was_begun_is_ended_once() {
     let mut reader = reader();
     read(&mut reader, [update(notification("1", "one"), false), update(notification("2", "two"), false)]);
     read(&mut reader, [status("WORKING", "✅ Tool one completed")]);
-    assert_eq!(told(reader.close(CallEnd::Failed)), ["two Failed (c.2)"]);
-    assert_eq!(told(reader.close(CallEnd::Failed)), [""; 0]);
+    assert_eq!(lines(reader.close(CallEnd::Failed)), ["two Failed (c.2)"]);
+    assert_eq!(lines(reader.close(CallEnd::Failed)), [""; 0]);
 }
 
 #[test]

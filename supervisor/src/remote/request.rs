@@ -28,7 +28,7 @@ pub(super) struct Ids {
 }
 
 impl Ids {
-    /// The ids of the delegation that a call asks for. The same call has the same ids, whoever carries it out.
+    /// The ids of the delegation that a call asks for. The same call has the same ids in every process.
     pub(super) fn of(delegation: &Delegation) -> Self {
         let RunInfo { context, task, user, .. } = &delegation.run;
         let memory = memory(context, user.as_deref(), &delegation.agent);
@@ -53,7 +53,7 @@ fn id(parts: &[&[u8]]) -> Uuid {
     Uuid::new_v5(&NAMESPACE, &bytes)
 }
 
-/// The message that begins the task. Who asks is in the metadata only, not in the text as upstream's supervisor has it
+/// The message that begins the task. The user is in the metadata only; upstream.s supervisor has it in the text
 /// ("by user: …"): the agent's model then reads the same as in this process, and no address goes to a model's provider.
 pub(super) fn opening(delegation: &Delegation, ids: &Ids, require_approval: &[String]) -> Message {
     let mut message = Message::user(&ids.message, &delegation.prompt);

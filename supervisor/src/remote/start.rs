@@ -57,7 +57,7 @@ impl Call<'_> {
     }
 
     /// The one call that begins the task. If it is unknown whether the agent got it, the agent is asked; only one of
-    /// this program is then told again, for it does once what it is told twice.
+    /// an agent of this program then gets the message again and acts once.
     pub(super) async fn begin(&self, client: &A2aClient) -> DelegationEnd {
         self.shared.count_call();
         let mut wait = FIRST_WAIT;
@@ -88,8 +88,8 @@ impl Call<'_> {
         DelegationEnd::CANCELED
     }
 
-    /// Begins what somebody else may have begun, who died before anybody could know. An agent that is not of this program
-    /// does twice what it is told twice; if it cannot say whether it was told, it is not told again.
+    /// Begins a delegation that a process may have begun before it died. An agent of another program
+    /// acts on each copy of a message; if it cannot tell whether it got the message, it gets no copy.
     pub(super) async fn begin_again(&self, client: &A2aClient) -> DelegationEnd {
         match self.find(client).await {
             Found::Task(known) => self.resume_task(client, known).await,

@@ -76,11 +76,11 @@ impl RemoteBackend {
     ///
     /// # Errors
     /// Why nobody can tell, in words for a model.
-    pub async fn look(&self, task: &str, run: &RunInfo) -> Result<RemoteTaskStatus, String> {
+    pub async fn status(&self, task: &str, run: &RunInfo) -> Result<RemoteTaskStatus, String> {
         let client = self.connected().await?.with(request::traced(run, task));
         let task = client.get(task, None).await.map_err(|error| match error {
             ClientError::Remote(error) => {
-                self.scrubbed(format!("it says: {}", outcome::said(&error.message)))
+                self.scrubbed(format!("it says: {}", outcome::excerpt(&error.message)))
             }
             error => self.words(&RemoteFailure::Unreached(error)),
         })?;

@@ -1,4 +1,4 @@
-//! An agent for tests, of A2A 1.0, that answers each request as it is told.
+//! An agent for tests, of A2A 1.0, that answers each request as the test sets it.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
@@ -48,7 +48,7 @@ pub(super) struct ReceivedRequest {
 
 type Answers = dyn Fn(&str, usize) -> TestResponse + Send + Sync;
 
-/// An agent that is told what to say.
+/// An agent with set answers.
 pub(super) struct TestAgent {
     pub(super) url: String,
     asked: Arc<Mutex<Vec<ReceivedRequest>>>,

@@ -14,7 +14,7 @@ use crate::agent::{PreambleCache, Role};
 use crate::delegation::RunInfo;
 use crate::mcp::Toolbox;
 
-/// A model that never answers, and shows how its turns were told to stop.
+/// A model that never answers, and records how its turns were stopped.
 #[derive(Debug, Default)]
 struct Silent {
     turns: Mutex<Vec<CancellationToken>>,

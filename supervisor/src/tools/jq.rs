@@ -33,7 +33,7 @@ pub(super) async fn call(
         finished = timeout(DEADLINE, converse(&mut child, &request)) => finished,
     };
     match finished {
-        Ok(Ok(answer)) => answer.told(),
+        Ok(Ok(answer)) => answer.into_result(),
         Ok(Err(error)) => Err(format!("jq could not be run: {error}.")),
         Err(_) => Err(format!(
             "The jq program did not finish within {} seconds and was stopped. Make it simpler.",
@@ -109,7 +109,7 @@ async fn read_bounded(stream: impl AsyncRead + Unpin) -> std::io::Result<Vec<u8>
 }
 
 impl Answer {
-    fn told(self) -> Result<String, String> {
+    fn into_result(self) -> Result<String, String> {
         match self.status.code() {
             Some(0) if self.stdout.is_empty() => Ok("The jq program produced no output.".to_owned()),
             Some(0) => Ok(shown(&self.stdout)),
@@ -120,7 +120,7 @@ impl Answer {
 }
 
 fn shown(bytes: &[u8]) -> String {
-    let kept = bytes.get(..MAX_OUTPUT_BYTES).unwrap_or(bytes);
-    let text = String::from_utf8_lossy(kept);
-    if kept.len() < bytes.len() { format!("{text}{TRUNCATED}") } else { text.trim_end().to_owned() }
+    let head = bytes.get(..MAX_OUTPUT_BYTES).unwrap_or(bytes);
+    let text = String::from_utf8_lossy(head);
+    if head.len() < bytes.len() { format!("{text}{TRUNCATED}") } else { text.trim_end().to_owned() }
 }

@@ -41,8 +41,8 @@ pub fn jq_eval_main() -> i32 {
     match run(io::stdin().lock(), BufWriter::new(io::stdout().lock())) {
         Ok(()) => 0,
         Err(reason) => {
-            let told = writeln!(io::stderr(), "{reason}");
-            if told.is_err() { EXIT_FAILED + 1 } else { EXIT_FAILED }
+            let written = writeln!(io::stderr(), "{reason}");
+            if written.is_err() { EXIT_FAILED + 1 } else { EXIT_FAILED }
         }
     }
 }
@@ -77,9 +77,9 @@ fn evaluate(program: &str, input: Val, mut out: impl Write) -> Result<(), String
     let mut room = MAX_OUTPUT_BYTES + 1;
     for value in filter.id.run((context, input)).map(unwrap_valr) {
         let line = value.map_err(|error| error.to_string())?.to_string() + "\n";
-        let kept = line.as_bytes().get(..room).unwrap_or(line.as_bytes());
-        room -= kept.len();
-        if out.write_all(kept).is_err() || room == 0 {
+        let head = line.as_bytes().get(..room).unwrap_or(line.as_bytes());
+        room -= head.len();
+        if out.write_all(head).is_err() || room == 0 {
             break;
         }
     }

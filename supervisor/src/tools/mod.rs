@@ -1,7 +1,7 @@
 //! The tools that the supervisor runs itself: for every agent the date, a pause, and `jq`; for the supervisor, where
 //! they are wanted, those that ask agents of others ([`A2aTools`]).
 //!
-//! What the model is told of the former is declared by the engine crate; here they are run.
+//! The engine crate declares the former for the model; this module runs them.
 
 mod a2a;
 mod date;
@@ -18,7 +18,7 @@ pub use jq_eval::{JQ_EVAL_COMMAND, jq_eval_main};
 
 /// Runs a tool of the edge; `None` if there is none of this name.
 ///
-/// Failures are told to the model. Cancelling ends the tool at once, a child process with it.
+/// Failures are reported to the model. Cancelling ends the tool at once, a child process with it.
 pub async fn call(
     tool: &str,
     arguments: &Map<String, Value>,

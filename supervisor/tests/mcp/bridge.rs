@@ -22,7 +22,7 @@ tests![
     gives_each_session_a_child,
     tells_of_a_child_that_dies_and_starts_another,
     hides_secrets_of_a_child_that_cannot_start,
-    passes_on_what_the_server_asks,
+    forwards_requests_of_the_server,
     holds_to_its_bounds,
     leaves_nothing_behind,
     listens_on_loopback_only,
@@ -308,7 +308,7 @@ async fn hides_secrets_of_a_child_that_cannot_start() {
     bridge.finish().await;
 }
 
-async fn passes_on_what_the_server_asks() {
+async fn forwards_requests_of_the_server() {
     let Some(program) = peer("npm/node_modules/.bin/mcp-server-everything") else { return };
     let bridge = Bridge::start(&[], &[&program, "stdio"]).await;
     let mut hand = Hand::at(&bridge);

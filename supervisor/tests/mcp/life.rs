@@ -22,7 +22,7 @@ tests![
     restarts_a_server_that_dies_in_a_call,
     keeps_the_list_of_a_server_that_stays_away,
     cancels_a_call_that_takes_too_long,
-    cancels_a_call_when_told_to,
+    cancels_a_call_on_request,
     cancels_a_call_that_is_dropped,
     runs_calls_side_by_side,
     leaves_nothing_of_a_stubborn_server,
@@ -183,7 +183,7 @@ async fn cancels_a_call_that_takes_too_long() {
     bench.finish().await;
 }
 
-async fn cancels_a_call_when_told_to() {
+async fn cancels_a_call_on_request() {
     let (_directory, path, state) = state_file();
     let bench = Bench::settled([stand_in("one", &["--mode", "hang-in-call", "--state", &state])]).await;
     let cancel = CancellationToken::new();

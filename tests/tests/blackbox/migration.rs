@@ -195,7 +195,7 @@ fn rendered(epoch: u64, placement: &Value) -> Value {
         "limits": {"recursion": 100, "maxContextTokens": 100_000, "minMessagesToKeep": 4,
             "maxToolOutputChars": 10000, "modelTimeoutMs": 60000, "toolTimeoutMs": 60000,
             "agentTimeoutMs": 60000, "mcpStartTimeoutMs": 30000},
-        "rag": null, "store": {"memory": {}},
+        "store": {"memory": {}},
         "connectivity": {"check": true, "background": true, "timeoutMs": 5000, "maxRetries": 3,
             "retryDelayMs": 2000, "startupDelayMs": 0, "refreshIntervalMs": null, "fastCheckTimeoutMs": 2000},
         "agents": [{"name": "jira", "title": "Jira", "description": "Tickets.", "routingHint": "Tickets.",

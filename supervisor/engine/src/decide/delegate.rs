@@ -24,13 +24,13 @@ pub(super) fn update(state: &mut RunState, id: &str, update: DelegateUpdate, out
         }
         DelegateUpdate::Checkpoint { frame, events } => {
             *place(&mut call.status) = CallStatus::Nested { frame };
-            let told = events.into_iter().filter(|_| !over);
-            told.for_each(|event| out.push(Effect::Emit(event.within(&agent))));
+            let shown = events.into_iter().filter(|_| !over);
+            shown.for_each(|event| out.push(Effect::Emit(event.within(&agent))));
         }
         _ if over => {}
-        DelegateUpdate::Event { event, place: told } => {
-            if let (Some(told), CallStatus::Remote { place, .. }) = (told, place(&mut call.status)) {
-                *place = told;
+        DelegateUpdate::Event { event, place: shown } => {
+            if let (Some(shown), CallStatus::Remote { place, .. }) = (shown, place(&mut call.status)) {
+                *place = shown;
             }
             out.push(Effect::Emit(event.within(&agent)));
         }

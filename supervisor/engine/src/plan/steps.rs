@@ -21,14 +21,14 @@ impl Plan {
             numbered(self.todos.iter().map(of_todo))
         };
         for step in &mut steps {
-            let told = self.steps.iter().find(|told| told.step_id == step.step_id);
-            if let Some(told) = told.filter(|told| told.status.is_closed()) {
-                step.status = told.status;
+            let shown = self.steps.iter().find(|shown| shown.step_id == step.step_id);
+            if let Some(shown) = shown.filter(|shown| shown.status.is_closed()) {
+                step.status = shown.status;
             }
         }
         let idle = steps.iter().all(|step| step.status != StepStatus::InProgress);
         let open = |step: &&mut PlanStep| {
-            step.status == StepStatus::Pending && (!self.told || self.was_under_way(&step.step_id))
+            step.status == StepStatus::Pending && (!self.shown || self.was_under_way(&step.step_id))
         };
         if let Some(first) = steps.iter_mut().find(open).filter(|_| idle) {
             first.status = StepStatus::InProgress;

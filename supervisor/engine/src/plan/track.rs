@@ -57,7 +57,7 @@ impl Plan {
     /// The plan as it was last told, if it was.
     pub(crate) fn again(&self) -> Option<EventKind> {
         let plan = || EventKind::Plan { steps: self.steps.clone(), cause: PlanCause::Resumed, first: false };
-        self.told.then(plan)
+        self.shown.then(plan)
     }
 
     /// Closes every open step and returns the last word on the plan, if there ever was a first.
@@ -67,7 +67,7 @@ impl Plan {
                 step.status = StepStatus::Completed;
             }
         }
-        self.told.then(|| self.tell(PlanCause::Closing))
+        self.shown.then(|| self.tell(PlanCause::Closing))
     }
 
     /// Closes the steps in progress of a run that ends before its plan is carried out, and returns the plan if that
@@ -85,11 +85,11 @@ impl Plan {
             step.status = if is_done { StepStatus::Completed } else { StepStatus::Failed };
             changed = true;
         }
-        (self.told && changed).then(|| self.tell(PlanCause::GivenUp))
+        (self.shown && changed).then(|| self.tell(PlanCause::GivenUp))
     }
 
     fn tell(&mut self, cause: PlanCause) -> EventKind {
-        let first = !std::mem::replace(&mut self.told, true);
+        let first = !std::mem::replace(&mut self.shown, true);
         EventKind::Plan { steps: self.steps.clone(), cause, first }
     }
 

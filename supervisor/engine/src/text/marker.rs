@@ -19,25 +19,25 @@ pub(super) struct MarkerSplit {
 
 /// What may be told after a piece of text.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct Shown {
     pub(super) narration: String,
     pub(super) answer: String,
 }
 
 impl MarkerSplit {
     /// Takes the next piece.
-    pub(super) fn push(&mut self, text: &str) -> Told {
+    pub(super) fn push(&mut self, text: &str) -> Shown {
         if self.answering {
-            return Told { narration: String::new(), answer: self.answer(text) };
+            return Shown { narration: String::new(), answer: self.answer(text) };
         }
         self.held.push_str(text);
         if let Some((narration, answer)) = split_at_marker(&self.held) {
             let (narration, answer) = (narration.to_owned(), answer.to_owned());
             self.held.clear();
             self.answering = true;
-            return Told { narration, answer: self.answer(&answer) };
+            return Shown { narration, answer: self.answer(&answer) };
         }
-        Told { narration: self.release(), answer: String::new() }
+        Shown { narration: self.release(), answer: String::new() }
     }
 
     /// Lets go what is held back: no marker can follow any more.

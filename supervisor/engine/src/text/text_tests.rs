@@ -57,7 +57,7 @@ fn the_reader_puts_surrogates_together() {
 #[test]
 fn words_wait_until_they_are_whole() {
     let mut hold = WordHold::default();
-    for (piece, told) in [
+    for (piece, shown) in [
         ("Hel", ""),
         ("lo", ""),
         (" wor", "Hello "),
@@ -69,7 +69,7 @@ fn words_wait_until_they_are_whole() {
         ("y", &format!("ü{}y", "x".repeat(79))),
         ("end", ""),
     ] {
-        assert_eq!(hold.push(piece), told, "{piece}");
+        assert_eq!(hold.push(piece), shown, "{piece}");
     }
     assert_eq!(hold.flush(), "end");
     assert_eq!(hold.flush(), "");
@@ -85,14 +85,14 @@ fn the_marker_is_found_across_pieces() {
         (&["ärger über äöü"], "ärger über äöü", ""),
     ] {
         let mut split = MarkerSplit::default();
-        let (mut told, mut answered) = (String::new(), String::new());
+        let (mut shown, mut answered) = (String::new(), String::new());
         for piece in pieces {
             let more = split.push(piece);
-            told += &more.narration;
+            shown += &more.narration;
             answered += &more.answer;
         }
-        told += &split.flush();
-        assert_eq!((told.as_str(), answered.as_str()), (narration, answer), "{pieces:?}");
+        shown += &split.flush();
+        assert_eq!((shown.as_str(), answered.as_str()), (narration, answer), "{pieces:?}");
     }
     assert_eq!(after_marker("a[FINAL ANSWER]\n b"), Some(" b"));
     assert_eq!(after_marker("a"), None);

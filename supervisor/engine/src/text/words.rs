@@ -19,9 +19,9 @@ impl WordHold {
         if let Some(at) = piece.rfind(is_boundary) {
             let end = at + piece.get(at..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
             let (whole, partial) = piece.split_at(end);
-            let told = std::mem::take(&mut self.held) + whole;
+            let shown = std::mem::take(&mut self.held) + whole;
             self.held.push_str(partial);
-            return told;
+            return shown;
         }
         self.held.push_str(piece);
         if self.held.len() > LONGEST_HELD && self.held.chars().count() > LONGEST_HELD {

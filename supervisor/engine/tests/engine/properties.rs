@@ -211,7 +211,7 @@ fn update(news: &News, state: &RunState) -> DelegateUpdate {
         },
         News::Told => DelegateUpdate::Event {
             event: RunEvent::own(EventKind::TextReset),
-            place: Some(RemotePlace { seq: Some(3), told: 1 }),
+            place: Some(RemotePlace { seq: Some(3), shown: 1 }),
         },
         News::Event => DelegateUpdate::Event { event: RunEvent::own(EventKind::TextReset), place: None },
         News::Asks => {

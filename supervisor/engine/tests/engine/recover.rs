@@ -58,7 +58,7 @@ fn tools_are_not_run_twice_and_agents_go_on() {
     let (task, context) = ("t".to_owned(), "k".to_owned());
     sim.delegate("b", DelegateUpdate::Accepted { task: task.clone(), context: context.clone() });
     let event = RunEvent::own(EventKind::ToolStarted { call: "t".to_owned(), tool: "get".to_owned() });
-    let place = Some(RemotePlace { seq: Some(4), told: 1 });
+    let place = Some(RemotePlace { seq: Some(4), shown: 1 });
     sim.delegate("b", DelegateUpdate::Event { event, place });
     sim.state = reloaded(&sim.state);
     let effects = sim.feed(Input::Recovered);
@@ -68,7 +68,7 @@ fn tools_are_not_run_twice_and_agents_go_on() {
         .filter_map(|effect| if let Effect::Delegate { resume, .. } = effect { Some(resume) } else { None })
         .collect();
     let at = |from| Some(Resume { from: Some(from), answered: None });
-    let place = RemotePlace { seq: Some(4), told: 1 };
+    let place = RemotePlace { seq: Some(4), shown: 1 };
     let unknown = Some(Resume { from: None, answered: None });
     assert_eq!(
         resumes,

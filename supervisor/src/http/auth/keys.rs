@@ -1,4 +1,4 @@
-//! The keys of who issues tokens: fetched, kept for a while, fetched again (RFC 7517).
+//! The signing keys of a token issuer: fetched, cached and refreshed (RFC 7517).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,16 +17,16 @@ const DEADLINE: Duration = Duration::from_secs(5);
 const MOST_BYTES: usize = 256 * 1024;
 /// Most keys of one issuer.
 const MOST_KEYS: usize = 64;
-/// How long keys are kept if the answer does not say, and within which bounds it may.
-const KEPT: Duration = Duration::from_hours(1);
-const KEPT_LEAST: Duration = Duration::from_mins(1);
-const KEPT_MOST: Duration = Duration::from_hours(24);
-/// How long keys may serve on that could not be fetched anew.
+/// How long keys are cached if the answer does not say, and the bounds of what it may say.
+const DEFAULT_AGE: Duration = Duration::from_hours(1);
+const SHORTEST_AGE: Duration = Duration::from_mins(1);
+const LONGEST_AGE: Duration = Duration::from_hours(24);
+/// How long old keys serve if new ones cannot be fetched.
 const STALE: Duration = Duration::from_hours(24);
 /// How often they are fetched at most: an unknown key, which anybody can name, does not make us ask more often.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// The keys cannot be had, for a reason that is for whoever reads the log.
+/// The keys cannot be fetched; the reason is for the log.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("failed to fetch the keys of the tokens' issuer: {0}")]
 pub(super) struct KeysError(String);
@@ -37,7 +37,7 @@ pub(super) struct Keys {
     url: String,
     client: reqwest::Client,
     known: Mutex<Option<Arc<Known>>>,
-    /// When they were asked for last. Whoever holds it asks; the others wait for the answer.
+    /// The time of the last fetch. The holder of the lock fetches; others wait.
     asked: tokio::sync::Mutex<Option<Instant>>,
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Keys {
 struct Known {
     keys: BTreeMap<String, Key>,
     since: Instant,
-    kept: Duration,
+    max_age: Duration,
 }
 
 /// One key.
@@ -78,7 +78,7 @@ impl Keys {
     pub(super) async fn find(&self, id: Option<&str>) -> Result<Option<Key>, KeysError> {
         let known = self.known();
         let found = known.as_ref().and_then(|known| known.find(id));
-        if found.is_some() && known.as_ref().is_some_and(|known| known.since.elapsed() < known.kept) {
+        if found.is_some() && known.as_ref().is_some_and(|known| known.since.elapsed() < known.max_age) {
             return Ok(found);
         }
         let refreshed = self.refresh(known.as_ref()).await;
@@ -118,7 +118,7 @@ impl Keys {
         if !answer.status().is_success() {
             return Err(format!("it answers with HTTP {}", answer.status().as_u16()));
         }
-        let kept = kept(answer.headers());
+        let max_age = max_age(answer.headers());
         let mut body = Vec::new();
         while let Some(chunk) = answer.chunk().await.map_err(reason)? {
             if body.len() + chunk.len() > MOST_BYTES {
@@ -126,7 +126,7 @@ impl Keys {
             }
             body.extend_from_slice(&chunk);
         }
-        Ok(Known { keys: read(&body)?, since: Instant::now(), kept })
+        Ok(Known { keys: read(&body)?, since: Instant::now(), max_age })
     }
 
     fn known(&self) -> Option<Arc<Known>> {
@@ -144,11 +144,12 @@ impl Known {
     }
 }
 
-/// How long an answer says that it may be kept.
-fn kept(headers: &HeaderMap) -> Duration {
-    let said = headers.get(header::CACHE_CONTROL).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let age = said.split(',').find_map(|part| part.trim().strip_prefix("max-age=")?.parse().ok());
-    age.map_or(KEPT, Duration::from_secs).clamp(KEPT_LEAST, KEPT_MOST)
+/// How long the answer may be cached by its own `Cache-Control`.
+fn max_age(headers: &HeaderMap) -> Duration {
+    let directives =
+        headers.get(header::CACHE_CONTROL).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let age = directives.split(',').find_map(|part| part.trim().strip_prefix("max-age=")?.parse().ok());
+    age.map_or(DEFAULT_AGE, Duration::from_secs).clamp(SHORTEST_AGE, LONGEST_AGE)
 }
 
 /// The keys of a set that can check a signature. Those that are for something else, or of a kind that we do not know, are
@@ -181,14 +182,14 @@ fn usable(key: Value) -> Option<(String, Key)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{kept, read};
+    use super::{max_age, read};
     use axum::http::{HeaderMap, header};
     use serde_json::json;
     use std::time::Duration;
 
     #[test]
-    fn an_answer_says_within_bounds_how_long_it_may_be_kept() {
-        for (said, seconds) in [
+    fn the_age_of_keys_is_bounded() {
+        for (directives, seconds) in [
             ("", 3600),
             ("public, max-age=600", 600),
             ("max-age=0", 60),
@@ -196,8 +197,8 @@ mod tests {
             ("max-age=soon", 3600),
             ("no-store", 3600),
         ] {
-            let headers = HeaderMap::from_iter([(header::CACHE_CONTROL, said.parse().unwrap())]);
-            assert_eq!(kept(&headers), Duration::from_secs(seconds), "{said}");
+            let headers = HeaderMap::from_iter([(header::CACHE_CONTROL, directives.parse().unwrap())]);
+            assert_eq!(max_age(&headers), Duration::from_secs(seconds), "{directives}");
         }
     }
 

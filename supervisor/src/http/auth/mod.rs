@@ -132,7 +132,7 @@ impl Guard {
         }
     }
 
-    /// Who asks: whoever has the shared key is one and the same; whoever has a token is its subject.
+    /// The principal of a request: one for all holders of the shared key, the subject for a token.
     async fn recognise(&self, headers: &HeaderMap) -> Result<Principal, Refused> {
         if opens(self.shared.as_deref(), headers) {
             return Ok(Principal::new(KEY_HOLDER));
@@ -147,7 +147,7 @@ impl Guard {
         }
     }
 
-    /// What to say to whoever brings nothing.
+    /// The refusal of a request without credentials.
     fn unasked(&self, headers: &HeaderMap) -> Refused {
         unauthorized(match (&self.tokens, &self.shared) {
             _ if headers.contains_key(header::AUTHORIZATION) => "the bearer token is not the right one",

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::keys::{Keys, KeysError};
 
-/// The longest token that is looked at.
+/// The longest token that is checked.
 const MOST_BYTES: usize = 16 * 1024;
 /// The longest subject; it becomes the owner of tasks.
 const MOST_SUBJECT: usize = 256;

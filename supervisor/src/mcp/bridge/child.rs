@@ -14,9 +14,9 @@ use tokio_util::task::TaskTracker;
 use super::super::error::StartError;
 use super::super::lines::next_line;
 use super::super::process::{Pipes, Program, ServerProcess};
-use super::desk::{Clients, Desk, Way};
 use super::launch::Launch;
 use super::message::Message;
+use super::message_router::{Clients, MessageRouter, Way};
 use super::refusal::Refusal;
 
 /// Messages on the way to the child.
@@ -27,7 +27,7 @@ const OUTPUT: usize = 64;
 const STALL: Duration = Duration::from_secs(30);
 /// How long a child lives without use. A client that is there keeps a stream open.
 const IDLE: Duration = Duration::from_mins(10);
-/// How often that is looked at.
+/// The interval of the check for that.
 const IDLE_CHECK: Duration = Duration::from_secs(15);
 /// The largest message of the child; those beyond are dropped before they come here.
 const MESSAGE_BYTES: usize = 16 * 1024 * 1024;
@@ -37,7 +37,7 @@ const EXIT_STATUS_GRACE: Duration = Duration::from_millis(500);
 /// A running child. Dropping the last of its users ends it.
 #[derive(Debug)]
 pub(super) struct Child {
-    desk: Arc<Mutex<Desk>>,
+    router: Arc<Mutex<MessageRouter>>,
     input: mpsc::Sender<Message>,
     used: Mutex<Instant>,
     stop: CancellationToken,
@@ -72,19 +72,19 @@ impl Child {
         let program = Program { server: &name, command, args, env, cwd: launch.cwd.as_deref(), loud: true };
         let (process, Pipes { reader, writer }) = ServerProcess::spawn(program, &launch.redactor)?;
         let (input, messages) = mpsc::channel(INPUT);
-        let (desk, stop) = (Arc::new(Mutex::new(Desk::new(clients))), shutdown.child_token());
+        let (router, stop) = (Arc::new(Mutex::new(MessageRouter::new(clients))), shutdown.child_token());
         tasks.spawn(feed(writer, messages, stop.clone()));
         let child = Arc::new(Self {
-            desk: desk.clone(),
+            router: router.clone(),
             input: input.clone(),
             used: Mutex::new(Instant::now()),
             stop: stop.clone(),
             _stop_when_dropped: stop.clone().drop_guard(),
         });
         let idle = idle(Arc::downgrade(&child));
-        let keeper = Keeper { name, process, desk, back: input.downgrade(), stop };
+        let task = ChildTask { name, process, router, back: input.downgrade(), stop };
         tasks.spawn(async move {
-            keeper.run(reader, idle).await;
+            task.run(reader, idle).await;
             drop(place);
         });
         Ok(child)
@@ -99,7 +99,7 @@ impl Child {
     ) -> Result<Asked, Refusal> {
         self.touch();
         let (outlet, inlet) = mpsc::channel(OUTPUT);
-        let (key, message) = self.desk().admit(id, message, outlet, streams)?;
+        let (key, message) = self.router().admit(id, message, outlet, streams)?;
         let ticket = Ticket { child: self.clone(), key: Some(key) };
         self.tell(message).await.map_err(|refusal| refusal.of(id))?;
         Ok(Asked { inlet, _ticket: ticket })
@@ -117,8 +117,8 @@ impl Child {
     /// Opens the stream for what belongs to no request.
     pub(super) fn listen(self: &Arc<Self>) -> Asked {
         let (outlet, inlet) = mpsc::channel(OUTPUT);
-        for message in self.desk().listen(outlet.clone()) {
-            // There is room: less is kept than a stream holds.
+        for message in self.router().listen(outlet.clone()) {
+            // There is room: the buffer is smaller than a stream.
             drop(outlet.try_send(message));
         }
         Asked { inlet, _ticket: Ticket { child: self.clone(), key: None } }
@@ -126,12 +126,12 @@ impl Child {
 
     /// Ends the stream of a request that its client cancels.
     pub(super) fn cancelled(&self, id: &Value) {
-        self.desk().cancelled(id);
+        self.router().cancelled(id);
     }
 
     /// From now on the child has one client.
     pub(super) fn dedicate(&self) {
-        self.desk().dedicate();
+        self.router().dedicate();
     }
 
     /// Ends the child, soon.
@@ -141,76 +141,76 @@ impl Child {
 
     /// Whether it has ended, or is about to.
     pub(super) fn is_gone(&self) -> bool {
-        self.stop.is_cancelled() || self.desk().closed().is_some()
+        self.stop.is_cancelled() || self.router().closed().is_some()
     }
 
     /// Whether it was asked nothing so far.
     pub(super) fn is_fresh(&self) -> bool {
-        self.desk().is_fresh()
+        self.router().is_fresh()
     }
 
-    /// For how long nobody has used it; nothing while somebody does.
+    /// How long it has been unused; `None` while it is in use.
     pub(super) fn idle_time(&self) -> Option<Duration> {
         let used = *self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        (!self.desk().is_busy()).then(|| used.elapsed())
+        (!self.router().is_busy()).then(|| used.elapsed())
     }
 
     fn touch(&self) {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
-    fn desk(&self) -> MutexGuard<'_, Desk> {
-        lock(&self.desk)
+    fn router(&self) -> MutexGuard<'_, MessageRouter> {
+        lock(&self.router)
     }
 }
 
 impl Drop for Ticket {
     fn drop(&mut self) {
         self.child.touch();
-        let told = self.key.as_ref().and_then(|key| self.child.desk().forget(key));
-        if let Some(Err(error)) = told.map(|message| self.child.input.try_send(message)) {
-            tracing::debug!(%error, "a tool server does not learn that a request is cancelled");
+        let cancellation = self.key.as_ref().and_then(|key| self.child.router().forget(key));
+        if let Some(Err(error)) = cancellation.map(|message| self.child.input.try_send(message)) {
+            tracing::debug!(%error, "a tool server did not get the cancellation of a request");
         }
     }
 }
 
-/// What reads the child, and cleans up after it.
-struct Keeper {
+/// The task that reads the child and cleans up after it.
+struct ChildTask {
     name: String,
     process: ServerProcess,
-    desk: Arc<Mutex<Desk>>,
-    /// The way back to the child, for as long as anybody uses it.
+    router: Arc<Mutex<MessageRouter>>,
+    /// The way back to the child, as long as a client uses it.
     back: mpsc::WeakSender<Message>,
     stop: CancellationToken,
 }
 
-impl Keeper {
+impl ChildTask {
     async fn run(mut self, reader: DuplexStream, idle: impl Future<Output = ()>) {
         tracing::info!(server = self.name, "tool server started");
         let reason = tokio::select! {
-            () = self.pass_on(reader) => self.died().await,
+            () = self.forward(reader) => self.died().await,
             () = self.stop.cancelled() => "the session ended".to_owned(),
             () = idle => "the session was not used and has ended".to_owned(),
         };
         self.stop.cancel();
-        for (outlet, message) in lock(&self.desk).close(&reason) {
-            // Whoever does not read by now does not learn why.
+        for (outlet, message) in lock(&self.router).close(&reason) {
+            // A client that has stopped reading gets no reason.
             drop(outlet.try_send(message));
         }
         self.process.stop().await;
         tracing::info!(server = self.name, reason, "tool server ended");
     }
 
-    /// Passes on what the child says, until it says no more.
-    async fn pass_on(&self, reader: DuplexStream) {
+    /// Forwards the messages of the child until its output ends.
+    async fn forward(&self, reader: DuplexStream) {
         let mut reader = BufReader::new(reader);
         let mut buffer = Vec::new();
         while next_line(&mut reader, &mut buffer, MESSAGE_BYTES).await.is_some() {
             let Ok(message) = serde_json::from_slice(&buffer) else {
-                tracing::debug!(server = self.name, "what the tool server said is no message");
+                tracing::debug!(server = self.name, "the output of the tool server is not a message");
                 continue;
             };
-            let way = lock(&self.desk).sort(message);
+            let way = lock(&self.router).sort(message);
             self.send(way).await;
         }
     }
@@ -222,7 +222,7 @@ impl Keeper {
             Way::Nowhere => true,
         };
         if !sent {
-            tracing::debug!(server = self.name, "a message of the tool server is lost: nobody takes it");
+            tracing::debug!(server = self.name, "a message of the tool server is lost: no client reads it");
         }
     }
 
@@ -235,8 +235,8 @@ impl Keeper {
     }
 }
 
-fn lock(desk: &Mutex<Desk>) -> MutexGuard<'_, Desk> {
-    desk.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(router: &Mutex<MessageRouter>) -> MutexGuard<'_, MessageRouter> {
+    router.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Waits until the child has not been used for long.

@@ -1,4 +1,4 @@
-//! All children: who has which, and how many there may be.
+//! All children, the session of each, and their limit.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -10,8 +10,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::child::Child;
-use super::desk::Clients;
 use super::launch::Launch;
+use super::message_router::Clients;
 use super::refusal::Refusal;
 
 /// How long a child that makes room may take to go: longer than it takes to stop a stubborn one.
@@ -41,7 +41,7 @@ struct Table {
     sessions: HashMap<String, Arc<Session>>,
     /// Who serves the stateless era.
     shared: Option<Arc<Child>>,
-    /// Who waits for the next session: it was asked nothing so far, or refused the first question of that era.
+    /// The child for the next session: it got no request so far, or refused the first one of that era.
     spare: Option<Arc<Child>>,
 }
 
@@ -140,7 +140,7 @@ impl Children {
             .map_err(|error| Refusal::unavailable(self.launch.redactor.redact(error.to_string())))
     }
 
-    /// Forgets who is gone; where every place is taken, whoever has been idle for longest goes too.
+    /// Removes ended children; at the limit, also the one that has been idle for longest.
     fn make_room(&self) {
         let mut table = self.table();
         table.sessions.retain(|_, session| !session.child.is_gone());

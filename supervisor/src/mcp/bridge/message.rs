@@ -62,8 +62,9 @@ impl Incoming {
 
     /// Whether the headers say what the body says, as far as they say it (protocol 2026-07-28, "standard headers").
     pub(super) fn check_headers(&self, headers: &HeaderMap) -> Result<(), Refusal> {
-        let said = [("mcp-method", Some(self.method.as_str())), ("mcp-protocol-version", self.version())];
-        for (name, body) in said {
+        let headers_and_values =
+            [("mcp-method", Some(self.method.as_str())), ("mcp-protocol-version", self.version())];
+        for (name, body) in headers_and_values {
             let header = headers.get(name).and_then(|value| value.to_str().ok());
             if let (Some(header), Some(body)) = (header, body)
                 && header != body
@@ -133,10 +134,10 @@ mod tests {
             (vec![("mcp-method", "tools/call")], false),
             (vec![("mcp-protocol-version", "2025-11-25")], false),
         ];
-        for (given, passes) in cases {
+        for (given, is_valid) in cases {
             let headers: HeaderMap =
                 given.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect();
-            assert_eq!(incoming.check_headers(&headers).is_ok(), passes, "{given:?}");
+            assert_eq!(incoming.check_headers(&headers).is_ok(), is_valid, "{given:?}");
         }
     }
 }

@@ -10,25 +10,25 @@
 //! sessions and every request says all that is needed, so all such requests share one child; ids are
 //! renamed on the way, since two clients may choose the same.
 //!
-//! One child is started before anybody asks, and serves whoever comes first. A client that does not know a server's era asks
-//! `server/discover`. The child that refuses the question is kept for the `initialize` that follows, so that nothing is started
+//! One child starts before the first request and serves the first client. A client that does not know a server's era asks
+//! `server/discover`. The child that refuses the question stays for the `initialize` that follows, so that nothing is started
 //! twice.
 //!
 //! # What is passed on
 //!
 //! Messages go through as they are: requests, answers, notifications, in both directions. What the server asks or tells
-//! beside its answers goes to the stream of the request that it is about, if that can be told, else to the stream that the
-//! client opened with `GET`, else to that of the newest request; until one is there it is kept, within bounds. A stream that breaks
+//! beside its answers goes to the stream of the request that it is about, if that is known, else to the stream that the
+//! client opened with `GET`, else to that of the newest request; until there is one it is buffered, within bounds. A stream that breaks
 //! is not resumed.
 
 mod child;
 mod children;
-mod desk;
-mod door;
+mod http_endpoint;
 mod launch;
 mod message;
+mod message_router;
 mod refusal;
 mod stream;
 
-pub use door::{Bridge, serve};
+pub use http_endpoint::{Bridge, serve};
 pub use launch::{Launch, NotLoopback};

@@ -1,4 +1,4 @@
-//! What a client is told that asked in vain.
+//! The error responses of the bridge.
 
 use axum::Json;
 use axum::http::StatusCode;
@@ -14,7 +14,7 @@ const HEADER_MISMATCH: i64 = -32020;
 /// The code by which the official SDKs tell of a closed connection.
 pub(super) const CLOSED: i64 = -32000;
 
-/// A refusal: an HTTP status, and an error of JSON-RPC for whoever reads the body.
+/// A refusal: an HTTP status, and a JSON-RPC error in the body.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Refusal {
     pub(super) status: StatusCode,

@@ -54,7 +54,7 @@ struct Call {
     callee: Callee,
     id: String,
     run: RunInfo,
-    /// Who is told of progress, if anybody.
+    /// The receiver of progress, if any.
     progress: Option<mpsc::Sender<Progress>>,
     cancel: CancellationToken,
 }
@@ -69,23 +69,23 @@ impl Call {
 
     /// What became of a task, or becomes of it.
     async fn result(&self, task: &str, what: &What, blocking: bool) -> Result<String, String> {
-        let seen = self.look(task).await?;
+        let seen = self.status(task).await?;
         if !blocking || !seen.is_under_way() {
             return report::task_status(self.name(), seen);
         }
         match self.follow(what).await {
             // It may have ended just before anybody could follow it.
-            Err(reason) => match self.look(task).await {
+            Err(reason) => match self.status(task).await {
                 Ok(seen) if !seen.is_under_way() => report::task_status(self.name(), seen),
                 _ => Err(reason),
             },
-            told => told,
+            other => other,
         }
     }
 
     /// A form or an approval is put to a person; a model that answers it would approve its own calls.
     async fn refuse_for_a_person(&self, task: &str) -> Result<(), String> {
-        match self.look(task).await? {
+        match self.status(task).await? {
             RemoteTaskStatus::Asks { is_for_a_person: true, question, .. } => {
                 Err(report::for_a_person(self.name(), task, &question))
             }
@@ -93,8 +93,8 @@ impl Call {
         }
     }
 
-    async fn look(&self, task: &str) -> Result<RemoteTaskStatus, String> {
-        let seen = unless_cancelled(&self.cancel, self.callee.remote.look(task, &self.run)).await?;
+    async fn status(&self, task: &str) -> Result<RemoteTaskStatus, String> {
+        let seen = unless_cancelled(&self.cancel, self.callee.remote.status(task, &self.run)).await?;
         seen.map_err(|reason| failure(self.name(), &reason))
     }
 

@@ -55,12 +55,12 @@ pub struct Caller {
     pub call: String,
     /// The run.
     pub run: RunInfo,
-    /// Who is told of progress.
+    /// The receiver of progress.
     pub progress: mpsc::Sender<Progress>,
 }
 
 impl A2aTools {
-    /// The tools as a model is told of them.
+    /// The tools as a model sees them.
     pub fn specs(&self) -> Vec<ToolSpec> {
         specs::specs(&self.names().collect::<Vec<_>>())
     }
@@ -78,13 +78,13 @@ impl A2aTools {
         caller: Caller,
         cancel: CancellationToken,
     ) -> ToolOutput {
-        let told = match Request::read(tool, arguments) {
+        let result = match Request::read(tool, arguments) {
             Ok(Request::List) => Ok(report::list(self.registered())),
             Ok(Request::Discover { agent }) => self.discover(&agent, &cancel).await,
             Ok(Request::Ask(ask)) => self.ask(ask, caller, cancel).await,
             Err(fault) => Err(fault),
         };
-        match told {
+        match result {
             Ok(content) => ToolOutput { content, is_error: false },
             Err(content) => ToolOutput { content, is_error: true },
         }

@@ -18,8 +18,8 @@ pub(super) fn line(event: &RunEvent) -> Option<String> {
         }
         _ => return None,
     };
-    let whose: String = event.path.iter().flat_map(|agent| [agent.as_str(), ": "]).collect();
-    Some(format!("🔍 {whose}{words}"))
+    let prefix: String = event.path.iter().flat_map(|agent| [agent.as_str(), ": "]).collect();
+    Some(format!("🔍 {prefix}{words}"))
 }
 
 const fn ended(end: CallEnd) -> &'static str {
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_of_an_agent_are_told_in_words() {
+    fn steps_of_an_agent_are_reported_in_words() {
         let (call, tool, agent) = ("c".to_owned(), "get_app".to_owned(), AgentName::new("argocd"));
         let end = CallEnd::Failed;
         let within = |kind| RunEvent::own(kind).within(&agent);

@@ -42,7 +42,7 @@ pub(super) struct Registered {
 pub(super) struct Callee {
     pub(super) name: AgentName,
     pub(super) remote: Arc<RemoteBackend>,
-    /// Whether it may know who the user is: whoever runs this has registered it.
+    /// Whether it may know the user's identity: the resource registers it.
     pub(super) is_known: bool,
 }
 
@@ -59,7 +59,7 @@ pub enum A2aToolsError {
 
 impl A2aTools {
     /// The tools of a specification; nothing if it has none. Registered agents are asked by way of `http`, and their
-    /// cards are kept in `cards`; their secrets are read now.
+    /// cards are stored in `cards`; their secrets are read now.
     ///
     /// # Errors
     /// When there can be no client that asks only who may be asked.
@@ -82,7 +82,7 @@ impl A2aTools {
         };
         let registered = known.map(register).collect();
         let screen = a2a_screen(&tools.allow)?;
-        // What strangers are asked for, without credentials, is kept apart from what friends are.
+        // Calls without credentials to unlisted addresses use a client of their own.
         let resolver = ScreenedResolver(screen.clone());
         let http = http_builder().no_proxy().referer(false).dns_resolver(resolver).build()?;
         Ok(Some(Self { registered, http, screen, cards: Arc::default(), silence }))

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use super::registry::Registered;
 use crate::remote::RemoteTaskStatus;
 
-/// Most skills of a card that are told.
+/// Most skills of a card that are reported.
 const SKILLS: usize = 100;
-/// Most interfaces, and most extensions, of a card that are told.
+/// Most interfaces, and most extensions, of a card that are reported.
 const FEW: usize = 16;
 /// Most characters of each text of a card.
 const TEXT: usize = 2000;
@@ -54,7 +54,7 @@ pub(super) fn card(card: &AgentCard) -> String {
 pub(super) fn outcome(agent: &str, outcome: DelegationOutcome) -> Result<String, String> {
     match outcome {
         DelegationOutcome::Completed { text } if text.trim().is_empty() => {
-            Ok(format!("The agent {agent} is done, and said nothing."))
+            Ok(format!("The agent {agent} is done and returned no text."))
         }
         DelegationOutcome::Completed { text } => Ok(text),
         DelegationOutcome::Failed { reason } => Err(format!("ERROR: agent {agent}: {reason}")),
@@ -105,15 +105,15 @@ mod tests {
     use super::{FEW, TEXT, card};
 
     #[test]
-    fn a_card_of_any_size_is_told_in_a_bounded_text() {
+    fn a_card_of_any_size_becomes_a_bounded_text() {
         let mut huge = AgentCard::default();
         let long = || "x".repeat(10 * TEXT);
         (huge.name, huge.description, huge.version) = (long(), long(), long());
         huge.supported_interfaces = (0..10 * FEW)
             .map(|n| AgentInterface::new("http://a", "JSONRPC", format!("{n}{}", long())))
             .collect();
-        let told = card(&huge);
-        assert!(told.len() < (FEW + 4) * TEXT, "{} bytes", told.len());
-        assert!(told.contains("\"streaming\":"), "what it can is told");
+        let text = card(&huge);
+        assert!(text.len() < (FEW + 4) * TEXT, "{} bytes", text.len());
+        assert!(text.contains("\"streaming\":"), "what it can is text");
     }
 }

@@ -45,7 +45,7 @@ pub(super) enum What {
         /// The task.
         task: String,
     },
-    /// That a task goes on.
+    /// A task that continues.
     Answer {
         /// The task.
         task: String,
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_odd_is_said() {
+    fn missing_and_odd_arguments_are_reported() {
         for (tool, arguments, part) in [
             (DISCOVER, json!({}), "give \"url\""),
             (CALL, json!({"message": "hi"}), "give \"url\""),

@@ -1,4 +1,4 @@
-//! The tools as a model is told of them.
+//! The tools as a model sees them.
 
 use caipe_model::ToolSpec;
 use serde_json::{Value, json};

@@ -102,7 +102,7 @@ fn rendered(script: &Path) -> Result<Value> {
         "supervisor": {"name": "n", "description": "d", "systemPrompt": null, "skillExamples": [], "externalUrl": null},
         "models": [{"provider": "scripted", "name": null, "baseUrl": null, "secretsDir": null, "temperature": null,
             "maxOutputTokens": null, "script": script}],
-        "answerMode": "structured", "streaming": true, "rag": null, "store": {"sqlite": {}},
+        "answerMode": "structured", "streaming": true, "store": {"sqlite": {}},
         "limits": {"recursion": 500, "maxContextTokens": 100_000, "minMessagesToKeep": 4, "maxToolOutputChars": 50_000,
             "modelTimeoutMs": 60_000, "toolTimeoutMs": 60_000, "agentTimeoutMs": 60_000, "mcpStartTimeoutMs": 15_000},
         "connectivity": {"check": true, "background": true, "timeoutMs": 5000, "maxRetries": 3, "retryDelayMs": 2000,

@@ -112,13 +112,13 @@ async fn initialize(children: &Children, incoming: Incoming) -> Result<Response,
 }
 
 async fn in_session(session: &Session, headers: &HeaderMap, incoming: Incoming) -> Result<Response, Refusal> {
-    let said = headers.get(VERSION).and_then(|version| version.to_str().ok());
-    if let (Some(said), Some(agreed)) = (said, session.version.get())
-        && said != agreed
+    let header = headers.get(VERSION).and_then(|version| version.to_str().ok());
+    if let (Some(header), Some(agreed)) = (header, session.version.get())
+        && header != agreed
     {
         return Err(Refusal::invalid(format!("this session agreed on the protocol version {agreed}")));
     }
-    pass(&session.child, incoming).await
+    forward(&session.child, incoming).await
 }
 
 /// A message of the stateless era.
@@ -129,12 +129,12 @@ async fn stateless(
 ) -> Result<Response, Refusal> {
     incoming.check_headers(headers)?;
     let Kind::Request(id) = &incoming.kind else {
-        // What is cancelled shows in the closed stream; nothing else is told in this way.
+        // What is cancelled shows in the closed stream; no other notification comes this way.
         return Ok(StatusCode::ACCEPTED.into_response());
     };
     let child = children.shared().await.map_err(|refusal| refusal.of(id))?;
     if incoming.method != DISCOVER {
-        return pass(&child, incoming).await;
+        return forward(&child, incoming).await;
     }
     let answer = only_answer(child.ask(id, incoming.message, false).await?).await?;
     if is_of_sessions(&answer) {
@@ -151,7 +151,7 @@ fn is_of_sessions(answer: &Message) -> bool {
 }
 
 /// Passes a message on to its child; the answer to a request comes as a stream.
-async fn pass(child: &Arc<Child>, incoming: Incoming) -> Result<Response, Refusal> {
+async fn forward(child: &Arc<Child>, incoming: Incoming) -> Result<Response, Refusal> {
     if let Kind::Request(id) = &incoming.kind {
         return Ok(stream::response(child.ask(id, incoming.message, true).await?));
     }

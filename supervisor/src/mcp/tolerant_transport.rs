@@ -4,7 +4,7 @@
 //! start finds both questions. If it is of the old era, it refuses the first, and the library, which waits for the answer to the
 //! second, gives up over the wrong id. If it is of the new era, it answers the first and refuses the second. Servers in
 //! Python on a busy machine do take that long. So a late refusal is dropped here, and a late answer of a child stands in for that to
-//! `initialize`, whereupon the library goes on in the new era. Over HTTP a late answer is dropped as well: there the library's
+//! `initialize`, after which the library continues in the new era. Over HTTP a late answer is dropped as well: there the library's
 //! transport has begun a session of the old era by then, and waits for its second message before it does anything else.
 
 use std::future::{Future, ready};
@@ -20,7 +20,7 @@ use rmcp::transport::Transport;
 
 /// A transport over which `server/discover` may be answered after `initialize` was asked.
 #[derive(Debug)]
-pub(super) struct Patient<T> {
+pub(super) struct TolerantTransport<T> {
     inner: T,
     first: Option<RequestId>,
     both: Option<Questions>,
@@ -37,7 +37,7 @@ struct Questions {
     initialize: RequestId,
 }
 
-impl<T> Patient<T> {
+impl<T> TolerantTransport<T> {
     /// Over a pipe to a child.
     pub(super) fn with_child(inner: T) -> Self {
         Self { inner, first: None, both: None, settled: false, stands_in: true }
@@ -104,13 +104,13 @@ fn in_place_of_initialize(result: DiscoverResult) -> Option<InitializeResult> {
     if !result.supported_versions.contains(&ProtocolVersion::LATEST) {
         return None;
     }
-    // Who it is does not matter to us, and an answer of this kind has to name somebody.
+    // A discovery result must name a server; the name is not used.
     let server = Implementation::new("unnamed", "0");
     let answer = InitializeResult::new(result.capabilities);
     Some(answer.with_protocol_version(ProtocolVersion::LATEST).with_server_info(server))
 }
 
-impl<T: Transport<RoleClient>> Transport<RoleClient> for Patient<T> {
+impl<T: Transport<RoleClient>> Transport<RoleClient> for TolerantTransport<T> {
     type Error = T::Error;
 
     fn send(
@@ -140,7 +140,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Patient<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::Patient;
+    use super::TolerantTransport;
     use rmcp::RoleClient;
     use rmcp::model::ServerJsonRpcMessage;
     use rmcp::service::TxJsonRpcMessage;
@@ -149,9 +149,9 @@ mod tests {
     use std::collections::VecDeque;
 
     /// Takes everything, and says what it was given to say.
-    struct Said(VecDeque<Value>);
+    struct Messages(VecDeque<Value>);
 
-    impl Transport<RoleClient> for Said {
+    impl Transport<RoleClient> for Messages {
         type Error = std::io::Error;
 
         fn send(
@@ -171,8 +171,8 @@ mod tests {
     }
 
     /// What the library reads after it has asked both questions.
-    async fn read(wrap: impl Fn(Said) -> Patient<Said>, said: &[Value]) -> Vec<Value> {
-        let mut patient = wrap(Said(said.iter().cloned().collect()));
+    async fn read(wrap: impl Fn(Messages) -> TolerantTransport<Messages>, messages: &[Value]) -> Vec<Value> {
+        let mut transport = wrap(Messages(messages.iter().cloned().collect()));
         let meta = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientInfo": {"name": "x", "version": "0"},
@@ -183,10 +183,10 @@ mod tests {
             json!({"jsonrpc": "2.0", "id": 0, "method": "server/discover", "params": {"_meta": meta}}),
             json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}),
         ] {
-            patient.send(serde_json::from_value(asked).unwrap()).await.unwrap();
+            transport.send(serde_json::from_value(asked).unwrap()).await.unwrap();
         }
         let mut read = Vec::new();
-        while let Some(message) = patient.receive().await {
+        while let Some(message) = transport.receive().await {
             read.push(serde_json::to_value(message).unwrap());
         }
         read
@@ -203,11 +203,11 @@ mod tests {
             "protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "y", "version": "1"},
         }});
         let no_longer = json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "too old"}});
-        let child = read(Patient::with_child, &[discovered.clone(), no_longer]).await;
+        let child = read(TolerantTransport::with_child, &[discovered.clone(), no_longer]).await;
         assert_eq!((child.len(), &child[0]["id"]), (1, &json!(1)), "{child:?}");
         assert_eq!(child[0]["result"]["protocolVersion"], "2026-07-28");
         for late in [&discovered, &refused] {
-            let endpoint = read(Patient::with_endpoint, &[late.clone(), begun.clone()]).await;
+            let endpoint = read(TolerantTransport::with_endpoint, &[late.clone(), begun.clone()]).await;
             assert_eq!((endpoint.len(), &endpoint[0]["id"]), (1, &json!(1)), "{endpoint:?}");
             assert_eq!(endpoint[0]["result"]["protocolVersion"], "2025-11-25");
         }

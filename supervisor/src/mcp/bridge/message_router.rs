@@ -1,4 +1,4 @@
-//! Who waits for what of a child: where each of its messages goes.
+//! The requests that wait for a child, and the route of each of its messages.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,8 +10,8 @@ use super::refusal::{CLOSED, Refusal};
 
 /// Most requests of a child that may be under way.
 const MOST_WAITING: usize = 256;
-/// Most messages that are kept until there is a stream for them; then the oldest go.
-const MOST_KEPT: usize = 64;
+/// Most messages that are buffered until there is a stream for them; beyond that the oldest are dropped.
+const MOST_BUFFERED: usize = 64;
 /// By which a notification names the subscription that it belongs to (protocol 2026-07-28).
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
@@ -27,14 +27,14 @@ pub(super) enum Clients {
     All,
 }
 
-/// The state of what goes through a child.
+/// Routes the messages between a child and its clients.
 #[derive(Debug)]
-pub(super) struct Desk {
+pub(super) struct MessageRouter {
     clients: Clients,
     count: u64,
     waiting: BTreeMap<String, Waiting>,
     listener: Option<Outlet>,
-    kept: VecDeque<Message>,
+    buffered: VecDeque<Message>,
     /// Why nothing can be asked any more.
     closed: Option<String>,
 }
@@ -57,18 +57,18 @@ pub(super) enum Way {
     Out(Outlet, Message),
     /// Back to the child.
     Back(Message),
-    /// It is kept, or nobody waits for it.
+    /// It is buffered, or no client waits for it.
     Nowhere,
 }
 
-impl Desk {
+impl MessageRouter {
     pub(super) fn new(clients: Clients) -> Self {
         Self {
             clients,
             count: 0,
             waiting: BTreeMap::new(),
             listener: None,
-            kept: VecDeque::new(),
+            buffered: VecDeque::new(),
             closed: None,
         }
     }
@@ -126,7 +126,7 @@ impl Desk {
         Ok((key, message))
     }
 
-    /// Lets a request go whose client went away. What the child is told then: in the stateless era that it is cancelled; before
+    /// Removes a request whose client has gone. Returns the cancellation for the child in the stateless era; before
     /// that, a broken connection cancels nothing (2025-11-25, "streamable HTTP: sending messages").
     pub(super) fn forget(&mut self, key: &str) -> Option<Message> {
         self.waiting.remove(key)?;
@@ -142,10 +142,10 @@ impl Desk {
         self.waiting.remove(&id.to_string());
     }
 
-    /// Sends what is kept, and what belongs to no request from now on, to this outlet; one before it ends.
+    /// Returns the buffered messages, and sends later ones that belong to no request to this outlet. The previous outlet ends.
     pub(super) fn listen(&mut self, outlet: Outlet) -> VecDeque<Message> {
         self.listener = Some(outlet);
-        std::mem::take(&mut self.kept)
+        std::mem::take(&mut self.buffered)
     }
 
     /// Where a message of the child goes.
@@ -156,22 +156,22 @@ impl Desk {
                 self.answer(&key, message)
             }
             (true, Some(_)) => self.question(message),
-            (true, None) => self.news(message),
+            (true, None) => self.notification(message),
             (false, None) => Way::Nowhere,
         }
     }
 
-    /// Ends everything: what everybody who waits is told.
+    /// Ends every request; returns the error for each.
     pub(super) fn close(&mut self, reason: &str) -> Vec<(Outlet, Message)> {
         self.closed = Some(reason.to_owned());
         self.listener = None;
-        self.kept.clear();
+        self.buffered.clear();
         let waiting = std::mem::take(&mut self.waiting);
-        let told = |waiting: Waiting| {
+        let error = |waiting: Waiting| {
             let error = json!({"code": CLOSED, "message": reason});
             (waiting.outlet, object(json!({"jsonrpc": "2.0", "id": waiting.id, "error": error})))
         };
-        waiting.into_values().map(told).collect()
+        waiting.into_values().map(error).collect()
     }
 
     fn answer(&mut self, key: &str, mut message: Message) -> Way {
@@ -200,7 +200,7 @@ impl Desk {
     }
 
     /// A notification of the child.
-    fn news(&mut self, mut message: Message) -> Way {
+    fn notification(&mut self, mut message: Message) -> Way {
         if let Some(key) = message.get("params").and_then(|params| params.get("progressToken")).cloned() {
             return self.progress(&key, message);
         }
@@ -246,10 +246,10 @@ impl Desk {
     }
 
     fn keep(&mut self, message: Message) -> Way {
-        if self.kept.len() == MOST_KEPT {
-            self.kept.pop_front();
+        if self.buffered.len() == MOST_BUFFERED {
+            self.buffered.pop_front();
         }
-        self.kept.push_back(message);
+        self.buffered.push_back(message);
         Way::Nowhere
     }
 }
@@ -272,5 +272,5 @@ fn object(value: Value) -> Message {
 }
 
 #[cfg(test)]
-#[path = "desk_tests.rs"]
+#[path = "message_router_tests.rs"]
 mod tests;
