@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-use crate::stream::PATIENCE;
+use crate::stream::TIMEOUT;
 use crate::{peers, programs};
 
 /// An official SDK.
@@ -129,7 +129,7 @@ impl Program {
     }
 
     async fn line(&mut self) -> Result<Value> {
-        let line = tokio::time::timeout(PATIENCE, self.lines.next_line()).await;
+        let line = tokio::time::timeout(TIMEOUT, self.lines.next_line()).await;
         let Some(line) = line.context("the peer says nothing")?? else { bail!("the peer ended") };
         serde_json::from_str(&line).with_context(|| format!("the peer says something else than JSON: {line}"))
     }

@@ -7,7 +7,7 @@ use futures::StreamExt;
 use serde_json::Value;
 
 /// No answer in these tests takes longer.
-pub const PATIENCE: Duration = Duration::from_mins(1);
+pub const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Reads server-sent events from a response, one JSON document per event.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl SseReader {
                     return Ok(Some(data));
                 }
             }
-            match tokio::time::timeout(PATIENCE, self.response.chunk())
+            match tokio::time::timeout(TIMEOUT, self.response.chunk())
                 .await
                 .context("the stream fell silent")??
             {

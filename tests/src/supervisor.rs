@@ -17,7 +17,7 @@ use tokio::process::{Child, Command};
 use crate::image::Unpacked;
 use crate::invariants;
 use crate::programs;
-use crate::stream::{Answer, PATIENCE, SseReader};
+use crate::stream::{Answer, SseReader, TIMEOUT};
 
 /// What a supervisor is started with.
 #[derive(Debug, Clone)]
@@ -134,7 +134,7 @@ impl Setup {
     /// Runs the program to its end.
     pub async fn run(&self, arguments: &[&str]) -> Result<Output> {
         let running = self.command(arguments)?.stdout(Stdio::piped()).stderr(Stdio::piped()).output();
-        tokio::time::timeout(PATIENCE, running)
+        tokio::time::timeout(TIMEOUT, running)
             .await
             .context("the program did not end")?
             .context("failed to run it")
@@ -205,7 +205,7 @@ impl Supervisor {
 
     /// GET of a path: status code and body.
     pub async fn get(&self, path: &str) -> Result<(u16, String)> {
-        let response = self.http.get(format!("{}{path}", self.url)).timeout(PATIENCE).send().await?;
+        let response = self.http.get(format!("{}{path}", self.url)).timeout(TIMEOUT).send().await?;
         Ok((response.status().as_u16(), response.text().await?))
     }
 
@@ -213,7 +213,7 @@ impl Supervisor {
     pub async fn post(&self, body: impl Into<reqwest::Body>) -> Result<reqwest::Response> {
         let request = self.http.post(&self.url).header("content-type", "application/json");
         let request = request.header("accept", "application/json, text/event-stream");
-        Ok(request.body(body).timeout(PATIENCE * 2).send().await?)
+        Ok(request.body(body).timeout(TIMEOUT * 2).send().await?)
     }
 
     /// A JSON-RPC call that is answered by one document: the whole answer.
@@ -267,7 +267,7 @@ impl Supervisor {
         let pid = self.child.id().context("it has already ended")?;
         let sent = Command::new("kill").args(["-TERM", &pid.to_string()]).status().await?;
         ensure!(sent.success(), "failed to send SIGTERM");
-        let ended = tokio::time::timeout(PATIENCE, self.child.wait()).await;
+        let ended = tokio::time::timeout(TIMEOUT, self.child.wait()).await;
         Ok(ended.with_context(|| format!("it did not stop on SIGTERM; log:\n{}", self.log()))??.code())
     }
 
@@ -293,7 +293,7 @@ pub fn unique(prefix: &str) -> String {
     format!("{prefix}-{}", NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed))
 }
 
-/// Asks again and again whether `holds`, until it does or the patience is at its end.
+/// Asks again and again whether `holds`, until it does or the timeout is at its end.
 pub async fn until(what: &str, holds: impl AsyncFn() -> Result<bool>) -> Result<()> {
     let waiting = async {
         while !holds().await? {
@@ -301,7 +301,7 @@ pub async fn until(what: &str, holds: impl AsyncFn() -> Result<bool>) -> Result<
         }
         Ok(())
     };
-    tokio::time::timeout(PATIENCE, waiting).await.with_context(|| format!("it never came that {what}"))?
+    tokio::time::timeout(TIMEOUT, waiting).await.with_context(|| format!("it never came that {what}"))?
 }
 
 /// The processes whose command line contains `text`; for finding children that were left behind.

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use regex_lite::Regex;
 
 /// The time within which the output must become that of the document.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// Time between two looks.
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -58,7 +58,7 @@ impl Step {
         loop {
             let outcome = self.once(&mut shell());
             // What one looks at may take a moment to be so.
-            if outcome.is_ok() || !self.looks() || begin.elapsed() > PATIENCE {
+            if outcome.is_ok() || !self.looks() || begin.elapsed() > TIMEOUT {
                 return outcome;
             }
             pause();

@@ -109,7 +109,7 @@ pub struct Step {
     /// Its parameters.
     pub params: Option<Value>,
     /// A literal HTTP request.
-    pub raw: Option<Raw>,
+    pub raw: Option<RawConnection>,
     /// A payload for our own client.
     pub client_response: Option<ClientResponse>,
     /// Wait so long before it, in milliseconds.
@@ -132,7 +132,7 @@ pub struct Step {
 
 /// A literal HTTP request.
 #[derive(Debug, Clone, Deserialize)]
-pub struct Raw {
+pub struct RawConnection {
     /// `GET` or `POST`.
     pub method: String,
     /// Below the base URL of the binding.
@@ -213,7 +213,7 @@ pub enum Action<'a> {
     /// An operation with its parameters.
     Operation(&'a str, &'a Value),
     /// A literal request.
-    Raw(&'a Raw),
+    RawConnection(&'a RawConnection),
     /// A payload for our client.
     Client(&'a ClientResponse),
 }
@@ -227,7 +227,7 @@ impl Step {
         static NOTHING: Value = Value::Null;
         match (&self.operation, &self.raw, &self.client_response) {
             (Some(name), None, None) => Ok(Action::Operation(name, self.params.as_ref().unwrap_or(&NOTHING))),
-            (None, Some(raw), None) => Ok(Action::Raw(raw)),
+            (None, Some(raw), None) => Ok(Action::RawConnection(raw)),
             (None, None, Some(payload)) => Ok(Action::Client(payload)),
             _ => bail!("step {} needs exactly one of operation, raw, client_response", self.id),
         }

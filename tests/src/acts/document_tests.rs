@@ -41,7 +41,7 @@ fn a_file_is_read_as_it_is_written() {
     assert_eq!((repeat.max_attempts, repeat.delay_ms, repeat.delay_after(3)), (5, 1000, 1000));
     // Quoted: a text, not a null and not a number.
     assert_eq!(odd.expect.clone().unwrap()["body"]["owner"]["type"], "null");
-    let Action::Raw(raw) = odd.action().unwrap() else { panic!("{odd:?}") };
+    let Action::RawConnection(raw) = odd.action().unwrap() else { panic!("{odd:?}") };
     assert_eq!(raw.headers["A2A-Version"], "1.0");
 }
 

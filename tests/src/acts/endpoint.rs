@@ -8,13 +8,13 @@ use reqwest::{RequestBuilder, Response, Url};
 use serde_json::Value;
 
 use super::answer::Answer;
-use super::document::{Binding, Raw};
+use super::document::{Binding, RawConnection};
 use super::failure::Failure;
 use super::operation::{self, Operation, Request};
 use crate::stream::SseReader;
 
 /// No answer of a test takes longer.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A server, reached over one binding, as one user.
 #[derive(Debug, Clone)]
@@ -31,7 +31,7 @@ pub struct Endpoint {
 impl Endpoint {
     /// A server below `base`, which has no slash at its end, for a user without credentials.
     pub fn new(base: &str, binding: Binding) -> Result<Self> {
-        let http = reqwest::Client::builder().no_proxy().timeout(PATIENCE * 2).build()?;
+        let http = reqwest::Client::builder().no_proxy().timeout(TIMEOUT * 2).build()?;
         let (base, version) = (base.to_owned(), "1.0".to_owned());
         Ok(Self { http, base, binding, version, token: None, card_token: None })
     }
@@ -123,7 +123,7 @@ impl Endpoint {
     }
 
     /// Sends a literal request: exactly these headers, for every user.
-    pub async fn raw(&self, raw: &Raw) -> Result<Answer> {
+    pub async fn raw(&self, raw: &RawConnection) -> Result<Answer> {
         let response = self.raw_response(raw).await?;
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         if is_stream(&response) {
@@ -137,7 +137,7 @@ impl Endpoint {
         Ok(Answer::Plain { status, headers, root: read_body(response).await? })
     }
 
-    async fn raw_response(&self, raw: &Raw) -> Result<Response> {
+    async fn raw_response(&self, raw: &RawConnection) -> Result<Response> {
         let method = reqwest::Method::from_bytes(raw.method.as_bytes())?;
         let mut builder: RequestBuilder = self.http.request(method, format!("{}{}", self.base, raw.path));
         for (name, value) in &raw.headers {

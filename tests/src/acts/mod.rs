@@ -8,6 +8,7 @@
 pub mod answer;
 pub mod checks;
 pub mod client;
+pub mod condition;
 pub mod document;
 pub mod endpoint;
 pub mod events;
@@ -19,7 +20,6 @@ pub mod pattern;
 pub mod receiver;
 pub mod report;
 pub mod run;
-pub mod select;
+pub mod selection;
 pub mod stand_in;
-pub mod until;
 pub mod variables;

@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 /// No delivery of a test takes longer.
-const PATIENCE: Duration = Duration::from_secs(40);
+const TIMEOUT: Duration = Duration::from_secs(40);
 
 /// One request that the webhook got.
 #[derive(Debug, Clone)]
@@ -82,7 +82,7 @@ impl Receiver {
                 changed.await;
             }
         };
-        tokio::time::timeout(PATIENCE, waiting).await.with_context(|| {
+        tokio::time::timeout(TIMEOUT, waiting).await.with_context(|| {
             format!("the webhook got no {what}, only {} requests", self.inbox.deliveries().len())
         })
     }

@@ -13,9 +13,9 @@ use super::endpoint::Endpoint;
 use super::expect::{self, Fault};
 use super::operation::Operation;
 use super::report::{Depth, Outcome, Report, Verdict};
-use super::select::{self, Offer};
+use super::selection::{self, Offer};
 use super::variables::Scope;
-use super::{client, path, until};
+use super::{client, condition, path};
 
 /// How many tests run at a time; most of them wait.
 const PARALLEL: usize = 32;
@@ -27,7 +27,7 @@ pub struct Tokens {
     pub own: String,
     /// Known, but not good enough for anything.
     pub weak: String,
-    /// Somebody else's.
+    /// The token of another principal.
     pub other: String,
 }
 
@@ -49,7 +49,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Reads the card of the server below `base`, and has somebody else begin a task there.
+    /// Reads the card of the server below `base`, and starts a task there as another principal.
     pub async fn open(name: &str, base: &str, offer: Offer, tokens: Tokens) -> Result<Self> {
         let anybody = Endpoint::new(base, offer.binding)?;
         let card =
@@ -70,12 +70,12 @@ impl Bench {
         Ok(Self { name, endpoint, base, offer, tokens, card, other_task })
     }
 
-    /// The same server, as somebody else, or as nobody.
+    /// The same server, with the token of another principal or without one.
     pub fn as_user(&self, token: Option<&str>) -> Endpoint {
         self.endpoint.with_token(token)
     }
 
-    /// Somebody else's task.
+    /// The task of another principal.
     pub fn other_task(&self) -> &str {
         &self.other_task
     }
@@ -88,7 +88,7 @@ impl Bench {
 
     async fn verdict(&self, case: &Case) -> Verdict {
         let begun = Instant::now();
-        let outcome = match select::reason_to_skip(case, &self.offer, &self.card["capabilities"]) {
+        let outcome = match selection::reason_to_skip(case, &self.offer, &self.card["capabilities"]) {
             Some(reason) => Outcome::Skip(reason),
             None => self.outcome(case).await,
         };
@@ -153,7 +153,7 @@ impl Bench {
             expect::check(step, &answer, scope)?;
             keep(step, &answer, scope)?;
             expect::check_assertions(&step.assertions, scope)?;
-            if step.repeat.is_none() || until::holds(&repeat.until, &answer.root())? {
+            if step.repeat.is_none() || condition::holds(&repeat.until, &answer.root())? {
                 return Ok(answer);
             }
             if attempt < repeat.max_attempts {
@@ -169,7 +169,7 @@ impl Bench {
                 let params = scope.resolve(params)?;
                 self.endpoint.call(Operation::of(name, &params)?, &params).await
             }
-            Action::Raw(raw) => {
+            Action::RawConnection(raw) => {
                 let mut raw = raw.clone();
                 raw.headers = object(scope.resolve(&Value::Object(raw.headers))?);
                 raw.body = raw.body.as_ref().map(|body| scope.resolve(body)).transpose()?;

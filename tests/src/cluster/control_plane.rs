@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use super::assets;
 use super::child_process::{Processes, Program};
 use super::credentials::{self, Access};
-use super::space::Admin;
+use super::namespace::Admin;
 
 /// Longest wait for a program of the control plane to be ready.
 const START: Duration = Duration::from_mins(2);

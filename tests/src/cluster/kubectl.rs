@@ -7,9 +7,9 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::assets;
-use super::space::{Admin, Space};
+use super::namespace::{Admin, TestNamespace};
 
-impl Space {
+impl TestNamespace {
     /// Runs kubectl in the test's namespace; what it printed, if it succeeded.
     pub fn kubectl(&self, arguments: &[&str]) -> Result<String> {
         self.kubectl_given(arguments, "")

@@ -4,17 +4,17 @@
 //! a namespace of its own. As root the cluster has a network of its own, with an address for each pod; others get the
 //! control plane alone.
 
+pub mod a2a_client;
 pub mod assets;
 pub mod child_process;
 pub mod control_plane;
 pub mod credentials;
 pub mod kubectl;
+pub mod namespace;
 pub mod network;
 pub mod node;
 pub mod objects;
 pub mod operator;
-pub mod people;
-pub mod space;
 
 use std::net::Ipv4Addr;
 use std::ops::Deref;
@@ -24,9 +24,9 @@ use anyhow::{Context, Result, anyhow};
 use serde_json::json;
 
 use self::control_plane::ControlPlane;
+use self::namespace::TestNamespace;
 use self::network::Network;
 use self::node::Node;
-use self::space::Space;
 use crate::programs;
 use crate::supervisor::unique;
 
@@ -49,13 +49,13 @@ struct Shared {
 pub struct Cluster {
     /// The control plane.
     pub plane: Arc<ControlPlane>,
-    space: Space,
+    space: TestNamespace,
 }
 
 impl Deref for Cluster {
-    type Target = Space;
+    type Target = TestNamespace;
 
-    fn deref(&self) -> &Space {
+    fn deref(&self) -> &TestNamespace {
         &self.space
     }
 }
@@ -111,7 +111,7 @@ fn on(shared: &Shared, test: impl AsyncFnOnce(&Cluster) -> Result<()> + Send) ->
 impl Cluster {
     async fn of(plane: &Arc<ControlPlane>) -> Result<Self> {
         let client = plane.access().client().await?;
-        let space = Space::make(client, plane.admin(), &unique("test"), &json!({})).await?;
+        let space = TestNamespace::make(client, plane.admin(), &unique("test"), &json!({})).await?;
         Ok(Self { plane: Arc::clone(plane), space })
     }
 

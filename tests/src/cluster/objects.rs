@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::space::Space;
+use super::namespace::TestNamespace;
 use crate::supervisor::until;
 
 /// A kind of object, as the API server's paths name it.
@@ -53,7 +53,7 @@ pub const EVENTS: Kind = Kind::new("apis/events.k8s.io/v1", "events");
 /// Every kind that may be made for a supervisor.
 pub const MADE: [Kind; 8] = [DEPLOYMENTS, PODS, SERVICES, CONFIG_MAPS, SECRETS, ACCOUNTS, CLAIMS, POLICIES];
 
-impl Space {
+impl TestNamespace {
     /// The object of this name in the test's namespace; nothing if there is none.
     pub async fn get(&self, kind: Kind, name: &str) -> Result<Option<Value>> {
         match self.send("GET", &self.path(kind, name), "", None).await {

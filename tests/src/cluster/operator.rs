@@ -5,9 +5,9 @@ use std::sync::{Arc, OnceLock};
 use anyhow::{Context, Result, anyhow};
 use serde_json::Value;
 
+use super::namespace::TestNamespace;
 use super::node::images::REGISTRY;
 use super::objects::{PODS, SUPERVISORS, condition};
-use super::space::Space;
 use super::{Cluster, child_process};
 use crate::programs::workspace;
 
@@ -57,7 +57,7 @@ impl Cluster {
     }
 }
 
-impl Space {
+impl TestNamespace {
     /// Installs the operator from the chart, or changes what is installed, and waits until it is ready; what helm said.
     pub fn helm_operator(&self, values: &[&str]) -> Result<String> {
         let chart = workspace().join("charts/caipe-operator");

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use tokio::process::Command;
 
-use crate::cluster::space::Space;
+use crate::cluster::namespace::TestNamespace;
 
 /// The delay before a restart of the forward.
 const AGAIN: Duration = Duration::from_millis(200);
@@ -22,7 +22,7 @@ pub struct Forward {
 
 impl Forward {
     /// A way to this port of a Service.
-    pub fn to(space: &Space, service: &str, port: u16) -> Result<Self> {
+    pub fn to(space: &TestNamespace, service: &str, port: u16) -> Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no port is free")?;
         let here = listener.local_addr()?.port();
         let arguments = [

@@ -5,18 +5,18 @@
 //! enforces the level *restricted* of Pod Security.
 
 pub mod argocd;
-pub mod figures;
+pub mod call_log;
+mod control_groups;
 pub mod forward;
-mod groups;
 pub mod install;
 pub mod node;
-pub mod notes;
-pub mod place;
+pub mod pod_memory;
 pub mod pods;
-pub mod row;
-pub mod stage;
+pub mod report_table;
+pub mod scenario_run;
+pub mod service_address;
+pub mod status_watcher;
 pub mod storage;
-pub mod watcher;
 
 use std::ops::Deref;
 use std::path::PathBuf;
@@ -27,21 +27,21 @@ use anyhow::{Context, Result, anyhow};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::json;
 
+use crate::cluster::namespace::{Admin, TestNamespace};
 use crate::cluster::operator::SYSTEM;
-use crate::cluster::space::{Admin, Space};
 
 /// The cluster, as one test sees it: from a namespace of its own.
 #[allow(missing_debug_implementations, reason = "a client has none")]
 pub struct Live {
-    space: Space,
+    space: TestNamespace,
     /// The programs of the node, if they are ours to break.
     pub node: Option<node::Node>,
 }
 
 impl Deref for Live {
-    type Target = Space;
+    type Target = TestNamespace;
 
-    fn deref(&self) -> &Space {
+    fn deref(&self) -> &TestNamespace {
         &self.space
     }
 }
@@ -80,7 +80,7 @@ pub fn with_node(name: &str, test: impl AsyncFnOnce(&Live, &node::Node) -> Resul
 /// The same for a test that asks pods at their own addresses: skipped outside of the cluster's network.
 pub fn with_addresses(name: &str, test: impl AsyncFnOnce(&Live) -> Result<()>) -> Result<()> {
     with(name, async |live| {
-        if !place::is_inside() {
+        if !service_address::is_inside() {
             eprintln!("SKIPPED: {name} asks pods at their addresses, which do not lead anywhere here");
             return Ok(());
         }
@@ -97,10 +97,10 @@ fn kubeconfig() -> Result<Option<PathBuf>> {
 }
 
 /// A new namespace that enforces the level *restricted*.
-async fn room(client: kube::Client, admin: Admin, name: &str) -> Result<Space> {
+async fn room(client: kube::Client, admin: Admin, name: &str) -> Result<TestNamespace> {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
     let labels = json!({"pod-security.kubernetes.io/enforce": "restricted"});
-    Space::make(client, admin, &format!("e2e-{name}-{seconds:x}"), &labels).await
+    TestNamespace::make(client, admin, &format!("e2e-{name}-{seconds:x}"), &labels).await
 }
 
 impl Live {
@@ -127,7 +127,7 @@ impl Live {
 
     /// The objects and the last log lines, for the message of a failed test.
     pub fn diagnosis(&self) -> String {
-        let show = |space: &Space| {
+        let show = |space: &TestNamespace| {
             let objects = space.kubectl(&["get", "caipe,pods,events", "-o", "wide"]).unwrap_or_default();
             let described = space.kubectl(&["describe", "caipe"]).unwrap_or_default();
             let logs = ["logs", "--selector=app.kubernetes.io/part-of=caipe", "--all-containers", "--prefix"];

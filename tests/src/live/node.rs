@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use rustix::process::{Signal, kill_process};
 use serde_json::Value;
 
-use super::groups::processes;
+use super::control_groups::processes;
 use crate::programs::workspace;
 use crate::supervisor::until;
 

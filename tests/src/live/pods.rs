@@ -4,8 +4,8 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::Live;
+use crate::cluster::namespace::TestNamespace;
 use crate::cluster::objects::PODS;
-use crate::cluster::space::Space;
 use crate::supervisor::until;
 
 /// A pod of this container that meets the level *restricted*.
@@ -81,7 +81,7 @@ pub fn is_ready(pod: &Value) -> bool {
 }
 
 /// How often the containers of some pods were started again, by pod and container.
-pub async fn restarts(space: &Space, labels: &[(&str, &str)]) -> Result<Vec<String>> {
+pub async fn restarts(space: &TestNamespace, labels: &[(&str, &str)]) -> Result<Vec<String>> {
     let mut lines = Vec::new();
     for pod in space.pods(labels).await? {
         let status = &pod["status"];

@@ -5,4 +5,4 @@
 
 mod expected;
 mod runs;
-mod traps;
+mod tck_regressions;

@@ -7,7 +7,7 @@ use caipe_a2a::card::CardMode;
 use caipe_tests::acts::document::{self, Binding, Level};
 use caipe_tests::acts::report::{Outcome, Report};
 use caipe_tests::acts::run::{Bench, Tokens};
-use caipe_tests::acts::select::{Offer, Selection};
+use caipe_tests::acts::selection::{Offer, Selection};
 use caipe_tests::conformance::{Options, Server, Suite, Users};
 use caipe_tests::programs;
 

@@ -198,7 +198,7 @@ async fn a_redirect_leads_nowhere_else() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dead_address_and_a_silent_agent_are_told_in_time() -> Result<()> {
+async fn a_dead_address_and_a_silent_agent_are_reported_in_time() -> Result<()> {
     let free = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     let dead = format!("http://{}", free.local_addr()?);
     drop(free);

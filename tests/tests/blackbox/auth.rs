@@ -6,7 +6,7 @@ use caipe_tests::placement;
 use caipe_tests::programs;
 use caipe_tests::scenario::Scenario;
 use caipe_tests::supervisor::{Setup, Supervisor, message};
-use caipe_tests::tokens::{AUDIENCE, ISSUER, Issuer};
+use caipe_tests::token_issuer::{AUDIENCE, ISSUER, Issuer};
 use serde_json::{Value, json};
 
 use crate::approval::{careful, decide};
@@ -164,8 +164,8 @@ async fn no_other_token_opens() -> Result<()> {
     ];
     for (what, token, reason) in bad {
         let (code, answer) = send(&supervisor, &token).await?;
-        let said = answer["reason"].as_str().unwrap_or_default();
-        ensure!(code == 401 && said.contains(reason), "{what}: {code} {answer}");
+        let message = answer["reason"].as_str().unwrap_or_default();
+        ensure!(code == 401 && message.contains(reason), "{what}: {code} {answer}");
     }
     assert_eq!(reqwest::get(format!("{}/tools", supervisor.url())).await?.status(), 401);
     assert_eq!(send(&supervisor, &issuer.token("ann", &json!({}))?).await?.0, 200);

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use anyhow::{Context, Result, ensure};
 use caipe_tests::programs;
 use caipe_tests::scenario::Scenario;
-use caipe_tests::stream::{Answer, PATIENCE, text_of};
+use caipe_tests::stream::{Answer, TIMEOUT, text_of};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
@@ -85,7 +85,7 @@ async fn signal_cancels_the_task(signal: &str) -> Result<()> {
 
     let pid = chat.id().context("chat has ended")?.to_string();
     ensure!(Command::new("kill").args([signal, &pid]).status().await?.success());
-    let ended = tokio::time::timeout(PATIENCE, async {
+    let ended = tokio::time::timeout(TIMEOUT, async {
         while lines.next_line().await?.is_some() {}
         chat.wait().await
     });

@@ -212,7 +212,7 @@ impl TestProfile {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_check_of_the_test_profile_passes() -> Result<()> {
+async fn the_check_of_the_test_profile_succeeds() -> Result<()> {
     let mut profile = TestProfile::start().await?;
     let _agent = profile.serve("test-agent").await?;
     let supervisor = profile.serve("test-supervisor").await?;

@@ -1,4 +1,4 @@
-//! Agents that are late, die, come back, or are somebody else.
+//! Agents that start late, die, return, or answer under another name.
 
 use anyhow::{Result, ensure};
 use caipe_tests::agent;

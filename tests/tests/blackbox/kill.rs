@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use caipe_tests::chance::{Chance, seed};
-use caipe_tests::numbered::{Connection, Version};
+use caipe_tests::random::{SeededRandom, seed};
+use caipe_tests::resumable_stream::{Connection, Version};
 use caipe_tests::scenario::Scenario;
 use caipe_tests::supervisor::{Setup, Supervisor};
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ fn setup() -> Result<Setup> {
 async fn a_hundred_kills_cost_no_client_a_byte() -> Result<()> {
     let seed = seed("CAIPE_KILL_SEED");
     println!("CAIPE_KILL_SEED={seed} kills the server at the same events again");
-    let mut chance = Chance(seed);
+    let mut chance = SeededRandom(seed);
     let setup = setup()?;
     let mut supervisor = setup.start_unready().await?;
     let mut broken_off = 0;

@@ -8,7 +8,7 @@ use caipe_tests::scenario::Scenario;
 use caipe_tests::sdk::{Output, Program};
 use caipe_tests::stream::{Answer, SseReader};
 use caipe_tests::supervisor::{Setup, Supervisor, message};
-use caipe_tests::tokens::AUDIENCE;
+use caipe_tests::token_issuer::AUDIENCE;
 use serde_json::{Value, json};
 
 const SCOPE: &str = "caipe.call";

@@ -119,7 +119,7 @@ async fn ended(supervisor: &Supervisor, task: &str) -> Result<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_end_is_told_in_the_shape_of_each_version() -> Result<()> {
+async fn the_end_is_reported_in_the_shape_of_each_version() -> Result<()> {
     let supervisor = setup()?.start().await?;
     let old = Receiver::start(anywhere(), false).await?;
     let task = hello(&supervisor, &old.url()).await?;

@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use anyhow::{Context, Result};
 use caipe_tests::scenario::Scenario;
-use caipe_tests::stream::PATIENCE;
+use caipe_tests::stream::TIMEOUT;
 use caipe_tests::supervisor::Setup;
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
@@ -25,7 +25,7 @@ pub(super) fn another(setup: &Setup, arguments: &[&str]) -> Result<(Child, Lines
 pub(super) async fn stop(child: &mut Child) -> Result<Option<i32>> {
     let id = child.id().and_then(|id| rustix::process::Pid::from_raw(i32::try_from(id).ok()?));
     rustix::process::kill_process(id.context("it has ended")?, rustix::process::Signal::TERM)?;
-    Ok(tokio::time::timeout(PATIENCE, child.wait()).await.context("it did not stop")??.code())
+    Ok(tokio::time::timeout(TIMEOUT, child.wait()).await.context("it did not stop")??.code())
 }
 
 pub(super) async fn says(log: &mut Lines<BufReader<ChildStderr>>, words: &str) -> Result<()> {
@@ -37,7 +37,7 @@ pub(super) async fn says(log: &mut Lines<BufReader<ChildStderr>>, words: &str) -
         }
         anyhow::bail!("it ended before it log {words:?}")
     };
-    tokio::time::timeout(PATIENCE, until).await.with_context(|| format!("it never log {words:?}"))?
+    tokio::time::timeout(TIMEOUT, until).await.with_context(|| format!("it never log {words:?}"))?
 }
 
 #[tokio::test]

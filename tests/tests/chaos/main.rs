@@ -3,6 +3,6 @@
 //! Short in the test suite; `make chaos` runs for ten minutes (`CAIPE_CHAOS_SECONDS`). `CAIPE_CHAOS_SEED` repeats
 //! the same troubles.
 
-mod moves;
-mod stage;
-mod troubles;
+mod faults;
+mod migrations;
+mod system;

@@ -57,8 +57,8 @@ async fn agents_words_are_for_clients_that_ask_for_them_the_same_in_both_placeme
         }
         for view in ask_all(&mut clients, &system, json!({"text": "ask it", "extension": ACTIVITY})).await? {
             let words = view.agents_text("jira");
-            for said in ["Jira looks it up.", "Jira found one ticket."] {
-                ensure!(words.matches(said).count() == 1, "{words:?}{}", view.outline());
+            for text in ["Jira looks it up.", "Jira found one ticket."] {
+                ensure!(words.matches(text).count() == 1, "{words:?}{}", view.outline());
             }
             ensure!(
                 view.times("There is one ticket.") == 1 && view.times("Jira found") == 0,

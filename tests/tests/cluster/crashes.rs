@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use caipe_tests::chance::{Chance, seed};
 use caipe_tests::cluster::objects::{CONFIG_MAPS, MADE, PODS, SUPERVISORS};
 use caipe_tests::cluster::{self, Cluster};
+use caipe_tests::random::{SeededRandom, seed};
 use serde_json::{Value, json};
 
 use crate::{apply, scenario};
@@ -43,7 +43,7 @@ fn killed_at_random_moments_it_ends_where_one_left_alone_does() -> Result<()> {
         let scenario = scenario(&["tide", "moon", "star"]);
         apply(cluster, "platform", &scenario)?;
         cluster.until_settled("platform").await?;
-        let outcome = disturb(cluster, &mut Chance(seed), kills).await;
+        let outcome = disturb(cluster, &mut SeededRandom(seed), kills).await;
         outcome.with_context(|| format!("CAIPE_KILL_SEED={seed}"))?;
 
         let calm = cluster.sibling("calm")?;
@@ -63,7 +63,7 @@ fn killed_at_random_moments_it_ends_where_one_left_alone_does() -> Result<()> {
 }
 
 /// Goes through the script again and again, with a crash after each change; the supervisor answers all the while.
-async fn disturb(cluster: &Cluster, chance: &mut Chance, kills: usize) -> Result<()> {
+async fn disturb(cluster: &Cluster, chance: &mut SeededRandom, kills: usize) -> Result<()> {
     for kill in 0..kills {
         let script = script();
         let step = script.get(kill % script.len()).context("an empty script")?;

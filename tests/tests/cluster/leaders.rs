@@ -2,16 +2,16 @@
 
 use anyhow::Result;
 use caipe_tests::cluster;
+use caipe_tests::cluster::namespace::TestNamespace;
 use caipe_tests::cluster::objects::{LEASES, SUPERVISORS};
 use caipe_tests::cluster::operator::{RELEASE, SYSTEM};
-use caipe_tests::cluster::space::Space;
 use caipe_tests::supervisor::until;
 use serde_json::{Value, json};
 
 use crate::{apply, scenario};
 
 /// How many operators say that they lead.
-async fn leaders(system: &Space) -> Result<usize> {
+async fn leaders(system: &TestNamespace) -> Result<usize> {
     let client = reqwest::Client::builder().no_proxy().build()?;
     let mut count = 0;
     for pod in system.pods(&[("app.kubernetes.io/name", RELEASE)]).await? {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{apply, scenario};
 
-/// What is written without changing what somebody declared: who leads, what happened, who this is.
+/// Writes that change no declared object: leases, events, token reviews.
 const ASIDE: [&str; 3] = ["leases", "events", "selfsubjectreviews"];
 
 /// What the operator wrote since so many calls of the audit.

@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use caipe_tests::cluster::objects::{EVENTS, PODS, SECRETS, SUPERVISORS};
 use caipe_tests::live::pods::{is_ready, name_of, of_agent};
-use caipe_tests::live::stage::{AGENT, NAME, Operator, Outcome, Stage, scenario};
+use caipe_tests::live::scenario_run::{AGENT, NAME, Operator, Outcome, ScenarioRun, scenario};
 use caipe_tests::live::{self, Live};
 use caipe_tests::scenario::Scenario;
 use serde_json::{Value, json};
@@ -23,25 +23,25 @@ fn remote() -> Scenario {
 async fn to_the_agent(
     live: &Live,
     operator: Operator,
-    trouble: impl AsyncFnOnce(&mut Stage<'_>, &Value) -> Result<()>,
+    fault: impl AsyncFnOnce(&mut ScenarioRun<'_>, &Value) -> Result<()>,
 ) -> Result<Outcome> {
     let secret = json!({"metadata": {"name": "tide"}, "stringData": {"TIDE_TOKEN": "one"}});
     live.create(SECRETS, &secret, false).await?;
-    let mut stage = Stage::set(live, &remote(), operator).await?;
+    let mut run = ScenarioRun::start(live, &remote(), operator).await?;
     let old = live.pods(&of_agent(NAME, AGENT)).await?;
     let began = Instant::now();
-    trouble(&mut stage, old.first().context("no pod of the agent")?).await?;
+    fault(&mut run, old.first().context("no pod of the agent")?).await?;
     live.until_replaced(&old, &of_agent(NAME, AGENT)).await?;
-    stage.ends(began).await
+    run.finish(began).await
 }
 
 /// Another image for the agent alone.
-async fn change(stage: &mut Stage<'_>, _: &Value) -> Result<()> {
+async fn change(run: &mut ScenarioRun<'_>, _: &Value) -> Result<()> {
     let mut scenario = remote();
     let container = json!({"name": "agent", "image": live::install::NEXT});
     scenario.change_agent(AGENT, "podTemplate", json!({"spec": {"containers": [container]}}));
-    let live = stage.live;
-    stage.amid(async { live.declare(NAME, &scenario).map(drop) }).await
+    let live = run.live;
+    run.during(async { live.declare(NAME, &scenario).map(drop) }).await
 }
 
 #[test]
@@ -67,11 +67,10 @@ fn nor_that_the_operator_dies_meanwhile() -> Result<()> {
 #[test]
 fn no_answer_notices_another_secret() -> Result<()> {
     live::with("secret", async |live| {
-        let rotate = async |stage: &mut Stage<'_>, _: &Value| {
+        let rotate = async |run: &mut ScenarioRun<'_>, _: &Value| {
             let patch = json!({"stringData": {"TIDE_TOKEN": "two"}});
-            let live = stage.live;
-            stage
-                .amid(async { live.merge(SECRETS, "tide", &patch).await.map(drop).map_err(Into::into) })
+            let live = run.live;
+            run.during(async { live.merge(SECRETS, "tide", &patch).await.map(drop).map_err(Into::into) })
                 .await
         };
         let outcome = to_the_agent(live, Operator::usual(), rotate).await?;
@@ -84,9 +83,9 @@ fn no_answer_notices_another_secret() -> Result<()> {
 #[test]
 fn a_deleted_pod_ends_what_it_began() -> Result<()> {
     live::with("agent-deleted", async |live| {
-        let delete = async |stage: &mut Stage<'_>, pod: &Value| {
-            let live = stage.live;
-            stage.amid(live.delete_pod(pod)).await
+        let delete = async |run: &mut ScenarioRun<'_>, pod: &Value| {
+            let live = run.live;
+            run.during(live.delete_pod(pod)).await
         };
         let outcome = to_the_agent(live, Operator::usual(), delete).await?;
         tell("a remote agent's pod is deleted", &outcome)?;
@@ -99,9 +98,9 @@ fn a_deleted_pod_ends_what_it_began() -> Result<()> {
 #[test]
 fn a_killed_pod_fails_its_requests_with_a_reason() -> Result<()> {
     live::with("agent-killed", async |live| {
-        let kill = async |stage: &mut Stage<'_>, pod: &Value| {
-            let live = stage.live;
-            stage.amid(live.kill_pod(pod)).await
+        let kill = async |run: &mut ScenarioRun<'_>, pod: &Value| {
+            let live = run.live;
+            run.during(live.kill_pod(pod)).await
         };
         let outcome = to_the_agent(live, Operator::usual(), kill).await?;
         tell("a remote agent's pod is killed", &outcome)?;
@@ -123,7 +122,7 @@ fn an_oom_killed_agent_is_reported_and_restarts() -> Result<()> {
         let mut scenario = scenario().set("distributedAgents", json!([AGENT]));
         scenario.change_agent(AGENT, "resources", json!({"limits": {"memory": "128Mi"}}));
         // It is back sooner than another operator takes over, which then has nothing to tell.
-        let stage = Stage::set(live, &scenario, Operator::Stays).await?;
+        let run = ScenarioRun::start(live, &scenario, Operator::Stays).await?;
         let pods = live.pods(&of_agent(NAME, AGENT)).await?;
         let pod = pods.first().context("no pod of the agent")?;
         let began = Instant::now();
@@ -134,7 +133,7 @@ fn an_oom_killed_agent_is_reported_and_restarts() -> Result<()> {
         let again =
             |seen: &Value| is_ready(seen) && seen["status"]["containerStatuses"][0]["restartCount"] == 1;
         live.until("the same pod is well again", PODS, name_of(pod), again).await?;
-        let outcome = stage.ends(began).await?;
+        let outcome = run.finish(began).await?;
         let events_seen = events(live, "PodFailing").await?;
         assert!(
             events_seen.iter().any(|text| text.starts_with("agent tide: container agent: OOMKilled")),

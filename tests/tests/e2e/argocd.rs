@@ -6,8 +6,8 @@ use anyhow::{Result, ensure};
 use caipe_tests::cluster::objects::{DEPLOYMENTS, SUPERVISORS};
 use caipe_tests::cluster::operator::{RELEASE, SYSTEM};
 use caipe_tests::live::argocd::{self, ArgoCd, Repository, health, is_healthy, syncs};
-use caipe_tests::live::notes::Notes;
-use caipe_tests::live::stage::{AGENT, NAME, Operator, Stage, manifests, scenario};
+use caipe_tests::live::call_log::CallLog;
+use caipe_tests::live::scenario_run::{AGENT, NAME, Operator, ScenarioRun, manifests, scenario};
 use caipe_tests::live::{self, Live};
 use caipe_tests::scenario::Scenario;
 use caipe_tests::supervisor::until;
@@ -41,7 +41,7 @@ async fn installed_by(live: &Live) -> Result<()> {
     let argo = ArgoCd::begin(live, directory.path()).await?;
     let outcome = synced_by(live, &argo, &repository).await;
     if outcome.is_err() {
-        // Helm would not install over what somebody else has.
+        // Helm does not install over objects of another owner.
         for application in [argocd::SUPERVISORS, argocd::OPERATOR] {
             drop(argo.prune(application).await);
         }
@@ -51,7 +51,7 @@ async fn installed_by(live: &Live) -> Result<()> {
 
 async fn synced_by(live: &Live, argo: &ArgoCd, repository: &Repository) -> Result<()> {
     // What the supervisor needs and is not the team's.
-    Notes::begin(live).await?;
+    CallLog::start(live).await?;
     live.volume(&format!("{NAME}.data"))?;
     let began = Instant::now();
     let [script, resource] = manifests(NAME, &scenario());
@@ -62,15 +62,15 @@ async fn synced_by(live: &Live, argo: &ArgoCd, repository: &Repository) -> Resul
     argo.until_healthy(argocd::SUPERVISORS, &first).await?;
     println!("Argo CD: all is there and healthy after {:.1} s", began.elapsed().as_secs_f64());
 
-    let stage = Stage::open(live, Operator::Stays).await?;
+    let run = ScenarioRun::open(live, Operator::Stays).await?;
     for application in [argocd::OPERATOR, argocd::SUPERVISORS] {
         nothing_drifts(argo, application).await?;
     }
-    stage.everybody_asks().await?;
+    run.wait_for_answers().await?;
     moved(live, argo, repository).await?;
-    stage.everybody_asks().await?;
-    let mended = refused(live, argo, repository, &stage).await?;
-    let outcome = stage.ends(mended).await?;
+    run.wait_for_answers().await?;
+    let mended = refused(live, argo, repository, &run).await?;
+    let outcome = run.finish(mended).await?;
     let row = "Argo CD looks twenty times, moves an agent by a commit, meets a bad commit and its revert";
     tell(row, &outcome)?;
     outcome.tally.undisturbed()?;
@@ -108,7 +108,12 @@ async fn moved(live: &Live, argo: &ArgoCd, repository: &Repository) -> Result<()
 }
 
 /// An invalid commit is reported, the pods keep running, and a revert restores it. When that was.
-async fn refused(live: &Live, argo: &ArgoCd, repository: &Repository, stage: &Stage<'_>) -> Result<Instant> {
+async fn refused(
+    live: &Live,
+    argo: &ArgoCd,
+    repository: &Repository,
+    run: &ScenarioRun<'_>,
+) -> Result<Instant> {
     let nobody = json!({"spec": {"containers": [{"name": "supervisr", "env": []}]}});
     let away = |scenario: Scenario| scenario.set("distributedAgents", json!([AGENT]));
     let bad = with(|scenario| away(scenario).set("podTemplate", nobody));
@@ -118,7 +123,7 @@ async fn refused(live: &Live, argo: &ArgoCd, repository: &Repository, stage: &St
     println!("Argo CD: {shown}");
     let message = shown["message"].as_str().unwrap_or_default();
     ensure!(message.contains("there is no container `supervisr`"), "Argo CD does not say why: {seen:#}");
-    stage.everybody_asks().await?;
+    run.wait_for_answers().await?;
     let reverted = repository.revert()?;
     let began = Instant::now();
     argo.until_healthy(argocd::SUPERVISORS, &reverted).await?;

@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::Result;
 use caipe_tests::cluster::objects::SUPERVISORS;
 use caipe_tests::live;
-use caipe_tests::live::stage::{AGENT, NAME, Operator, Stage, scenario, sidecar};
+use caipe_tests::live::scenario_run::{AGENT, NAME, Operator, ScenarioRun, scenario, sidecar};
 use caipe_tests::scenario::Scenario;
 use serde_json::{Value, json};
 
@@ -41,19 +41,19 @@ fn tells(supervisor: &Value, words: &[&str]) -> bool {
 /// Something is declared wrongly, which the status says in these words, and then corrected.
 fn corrected(name: &str, row: &str, wrong: impl Fn() -> Scenario, words: &[&str]) -> Result<()> {
     live::with(name, async |live| {
-        let mut stage = Stage::set(live, &with_other("ok"), Operator::usual()).await?;
-        stage.amid(async { live.declare(NAME, &wrong()).map(drop) }).await?;
+        let mut run = ScenarioRun::start(live, &with_other("ok"), Operator::usual()).await?;
+        run.during(async { live.declare(NAME, &wrong()).map(drop) }).await?;
         let seen =
             live.until(&format!("{words:?} are said"), SUPERVISORS, NAME, |it| tells(it, words)).await?;
         println!("{}", serde_json::to_string_pretty(&seen["status"])?);
-        stage.everybody_asks().await?;
+        run.wait_for_answers().await?;
         let began = Instant::now();
-        stage.amid(async { live.declare(NAME, &with_other("ok")).map(drop) }).await?;
+        run.during(async { live.declare(NAME, &with_other("ok")).map(drop) }).await?;
         let well = |it: &Value| {
             caipe_tests::cluster::operator::is_settled(it) && agent_status(it)["phase"] == "Ready"
         };
         live.until("the agent is well again", SUPERVISORS, NAME, well).await?;
-        let outcome = stage.ends(began).await?;
+        let outcome = run.finish(began).await?;
         tell(row, &outcome)?;
         outcome.tally.undisturbed()?;
         outcome.lag.within(SHOWN)

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use caipe_tests::live::pods::of_agent;
-use caipe_tests::live::row::seconds;
-use caipe_tests::live::stage::NAME;
+use caipe_tests::live::report_table::seconds;
+use caipe_tests::live::scenario_run::NAME;
 use caipe_tests::live::{self, Live};
 use caipe_tests::placement::says;
 use caipe_tests::scenario::Scenario;
@@ -36,7 +36,7 @@ fn supervisors_of_all_sizes_get_ready() -> Result<()> {
         }
         let operators = live.operators().await?;
         let operator = operators.first().context("there is no operator")?;
-        FIGURES.tell("memory of the operator", &[mebibytes(live.memory(operator).await?)])
+        FIGURES.report("memory of the operator", &[mebibytes(live.memory(operator).await?)])
     })
 }
 
@@ -47,7 +47,7 @@ async fn measure(room: &Live, count: usize, away: bool) -> Result<()> {
     let (agents, place) =
         (if count == 1 { "agent" } else { "agents" }, if away { "remote" } else { "in-process" });
     let row = format!("from `kubectl apply` to Ready, {count} {agents} {place}");
-    FIGURES.tell(&row, &[seconds(begun.elapsed())])?;
+    FIGURES.report(&row, &[seconds(begun.elapsed())])?;
     let answer = room.ask(NAME, "ask").await?.result()?;
     anyhow::ensure!(answer.lines().count() == count, "{answer}");
     if count != 14 {
@@ -55,11 +55,11 @@ async fn measure(room: &Live, count: usize, away: bool) -> Result<()> {
     }
     let pods = room.supervisor_pods(NAME).await?;
     let row = format!("memory of a supervisor with 14 agents {place}");
-    FIGURES.tell(&row, &[mebibytes(room.memory(pods.first().context("no pod")?).await?)])?;
+    FIGURES.report(&row, &[mebibytes(room.memory(pods.first().context("no pod")?).await?)])?;
     if away {
         let pods = room.pods(&of_agent(NAME, "agent-01")).await?;
         let memory = room.memory(pods.first().context("no pod")?).await?;
-        FIGURES.tell("memory of a remote agent", &[mebibytes(memory)])?;
+        FIGURES.report("memory of a remote agent", &[mebibytes(memory)])?;
     }
     Ok(())
 }
@@ -70,7 +70,7 @@ fn the_image_is_small() -> Result<()> {
         let images =
             std::env::var_os("CAIPE_IMAGES").map(PathBuf::from).context("CAIPE_IMAGES is not set")?;
         let size = images.join("caipe-operator.tar").metadata()?.len();
-        FIGURES.tell("the image, as it is pulled", &[mebibytes(size)])
+        FIGURES.report("the image, as it is pulled", &[mebibytes(size)])
     })
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use caipe_tests::cluster::objects::{SUPERVISORS, condition, message};
-use caipe_tests::live::{self, Live, row};
+use caipe_tests::live::{self, Live, report_table};
 use caipe_tests::programs::workspace;
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ fn every_invalid_resource_is_refused_with_a_reason() -> Result<()> {
                 plain(live, &message)
             ));
         }
-        row::holds("invalid", &rows)
+        report_table::holds("invalid", &rows)
     })
 }
 

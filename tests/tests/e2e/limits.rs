@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::{Result, ensure};
 use caipe_tests::cluster::objects::SUPERVISORS;
 use caipe_tests::live;
-use caipe_tests::live::stage::{AGENT, NAME, Operator, Stage, scenario};
+use caipe_tests::live::scenario_run::{AGENT, NAME, Operator, ScenarioRun, scenario};
 use caipe_tests::supervisor::until;
 use serde_json::{Value, json};
 
@@ -20,21 +20,20 @@ fn quota(pods: usize) -> Value {
 #[test]
 fn a_quota_holds_a_move_up_and_nothing_else() -> Result<()> {
     live::with("quota", async |live| {
-        let mut stage = Stage::set(live, &scenario(), Operator::usual()).await?;
+        let mut run = ScenarioRun::start(live, &scenario(), Operator::usual()).await?;
         let pods = live.pods(&[]).await?.len();
         live.apply(&quota(pods))?;
         let away = json!({"spec": {"distributedAgents": [AGENT]}});
-        stage
-            .amid(async { live.merge(SUPERVISORS, NAME, &away).await.map(drop).map_err(Into::into) })
+        run.during(async { live.merge(SUPERVISORS, NAME, &away).await.map(drop).map_err(Into::into) })
             .await?;
         let reported = |seen: &Value| seen["status"].to_string().contains("exceeded quota");
         let seen = live.until("the quota is named", SUPERVISORS, NAME, reported).await?;
         println!("{}", serde_json::to_string_pretty(&seen["status"])?);
-        stage.everybody_asks().await?;
+        run.wait_for_answers().await?;
         let began = Instant::now();
         live.apply(&quota(pods + 5))?;
-        stage.moves(true).await?;
-        let outcome = stage.ends(began).await?;
+        run.migrate(true).await?;
+        let outcome = run.finish(began).await?;
         tell("a quota is reached, then is raised", &outcome)?;
         outcome.tally.undisturbed()?;
         outcome.lag.within(SHOWN)
@@ -44,7 +43,7 @@ fn a_quota_holds_a_move_up_and_nothing_else() -> Result<()> {
 #[test]
 fn a_namespace_goes_with_all_that_was_made_in_it() -> Result<()> {
     live::with("deletion", async |live| {
-        let mut stage = Stage::set(live, &scenario(), Operator::usual()).await?;
+        let mut run = ScenarioRun::start(live, &scenario(), Operator::usual()).await?;
         let other = live.another("deleted").await?;
         other.declare(NAME, &scenario().set("distributedAgents", json!([AGENT])))?;
         let began = Instant::now();
@@ -52,10 +51,10 @@ fn a_namespace_goes_with_all_that_was_made_in_it() -> Result<()> {
             other.abandon().await;
             Ok(())
         };
-        stage.amid(abandoned).await?;
+        run.during(abandoned).await?;
         let gone = async || Ok(live.kubectl(&["get", "namespace", &other.namespace]).is_err());
         until("the namespace is gone", gone).await?;
-        let outcome = stage.ends(began).await?;
+        let outcome = run.finish(began).await?;
         tell("another namespace with a supervisor is deleted", &outcome)?;
         outcome.tally.undisturbed()?;
         outcome.lag.within(SHOWN)
@@ -65,7 +64,7 @@ fn a_namespace_goes_with_all_that_was_made_in_it() -> Result<()> {
 #[test]
 fn an_upgrade_of_the_operator_stops_nobody() -> Result<()> {
     live::with("upgrade", async |live| {
-        let stage = Stage::set(live, &scenario(), Operator::Stays).await?;
+        let run = ScenarioRun::start(live, &scenario(), Operator::Stays).await?;
         let before = live.operators().await?;
         let began = Instant::now();
         live.helm_operator(&["--set", "log.level=debug"])?;
@@ -73,9 +72,9 @@ fn an_upgrade_of_the_operator_stops_nobody() -> Result<()> {
         let renewed =
             after.iter().all(|pod| before.iter().all(|old| old["metadata"]["uid"] != pod["metadata"]["uid"]));
         ensure!(renewed, "the operator was not rolled out anew");
-        live.moves(NAME, AGENT, true).await?;
-        live.moves(NAME, AGENT, false).await?;
-        let outcome = stage.ends(began).await?;
+        live.migrate(NAME, AGENT, true).await?;
+        live.migrate(NAME, AGENT, false).await?;
+        let outcome = run.finish(began).await?;
         live.helm_operator(&[])?;
         tell("the operator is upgraded", &outcome)?;
         outcome.tally.undisturbed()?;

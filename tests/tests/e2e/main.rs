@@ -6,7 +6,7 @@ mod faults;
 mod figures;
 mod invalid;
 mod limits;
-mod moves;
+mod migrations;
 mod node;
 mod rights;
 mod runbook;

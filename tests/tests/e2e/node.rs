@@ -6,7 +6,7 @@ use anyhow::Result;
 use caipe_tests::live;
 use caipe_tests::live::node::Node;
 use caipe_tests::live::pods::restarts;
-use caipe_tests::live::stage::{Operator, Stage, scenario};
+use caipe_tests::live::scenario_run::{Operator, ScenarioRun, scenario};
 
 use crate::table::{SHOWN, tell};
 
@@ -19,20 +19,20 @@ fn undisturbed(
     name: &str,
     row: &str,
     operator: Operator,
-    trouble: impl AsyncFnOnce(&Node) -> Result<()>,
+    fault: impl AsyncFnOnce(&Node) -> Result<()>,
 ) -> Result<()> {
     live::with_node(name, async |live, node| {
-        let mut stage = Stage::set(live, &scenario(), operator).await?;
-        stage.moves(true).await?;
+        let mut run = ScenarioRun::start(live, &scenario(), operator).await?;
+        run.migrate(true).await?;
         let before = restarts(live, &[]).await?;
         let began = Instant::now();
-        stage.amid(trouble(node)).await?;
+        run.during(fault(node)).await?;
         let back = async || Ok(live.list(caipe_tests::cluster::objects::PODS).await.is_ok());
         caipe_tests::supervisor::until("the API server answers", back).await?;
-        stage.everybody_asks().await?;
+        run.wait_for_answers().await?;
         assert_eq!(restarts(live, &[]).await?, before, "nothing is started anew");
-        stage.moves(false).await?;
-        let outcome = stage.ends(began).await?;
+        run.migrate(false).await?;
+        let outcome = run.finish(began).await?;
         tell(row, &outcome)?;
         outcome.tally.undisturbed()?;
         outcome.lag.within(SHOWN)

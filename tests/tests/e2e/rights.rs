@@ -1,12 +1,12 @@
 //! Who may do what: tokens of the API, and who may talk to whom.
 
 use anyhow::{Context, Result, ensure};
+use caipe_tests::cluster::namespace::TestNamespace;
 use caipe_tests::cluster::objects::{PODS, POLICIES};
 use caipe_tests::cluster::operator::SYSTEM;
-use caipe_tests::cluster::space::Space;
 use caipe_tests::live::pods::name_of;
-use caipe_tests::live::stage::{AGENT, FIXTURES, MCP, NAME, scenario};
-use caipe_tests::live::{self, Live, row};
+use caipe_tests::live::scenario_run::{AGENT, FIXTURES, MCP, NAME, scenario};
+use caipe_tests::live::{self, Live, report_table};
 use serde_json::{Value, json};
 
 /// Everything that the operator makes: a supervisor, a remote agent, tool servers beside and by themselves.
@@ -14,7 +14,7 @@ async fn everything(live: &Live) -> Result<()> {
     let shared = json!({"name": "shared", "container": {"image": FIXTURES, "port": 9200, "placement": "Service",
         "command": [MCP], "args": ["--listen", "0.0.0.0:9200", "--mode", "pages"]}});
     let scenario = scenario().agent_with("moon", json!([shared])).set("distributedAgents", json!([AGENT]));
-    live::notes::Notes::begin(live).await?;
+    live::call_log::CallLog::start(live).await?;
     live.declare(NAME, &scenario)?;
     live.until_settled(NAME).await.map(drop)
 }
@@ -63,7 +63,7 @@ fn only_the_operator_has_a_token_of_the_api() -> Result<()> {
         }
         rows.sort();
         rows.dedup();
-        row::holds("tokens", &rows)
+        report_table::holds("tokens", &rows)
     })
 }
 
@@ -95,12 +95,12 @@ fn the_table_of_network_policies_is_complete() -> Result<()> {
             covered(&space, &policies).await?;
         }
         rows.sort();
-        row::holds("traffic", &rows)
+        report_table::holds("traffic", &rows)
     })
 }
 
 /// Every pod of ours is closed in both directions, but for what a policy opens.
-async fn covered(space: &Space, policies: &[Value]) -> Result<()> {
+async fn covered(space: &TestNamespace, policies: &[Value]) -> Result<()> {
     for pod in space.list(PODS).await?.iter().filter(|pod| is_ours(pod)) {
         let selects = |policy: &&Value| {
             let wanted = policy["spec"]["podSelector"]["matchLabels"].as_object();

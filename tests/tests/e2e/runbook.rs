@@ -44,7 +44,7 @@ async fn quick_start(live: &Live) -> Result<()> {
     live.volume("platform.data")?;
     live.kubectl(&["apply", "-f", &workspace().join("fixtures/quickstart-cluster.yaml").to_string_lossy()])?;
     live.until_settled("platform").await?;
-    live.moves("platform", "tide", true).await
+    live.migrate("platform", "tide", true).await
 }
 
 /// A program of the node is down; with it back, all is well again.

@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use caipe_tests::cluster::a2a_client::STATUS;
+use caipe_tests::cluster::namespace::TestNamespace;
 use caipe_tests::cluster::objects::{CONFIG_MAPS, SUPERVISORS};
-use caipe_tests::cluster::people::STATUS;
-use caipe_tests::cluster::space::Space;
 use caipe_tests::live::pods::restarts;
-use caipe_tests::live::row::seconds;
-use caipe_tests::live::stage::{NAME, Operator, Stage, scenario};
+use caipe_tests::live::report_table::seconds;
+use caipe_tests::live::scenario_run::{NAME, Operator, ScenarioRun, scenario};
 use caipe_tests::live::{self, Live};
 use caipe_tests::scenario::Scenario;
 use serde_json::{Value, json};
@@ -23,13 +23,13 @@ fn agents_join_and_leave_at_once_and_without_a_restart() -> Result<()> {
     live::with_addresses("spec", async |live| {
         let small = scenario();
         let large = scenario().agent_with("moon", json!([]));
-        let mut stage = Stage::set(live, &small, Operator::usual()).await?;
+        let mut run = ScenarioRun::start(live, &small, Operator::usual()).await?;
         let before = restarts(live, &[]).await?;
         let (mut last, mut slowest) = (Instant::now(), Duration::ZERO);
         for round in 0..10 {
             last = Instant::now();
             let joins = round % 2 == 0;
-            let taken = stage.amid(declared(live, if joins { &large } else { &small })).await?;
+            let taken = run.during(declared(live, if joins { &large } else { &small })).await?;
             slowest = slowest.max(taken);
             let agents = if joins { 2 } else { 1 };
             let there = |seen: &Value| {
@@ -39,9 +39,9 @@ fn agents_join_and_leave_at_once_and_without_a_restart() -> Result<()> {
             live.until("the agent is there, or not", SUPERVISORS, NAME, there).await?;
         }
         assert_eq!(restarts(live, &[]).await?, before, "nothing is started anew");
-        let outcome = stage.ends(last).await?;
+        let outcome = run.finish(last).await?;
         if !outcome.killed {
-            FIGURES.tell("a changed spec is in force, at the latest, after", &[seconds(slowest)])?;
+            FIGURES.report("a changed spec is in force, at the latest, after", &[seconds(slowest)])?;
         }
         tell("an agent joins and leaves, five times", &outcome)?;
         outcome.tally.undisturbed()?;
@@ -52,7 +52,7 @@ fn agents_join_and_leave_at_once_and_without_a_restart() -> Result<()> {
 
 /// A supervisor's pod, asked what it runs.
 struct Pod {
-    space: Space,
+    space: TestNamespace,
     url: String,
     token: String,
     http: reqwest::Client,
@@ -96,15 +96,15 @@ async fn declared(live: &Live, scenario: &Scenario) -> Result<Duration> {
 
 /// The time from the next write of a spec until the pod runs it.
 async fn in_force(pod: Pod) -> Result<Duration> {
-    let look = Duration::from_millis(5);
+    let interval = Duration::from_millis(5);
     let before = pod.shall_run().await?;
     let measured = tokio::time::timeout(Duration::from_mins(1), async {
         while pod.shall_run().await? == before {
-            tokio::time::sleep(look).await;
+            tokio::time::sleep(interval).await;
         }
         let written = Instant::now();
         while pod.runs().await? <= before {
-            tokio::time::sleep(look).await;
+            tokio::time::sleep(interval).await;
         }
         Ok(written.elapsed())
     });

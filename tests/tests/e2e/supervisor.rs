@@ -3,9 +3,9 @@
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use caipe_tests::crowd::Tally;
-use caipe_tests::live::stage::{NAME, Operator, Stage, scenario};
+use caipe_tests::live::scenario_run::{NAME, Operator, ScenarioRun, scenario};
 use caipe_tests::live::{self, Live};
+use caipe_tests::load::Tally;
 use serde_json::{Value, json};
 
 use crate::table::{SHOWN, tell};
@@ -24,23 +24,23 @@ async fn with_its_file(
     live: &Live,
     row: &str,
     operator: Operator,
-    trouble: impl AsyncFnOnce(&mut Stage<'_>, &[Value]) -> Result<()>,
+    fault: impl AsyncFnOnce(&mut ScenarioRun<'_>, &[Value]) -> Result<()>,
 ) -> Result<Tally> {
-    let mut stage = Stage::set(live, &scenario(), operator).await?;
+    let mut run = ScenarioRun::start(live, &scenario(), operator).await?;
     let old = live.pods(&OWN).await?;
     let began = Instant::now();
-    trouble(&mut stage, &old).await?;
+    fault(&mut run, &old).await?;
     live.until_replaced(&old, &OWN).await?;
-    let outcome = stage.ends(began).await?;
+    let outcome = run.finish(began).await?;
     tell(row, &outcome)?;
     outcome.lag.within(SHOWN)?;
     Ok(outcome.tally)
 }
 
-async fn roll(stage: &mut Stage<'_>, _: &[Value]) -> Result<()> {
-    let live = stage.live;
+async fn roll(run: &mut ScenarioRun<'_>, _: &[Value]) -> Result<()> {
+    let live = run.live;
     let scenario = scenario().set("podTemplate", template("new"));
-    stage.amid(async { live.declare(NAME, &scenario).map(drop) }).await
+    run.during(async { live.declare(NAME, &scenario).map(drop) }).await
 }
 
 #[test]
@@ -61,9 +61,9 @@ fn nor_does_one_in_which_the_operator_dies() -> Result<()> {
 fn a_deleted_pod_loses_no_answer() -> Result<()> {
     live::with("deleted", async |live| {
         let row = "the supervisor's pod is deleted";
-        let delete = async |stage: &mut Stage<'_>, old: &[Value]| {
-            let live = stage.live;
-            stage.amid(live.delete_pod(old.first().context("no pod")?)).await
+        let delete = async |run: &mut ScenarioRun<'_>, old: &[Value]| {
+            let live = run.live;
+            run.during(live.delete_pod(old.first().context("no pod")?)).await
         };
         with_its_file(live, row, Operator::usual(), delete).await?.answered()
     })
@@ -73,9 +73,9 @@ fn a_deleted_pod_loses_no_answer() -> Result<()> {
 fn a_killed_pod_loses_no_answer() -> Result<()> {
     live::with("killed", async |live| {
         let row = "the supervisor's pod is killed";
-        let kill = async |stage: &mut Stage<'_>, old: &[Value]| {
-            let live = stage.live;
-            stage.amid(live.kill_pod(old.first().context("no pod")?)).await
+        let kill = async |run: &mut ScenarioRun<'_>, old: &[Value]| {
+            let live = run.live;
+            run.during(live.kill_pod(old.first().context("no pod")?)).await
         };
         let tally = with_its_file(live, row, Operator::usual(), kill).await?;
         // The outcome of a tool call whose caller was killed is unknown; the answer says so, and the call is not repeated.

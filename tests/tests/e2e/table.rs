@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use caipe_tests::live::row::{Table, cells};
-use caipe_tests::live::stage::Outcome;
+use caipe_tests::live::report_table::{Table, cells};
+use caipe_tests::live::scenario_run::Outcome;
 
 /// What the resource says may be behind for a moment, and longer on a busy machine or while another operator takes over;
 /// after so long it is wrong.
@@ -77,7 +77,7 @@ pub(crate) const FIGURES: Table = Table {
 /// Tells of a scenario.
 pub(crate) fn tell(scenario: &str, outcome: &Outcome) -> Result<()> {
     let meanwhile = if outcome.killed { ", the operator killed meanwhile" } else { "" };
-    SCENARIOS.tell(&format!("{scenario}{meanwhile}"), &cells(outcome))
+    SCENARIOS.report(&format!("{scenario}{meanwhile}"), &cells(outcome))
 }
 
 #[test]

@@ -33,7 +33,7 @@ fn servers_in_python_and_in_node_answer_wherever_their_agents_run() -> Result<()
         live.until_settled(NAME).await?;
         everybody_tells(live).await?;
         // Its server goes along into the agent's own pod.
-        live.moves(NAME, "files", true).await?;
+        live.migrate(NAME, "files", true).await?;
         everybody_tells(live).await
     })
 }

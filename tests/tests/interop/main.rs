@@ -2,5 +2,5 @@
 
 mod agents;
 mod clients;
-mod seen;
+mod sdk_events;
 mod servers;

@@ -45,7 +45,7 @@ fn config() -> TaskPushNotificationConfig {
 }
 
 #[tokio::test]
-async fn configurations_are_kept_in_both_versions() {
+async fn configurations_are_stored_in_both_versions() {
     for version in [V0_3, V1_0] {
         let peer = peer(version).await;
         let client =

@@ -376,9 +376,9 @@ async fn a_message_is_sent_once_the_agent_can_be_reached() {
     assert!(matches!(lost, Followed::Lost { attempt: 1, of: 5 }), "{lost:?}");
     drop(stream);
 
-    let patient = Reconnect { attempts: 10_000, ..quick().reconnect };
+    let many_attempts = Reconnect { attempts: 10_000, ..quick().reconnect };
     let client =
-        connect(&cards, ClientOptions { follow_card_url: true, reconnect: patient, ..quick() }).await;
+        connect(&cards, ClientOptions { follow_card_url: true, reconnect: many_attempts, ..quick() }).await;
     let stream = tokio::spawn(async move { client.stream(ask()).await });
     let listener = socket.listen(16).unwrap();
     let peer = Peer::on(listener, move |_| Answer::stream(task.frames(0).concat(), End::Close));

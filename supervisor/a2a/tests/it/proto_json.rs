@@ -172,9 +172,9 @@ async fn the_server_reads_the_original_names_over_json_rpc() {
         "task_push_notification_config": config});
     let params = json!({"message": message("ask"), "configuration": configuration});
     let task = call(&server, "SendMessage", params).await["task"].take();
-    let kept = json!([{"role": "ROLE_USER", "messageId": "m", "contextId": "c", "taskId": "t1",
+    let stored = json!([{"role": "ROLE_USER", "messageId": "m", "contextId": "c", "taskId": "t1",
         "referenceTaskIds": ["other"], "parts": [{"text": "ask", "mediaType": "text/plain"}]}]);
-    assert_eq!((&task["contextId"], &task["history"]), (&json!("c"), &kept));
+    assert_eq!((&task["contextId"], &task["history"]), (&json!("c"), &stored));
 
     let by_task = json!({"task_id": "t1", "page_size": 1});
     let page = call(&server, "ListTaskPushNotificationConfigs", by_task).await;

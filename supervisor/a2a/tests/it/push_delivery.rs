@@ -213,9 +213,9 @@ async fn a_task_that_waits_gets_of_again_when_it_goes_on() {
 async fn what_was_not_delivered_is_after_a_restart() {
     let store: Arc<dyn PushStore> = Arc::new(MemoryPushStore::default());
     let hook = Receiver::start(vec![Says::Status(503); 3]).await;
-    let patient =
+    let many_attempts =
         PushOptions { first_wait: Duration::from_hours(1), most_wait: Duration::from_hours(1), ..options() };
-    let server = pushing_from(Arc::clone(&store), patient).await;
+    let server = pushing_from(Arc::clone(&store), many_attempts).await;
     send(&server, "count 3", json!({"url": hook.url})).await;
     eventually(|| hook.payloads().len() == 1).await;
     let log = server.worker.log("t1").unwrap();

@@ -100,7 +100,7 @@ async fn a_task_that_goes_on_in_another_log_meanwhile_gets_of() {
 }
 
 #[tokio::test]
-async fn a_task_that_runs_is_returned_though_its_configuration_is_not_kept() {
+async fn a_running_task_is_returned_although_its_configuration_is_not_stored() {
     let (store, hook) = (GatedStore::new(1), Receiver::start([]).await);
     store.fails.store(true, Ordering::SeqCst);
     let server = pushing_from(Arc::clone(&store) as Arc<dyn PushStore>, options()).await;

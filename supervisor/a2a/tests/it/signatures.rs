@@ -1,4 +1,4 @@
-//! Signed cards: ours, those of the official SDKs, and those that somebody meddled with.
+//! Signed cards: our own, those of the official SDKs, and forged ones.
 
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::rsa::KeySize;
@@ -61,7 +61,7 @@ fn both_documents_of_a_signed_card_verify_as_a_whole() {
         for document in documents(&card) {
             let verified = verify(&document, &keys(&signer)).unwrap();
             assert_eq!(verified, card::Verified { kid: "key-1".to_owned(), coverage: Coverage::Document });
-            // Read and written again by somebody who knows 1.0 only, as the SDKs do.
+            // Read and written again by a client of 1.0 only, as the SDKs do.
             let known = serde_json::to_value(card::parse(document.to_string().as_bytes()).unwrap()).unwrap();
             assert!(verify(&known, &keys(&signer)).is_ok());
         }

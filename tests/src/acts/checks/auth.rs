@@ -87,7 +87,7 @@ fn params(operation: Operation) -> Value {
     }
 }
 
-/// Whatever one asks of somebody else's task, the answer is that of a missing one, but for the id in it.
+/// Every operation on another principal's task gets the response of a missing task, except for the id in it.
 pub(super) async fn indistinguishable(bench: &Bench) -> Result<(), Fault> {
     let other = bench.other_task();
     for operation in [Operation::Get, Operation::Cancel, Operation::Subscribe, Operation::ListPush] {

@@ -44,7 +44,7 @@ pub enum Check {
     NoCredentials,
     /// No endpoint answers with credentials that are not good enough.
     WeakCredentials,
-    /// Somebody else's task looks like one that does not exist.
+    /// A task of another principal looks like one that does not exist.
     Indistinguishable,
     /// The extended card is for those who may see it.
     ExtendedCard,

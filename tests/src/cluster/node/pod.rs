@@ -92,7 +92,7 @@ impl Life {
         self.tell().await;
     }
 
-    /// Brings the mounted files up to date: when somebody wrote to the pod's metadata, and now and then.
+    /// Updates the mounted files: when the pod's metadata changed, and periodically.
     async fn refresh(&mut self) {
         let marks = json!([self.pod.metadata.annotations, self.pod.metadata.labels]);
         let is_fresh = |(seen, at): &(Value, Instant)| *seen == marks && at.elapsed() < REFRESH;

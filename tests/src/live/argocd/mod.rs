@@ -16,7 +16,7 @@ use tokio::process::{Child, Command};
 
 use super::Live;
 use crate::cluster::assets;
-use crate::cluster::space::Space;
+use crate::cluster::namespace::TestNamespace;
 use crate::programs::workspace;
 use crate::supervisor::until;
 
@@ -37,7 +37,7 @@ const RESYNC: &str = "5";
 /// Argo CD, as long as this is there.
 #[allow(missing_debug_implementations, reason = "a client has none")]
 pub struct ArgoCd {
-    space: Space,
+    space: TestNamespace,
     directory: PathBuf,
     programs: Vec<Child>,
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use caipe_tests::process;
-use caipe_tests::raw::Raw;
+use caipe_tests::raw_http::RawConnection;
 
 use super::{greeter, is_well, memory, open_files, until_open_files};
 
@@ -25,7 +25,7 @@ async fn ten_thousand_idle_connections_keep_nobody_out() -> Result<()> {
     }
     let mut idle = Vec::new();
     for _ in 0..allowed {
-        idle.push(Raw::open(&supervisor).await?);
+        idle.push(RawConnection::open(&supervisor).await?);
     }
     is_well(&supervisor).await?;
     let grown = memory(&supervisor)?.saturating_sub(before);
@@ -41,7 +41,7 @@ async fn a_body_that_comes_byte_by_byte_is_given_up_and_delays_nobody() -> Resul
     let supervisor = greeter().await?;
     let mut slow = Vec::new();
     for _ in 0..100 {
-        let mut raw = Raw::open(&supervisor).await?;
+        let mut raw = RawConnection::open(&supervisor).await?;
         let head = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 5000\r\n\r\n{";
         raw.send(head.as_bytes()).await?;
         slow.push(tokio::spawn(async move { raw.drip(Duration::from_secs(1)).await }));
@@ -64,7 +64,7 @@ async fn who_hangs_up_within_a_body_leaves_nothing_behind() -> Result<()> {
     is_well(&supervisor).await?;
     let files = open_files(&supervisor)?;
     for _ in 0..200 {
-        let mut raw = Raw::open(&supervisor).await?;
+        let mut raw = RawConnection::open(&supervisor).await?;
         let half = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 5000\r\n\r\n{\"jso";
         raw.send(half.as_bytes()).await?;
     }

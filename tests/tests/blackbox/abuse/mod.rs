@@ -1,10 +1,10 @@
 //! Clients that mean ill, or do not know better: each is answered or dropped, and nobody else notices.
 
 mod connections;
-mod heads;
 mod methods;
 mod pages;
 mod readers;
+mod request_heads;
 mod rest;
 mod unknown;
 

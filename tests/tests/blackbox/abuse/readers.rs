@@ -1,7 +1,7 @@
 //! Readers of streams that read slowly, or not at all.
 
 use anyhow::{Context, Result, ensure};
-use caipe_tests::raw::{self, Raw};
+use caipe_tests::raw_http::{self, RawConnection};
 use caipe_tests::scenario::Scenario;
 use caipe_tests::supervisor::message;
 use serde_json::{Value, json};
@@ -18,9 +18,9 @@ async fn who_does_not_read_delays_nobody_and_still_gets_everything() -> Result<(
     let supervisor = scenario.setup()?.start().await?;
     let mut stalled = Vec::new();
     for _ in 0..2 {
-        let mut raw = Raw::open_narrow(&supervisor).await?;
+        let mut raw = RawConnection::open_narrow(&supervisor).await?;
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": "message/stream", "params": message("at length", None)});
-        raw.send(&raw::post(&body.to_string(), "connection: close\r\n")).await?;
+        raw.send(&raw_http::post(&body.to_string(), "connection: close\r\n")).await?;
         raw.until(b"\"kind\":\"task\"").await?;
         stalled.push(raw);
     }
@@ -50,10 +50,10 @@ async fn streams_that_nobody_reads_any_more_end() -> Result<()> {
     is_well(&supervisor).await?;
     let files = super::open_files(&supervisor)?;
     for _ in 0..50 {
-        let mut raw = Raw::open(&supervisor).await?;
+        let mut raw = RawConnection::open(&supervisor).await?;
         let body =
             json!({"jsonrpc": "2.0", "id": 1, "method": "message/stream", "params": message("slowly", None)});
-        raw.send(&raw::post(&body.to_string(), "")).await?;
+        raw.send(&raw_http::post(&body.to_string(), "")).await?;
         raw.until(b"\"kind\":\"task\"").await?;
     }
     super::until_open_files(&supervisor, files + 20).await?;

@@ -2,8 +2,8 @@
 
 use anyhow::{Context, Result, ensure};
 use caipe_tests::agent::{self, transcript};
-use caipe_tests::numbered::{Connection, Version};
 use caipe_tests::peers;
+use caipe_tests::resumable_stream::{Connection, Version};
 use caipe_tests::scenario::Scenario;
 use caipe_tests::stream::{Answer, SseReader, all_of};
 use caipe_tests::supervisor::{Supervisor, message};

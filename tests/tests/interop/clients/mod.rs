@@ -10,7 +10,7 @@ use caipe_tests::supervisor::Supervisor;
 use serde_json::Value;
 
 use self::lf::LfClient;
-use crate::seen::{Event, Task};
+use crate::sdk_events::{Event, Task};
 
 const JSON_RPC: &str = "JSONRPC";
 const REST: &str = "HTTP+JSON";

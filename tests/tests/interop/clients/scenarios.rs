@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::Client;
 use super::push::push;
-use crate::seen::{Event, Task};
+use crate::sdk_events::{Event, Task};
 
 /// A text that suffers where bytes, code points, lines or white space are not kept as they are.
 const TEXT: &str = "one  two\nthree – vier fünf 六 🚀 \"seven\" \\n\t<end>&amp;";

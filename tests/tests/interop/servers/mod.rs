@@ -10,11 +10,11 @@ use caipe_a2a::client::{A2aClient, ClientOptions, EventStream, Reconnect};
 use caipe_a2a::model::{Message, SendMessageRequest};
 use caipe_a2a::{ProtocolVersion, client::ClientError};
 use caipe_tests::sdk::{Program, Sdk};
-use caipe_tests::stream::PATIENCE;
+use caipe_tests::stream::TIMEOUT;
 use caipe_tests::supervisor::unique;
 use futures::StreamExt;
 
-use crate::seen::{Event, Task};
+use crate::sdk_events::{Event, Task};
 
 /// An agent, and our client of it.
 pub(crate) struct Agent {
@@ -110,7 +110,7 @@ impl Stream {
     }
 
     async fn next(&mut self) -> Result<Option<Event>> {
-        let next = tokio::time::timeout(PATIENCE, self.0.next()).await.context("the stream fell silent")?;
+        let next = tokio::time::timeout(TIMEOUT, self.0.next()).await.context("the stream fell silent")?;
         next.transpose()?.map(|event| Event::read(&serde_json::to_value(event.event)?)).transpose()
     }
 }

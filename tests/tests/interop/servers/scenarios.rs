@@ -8,7 +8,7 @@ use caipe_a2a::client::{A2aClient, ClientError, ClientOptions};
 use futures::StreamExt;
 
 use super::{Agent, Stream, connect, connect_with, options, says};
-use crate::seen::{Event, Task};
+use crate::sdk_events::{Event, Task};
 
 /// Runs every scenario, and tells all that failed.
 pub(super) async fn run(agent: Agent, expected: ProtocolVersion) -> Result<()> {

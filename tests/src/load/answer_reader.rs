@@ -10,7 +10,7 @@ use crate::stream::parts_text;
 
 /// What is known of an answer so far.
 #[derive(Debug)]
-pub(super) struct Reading {
+pub(super) struct AnswerReader {
     pub(super) task: Option<String>,
     pub(super) last: u64,
     pub(super) gap: Duration,
@@ -22,7 +22,7 @@ pub(super) struct Reading {
     final_answer: Option<String>,
 }
 
-impl Reading {
+impl AnswerReader {
     pub(super) const fn new() -> Self {
         Self {
             task: None,
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_cut_stream_is_one_answer() {
-        let mut reading = Reading::new();
+        let mut reading = AnswerReader::new();
         let [result, over] = end("w1 w2");
         for (begins, number, event) in [
             (true, 1, task()),
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn gaps_repeats_and_lost_words_are_seen() {
         let begun = || {
-            let mut reading = Reading::new();
+            let mut reading = AnswerReader::new();
             reading.take(true, Some(1), task()).unwrap();
             reading
         };

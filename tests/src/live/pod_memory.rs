@@ -1,4 +1,4 @@
-//! What pods take: memory, as the kernel counts it for their control groups.
+//! The memory of pods, from their control groups.
 
 use anyhow::{Context, Result};
 use serde_json::Value;

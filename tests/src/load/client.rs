@@ -1,4 +1,4 @@
-//! One of them.
+//! One simulated user.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -7,18 +7,18 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::{Value, json};
 
-use super::reading::Reading;
+use super::answer_reader::AnswerReader;
 use super::{Plan, Tally, noted, words};
-use crate::numbered::{Connection, Version};
+use crate::resumable_stream::{Connection, Version};
 
-/// Whatever happens, an answer is there by then.
+/// Longest time until an answer, whatever happens.
 const DEADLINE: Duration = Duration::from_mins(1);
-/// A stream that says nothing for so long is taken for cut.
+/// A stream without an event for so long counts as lost.
 const SILENCE: Duration = Duration::from_secs(20);
-/// Time between two attempts to reach somebody.
+/// Time between two attempts to connect.
 const AGAIN: Duration = Duration::from_millis(100);
 
-/// Asks until the crowd stops.
+/// Asks until the load is stopped.
 pub(super) async fn ask_on(plan: Arc<Plan>) -> Result<Tally> {
     let mut tally = Tally::default();
     while !plan.stop.load(Ordering::Relaxed) {
@@ -57,7 +57,7 @@ enum Outcome {
 
 /// Asks, and resumes after each cut until there is an answer.
 async fn ask(plan: &Plan, job: usize, tally: &mut Tally) -> Result<Outcome> {
-    let (mut reading, end) = (Reading::new(), Instant::now() + DEADLINE);
+    let (mut reading, end) = (AnswerReader::new(), Instant::now() + DEADLINE);
     let mut last = None;
     while !reading.is_over() {
         if Instant::now() > end {
@@ -91,11 +91,11 @@ async fn ask(plan: &Plan, job: usize, tally: &mut Tally) -> Result<Outcome> {
     Ok(result.map_or_else(|error| Outcome::Failed(format!("{error:#}")), Outcome::Answered))
 }
 
-async fn open(plan: &Plan, job: usize, reading: &Reading) -> Result<Connection> {
-    let place = plan.place.clone();
+async fn open(plan: &Plan, job: usize, reading: &AnswerReader) -> Result<Connection> {
+    let endpoint = plan.endpoint.clone();
     let connection = match &reading.task {
-        None => Connection::ask(place, Version::V0_3, &noted(job)).await?,
-        Some(task) => Connection::resume(place, Version::V0_3, task, Some(reading.last)).await?,
+        None => Connection::ask(endpoint, Version::V0_3, &noted(job)).await?,
+        Some(task) => Connection::resume(endpoint, Version::V0_3, task, Some(reading.last)).await?,
     };
     Ok(connection.with_patience(SILENCE))
 }
@@ -106,7 +106,7 @@ fn is_refused(error: &anyhow::Error) -> bool {
 }
 
 /// Reads on until the stream ends; the error, if it is nothing but one.
-async fn read(mut connection: Connection, reading: &mut Reading) -> Result<Option<Value>> {
+async fn read(mut connection: Connection, reading: &mut AnswerReader) -> Result<Option<Value>> {
     let mut begins = true;
     while let Some((number, event)) = connection.next().await {
         if begins && event["error"].is_object() {

@@ -1,4 +1,4 @@
-//! A supervisor with an agent that everybody needs, people who ask it all the time, and somebody who watches.
+//! A supervisor with one agent, clients that ask it all the time, and a watcher that compares its status with its pods.
 
 use std::time::{Duration, Instant};
 
@@ -6,21 +6,21 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 use super::Live;
-use super::notes::{self, Notes};
-use super::place::Way;
-use super::watcher::{Lag, Watcher};
-use crate::chance::{Chance, seed};
+use super::call_log::{self, CallLog};
+use super::service_address::ServiceAddress;
+use super::status_watcher::{Lag, Watcher};
 use crate::cluster::objects::SUPERVISORS;
 use crate::cluster::operator::is_settled;
-use crate::crowd::{Crowd, JOB, Tally, until_all_ask, words};
+use crate::load::{JOB, LoadClients, Tally, wait_until_all_ask, words};
+use crate::random::{SeededRandom, seed};
 use crate::scenario::{Scenario, answer};
 
 /// The supervisor's name.
 pub const NAME: &str = "platform";
-/// The agent that everybody needs.
+/// The agent that every request needs.
 pub const AGENT: &str = "tide";
-/// How many people ask at once.
-pub const PEOPLE: usize = 20;
+/// Number of concurrent clients.
+pub const CLIENTS: usize = 20;
 /// The image with the tool server.
 pub const FIXTURES: &str = "caipe.test/fixtures:1";
 /// Numbered words at the end of each answer.
@@ -29,22 +29,22 @@ const WORDS: usize = 30;
 const PACE_MS: u64 = 40;
 /// The program of the tool server.
 pub const MCP: &str = "/usr/local/bin/caipe-fixture-mcp";
-/// Longest time between the beginning of something and the operator's end, in milliseconds: as long as a move takes.
+/// Longest time in milliseconds between the beginning of a step and the operator's end: as long as a migration takes.
 const AMID_MS: usize = 1500;
 
 /// The users, the watcher and the client of one scenario.
 #[allow(missing_debug_implementations, reason = "a client has none")]
-pub struct Stage<'a> {
+pub struct ScenarioRun<'a> {
     /// The cluster.
     pub live: &'a Live,
-    crowd: Crowd,
+    clients: LoadClients,
     watcher: Watcher,
-    notes: Notes,
+    notes: CallLog,
     operator: Operator,
-    _way: Way,
+    _address: ServiceAddress,
 }
 
-/// What becomes of the operator in the middle of what happens.
+/// What happens to the operator during each step of a scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operator {
     /// Nothing.
@@ -71,16 +71,16 @@ impl Operator {
     }
 }
 
-/// What came of it.
+/// The result of a scenario.
 #[derive(Debug)]
 pub struct Outcome {
-    /// What the people got.
+    /// What the clients received.
     pub tally: Tally,
-    /// What the status said that was not so.
+    /// The false statements of the status.
     pub lag: Lag,
-    /// From the last trouble until all was as it should be.
+    /// From the last fault until the supervisor was settled again.
     pub recovered: Duration,
-    /// Whether the operator was killed meanwhile.
+    /// Whether the operator was killed during the scenario.
     pub killed: bool,
 }
 
@@ -97,7 +97,7 @@ pub fn scenario() -> Scenario {
     let mut result = answer("{{ results[1].content }}");
     result["delay_ms"] = PACE_MS.into();
     // Two servers of an agent must not have the same tools: the one beside it has pages of its own.
-    let servers = json!([{"name": "tools", "http": {"url": notes::URL}}, sidecar("pages")]);
+    let servers = json!([{"name": "tools", "http": {"url": call_log::URL}}, sidecar("pages")]);
     Scenario::new()
         .agent_with(AGENT, servers)
         .turn(
@@ -109,37 +109,37 @@ pub fn scenario() -> Scenario {
         .turn(json!({"user": JOB}), result)
 }
 
-impl<'a> Stage<'a> {
-    /// Applies the scenario, waits until it is ready, and lets people ask.
-    pub async fn set(live: &'a Live, scenario: &Scenario, operator: Operator) -> Result<Self> {
+impl<'a> ScenarioRun<'a> {
+    /// Applies the scenario, waits until it is ready, and starts the clients.
+    pub async fn start(live: &'a Live, scenario: &Scenario, operator: Operator) -> Result<Self> {
         // An agent that is there before its tool server looks for it some seconds later again.
-        Notes::begin(live).await?;
+        CallLog::start(live).await?;
         live.declare(NAME, scenario)?;
         Self::open(live, operator).await
     }
 
-    /// Waits until the supervisor, which somebody has declared, is ready, and lets people ask.
+    /// Waits until the declared supervisor is ready, and starts the clients.
     pub async fn open(live: &'a Live, operator: Operator) -> Result<Self> {
-        let notes = Notes::begin(live).await?;
+        let notes = CallLog::start(live).await?;
         live.until_settled(NAME).await?;
         let has_tools = |agent: &Value| agent["phase"] == "Ready";
         let all_have =
             |seen: &Value| seen["status"]["agents"].as_array().is_some_and(|all| all.iter().all(has_tools));
         live.until("every agent has its tools", SUPERVISORS, NAME, all_have).await?;
-        let way = live.way(NAME).await?;
-        let watcher = Watcher::begin(live, NAME).await?;
-        let crowd = Crowd::gather(PEOPLE, way.place.clone(), WORDS);
-        let stage = Self { live, crowd, watcher, notes, operator, _way: way };
-        stage.everybody_asks().await?;
-        Ok(stage)
+        let address = live.service_address(NAME).await?;
+        let watcher = Watcher::start(live, NAME).await?;
+        let clients = LoadClients::start(CLIENTS, address.endpoint.clone(), WORDS);
+        let run = Self { live, clients, watcher, notes, operator, _address: address };
+        run.wait_for_answers().await?;
+        Ok(run)
     }
 
-    /// Does something; if the operator is to be killed, in the middle of it.
-    pub async fn amid<T>(&mut self, work: impl Future<Output = Result<T>>) -> Result<T> {
+    /// Does one step, and kills the operator during it if the scenario says so.
+    pub async fn during<T>(&mut self, work: impl Future<Output = Result<T>>) -> Result<T> {
         let moment = match &mut self.operator {
             Operator::Stays => return work.await,
             Operator::Killed(seed) => {
-                let mut chance = Chance(*seed);
+                let mut chance = SeededRandom(*seed);
                 let moment = chance.below(AMID_MS);
                 *seed = chance.0;
                 Duration::from_millis(moment as u64)
@@ -154,24 +154,24 @@ impl<'a> Stage<'a> {
         done
     }
 
-    /// Waits until as many answers have come as there are people, twice: all of them are under way.
-    pub async fn everybody_asks(&self) -> Result<()> {
-        until_all_ask(&self.crowd, 2 * PEOPLE).await
+    /// Waits until there are twice as many new answers as clients, so that every client has asked again.
+    pub async fn wait_for_answers(&self) -> Result<()> {
+        wait_until_all_ask(&self.clients, 2 * CLIENTS).await
     }
 
-    /// Says where the agent shall be, and waits until it is there.
-    pub async fn moves(&mut self, away: bool) -> Result<()> {
+    /// Sets the agent's placement and waits until it is reached.
+    pub async fn migrate(&mut self, away: bool) -> Result<()> {
         let live = self.live;
-        self.amid(live.moves(NAME, AGENT, away)).await
+        self.during(live.migrate(NAME, AGENT, away)).await
     }
 
-    /// Waits until all is as it should be and everybody has answers again; then ends, and counts.
-    pub async fn ends(self, trouble: Instant) -> Result<Outcome> {
+    /// Waits until the supervisor is settled and every client has answers again; then stops and counts.
+    pub async fn finish(self, fault: Instant) -> Result<Outcome> {
         self.live.until_settled(NAME).await?;
-        let recovered = trouble.elapsed();
-        self.everybody_asks().await?;
-        let tally = self.crowd.disperse().await?;
-        let lag = self.watcher.end().await?;
+        let recovered = fault.elapsed();
+        self.wait_for_answers().await?;
+        let tally = self.clients.stop().await?;
+        let lag = self.watcher.stop().await?;
         tally.fits(self.notes.read().await?.lines())?;
         Ok(Outcome { tally, lag, recovered, killed: self.operator != Operator::Stays })
     }
@@ -196,8 +196,8 @@ impl Live {
         Ok(resource)
     }
 
-    /// Says where an agent of a supervisor shall be, and waits until it is there.
-    pub async fn moves(&self, name: &str, agent: &str, away: bool) -> Result<()> {
+    /// Sets the placement of an agent and waits until it is reached.
+    pub async fn migrate(&self, name: &str, agent: &str, away: bool) -> Result<()> {
         let agents: &[&str] = if away { &[agent] } else { &[] };
         let patch = json!({"spec": {"distributedAgents": agents}});
         self.merge(SUPERVISORS, name, &patch).await.context("failed to change the resource")?;

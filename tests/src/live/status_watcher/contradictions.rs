@@ -1,12 +1,12 @@
-//! What a resource says that is not so. Pure.
+//! The statements of a status that the pods contradict. Pure.
 
 use serde_json::Value;
 
-use super::observed::Observed;
+use super::observer::Observed;
 use crate::cluster::objects::condition;
 use crate::live::pods::is_ready;
 
-/// Everything that the resource says and that the pods contradict, in words that are the same from look to look.
+/// Every statement of the resource that the pods contradict, in the same words for each sample.
 pub(super) fn contradictions(observed: &Observed) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut says = |what: &str, it_is_so: bool| {
@@ -29,7 +29,7 @@ pub(super) fn contradictions(observed: &Observed) -> Vec<String> {
     for agent in agents(&resource["status"]) {
         let remote = agent["placement"] == "Remote" && agent["phase"] == "Ready";
         let name = agent["name"].as_str().unwrap_or_default();
-        // An agent of somebody else has no pod of ours.
+        // An external agent has no pod of the operator's.
         let mut pods =
             pods_of(observed, "agent").filter(|pod| label(pod, "caipe.io/agent") == name).peekable();
         let lost = pods.peek().is_some() && !pods.any(is_ready);
@@ -41,7 +41,7 @@ pub(super) fn contradictions(observed: &Observed) -> Vec<String> {
     wrong
 }
 
-/// The same against what the supervisor's pods say of themselves.
+/// Contradictions between the resource and the internal status of the supervisor's pods.
 fn against(reports: &[Option<Value>], resource: &Value, up: bool) -> Vec<String> {
     let mut wrong = Vec::new();
     let ready = condition(resource, "Ready").starts_with("True");

@@ -1,7 +1,7 @@
-//! Holds what a resource says at each moment against what can be seen of its pods.
+//! Compares the status of a resource with its pods, all the time.
 
-mod observed;
-mod truth;
+mod contradictions;
+mod observer;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,38 +10,38 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-use self::observed::Eyes;
+use self::observer::Observer;
 use super::Live;
 
-/// Time between two looks.
+/// Time between two samples.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The false statements of a status, each with its longest uninterrupted duration.
 #[derive(Debug, Default)]
 pub struct Lag {
-    /// By what it was.
+    /// By statement.
     pub worst: BTreeMap<String, Duration>,
-    /// How often all could be seen.
-    pub looks: usize,
+    /// Number of complete samples.
+    pub samples: usize,
 }
 
 impl Lag {
-    /// What was wrong for the longest time.
+    /// The statement that was false for the longest time.
     pub fn longest(&self) -> Option<(&str, Duration)> {
         let longest = self.worst.iter().max_by_key(|(_, lasted)| **lasted)?;
         Some((longest.0.as_str(), *longest.1))
     }
 
-    /// Nothing was wrong for longer.
+    /// Fails if a statement was false for longer.
     pub fn within(&self, limit: Duration) -> Result<()> {
-        ensure!(self.looks > 10, "the status was seen only {} times", self.looks);
+        ensure!(self.samples > 10, "the status was seen only {} times", self.samples);
         let longer: BTreeMap<_, _> = self.worst.iter().filter(|(_, lasted)| **lasted > limit).collect();
         ensure!(longer.is_empty(), "the status was wrong for more than {limit:?}: {longer:#?}");
         Ok(())
     }
 }
 
-/// Somebody who looks all the time.
+/// Samples a supervisor until it is stopped.
 #[derive(Debug)]
 pub struct Watcher {
     stop: Arc<AtomicBool>,
@@ -49,30 +49,30 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// Begins to look at a supervisor.
-    pub async fn begin(live: &Live, supervisor: &str) -> Result<Self> {
+    /// Starts to watch a supervisor.
+    pub async fn start(live: &Live, supervisor: &str) -> Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
-        let eyes = Eyes::on(live, supervisor).await?;
-        let work = tokio::spawn(watch(eyes, Arc::clone(&stop)));
+        let observer = Observer::on(live, supervisor).await?;
+        let work = tokio::spawn(watch(observer, Arc::clone(&stop)));
         Ok(Self { stop, work })
     }
 
-    /// Ends, and says what was wrong.
-    pub async fn end(self) -> Result<Lag> {
+    /// Stops, and returns the false statements.
+    pub async fn stop(self) -> Result<Lag> {
         self.stop.store(true, Ordering::Relaxed);
         self.work.await.context("the watcher panicked")
     }
 }
 
-async fn watch(eyes: Eyes, stop: Arc<AtomicBool>) -> Lag {
+async fn watch(observer: Observer, stop: Arc<AtomicBool>) -> Lag {
     let (mut lag, mut since) = (Lag::default(), BTreeMap::<String, Instant>::new());
     while !stop.load(Ordering::Relaxed) {
         let begun = Instant::now();
-        // While the API server is away nobody can say anything wrong.
-        let wrong = match eyes.observe().await {
-            Ok(observed) => {
-                lag.looks += 1;
-                truth::contradictions(&observed)
+        // While the API server is down there is no status to compare.
+        let wrong = match observer.observe().await {
+            Ok(sample) => {
+                lag.samples += 1;
+                contradictions::contradictions(&sample)
             }
             Err(_) => Vec::new(),
         };

@@ -1,8 +1,8 @@
 //! Simulated users who ask one question after the other and check every event. After a lost connection they resume,
 //! as a good client does.
 
-mod person;
-mod reading;
+mod answer_reader;
+mod client;
 mod tally;
 
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use anyhow::{Context, Result};
 
-pub use tally::{Tally, until_all_ask};
+pub use tally::{Tally, wait_until_all_ask};
 
-use crate::numbered::Place;
+use crate::resumable_stream::Endpoint;
 
 /// What they ask for; the number tells jobs apart.
 pub const JOB: &str = "do job";
@@ -28,11 +28,11 @@ pub fn words(count: usize) -> String {
     words.join(" ")
 }
 
-/// What the people of a crowd share.
+/// What the clients share.
 #[derive(Debug)]
 struct Plan {
-    /// Where they ask.
-    place: Place,
+    /// The server.
+    endpoint: Endpoint,
     /// How many words an answer ends with.
     words: usize,
     next: AtomicUsize,
@@ -40,20 +40,20 @@ struct Plan {
     stop: AtomicBool,
 }
 
-/// A crowd that is asking.
+/// The running clients.
 #[derive(Debug)]
-pub struct Crowd {
+pub struct LoadClients {
     plan: Arc<Plan>,
-    people: Vec<tokio::task::JoinHandle<Result<Tally>>>,
+    clients: Vec<tokio::task::JoinHandle<Result<Tally>>>,
 }
 
-impl Crowd {
-    /// So many people begin to ask the supervisor at this place, whose answers end with so many numbered words.
-    pub fn gather(people: usize, place: impl Into<Place>, words: usize) -> Self {
+impl LoadClients {
+    /// Starts `clients` clients of the supervisor at `endpoint`, whose answers end with `words` numbered words.
+    pub fn start(clients: usize, endpoint: impl Into<Endpoint>, words: usize) -> Self {
         let (next, answered, stop) = (AtomicUsize::new(1), AtomicUsize::new(0), AtomicBool::new(false));
-        let plan = Arc::new(Plan { place: place.into(), words, next, answered, stop });
-        let person = |_| tokio::spawn(person::ask_on(Arc::clone(&plan)));
-        Self { people: (0..people).map(person).collect(), plan }
+        let plan = Arc::new(Plan { endpoint: endpoint.into(), words, next, answered, stop });
+        let client = |_| tokio::spawn(client::ask_on(Arc::clone(&plan)));
+        Self { clients: (0..clients).map(client).collect(), plan }
     }
 
     /// How many questions were answered so far, well or not.
@@ -62,11 +62,11 @@ impl Crowd {
     }
 
     /// Lets everybody finish their question, and counts.
-    pub async fn disperse(self) -> Result<Tally> {
+    pub async fn stop(self) -> Result<Tally> {
         self.plan.stop.store(true, Ordering::Relaxed);
         let mut whole = Tally::default();
-        for person in self.people {
-            whole.add(person.await.context("somebody panicked")??);
+        for client in self.clients {
+            whole.add(client.await.context("somebody panicked")??);
         }
         Ok(whole)
     }

@@ -19,7 +19,7 @@ pub struct Admin {
 /// A namespace, and who looks at it.
 #[allow(missing_debug_implementations, reason = "a client has none")]
 #[derive(Clone)]
-pub struct Space {
+pub struct TestNamespace {
     /// An administrator's client.
     pub client: kube::Client,
     /// An administrator's files.
@@ -28,7 +28,7 @@ pub struct Space {
     pub namespace: String,
 }
 
-impl Space {
+impl TestNamespace {
     /// A new namespace with these labels.
     pub async fn make(client: kube::Client, admin: Admin, name: &str, labels: &Value) -> Result<Self> {
         let namespace = serde_json::from_value(json!({"metadata": {"name": name, "labels": labels}}))?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use super::stage::Outcome;
+use super::scenario_run::Outcome;
 use crate::programs::workspace;
 
 /// A table of the page, and the comment above it.
@@ -41,8 +41,8 @@ pub fn seconds(time: Duration) -> String {
 }
 
 impl Table {
-    /// Tells a row, and puts it in its place of the page if that is to be written.
-    pub fn tell(&self, row: &str, cells: &[String]) -> Result<()> {
+    /// Prints a row, and writes it to the page if asked to.
+    pub fn report(&self, row: &str, cells: &[String]) -> Result<()> {
         ensure!(self.rows.contains(&row), "the table {} has no row {row:?}", self.name);
         let line = format!("| {row} | {} |", cells.join(" | "));
         println!("{line}");

@@ -1,28 +1,28 @@
-//! The tool server that notes each call, apart from whatever happens to those who call it.
+//! A tool server in a pod of its own that records each call, whatever happens to its callers.
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 use super::Live;
-use super::place::Way;
 use super::pods::{container, restricted};
-use super::stage::{FIXTURES, MCP};
+use super::scenario_run::{FIXTURES, MCP};
+use super::service_address::ServiceAddress;
 use crate::cluster::objects::{DEPLOYMENTS, condition};
 
-/// Where agents find it, in their own namespace.
+/// The URL for agents in the same namespace.
 pub const URL: &str = "http://notes:9000/mcp";
 const NAME: &str = "notes";
 const PORT: u16 = 9000;
 
-/// What is noted.
+/// The recorded calls.
 #[derive(Debug)]
-pub struct Notes {
-    way: Way,
+pub struct CallLog {
+    address: ServiceAddress,
 }
 
-impl Notes {
-    /// Starts it, and waits until it is ready.
-    pub async fn begin(live: &Live) -> Result<Self> {
+impl CallLog {
+    /// Starts the server and waits until it is ready.
+    pub async fn start(live: &Live) -> Result<Self> {
         let listen = format!("0.0.0.0:{PORT}");
         let mut server = container(NAME, FIXTURES);
         server["command"] = json!([MCP, "--listen", listen, "--mode", "noting", "--state", "/tmp/notes"]);
@@ -32,14 +32,14 @@ impl Notes {
             condition(seen, "Available").starts_with("True")
         })
         .await?;
-        Ok(Self { way: live.way_to(NAME, PORT).await? })
+        Ok(Self { address: live.port_address(NAME, PORT).await? })
     }
 
-    /// All that was noted, a line each.
+    /// All recorded calls, one per line.
     pub async fn read(&self) -> Result<String> {
         let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "notes"}});
         let http = reqwest::Client::builder().no_proxy().build()?;
-        let url = format!("{}mcp", self.way.place.url);
+        let url = format!("{}mcp", self.address.endpoint.url);
         let response = http.post(url).body(call.to_string()).send().await?.error_for_status()?;
         let answer: Value = serde_json::from_slice(&response.bytes().await?)?;
         let text = answer["result"]["content"][0]["text"].as_str();

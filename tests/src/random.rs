@@ -1,4 +1,4 @@
-//! Chance that can be repeated.
+//! Random numbers from a seed, so that a failed test can be repeated.
 
 /// The seed in this variable, so that a failure can be repeated; without it, another one each time.
 pub fn seed(variable: &str) -> u64 {
@@ -9,9 +9,9 @@ pub fn seed(variable: &str) -> u64 {
 
 /// The generator `SplitMix64`, from its seed on.
 #[derive(Debug)]
-pub struct Chance(pub u64);
+pub struct SeededRandom(pub u64);
 
-impl Chance {
+impl SeededRandom {
     /// A number below the limit, which is not 0.
     pub fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -5,11 +5,11 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
+use super::namespace::TestNamespace;
 use super::objects::{SECRETS, condition};
-use super::space::Space;
 use crate::invariants;
-use crate::numbered::Place;
-use crate::stream::{Answer, PATIENCE, SseReader};
+use crate::resumable_stream::Endpoint;
+use crate::stream::{Answer, SseReader, TIMEOUT};
 use crate::supervisor::message;
 
 /// The key that callers of a supervisor need.
@@ -20,13 +20,13 @@ pub const STATUS: &str = "CAIPE_STATUS_TOKEN";
 /// Where a supervisor is asked, and how.
 #[derive(Debug, Clone)]
 pub struct Client {
-    place: Place,
+    place: Endpoint,
     client: reqwest::Client,
 }
 
 impl Client {
     /// The client at this place.
-    pub fn at(place: Place) -> Result<Self> {
+    pub fn at(place: Endpoint) -> Result<Self> {
         Ok(Self { place, client: reqwest::Client::builder().no_proxy().build()? })
     }
 
@@ -42,7 +42,7 @@ impl Client {
     pub async fn stream(&self, text: &str) -> Result<SseReader> {
         let body =
             json!({"jsonrpc": "2.0", "id": "a", "method": "message/stream", "params": message(text, None)});
-        let mut request = self.client.post(&self.place.url).timeout(PATIENCE * 2);
+        let mut request = self.client.post(&self.place.url).timeout(TIMEOUT * 2);
         if let Some(key) = &self.place.key {
             request = request.bearer_auth(key);
         }
@@ -52,7 +52,7 @@ impl Client {
     }
 }
 
-impl Space {
+impl TestNamespace {
     /// The whole answer of a supervisor to a text; it must satisfy all invariants.
     pub async fn ask(&self, supervisor: &str, text: &str) -> Result<Answer> {
         self.client(supervisor).await?.ask(text).await
@@ -65,7 +65,7 @@ impl Space {
         let address = ready.and_then(|pod| pod["status"]["podIP"].as_str());
         let address = address.with_context(|| format!("no pod of {supervisor} is ready"))?;
         let key = self.key(supervisor, CALLERS).await?;
-        Client::at(Place { url: format!("http://{address}:8000/"), key: Some(key) })
+        Client::at(Endpoint { url: format!("http://{address}:8000/"), key: Some(key) })
     }
 
     /// The pods of a supervisor itself that are not about to go.

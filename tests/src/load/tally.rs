@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Crowd, noted};
+use super::{LoadClients, noted};
 use crate::supervisor::until;
 
 /// What came of all questions.
@@ -92,9 +92,9 @@ impl Tally {
     }
 }
 
-/// Waits until the crowd has had so many more answers, which shows that all of it is under way.
-pub async fn until_all_ask(crowd: &Crowd, more: usize) -> Result<()> {
-    let wanted = crowd.answered() + more;
-    let asked = until("the crowd has its answers", async || Ok(crowd.answered() >= wanted)).await;
-    asked.with_context(|| format!("{} of {wanted}", crowd.answered()))
+/// Waits until the clients have had so many more answers, so that all of them are active.
+pub async fn wait_until_all_ask(clients: &LoadClients, more: usize) -> Result<()> {
+    let wanted = clients.answered() + more;
+    let asked = until("the clients have their answers", async || Ok(clients.answered() >= wanted)).await;
+    asked.with_context(|| format!("{} of {wanted}", clients.answered()))
 }

@@ -1,20 +1,20 @@
-//! Where people ask a supervisor: at its Service.
+//! The address of a supervisor's Service, from inside and outside the cluster's network.
 
 use anyhow::{Context, Result};
 
 use super::Live;
 use super::forward::Forward;
+use crate::cluster::a2a_client::{CALLERS, Client};
 use crate::cluster::objects::SERVICES;
-use crate::cluster::people::{CALLERS, Client};
-use crate::numbered::Place;
+use crate::resumable_stream::Endpoint;
 use crate::stream::Answer;
 use crate::supervisor::until;
 
-/// A place, and what keeps the way to it open.
+/// An endpoint, and the port forwarding that keeps it reachable.
 #[derive(Debug)]
-pub struct Way {
-    /// The place at the end of it.
-    pub place: Place,
+pub struct ServiceAddress {
+    /// The endpoint.
+    pub endpoint: Endpoint,
     _forward: Option<Forward>,
 }
 
@@ -24,15 +24,15 @@ pub fn is_inside() -> bool {
 }
 
 impl Live {
-    /// The way to a supervisor's Service, which outlives its pods.
-    pub async fn way(&self, supervisor: &str) -> Result<Way> {
-        let mut way = self.way_to(supervisor, 8000).await?;
-        way.place.key = Some(self.key(supervisor, CALLERS).await?);
-        Ok(way)
+    /// The address of a supervisor's Service, which outlives its pods.
+    pub async fn service_address(&self, supervisor: &str) -> Result<ServiceAddress> {
+        let mut address = self.port_address(supervisor, 8000).await?;
+        address.endpoint.key = Some(self.key(supervisor, CALLERS).await?);
+        Ok(address)
     }
 
-    /// The way to a port of a Service.
-    pub async fn way_to(&self, service: &str, port: u16) -> Result<Way> {
+    /// The address of a port of a Service.
+    pub async fn port_address(&self, service: &str, port: u16) -> Result<ServiceAddress> {
         let forward = if is_inside() { None } else { Some(Forward::to(self, service, port)?) };
         let address = if let Some(forward) = &forward {
             format!("127.0.0.1:{}", forward.port)
@@ -41,15 +41,18 @@ impl Live {
             let address = found["spec"]["clusterIP"].as_str().context("the Service has no address")?;
             format!("{address}:{port}")
         };
-        // Those who balance load hear of a pod a moment later than others.
+        // Load balancers learn of a pod later than other clients of the API.
         let open = async || Ok(tokio::net::TcpStream::connect(&address).await.is_ok());
         until(&format!("{service} takes connections"), open).await?;
-        Ok(Way { place: Place::from(format!("http://{address}/").as_str()), _forward: forward })
+        Ok(ServiceAddress {
+            endpoint: Endpoint::from(format!("http://{address}/").as_str()),
+            _forward: forward,
+        })
     }
 
     /// The whole answer of a supervisor to a text; it must satisfy all invariants.
     pub async fn ask(&self, supervisor: &str, text: &str) -> Result<Answer> {
-        let way = self.way(supervisor).await?;
-        Client::at(way.place.clone())?.ask(text).await
+        let address = self.service_address(supervisor).await?;
+        Client::at(address.endpoint.clone())?.ask(text).await
     }
 }

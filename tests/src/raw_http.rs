@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
-use crate::stream::PATIENCE;
+use crate::stream::TIMEOUT;
 use crate::supervisor::Supervisor;
 
 /// Longest response that is read.
@@ -15,7 +15,7 @@ const LONGEST: usize = 64 << 20;
 
 /// A connection to a supervisor.
 #[derive(Debug)]
-pub struct Raw {
+pub struct RawConnection {
     stream: TcpStream,
     read: Vec<u8>,
 }
@@ -46,7 +46,7 @@ pub fn post(body: &str, lines: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-impl Raw {
+impl RawConnection {
     /// A new connection.
     pub async fn open(supervisor: &Supervisor) -> Result<Self> {
         let stream = TcpStream::connect(address(supervisor)).await?;
@@ -89,7 +89,7 @@ impl Raw {
         };
         let answer = async {
             let mut first = [0];
-            tokio::time::timeout(PATIENCE, reading.read_exact(&mut first))
+            tokio::time::timeout(TIMEOUT, reading.read_exact(&mut first))
                 .await
                 .context("no answer came")??;
             Ok::<u8, anyhow::Error>(first[0])
@@ -140,7 +140,7 @@ impl Raw {
     async fn more(&mut self) -> Result<()> {
         ensure!(self.read.len() < LONGEST, "the response does not end");
         let reading = self.stream.read_buf(&mut self.read);
-        let length = tokio::time::timeout(PATIENCE, reading).await.context("the server fell silent")??;
+        let length = tokio::time::timeout(TIMEOUT, reading).await.context("the server fell silent")??;
         ensure!(length > 0, "the connection ended after {:?}", String::from_utf8_lossy(&self.read));
         Ok(())
     }

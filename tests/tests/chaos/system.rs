@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use caipe_tests::agent;
-use caipe_tests::crowd::{JOB, Tally};
 use caipe_tests::link::Link;
+use caipe_tests::load::{JOB, Tally};
 use caipe_tests::programs;
 use caipe_tests::scenario::Scenario;
 use caipe_tests::supervisor::{Setup, Supervisor};
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 const AGENT: &str = "jira";
 
 /// Everything that runs.
-pub(crate) struct Stage {
+pub(crate) struct System {
     pub(crate) supervisor: Supervisor,
     pub(crate) link: Link,
     agent: Option<Supervisor>,
@@ -33,7 +33,7 @@ pub(crate) enum Place {
     Remote,
 }
 
-impl Stage {
+impl System {
     /// Everything started, the agent in the supervisor's process.
     pub(crate) async fn set() -> Result<Self> {
         let directory = Setup::new()?;

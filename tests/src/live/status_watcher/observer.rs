@@ -1,4 +1,4 @@
-//! What can be seen of a supervisor at one moment.
+//! One sample of a supervisor: its resource, its pods and their internal status.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use anyhow::{Context, Result};
 use futures::future::join_all;
 use serde_json::Value;
 
+use crate::cluster::a2a_client::STATUS;
+use crate::cluster::namespace::TestNamespace;
 use crate::cluster::objects::{DEPLOYMENTS, Kind, PODS, SUPERVISORS};
-use crate::cluster::people::STATUS;
-use crate::cluster::space::Space;
 use crate::live::Live;
-use crate::live::place::is_inside;
+use crate::live::service_address::is_inside;
 
 /// Longest wait for what a pod says of itself.
 const DEADLINE: Duration = Duration::from_millis(700);
@@ -27,14 +27,14 @@ pub(super) struct Observed {
 }
 
 /// How to look.
-pub(super) struct Eyes {
-    space: Space,
+pub(super) struct Observer {
+    space: TestNamespace,
     supervisor: String,
     token: String,
     http: reqwest::Client,
 }
 
-impl Eyes {
+impl Observer {
     pub(super) async fn on(live: &Live, supervisor: &str) -> Result<Self> {
         let http = reqwest::Client::builder().no_proxy().timeout(DEADLINE).build()?;
         let token = live.key(supervisor, STATUS).await?;

@@ -3,27 +3,27 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use caipe_tests::crowd::Crowd;
+use caipe_tests::load::LoadClients;
 use tokio::time::Instant;
 
-use crate::stage::{Place, Stage};
-use crate::troubles::{PEOPLE, span};
+use crate::faults::{PEOPLE, span};
+use crate::system::{Place, System};
 
 /// How long the agent stays where it is.
 const STAY: Duration = Duration::from_secs(1);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_request_notices_that_its_agent_is_moved() -> Result<()> {
-    let stage = Stage::set().await?;
-    let crowd = Crowd::gather(PEOPLE, stage.supervisor.url(), 0);
+    let system = System::set().await?;
+    let clients = LoadClients::start(PEOPLE, system.supervisor.url(), 0);
     let (end, mut moves) = (Instant::now() + span(), 0);
     while Instant::now() < end {
         let place = if moves % 2 == 0 { Place::Remote } else { Place::InProcess };
-        stage.place(place)?;
+        system.place(place)?;
         moves += 1;
         tokio::time::sleep(STAY).await;
     }
-    let tally = crowd.disperse().await?;
+    let tally = clients.stop().await?;
     println!(
         "{} jobs done while the agent was moved {moves} times; longest {:?}",
         tally.done.len(),
@@ -31,5 +31,5 @@ async fn no_request_notices_that_its_agent_is_moved() -> Result<()> {
     );
     tally.undisturbed().context("for a move")?;
     ensure!(tally.done.len() >= PEOPLE, "only {} jobs were done", tally.done.len());
-    stage.check(&tally)
+    system.check(&tally)
 }

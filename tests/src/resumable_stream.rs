@@ -65,16 +65,16 @@ impl Version {
     }
 }
 
-/// Where somebody is asked, and the key that opens it.
+/// The URL of a server and the key for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct Endpoint {
     /// The base URL.
     pub url: String,
     /// The bearer token.
     pub key: Option<String>,
 }
 
-impl From<&str> for Place {
+impl From<&str> for Endpoint {
     fn from(url: &str) -> Self {
         Self { url: url.to_owned(), key: None }
     }
@@ -85,18 +85,18 @@ impl From<&str> for Place {
 pub struct Connection {
     response: reqwest::Response,
     buffer: Vec<u8>,
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl Connection {
     /// Begins a task.
-    pub async fn ask(place: impl Into<Place>, version: Version, text: &str) -> Result<Self> {
+    pub async fn ask(place: impl Into<Endpoint>, version: Version, text: &str) -> Result<Self> {
         Self::open(&place.into(), version, &version.ask(text), None).await
     }
 
     /// Resumes a task after the event `last`.
     pub async fn resume(
-        place: impl Into<Place>,
+        place: impl Into<Endpoint>,
         version: Version,
         task: &str,
         last: Option<u64>,
@@ -104,7 +104,7 @@ impl Connection {
         Self::open(&place.into(), version, &version.resume(task), last).await
     }
 
-    async fn open(place: &Place, version: Version, body: &Value, last: Option<u64>) -> Result<Self> {
+    async fn open(place: &Endpoint, version: Version, body: &Value, last: Option<u64>) -> Result<Self> {
         let client = reqwest::Client::builder().no_proxy().connect_timeout(CONNECT).build()?;
         let mut request = client.post(&place.url).header("content-type", "application/json");
         request = request.header("accept", "text/event-stream").header("a2a-version", version.header());
@@ -116,13 +116,13 @@ impl Connection {
         }
         let response = request.body(body.to_string()).send().await?;
         ensure!(response.status().is_success(), "the stream answered {}", response.status());
-        Ok(Self { response, buffer: Vec::new(), patience: crate::stream::PATIENCE })
+        Ok(Self { response, buffer: Vec::new(), timeout: crate::stream::TIMEOUT })
     }
 
     /// Takes the stream for cut when it says nothing for so long.
     #[must_use]
-    pub fn with_patience(self, patience: Duration) -> Self {
-        Self { patience, ..self }
+    pub fn with_patience(self, timeout: Duration) -> Self {
+        Self { timeout, ..self }
     }
 
     /// The next whole event: its number and its result, or its whole answer if that has none. Nothing once the stream
@@ -138,7 +138,7 @@ impl Connection {
                 let number = field("id: ").and_then(|id| id.parse().ok());
                 return Some((number, answer.get_mut("result").map(Value::take).unwrap_or(answer)));
             }
-            let chunk = tokio::time::timeout(self.patience, self.response.chunk()).await;
+            let chunk = tokio::time::timeout(self.timeout, self.response.chunk()).await;
             self.buffer.extend(chunk.ok()?.ok()??);
         }
     }

@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use caipe_tests::chance::{Chance, seed};
-use caipe_tests::crowd::Crowd;
+use caipe_tests::load::LoadClients;
+use caipe_tests::random::{SeededRandom, seed};
 use tokio::time::Instant;
 
-use crate::stage::{Place, Stage};
+use crate::system::{Place, System};
 
 /// Conversations at once.
 pub(crate) const PEOPLE: usize = 100;
 
-/// How long a trouble lasts.
+/// How long a fault lasts.
 const LASTS: Duration = Duration::from_millis(400);
 
 /// Time in which nothing happens between two troubles.
@@ -31,15 +31,15 @@ pub(crate) fn span() -> Duration {
 async fn whatever_happens_to_an_agent_every_question_is_answered_once() -> Result<()> {
     let seed = seed("CAIPE_CHAOS_SEED");
     println!("CAIPE_CHAOS_SEED={seed} makes the same troubles again");
-    let mut stage = Stage::set().await?;
-    stage.place(Place::Remote)?;
-    let crowd = Crowd::gather(PEOPLE, stage.supervisor.url(), 0);
-    let (end, mut chance, mut counts) = (Instant::now() + span(), Chance(seed), Counts::default());
+    let mut system = System::set().await?;
+    system.place(Place::Remote)?;
+    let clients = LoadClients::start(PEOPLE, system.supervisor.url(), 0);
+    let (end, mut chance, mut counts) = (Instant::now() + span(), SeededRandom(seed), Counts::default());
     while Instant::now() < end {
-        counts.make(trouble(&mut chance), &mut stage).await?;
+        counts.make(fault(&mut chance), &mut system).await?;
         tokio::time::sleep(CALM).await;
     }
-    let tally = crowd.disperse().await.with_context(|| format!("{counts:?}"))?;
+    let tally = clients.stop().await.with_context(|| format!("{counts:?}"))?;
     println!(
         "{} jobs done, {} told that they were not; {counts:?}; longest {:?}; {:#?}",
         tally.done.len(),
@@ -50,12 +50,12 @@ async fn whatever_happens_to_an_agent_every_question_is_answered_once() -> Resul
     ensure!(!tally.done.is_empty(), "nothing was done at all: {:#?}", tally.other_answers);
     ensure!(tally.failed.is_empty(), "answered badly: {:#?}", tally.failed);
     ensure!(tally.resumed + tally.retried.len() == 0, "the supervisor itself was never away: {tally:?}");
-    stage.check(&tally)
+    system.check(&tally)
 }
 
 /// What can happen.
 #[derive(Debug, Clone, Copy)]
-enum Trouble {
+enum Fault {
     MoveOut,
     MoveBack,
     Crash,
@@ -73,49 +73,45 @@ struct Counts {
 }
 
 impl Counts {
-    async fn make(&mut self, trouble: Trouble, stage: &mut Stage) -> Result<()> {
-        match trouble {
-            Trouble::MoveOut | Trouble::MoveBack => {
+    async fn make(&mut self, fault: Fault, system: &mut System) -> Result<()> {
+        match fault {
+            Fault::MoveOut | Fault::MoveBack => {
                 self.moves += 1;
-                stage.place(if matches!(trouble, Trouble::MoveOut) {
-                    Place::Remote
-                } else {
-                    Place::InProcess
-                })
+                system.place(if matches!(fault, Fault::MoveOut) { Place::Remote } else { Place::InProcess })
             }
-            Trouble::Crash => {
+            Fault::Crash => {
                 self.kills += 1;
-                stage.crash().await
+                system.crash().await
             }
-            Trouble::Cut => {
+            Fault::Cut => {
                 self.cuts += 1;
-                stage.link.cut();
+                system.link.cut();
                 tokio::time::sleep(LASTS).await;
-                stage.link.mend();
+                system.link.mend();
                 Ok(())
             }
-            Trouble::Slow => {
+            Fault::Slow => {
                 self.slow += 1;
-                stage.link.slow(SLOW);
+                system.link.slow(SLOW);
                 tokio::time::sleep(LASTS).await;
-                stage.link.slow(Duration::ZERO);
+                system.link.slow(Duration::ZERO);
                 Ok(())
             }
         }
     }
 }
 
-/// Which trouble comes next. Remote more often than not, since the other troubles have to find the agent there.
-fn trouble(chance: &mut Chance) -> Trouble {
-    const ALL: [Trouble; 8] = [
-        Trouble::MoveOut,
-        Trouble::Cut,
-        Trouble::Crash,
-        Trouble::Slow,
-        Trouble::MoveBack,
-        Trouble::MoveOut,
-        Trouble::Cut,
-        Trouble::Crash,
+/// Which fault comes next. Remote more often than not, since the other troubles have to find the agent there.
+fn fault(chance: &mut SeededRandom) -> Fault {
+    const ALL: [Fault; 8] = [
+        Fault::MoveOut,
+        Fault::Cut,
+        Fault::Crash,
+        Fault::Slow,
+        Fault::MoveBack,
+        Fault::MoveOut,
+        Fault::Cut,
+        Fault::Crash,
     ];
     ALL[chance.below(ALL.len())]
 }
