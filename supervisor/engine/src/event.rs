@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::form::Form;
-use crate::plan::{PlanCause, PlanStep};
-use crate::state::{AgentName, CallId};
+use crate::names::{AgentName, CallId};
+use crate::plan_step::{PlanCause, PlanStep};
 
 /// One event of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -194,4 +194,17 @@ pub enum AnswerOrigin {
     Partial,
     /// The model failed; this is what was gathered before (upstream contract 3.8).
     Recovered,
+}
+
+/// A receiver of the events of the agent itself.
+pub(crate) trait Emit {
+    /// Adds an event.
+    fn emit(&mut self, kind: EventKind);
+
+    /// Adds a piece of text, unless it is empty.
+    fn text(&mut self, role: TextRole, text: String) {
+        if !text.is_empty() {
+            self.emit(EventKind::Text { text, role });
+        }
+    }
 }

@@ -6,9 +6,11 @@ use caipe_model::{Completion, Message, ModelError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::abilities::Abilities;
 use crate::event::RunEvent;
 use crate::form::{Decision, Form};
-use crate::state::{Abilities, AgentName, CallId, RunState};
+use crate::names::{AgentName, CallId};
+use crate::state::{RemotePlace, RunState};
 
 /// Something happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -178,18 +180,6 @@ pub enum DelegateUpdate {
         /// How.
         outcome: DelegationOutcome,
     },
-}
-
-/// How far a remote agent's task was followed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct RemotePlace {
-    /// The number of the agent's event that was last told of, if it numbers them (`Last-Event-ID`).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub seq: Option<u64>,
-    /// How many events were told of since the task began.
-    #[serde(alias = "told")]
-    pub shown: u32,
 }
 
 /// How a delegation ended.

@@ -9,9 +9,9 @@ mod words;
 
 use serde::{Deserialize, Serialize};
 
-use crate::effects::Effects;
-use crate::event::{EventKind, TextRole};
-use crate::state::{AnswerMode, CallId};
+use crate::abilities::AnswerMode;
+use crate::event::{Emit, EventKind, TextRole};
+use crate::names::CallId;
 
 use json::ContentReader;
 use marker::MarkerSplit;
@@ -69,7 +69,7 @@ impl AnswerText {
     }
 
     /// Takes text that the model said.
-    pub(crate) fn push(&mut self, text: String, out: &mut Effects) {
+    pub(crate) fn push(&mut self, text: String, out: &mut impl Emit) {
         if text.is_empty() {
             return;
         }
@@ -84,7 +84,7 @@ impl AnswerText {
     }
 
     /// Takes note that the model began a call.
-    pub(crate) fn begin_call(&mut self, id: &CallId, is_response: bool, out: &mut Effects) {
+    pub(crate) fn begin_call(&mut self, id: &CallId, is_response: bool, out: &mut impl Emit) {
         if self.mode == AnswerMode::Structured && is_response {
             self.compose(out);
             if self.response.is_none() {
@@ -97,7 +97,7 @@ impl AnswerText {
     }
 
     /// Takes more of a call's arguments.
-    pub(crate) fn push_arguments(&mut self, id: &str, piece: &str, out: &mut Effects) {
+    pub(crate) fn push_arguments(&mut self, id: &str, piece: &str, out: &mut impl Emit) {
         let Some(response) = self.response.as_mut().filter(|response| response.call == id) else { return };
         let known = self.answer.len();
         response.reader.read(piece, &mut self.answer);
@@ -107,7 +107,7 @@ impl AnswerText {
 
     /// Takes the whole text of the finished turn and tells what of it was not told yet. The answer in a response call
     /// is left to [`AnswerText::conclude`].
-    pub(crate) fn complete(&mut self, said: &str, with_calls: bool, out: &mut Effects) {
+    pub(crate) fn complete(&mut self, said: &str, with_calls: bool, out: &mut impl Emit) {
         self.calling |= with_calls;
         if let Some(rest) = said.strip_prefix(self.turn.as_str()) {
             self.push(rest.to_owned(), out);
@@ -121,7 +121,7 @@ impl AnswerText {
     }
 
     /// Tells the answer so that it has been told whole, exactly once; for after [`AnswerText::complete`].
-    pub(crate) fn conclude(&mut self, answer: &str, out: &mut Effects) {
+    pub(crate) fn conclude(&mut self, answer: &str, out: &mut impl Emit) {
         self.compose(out);
         let held = self.response.take().map(|mut response| response.words.flush()).unwrap_or_default();
         if let Some(shown) = self.answer.strip_suffix(&held) {
@@ -137,7 +137,7 @@ impl AnswerText {
     }
 
     /// Lets go what is held back of a turn that will not be complete.
-    pub(crate) fn release(&mut self, out: &mut Effects) {
+    pub(crate) fn release(&mut self, out: &mut impl Emit) {
         self.flush_marker(out);
         if let Some(mut response) = self.response.take() {
             let held = response.words.flush();
@@ -146,7 +146,7 @@ impl AnswerText {
     }
 
     /// Takes back what the turn has told, if it told anything.
-    pub(crate) fn void(&mut self, out: &mut Effects) {
+    pub(crate) fn void(&mut self, out: &mut impl Emit) {
         if self.shown != Shown::Nothing {
             out.emit(EventKind::TextReset);
         }
@@ -155,7 +155,7 @@ impl AnswerText {
     }
 
     /// Takes back an answer that turned out not to be the last word.
-    pub(crate) fn retract_answer(&mut self, out: &mut Effects) {
+    pub(crate) fn retract_answer(&mut self, out: &mut impl Emit) {
         if self.shown == Shown::Answer {
             self.void(out);
         }
@@ -173,7 +173,7 @@ impl AnswerText {
         Self { mode, last, calling, composing, ..Self::default() }
     }
 
-    fn compose(&mut self, out: &mut Effects) {
+    fn compose(&mut self, out: &mut impl Emit) {
         if !self.composing {
             self.composing = true;
             out.emit(EventKind::Composing);
@@ -188,12 +188,12 @@ impl AnswerText {
         }
     }
 
-    fn flush_marker(&mut self, out: &mut Effects) {
+    fn flush_marker(&mut self, out: &mut impl Emit) {
         let held = self.marker.flush();
         self.tell(TextRole::Narration, held, out);
     }
 
-    fn tell(&mut self, role: TextRole, text: String, out: &mut Effects) {
+    fn tell(&mut self, role: TextRole, text: String, out: &mut impl Emit) {
         if !text.is_empty() {
             self.shown = self.shown.max(if role == TextRole::Answer { Shown::Answer } else { Shown::Text });
             out.text(role, text);

@@ -1,16 +1,14 @@
 //! The calls that are under way, from their start until all of them have a result.
 
-use std::sync::Arc;
-
-use caipe_model::{Message, ToolResult};
-
+use crate::abilities::AnswerMode;
 use crate::effects::Effects;
-use crate::event::{EventKind, Outcome, RunEvent};
+use crate::event::{Emit, EventKind, Outcome, RunEvent};
 use crate::io::{Effect, Resume, ToolOutput};
-use crate::plan::PlanCause;
-use crate::state::{AgentName, AnswerMode, CallKind, CallStatus, PendingCall, Phase, RunState};
+use crate::names::AgentName;
+use crate::plan_step::PlanCause;
+use crate::state::{CallKind, CallStatus, PendingCall, Phase, RunState};
 
-use super::endings::{ending, finish_call};
+use super::endings::{self, ending, finish_call};
 use super::{route, turn};
 
 /// Starts what is ready; the plan is told first, so that every start finds its step.
@@ -84,7 +82,7 @@ pub(super) fn settle(state: &mut RunState, out: &mut Effects) {
     if state.calls.iter().any(|call| matches!(call.status, CallStatus::Waiting { .. })) {
         return suspend(state, out);
     }
-    conclude_round(state);
+    endings::conclude_round(state);
     turn::ask(state, out);
 }
 
@@ -98,17 +96,6 @@ pub(super) fn suspend(state: &mut RunState, out: &mut Effects) {
     }
     out.emit(EventKind::Finished { outcome: Outcome::InputRequired });
     out.push(Effect::Finish);
-}
-
-/// Puts the results of the round into the conversation, in the order in which the model asked.
-pub(super) fn conclude_round(state: &mut RunState) {
-    let results: Vec<ToolResult> = std::mem::take(&mut state.calls)
-        .into_iter()
-        .filter_map(|call| if let CallStatus::Done { result } = call.status { Some(result) } else { None })
-        .collect();
-    if !results.is_empty() {
-        state.messages.push(Arc::new(Message::results(results)));
-    }
 }
 
 /// Repeats the plan as it was last told: the answer to a question may begin another task, whose client knows no plan.

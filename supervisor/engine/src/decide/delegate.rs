@@ -4,9 +4,11 @@ use crate::conversation::truncated;
 use crate::effects::Effects;
 use crate::event::CallEnd;
 use crate::form::Form;
-use crate::io::{DelegateUpdate, DelegationOutcome, Effect, RemotePlace};
-use crate::plan::PlanCause;
-use crate::state::{AgentAnswer, AgentName, CallKind, CallStatus, PendingCall, Phase, RunState};
+use crate::io::{DelegateUpdate, DelegationOutcome, Effect};
+use crate::names::AgentName;
+use crate::plan_step::PlanCause;
+use crate::state::RemotePlace;
+use crate::state::{AgentAnswer, CallKind, CallStatus, PendingCall, Phase, RunState};
 
 use super::{calls, endings};
 

@@ -1,14 +1,14 @@
 //! How calls end: each has exactly one result, and each start that was told exactly one end.
 
-use caipe_model::ToolResult;
+use std::sync::Arc;
+
+use caipe_model::{Message, ToolResult};
 
 use crate::conversation::{TRUNCATED, truncated};
 use crate::effects::Effects;
-use crate::event::{CallEnd, EventKind};
+use crate::event::{CallEnd, Emit, EventKind};
 use crate::io::{Effect, ResumePoint};
 use crate::state::{CallKind, CallStatus, PendingCall, RunState};
-
-use super::human::resume_point;
 
 /// Most characters of a result that an event shows (`MAX_TOOL_OUTPUT_LENGTH`).
 const SHOWN_CHARS: usize = 2000;
@@ -95,4 +95,26 @@ pub(super) fn close(call: &mut PendingCall, result: Result<String, String>, char
 /// How a call ended that says this.
 pub(super) const fn ending(result: &Result<String, String>) -> CallEnd {
     if result.is_ok() { CallEnd::Completed } else { CallEnd::Failed }
+}
+
+/// Where a delegation stood, if anything of it was saved.
+pub(super) fn resume_point(status: &CallStatus) -> Option<ResumePoint> {
+    match status {
+        CallStatus::Remote { task, context, place } => {
+            Some(ResumePoint::Remote { task: task.clone(), context: context.clone(), place: *place })
+        }
+        CallStatus::Nested { frame } => Some(ResumePoint::Nested(frame.clone())),
+        _ => None,
+    }
+}
+
+/// Puts the results of the round into the conversation, in the order in which the model asked.
+pub(super) fn conclude_round(state: &mut RunState) {
+    let results: Vec<ToolResult> = std::mem::take(&mut state.calls)
+        .into_iter()
+        .filter_map(|call| if let CallStatus::Done { result } = call.status { Some(result) } else { None })
+        .collect();
+    if !results.is_empty() {
+        state.messages.push(Arc::new(Message::results(results)));
+    }
 }

@@ -2,11 +2,11 @@
 
 use crate::conversation::interrupted;
 use crate::effects::Effects;
-use crate::event::{CallEnd, EventKind};
+use crate::event::{CallEnd, Emit, EventKind};
 use crate::io::Resume;
 use crate::state::{CallKind, CallStatus, Phase, RunState};
 
-use super::human::resume_point;
+use super::endings::resume_point;
 use super::{calls, endings, turn};
 
 /// Makes go on what was under way. What waits for a human keeps waiting.

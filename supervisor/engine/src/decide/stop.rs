@@ -39,6 +39,6 @@ fn stop_calls(state: &mut RunState, out: &mut Effects) {
     if state.calls.iter().any(|call| matches!(call.status, CallStatus::Waiting { .. })) {
         return calls::suspend(state, out);
     }
-    calls::conclude_round(state);
+    endings::conclude_round(state);
     turn::ask_for_last_answer(state, Some(TIME_IS_UP), Cause::Time, out);
 }

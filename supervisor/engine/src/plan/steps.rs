@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use sha2::{Digest, Sha256};
 
-use super::{Plan, PlanStep, PlanTask, StepStatus, Todo};
+use super::{Plan, PlanTask, Todo};
+use crate::plan_step::{PlanStep, StepStatus};
 
 /// Who does a step that names nobody.
 pub(super) const NOBODY: &str = "Supervisor";

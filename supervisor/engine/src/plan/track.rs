@@ -1,10 +1,11 @@
 //! How a plan changes in the course of a run.
 
 use crate::event::EventKind;
-use crate::state::{AgentName, CallId};
+use crate::names::{AgentName, CallId};
 
 use super::steps::NOBODY;
-use super::{Plan, PlanCause, PlanTask, StepStatus, Todo};
+use super::{Plan, PlanTask, Todo};
+use crate::plan_step::{PlanCause, StepStatus};
 
 /// Most characters of a task's description that its step shows.
 const TITLE_CHARS: usize = 120;

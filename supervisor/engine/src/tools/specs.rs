@@ -3,8 +3,8 @@
 use caipe_model::ToolSpec;
 use serde_json::{Value, json};
 
+use crate::abilities::{Abilities, AnswerMode};
 use crate::form::ASK_TOOL;
-use crate::state::{Abilities, AnswerMode};
 
 use super::{EDGE_TOOLS, FILE_TOOLS, RESPONSE_TOOL, TASK_TOOL, TODO_TOOL};
 
