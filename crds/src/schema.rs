@@ -1,6 +1,6 @@
-//! Checks a value against a schema of the CRD, as the API server would, and finds every fault.
+//! Checks a value against the CRD's schema, as the API server does, and reports every fault.
 //!
-//! Only the keywords that occur in the generated CRD are known; `manifest_tests` holds it to that.
+//! Supports only the keywords of the generated CRD; `manifest_tests` checks that there are no others.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::fault::Fault;
 use crate::resource::rules;
 
-/// Appends what is wrong with `value`, found at `path`.
+/// Appends the faults of `value`, which is at `path`.
 pub(crate) fn check(schema: &JSONSchemaProps, value: &Value, path: &str, faults: &mut Vec<Fault>) {
     if !type_fits(schema, value) {
         let message = format!("expected {}, found {}", expected(schema), found(value));
@@ -27,7 +27,7 @@ pub(crate) fn check(schema: &JSONSchemaProps, value: &Value, path: &str, faults:
     }
 }
 
-/// Takes out nulls of known fields, so that their defaults count, as the API server does.
+/// Removes nulls of known fields, so that their defaults apply, as the API server does.
 pub(crate) fn prune(schema: &JSONSchemaProps, value: &mut Value) {
     match value {
         Value::Object(object) => {
@@ -195,7 +195,7 @@ fn check_string(schema: &JSONSchemaProps, text: &str, path: &str, faults: &mut V
     }
 }
 
-/// What a text must be that does not match.
+/// The message for a text that does not match the pattern.
 fn in_words(pattern: &str) -> String {
     let known = rules::IN_WORDS.iter().find(|(known, _)| *known == pattern);
     known.map_or_else(|| format!("does not match {pattern}"), |(_, words)| (*words).to_owned())

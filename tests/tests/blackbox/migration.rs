@@ -199,7 +199,7 @@ fn rendered(epoch: u64, placement: &Value) -> Value {
         "connectivity": {"check": true, "background": true, "timeoutMs": 5000, "maxRetries": 3,
             "retryDelayMs": 2000, "startupDelayMs": 0, "refreshIntervalMs": null, "fastCheckTimeoutMs": 2000},
         "agents": [{"name": "jira", "title": "Jira", "description": "Tickets.", "routingHint": "Tickets.",
-            "systemPrompt": "You are the jira agent.", "home": placement, "mcp": [], "tools": [],
+            "systemPrompt": "You are the jira agent.", "placement": placement, "mcp": [], "tools": [],
             "requireApproval": [], "requiredEnv": [], "secretsDir": null, "model": null}],
     })
 }
