@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use kube::core::ObjectMeta;
 use serde::Deserialize;
 
 use crate::names::normal;
@@ -186,11 +185,7 @@ pub fn declared_agents(spec: &CaipeSupervisorSpec) -> Cow<'_, [Agent]> {
 
 /// The resource without a file: the core agents and defaults.
 pub fn default_resource() -> CaipeSupervisor {
-    CaipeSupervisor {
-        metadata: ObjectMeta { name: Some("platform-engineer".to_owned()), ..ObjectMeta::default() },
-        spec: CaipeSupervisorSpec::default(),
-        status: None,
-    }
+    CaipeSupervisor::new("platform-engineer", CaipeSupervisorSpec::default())
 }
 
 #[cfg(test)]

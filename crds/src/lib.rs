@@ -16,9 +16,11 @@
 //! Pure: no I/O, no environment, no clock.
 
 pub mod catalogue;
+#[cfg(feature = "kubernetes")]
 pub mod compatibility;
 pub mod fault;
 pub mod identity;
+#[cfg(feature = "kubernetes")]
 pub mod manifest;
 pub mod names;
 pub mod placement;
@@ -37,5 +39,7 @@ pub use fault::{Fault, Faults};
 pub use read::{Document, Partial, read_document, read_partially, read_rendered, read_resource};
 pub use rendered::RenderedSpec;
 pub use resolve::{Resolved, Target, resolve, resolve_agent, resolve_for};
-pub use resource::{CaipeSupervisor, CaipeSupervisorSpec, CaipeSupervisorStatus};
+#[cfg(feature = "kubernetes")]
+pub use resource::CaipeSupervisorStatus;
+pub use resource::{CaipeSupervisor, CaipeSupervisorSpec};
 pub use validate::validate;

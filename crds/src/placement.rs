@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 
 use crate::names::normal;
-use crate::resource::status::AgentPlacement;
+use crate::resource::agent_state::AgentPlacement;
 
 /// The agents that are requested to be remote.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -1,9 +1,9 @@
 //! The response of `GET /internal/status`. The operator waits until an epoch runs before it removes an old instance.
 
-pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::resource::status::{AgentPhase, AgentPlacement};
+use crate::resource::agent_state::{AgentPhase, AgentPlacement};
 
 /// The state of a supervisor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -52,9 +52,9 @@ pub struct AgentReport {
     /// How long its last probe took, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_ms: Option<u64>,
-    /// When it was last probed.
+    /// The time of its last probe, in whole seconds as Kubernetes' times are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_probe_time: Option<Time>,
+    pub last_probe_time: Option<Timestamp>,
     /// Delegations under way.
     pub active_tasks: u64,
     /// Its tools; for a remote agent, the skills on its card.

@@ -2,8 +2,9 @@
 
 use std::net::IpAddr;
 
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use url::{Host, Url};
+
+use crate::resource::common::Quantity;
 
 /// Whether the text is an `http` or `https` URL with a host, for this program's client and for the CRD's rule. The two
 /// parsers differ in unusual characters; both must accept the text.
@@ -26,11 +27,11 @@ fn has_whole_escapes(url: &str) -> bool {
     path.split('%').skip(1).all(|after| after.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2)
 }
 
-/// A quantity of Kubernetes: `250m`, `64Mi`, `1e3`.
+/// The amount of a Kubernetes quantity: `250m`, `64Mi`, `1e3`.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
-pub(crate) struct Quantity(f64);
+pub(crate) struct Amount(f64);
 
-impl Quantity {
+impl Amount {
     /// Reads a quantity; none if the text is invalid.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let end = text.find(|c: char| !(c.is_ascii_digit() || "+-.".contains(c))).unwrap_or(text.len());
@@ -50,11 +51,12 @@ impl Quantity {
         }))
     }
 
-    /// The quantity of a number or a text.
-    pub(crate) fn of(given: &IntOrString) -> Option<Self> {
+    /// The amount of a number or a text.
+    pub(crate) fn of(given: &Quantity) -> Option<Self> {
         match given {
-            IntOrString::Int(number) => Some(Self(f64::from(*number))),
-            IntOrString::String(text) => Self::read(text),
+            #[allow(clippy::cast_precision_loss, reason = "amounts are compared, not computed with")]
+            Quantity::Number(number) => Some(Self(*number as f64)),
+            Quantity::Text(text) => Self::read(text),
         }
     }
 

@@ -7,8 +7,8 @@ use crate::names;
 use crate::placement::{self, Distribution, SupportedPlacements};
 use crate::rendered::{McpServer, ModelChoice, Placement, RenderedAgent};
 use crate::resource::agent::{Agent, Identity};
+use crate::resource::agent_state::AgentPlacement;
 use crate::resource::common::SecretKeyRef;
-use crate::resource::status::AgentPlacement;
 use crate::values::patterns_meet;
 
 use super::{Context, Target, models, servers, variable_part};

@@ -14,6 +14,9 @@ use super::signing::Signing;
 pub(super) use bridge::{Install, McpBridge};
 pub(super) use serving::{PushSwitch, Serving};
 
+/// Where `chat` looks for an agent.
+pub(super) const DEFAULT_URL: &str = "http://127.0.0.1:8000";
+
 /// CAIPE: one supervisor that answers people over A2A and runs its agents.
 #[derive(Debug, Parser)]
 #[command(name = "caipe-supervisor", version, propagate_version = true)]
@@ -98,12 +101,16 @@ pub(super) struct Chat {
     pub(super) message: Vec<String>,
 
     /// The agent's base URL
-    #[arg(long, env = "CAIPE_URL", default_value = "http://127.0.0.1:8000")]
+    #[arg(long, env = "CAIPE_URL", default_value = DEFAULT_URL)]
     pub(super) url: String,
 
-    /// The conversation to go on with
+    /// The conversation to continue
     #[arg(long, env = "CAIPE_CONTEXT")]
     pub(super) context: Option<String>,
+
+    /// A task to follow again, instead of sending a message
+    #[arg(long, conflicts_with = "message")]
+    pub(super) task: Option<String>,
 
     /// The bearer token that the agent asks for
     #[arg(long, env = "A2A_AUTH_SHARED_KEY", hide_env_values = true)]

@@ -63,6 +63,15 @@ async fn a_client_that_leaves_does_not_stop_the_task() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ctrl_c_in_the_terminal_client_cancels_the_task() -> Result<()> {
+    signal_cancels_the_task("-INT").await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sigterm_to_the_terminal_client_cancels_the_task() -> Result<()> {
+    signal_cancels_the_task("-TERM").await
+}
+
+async fn signal_cancels_the_task(signal: &str) -> Result<()> {
     let endless = json!({"repeat": {"token": "tick ", "times": 1_000_000}, "delay_ms": 5});
     let scenario = Scenario::new().turn(json!({}), endless).set("prompts", json!({"answerMode": "Marker"}));
     let supervisor = scenario.setup()?.start().await?;
@@ -75,7 +84,7 @@ async fn ctrl_c_in_the_terminal_client_cancels_the_task() -> Result<()> {
     lines.next_line().await?.context("chat printed no answer")?;
 
     let pid = chat.id().context("chat has ended")?.to_string();
-    ensure!(Command::new("kill").args(["-INT", &pid]).status().await?.success());
+    ensure!(Command::new("kill").args([signal, &pid]).status().await?.success());
     let ended = tokio::time::timeout(TIMEOUT, async {
         while lines.next_line().await?.is_some() {}
         chat.wait().await

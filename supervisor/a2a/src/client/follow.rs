@@ -113,6 +113,12 @@ impl Follower {
         self.stream()
     }
 
+    /// Follows the task, once the stream is read, as after a lost connection.
+    pub(super) fn rejoin(mut self) -> EventStream {
+        self.source = Source::Lost { wait: Duration::ZERO };
+        self.stream()
+    }
+
     fn stream(self) -> EventStream {
         let (client, sent) = (self.client.clone(), Arc::clone(&self.sent));
         // A message may name a running task; dropping the stream before the message is sent must not cancel it.

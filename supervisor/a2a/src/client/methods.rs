@@ -43,6 +43,12 @@ impl A2aClient {
         Follower::task(self.clone(), id, last_event_id).opened().await
     }
 
+    /// Follows a running task in any way that the agent supports: polls an agent that has no subscriptions. Returns before
+    /// anything is sent.
+    pub fn follow_task(&self, id: &str) -> EventStream {
+        Follower::task(self.clone(), id, None).rejoin()
+    }
+
     /// A task with at most `history_length` messages of history (`None`: as many as the agent likes).
     pub async fn get(&self, id: &str, history_length: Option<u32>) -> Result<Task, ClientError> {
         let (agreed, limit) = (self.agreed(), self.inner.options.timeout);

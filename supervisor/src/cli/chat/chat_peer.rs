@@ -122,7 +122,7 @@ async fn answer(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Byt
     let steps = shared.scripts.lock().unwrap().next().expect("a script for this request");
     match steps.first() {
         Some(Step::Refuse(status)) => StatusCode::from_u16(*status).unwrap().into_response(),
-        Some(Step::Event(event)) if method == "message/send" => {
+        Some(Step::Event(event)) if matches!(method.as_str(), "message/send" | "tasks/get") => {
             axum::Json(result(&shared, event)).into_response()
         }
         _ => ([(header::CONTENT_TYPE, "text/event-stream")], Body::from_stream(played(shared, steps)))
@@ -234,9 +234,10 @@ pub(super) fn submitted() -> Value {
 }
 
 /// The task with what was streamed of its answer.
-pub(super) fn snapshot(streamed: &str) -> Value {
+pub(super) fn snapshot(streamed: &str, state: &str) -> Value {
+    let state = format!("TASK_STATE_{}", state.to_uppercase());
     let artifact = json!({"artifactId": "s", "name": "streaming_result", "parts": [{"text": streamed}]});
-    json!({"task": {"id": "t", "contextId": "c", "status": {"state": "TASK_STATE_WORKING"}, "artifacts": [artifact]}})
+    json!({"task": {"id": "t", "contextId": "c", "status": {"state": state}, "artifacts": [artifact]}})
 }
 
 pub(super) fn artifact(name: &str, id: &str, text: &str, append: bool) -> Value {

@@ -138,7 +138,7 @@ async fn a_lost_connection_is_taken_up_where_it_broke() {
         let mut first = vec![Step::Event(submitted())];
         first.extend(tokens(&["One ", "two "]));
         first.push(Step::Break);
-        let mut second = vec![Step::Event(peer::snapshot("One two "))];
+        let mut second = vec![Step::Event(peer::snapshot("One two ", "working"))];
         second.push(Step::Event(artifact("streaming_result", "s", "three.", true)));
         second.push(Step::Event(status("completed", "")));
         let peer = Peer::start(wire, vec![first, second]).await;
@@ -172,6 +172,9 @@ async fn a_connection_that_stays_lost_is_given_up() {
     };
     assert_eq!(lost, 5);
     assert!(matches!(error, FollowError::Lost { .. }), "{error}");
+    let line = error::explain_follow(&error, &peer.url);
+    let command = format!("caipe-supervisor chat --url {} --task t", peer.url);
+    assert!(line.ends_with(&command), "{line}");
     assert_eq!(peer.requests().len(), 6);
 }
 
@@ -184,13 +187,13 @@ async fn a_stream_that_breaks_before_the_task_is_known_is_not_sent_again() {
     assert_eq!(peer.requests().len(), 1);
 }
 
-/// Presses Ctrl-C once the task is seen to work.
-async fn press(output: Shared, interrupts: mpsc::Sender<Interrupt>, times: usize) {
+/// Interrupts once the task is seen to work.
+async fn interrupt(output: Shared, interrupts: mpsc::Sender<Interrupt>, all: &[Interrupt]) {
     while !output.text().contains("Calling") {
         tokio::task::yield_now().await;
     }
-    for _ in 0..times {
-        interrupts.send(Interrupt::Cancel).await.unwrap();
+    for interrupt in all {
+        interrupts.send(*interrupt).await.unwrap();
     }
 }
 
@@ -202,19 +205,85 @@ fn endless() -> Vec<Step> {
     ]
 }
 
+fn canceled() -> Vec<Step> {
+    endless().into_iter().chain([Step::Event(status("canceled", ""))]).collect()
+}
+
+/// Whether the task was canceled by its id.
+fn was_canceled(peer: &Peer) -> bool {
+    peer.requests().iter().any(|sent| sent["params"]["id"] == "t")
+}
+
 #[tokio::test]
-async fn ctrl_c_cancels_the_task() {
-    for wire in [Wire::V0_3, Wire::V1_0] {
-        let mut steps = endless();
-        steps.push(Step::Event(status("canceled", "")));
-        let peer = Peer::start(wire, vec![steps]).await;
+async fn ctrl_c_and_sigterm_cancel_the_task() {
+    for (wire, signal) in [
+        (Wire::V0_3, Interrupt::Cancel),
+        (Wire::V1_0, Interrupt::Cancel),
+        (Wire::V0_3, Interrupt::Leave),
+        (Wire::V1_0, Interrupt::Leave),
+    ] {
+        let peer = Peer::start(wire, vec![canceled()]).await;
         let mut talk = Talk::with(&peer).await;
-        let press = press(talk.output.clone(), talk.interrupts.clone(), 1);
-        let (left, ()) = tokio::join!(talk.session.say("work"), press);
+        let signals = [signal];
+        let interrupt = interrupt(talk.output.clone(), talk.interrupts.clone(), &signals);
+        let (left, ()) = tokio::join!(talk.session.say("work"), interrupt);
         assert_eq!(left.unwrap(), Left::Ended(End::Canceled));
         assert_eq!(talk.output.text(), "🔧 Calling x\nCanceled.\n");
-        let canceled = peer.requests().iter().any(|sent| sent["params"]["id"] == "t");
-        assert!(canceled, "the task was canceled by its id: {:?}", peer.requests());
+        assert!(was_canceled(&peer), "{:?}", peer.requests());
+    }
+}
+
+#[tokio::test]
+async fn sigterm_cancels_the_task_and_ends_the_conversation() {
+    let peer = Peer::start(Wire::V1_0, vec![canceled()]).await;
+    let mut talk = Talk::with(&peer).await.types(&["work", "more work"]);
+    let interrupt = interrupt(talk.output.clone(), talk.interrupts.clone(), &[Interrupt::Leave]);
+    let (ended, ()) = tokio::join!(talk.session.converse(), interrupt);
+    ended.unwrap();
+    let messages = peer.requests().iter().filter(|sent| sent["params"]["message"].is_object()).count();
+    assert!(was_canceled(&peer) && messages == 1, "{:?}", peer.requests());
+}
+
+#[tokio::test]
+async fn a_closed_terminal_does_not_keep_the_task_from_being_canceled() {
+    /// A terminal that is closed once the task is seen to work.
+    struct Closed(Shared);
+
+    impl Screen for Closed {
+        fn show(&mut self, _show: &view::Show) -> io::Result<()> {
+            self.0.write_all(b"Calling")
+        }
+
+        fn wait(&mut self, waiting: render::Waiting) -> io::Result<()> {
+            if waiting == render::Waiting::Cancel { Err(io::Error::other("closed")) } else { Ok(()) }
+        }
+    }
+
+    let peer = Peer::start(Wire::V1_0, vec![canceled()]).await;
+    let mut talk = Talk::with(&peer).await;
+    talk.session.screen = Box::new(Closed(talk.output.clone()));
+    let interrupt = interrupt(talk.output.clone(), talk.interrupts.clone(), &[Interrupt::Leave]);
+    let (left, ()) = tokio::join!(talk.session.say("work"), interrupt);
+    assert!(matches!(left, Err(TurnError::Write(_))), "{left:?}");
+    assert!(was_canceled(&peer), "{:?}", peer.requests());
+}
+
+#[tokio::test]
+async fn a_task_is_followed_again_whether_it_runs_or_has_ended() {
+    let running = vec![
+        Step::Event(peer::snapshot("One two ", "working")),
+        Step::Event(artifact("streaming_result", "s", "three.", true)),
+        Step::Event(status("completed", "")),
+    ];
+    let ended = vec![Step::Event(peer::snapshot("One two three.", "completed"))];
+    for (wire, steps, method) in [(Wire::V1_0, running, "SubscribeToTask"), (Wire::V0_3, ended, "tasks/get")]
+    {
+        let peer = Peer::start(wire, vec![steps]).await;
+        let mut talk = Talk::with(&peer).await;
+        assert_eq!(talk.session.rejoin("t").await.unwrap(), Left::Ended(End::Completed));
+        assert_eq!(talk.output.text(), "One two three.\n");
+        assert_eq!((&peer.requests()[0]["method"], peer.requests().len()), (&json!(method), 1));
+        assert_eq!(talk.session.context.as_deref(), Some("c"));
     }
 }
 
@@ -223,8 +292,8 @@ async fn a_second_ctrl_c_leaves() {
     let peer = Peer::start(Wire::V1_0, vec![endless()]).await;
     peer.never_answer_cancel();
     let mut talk = Talk::with(&peer).await;
-    let press = press(talk.output.clone(), talk.interrupts.clone(), 2);
-    let (left, ()) = tokio::join!(talk.session.say("work"), press);
+    let interrupt = interrupt(talk.output.clone(), talk.interrupts.clone(), &[Interrupt::Cancel; 2]);
+    let (left, ()) = tokio::join!(talk.session.say("work"), interrupt);
     assert_eq!(left.unwrap(), Left::Gone);
 }
 

@@ -2,8 +2,9 @@
 
 use caipe_a2a::client::ClientError;
 
+use super::super::args::DEFAULT_URL;
 use super::follow::FollowError;
-use super::view::clean;
+use super::view::{clean, one_line};
 
 /// A failure to reach or to use the agent at `url`, in one line, and what to do about it. What a server said
 /// is cleaned like any other text of it.
@@ -33,8 +34,27 @@ pub(super) fn explain(error: &ClientError, url: &str) -> String {
 pub(super) fn explain_follow(error: &FollowError, url: &str) -> String {
     match error {
         FollowError::Client(error) => explain(error, url),
-        other => clean(&format!("{}: {other}", shown(url))),
+        FollowError::Unknown(_) => clean(&format!("{}: {error}", shown(url))),
+        FollowError::Lost { task, .. } => {
+            clean(&format!("{}: {error}; to follow it again: {}", shown(url), command(url, "--task", task)))
+        }
     }
+}
+
+/// The command that continues with a task or a conversation.
+pub(super) fn command(url: &str, option: &str, id: &str) -> String {
+    let url = if url == DEFAULT_URL { String::new() } else { format!(" --url {}", quoted(&shown(url))) };
+    format!("caipe-supervisor chat{url} {option} {}", quoted(id))
+}
+
+/// One word of a shell's command line, safe for a terminal: ids and addresses may be foreign.
+fn quoted(word: &str) -> String {
+    let word = one_line(word);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.:/%@+=,".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word;
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// An address without the credentials that it may hold.

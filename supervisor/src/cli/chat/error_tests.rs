@@ -29,6 +29,17 @@ fn a_failure_names_the_address_and_what_to_do() {
 }
 
 #[test]
+fn a_command_is_one_for_a_shell() {
+    for (url, id, expected) in [
+        (DEFAULT_URL, "t-1", "caipe-supervisor chat --task t-1"),
+        ("https://u:p@host/a", "t-1", "caipe-supervisor chat --url https://host/a --task t-1"),
+        (DEFAULT_URL, "a'b $(x)\u{1b}", r"caipe-supervisor chat --task 'a'\''b $(x)'"),
+    ] {
+        assert_eq!(command(url, "--task", id), expected);
+    }
+}
+
+#[test]
 fn credentials_in_an_address_are_not_shown() {
     let line = explain(&denied(401), "https://user:hush@host/agent?key=hush");
     assert!(line.starts_with("https://host/agent "), "{line}");

@@ -24,7 +24,7 @@ pub(super) enum FollowError {
     },
 }
 
-/// A message that is sent and followed.
+/// A task that is followed, or a message that starts one.
 pub(super) struct Following {
     events: EventStream,
     tries: u32,
@@ -33,6 +33,11 @@ pub(super) struct Following {
 /// Sends a message and follows what comes of it. A lost connection is taken up again.
 pub(super) fn follow(client: &A2aClient, request: SendMessageRequest) -> Following {
     Following { events: client.follow(request), tries: 0 }
+}
+
+/// Follows a task that was begun before.
+pub(super) fn rejoin(client: &A2aClient, task: &str) -> Following {
+    Following { events: client.follow_task(task), tries: 0 }
 }
 
 impl Following {

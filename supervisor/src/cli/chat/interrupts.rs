@@ -18,6 +18,7 @@ pub(super) enum Interrupt {
 #[derive(Debug)]
 pub(super) struct Interrupts {
     queue: mpsc::Receiver<Interrupt>,
+    leaving: bool,
 }
 
 impl Interrupts {
@@ -38,30 +39,38 @@ impl Interrupts {
                 while signals.recv().await.is_some() && sender.send(interrupt).await.is_ok() {}
             });
         }
-        Ok(Self { queue })
+        Ok(Self { queue, leaving: false })
     }
 
     /// Interrupts from a queue.
     #[cfg(test)]
     pub(super) const fn from_queue(queue: mpsc::Receiver<Interrupt>) -> Self {
-        Self { queue }
+        Self { queue, leaving: false }
     }
 
     /// The next one; waits for ever if none can come.
     pub(super) async fn next(&mut self) -> Interrupt {
-        match self.queue.recv().await {
-            Some(interrupt) => interrupt,
-            None => std::future::pending().await,
+        let Some(interrupt) = self.queue.recv().await else { return std::future::pending().await };
+        self.leaving |= interrupt == Interrupt::Leave;
+        interrupt
+    }
+
+    /// Completes when the user, or the system, wants to leave or has wanted to. Anything else is forgotten.
+    pub(super) async fn leave(&mut self) {
+        while !self.leaving {
+            self.next().await;
         }
     }
 
-    /// Completes when the user, or the system, wants to leave. Anything else is forgotten.
-    pub(super) async fn leave(&mut self) {
-        while self.next().await != Interrupt::Leave {}
+    /// Whether the user, or the system, wants to leave.
+    pub(super) const fn is_leaving(&self) -> bool {
+        self.leaving
     }
 
-    /// Forgets those that came while nothing was being done.
+    /// Forgets each Ctrl-C that came while nothing was being done.
     pub(super) fn forget(&mut self) {
-        while self.queue.try_recv().is_ok() {}
+        while let Ok(interrupt) = self.queue.try_recv() {
+            self.leaving |= interrupt == Interrupt::Leave;
+        }
     }
 }

@@ -54,8 +54,8 @@ const MOST_INPUT: u64 = 1024 * 1024;
 /// something that only this machine can have.
 pub(super) async fn run(args: Chat) -> anyhow::Result<ExitCode> {
     let terminal = Terminals::of_process();
-    let message = match message(&args, &terminal) {
-        Ok(message) => message,
+    let request = match request(&args, &terminal) {
+        Ok(request) => request,
         Err(reason) => {
             eprintln!("caipe-supervisor: {reason}");
             return Ok(ExitCode::from(UNUSABLE));
@@ -69,10 +69,22 @@ pub(super) async fn run(args: Chat) -> anyhow::Result<ExitCode> {
         }
     };
     let mut session = session(&args, &terminal, client)?;
-    match message {
-        Some(message) => Ok(once(&mut session, &args, &message).await),
-        None => converse(&mut session).await,
-    }
+    let left = match request {
+        Request::Message(message) => session.say(&message).await,
+        Request::Task(task) => session.rejoin(&task).await,
+        Request::Conversation => return converse(&mut session).await,
+    };
+    Ok(finish(&session, &args, left))
+}
+
+/// What the user asks for.
+enum Request {
+    /// One message and its answer.
+    Message(String),
+    /// The rest of a task that was begun before.
+    Task(String),
+    /// Message after message.
+    Conversation,
 }
 
 /// Which of the standard streams are terminals that can be drawn on.
@@ -93,14 +105,17 @@ impl Terminals {
     }
 }
 
-/// The message to send, from the command line or else from a pipe; `None` for a conversation.
-fn message(args: &Chat, terminal: &Terminals) -> Result<Option<String>, String> {
+/// Reads the message from the command line, or else from a pipe.
+fn request(args: &Chat, terminal: &Terminals) -> Result<Request, String> {
+    if let Some(task) = &args.task {
+        return Ok(Request::Task(task.clone()));
+    }
     let given = args.message.join(" ");
     if !given.trim().is_empty() {
-        return Ok(Some(given));
+        return Ok(Request::Message(given));
     }
     if terminal.input && terminal.output && args.output == Output::Text {
-        return Ok(None);
+        return Ok(Request::Conversation);
     }
     let usage = "nothing to ask: give a message, e.g. caipe-supervisor chat \"what changed last?\"";
     if terminal.input {
@@ -114,7 +129,7 @@ fn message(args: &Chat, terminal: &Terminals) -> Result<Option<String>, String> 
         Ok(size) if size as u64 > MOST_INPUT => {
             Err(format!("the message on standard input is larger than {MOST_INPUT} bytes"))
         }
-        Ok(_) => Ok(Some(text)),
+        Ok(_) => Ok(Request::Message(text)),
     }
 }
 
@@ -162,9 +177,9 @@ fn size() -> (usize, usize) {
     }
 }
 
-/// One message and its answer.
-async fn once(session: &mut Session, args: &Chat, message: &str) -> ExitCode {
-    let left = match session.say(message).await {
+/// The exit code after one task, and what the user should know about it.
+fn finish(session: &Session, args: &Chat, left: Result<Left, TurnError>) -> ExitCode {
+    let left = match left {
         Ok(left) => left,
         Err(error) => return failed(&error, &args.url),
     };
@@ -203,17 +218,18 @@ fn failed(error: &TurnError, url: &str) -> ExitCode {
 /// How to go on with a conversation. Only where somebody reads along: a pipe wants the answer alone.
 fn go_on(session: &Session) -> Option<String> {
     let context = session.context.as_ref().filter(|_| session.aside)?;
-    Some(format!("go on with: caipe-supervisor chat --context {}", one_line(context)))
+    Some(format!("to continue: {}", error::command(&session.url, "--context", context)))
 }
 
 fn answer_later(session: &Session) -> Option<String> {
-    let context = one_line(session.context.as_ref()?);
+    let context = session.context.as_ref()?;
     let answer = session.open_form().map_or("name: value", |form| match form.kind {
         FormKind::Approval { .. } => "approve",
         FormKind::Fields(_) => "name: value",
         FormKind::Words => "your answer",
     });
-    Some(format!("the agent waits for an answer: caipe-supervisor chat --context {context} \"{answer}\""))
+    let command = error::command(&session.url, "--context", context);
+    Some(format!("the agent waits for an answer: {command} \"{answer}\""))
 }
 
 /// Message after message, until the user leaves.

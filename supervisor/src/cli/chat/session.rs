@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::ask::Questionnaire;
 use super::command::{Command, HELP};
 use super::error::explain_follow;
+use super::follow::{Following, follow, rejoin};
 use super::interrupts::Interrupts;
 use super::lines::{Prompt, Typed};
 use super::render::{Paint, Screen};
@@ -38,10 +39,21 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Sends a message and shows the answer; asks what the agent wants to know, if somebody can be asked.
+    /// Sends a message and shows the answer.
     pub(super) async fn say(&mut self, text: &str) -> Result<Left, TurnError> {
-        let mut view = self.waiting.take().unwrap_or_default();
-        let mut message = self.message(vec![Part::text(text)], view.task());
+        let view = self.waiting.take().unwrap_or_default();
+        let events = self.send(vec![Part::text(text)], view.task());
+        self.show(events, view).await
+    }
+
+    /// Shows the rest of a task that was begun before.
+    pub(super) async fn rejoin(&mut self, task: &str) -> Result<Left, TurnError> {
+        let events = rejoin(&self.client, task);
+        self.show(events, View::default()).await
+    }
+
+    /// Shows a task to its end; asks what the agent wants to know, if somebody can be asked.
+    async fn show(&mut self, mut events: Following, mut view: View) -> Result<Left, TurnError> {
         loop {
             let known = view.go_on();
             let turn = Turn {
@@ -51,7 +63,7 @@ impl Session {
                 view: &mut view,
                 known,
             };
-            let left = turn.run(SendMessageRequest::new(message)).await;
+            let left = turn.run(events).await;
             self.remember(&view);
             let left = left?;
             let waits = left == Left::Ended(End::InputRequired);
@@ -60,7 +72,7 @@ impl Session {
                 self.waiting = Some(view);
                 return Ok(left);
             };
-            message = self.message(form.parts(&answer), view.task());
+            events = self.send(form.parts(&answer), view.task());
         }
     }
 
@@ -76,12 +88,12 @@ impl Session {
         self.trace = view.trace().map(one_line);
     }
 
-    /// A message of this conversation, and of a task that waits for it.
-    fn message(&self, parts: Vec<Part>, task: Option<&str>) -> Message {
+    /// Sends a message of this conversation, and of a task that waits for it.
+    fn send(&self, parts: Vec<Part>, task: Option<&str>) -> Following {
         let mut message = Message::new(Role::User, Uuid::new_v4().to_string(), parts);
         message.context_id.clone_from(&self.context);
         message.task_id = task.map(str::to_owned);
-        message
+        follow(&self.client, SendMessageRequest::new(message))
     }
 
     /// Asks the user what the form asks; `None` if nobody is there or they do not want to answer now.
@@ -109,12 +121,13 @@ impl Session {
     async fn read(&mut self, prompt: String, remembered: bool) -> io::Result<Typed> {
         let Some(lines) = &mut self.lines else { return Ok(Typed::Closed) };
         tokio::select! {
-            typed = lines.read(prompt, remembered) => typed,
+            biased;
             () = self.interrupts.leave() => {
                 println!();
                 self.lines = None;
                 Ok(Typed::Closed)
             }
+            typed = lines.read(prompt, remembered) => typed,
         }
     }
 

@@ -4,11 +4,11 @@ use std::io;
 use std::time::Duration;
 
 use caipe_a2a::client::{A2aClient, ClientError, Followed, StreamEvent};
-use caipe_a2a::model::{Event, SendMessageRequest, Task};
+use caipe_a2a::model::{Event, Task};
 use futures::future::{BoxFuture, FutureExt, OptionFuture};
 use tokio::time::{Instant, MissedTickBehavior};
 
-use super::follow::{FollowError, follow};
+use super::follow::{FollowError, Following};
 use super::interrupts::{Interrupt, Interrupts};
 use super::render::{Screen, Waiting};
 use super::view::{End, Show, View};
@@ -62,22 +62,30 @@ struct Canceling {
     asked: bool,
 }
 
+impl Canceling {
+    fn begin() -> Self {
+        Self { deadline: Instant::now() + CANCEL_DEADLINE, answer: None, asked: false }
+    }
+}
+
 impl Turn<'_> {
-    /// Sends the message and shows what comes.
-    pub(super) async fn run(mut self, request: SendMessageRequest) -> Result<Left, TurnError> {
+    /// Shows what comes, until the task ends or the user cancels it or leaves, which cancels it too.
+    pub(super) async fn run(mut self, events: Following) -> Result<Left, TurnError> {
         self.interrupts.forget();
         self.screen.begin()?;
         if let Some(known) = self.known.take() {
             self.screen.show(&known)?;
         }
-        let result = self.follow(request).await;
+        let result = self.follow(events).await;
+        if matches!(result, Err(TurnError::Write(_))) && self.interrupts.is_leaving() {
+            self.cancel_unseen().await;
+        }
         self.screen.end()?;
         result
     }
 
-    async fn follow(&mut self, request: SendMessageRequest) -> Result<Left, TurnError> {
-        let mut events = follow(self.client, request);
-        let mut canceling: Option<Canceling> = None;
+    async fn follow(&mut self, mut events: Following) -> Result<Left, TurnError> {
+        let mut canceling = self.interrupts.is_leaving().then(Canceling::begin);
         let started = Instant::now();
         let mut ticks = tokio::time::interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -89,12 +97,11 @@ impl Turn<'_> {
             tokio::select! {
                 biased;
                 interrupt = self.interrupts.next() => {
-                    if interrupt == Interrupt::Leave || canceling.is_some() {
+                    if interrupt == Interrupt::Cancel && canceling.is_some() {
                         return Ok(Left::Gone);
                     }
+                    canceling.get_or_insert_with(Canceling::begin);
                     self.screen.wait(Waiting::Cancel)?;
-                    let deadline = Instant::now() + CANCEL_DEADLINE;
-                    canceling = Some(Canceling { deadline, answer: None, asked: false });
                 }
                 Some(answer) = answer => {
                     if let Some(canceling) = &mut canceling {
@@ -116,6 +123,14 @@ impl Turn<'_> {
                 self.screen.tick(started.elapsed())?;
                 return Ok(Left::Ended(end.clone()));
             }
+        }
+    }
+
+    /// Cancels the task although nothing can be shown any more, as on a terminal that was closed.
+    async fn cancel_unseen(&self) {
+        if let Some(task) = self.view.task() {
+            let canceled = tokio::time::timeout(CANCEL_DEADLINE, self.client.cancel(task)).await;
+            tracing::debug!(?canceled, "the task was to be canceled");
         }
     }
 
