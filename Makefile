@@ -59,6 +59,8 @@ fmt: ## Format the code.
 
 lint: ## Lint; a warning is an error.
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --locked -p caipe-crds -- -D warnings
+	! $(CARGO) tree --locked -p caipe-supervisor -e normal --prefix none | grep -E '^(kube|k8s-openapi) '
 
 doc: ## Build the API documentation; a broken link is an error.
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps --document-private-items

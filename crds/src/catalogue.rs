@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use kube::core::ObjectMeta;
 use serde::Deserialize;
 
 use crate::placement::{Forms, normal};
@@ -202,11 +201,7 @@ pub fn core_agents() -> Vec<Agent> {
 
 /// The resource when there is no file: the core agents, and defaults.
 pub fn default_resource() -> CaipeSupervisor {
-    CaipeSupervisor {
-        metadata: ObjectMeta { name: Some("platform-engineer".to_owned()), ..ObjectMeta::default() },
-        spec: CaipeSupervisorSpec::default(),
-        status: None,
-    }
+    CaipeSupervisor::new("platform-engineer", CaipeSupervisorSpec::default())
 }
 
 #[cfg(test)]

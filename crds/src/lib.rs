@@ -17,9 +17,11 @@
 //! Nothing here does I/O, reads the environment or the clock.
 
 pub mod catalogue;
+#[cfg(feature = "kubernetes")]
 pub mod compatible;
 pub mod fault;
 pub mod identity;
+#[cfg(feature = "kubernetes")]
 pub mod manifest;
 pub mod names;
 pub mod placement;
@@ -38,5 +40,7 @@ pub use fault::{Fault, Faults};
 pub use read::{Document, Partial, read_document, read_partially, read_rendered, read_resource};
 pub use rendered::RenderedSpec;
 pub use resolve::{Resolved, Surroundings, resolve, resolve_agent, resolve_in};
-pub use resource::{CaipeSupervisor, CaipeSupervisorSpec, CaipeSupervisorStatus};
+#[cfg(feature = "kubernetes")]
+pub use resource::CaipeSupervisorStatus;
+pub use resource::{CaipeSupervisor, CaipeSupervisorSpec};
 pub use validate::validate;

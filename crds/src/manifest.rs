@@ -1,7 +1,5 @@
 //! The CRD as a manifest.
 
-use std::sync::OnceLock;
-
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSON, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
@@ -102,23 +100,6 @@ pub fn yaml() -> Result<String, serde_saphyr::SerializeError> {
     // A line that is folded costs its indentation.
     let whole_lines = serde_saphyr::ser_options! { folded_wrap_chars: 1000 };
     Ok(format!("{HEADER}{}", serde_saphyr::to_string_with_options(&crd(), whole_lines)?))
-}
-
-/// The schema of the whole resource, with the fields that every Kubernetes object has.
-pub(crate) fn schema() -> &'static JSONSchemaProps {
-    static SCHEMA: OnceLock<JSONSchemaProps> = OnceLock::new();
-    SCHEMA.get_or_init(|| {
-        let version = crd().spec.versions.into_iter().next();
-        let mut schema = version.and_then(|version| version.schema?.open_api_v3_schema).unwrap_or_default();
-        let common = [("apiVersion", "string"), ("kind", "string"), ("metadata", "object")];
-        let typed = |(name, kind): (&str, &str)| {
-            let schema = JSONSchemaProps { type_: Some(kind.to_owned()), ..JSONSchemaProps::default() };
-            (name.to_owned(), schema)
-        };
-        schema.properties.get_or_insert_default().extend(common.map(typed));
-        schema.required.get_or_insert_default().push("metadata".to_owned());
-        schema
-    })
 }
 
 #[cfg(test)]

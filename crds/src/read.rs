@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::fault::{Fault, Faults};
 use crate::rendered::RenderedSpec;
 use crate::resource::CaipeSupervisor;
-use crate::{manifest, schema, validate};
+use crate::{schema, validate};
 
 /// Most bytes of a resource's file; etcd takes no more than about 1.5 MB either.
 pub const MAX_FILE_BYTES: usize = 1 << 20;
@@ -111,10 +111,10 @@ pub(crate) fn resource(value: Value) -> Result<CaipeSupervisor, Faults> {
 }
 
 fn partial_resource(mut value: Value) -> Result<Partial, Faults> {
-    schema::prune(manifest::schema(), &mut value);
+    schema::prune(schema::resource_schema(), &mut value);
     let mut faults = check_type(&value);
     let mut broken = Vec::new();
-    schema::check(manifest::schema(), &value, "", &mut broken);
+    schema::check(schema::resource_schema(), &value, "", &mut broken);
     let mut left_out: Vec<String> = Vec::new();
     let mut read = typed(value.clone());
     if read.is_err() {

@@ -1,10 +1,10 @@
 //! The answer of `GET /internal/status`: for the operator, which waits for an epoch to run before it removes an old
 //! instance, and for people.
 
-pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::resource::status::{AgentPhase, AgentPlacement};
+use crate::resource::agent_state::{AgentPhase, AgentPlacement};
 
 /// The state of a supervisor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -53,9 +53,9 @@ pub struct AgentReport {
     /// How long its last probe took, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_ms: Option<u64>,
-    /// When it was last probed.
+    /// The time of its last probe, in whole seconds as Kubernetes' times are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_probe_time: Option<Time>,
+    pub last_probe_time: Option<Timestamp>,
     /// Delegations under way.
     pub active_tasks: u64,
     /// Its tools; of a remote one, the skills on its card.

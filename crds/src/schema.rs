@@ -1,17 +1,75 @@
-//! Checks a value against a schema of the CRD, as the API server would, and finds every fault.
-//!
-//! Only the keywords that occur in the generated CRD are known; `manifest_tests` holds it to that.
+//! Checks a value against the schema of the resource, as the API server would, and finds every fault.
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
-};
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::fault::Fault;
 use crate::resource::rules;
 
+/// The custom resource definition, as it is generated from the types of the resource.
+const DEFINITION: &str = include_str!("../caipe.io_caipesupervisors.yaml");
+
+/// The keywords of a schema that are checked; the definition has no others that restrict a value, see `manifest_tests`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Schema {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    properties: Option<BTreeMap<String, Self>>,
+    additional_properties: Option<AdditionalProperties>,
+    required: Vec<String>,
+    items: Option<Box<Self>>,
+    #[serde(rename = "enum")]
+    allowed: Option<Vec<Value>>,
+    pattern: Option<String>,
+    min_length: Option<usize>,
+    max_length: Option<usize>,
+    max_items: Option<usize>,
+    max_properties: Option<usize>,
+    minimum: Option<f64>,
+    maximum: Option<f64>,
+    #[serde(rename = "x-kubernetes-int-or-string")]
+    int_or_string: bool,
+    #[serde(rename = "x-kubernetes-list-map-keys")]
+    list_map_keys: Vec<String>,
+    #[serde(rename = "x-kubernetes-preserve-unknown-fields")]
+    preserve_unknown_fields: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum AdditionalProperties {
+    Allowed(bool),
+    Schema(Box<Schema>),
+}
+
+/// The schema of the whole resource, with the fields that every Kubernetes object has.
+pub(crate) fn resource_schema() -> &'static Schema {
+    static SCHEMA: OnceLock<Schema> = OnceLock::new();
+    SCHEMA.get_or_init(|| {
+        let mut schema = definition().unwrap_or_default();
+        let common = [("apiVersion", "string"), ("kind", "string"), ("metadata", "object")];
+        let typed = |(name, kind): (&str, &str)| {
+            (name.to_owned(), Schema { kind: Some(kind.to_owned()), ..Schema::default() })
+        };
+        schema.properties.get_or_insert_default().extend(common.map(typed));
+        schema.required.push("metadata".to_owned());
+        schema
+    })
+}
+
+/// The schema in the definition. `None` never occurs, see the test.
+fn definition() -> Option<Schema> {
+    let mut definition: Value = serde_saphyr::from_str(DEFINITION).ok()?;
+    let schema = definition.pointer_mut("/spec/versions/0/schema/openAPIV3Schema")?;
+    serde_json::from_value(schema.take()).ok()
+}
+
 /// Appends what is wrong with `value`, found at `path`.
-pub(crate) fn check(schema: &JSONSchemaProps, value: &Value, path: &str, faults: &mut Vec<Fault>) {
+pub(crate) fn check(schema: &Schema, value: &Value, path: &str, faults: &mut Vec<Fault>) {
     if !type_fits(schema, value) {
         let message = format!("expected {}, found {}", expected(schema), found(value));
         faults.push(Fault::new(path, message));
@@ -28,7 +86,7 @@ pub(crate) fn check(schema: &JSONSchemaProps, value: &Value, path: &str, faults:
 }
 
 /// Takes out nulls of known fields, so that their defaults count, as the API server does.
-pub(crate) fn prune(schema: &JSONSchemaProps, value: &mut Value) {
+pub(crate) fn prune(schema: &Schema, value: &mut Value) {
     match value {
         Value::Object(object) => {
             let Some(properties) = &schema.properties else { return };
@@ -40,7 +98,7 @@ pub(crate) fn prune(schema: &JSONSchemaProps, value: &mut Value) {
             }
         }
         Value::Array(items) => {
-            if let Some(JSONSchemaPropsOrArray::Schema(each)) = &schema.items {
+            if let Some(each) = &schema.items {
                 for item in items {
                     prune(each, item);
                 }
@@ -50,11 +108,11 @@ pub(crate) fn prune(schema: &JSONSchemaProps, value: &mut Value) {
     }
 }
 
-fn type_fits(schema: &JSONSchemaProps, value: &Value) -> bool {
-    if schema.x_kubernetes_int_or_string == Some(true) {
+fn type_fits(schema: &Schema, value: &Value) -> bool {
+    if schema.int_or_string {
         return value.is_string() || is_integer(value);
     }
-    match schema.type_.as_deref() {
+    match schema.kind.as_deref() {
         Some("object") => value.is_object(),
         Some("array") => value.is_array(),
         Some("string") => value.is_string(),
@@ -69,8 +127,8 @@ fn is_integer(value: &Value) -> bool {
     value.is_i64() || value.is_u64()
 }
 
-fn expected(schema: &JSONSchemaProps) -> &str {
-    match schema.type_.as_deref() {
+fn expected(schema: &Schema) -> &str {
+    match schema.kind.as_deref() {
         Some("object") => "a map",
         Some("array") => "a list",
         Some("string") => "a text",
@@ -92,26 +150,26 @@ const fn found(value: &Value) -> &str {
     }
 }
 
-fn check_enum(schema: &JSONSchemaProps, value: &Value, path: &str, faults: &mut Vec<Fault>) {
-    let Some(allowed) = &schema.enum_ else { return };
-    if !allowed.iter().any(|one| &one.0 == value) {
-        let names: Vec<_> = allowed.iter().map(|one| one.0.as_str().unwrap_or("null")).collect();
+fn check_enum(schema: &Schema, value: &Value, path: &str, faults: &mut Vec<Fault>) {
+    let Some(allowed) = &schema.allowed else { return };
+    if !allowed.iter().any(|one| one == value) {
+        let names: Vec<_> = allowed.iter().map(|one| one.as_str().unwrap_or("null")).collect();
         faults.push(Fault::new(path, format!("must be one of {}", names.join(", "))));
     }
 }
 
-fn check_object(schema: &JSONSchemaProps, object: &Map<String, Value>, path: &str, faults: &mut Vec<Fault>) {
-    for name in schema.required.iter().flatten().filter(|name| !object.contains_key(*name)) {
+fn check_object(schema: &Schema, object: &Map<String, Value>, path: &str, faults: &mut Vec<Fault>) {
+    for name in schema.required.iter().filter(|name| !object.contains_key(*name)) {
         faults.push(Fault::new(path, format!("`{name}` is missing")));
     }
-    if let Some(most) = schema.max_properties.filter(|most| length(object.len()) > *most) {
+    if let Some(most) = schema.max_properties.filter(|most| object.len() > *most) {
         faults.push(Fault::new(path, format!("has more than {most} entries")));
     }
     for (name, value) in object {
         let below = join(path, name);
         if let Some(known) = schema.properties.as_ref().and_then(|properties| properties.get(name)) {
             check(known, value, &below, faults);
-        } else if let Some(JSONSchemaPropsOrBool::Schema(values)) = &schema.additional_properties {
+        } else if let Some(AdditionalProperties::Schema(values)) = &schema.additional_properties {
             check(values, value, &below, faults);
         } else if !is_open(schema) {
             faults.push(Fault::new(below, unknown(schema, name)));
@@ -119,13 +177,13 @@ fn check_object(schema: &JSONSchemaProps, object: &Map<String, Value>, path: &st
     }
 }
 
-fn is_open(schema: &JSONSchemaProps) -> bool {
-    schema.x_kubernetes_preserve_unknown_fields == Some(true)
-        || matches!(schema.additional_properties, Some(JSONSchemaPropsOrBool::Bool(true)))
+fn is_open(schema: &Schema) -> bool {
+    schema.preserve_unknown_fields
+        || matches!(schema.additional_properties, Some(AdditionalProperties::Allowed(true)))
         || schema.properties.is_none()
 }
 
-fn unknown(schema: &JSONSchemaProps, name: &str) -> String {
+fn unknown(schema: &Schema, name: &str) -> String {
     let known: Vec<&str> = schema.properties.iter().flatten().map(|(name, _)| name.as_str()).collect();
     let meant = known.iter().find(|known| similar(known, name));
     meant.map_or_else(
@@ -152,16 +210,16 @@ fn similar(left: &str, right: &str) -> bool {
     one || (different == 2 && sorted(&left) == sorted(&right))
 }
 
-fn check_array(schema: &JSONSchemaProps, items: &[Value], path: &str, faults: &mut Vec<Fault>) {
-    if let Some(most) = schema.max_items.filter(|most| length(items.len()) > *most) {
+fn check_array(schema: &Schema, items: &[Value], path: &str, faults: &mut Vec<Fault>) {
+    if let Some(most) = schema.max_items.filter(|most| items.len() > *most) {
         faults.push(Fault::new(path, format!("has {} entries; at most {most} are allowed", items.len())));
     }
-    if let Some(JSONSchemaPropsOrArray::Schema(each)) = &schema.items {
+    if let Some(each) = &schema.items {
         for (at, item) in items.iter().enumerate() {
             check(each, item, &format!("{path}[{at}]"), faults);
         }
     }
-    for key in schema.x_kubernetes_list_map_keys.iter().flatten() {
+    for key in &schema.list_map_keys {
         check_unique(key, items, path, faults);
     }
 }
@@ -178,8 +236,8 @@ fn check_unique(key: &str, items: &[Value], path: &str, faults: &mut Vec<Fault>)
     }
 }
 
-fn check_string(schema: &JSONSchemaProps, text: &str, path: &str, faults: &mut Vec<Fault>) {
-    let count = length(text.chars().count());
+fn check_string(schema: &Schema, text: &str, path: &str, faults: &mut Vec<Fault>) {
+    let count = text.chars().count();
     if let Some(least) = schema.min_length.filter(|least| count < *least) {
         faults.push(Fault::new(path, format!("must have at least {least} character")));
         return;
@@ -201,7 +259,7 @@ fn in_words(pattern: &str) -> String {
     known.map_or_else(|| format!("does not match {pattern}"), |(_, words)| (*words).to_owned())
 }
 
-fn check_number(schema: &JSONSchemaProps, number: f64, path: &str, faults: &mut Vec<Fault>) {
+fn check_number(schema: &Schema, number: f64, path: &str, faults: &mut Vec<Fault>) {
     if let Some(least) = schema.minimum.filter(|least| number < *least) {
         faults.push(Fault::new(path, format!("must be at least {least}")));
     }
@@ -214,6 +272,10 @@ fn join(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
-fn length(count: usize) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_definition_has_a_schema() {
+        assert!(super::definition().is_some());
+    }
 }

@@ -12,7 +12,7 @@ use crate::resource::mcp::{ContainerPlacement, McpServer};
 use crate::resource::model::{Model, Provider, Script};
 use crate::resource::settings::Sqlite;
 use crate::resource::{CaipeSupervisor, CaipeSupervisorSpec, rules};
-use crate::values::{Quantity, is_destination, is_domain, is_url};
+use crate::values::{Amount, is_destination, is_domain, is_url};
 
 /// The port of the agent program itself.
 const AGENT_PORT: u16 = 8000;
@@ -138,7 +138,7 @@ impl Found {
 
     fn volume(&mut self, path: &str, volume: Option<&Sqlite>) {
         let Some(volume) = volume else { return };
-        let is_size = Quantity::read(&volume.size).is_some_and(Quantity::is_positive);
+        let is_size = Amount::read(&volume.size).is_some_and(Amount::is_positive);
         self.rule(&format!("{path}.size"), is_size, rules::VOLUME_SIZE);
         let class = volume.storage_class_name.as_deref();
         self.rule(&format!("{path}.storageClassName"), class.is_none_or(is_domain), rules::STORAGE_CLASS);
@@ -148,7 +148,7 @@ impl Found {
         let Some(resources) = resources else { return };
         for (kind, quantities) in [("limits", &resources.limits), ("requests", &resources.requests)] {
             for (name, quantity) in quantities {
-                let holds = Quantity::of(quantity).is_some_and(Quantity::is_not_negative);
+                let holds = Amount::of(quantity).is_some_and(Amount::is_not_negative);
                 self.rule(&format!("{path}.{kind}.{name}"), holds, rules::QUANTITY);
             }
         }
@@ -159,9 +159,8 @@ impl Found {
     fn request_within_limit(&mut self, path: &str, resources: &Resources) {
         for (name, request) in &resources.requests {
             let Some(limit) = resources.limits.get(name) else { continue };
-            let within = Quantity::of(request)
-                .zip(Quantity::of(limit))
-                .is_none_or(|(request, limit)| request <= limit);
+            let within =
+                Amount::of(request).zip(Amount::of(limit)).is_none_or(|(request, limit)| request <= limit);
             self.rule(&format!("{path}.requests.{name}"), within, rules::REQUEST_ABOVE_LIMIT);
         }
     }

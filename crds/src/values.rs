@@ -2,8 +2,9 @@
 
 use std::net::IpAddr;
 
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use url::{Host, Url};
+
+use crate::resource::common::Quantity;
 
 /// Whether the text is an `http` or `https` URL with a host: for a client here, and for the rule of the definition.
 /// The two readers differ in odd characters; what only one of them takes is none.
@@ -28,9 +29,9 @@ fn has_whole_escapes(url: &str) -> bool {
 
 /// An amount, as Kubernetes writes it: `250m`, `64Mi`, `1e3`.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
-pub(crate) struct Quantity(f64);
+pub(crate) struct Amount(f64);
 
-impl Quantity {
+impl Amount {
     /// The amount of a text; none if it is no quantity.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let end = text.find(|c: char| !(c.is_ascii_digit() || "+-.".contains(c))).unwrap_or(text.len());
@@ -51,10 +52,11 @@ impl Quantity {
     }
 
     /// The amount of a number or a text.
-    pub(crate) fn of(given: &IntOrString) -> Option<Self> {
+    pub(crate) fn of(given: &Quantity) -> Option<Self> {
         match given {
-            IntOrString::Int(number) => Some(Self(f64::from(*number))),
-            IntOrString::String(text) => Self::read(text),
+            #[allow(clippy::cast_precision_loss, reason = "amounts are compared, not computed with")]
+            Quantity::Number(number) => Some(Self(*number as f64)),
+            Quantity::Text(text) => Self::read(text),
         }
     }
 

@@ -64,13 +64,13 @@ fn a_quantity_is_a_number_with_a_unit_of_kubernetes() {
         ("+1", 1.0),
         ("-1", -1.0),
     ] {
-        assert_eq!(Quantity::read(text), Some(Quantity(amount)), "{text}");
+        assert_eq!(Amount::read(text), Some(Amount(amount)), "{text}");
     }
     for text in [
         "", " ", ".", "+", "Mi", "64Mib", "64MB", "64 Mi", "1K", "1ki", "1e", "1e1.5", "1-2", "ä", "inf",
         "nan", "0x1",
     ] {
-        assert_eq!(Quantity::read(text), None, "{text}");
+        assert_eq!(Amount::read(text), None, "{text}");
     }
 }
 
@@ -79,7 +79,7 @@ proptest! {
     #[test]
     fn the_pattern_of_a_quantity_takes_what_is_read(text in "[-+]?[0-9.]{0,4}([KMGTPE]i|[numkMGTPEK]|[eE][-+]?[0-9]{0,2})?b?") {
         let pattern = regex_lite::Regex::new(rules::QUANTITY_PATTERN).unwrap();
-        let is_read = Quantity::read(&text).is_some() && !text.starts_with('-');
+        let is_read = Amount::read(&text).is_some() && !text.starts_with('-');
         prop_assert_eq!(pattern.is_match(&text), is_read, "{}", text);
     }
 }

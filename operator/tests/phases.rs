@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use caipe_crds::report::{AgentReport, DrainingHome, Report};
-use caipe_crds::resource::status::{AgentPhase, AgentPlacement};
+use caipe_crds::resource::agent_state::{AgentPhase, AgentPlacement};
 use caipe_crds::{CaipeSupervisor, CaipeSupervisorStatus, Surroundings, resolve_in};
 use caipe_operator::cache::Workload;
 use caipe_operator::references::Missing;
@@ -112,7 +112,7 @@ fn report() -> Report {
         endpoint: Some("http://platform-argocd.team-a.svc:8000".to_owned()),
         protocol_version: Some("1.0".to_owned()),
         latency_ms: Some(4),
-        last_probe_time: "2026-11-22T09:00:00Z".parse().ok().map(Time),
+        last_probe_time: "2026-11-22T09:00:00Z".parse().ok(),
         ..agent("argocd", AgentPlacement::Remote)
     };
     Report {

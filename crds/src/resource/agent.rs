@@ -1,9 +1,11 @@
 //! `spec.agents`: an agent of the catalogue, your own, or an external one.
 
-use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
 
-use super::common::{ConfigMapRef, EnvVar, PodTemplate, Resources, SecretKeyRef, SecretRef, list_map};
+#[cfg(feature = "kubernetes")]
+use super::common::list_map;
+use super::common::{ConfigMapRef, EnvVar, PodTemplate, Resources, SecretKeyRef, SecretRef};
+use super::derive::KubeSchema;
 use super::mcp::McpServer;
 use super::model::ModelOverride;
 use super::rules;

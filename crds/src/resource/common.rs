@@ -2,18 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-use kube::KubeSchema;
-use kube::core::ListMerge;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::derive::KubeSchema;
 use super::rules;
 
 /// A list whose entries are identified by `key`, so that two appliers can each own some.
-pub(super) fn list_map(key: &str) -> ListMerge {
-    ListMerge::Map(vec![key.to_owned()])
+#[cfg(feature = "kubernetes")]
+pub(super) fn list_map(key: &str) -> kube::core::ListMerge {
+    kube::core::ListMerge::Map(vec![key.to_owned()])
 }
 
 /// A Secret of the same namespace.
@@ -106,13 +104,14 @@ pub struct SecretHeader {
 #[serde(transparent)]
 pub struct PodTemplate(pub Map<String, Value>);
 
-impl JsonSchema for PodTemplate {
+#[cfg(feature = "kubernetes")]
+impl schemars::JsonSchema for PodTemplate {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "PodTemplate".into()
     }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
     }
 }
 
@@ -129,32 +128,23 @@ pub struct ConfigMapRef {
 pub struct Resources {
     /// What it may use at most, as in `memory: 256Mi`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[serde(deserialize_with = "quantities")]
-    #[schemars(extend("maxProperties" = 16))]
-    pub limits: BTreeMap<String, IntOrString>,
+    #[schemars(with = "Quantities", extend("maxProperties" = 16))]
+    pub limits: BTreeMap<String, Quantity>,
     /// What it is sure to get.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[serde(deserialize_with = "quantities")]
-    #[schemars(extend("maxProperties" = 16))]
-    pub requests: BTreeMap<String, IntOrString>,
+    #[schemars(with = "Quantities", extend("maxProperties" = 16))]
+    pub requests: BTreeMap<String, Quantity>,
 }
 
-/// Kubernetes' number has 32 bits: a memory in bytes is kept as a text, which means the same.
-fn quantities<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, IntOrString>, D::Error> {
-    let given: BTreeMap<String, Given> = Deserialize::deserialize(deserializer)?;
-    let named = |given: Given| match given {
-        Given::Number(number) => {
-            i32::try_from(number).map_or_else(|_| IntOrString::String(number.to_string()), IntOrString::Int)
-        }
-        Given::Text(text) => IntOrString::String(text),
-    };
-    Ok(given.into_iter().map(|(name, given)| (name, named(given))).collect())
-}
-
-/// A quantity as people write it.
-#[derive(Deserialize)]
+/// A quantity, as a number or as a text with a unit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-enum Given {
+#[allow(missing_docs)]
+pub enum Quantity {
     Number(i64),
     Text(String),
 }
+
+/// Quantities as the schema has them.
+#[cfg(feature = "kubernetes")]
+type Quantities = BTreeMap<String, k8s_openapi::apimachinery::pkg::util::intstr::IntOrString>;

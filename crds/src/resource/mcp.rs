@@ -1,10 +1,11 @@
 //! Tool servers: a child process, an endpoint, or a container.
 
-use kube::KubeSchema;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::common::{EnvVar, Resources, SecretHeader, list_map};
+#[cfg(feature = "kubernetes")]
+use super::common::list_map;
+use super::common::{EnvVar, Resources, SecretHeader};
+use super::derive::{JsonSchema, KubeSchema};
 use super::rules;
 
 /// One MCP server.

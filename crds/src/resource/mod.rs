@@ -5,25 +5,39 @@
 //! of the operator), under one message.
 
 #![allow(unreachable_pub, reason = "`KubeSchema` repeats each type inside a function")]
+#![cfg_attr(
+    not(feature = "kubernetes"),
+    allow(unused_imports, dead_code, reason = "the schema alone uses them")
+)]
 
 pub mod agent;
+pub mod agent_state;
 pub mod common;
+mod derive;
 pub mod mcp;
 pub mod model;
+#[cfg(not(feature = "kubernetes"))]
+mod object;
 pub mod rules;
 pub mod settings;
+#[cfg(feature = "kubernetes")]
 pub mod status;
 
 use std::borrow::Cow;
 
-use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 
 use agent::Agent;
-use common::{PodTemplate, Resources, list_map};
+#[cfg(feature = "kubernetes")]
+use common::list_map;
+use common::{PodTemplate, Resources};
+use derive::{CustomResource, KubeSchema};
 use model::Model;
 use settings::{A2aTools, Auth, Card, Connectivity, Limits, Prompts, Rag, Server, Service, Store};
 
+#[cfg(not(feature = "kubernetes"))]
+pub use object::CaipeSupervisor;
+#[cfg(feature = "kubernetes")]
 pub use status::CaipeSupervisorStatus;
 
 /// A supervisor and its agents.

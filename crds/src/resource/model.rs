@@ -1,10 +1,9 @@
 //! `spec.model`: which language model.
 
-use kube::KubeSchema;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::common::{ConfigMapKeyRef, SecretRef};
+use super::derive::{JsonSchema, KubeSchema};
 use super::rules;
 
 /// Whose models. The names are upstream's (`LLM_PROVIDER`), with `ollama`, `groq` and `scripted` added.

@@ -1,12 +1,11 @@
 //! The supervisor's own settings: knowledge base, bounds, store, probing, card, prompts, access.
 
-use kube::KubeSchema;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 use super::common::{SecretKeyRef, SecretRef, TextSource};
+use super::derive::{JsonSchema, KubeSchema};
 use super::rules;
 
 /// The knowledge base. (Seeds' variables: `ENABLE_RAG`, `RAG_SERVER_URL`, `SEARCH_MAX_CALLS`, …)

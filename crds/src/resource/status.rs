@@ -1,11 +1,11 @@
 //! What the operator reports.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
-use kube::KubeSchema;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::agent_state::{AgentPhase, AgentPlacement};
 use super::common::list_map;
+use super::derive::KubeSchema;
 
 /// What was last seen. `Ready` means: it answers A2A with every enabled agent usable.
 #[derive(KubeSchema, Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -64,30 +64,6 @@ pub struct AgentStatus {
     /// What is wrong, or what it waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-}
-
-/// Where an agent runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum AgentPlacement {
-    /// In the supervisor's process.
-    InProcess,
-    /// In a process of its own.
-    Remote,
-}
-
-/// How an agent is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum AgentPhase {
-    /// Not started yet.
-    Pending,
-    /// Usable.
-    Ready,
-    /// Usable in part: some of its tool servers do not answer.
-    Degraded,
-    /// Not reachable.
-    Unreachable,
-    /// Moved away; finishes what it began.
-    Draining,
 }
 
 const fn not_observed() -> i64 {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use caipe_crds::resource::status::{AgentPhase, AgentPlacement};
+use caipe_crds::resource::agent_state::{AgentPhase, AgentPlacement};
 use prometheus_client::encoding::{EncodeLabelValue, LabelValueEncoder};
 
 /// Defines an enum whose variants are the values of a label.

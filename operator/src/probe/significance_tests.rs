@@ -1,4 +1,4 @@
-use caipe_crds::resource::status::{AgentPhase, AgentPlacement};
+use caipe_crds::resource::agent_state::{AgentPhase, AgentPlacement};
 
 use super::*;
 
@@ -63,7 +63,7 @@ const CHANGES: &[Change] = &[
     ("agent: version", true, |result| first(result).protocol_version = Some("0.3".into())),
     ("agent: latency", false, |result| first(result).latency_ms = Some(900)),
     ("agent: probe time", false, |result| {
-        first(result).last_probe_time = Some(caipe_crds::report::Time(k8s_openapi::jiff::Timestamp::MAX));
+        first(result).last_probe_time = Some(k8s_openapi::jiff::Timestamp::MAX);
     }),
     ("agent: more tasks", false, |result| first(result).active_tasks += 1),
     ("agent: no task", true, |result| first(result).active_tasks = 0),

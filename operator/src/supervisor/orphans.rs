@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use caipe_crds::report::Report;
-use caipe_crds::resource::status::AgentPlacement;
+use caipe_crds::resource::agent_state::AgentPlacement;
 use jiff::Timestamp;
 
 use crate::cache::{Child, Kind};

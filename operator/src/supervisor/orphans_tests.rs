@@ -1,5 +1,5 @@
 use caipe_crds::report::{AgentReport, DrainingHome};
-use caipe_crds::resource::status::AgentPhase;
+use caipe_crds::resource::agent_state::AgentPhase;
 
 use super::*;
 

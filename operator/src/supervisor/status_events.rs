@@ -1,7 +1,8 @@
 //! Derives events from a change of the status. Pure.
 
 use caipe_crds::CaipeSupervisorStatus;
-use caipe_crds::resource::status::{AgentPhase, AgentStatus};
+use caipe_crds::resource::agent_state::AgentPhase;
+use caipe_crds::resource::status::AgentStatus;
 
 use super::missing_reference::ReferenceState;
 use super::status::Reason as Why;

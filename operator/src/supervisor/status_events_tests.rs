@@ -1,4 +1,4 @@
-use caipe_crds::resource::status::AgentPlacement;
+use caipe_crds::resource::agent_state::AgentPlacement;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 

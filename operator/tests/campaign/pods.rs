@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use caipe_crds::rendered::Home;
 use caipe_crds::report::{AgentReport, DrainingHome, Report};
-use caipe_crds::resource::status::{AgentPhase, AgentPlacement};
+use caipe_crds::resource::agent_state::{AgentPhase, AgentPlacement};
 use caipe_crds::{RenderedSpec, names, read_rendered};
 use caipe_fixtures::apiserver::ApiServer;
 use caipe_operator::labels;

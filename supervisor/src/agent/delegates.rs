@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use caipe_crds::resource::status::AgentPlacement;
+use caipe_crds::resource::agent_state::AgentPlacement;
 use caipe_engine::{AgentName, Resume, ResumePoint};
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;

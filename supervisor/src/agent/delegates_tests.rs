@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use caipe_crds::resource::status::AgentPlacement;
+use caipe_crds::resource::agent_state::AgentPlacement;
 use caipe_engine::{AgentName, Resume, ResumePoint, RunState};
 use futures::FutureExt as _;
 use tokio_util::sync::CancellationToken;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use caipe_crds::rendered::Connectivity;
-use caipe_crds::resource::status::AgentPhase;
+use caipe_crds::resource::agent_state::AgentPhase;
 
 /// Consecutive failures after which an agent counts as unreachable: one lost packet is no outage.
 const CONFIRMED: u32 = 2;

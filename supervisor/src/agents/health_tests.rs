@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use caipe_crds::rendered::Connectivity;
-use caipe_crds::resource::status::AgentPhase::{self, Degraded, Pending, Ready, Unreachable};
+use caipe_crds::resource::agent_state::AgentPhase::{self, Degraded, Pending, Ready, Unreachable};
 use proptest::prelude::*;
 
 use super::{HealthState, NextProbe, ProbeSettings};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use caipe_crds::report::{AgentReport, DrainingHome, NextHome, Time};
-use caipe_crds::resource::status::AgentPhase;
+use caipe_crds::report::{AgentReport, DrainingHome, NextHome};
+use caipe_crds::resource::agent_state::AgentPhase;
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
@@ -158,7 +158,7 @@ impl AgentInstance {
             endpoint: self.spec.endpoint(),
             protocol_version: probe.map(|probe| probe.protocol_version.clone()),
             latency_ms: probe.map(|probe| u64::try_from(probe.latency.as_millis()).unwrap_or(u64::MAX)),
-            last_probe_time: health.as_ref().and_then(|health| health.probed_at).map(Time),
+            last_probe_time: health.as_ref().and_then(|health| health.probed_at),
             active_tasks: self.active.len() as u64,
             tools: self.tools(),
             message: self.message(),

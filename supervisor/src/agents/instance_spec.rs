@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use caipe_crds::RenderedSpec;
 use caipe_crds::rendered::{Home, Limits, ModelChoice, RenderedAgent};
-use caipe_crds::resource::status::AgentPlacement;
+use caipe_crds::resource::agent_state::AgentPlacement;
 use caipe_engine::AgentName;
 
 use crate::config::Scripts;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use caipe_crds::resource::status::AgentPhase;
+use caipe_crds::resource::agent_state::AgentPhase;
 use caipe_engine::AgentName;
 
 use super::instance_spec::InstanceSpec;

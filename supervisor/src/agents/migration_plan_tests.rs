@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use caipe_crds::RenderedSpec;
 use caipe_crds::rendered::Home;
-use caipe_crds::resource::status::AgentPhase::{self, Degraded, Draining, Pending, Ready, Unreachable};
+use caipe_crds::resource::agent_state::AgentPhase::{self, Degraded, Draining, Pending, Ready, Unreachable};
 use caipe_engine::AgentName;
 use proptest::prelude::*;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use caipe_crds::resource::status::AgentPhase;
+use caipe_crds::resource::agent_state::AgentPhase;
 use caipe_engine::DelegationOutcome;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
@@ -166,7 +166,7 @@ impl ProbeTask {
         self.health.send_modify(|health| {
             health.phase = phase;
             health.probes += 1;
-            health.probed_at = Some(Timestamp::now());
+            health.probed_at = Timestamp::from_second(Timestamp::now().as_second()).ok();
             match result {
                 Ok(report) => (health.report, health.message) = (Some(report), None),
                 Err(reason) => health.message = Some(reason),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use caipe_crds::resource::status::AgentPhase::{self, Degraded, Pending, Ready, Unreachable};
+use caipe_crds::resource::agent_state::AgentPhase::{self, Degraded, Pending, Ready, Unreachable};
 use caipe_engine::{AgentName, DelegationOutcome};
 use futures::FutureExt as _;
 use tokio::sync::{Semaphore, mpsc};

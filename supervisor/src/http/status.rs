@@ -9,7 +9,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use caipe_crds::report::Report;
-use caipe_crds::resource::status::AgentPhase;
+use caipe_crds::resource::agent_state::AgentPhase;
 use caipe_engine::AgentName;
 use caipe_store::Store;
 use serde_json::{Map, Value, json};

@@ -53,7 +53,7 @@ const TROUBLES: [Trouble; 15] = [
         $UNTIL '{.status.used.pods}'=0 quota/pods",
     ),
     (
-        "## An object of that name is somebody else's",
+        "## An object of that name has another owner",
         r#"$K create deployment platform-tide --image=registry.example.com/other:1 --replicas=0
         $K patch caipe platform --type json -p '[{"op": "remove", "path": "/spec/agents/0/podTemplate"}]'
         $K patch caipe platform --type merge -p '{"spec": {"distributedAgents": ["tide"]}}'

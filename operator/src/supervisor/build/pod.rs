@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use caipe_crds::resource::common::Resources;
+use caipe_crds::resource::common::{self, Resources};
 use k8s_openapi::api::core::v1::{
     Capabilities, ConfigMapVolumeSource, Container, EmptyDirVolumeSource, LocalObjectReference,
     PodSecurityContext, PodSpec, ResourceRequirements, SeccompProfile, SecurityContext, Volume, VolumeMount,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::context::BuildContext;
 
@@ -137,10 +136,10 @@ pub(super) fn resources(declared: Option<&Resources>, otherwise: Option<&Resourc
     }
 }
 
-fn quantities(declared: &BTreeMap<String, IntOrString>) -> BTreeMap<String, Quantity> {
-    let text = |quantity: &IntOrString| match quantity {
-        IntOrString::Int(number) => number.to_string(),
-        IntOrString::String(text) => text.clone(),
+fn quantities(declared: &BTreeMap<String, common::Quantity>) -> BTreeMap<String, Quantity> {
+    let text = |quantity: &common::Quantity| match quantity {
+        common::Quantity::Number(number) => number.to_string(),
+        common::Quantity::Text(text) => text.clone(),
     };
     declared.iter().map(|(name, quantity)| (name.clone(), Quantity(text(quantity)))).collect()
 }

@@ -2,7 +2,9 @@
 
 use caipe_crds::rendered::Home;
 use caipe_crds::report::{AgentReport, DrainingHome, Report};
-use caipe_crds::resource::status::{AgentPhase, AgentPlacement, AgentStatus};
+use caipe_crds::resource::agent_state::{AgentPhase, AgentPlacement};
+use caipe_crds::resource::status::AgentStatus;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::Facts;
 use crate::supervisor::migration::PendingMigration;
@@ -106,7 +108,7 @@ fn seen(name: &str, agent: &AgentReport, reports: &[&Report]) -> AgentStatus {
         endpoint: agent.endpoint.clone(),
         protocol_version: agent.protocol_version.clone(),
         latency_ms: agent.latency_ms.map(|latency| i64::try_from(latency).unwrap_or(i64::MAX)),
-        last_probe_time: agent.last_probe_time.clone(),
+        last_probe_time: agent.last_probe_time.map(Time),
         active_tasks: Some(i32::try_from(active).unwrap_or(i32::MAX)),
         message: agent.message.clone().or_else(|| waiting(agent)),
     }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use caipe_crds::resource::status::{AgentPhase, AgentPlacement, AgentStatus};
+use caipe_crds::resource::agent_state::{AgentPhase, AgentPlacement};
+use caipe_crds::resource::status::AgentStatus;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 

@@ -10,7 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use caipe_crds::CaipeSupervisorStatus;
 use caipe_crds::report::Report;
-use caipe_crds::resource::status::{AgentPhase, AgentPlacement, AgentStatus};
+use caipe_crds::resource::agent_state::{AgentPhase, AgentPlacement};
+use caipe_crds::resource::status::AgentStatus;
 use jiff::Timestamp;
 
 use super::decision::Decision;
