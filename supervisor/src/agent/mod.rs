@@ -121,7 +121,7 @@ impl Agent {
         }
     }
 
-    /// Its faults, a line each: unavailable tool servers, approvals that match no tool.
+    /// Its faults, a line each: unavailable tool servers, malformed tools, approvals that match no tool.
     pub fn faults(&self) -> Vec<String> {
         let view = self.toolbox.view();
         let is_unavailable =
@@ -130,7 +130,11 @@ impl Agent {
             format!("{}: {}", server.name, server.message.as_deref().unwrap_or("not available"))
         };
         let unavailable = view.servers.iter().filter(is_unavailable).map(fault);
-        unavailable.chain(approvals::unmatched(&self.require_approval, &view)).collect()
+        let left_out = view
+            .servers
+            .iter()
+            .flat_map(|server| server.left_out.iter().map(move |line| format!("{}: {line}", server.name)));
+        unavailable.chain(left_out).chain(approvals::unmatched(&self.require_approval, &view)).collect()
     }
 
     /// Logs the approvals that match no tool, once its tools are known.

@@ -14,6 +14,7 @@ use super::catalog::{Route, ServerPhase, ServerStatus};
 use super::handshake;
 use super::output;
 use super::redact::Redactor;
+use super::stdout::TOO_LARGE;
 
 /// How long a call waits for a server that is being restarted. Longer than the first restart of a healthy server takes,
 /// shorter than a person's patience.
@@ -25,6 +26,7 @@ const REFUSAL_CHARS: usize = 2_000;
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) call_timeout: Duration,
+    pub(super) over_http: bool,
     /// `None` while the server is away.
     pub(super) peer: watch::Receiver<Option<Peer<RoleClient>>>,
     /// To tell the server's keeper that it may be gone.
@@ -50,6 +52,10 @@ pub(super) enum Failure {
     Lost,
     /// The request never reached the server.
     Unreachable,
+    /// The result is larger than what is accepted.
+    TooLarge,
+    /// The stream of the answer ended before the result, or the result was too large for it.
+    Incomplete,
     /// The answer is not the protocol's.
     Unintelligible,
     /// The server wants to ask the user something, which is not offered to it.
@@ -88,6 +94,14 @@ impl Failure {
             Self::Unreachable => format!(
                 "The server `{server}` of tool `{tool}` could not be reached. Try again in a while, or go on without it, and tell the user."
             ),
+            Self::TooLarge => format!(
+                "The result of tool `{tool}` (server `{server}`) is larger than 16 MiB, which is the limit, and was dropped. The call \
+                 may have taken effect. Ask for less, with a filter, a smaller page or fewer fields, or go on without it."
+            ),
+            Self::Incomplete => format!(
+                "The server `{server}` ended its answer before the result of tool `{tool}`, or the result is larger than 16 MiB, which is the \
+                 limit. The call may have taken effect. Ask for less, or go on without it, and tell the user."
+            ),
             Self::Unintelligible => format!(
                 "The server `{server}` answered the call of tool `{tool}` with something that is not a result. Go on without it, and tell the user."
             ),
@@ -112,6 +126,8 @@ impl Failure {
             Self::Refused(_) => "refused",
             Self::Lost => "lost",
             Self::Unreachable => "unreachable",
+            Self::TooLarge => "too_large",
+            Self::Incomplete => "incomplete",
             Self::Unintelligible => "protocol",
             Self::WantsInput => "wants_input",
             Self::Timeout(_) => "timeout",
@@ -121,7 +137,7 @@ impl Failure {
 
     /// Whether it casts doubt on the server's being there.
     fn is_suspicious(&self) -> bool {
-        matches!(self, Self::Lost | Self::Unreachable | Self::Timeout(_))
+        matches!(self, Self::Lost | Self::Incomplete | Self::Unreachable | Self::Timeout(_))
     }
 }
 
@@ -207,11 +223,13 @@ impl Link {
 
     fn failure(&self, error: ServiceError) -> Failure {
         match error {
+            ServiceError::McpError(error) if error.code.0 == TOO_LARGE => Failure::TooLarge,
             ServiceError::McpError(error) => {
                 let reason: String =
                     error.message.trim_end_matches('.').chars().take(REFUSAL_CHARS).collect();
                 Failure::Refused(self.redactor.redact(reason))
             }
+            ServiceError::TransportSend(error) if handshake::is_too_large(&error) => Failure::TooLarge,
             ServiceError::TransportSend(error) => {
                 tracing::debug!(
                     error = handshake::explain_transport(&error, &self.redactor),
@@ -219,6 +237,7 @@ impl Link {
                 );
                 Failure::Unreachable
             }
+            ServiceError::TransportClosed if self.over_http => Failure::Incomplete,
             ServiceError::TransportClosed => Failure::Lost,
             ServiceError::Cancelled { .. } => Failure::Cancelled,
             ServiceError::Timeout { timeout } => Failure::Timeout(timeout),

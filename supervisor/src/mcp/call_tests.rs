@@ -11,6 +11,8 @@ fn every_failure_names_server_and_tool_and_what_to_do() {
         Failure::Refused("unknown tool".to_owned()),
         Failure::Lost,
         Failure::Unreachable,
+        Failure::TooLarge,
+        Failure::Incomplete,
         Failure::Unintelligible,
         Failure::WantsInput,
         Failure::Timeout(Duration::from_mins(1)),

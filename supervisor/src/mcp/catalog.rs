@@ -6,6 +6,7 @@ use caipe_model::ToolSpec;
 use rmcp::model::Tool;
 use serde_json::{Map, Value};
 
+use super::list::ToolList;
 use super::spec::ServerSpec;
 
 /// The longest name that every model provider accepts.
@@ -14,8 +15,10 @@ const NAME_CHARS: usize = 64;
 const TOOLS_PER_SERVER: usize = 512;
 /// The longest description handed to a model, in characters.
 const DESCRIPTION_CHARS: usize = 8_000;
-/// The largest schema taken, in bytes of JSON.
+/// The largest schema that is accepted, in bytes of JSON.
 const SCHEMA_BYTES: usize = 64 * 1024;
+/// The most lines about tools that are left out.
+const MAX_LEFT_OUT: usize = 20;
 
 /// Names that mean something else to an agent, in any case: the tools of the engine and of the edge, and the ways to answer.
 /// A server's tool of such a name has its server's name before its own.
@@ -61,6 +64,8 @@ pub struct ServerStatus {
     pub tools: usize,
     /// What is wrong, for people. Holds no secret.
     pub message: Option<String>,
+    /// The tools that are not on offer because they are malformed or too large, a line each. Holds no secret.
+    pub left_out: Vec<String>,
     /// The protocol version agreed on last.
     pub protocol_version: Option<String>,
 }
@@ -104,6 +109,7 @@ pub(super) struct ServerState {
     pub(super) phase: ServerPhase,
     pub(super) offers: Vec<Offer>,
     pub(super) message: Option<String>,
+    pub(super) left_out: Vec<String>,
     pub(super) protocol_version: Option<String>,
     pub(super) settled: bool,
 }
@@ -127,6 +133,7 @@ impl ServerState {
             phase: ServerPhase::Starting,
             offers: Vec::new(),
             message: None,
+            left_out: Vec::new(),
             protocol_version: None,
             settled: false,
         }
@@ -138,6 +145,7 @@ impl ServerState {
             phase: self.phase,
             tools: self.offers.len(),
             message: self.message.clone(),
+            left_out: self.left_out.clone(),
             protocol_version: self.protocol_version.clone(),
         }
     }
@@ -202,26 +210,43 @@ impl Route {
     }
 }
 
-/// What of a server's list is on offer: what the declaration lets through, of bounded size, each name once.
-pub(super) fn offers(spec: &ServerSpec, tools: Vec<Tool>) -> Vec<Offer> {
+/// The tools of a server's list that are on offer (those that the declaration permits, of bounded size, each name once), and a
+/// line for each tool that is left out for a fault of its own.
+pub(super) fn offers(spec: &ServerSpec, list: ToolList) -> (Vec<Offer>, Vec<String>) {
     let mut seen = HashSet::new();
     let fresh =
         |tool: &Tool| !tool.name.is_empty() && spec.offers(&tool.name) && seen.insert(tool.name.clone());
-    tools.into_iter().filter(fresh).filter_map(offer).take(TOOLS_PER_SERVER).collect()
+    let (mut offers, mut left_out) = (Vec::new(), list.malformed);
+    for tool in list.tools.into_iter().filter(fresh) {
+        if offers.len() == TOOLS_PER_SERVER {
+            left_out.push(format!("the tools after the first {TOOLS_PER_SERVER} are left out"));
+            break;
+        }
+        match offer(tool) {
+            Ok(offer) => offers.push(offer),
+            Err(reason) => left_out.push(reason),
+        }
+    }
+    if left_out.len() > MAX_LEFT_OUT {
+        let more = left_out.len() - MAX_LEFT_OUT;
+        left_out.truncate(MAX_LEFT_OUT);
+        left_out.push(format!("{more} more tools are left out"));
+    }
+    (offers, left_out)
 }
 
-fn offer(tool: Tool) -> Option<Offer> {
+fn offer(tool: Tool) -> Result<Offer, String> {
     let mut schema = tool.input_schema.as_ref().clone();
     // Some providers refuse a schema that does not say that arguments are an object.
     schema.entry("type").or_insert_with(|| Value::from("object"));
     let schema = Value::Object(schema);
     if schema.to_string().len() > SCHEMA_BYTES {
-        tracing::warn!(tool = %tool.name, limit = SCHEMA_BYTES, "a tool is left out: its schema is too large");
-        return None;
+        let limit = SCHEMA_BYTES / 1024;
+        return Err(format!("tool {:?} is left out: its schema is larger than {limit} KiB", tool.name));
     }
     let description = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();
     let description = description.chars().take(DESCRIPTION_CHARS).collect();
-    Some(Offer { name: tool.name.into_owned(), description, schema })
+    Ok(Offer { name: tool.name.into_owned(), description, schema })
 }
 
 /// One name per tool that models accept and that no other tool has, from pairs of server and tool.

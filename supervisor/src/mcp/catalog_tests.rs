@@ -5,11 +5,16 @@ use rmcp::model::Tool;
 use serde_json::{Map, json};
 
 use super::{NAME_CHARS, ServerPhase, ServerState, ToolsView, offers, unique_names};
+use crate::mcp::list::ToolList;
 use crate::mcp::{ServerSpec, Transport};
 
 fn tool(name: &str) -> Tool {
     serde_json::from_value(json!({"name": name, "inputSchema": {"properties": {}, "required": ["a", "b"]}}))
         .unwrap()
+}
+
+fn list(tools: Vec<Tool>) -> ToolList {
+    ToolList { tools, malformed: Vec::new() }
 }
 
 fn spec(name: &str) -> ServerSpec {
@@ -21,7 +26,7 @@ fn ready(name: &str, tools: &[&str]) -> ServerState {
     ServerState {
         phase: ServerPhase::Ready,
         settled: true,
-        offers: offers(&spec(name), tools),
+        offers: offers(&spec(name), list(tools)).0,
         ..ServerState::starting(name)
     }
 }
@@ -68,7 +73,9 @@ proptest! {
 fn takes_each_tool_once_and_makes_its_schema_an_object() {
     let mut spec = spec("x");
     spec.deny = vec!["secret*".into()];
-    let offers = offers(&spec, vec![tool("b"), tool("secret_a"), tool("b"), tool("a"), tool("")]);
+    let tools = vec![tool("b"), tool("secret_a"), tool("b"), tool("a"), tool("")];
+    let (offers, left_out) = offers(&spec, list(tools));
+    assert!(left_out.is_empty(), "{left_out:?}");
     let view = ToolsView::of(&[ServerState { offers, ..ServerState::starting("x") }]);
     let names: Vec<&str> = view.tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(names, ["a", "b"]);
@@ -80,10 +87,20 @@ fn leaves_out_what_is_too_large() {
     let huge = json!({"name": "huge", "inputSchema": {"description": "x".repeat(100_000)}});
     let long = json!({"name": "long", "description": "ü".repeat(10_000), "inputSchema": {}});
     let tools = [huge, long].map(|tool| serde_json::from_value(tool).unwrap()).to_vec();
-    let view =
-        ToolsView::of(&[ServerState { offers: offers(&spec("x"), tools), ..ServerState::starting("x") }]);
+    let (offers, left_out) = offers(&spec("x"), list(tools));
+    assert_eq!(left_out, ["tool \"huge\" is left out: its schema is larger than 64 KiB"]);
+    let view = ToolsView::of(&[ServerState { offers, ..ServerState::starting("x") }]);
     assert_eq!(view.tools.len(), 1);
     assert_eq!(view.tools[0].description.chars().count(), 8_000);
+}
+
+#[test]
+fn names_a_bounded_number_of_tools_that_are_left_out() {
+    let tools = (0..600).map(|number| tool(&format!("t{number}"))).collect();
+    let malformed = (0..30).map(|number| format!("tool \"m{number}\" is left out")).collect();
+    let (offers, left_out) = offers(&spec("x"), ToolList { tools, malformed });
+    assert_eq!((offers.len(), left_out.len()), (512, 21));
+    assert_eq!(left_out[20], "11 more tools are left out");
 }
 
 #[test]

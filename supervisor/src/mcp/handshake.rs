@@ -44,6 +44,12 @@ pub(super) fn is_lost(error: &ClientInitializeError) -> bool {
     }
 }
 
+/// Whether an answer over HTTP was larger than the client library accepts.
+pub(super) fn is_too_large(error: &DynamicTransportError) -> bool {
+    let error = error.error.downcast_ref::<StreamableHttpError<reqwest::Error>>();
+    matches!(error, Some(StreamableHttpError::ResponseBodyTooLarge { .. }))
+}
+
 fn transport(error: &DynamicTransportError) -> String {
     match error.error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
         // The library hides what the HTTP client knows: that the connection was refused, say.

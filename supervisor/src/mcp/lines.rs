@@ -7,9 +7,12 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt};
 pub(super) enum Line {
     /// The whole line is in the buffer, without its end.
     Whole,
-    /// The buffer holds the beginning of a line that was too long; the rest of it is gone.
-    Cut,
+    /// The line was too long: the buffer holds its beginning, and this its last bytes.
+    Cut(Vec<u8>),
 }
+
+/// How many bytes of the end of a line that is too long are kept.
+const END_BYTES: usize = 256;
 
 /// Reads the next line into `buffer`, keeping at most `limit` bytes of it. `None` at the end of input, or where it breaks.
 pub(super) async fn next_line(
@@ -18,25 +21,29 @@ pub(super) async fn next_line(
     limit: usize,
 ) -> Option<Line> {
     buffer.clear();
-    let (mut cut, mut any) = (false, false);
+    let (mut end, mut any) = (None, false);
     loop {
         let available = reader.fill_buf().await.ok()?;
         if available.is_empty() {
-            return any.then_some(if cut { Line::Cut } else { Line::Whole });
+            return any.then(|| end.map_or(Line::Whole, Line::Cut));
         }
         any = true;
         let newline = available.iter().position(|byte| *byte == b'\n');
         let content = available.get(..newline.unwrap_or(available.len())).unwrap_or_default();
         let room = limit.saturating_sub(buffer.len());
         buffer.extend(content.iter().take(room));
-        cut |= content.len() > room;
+        if content.len() > room {
+            let end = end.get_or_insert_with(Vec::new);
+            end.extend_from_slice(content.get(content.len().saturating_sub(END_BYTES)..).unwrap_or_default());
+            end.drain(..end.len().saturating_sub(END_BYTES));
+        }
         let consumed = content.len() + usize::from(newline.is_some());
         reader.consume(consumed);
         if newline.is_some() {
             if buffer.last() == Some(&b'\r') {
                 buffer.pop();
             }
-            return Some(if cut { Line::Cut } else { Line::Whole });
+            return Some(end.map_or(Line::Whole, Line::Cut));
         }
     }
 }
@@ -56,9 +63,10 @@ mod tests {
             while let Some(line) = next_line(&mut reader, &mut buffer, 8).await {
                 lines.push((String::from_utf8(buffer.clone()).unwrap(), line));
             }
-            let expected =
-                [("short", Line::Whole), ("", Line::Whole), ("far too ", Line::Cut), ("last", Line::Whole)];
-            assert_eq!(lines, expected.map(|(text, line)| (text.to_owned(), line)), "{capacity}");
+            assert!(matches!(&lines[2].1, Line::Cut(end) if end.ends_with(b"this")), "{lines:?}");
+            lines[2].1 = Line::Whole;
+            let expected = ["short", "", "far too ", "last"].map(|text| (text.to_owned(), Line::Whole));
+            assert_eq!(lines, expected, "{capacity}");
         }
     }
 }

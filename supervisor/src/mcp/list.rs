@@ -5,6 +5,8 @@ use std::time::Duration;
 use rmcp::model::{ClientRequest, ErrorCode, ListToolsRequest, PaginatedRequestParams, ServerResult, Tool};
 use rmcp::service::{Peer, PeerRequestOptions, RoleClient, ServiceError};
 
+use serde_json::Value;
+
 use super::error::ListError;
 
 /// The most pages of a list.
@@ -12,25 +14,34 @@ const MAX_PAGES: usize = 64;
 /// The most characters of a server's refusal to list its tools that go into a message.
 const REASON_CHARS: usize = 400;
 
+/// The tools of a server.
+#[derive(Debug, Default)]
+pub(super) struct ToolList {
+    pub(super) tools: Vec<Tool>,
+    /// The tools that are not as the protocol has them, a line each with the name and the reason.
+    pub(super) malformed: Vec<String>,
+}
+
 /// All tools of the server, page by page. Asks the server itself: the library's cache would hide that it is gone.
 pub(super) async fn list_tools(
     peer: &Peer<RoleClient>,
     limit: Option<Duration>,
-) -> Result<Vec<Tool>, ListError> {
-    let mut tools = Vec::new();
+) -> Result<ToolList, ListError> {
+    let mut list = ToolList::default();
     let mut cursor: Option<String> = None;
     for _ in 0..MAX_PAGES {
         let (page, next) = match list_page(peer, cursor.clone(), limit).await {
             Ok(page) => page,
-            Err(error) if lacks_tools(peer, &error) => return Ok(tools),
+            Err(error) if lacks_tools(peer, &error) => return Ok(list),
             Err(ServiceError::TransportClosed) => return Err(ListError::Lost),
             Err(error) => {
                 return Err(ListError::Refused(error.to_string().chars().take(REASON_CHARS).collect()));
             }
         };
-        tools.extend(page);
+        list.tools.extend(page.tools);
+        list.malformed.extend(page.malformed);
         if next.is_none() {
-            return Ok(tools);
+            return Ok(list);
         }
         if next == cursor {
             break;
@@ -44,18 +55,64 @@ async fn list_page(
     peer: &Peer<RoleClient>,
     cursor: Option<String>,
     limit: Option<Duration>,
-) -> Result<(Vec<Tool>, Option<String>), ServiceError> {
+) -> Result<(ToolList, Option<String>), ServiceError> {
     let request = ListToolsRequest::with_param(PaginatedRequestParams::default().with_cursor(cursor));
     let options = limit.map(PeerRequestOptions::with_timeout).unwrap_or_default();
     let handle = peer.send_cancellable_request(ClientRequest::ListToolsRequest(request), options).await?;
     match handle.await_response().await? {
-        ServerResult::ListToolsResult(page) => Ok((page.tools, page.next_cursor)),
+        ServerResult::ListToolsResult(page) => {
+            Ok((ToolList { tools: page.tools, malformed: Vec::new() }, page.next_cursor))
+        }
+        // The library reads a page as a whole or not at all.
+        ServerResult::CustomResult(page) => read_page(page.0).ok_or(ServiceError::UnexpectedResponse),
         _ => Err(ServiceError::UnexpectedResponse),
     }
+}
+
+/// The page without its malformed tools; `None` if it is not a page.
+fn read_page(mut page: Value) -> Option<(ToolList, Option<String>)> {
+    let Value::Array(entries) = page.get_mut("tools")?.take() else { return None };
+    let mut list = ToolList::default();
+    for (index, entry) in entries.into_iter().enumerate() {
+        let name = entry.get("name").and_then(Value::as_str);
+        let name = name.map_or_else(|| format!("number {}", index + 1), |name| format!("{name:?}"));
+        match serde_json::from_value(entry) {
+            Ok(tool) => list.tools.push(tool),
+            Err(error) => list.malformed.push(format!("tool {name} is left out: {error}")),
+        }
+    }
+    Some((list, page.get("nextCursor").and_then(Value::as_str).map(ToOwned::to_owned)))
 }
 
 /// A server that never said it had tools need not answer the question for them.
 fn lacks_tools(peer: &Peer<RoleClient>, error: &ServiceError) -> bool {
     let refused = matches!(error, ServiceError::McpError(error) if error.code == ErrorCode::METHOD_NOT_FOUND);
     refused && peer.peer_info().is_some_and(|info| info.capabilities.tools.is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read_page;
+    use serde_json::json;
+
+    #[test]
+    fn a_malformed_tool_costs_no_other_tool() {
+        let schema = json!({"type": "object"});
+        let page = json!({"nextCursor": "2", "tools": [
+            {"name": "good", "inputSchema": schema},
+            {"name": "bare"},
+            {"inputSchema": schema},
+            {"name": "odd", "inputSchema": "none"},
+            7,
+        ]});
+        let (list, next) = read_page(page).unwrap();
+        assert_eq!((list.tools.len(), next.as_deref()), (1, Some("2")));
+        let reasons = list.malformed.join("\n");
+        for expected in
+            ["tool \"bare\" is left out: missing field `inputSchema`", "number 3", "\"odd\"", "number 5"]
+        {
+            assert!(reasons.contains(expected), "{reasons}");
+        }
+        assert!(read_page(json!({"tools": {}})).is_none() && read_page(json!([])).is_none());
+    }
 }

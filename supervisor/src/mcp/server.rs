@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::backoff;
 use super::catalog::{self, ServerPhase, ServerState, ToolsView};
 use super::error::StartError;
-use super::list::list_tools;
+use super::list::{ToolList, list_tools};
 use super::session::{Opening, Session, Target};
 use super::spec::{ServerSpec, Transport};
 
@@ -146,10 +146,7 @@ impl ServerTask {
                 relisted = list_tools(&peer, Some(self.target.deadline)) => relisted,
             };
             match relisted {
-                Ok(tools) => {
-                    let offers = catalog::offers(&self.spec, tools);
-                    self.registry.update(self.index, |state| state.offers = offers);
-                }
+                Ok(list) => self.publish(list, |_| {}),
                 Err(error) if over_http => {
                     return End::Gone(self.target.resolved.logs.redact(error.to_string()));
                 }
@@ -163,8 +160,8 @@ impl ServerTask {
 
     fn report_ready(&self, session: &mut Session, memory: &mut Memory) {
         let version = session.protocol_version();
-        let offers = catalog::offers(&self.spec, std::mem::take(&mut session.tools));
-        let (server, tools) = (&self.spec.name, offers.len());
+        let list = std::mem::take(&mut session.list);
+        let (server, tools) = (&self.spec.name, list.tools.len());
         tracing::info!(
             server,
             tools,
@@ -173,12 +170,25 @@ impl ServerTask {
         );
         memory.warned = false;
         memory.opening = Opening::after(version.as_ref());
-        self.registry.update(self.index, |state| {
+        self.publish(list, |state| {
             state.phase = ServerPhase::Ready;
-            state.offers = offers;
             state.message = None;
             state.protocol_version = version.map(|version| version.to_string());
             state.settled = true;
+        });
+    }
+
+    /// Offers the tools of the list, and warns of each that is left out unless the list before left it out too.
+    fn publish(&self, list: ToolList, change: impl FnOnce(&mut ServerState)) {
+        let (offers, left_out) = catalog::offers(&self.spec, list);
+        let left_out: Vec<String> =
+            left_out.into_iter().map(|line| self.target.resolved.logs.redact(line)).collect();
+        self.registry.update(self.index, |state| {
+            for line in left_out.iter().filter(|line| !state.left_out.contains(line)) {
+                tracing::warn!(server = self.spec.name, "{line}");
+            }
+            (state.offers, state.left_out) = (offers, left_out);
+            change(state);
         });
     }
 

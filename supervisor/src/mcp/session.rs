@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::ClientHandler;
-use rmcp::model::{
-    ClientCapabilities, ClientConfig, Implementation, ProtocolVersion, SubscriptionFilter, Tool,
-};
+use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVersion, SubscriptionFilter};
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, NotificationContext, Peer, RoleClient,
     serve_client_with_lifecycle_and_ct,
@@ -22,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::error::{ListError, StartError};
 use super::handshake;
-use super::list::list_tools;
+use super::list::{ToolList, list_tools};
 use super::process::{Pipes, Program, ServerProcess};
 use super::spec::{self, Resolved};
 use super::tolerant_transport::TolerantTransport;
@@ -59,8 +57,8 @@ pub(super) struct Target {
 pub(super) struct Session {
     /// By which it is asked.
     pub(super) peer: Peer<RoleClient>,
-    /// The tools it listed first, to be taken from here.
-    pub(super) tools: Vec<Tool>,
+    /// The tools that it listed first, to be taken from here.
+    pub(super) list: ToolList,
     connection: Connection,
     process: Option<ServerProcess>,
 }
@@ -116,8 +114,8 @@ impl Session {
                     ServerProcess::spawn(program, &target.resolved.logs)?;
                 let transport = TolerantTransport::with_child(AsyncRwTransport::new_client(reader, writer));
                 match within(target, shutdown, converse(transport, opening, changed)).await {
-                    Ok((peer, tools, connection)) => {
-                        Ok(Self { peer, tools, connection, process: Some(process) })
+                    Ok((peer, list, connection)) => {
+                        Ok(Self { peer, list, connection, process: Some(process) })
                     }
                     Err(refusal) => Err(post_mortem(target, refusal, &mut process).await),
                 }
@@ -126,7 +124,7 @@ impl Session {
                 let transport = StreamableHttpClientTransport::from_config(http_config(url, headers)?);
                 let transport = TolerantTransport::with_endpoint(transport);
                 match within(target, shutdown, converse(transport, opening, changed)).await {
-                    Ok((peer, tools, connection)) => Ok(Self { peer, tools, connection, process: None }),
+                    Ok((peer, list, connection)) => Ok(Self { peer, list, connection, process: None }),
                     Err(refusal) => Err(refusal.into_error(target, String::new())),
                 }
             }
@@ -162,7 +160,7 @@ impl Session {
     }
 }
 
-type Opened = (Peer<RoleClient>, Vec<Tool>, Connection);
+type Opened = (Peer<RoleClient>, ToolList, Connection);
 
 /// Why no session came about.
 #[derive(Debug)]
@@ -235,9 +233,9 @@ where
             tracing::debug!(%error, "the tool server's client ended badly");
         }
     });
-    let tools = list_tools(&peer, None).await.map_err(Refusal::List)?;
+    let list = list_tools(&peer, None).await.map_err(Refusal::List)?;
     let subscription = subscribe(&peer, changed);
-    Ok((peer, tools, Connection { stop: guard.disarm(), ended, subscription }))
+    Ok((peer, list, Connection { stop: guard.disarm(), ended, subscription }))
 }
 
 impl Opening {

@@ -52,8 +52,8 @@ async fn begin(answers: [Value; 2]) -> (String, Vec<Value>) {
         changed,
     )
     .await;
-    let (peer, tools, connection) = opened.unwrap();
-    assert_eq!(tools.len(), 1);
+    let (peer, list, connection) = opened.unwrap();
+    assert_eq!(list.tools.len(), 1);
     let version = peer.peer_info().unwrap().protocol_version.to_string();
     connection.stop.cancel();
     drop(peer);

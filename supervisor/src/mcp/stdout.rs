@@ -4,15 +4,17 @@
 //! that is no message (a structured log, say) with an error, which such a server may answer in turn. Hence the
 //! lines that are no messages are taken out here, and kept for the status message.
 
+use serde_json::{Map, Value, json};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 
 use super::lines::{Line, next_line};
 use super::redact::Redactor;
 use super::stderr::Tail;
 
-/// The largest message taken; the client library's own limit.
+/// The largest message that is accepted, which is also the limit of the client library.
 const MESSAGE_BYTES: usize = 16 * 1024 * 1024;
-
+/// The code of the error that answers a request instead of a message above this limit.
+pub(super) const TOO_LARGE: i32 = -32010;
 /// Bytes read at once.
 const READ_BYTES: usize = 16 * 1024;
 
@@ -27,16 +29,19 @@ pub(super) async fn filter(
     let mut reader = BufReader::with_capacity(READ_BYTES, from);
     let mut buffer = Vec::new();
     while let Some(line) = next_line(&mut reader, &mut buffer, MESSAGE_BYTES).await {
-        if line == Line::Cut {
-            tracing::warn!(
-                server,
-                limit = MESSAGE_BYTES,
-                "a message of the tool server is dropped: it is too large"
-            );
-            continue;
-        }
-        let Some(message) = message(&buffer) else {
-            note_noise(&server, &buffer, &redactor, &noise);
+        let error;
+        let message = match &line {
+            Line::Whole => message(&buffer),
+            Line::Cut(end) => {
+                tracing::warn!(server, limit = MESSAGE_BYTES, "dropped a message that is too large");
+                error = answered_request(&buffer, end).map(|id| too_large(&id));
+                error.as_deref().map(str::as_bytes)
+            }
+        };
+        let Some(message) = message else {
+            if line == Line::Whole {
+                note_noise(&server, &buffer, &redactor, &noise);
+            }
             continue;
         };
         let written = async {
@@ -63,6 +68,26 @@ fn message(line: &[u8]) -> Option<&[u8]> {
     line.get(start..)
 }
 
+/// The id of the request that a message answers, from its beginning and its end: servers write it before or after
+/// the result. `None` if the message is not an answer.
+fn answered_request(start: &[u8], end: &[u8]) -> Option<Value> {
+    let id = |text: Vec<u8>| serde_json::from_slice::<Map<String, Value>>(&text).ok()?.remove("id");
+    let start = start.get(..start.len().min(256)).unwrap_or_default();
+    let result = start.windows(8).position(|window| window == b"\"result\"")?;
+    let before = start.get(..result)?.trim_ascii_end();
+    let members = before.strip_suffix(b",").unwrap_or(before);
+    id([members, b"}"].concat()).or_else(|| {
+        let candidates = end.windows(4).enumerate().filter(|(_, window)| window == b"\"id\"");
+        let mut rest = candidates.filter_map(|(index, _)| end.get(index..));
+        rest.find_map(|rest| id([b"{", rest].concat()))
+    })
+}
+
+fn too_large(id: &Value) -> String {
+    let message = format!("the answer is larger than {} MiB", MESSAGE_BYTES / 1024 / 1024);
+    json!({"jsonrpc": "2.0", "id": id, "error": {"code": TOO_LARGE, "message": message}}).to_string()
+}
+
 fn note_noise(server: &str, line: &[u8], redactor: &Redactor, noise: &Tail) {
     let shown = String::from_utf8_lossy(line.get(..line.len().min(2_000)).unwrap_or_default());
     let shown = redactor.redact(shown.trim().to_owned());
@@ -74,9 +99,10 @@ fn note_noise(server: &str, line: &[u8], redactor: &Redactor, noise: &Tail) {
 
 #[cfg(test)]
 mod tests {
-    use super::{filter, message};
+    use super::{MESSAGE_BYTES, TOO_LARGE, answered_request, filter, message};
     use crate::mcp::redact::Redactor;
     use crate::mcp::stderr::Tail;
+    use serde_json::{Value, json};
 
     #[test]
     fn tells_messages_from_noise() {
@@ -90,6 +116,35 @@ mod tests {
         for noise in [&b"Server running"[..], br#"{"level":"info"}"#, b"[1,2]", b"", b"42", b"\xff\xfe"] {
             assert_eq!(message(noise), None);
         }
+    }
+
+    #[test]
+    fn finds_the_request_that_a_large_message_answers() {
+        for (start, end, expected) in [
+            (r#"{"jsonrpc":"2.0","id":7,"result":{"con"#, r#"x"}]}}"#, Some(json!(7))),
+            (r#"{"id": "a", "jsonrpc": "2.0", "result": {"con"#, r#""id":9}]}}"#, Some(json!("a"))),
+            (r#"{"result":{"content":[{"id":1,"#, r#""}]},"jsonrpc":"2.0","id":7}"#, Some(json!(7))),
+            (r#"{"result":{"content":[{"id":1,"#, r#""}]},"id":"b","jsonrpc":"2.0"}"#, Some(json!("b"))),
+            (r#"{"result":{"content":[{"#, r#"\"id\":1}","id":2}]},"jsonrpc":"2.0"}"#, None),
+            (r#"{"method":"notifications/message","params":{"#, r#""},"id":7}"#, None),
+            (r#"{"jsonrpc":"2.0","method":"n","params":{"result":1,"#, r"}}", None),
+        ] {
+            assert_eq!(answered_request(start.as_bytes(), end.as_bytes()), expected, "{start} … {end}");
+        }
+    }
+
+    #[tokio::test]
+    async fn answers_a_request_whose_result_is_too_large_with_an_error() {
+        let input = format!(
+            "{{\"result\":\"{}\",\"jsonrpc\":\"2.0\",\"id\":3}}\n{{\"jsonrpc\":\"2.0\"}}\n",
+            "x".repeat(MESSAGE_BYTES)
+        );
+        let mut output = Vec::new();
+        filter("x".to_owned(), input.as_bytes(), &mut output, Redactor::default(), Tail::default()).await;
+        let lines: Vec<Value> =
+            output.split(|byte| *byte == b'\n').flat_map(serde_json::from_slice).collect();
+        assert_eq!(lines.len(), 2);
+        assert_eq!((&lines[0]["id"], &lines[0]["error"]["code"]), (&json!(3), &json!(TOO_LARGE)));
     }
 
     #[tokio::test]

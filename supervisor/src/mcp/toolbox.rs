@@ -16,7 +16,7 @@ use super::error::SpecError;
 use super::redact::Redactor;
 use super::server::{ServerRegistry, ServerTask};
 use super::session::Target;
-use super::spec::ServerSpec;
+use super::spec::{ServerSpec, Transport};
 
 /// All tool servers of one agent, each kept going by a task of its own.
 ///
@@ -115,6 +115,7 @@ impl Place<'_> {
         let peer = watch::Sender::new(None);
         let link = |redactor| Link {
             call_timeout: spec.call_timeout,
+            over_http: matches!(spec.transport, Transport::Http { .. }),
             peer: peer.subscribe(),
             suspect: changed.0.clone(),
             redactor,

@@ -24,6 +24,7 @@ tests![
     hides_secrets_of_a_child_that_cannot_start,
     forwards_requests_of_the_server,
     holds_to_its_bounds,
+    ends_a_call_whose_result_is_too_large,
     leaves_nothing_behind,
     listens_on_loopback_only,
     answers_nobody_else,
@@ -343,6 +344,15 @@ async fn holds_to_its_bounds() {
     let refusal = second.refusal("echo", json!({"text": too_large})).await;
     assert!(!refusal.contains("xxx"), "{}", refusal.chars().take(200).collect::<String>());
     second.finish().await;
+    bridge.finish().await;
+}
+
+async fn ends_a_call_whose_result_is_too_large() {
+    let bridge = Bridge::stand_in(&[], &[]).await;
+    let bench = bridge.client().await;
+    let refusal = bench.refusal("big", json!({"chars": 17 * 1024 * 1024})).await;
+    assert!(refusal.contains("The result of tool `big` (server `tools`) is larger than 16 MiB"), "{refusal}");
+    bench.finish().await;
     bridge.finish().await;
 }
 

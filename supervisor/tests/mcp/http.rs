@@ -20,6 +20,7 @@ tests![
     gives_a_hanging_server_its_deadline,
     cancels_a_call_that_takes_too_long,
     finds_a_server_again_that_went_away,
+    ends_a_call_whose_result_is_too_large,
 ];
 
 /// A stand-in in this process; ends when aborted.
@@ -105,6 +106,20 @@ async fn cancels_a_call_that_takes_too_long() {
     assert_eq!(bench.ask("echo", json!({"text": "hi"})).await, "hi");
     bench.finish().await;
     server.abort();
+}
+
+async fn ends_a_call_whose_result_is_too_large() {
+    for mode in [Mode::Ok, Mode::EventStreams] {
+        let (url, server) = stand_in(Options { mode, ..Options::default() }).await;
+        let bench = Bench::settled([spec(&url)]).await;
+        let refusal = bench.refusal("big", json!({"chars": 17 * 1024 * 1024})).await;
+        let size = "result is larger than 16 MiB";
+        let explains = refusal.replace("result of tool `big` (server `web`)", "result").contains(size);
+        assert!(explains && refusal.contains("`big`") && refusal.contains("Ask for less"), "{refusal}");
+        assert_eq!(bench.ask("echo", json!({"text": "undisturbed"})).await, "undisturbed");
+        bench.finish().await;
+        server.abort();
+    }
 }
 
 async fn finds_a_server_again_that_went_away() {

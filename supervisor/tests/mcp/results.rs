@@ -17,6 +17,8 @@ tests![
     offers_only_what_is_allowed,
     tells_servers_with_the_same_tools_apart,
     survives_junk_on_stdout,
+    leaves_out_only_the_malformed_tools,
+    ends_a_call_whose_result_is_too_large,
 ];
 
 async fn offers_what_the_server_has() {
@@ -114,6 +116,30 @@ async fn tells_servers_with_the_same_tools_apart() {
     let bench = Bench::settled([one, two]).await;
     assert_eq!(names(&bench.toolbox.view()), ["add", "hang", "one_echo", "two_echo"]);
     assert_eq!(bench.ask("two_echo", json!({"text": "hi"})).await, "hi");
+    bench.finish().await;
+}
+
+async fn leaves_out_only_the_malformed_tools() {
+    let bench = Bench::settled([stand_in("one", &["--mode", "malformed-tools"])]).await;
+    let view = bench.toolbox.view();
+    let status = status(&view, "one");
+    assert_eq!((status.phase, status.tools), (ServerPhase::Ready, 8), "{:?}", status.message);
+    let left_out = status.left_out.join("\n");
+    assert!(left_out.contains("tool \"bare\" is left out: missing field `inputSchema`"), "{left_out}");
+    assert!(left_out.contains("tool \"odd\" is left out"), "{left_out}");
+    assert_eq!(bench.ask("echo", json!({"text": "undisturbed"})).await, "undisturbed");
+    bench.finish().await;
+}
+
+async fn ends_a_call_whose_result_is_too_large() {
+    let bench = Bench::settled([stand_in("one", &[])]).await;
+    let refusal = bench.refusal("big", json!({"chars": 17 * 1024 * 1024})).await;
+    assert!(
+        refusal.contains("The result of tool `big` (server `one`) is larger than 16 MiB")
+            && refusal.contains("Ask for less"),
+        "{refusal}"
+    );
+    assert_eq!(bench.ask("echo", json!({"text": "undisturbed"})).await, "undisturbed");
     bench.finish().await;
 }
 
