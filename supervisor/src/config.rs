@@ -1,4 +1,4 @@
-//! One `Settings` from a file and the environment; and another whenever the file, or a script that it names, changes.
+//! Reads the settings from a file and the environment, and again when the file or one of its scripts changes.
 
 mod a2a_screen;
 mod models;
@@ -29,12 +29,12 @@ pub use crate::secrets::Environment;
 /// The largest specification that is read, in bytes; etcd takes no larger object either.
 const MAX_FILE: u64 = 1_500_000;
 
-/// Everything that a supervisor is told from outside.
+/// The configuration of a process.
 #[derive(Clone)]
 pub struct Settings {
     /// What to run.
     pub spec: RenderedSpec,
-    /// What is odd about it, though it can be run.
+    /// Faults that do not prevent a start.
     pub warnings: Vec<Fault>,
     /// Where paths in the specification start from.
     pub base: PathBuf,
@@ -125,7 +125,7 @@ impl Settings {
         settings
     }
 
-    /// Refuses agents that are said to be where this program itself listens.
+    /// Refuses agents whose address is the one on which this program listens.
     ///
     /// # Errors
     /// With every such agent.

@@ -141,7 +141,7 @@ pub struct ToolOutput {
     pub is_error: bool,
 }
 
-/// News of a delegation, the same from either home.
+/// News of a delegation, the same from either placement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "update", rename_all = "snake_case")]
 pub enum DelegateUpdate {

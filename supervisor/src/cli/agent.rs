@@ -1,4 +1,4 @@
-//! `agent`: one agent, served alone, until somebody says stop; what runs where an agent is remote.
+//! `agent`: serves one agent alone, for a supervisor that uses it remotely.
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ use crate::binding::{self, Locks, Presentation};
 use crate::config::{SingleAgent, environment};
 use crate::remote::displayed_url;
 
-/// Where an agent listens if nothing else is said.
+/// The default port of an agent.
 const PORT: u16 = 4000;
 
 pub(super) async fn run(args: Agent) -> anyhow::Result<ExitCode> {
@@ -22,7 +22,7 @@ pub(super) async fn run(args: Agent) -> anyhow::Result<ExitCode> {
     let config = ServerConfig {
         settings,
         port: PORT,
-        // A supervisor, or other agents, may keep theirs beside it; each goes on with its own tasks only.
+        // A supervisor and other agents may use the same directory; each recovers its own tasks only.
         database: format!("agent-{}.sqlite3", single.agent.name),
         presentation: Presentation::sub_agent(&single.agent.name, &settings.env),
         registry: &|shutdown| {
@@ -32,7 +32,7 @@ pub(super) async fn run(args: Agent) -> anyhow::Result<ExitCode> {
             let card = agent_card(&single, address, locks);
             [card.clone(), card]
         },
-        // A changed agent gets another pod; this one serves what it was started with.
+        // A changed agent gets another pod.
         file: None,
     };
     server::serve(&args.serving, config).await?;

@@ -76,7 +76,7 @@ pub(super) struct Serve {
 /// One agent that is served alone: what runs where it is remote.
 #[derive(Debug, clap::Args)]
 pub(super) struct Agent {
-    /// The agent: of the catalogue, of the file, or whoever the folder is about
+    /// The agent: its name in the catalogue or in the file, or the one of the folder
     pub(super) name: String,
 
     /// A CaipeSupervisor resource or a rendered spec that has the agent; without it the catalogue does

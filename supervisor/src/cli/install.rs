@@ -21,8 +21,8 @@ pub(super) fn run(args: &Install) -> ExitCode {
     }
 }
 
-/// Copies beside the place and then moves there, so that nobody ever finds half a program, and one that runs from there
-/// goes on undisturbed.
+/// Copies to a temporary file and renames it, so that the path never has half a program and a program that runs from there
+/// is not disturbed.
 fn copy(to: &Path) -> io::Result<()> {
     let mut name = to.file_name().ok_or(io::ErrorKind::InvalidFilename)?.to_owned();
     name.push(format!(".{}.tmp", std::process::id()));

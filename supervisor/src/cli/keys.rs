@@ -1,4 +1,4 @@
-//! What callers must bring: out of the specification and the environment (upstream contract 9).
+//! The credentials that a server accepts, from the specification and the environment.
 
 use anyhow::Context;
 use secrecy::SecretString;
@@ -7,10 +7,10 @@ use crate::binding::Locks;
 use crate::config::Settings;
 use crate::http::{Keyring, TokenRules};
 
-/// What opens a server of these settings.
+/// The credentials that a server of these settings accepts.
 ///
 /// # Errors
-/// When tokens shall open and it is not said whose.
+/// If tokens are enabled and their issuer, audience or keys are missing.
 pub(super) fn keyring(settings: &Settings) -> anyhow::Result<Keyring> {
     Ok(Keyring {
         shared: secret(settings, "A2A_AUTH_SHARED_KEY"),
@@ -19,7 +19,7 @@ pub(super) fn keyring(settings: &Settings) -> anyhow::Result<Keyring> {
     })
 }
 
-/// What a card says of it.
+/// The security schemes of the card.
 pub(super) fn locks(keyring: &Keyring) -> Locks {
     Locks {
         shared_key: keyring.shared.is_some(),
@@ -27,32 +27,32 @@ pub(super) fn locks(keyring: &Keyring) -> Locks {
     }
 }
 
-/// White space around a key, as files end in, is not part of it: no header could carry that.
+/// A key without the white space around it, which files end in and headers cannot contain.
 fn secret(settings: &Settings, name: &str) -> Option<SecretString> {
-    said(settings, name).map(|key| key.to_owned().into())
+    variable(settings, name).map(|key| key.to_owned().into())
 }
 
-fn said<'a>(settings: &'a Settings, name: &str) -> Option<&'a str> {
+fn variable<'a>(settings: &'a Settings, name: &str) -> Option<&'a str> {
     settings.env.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
 }
 
-/// The rules of the specification, with the variables on top; the variables alone where `A2A_AUTH_OAUTH2` says so.
+/// The rules of the specification; variables replace them, or enable tokens by `A2A_AUTH_OAUTH2`.
 fn token_rules(settings: &Settings) -> anyhow::Result<Option<TokenRules>> {
     let declared = settings.spec.oauth2.as_ref();
     let by_variables =
-        said(settings, "A2A_AUTH_OAUTH2").is_some_and(|said| said.eq_ignore_ascii_case("true"));
+        variable(settings, "A2A_AUTH_OAUTH2").is_some_and(|value| value.eq_ignore_ascii_case("true"));
     if declared.is_none() && !by_variables {
         return Ok(None);
     }
     let one = |name: &str, declared: Option<&String>| {
-        let value = said(settings, name).map(str::to_owned).or_else(|| declared.cloned());
+        let value = variable(settings, name).map(str::to_owned).or_else(|| declared.cloned());
         value.with_context(|| format!("failed to check tokens (A2A_AUTH_OAUTH2): set {name}"))
     };
     let jwks_uri = one("JWKS_URI", declared.map(|oauth2| &oauth2.jwks_uri))?;
     let url = url::Url::parse(&jwks_uri).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
-    url.context("failed to check tokens: JWKS_URI is no http or https URL")?;
+    url.context("failed to check tokens: JWKS_URI is not an http or https URL")?;
     let list = |name: &str| -> Vec<String> {
-        let entries = said(settings, name).unwrap_or_default().split([',', ' ']).map(str::trim);
+        let entries = variable(settings, name).unwrap_or_default().split([',', ' ']).map(str::trim);
         entries.filter(|entry| !entry.is_empty()).map(str::to_owned).collect()
     };
     let declared_scopes = || declared.map(|oauth2| oauth2.required_scopes.clone()).unwrap_or_default();
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_open_if_it_is_said_whose() {
+    fn tokens_need_an_issuer_an_audience_and_keys() {
         let whole = [
             ("A2A_AUTH_OAUTH2", "True"),
             ("JWKS_URI", "https://id.example.com/keys"),
@@ -107,7 +107,7 @@ mod tests {
         let rules = keyring(&settings(&whole)).unwrap().tokens.unwrap();
         assert_eq!((rules.audience.as_str(), rules.algorithms.len(), rules.clients.len()), ("caipe", 2, 1));
         assert_eq!(rules.scopes, ["caipe.call", "caipe.read"]);
-        assert!(keyring(&settings(&whole[1..])).unwrap().tokens.is_none(), "nobody switched it on");
+        assert!(keyring(&settings(&whole[1..])).unwrap().tokens.is_none(), "tokens are not enabled");
         for missing in ["JWKS_URI", "ISSUER", "AUDIENCE"] {
             let rest: Vec<_> = whole.iter().copied().filter(|(name, _)| *name != missing).collect();
             let refused = keyring(&settings(&rest)).unwrap_err().to_string();

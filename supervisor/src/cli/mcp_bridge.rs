@@ -1,4 +1,4 @@
-//! `mcp-bridge`: a tool server on stdio, served over HTTP on loopback until somebody says stop.
+//! `mcp-bridge`: serves a tool server on stdio over HTTP on loopback.
 
 use std::process::ExitCode;
 

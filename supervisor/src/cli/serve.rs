@@ -1,4 +1,4 @@
-//! `serve`: the supervisor, until somebody says stop.
+//! `serve`: serves the supervisor.
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -11,7 +11,7 @@ use crate::agents::AgentRegistry;
 use crate::binding::{self, Locks, Presentation};
 use crate::config::{Settings, environment};
 
-/// Where the supervisor listens if nothing else is said.
+/// The default port of the supervisor.
 pub(super) const PORT: u16 = 8000;
 
 /// The file of the default store, below the data directory.

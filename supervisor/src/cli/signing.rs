@@ -31,9 +31,10 @@ impl Signing {
         let Some(path) = self.key.as_deref().filter(|path| !path.as_os_str().is_empty()) else {
             return Ok(None);
         };
-        let said = |text: &'_ Option<String>| text.clone().filter(|text| !text.is_empty());
+        let non_empty = |text: &'_ Option<String>| text.clone().filter(|text| !text.is_empty());
         let pem = read(path).with_context(|| format!("failed to read the signing key {}", path.display()))?;
-        let signer = CardSigner::from_pem(&pem, said(&self.kid).as_deref(), said(&self.jku).as_deref());
+        let signer =
+            CardSigner::from_pem(&pem, non_empty(&self.kid).as_deref(), non_empty(&self.jku).as_deref());
         signer.map(Some).with_context(|| format!("failed to use the signing key {}", path.display()))
     }
 
@@ -89,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_file_is_told_by_its_name_and_what_to_do() {
+    fn a_bad_file_is_reported_by_its_name_and_what_to_do() {
         let broken = key("AAAA");
         for (path, says) in [
             (Path::new("/nowhere/key.pem"), "failed to read the signing key /nowhere/key.pem"),

@@ -1,5 +1,5 @@
-//! Which web pages may call. A browser sends requests to any address that a page names, loopback included, and
-//! needs nobody's leave for simple ones; so a page of somebody else is refused here, whatever CORS would hide from it.
+//! Rejects requests from foreign web pages. A browser sends simple requests to any address that a page names, including
+//! loopback, without a CORS preflight; CORS only hides the response.
 
 use std::net::IpAddr;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_of_somebody_else_is_refused() {
+    fn a_foreign_page_is_refused() {
         let allowed = Origins::default();
         allowed.set(&["https://Portal.example.com:443".to_owned()]).unwrap();
         let cases = [
@@ -153,7 +153,7 @@ mod tests {
             (false, "caipe.example.com", Some("https://caipe.example.com"), true),
             (false, "caipe.example.com", Some("https://evil.example.com"), false),
         ];
-        for (only_loopback, host, origin, passes) in cases {
+        for (only_loopback, host, origin, accepted) in cases {
             let mut headers = HeaderMap::new();
             if !host.is_empty() {
                 headers.insert(header::HOST, host.parse().unwrap());
@@ -162,7 +162,7 @@ mod tests {
                 headers.insert(header::ORIGIN, origin.parse().unwrap());
             }
             let refusal = Pages::new(allowed.clone(), only_loopback).refusal(&headers);
-            assert_eq!(refusal.is_none(), passes, "{only_loopback} {host} {origin:?}");
+            assert_eq!(refusal.is_none(), accepted, "{only_loopback} {host} {origin:?}");
         }
     }
 }

@@ -44,7 +44,7 @@ fn both_count_what_is_done_alike() {
 }
 
 #[tokio::test]
-async fn what_is_kept_comes_back_as_it_was() {
+async fn stored_configurations_are_returned_unchanged() {
     let pushes = StoredPushes::new(store_with_task().await);
     for version in [ProtocolVersion::V0_3, ProtocolVersion::V1_0] {
         pushes.put(sample(version)).await.unwrap();

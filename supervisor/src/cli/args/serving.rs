@@ -1,4 +1,4 @@
-//! The flags of whatever serves: a supervisor, or one agent.
+//! The flags of a server: a supervisor, or one agent.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use clap::ArgAction;
 
 use super::Signing;
 
-/// How a server is reached, what it keeps, and how it ends.
+/// The flags of a server.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Serving {
     /// Where to listen; port 0 takes a free one [default: 127.0.0.1:8000, for an agent 127.0.0.1:4000]
@@ -25,7 +25,7 @@ pub(in crate::cli) struct Serving {
     #[arg(long, env = "A2A_PORT")]
     pub(in crate::cli) port: Option<u16>,
 
-    /// Where conversations are kept
+    /// The directory of conversations
     #[arg(long, env = "CAIPE_DATA_DIR", default_value = ".caipe")]
     pub(in crate::cli) data_dir: PathBuf,
 
@@ -33,35 +33,35 @@ pub(in crate::cli) struct Serving {
     #[arg(long, env = "CAIPE_ADDRESS_FILE")]
     pub(in crate::cli) address_file: Option<PathBuf>,
 
-    /// Listen beyond loopback though anybody may then come in
+    /// Listen beyond loopback without authentication: everybody who reaches the address may send requests
     #[arg(long, env = "CAIPE_ALLOW_UNAUTHENTICATED", value_parser = clap::builder::BoolishValueParser::new())]
     pub(in crate::cli) allow_unauthenticated: bool,
 
-    /// A web origin whose pages may call, e.g. <http://localhost:3000>; may be given more than once
+    /// A web origin whose pages may send requests, e.g. <http://localhost:3000>; may be given more than once
     #[arg(long = "cors-origin", env = "CAIPE_CORS_ORIGINS", value_delimiter = ',')]
     pub(in crate::cli) cors_origins: Vec<String>,
 
-    /// Forget ended tasks and untouched conversations after so many days; 0 keeps them
+    /// Delete ended tasks and unused conversations after this many days; 0 keeps them
     #[arg(long, env = "CAIPE_KEEP_DAYS", default_value = "0")]
     pub(in crate::cli) keep_days: u32,
 
-    /// How long a run may take before it is told to answer from what it has, in seconds
+    /// How long a run may take before the model must answer from what it has, in seconds
     #[arg(long, env = "CAIPE_RUN_TIMEOUT", default_value = "1800", value_parser = seconds)]
     pub(in crate::cli) run_timeout: Duration,
 
     #[command(flatten)]
     pub(in crate::cli) push: PushSwitch,
 
-    /// What of them may be reached though it is not public: hosts, *.domains, addresses and networks, with commas
-    /// between them, each but a network with :port if need be
+    /// Receivers of push notifications that are allowed although they are not public: hosts, *.domains, addresses and
+    /// networks, separated by commas; all but networks may have a :port
     #[arg(long, env = "CAIPE_PUSH_ALLOW", default_value = "", hide_default_value = true)]
     pub(in crate::cli) push_allow: AllowList,
 
-    /// How long a receiver of push notifications may fail on end before it is given up, in seconds
+    /// How long the server retries a receiver of push notifications that fails, in seconds
     #[arg(long, env = "CAIPE_PUSH_GIVE_UP", default_value = "3600", value_parser = seconds)]
     pub(in crate::cli) push_give_up: Duration,
 
-    /// How long running answers get to end when the process is told to stop, in seconds
+    /// How long running tasks may take to end after SIGTERM, in seconds
     #[arg(long, env = "CAIPE_SHUTDOWN_GRACE", default_value = "20", value_parser = seconds)]
     pub(in crate::cli) grace: Duration,
 
@@ -69,10 +69,10 @@ pub(in crate::cli) struct Serving {
     pub(in crate::cli) signing: Signing,
 }
 
-/// Whether push notifications are offered: what the card announces is what is served.
+/// Whether the server offers push notifications, which the card announces.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(in crate::cli) struct PushSwitch {
-    /// Tell web addresses that clients name how their tasks go on (A2A push notifications)
+    /// Send updates of tasks to URLs that clients name (A2A push notifications)
     #[arg(
         long = "push",
         id = "push",
@@ -86,7 +86,7 @@ pub(in crate::cli) struct PushSwitch {
 }
 
 impl Serving {
-    /// Where to listen; at this port if no other is said.
+    /// The address to listen on; `port` is the default port.
     pub(in crate::cli) fn address(&self, port: u16) -> SocketAddr {
         let host = self.host.unwrap_or(IpAddr::from([127, 0, 0, 1]));
         self.listen.unwrap_or_else(|| SocketAddr::new(host, self.port.unwrap_or(port)))

@@ -1,4 +1,4 @@
-//! How a server comes to its end, and what it forgets on the way there.
+//! Stop signals, and the removal of old conversations.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// How often old conversations are looked for.
+/// How often old conversations are removed.
 const PRUNE_INTERVAL: Duration = Duration::from_hours(1);
 
 /// Removes ended tasks and untouched conversations once they are old enough.
@@ -37,7 +37,7 @@ pub(super) async fn forget_old(store: Arc<dyn Store>, days: u32, shutdown: Cance
     }
 }
 
-/// SIGTERM or SIGINT: it counts from the call on, whenever somebody waits for it.
+/// Completes at SIGTERM or SIGINT. Catches them from the call on, not from the first poll.
 pub(in crate::cli) fn stopping() -> anyhow::Result<impl Future<Output = ()>> {
     let catch = |kind| signal(kind).context("failed to listen for signals");
     let (mut terminate, mut interrupt) = (catch(SignalKind::terminate())?, catch(SignalKind::interrupt())?);

@@ -17,42 +17,41 @@ const DEADLINE: Duration = Duration::from_secs(5);
 const MOST_BYTES: usize = 256 * 1024;
 /// Most keys of one issuer.
 const MOST_KEYS: usize = 64;
-/// How long keys are cached if the answer does not say, and the bounds of what it may say.
+/// How long keys are cached if the answer does not say, and the bounds of its `max-age`.
 const DEFAULT_AGE: Duration = Duration::from_hours(1);
 const SHORTEST_AGE: Duration = Duration::from_mins(1);
 const LONGEST_AGE: Duration = Duration::from_hours(24);
 /// How long old keys serve if new ones cannot be fetched.
 const STALE: Duration = Duration::from_hours(24);
-/// How often they are fetched at most: an unknown key, which anybody can name, does not make us ask more often.
+/// The shortest time between two fetches, because every caller can name an unknown key.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// The keys cannot be fetched; the reason is for the log.
+/// Why the keys cannot be fetched, for the log.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("failed to fetch the keys of the tokens' issuer: {0}")]
 pub(super) struct KeysError(String);
 
-/// The keys as far as they are known.
+/// The cached signing keys of an issuer.
 #[derive(Debug)]
 pub(super) struct Keys {
     url: String,
     client: reqwest::Client,
-    known: Mutex<Option<Arc<Known>>>,
+    cached: Mutex<Option<Arc<KeySet>>>,
     /// The time of the last fetch. The holder of the lock fetches; others wait.
-    asked: tokio::sync::Mutex<Option<Instant>>,
+    fetched: tokio::sync::Mutex<Option<Instant>>,
 }
 
 #[derive(Debug)]
-struct Known {
+struct KeySet {
     keys: BTreeMap<String, Key>,
     since: Instant,
     max_age: Duration,
 }
 
-/// One key.
 #[derive(Clone)]
 pub(super) struct Key {
     pub(super) key: DecodingKey,
-    /// The only algorithm that it is for, if it says so.
+    /// The only algorithm of the key, if it names one.
     pub(super) algorithm: Option<String>,
 }
 
@@ -63,56 +62,57 @@ impl std::fmt::Debug for Key {
 }
 
 impl Keys {
-    /// The keys at this URL, which are fetched when they are needed first. Redirects are not followed.
+    /// The keys at this URL, which are fetched at the first use. Redirects are not followed.
     pub(super) fn new(url: String) -> Result<Self, reqwest::Error> {
         let client = reqwest::Client::builder().timeout(DEADLINE).redirect(reqwest::redirect::Policy::none());
         Ok(Self {
             url,
             client: client.build()?,
-            known: Mutex::default(),
-            asked: tokio::sync::Mutex::default(),
+            cached: Mutex::default(),
+            fetched: tokio::sync::Mutex::default(),
         })
     }
 
-    /// The key of this id; without an id, the only one. `None` where the issuer has no such key.
+    /// The key of this id; without an id, the only key. `None` if the issuer has no such key.
     pub(super) async fn find(&self, id: Option<&str>) -> Result<Option<Key>, KeysError> {
-        let known = self.known();
-        let found = known.as_ref().and_then(|known| known.find(id));
-        if found.is_some() && known.as_ref().is_some_and(|known| known.since.elapsed() < known.max_age) {
-            return Ok(found);
+        let cached = self.cached();
+        let key = cached.as_ref().and_then(|cached| cached.find(id));
+        if key.is_some() && cached.as_ref().is_some_and(|cached| cached.since.elapsed() < cached.max_age) {
+            return Ok(key);
         }
-        let refreshed = self.refresh(known.as_ref()).await;
-        let usable = self.known().filter(|known| known.since.elapsed() < STALE);
+        let refreshed = self.refresh(cached.as_ref()).await;
+        let usable = self.cached().filter(|cached| cached.since.elapsed() < STALE);
         match (usable, refreshed) {
-            (Some(known), Ok(())) => Ok(known.find(id)),
-            (Some(known), Err(error)) => {
-                tracing::warn!(%error, "the keys of the tokens' issuer stay as they are");
-                Ok(known.find(id))
+            (Some(cached), Ok(())) => Ok(cached.find(id)),
+            (Some(cached), Err(error)) => {
+                tracing::warn!(%error, "using the cached keys of the tokens' issuer");
+                Ok(cached.find(id))
             }
             (None, Err(error)) => Err(error),
-            (None, Ok(())) => Err(KeysError("those that are known are too old".to_owned())),
+            (None, Ok(())) => Err(KeysError("the cached ones are too old".to_owned())),
         }
     }
 
-    /// Fetches the keys, unless that was tried just now, or somebody has done it since `seen`.
-    async fn refresh(&self, seen: Option<&Arc<Known>>) -> Result<(), KeysError> {
-        let mut asked = self.asked.lock().await;
-        let known = self.known();
-        let is_newer = known.as_ref().is_some_and(|known| seen.is_none_or(|seen| !Arc::ptr_eq(known, seen)));
+    /// Fetches the keys, unless that was tried just now, or another caller has replaced `seen`.
+    async fn refresh(&self, seen: Option<&Arc<KeySet>>) -> Result<(), KeysError> {
+        let mut fetched = self.fetched.lock().await;
+        let cached = self.cached();
+        let is_newer =
+            cached.as_ref().is_some_and(|cached| seen.is_none_or(|seen| !Arc::ptr_eq(cached, seen)));
         if is_newer {
             return Ok(());
         }
-        if asked.is_some_and(|asked| asked.elapsed() < PAUSE) {
+        if fetched.is_some_and(|fetched| fetched.elapsed() < PAUSE) {
             let failed = || KeysError("that failed a moment ago".to_owned());
-            return known.map(drop).ok_or_else(failed);
+            return cached.map(drop).ok_or_else(failed);
         }
-        *asked = Some(Instant::now());
-        let fetched = self.fetch().await.map_err(KeysError)?;
-        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(fetched));
+        *fetched = Some(Instant::now());
+        let keys = self.fetch().await.map_err(KeysError)?;
+        *self.cached.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(keys));
         Ok(())
     }
 
-    async fn fetch(&self) -> Result<Known, String> {
+    async fn fetch(&self) -> Result<KeySet, String> {
         let reason = |error: reqwest::Error| error.without_url().to_string();
         let mut answer = self.client.get(&self.url).send().await.map_err(reason)?;
         if !answer.status().is_success() {
@@ -126,15 +126,15 @@ impl Keys {
             }
             body.extend_from_slice(&chunk);
         }
-        Ok(Known { keys: read(&body)?, since: Instant::now(), max_age })
+        Ok(KeySet { keys: read(&body)?, since: Instant::now(), max_age })
     }
 
-    fn known(&self) -> Option<Arc<Known>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn cached(&self) -> Option<Arc<KeySet>> {
+        self.cached.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-impl Known {
+impl KeySet {
     fn find(&self, id: Option<&str>) -> Option<Key> {
         match id {
             Some(id) => self.keys.get(id).cloned(),
@@ -144,7 +144,7 @@ impl Known {
     }
 }
 
-/// How long the answer may be cached by its own `Cache-Control`.
+/// How long the answer may be cached by its `Cache-Control`.
 fn max_age(headers: &HeaderMap) -> Duration {
     let directives =
         headers.get(header::CACHE_CONTROL).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -152,8 +152,7 @@ fn max_age(headers: &HeaderMap) -> Duration {
     age.map_or(DEFAULT_AGE, Duration::from_secs).clamp(SHORTEST_AGE, LONGEST_AGE)
 }
 
-/// The keys of a set that can check a signature. Those that are for something else, or of a kind that we do not know, are
-/// passed over.
+/// The keys of a set that can verify a signature. Keys for another use or of an unknown kind are ignored.
 fn read(body: &[u8]) -> Result<BTreeMap<String, Key>, String> {
     #[derive(Deserialize)]
     struct Set {

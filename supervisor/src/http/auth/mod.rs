@@ -1,4 +1,4 @@
-//! Who may come in. Nothing beyond loopback is open unless somebody said so.
+//! Authenticates requests. A server beyond loopback needs a key, an issuer of tokens, or an explicit flag.
 
 mod keys;
 mod tokens;
@@ -13,14 +13,15 @@ use axum::response::{IntoResponse, Response};
 use caipe_a2a::server::Principal;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
+use subtle::ConstantTimeEq as _;
 
 pub use tokens::{RulesError, TokenRules};
 use tokens::{TokenError, Tokens};
 
-/// Paths that anybody may read: the cards, which say how to authenticate, and the probes.
+/// Paths that need no credential: the cards, which say how to authenticate, and the probes.
 const OPEN: [&str; 4] = ["/.well-known/agent-card.json", "/.well-known/agent.json", "/health", "/ready"];
 
-/// The one path that the status token opens.
+/// The only path that the status token opens.
 const STATUS: &str = "/internal/status";
 
 /// Fewest characters of the shared key of a server beyond loopback.
@@ -29,10 +30,10 @@ const SHORTEST_KEY: usize = 16;
 /// The principal of the shared key.
 pub(super) const KEY_HOLDER: &str = "shared-key";
 
-/// What stands before the subject of a token in the name of its bearer, so that no subject is taken for the key holder.
+/// The prefix of a principal that comes from a token, so that no subject equals [`KEY_HOLDER`].
 const SUBJECT: &str = "sub:";
 
-/// What opens.
+/// The credentials that a server accepts.
 #[derive(Debug, Default)]
 pub struct Keyring {
     /// A key that all callers share (`A2A_AUTH_SHARED_KEY`).
@@ -43,55 +44,53 @@ pub struct Keyring {
     pub status: Option<SecretString>,
 }
 
-/// The check at the door (upstream contract 9): the shared key or a token; either will do.
+/// Accepts requests with the shared key or with a token.
 #[derive(Debug, Clone)]
 pub struct Guard {
     shared: Option<Arc<SecretString>>,
     tokens: Option<Arc<Tokens>>,
     status: Option<Arc<SecretString>>,
-    /// Whether loopback is all that keeps strangers out.
+    /// Whether the server needs no credential because it listens on loopback.
     loopback_only: bool,
 }
 
-/// Why the door is not opened at all.
+/// Why a server must not listen.
 #[derive(Debug, thiserror::Error)]
 pub enum GuardError {
-    /// Anybody could come in.
+    /// Every machine could send requests.
     #[error(
         "refusing to listen on {0} without authentication: set A2A_AUTH_SHARED_KEY, listen on 127.0.0.1, or pass \
          --allow-unauthenticated"
     )]
     Open(SocketAddr),
-    /// The shared key can be guessed.
+    /// The shared key is easy to guess.
     #[error(
         "refusing to listen on {0} with a key of less than {SHORTEST_KEY} characters: set A2A_AUTH_SHARED_KEY to a longer one, for \
          example the output of `openssl rand -hex 32`"
     )]
     ShortKey(SocketAddr),
-    /// Tokens cannot be checked as they shall be.
+    /// The rules of tokens are wrong.
     #[error(transparent)]
     Rules(#[from] RulesError),
 }
 
-/// Whom a request is let in as.
+/// The caller of an accepted request.
 #[derive(Debug, PartialEq, Eq)]
-enum Entry {
-    /// Nobody in particular.
-    Anybody,
-    /// Somebody who is known.
-    Known(Principal),
+enum Caller {
+    Anonymous,
+    Authenticated(Principal),
 }
 
-/// Why a request is not let in: the status, the reason, and what `WWW-Authenticate` says of the token (RFC 6750).
+/// The response to a rejected request: the status, the reason, and the header `WWW-Authenticate` (RFC 6750).
 #[derive(Debug, PartialEq, Eq)]
 struct Refused(StatusCode, String, String);
 
 impl Guard {
-    /// The check for a listener at `address`.
+    /// The guard of a listener at `address`.
     ///
     /// # Errors
-    /// When others than this machine could reach the listener and nothing is asked of them, or when the rules of tokens
-    /// cannot be followed. The status token opens one path only, so that it is no reason to listen.
+    /// If other machines could send requests without a credential or with a short key, or if the rules of tokens are wrong.
+    /// The status token does not count as a credential, because it opens one path only.
     pub fn new(address: SocketAddr, keyring: Keyring, allow_open: bool) -> Result<Self, GuardError> {
         let closed = keyring.shared.is_some() || keyring.tokens.is_some();
         let is_public = !address.ip().is_loopback();
@@ -108,36 +107,35 @@ impl Guard {
         Ok(Self { shared, tokens, status, loopback_only })
     }
 
-    /// Whether loopback is all that keeps strangers out.
+    /// Whether the server needs no credential because it listens on loopback.
     pub(super) fn is_loopback_only(&self) -> bool {
         self.loopback_only
     }
 
-    /// Lets a request in, or not.
-    async fn admit(&self, method: &Method, path: &str, headers: &HeaderMap) -> Result<Entry, Refused> {
+    async fn admit(&self, method: &Method, path: &str, headers: &HeaderMap) -> Result<Caller, Refused> {
         if method == Method::OPTIONS || OPEN.contains(&path) {
-            return Ok(Entry::Anybody);
+            return Ok(Caller::Anonymous);
         }
         let is_status = path == STATUS;
-        if is_status && method == Method::GET && opens(self.status.as_deref(), headers) {
-            return Ok(Entry::Anybody);
+        if is_status && method == Method::GET && has_key(headers, self.status.as_deref()) {
+            return Ok(Caller::Anonymous);
         }
-        match self.recognise(headers).await {
-            Ok(principal) => Ok(Entry::Known(principal)),
+        match self.authenticate(headers).await {
+            Ok(principal) => Ok(Caller::Authenticated(principal)),
             Err(refused) => {
                 let closed = self.shared.is_some() || self.tokens.is_some();
                 let locked = closed || (is_status && self.status.is_some());
-                if locked { Err(refused) } else { Ok(Entry::Anybody) }
+                if locked { Err(refused) } else { Ok(Caller::Anonymous) }
             }
         }
     }
 
     /// The principal of a request: one for all holders of the shared key, the subject for a token.
-    async fn recognise(&self, headers: &HeaderMap) -> Result<Principal, Refused> {
-        if opens(self.shared.as_deref(), headers) {
+    async fn authenticate(&self, headers: &HeaderMap) -> Result<Principal, Refused> {
+        if has_key(headers, self.shared.as_deref()) {
             return Ok(Principal::new(KEY_HOLDER));
         }
-        let Some(given) = bearer(headers) else { return Err(self.unasked(headers)) };
+        let Some(given) = bearer(headers) else { return Err(self.without_bearer(headers)) };
         let Some(tokens) = &self.tokens else {
             return Err(unauthorized("the bearer token is not the right one"));
         };
@@ -147,8 +145,7 @@ impl Guard {
         }
     }
 
-    /// The refusal of a request without credentials.
-    fn unasked(&self, headers: &HeaderMap) -> Refused {
+    fn without_bearer(&self, headers: &HeaderMap) -> Refused {
         unauthorized(match (&self.tokens, &self.shared) {
             _ if headers.contains_key(header::AUTHORIZATION) => "the bearer token is not the right one",
             (Some(_), None) => "send a token of the issuer as \"Authorization: Bearer TOKEN\"",
@@ -158,11 +155,11 @@ impl Guard {
     }
 }
 
-/// The middleware.
+/// The middleware that authenticates requests.
 pub(super) async fn check(State(guard): State<Guard>, mut request: Request, next: Next) -> Response {
     match guard.admit(request.method(), request.uri().path(), request.headers()).await {
-        Ok(Entry::Anybody) => next.run(request).await,
-        Ok(Entry::Known(principal)) => {
+        Ok(Caller::Anonymous) => next.run(request).await,
+        Ok(Caller::Authenticated(principal)) => {
             request.extensions_mut().insert(principal);
             next.run(request).await
         }
@@ -199,27 +196,22 @@ fn refused(error: &TokenError) -> Refused {
             Refused(StatusCode::FORBIDDEN, reason, challenge)
         }
         TokenError::Unchecked(error) => {
-            tracing::warn!(%error, "a token cannot be checked");
+            tracing::warn!(%error, "failed to verify a token");
             Refused(StatusCode::SERVICE_UNAVAILABLE, reason, "Bearer".to_owned())
         }
     }
 }
 
-/// Whether a request brings this key.
-fn opens(key: Option<&SecretString>, headers: &HeaderMap) -> bool {
+/// Whether a request has this key. The comparison takes a time that depends on the length only.
+fn has_key(headers: &HeaderMap, key: Option<&SecretString>) -> bool {
     let (Some(key), Some(given)) = (key, bearer(headers)) else { return false };
-    same(given.as_bytes(), key.expose_secret().as_bytes())
+    given.as_bytes().ct_eq(key.expose_secret().as_bytes()).into()
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = value.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
-}
-
-/// Compares in a time that depends on the length alone.
-fn same(given: &[u8], key: &[u8]) -> bool {
-    given.len() == key.len() && given.iter().zip(key).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
 }
 
 #[cfg(test)]
@@ -285,8 +277,8 @@ mod tests {
             (&neither, "POST", "/", "Bearer whatever", true),
         ];
         for (guard, method, path, value, admitted) in cases {
-            let entry = guard.admit(&method.parse().unwrap(), path, &headers(value)).await;
-            assert_eq!(entry.is_ok(), admitted, "{method} {path} {value}");
+            let caller = guard.admit(&method.parse().unwrap(), path, &headers(value)).await;
+            assert_eq!(caller.is_ok(), admitted, "{method} {path} {value}");
         }
     }
 

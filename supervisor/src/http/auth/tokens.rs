@@ -1,4 +1,4 @@
-//! Bearer tokens of an issuer: JSON Web Tokens that are signed (RFC 7519, RFC 9068), checked as upstream contract 9 says.
+//! Verifies bearer tokens: signed JSON Web Tokens of an issuer (RFC 7519, RFC 9068).
 
 use jsonwebtoken::{Algorithm, Validation, decode, decode_header};
 use serde::Deserialize;
@@ -6,13 +6,13 @@ use serde_json::Value;
 
 use super::keys::{Keys, KeysError};
 
-/// The longest token that is checked.
+/// The longest token that is verified.
 const MOST_BYTES: usize = 16 * 1024;
 /// The longest subject; it becomes the owner of tasks.
 const MOST_SUBJECT: usize = 256;
-/// How far clocks may be apart, in seconds.
+/// The tolerated difference of clocks, in seconds.
 const LEEWAY: u64 = 10;
-/// Signatures with keys that only the issuer has. A shared secret, or none, is no signature of an issuer.
+/// Signatures with a private key of the issuer. Shared secrets and unsigned tokens are not accepted.
 const ALGORITHMS: [Algorithm; 6] = [
     Algorithm::RS256,
     Algorithm::RS384,
@@ -22,54 +22,54 @@ const ALGORITHMS: [Algorithm; 6] = [
     Algorithm::EdDSA,
 ];
 
-/// Which tokens are good.
+/// Which tokens are valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenRules {
-    /// Who must have issued them (`ISSUER`).
+    /// The issuer (`ISSUER`).
     pub issuer: String,
-    /// For whom they must be (`AUDIENCE`).
+    /// The audience (`AUDIENCE`).
     pub audience: String,
-    /// Where the issuer's keys are (`JWKS_URI`).
+    /// The URL of the issuer's keys (`JWKS_URI`).
     pub jwks_uri: String,
-    /// By which algorithms they may be signed (`ALLOWED_ALGORITHMS`); empty means all that are known.
+    /// The accepted algorithms (`ALLOWED_ALGORITHMS`); if empty, all supported ones.
     pub algorithms: Vec<String>,
-    /// The clients that may have asked for them (`OAUTH2_CLIENT_ID`); empty means any.
+    /// The accepted OAuth clients (`OAUTH2_CLIENT_ID`); if empty, every client.
     pub clients: Vec<String>,
-    /// The scopes that each of them must have (`OAUTH2_REQUIRED_SCOPES`).
+    /// The required scopes (`OAUTH2_REQUIRED_SCOPES`).
     pub scopes: Vec<String>,
 }
 
-/// Why the rules cannot be followed.
+/// Why the rules are wrong.
 #[derive(Debug, thiserror::Error)]
 pub enum RulesError {
-    /// An algorithm that is not known, or no signature of an issuer.
+    /// An unsupported algorithm.
     #[error("failed to take ALLOWED_ALGORITHMS: {0:?} is none of RS256, RS384, RS512, ES256, ES384, EdDSA")]
     Algorithm(String),
-    /// A text that no token can have as a scope.
+    /// A text that cannot be a scope.
     #[error(
         "failed to read OAUTH2_REQUIRED_SCOPES: {0:?} is not a scope (printable ASCII without quotes and backslashes)"
     )]
     Scope(String),
-    /// No client for the keys.
+    /// There is no HTTP client for the keys.
     #[error("failed to make a client for the keys of tokens: {0}")]
     Client(#[from] reqwest::Error),
 }
 
-/// Why a token does not open.
+/// Why a token is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum TokenError {
-    /// It is not good, for a reason that its bearer may read.
+    /// It is invalid, for a reason that the caller may read.
     #[error("the token is not good here: {0}")]
     Bad(&'static str),
-    /// It is good, but lacks a scope. The required ones, with spaces between them.
+    /// It lacks a scope. Contains the required scopes, separated by spaces.
     #[error("the token lacks a scope; it needs: {0}")]
     Scope(String),
-    /// It cannot be checked now.
+    /// It cannot be verified now.
     #[error("tokens cannot be checked now; try again later")]
     Unchecked(#[from] KeysError),
 }
 
-/// What checks tokens.
+/// Verifies tokens.
 #[derive(Debug)]
 pub(super) struct Tokens {
     keys: Keys,
@@ -118,7 +118,7 @@ impl Tokens {
         Ok(Self { keys: Keys::new(rules.jwks_uri)?, validation, clients, scopes })
     }
 
-    /// Whose token this is.
+    /// The subject of a valid token.
     pub(super) async fn subject(&self, token: &str) -> Result<String, TokenError> {
         if token.len() > MOST_BYTES {
             return Err(TokenError::Bad("it is too long"));
@@ -174,7 +174,7 @@ fn is_scope(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\')
 }
 
-/// What is wrong with a token, in words that hold nothing of it.
+/// Why a token is invalid, in words that contain nothing of it.
 fn reason(error: &jsonwebtoken::errors::Error) -> &'static str {
     use jsonwebtoken::errors::ErrorKind;
     match error.kind() {

@@ -79,7 +79,7 @@ impl Worker {
         if place == Placement::RemoteInPieces {
             let (near, near_url) = self::listener().await;
             let far = url.trim_start_matches("http://").to_owned();
-            servers.push(spawn(pass_on(near, far)));
+            servers.push(spawn(forward(near, far)));
             url = near_url;
         }
         let target = RemoteTarget {
@@ -149,8 +149,8 @@ async fn serve(agent: Arc<Agent>, presentation: Presentation, listener: TcpListe
     drop(axum::serve(listener, router(Arc::new(task_api), ServerOptions::default())).await);
 }
 
-/// Passes connections on, a byte at a time as long as the answer is short: no character of the stream stays whole.
-async fn pass_on(listener: TcpListener, far: String) {
+/// Forwards connections, a byte at a time while the answer is short, so that characters are split.
+async fn forward(listener: TcpListener, far: String) {
     while let Ok((near, _)) = listener.accept().await {
         let far = far.clone();
         tokio::spawn(async move {
