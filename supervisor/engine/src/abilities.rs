@@ -15,7 +15,7 @@ pub struct Abilities {
     pub agents: BTreeSet<AgentName>,
     /// Tools that a human must approve first: exact names or patterns with `*`.
     pub require_approval: Vec<String>,
-    /// How the final answer is told from the rest.
+    /// How the model marks its final answer.
     pub answer: AnswerMode,
     /// Whether the agent may ask the user with a form.
     pub forms: bool,

@@ -156,17 +156,16 @@ pub enum DelegateUpdate {
     Checkpoint {
         /// The agent's state.
         frame: Box<RunState>,
-        /// What it did on the way there. Both are kept at once: of a call that is known to have ended, everybody was told,
-        /// and of no other. Whoever reads it again only wants the state.
+        /// The events up to that state. State and events are committed together, so that every saved end of a call was
+        /// emitted and no other. A recovered run needs the state only.
         #[serde(skip)]
         events: Vec<RunEvent>,
     },
-    /// Something that the agent did, for whoever watches.
+    /// An event of the agent, for the clients.
     Event {
-        /// As the agent itself told it.
+        /// The event as the agent emitted it.
         event: RunEvent,
-        /// How far its task was followed with this event, if it lives elsewhere: what was told is then not told again
-        /// by whoever takes over.
+        /// The position in a remote agent's task after this event: a replica that takes over does not emit it again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         place: Option<RemotePlace>,
     },
@@ -175,7 +174,7 @@ pub enum DelegateUpdate {
         /// The question.
         form: Form,
     },
-    /// It ended.
+    /// The delegation ended.
     Finished {
         /// How.
         outcome: DelegationOutcome,
@@ -203,9 +202,9 @@ pub enum DelegationOutcome {
 /// What shall be done, in this order.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
-    /// Tell whoever watches.
+    /// Emit an event.
     Emit(RunEvent),
-    /// Ask the model to go on from `RunState::messages`.
+    /// Ask the model for the turn after `RunState::messages`.
     CallModel {
         /// The turn's number, to be handed back with what the model says.
         turn: u32,
@@ -229,7 +228,7 @@ pub enum Effect {
         agent: AgentName,
         /// What to do.
         prompt: String,
-        /// Where it stood, if it does not start anew.
+        /// The saved state to continue from; `None` starts from the beginning.
         resume: Option<Resume>,
     },
     /// Stop whatever runs for these calls, at the peer too.

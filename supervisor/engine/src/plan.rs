@@ -18,9 +18,9 @@ pub struct Plan {
     pub todos: Vec<Todo>,
     /// The tasks that were handed to agents; they are the plan as long as there is no to-do list.
     pub tasks: Vec<PlanTask>,
-    /// The steps as last told.
+    /// The steps as last emitted.
     pub steps: Vec<PlanStep>,
-    /// Whether the run has told a plan.
+    /// Whether the run has emitted a plan.
     #[serde(alias = "told")]
     pub shown: bool,
 }

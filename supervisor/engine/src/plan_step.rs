@@ -32,7 +32,7 @@ pub enum StepStatus {
     Failed,
 }
 
-/// Why a plan is told.
+/// Why a plan is emitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanCause {

@@ -59,7 +59,7 @@ impl RunState {
         }
     }
 
-    /// The questions that a human must answer before the run goes on, in call order; none unless it waits.
+    /// The questions that a human must answer before the run continues, in call order; none unless it waits.
     pub fn questions(&self) -> Vec<&Form> {
         if self.phase != Phase::Waiting {
             return Vec::new();
@@ -165,7 +165,7 @@ pub enum CallStatus {
     Waiting {
         /// The question.
         form: Form,
-        /// What to go on with, once answered.
+        /// The status to continue with, once answered.
         then: Box<CallStatus>,
     },
     /// Answered; the result waits for its siblings.
@@ -176,17 +176,17 @@ pub enum CallStatus {
 }
 
 impl CallStatus {
-    /// Whether somebody works on the call, or is about to.
+    /// Whether the call is at work or ready to start.
     pub(crate) const fn is_open(&self) -> bool {
         matches!(self, Self::Ready) || self.is_at_work()
     }
 
-    /// Whether somebody works on the call.
+    /// Whether a tool or an agent works on the call.
     pub(crate) const fn is_at_work(&self) -> bool {
         matches!(self, Self::Running | Self::Remote { .. } | Self::Nested { .. })
     }
 
-    /// Whether the call's start was told and its end was not.
+    /// Whether the call's start was emitted and its end was not.
     pub(crate) fn is_started(&self) -> bool {
         match self {
             Self::Waiting { then, .. } => then.is_started(),
@@ -220,7 +220,7 @@ pub struct Guards {
     pub trimmed: bool,
     /// A broken model turn was tried again.
     pub retried: bool,
-    /// The model was told to answer from what it has.
+    /// The model was asked to answer from what it has.
     pub last_turn: bool,
     /// The model gave an empty answer and was asked for another.
     pub empty_answer: bool,
@@ -230,10 +230,10 @@ pub struct Guards {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RemotePlace {
-    /// The number of the agent's event that was last told of, if it numbers them (`Last-Event-ID`).
+    /// The number of the agent's event that was emitted last, if it numbers them (`Last-Event-ID`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
-    /// How many events were told of since the task began.
+    /// The number of events emitted since the task began.
     #[serde(alias = "told")]
     pub shown: u32,
 }

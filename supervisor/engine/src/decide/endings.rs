@@ -1,4 +1,4 @@
-//! How calls end: each has exactly one result, and each start that was told exactly one end.
+//! The ends of calls: each call has exactly one result, and each emitted start exactly one end.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(super) fn stop(
         out.extend(withdrawal(call));
         if call.status.is_started() {
             aborted.push(call.id.clone());
-            tell_end(call, end, &why, out);
+            emit_end(call, end, &why, out);
         }
         close(call, Err(why), usize::MAX);
     }
@@ -38,8 +38,7 @@ pub(super) fn stop(
     }
 }
 
-/// What a remote agent must be told whose question nobody will answer. One that is at work is stopped where it is
-/// listened to.
+/// Withdraws the question of a remote agent that nobody will answer. The edge stops an agent that is at work.
 fn withdrawal(call: &PendingCall) -> Option<Effect> {
     let (CallKind::Delegation { agent }, CallStatus::Waiting { then, .. }) = (&call.kind, &call.status)
     else {
@@ -49,7 +48,7 @@ fn withdrawal(call: &PendingCall) -> Option<Effect> {
     Some(Effect::Withdraw { call: call.id.clone(), agent: agent.clone(), from })
 }
 
-/// Ends a call that was started: the end is told, and the result waits for its siblings.
+/// Ends a started call: emits the end; the result waits for its siblings.
 pub(super) fn finish_call(
     call: &mut PendingCall,
     end: CallEnd,
@@ -58,12 +57,12 @@ pub(super) fn finish_call(
     out: &mut Effects,
 ) {
     let (Ok(text) | Err(text)) = &result;
-    tell_end(call, end, text, out);
+    emit_end(call, end, text, out);
     close(call, result, chars);
 }
 
-/// Tells how a call ended.
-pub(super) fn tell_end(call: &PendingCall, end: CallEnd, text: &str, out: &mut Effects) {
+/// Emits the end of a call.
+pub(super) fn emit_end(call: &PendingCall, end: CallEnd, text: &str, out: &mut Effects) {
     let id = call.id.clone();
     out.emit(match &call.kind {
         CallKind::Delegation { agent } => {

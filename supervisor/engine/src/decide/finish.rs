@@ -15,7 +15,7 @@ use crate::tools::response::Response;
 
 use super::{endings, route};
 
-/// What a run says that was given nothing but empty answers (SC-012).
+/// The answer of a run whose model returned only empty answers: an answer is never empty.
 const NO_ANSWER: &str = "I have no answer: the language model returned an empty one. Please ask again, or put the \
                          question in other words.";
 

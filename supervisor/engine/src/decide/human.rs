@@ -29,7 +29,7 @@ pub(super) fn decided(state: &mut RunState, decisions: Vec<Decision>, out: &mut 
         return ask_again(state, MISFIT.to_owned(), out);
     }
     state.phase = Phase::Calls;
-    calls::tell_plan_again(state, out);
+    calls::repeat_plan(state, out);
     let mut decisions = decisions.into_iter();
     let mut resumed = Vec::new();
     let mut edited = Vec::new();
@@ -95,7 +95,7 @@ fn answer(form: &Form, decision: &Decision) -> Result<String, String> {
     }
 }
 
-/// Lets a call go on, with other arguments if the human wants so.
+/// Approves a call, with other arguments if the human edited it.
 fn approve(abilities: &Abilities, call: &mut PendingCall, decision: &Decision) -> Result<(), String> {
     match decision {
         Decision::Approve | Decision::Submit { .. } => {}

@@ -9,12 +9,12 @@ use crate::state::{CallKind, CallStatus, Phase, RunState};
 use super::endings::resume_point;
 use super::{calls, endings, turn};
 
-/// Makes go on what was under way. What waits for a human keeps waiting.
+/// Continues what was under way. What waits for a human keeps waiting.
 pub(super) fn recovered(state: &mut RunState, out: &mut Effects) {
     match state.phase {
         Phase::Idle | Phase::Waiting => {}
         Phase::Model { .. } => {
-            // Pieces of a turn are told without being saved, so there may have been some.
+            // Text of a turn is emitted without being saved, so there may have been some.
             out.emit(EventKind::TextReset);
             turn::ask_again(state, out);
         }

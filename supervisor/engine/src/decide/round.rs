@@ -124,7 +124,7 @@ fn write_todos(
                 TodoChange::Finished(content) => EventKind::TodoFinished { content },
             });
         }
-        calls::tell_plan(state, cause, out);
+        calls::emit_plan(state, cause, out);
     }
     Ok(summary)
 }

@@ -30,7 +30,7 @@ pub(super) enum Route {
     Start { kind: CallKind, arguments: Map<String, Value>, approval: Option<Form> },
     /// A human answers it.
     Ask { arguments: Map<String, Value>, form: Form },
-    /// Nobody can; this is what the model is told.
+    /// Nobody can; the model reads this.
     Refuse(String),
 }
 

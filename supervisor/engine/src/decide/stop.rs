@@ -32,7 +32,7 @@ pub(super) fn deadline(state: &mut RunState, out: &mut Effects) {
     }
 }
 
-/// Stops what is at work. What waits for a human goes on waiting: no time of ours passes meanwhile.
+/// Stops what is at work. What waits for a human keeps waiting: that time does not count.
 fn stop_calls(state: &mut RunState, out: &mut Effects) {
     let why = |call: &PendingCall| format!("Tool '{}' did not complete ({TIME_IS_UP}).", call.name);
     endings::stop(state, |call| call.status.is_open(), CallEnd::Canceled, why, out);
