@@ -35,7 +35,7 @@ fn tokens(pattern: &str, paths: bool) -> Option<Vec<Token>> {
         tokens.push(match c {
             '*' if !paths => Token::Across,
             '*' if chars.next_if_eq(&'*').is_some() => {
-                // "/**/" may stand for nothing: "/a/**/b" matches "/a/b".
+                // "/**/" may match nothing: "/a/**/b" matches "/a/b".
                 if tokens.last() == Some(&Token::Char('/')) {
                     chars.next_if_eq(&'/');
                 }
