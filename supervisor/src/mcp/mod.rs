@@ -16,23 +16,17 @@
 //! (specification, "stdio: shutdown"); in a container it goes with the container in any case.
 
 mod backoff;
-pub mod bridge;
 mod call;
 mod catalog;
 mod environment;
 mod error;
 mod glob;
 mod handshake;
-mod lines;
 mod list;
 mod output;
-mod process;
-mod redact;
 mod server;
 mod session;
 mod spec;
-mod stderr;
-mod stdout;
 mod template;
 mod tolerant_transport;
 mod toolbox;
