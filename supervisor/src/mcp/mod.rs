@@ -15,13 +15,11 @@
 //! with `SIGKILL`, its end of the pipes closes and a child sees the end of its stdin, at which the protocol obliges it to exit
 //! (specification, "stdio: shutdown"); in a container it goes with the container in any case.
 
-mod backoff;
 pub mod bridge;
 mod call;
 mod catalog;
 mod environment;
 mod error;
-mod glob;
 mod handshake;
 mod lines;
 mod list;
@@ -39,7 +37,6 @@ mod toolbox;
 
 pub use catalog::{ServerPhase, ServerStatus, ToolsView};
 pub use error::SpecError;
-pub use glob::Glob;
 pub use spec::{ServerSpec, Transport};
 pub use template::{TemplateError, fill};
 pub use toolbox::Toolbox;

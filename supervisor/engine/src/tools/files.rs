@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::glob::path_matches;
+use super::glob::path_matcher;
 
 /// The files of a conversation, by path.
 pub(crate) type Files = BTreeMap<String, String>;
@@ -57,8 +57,8 @@ pub(crate) fn ls(files: &Files, arguments: &Map<String, Value>) -> Said {
 
 /// `glob`.
 pub(crate) fn glob(files: &Files, arguments: &Map<String, Value>) -> Said {
-    let pattern = absolute(required(arguments, &["pattern"])?);
-    let hits = files.keys().filter(|path| path_matches(&pattern, path));
+    let pattern = path_matcher(required(arguments, &["pattern"])?)?;
+    let hits = files.keys().filter(|path| pattern.is_match(path));
     Ok(listed(hits.cloned(), "No file matches."))
 }
 
@@ -69,11 +69,11 @@ pub(crate) fn grep(files: &Files, arguments: &Map<String, Value>) -> Said {
         return Err("failed to search: \"pattern\" is empty.".to_owned());
     }
     let folder = folder(arguments)?;
-    let pattern = arguments.get("glob").and_then(Value::as_str).map(absolute);
+    let pattern = arguments.get("glob").and_then(Value::as_str).map(path_matcher).transpose()?;
     let hits = files
         .iter()
         .filter(|(path, _)| {
-            is_under(path, &folder) && pattern.as_ref().is_none_or(|pattern| path_matches(pattern, path))
+            is_under(path, &folder) && pattern.as_ref().is_none_or(|pattern| pattern.is_match(path))
         })
         .flat_map(|(path, content)| {
             content.lines().enumerate().map(move |(number, line)| (path, number + 1, line))
@@ -188,10 +188,6 @@ fn folder(arguments: &Map<String, Value>) -> Said {
 
 fn is_under(path: &str, folder: &str) -> bool {
     folder == "/" || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
-fn absolute(pattern: &str) -> String {
-    if pattern.starts_with('/') { pattern.to_owned() } else { format!("/{pattern}") }
 }
 
 fn shortened(line: &str) -> &str {
