@@ -288,7 +288,7 @@ impl Reader {
                 EventKind::ToolFinished { call, tool, end, output }
             }
             Fact::ToolOutput => {
-                self.calls.output(call, notice::output(&artifact.text()).to_owned());
+                self.calls.output(call, notice::output(&artifact.text()));
                 return None;
             }
             Fact::AgentStarted { agent } => {

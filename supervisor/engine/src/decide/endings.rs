@@ -1,8 +1,8 @@
 //! How calls end: each has exactly one result, and each start that was told exactly one end.
 
-use caipe_model::ToolResult;
+use caipe_model::{ToolResult, truncated};
 
-use crate::conversation::{TRUNCATED, truncated};
+use crate::conversation::TRUNCATED;
 use crate::effects::Effects;
 use crate::event::{CallEnd, EventKind};
 use crate::io::{Effect, ResumePoint};
@@ -65,20 +65,12 @@ pub(super) fn finish_call(
 /// Tells how a call ended.
 pub(super) fn tell_end(call: &PendingCall, end: CallEnd, text: &str, out: &mut Effects) {
     let id = call.id.clone();
-    out.emit(match &call.kind {
-        CallKind::Delegation { agent } => {
-            EventKind::DelegationFinished { call: id, agent: agent.clone(), end, text: text.to_owned() }
-        }
-        _ => EventKind::ToolFinished { call: id, tool: call.name.clone(), end, output: Some(shown(text)) },
+    out.emit(if let CallKind::Delegation { agent } = &call.kind {
+        EventKind::DelegationFinished { call: id, agent: agent.clone(), end, text: text.to_owned() }
+    } else {
+        let output = truncated(text, SHOWN_CHARS, "...\n[Output truncated]").into_owned();
+        EventKind::ToolFinished { call: id, tool: call.name.clone(), end, output: Some(output) }
     });
-}
-
-/// What an event shows of a result.
-fn shown(text: &str) -> String {
-    match text.char_indices().nth(SHOWN_CHARS) {
-        Some((cut, _)) => format!("{}...\n{TRUNCATED}", text.get(..cut).unwrap_or_default()),
-        None => text.to_owned(),
-    }
 }
 
 /// Gives a call its result without telling anybody.
@@ -86,7 +78,7 @@ pub(super) fn close(call: &mut PendingCall, result: Result<String, String>, char
     let is_error = result.is_err();
     let text = match result {
         Ok(text) if text.trim().is_empty() => "(no output)".to_owned(),
-        Ok(text) | Err(text) => truncated(&text, chars),
+        Ok(text) | Err(text) => truncated(&text, chars, TRUNCATED).into_owned(),
     };
     call.status =
         CallStatus::Done { result: ToolResult { call_id: call.id.clone(), content: text, is_error } };

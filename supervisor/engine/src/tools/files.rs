@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use caipe_model::truncated;
 use serde_json::{Map, Value};
 
 use super::glob::path_matcher;
@@ -79,7 +80,7 @@ pub(crate) fn grep(files: &Files, arguments: &Map<String, Value>) -> Said {
             content.lines().enumerate().map(move |(number, line)| (path, number + 1, line))
         })
         .filter(|(_, _, line)| line.contains(wanted))
-        .map(|(path, number, line)| format!("{path}:{number}:{}", shortened(line)));
+        .map(|(path, number, line)| format!("{path}:{number}:{}", truncated(line, LINE_CHARS, "")));
     Ok(listed(hits, "No line contains it."))
 }
 
@@ -98,7 +99,7 @@ pub(crate) fn read(files: &Files, arguments: &Map<String, Value>) -> Said {
         .enumerate()
         .skip(skip)
         .take(take)
-        .map(|(number, line)| format!("{:>6}\t{}", number + 1, shortened(line)))
+        .map(|(number, line)| format!("{:>6}\t{}", number + 1, truncated(line, LINE_CHARS, "")))
         .collect();
     if lines.is_empty() {
         return Err(format!(
@@ -188,10 +189,6 @@ fn folder(arguments: &Map<String, Value>) -> Said {
 
 fn is_under(path: &str, folder: &str) -> bool {
     folder == "/" || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
-fn shortened(line: &str) -> &str {
-    line.char_indices().nth(LINE_CHARS).map_or(line, |(cut, _)| line.get(..cut).unwrap_or(line))
 }
 
 fn listed(hits: impl Iterator<Item = String>, none: &str) -> String {
