@@ -1,11 +1,13 @@
-//! The agents that are known by name: one data file each in `crds/catalogue/`.
+//! The catalogue of agents: one data file each in `crds/catalogue/`.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use serde::Deserialize;
 
-use crate::placement::{Forms, normal};
+use crate::names::normal;
+use crate::placement::SupportedPlacements;
 use crate::resource::agent::Agent;
 use crate::resource::{CaipeSupervisor, CaipeSupervisorSpec};
 
@@ -32,7 +34,7 @@ const FILES: [(&str, &str); 18] = [
     ("jarvis", include_str!("../catalogue/jarvis.yaml")),
 ];
 
-/// An agent that is known by name.
+/// An agent of the catalogue.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Entry {
@@ -47,13 +49,13 @@ pub struct Entry {
     /// Its system prompt.
     #[serde(default)]
     pub system_prompt: String,
-    /// Whether it is there without being named (upstream's `SINGLE_NODE_AGENTS`).
+    /// Whether a supervisor without a list of agents has it (upstream's `SINGLE_NODE_AGENTS`).
     #[serde(default)]
     pub core: bool,
-    /// Which homes it can have.
+    /// The placements that it supports.
     #[serde(default)]
-    pub homes: Homes,
-    /// The image of a remote-only agent; none if somebody else runs it.
+    pub placements: SupportedPlacements,
+    /// The image of a remote-only agent; none if the agent runs outside the cluster.
     pub image: Option<String>,
     /// The variables that it reads.
     #[serde(default)]
@@ -66,25 +68,13 @@ pub struct Entry {
     pub tools: Vec<String>,
 }
 
-/// Which homes an agent can have.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-pub enum Homes {
-    /// In-process and remote.
-    #[default]
-    Both,
-    /// In-process only.
-    LocalOnly,
-    /// Remote only.
-    RemoteOnly,
-}
-
 /// A variable that an agent reads.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Variable {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its meaning.
     pub description: String,
     /// Whether the agent cannot work without it.
     #[serde(default)]
@@ -92,7 +82,7 @@ pub struct Variable {
     /// Whether its value is secret.
     #[serde(default)]
     pub secret: bool,
-    /// The only form of the servers that reads it; both without it.
+    /// The form of the servers that reads it; without it, both do.
     pub form: Option<Form>,
 }
 
@@ -106,7 +96,7 @@ pub enum Form {
     Container,
 }
 
-/// A built-in tool server, in the forms that exist.
+/// A built-in tool server, in each form that exists.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Server {
@@ -116,7 +106,7 @@ pub struct Server {
     pub stdio: Option<Command>,
     /// As a container.
     pub container: Option<Image>,
-    /// As an endpoint that the user's own installation offers.
+    /// As an endpoint of the user's own installation.
     pub http: Option<Endpoint>,
 }
 
@@ -134,7 +124,7 @@ pub struct Command {
     pub env: BTreeMap<String, String>,
 }
 
-/// A tool server as a container. It gets the agent's variables.
+/// A tool server as a container with the agent's variables.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Image {
@@ -146,7 +136,7 @@ pub struct Image {
     /// Further environment; values are templates.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// Its port, unlike that of any other entry, so that all can be sidecars of one pod.
+    /// Its port, which differs from every other entry's, so that all can be sidecars of one pod.
     pub port: u16,
     /// The path of its endpoint.
     pub path: String,
@@ -166,24 +156,13 @@ pub struct Endpoint {
     pub headers: BTreeMap<String, String>,
 }
 
-impl Entry {
-    /// Which homes it can have, as the placement rule says it.
-    pub const fn forms(&self) -> Forms {
-        match self.homes {
-            Homes::Both => Forms::Both,
-            Homes::LocalOnly => Forms::LocalOnly,
-            Homes::RemoteOnly => Forms::RemoteOnly,
-        }
-    }
-}
-
-/// All entries. (A file that cannot be read is left out; a test holds that there is none.)
+/// All entries. A test checks that every file can be read.
 pub fn entries() -> &'static [Entry] {
     static ENTRIES: OnceLock<Vec<Entry>> = OnceLock::new();
     ENTRIES.get_or_init(|| FILES.iter().filter_map(|(_, text)| serde_saphyr::from_str(text).ok()).collect())
 }
 
-/// The entry of that name; trimmed and in any case.
+/// The entry with the name, trimmed and in any case.
 pub fn find(name: &str) -> Option<&'static Entry> {
     let name = normal(name);
     entries().iter().find(|entry| entry.name == name)
@@ -194,12 +173,17 @@ pub fn names() -> Vec<&'static str> {
     entries().iter().map(|entry| entry.name.as_str()).collect()
 }
 
-/// The agents of a supervisor that lists none: the core ones.
+/// The core agents, which a supervisor without a list of agents has.
 pub fn core_agents() -> Vec<Agent> {
     entries().iter().filter(|entry| entry.core).map(|entry| Agent::named(&entry.name)).collect()
 }
 
-/// The resource when there is no file: the core agents, and defaults.
+/// The agents of a spec, or the core agents if the list is absent.
+pub fn declared_agents(spec: &CaipeSupervisorSpec) -> Cow<'_, [Agent]> {
+    spec.agents.as_deref().map_or_else(|| Cow::Owned(core_agents()), Cow::Borrowed)
+}
+
+/// The resource without a file: the core agents and defaults.
 pub fn default_resource() -> CaipeSupervisor {
     CaipeSupervisor::new("platform-engineer", CaipeSupervisorSpec::default())
 }

@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::resource::CaipeSupervisorSpec;
-use crate::{resolve_in, validate};
+use crate::{resolve_for, validate};
 
 #[test]
 fn every_file_can_be_read_and_is_named_like_its_agent() {
@@ -25,7 +25,7 @@ fn the_core_agents_are_upstreams_fourteen() {
 #[test]
 fn an_agent_that_runs_here_says_how_and_one_that_does_not_says_nothing() {
     for entry in entries() {
-        let here = entry.homes != Homes::RemoteOnly;
+        let here = entry.placements != SupportedPlacements::RemoteOnly;
         assert_eq!(here, !entry.servers.is_empty(), "{}: servers", entry.name);
         let lines = entry.system_prompt.lines().filter(|line| !line.is_empty()).count();
         assert_eq!(here, (10..=25).contains(&lines), "{}: {lines} lines of prompt", entry.name);
@@ -82,21 +82,20 @@ fn sidecars_of_all_agents_fit_into_one_pod() {
 }
 
 #[test]
-fn every_entry_makes_a_valid_agent_at_home_and_in_a_cluster() {
+fn every_entry_makes_a_valid_agent_on_this_machine_and_in_a_cluster() {
     let agents = names().into_iter().map(Agent::named).collect();
     let mut resource = default_resource();
     resource.spec = CaipeSupervisorSpec { agents: Some(agents), ..resource.spec };
     assert_eq!(validate(&resource), []);
-    let cluster =
-        crate::Surroundings::Cluster { namespace: "caipe".to_owned(), config_maps: BTreeMap::default() };
-    let faults = resolve_in(&resource, &BTreeMap::default(), &cluster).unwrap_err().to_string();
+    let cluster = crate::Target::Cluster { namespace: "caipe".to_owned(), config_maps: BTreeMap::default() };
+    let faults = resolve_for(&resource, &BTreeMap::default(), &cluster).unwrap_err().to_string();
     assert_eq!(
         faults,
-        "spec.agents[jarvis]: is somebody else's agent: set its external.url or its image, or take it out"
+        "spec.agents[jarvis]: has no image in the catalogue: set its external.url or its image, or remove it"
     );
     resource.spec.agents.iter_mut().flatten().find(|agent| agent.name == "jarvis").unwrap().image =
         Some("jarvis:1".to_owned());
-    let resolved = resolve_in(&resource, &BTreeMap::default(), &cluster).unwrap();
+    let resolved = resolve_for(&resource, &BTreeMap::default(), &cluster).unwrap();
     assert_eq!(resolved.spec.agents.len(), entries().len());
 }
 

@@ -1,11 +1,11 @@
-//! What is wrong with a resource or an environment variable, and where.
+//! Faults of a resource or an environment variable.
 
 use std::fmt;
 
-/// One thing that is wrong, where it is, and what to do about it. Never holds a secret's value.
+/// A fault with its path. Never contains a secret's value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fault {
-    /// Where: a path in the resource (`spec.agents[2].name`) or a variable (`$MAX_CONTEXT_TOKENS`).
+    /// A path in the resource (`spec.agents[2].name`) or a variable (`$MAX_CONTEXT_TOKENS`).
     pub path: String,
     /// What is wrong and what to do.
     pub message: String,
@@ -38,12 +38,12 @@ impl fmt::Display for Fault {
 pub struct Faults(Vec<Fault>);
 
 impl Faults {
-    /// All of them, of which there must be one.
+    /// The list must not be empty.
     pub(crate) const fn new(faults: Vec<Fault>) -> Self {
         Self(faults)
     }
 
-    /// `Err` with all of them unless there are none.
+    /// Returns `Err` unless the list is empty.
     pub fn check(faults: Vec<Fault>) -> Result<(), Self> {
         if faults.is_empty() { Ok(()) } else { Err(Self::new(faults)) }
     }

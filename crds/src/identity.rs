@@ -1,9 +1,9 @@
 //! An agent's folder: `IDENTITY.md`, with optional front matter, and perhaps `CONTEXT.md`.
 //!
-//! The first heading is the title, the first paragraph the description, and each `##` section with a body a skill,
-//! unless there is a section `## Skills`: then its entries are. All of the document, then the context, is the agent's
-//! system prompt. Front matter says what a document cannot: tool servers, tools, approvals, a model; its keys are those
-//! of an agent in the resource, with `title`, `description` and `routingHint` beside them.
+//! The first heading is the title and the first paragraph the description. The entries of a section `## Skills` are the
+//! skills; without that section, each `##` section with a text is one. The system prompt is the document followed by the
+//! context. The front matter has the keys of an agent in the resource (tool servers, tools, approvals, variables, a model),
+//! and `name`, `title`, `description` and `routingHint`.
 
 mod markdown;
 
@@ -22,60 +22,59 @@ pub const IDENTITY_FILE: &str = "IDENTITY.md";
 /// The name of the context in a folder.
 pub const CONTEXT_FILE: &str = "CONTEXT.md";
 
-/// Most bytes of each of the two; a system prompt in the resource may be as long.
+/// Most bytes of each file; the same limit as of a system prompt in the resource.
 pub const MAX_BYTES: usize = 64 * 1024;
 
-/// Most skills; a card with more helps nobody to choose.
+/// Most skills on a card.
 const MAX_SKILLS: usize = 64;
 
-/// Most characters of a title, and of a description, as in the resource.
+/// Most characters of a title and of a description, as in the resource.
 const TITLE_CHARS: usize = 64;
 const DESCRIPTION_CHARS: usize = 1024;
 
-/// Most characters of what a skill is.
+/// Most characters of a skill's description.
 const SKILL_CHARS: usize = 300;
 
-/// Front matter that says who the agent is.
+/// Keys of the front matter about the agent's identity.
 const OWN_KEYS: [&str; 4] = ["name", "title", "description", "routingHint"];
 
-/// Front matter that says what it runs with; the keys of an agent in the resource.
+/// Keys of the front matter that are keys of an agent in the resource.
 const AGENT_KEYS: [&str; 5] = ["mcp", "tools", REQUIRE_APPROVAL, "env", "model"];
 
 const REQUIRE_APPROVAL: &str = "requireApproval";
 
-/// Something that an agent can do.
+/// A skill of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skill {
     /// Its id: the name as a slug, unique within the agent and the same every time.
     pub id: String,
     /// Its name for people.
     pub name: String,
-    /// What it is.
+    /// Its description.
     pub description: String,
 }
 
-/// Who an agent is, as its folder says it.
+/// The content of an agent's folder.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Document {
     /// The name that people see.
     pub title: Option<String>,
     /// What it does.
     pub description: String,
-    /// When the supervisor should use it, if that is more than the description.
+    /// When the supervisor should use it, if the front matter has it.
     pub routing_hint: Option<String>,
-    /// What it can do; empty if the document has no sections.
+    /// Its skills; empty if the document has no sections.
     pub skills: Vec<Skill>,
     /// Its system prompt: the document without its front matter, then the context.
     pub system_prompt: String,
-    /// The front matter beside title, description and routing hint.
+    /// The other keys of the front matter.
     settings: Map<String, Value>,
 }
 
 /// Reads the document of the agent `name`, and its context if there is one.
 ///
 /// # Errors
-/// Every fault that was found: too large, empty, front matter that cannot be read, has a key that nobody knows, or is of
-/// another agent.
+/// A file is too large or empty, or the front matter is invalid, has an unknown key or names another agent.
 pub fn parse(name: &str, identity: &str, context: Option<&str>) -> Result<Document, Faults> {
     Faults::check(
         [(IDENTITY_FILE, identity), (CONTEXT_FILE, context.unwrap_or_default())]
@@ -84,16 +83,12 @@ pub fn parse(name: &str, identity: &str, context: Option<&str>) -> Result<Docume
             .collect(),
     )?;
     let identity = identity.trim_start_matches('\u{feff}').replace("\r\n", "\n");
-    let (front, body) = front_matter(&identity)?;
-    if body.trim().is_empty() {
-        return Err(at(
-            "",
-            "there is nothing in it: write a heading and a paragraph that says what the agent does",
-        )
-        .into());
+    let (front, document) = front_matter(&identity)?;
+    if document.trim().is_empty() {
+        return Err(at("", "is empty: write a heading and a paragraph that says what the agent does").into());
     }
     Faults::check(unknown_keys(&front).chain(other_name(&front, name)).collect())?;
-    let outline = Outline::of(body);
+    let outline = Outline::of(document);
     let text = |key: &str| front.get(key).and_then(Value::as_str).map(str::to_owned);
     let title = text("title").or_else(|| outline.title().map(plain)).filter(|title| !title.is_empty());
     let description = text("description").or_else(|| outline.description());
@@ -106,24 +101,23 @@ pub fn parse(name: &str, identity: &str, context: Option<&str>) -> Result<Docume
         title: title.map(|title| cut(&title, TITLE_CHARS)),
         routing_hint: text("routingHint"),
         skills,
-        system_prompt: prompt(body, context),
+        system_prompt: prompt(document, context),
         settings: settings.map(|(key, value)| (key.clone(), value.clone())).collect(),
     })
 }
 
 impl Document {
-    /// The agent of the resource that this is. What the front matter does not say is as `declared`, if the resource
-    /// has such an agent already.
+    /// The agent in the form of the resource. Settings that the front matter lacks are those of `declared`.
     ///
     /// # Errors
-    /// What the resource's rules forbid, in the front matter or the name.
+    /// The front matter or the name breaks a rule of the resource.
     pub fn agent(&self, name: &str, declared: Option<&Agent>) -> Result<Agent, Faults> {
         let known = declared.and_then(|agent| serde_json::to_value(agent).ok());
         let mut agent = known.and_then(|value| value.as_object().cloned()).unwrap_or_default();
         agent.retain(|key, _| !["external", "image"].contains(&key.as_str()));
         let demanded = agent.get(REQUIRE_APPROVAL).and_then(Value::as_array).cloned();
         agent.extend(self.settings.clone());
-        // A document may demand more approvals than the resource, and never fewer.
+        // A document may require more approvals than the resource, but not fewer.
         if let (Some(demanded), Some(Value::Array(own))) = (demanded, agent.get_mut(REQUIRE_APPROVAL)) {
             let more: Vec<Value> = demanded.into_iter().filter(|pattern| !own.contains(pattern)).collect();
             own.extend(more);
@@ -138,7 +132,7 @@ impl Document {
         agent.insert("identity".to_owned(), json!({ "inline": inline }));
         let mut resource = checked(&agent)?;
         let agent = resource.spec.agents.as_mut().and_then(Vec::pop);
-        let mut agent = agent.ok_or_else(|| at("", "no agent came of it"))?;
+        let mut agent = agent.ok_or_else(|| at("", "failed to read the agent"))?;
         if let Some(inline) = agent.identity.as_mut().and_then(|identity| identity.inline.as_mut()) {
             inline.system_prompt.clone_from(&self.system_prompt);
         }
@@ -146,7 +140,7 @@ impl Document {
     }
 }
 
-/// A resource with this agent alone, held to all of the resource's rules.
+/// A resource with only this agent, checked against all rules.
 fn checked(agent: &Map<String, Value>) -> Result<CaipeSupervisor, Faults> {
     const PLACE: &str = "spec.agents[0]";
     let resource = json!({
@@ -176,7 +170,7 @@ fn oversized((file, text): (&str, &str)) -> Option<Fault> {
         .then(|| Fault::new(file, format!("it has {bytes} bytes; at most {MAX_BYTES} are read")))
 }
 
-/// The front matter, between two lines `---` at the very beginning, and the rest.
+/// The front matter, between two lines `---` at the beginning, and the rest.
 fn front_matter(text: &str) -> Result<(Map<String, Value>, &str), Fault> {
     let Some(rest) = text.strip_prefix("---\n") else { return Ok((Map::new(), text)) };
     let closed =
@@ -187,15 +181,15 @@ fn front_matter(text: &str) -> Result<(Map<String, Value>, &str), Fault> {
         begin += line.len();
         (here, line)
     });
-    let Some((end, body)) = lines.collect::<Vec<_>>().iter().find_map(closed) else {
-        return Err(at("", "its front matter has no end: close it with a line ---"));
+    let Some((end, start)) = lines.collect::<Vec<_>>().iter().find_map(closed) else {
+        return Err(at("", "the front matter has no end: close it with a line ---"));
     };
     let value: Value = serde_saphyr::from_str(&rest[..end])
-        .map_err(|error| at("", format!("failed to read its front matter as YAML: {error}")))?;
+        .map_err(|error| at("", format!("failed to read the front matter as YAML: {error}")))?;
     match value {
-        Value::Null => Ok((Map::new(), &rest[body..])),
-        Value::Object(front) => Ok((front, &rest[body..])),
-        _ => Err(at("", "its front matter must be keys and values")),
+        Value::Null => Ok((Map::new(), &rest[start..])),
+        Value::Object(front) => Ok((front, &rest[start..])),
+        _ => Err(at("", "the front matter must be keys and values")),
     }
 }
 
@@ -211,16 +205,16 @@ fn unknown_keys(front: &Map<String, Value>) -> impl Iterator<Item = Fault> {
 }
 
 fn other_name(front: &Map<String, Value>, name: &str) -> Option<Fault> {
-    let said = front.get("name").and_then(Value::as_str)?;
+    let given = front.get("name").and_then(Value::as_str)?;
     let message =
-        || format!("is `{said}`, and the agent that was asked for is `{name}`: correct one of them");
-    (crate::placement::normal(said) != name).then(|| at("name", message()))
+        || format!("is `{given}`, and the agent that was asked for is `{name}`: correct one of them");
+    (crate::names::normal(given) != name).then(|| at("name", message()))
 }
 
-/// The document as it stands, then the context.
-fn prompt(body: &str, context: Option<&str>) -> String {
+/// The document, then the context.
+fn prompt(document: &str, context: Option<&str>) -> String {
     let context = context.unwrap_or_default().trim_start_matches('\u{feff}').replace("\r\n", "\n");
-    let texts = [body.trim(), context.trim()];
+    let texts = [document.trim(), context.trim()];
     texts.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n")
 }
 
@@ -235,7 +229,7 @@ fn skills(outline: &Outline<'_>) -> Result<Vec<Skill>, Fault> {
         skills.push(Skill { id, name, description });
     }
     if skills.len() > MAX_SKILLS {
-        let message = format!("it has {} skills; at most {MAX_SKILLS} are taken", skills.len());
+        let message = format!("it has {} skills; at most {MAX_SKILLS} are allowed", skills.len());
         return Err(at("", message));
     }
     Ok(skills)

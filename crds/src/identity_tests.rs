@@ -150,13 +150,13 @@ fn a_document_that_cannot_be_taken_is_refused_with_what_to_do() {
         .chain((0..=MAX_SKILLS).map(|place| format!("## S{place}\ntext\n")))
         .collect();
     let cases = [
-        ("", None, "IDENTITY.md: there is nothing in it"),
-        ("---\ntools: []\n---\n\n", None, "IDENTITY.md: there is nothing in it"),
+        ("", None, "IDENTITY.md: is empty"),
+        ("---\ntools: []\n---\n\n", None, "IDENTITY.md: is empty"),
         (&large, None, "IDENTITY.md: it has 65537 bytes; at most 65536 are read"),
         ("# A", Some(large.as_str()), "CONTEXT.md: it has 65537 bytes"),
-        ("---\ntools: []\n# A", None, "IDENTITY.md: its front matter has no end"),
-        ("---\na: [\n---\n# A", None, "IDENTITY.md: failed to read its front matter as YAML"),
-        ("---\n- a\n---\n# A", None, "IDENTITY.md: its front matter must be keys and values"),
+        ("---\ntools: []\n# A", None, "IDENTITY.md: the front matter has no end"),
+        ("---\na: [\n---\n# A", None, "IDENTITY.md: failed to read the front matter as YAML"),
+        ("---\n- a\n---\n# A", None, "IDENTITY.md: the front matter must be keys and values"),
         ("---\ntool: []\n---\n# A", None, "IDENTITY.md: tool: unknown key: use one of name, title"),
         ("---\ntitle: 3\n---\n# A", None, "IDENTITY.md: title: must be a text"),
         (
@@ -164,7 +164,7 @@ fn a_document_that_cannot_be_taken_is_refused_with_what_to_do() {
             None,
             "IDENTITY.md: name: is `other`, and the agent that was asked for is `pipeline`",
         ),
-        (&many, None, "IDENTITY.md: it has 65 skills; at most 64 are taken"),
+        (&many, None, "IDENTITY.md: it has 65 skills; at most 64 are allowed"),
     ];
     for (identity, context, says) in cases {
         let refused = refused(identity, context);

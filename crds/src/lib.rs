@@ -1,24 +1,23 @@
-//! The `CaipeSupervisor` API: the resource that people write, the spec that is rendered from it, and the
-//! pure rules between the two.
+//! The `CaipeSupervisor` API: the resource, the spec that is rendered from it, and the rules between the two.
 //!
 //! * [`resource`]: the custom resource, spec and status;
-//! * [`read_resource`], [`read_rendered`] and [`validate()`]: every fault of a file, each with its path;
+//! * [`read_resource`], [`read_rendered`] and [`validate()`]: the faults of a file, each with its path;
 //! * [`placement`]: which agent runs in-process and which remotely;
-//! * [`catalogue`]: the agents that are known by name;
-//! * [`identity`]: an agent's folder, `IDENTITY.md`;
-//! * [`resolve()`]: resource and environment into a [`rendered::RenderedSpec`], the contract between operator
-//!   and supervisor;
+//! * [`catalogue`]: the built-in agents;
+//! * [`identity`]: an agent's folder with `IDENTITY.md`;
+//! * [`resolve()`]: turns the resource and the environment into a [`rendered::RenderedSpec`], the contract between
+//!   operator and supervisor;
 //! * [`prompt`]: the supervisor's system prompt;
-//! * [`report`]: what a running supervisor says of itself;
+//! * [`report`]: the internal status of a running supervisor;
 //! * [`manifest`]: the CRD as YAML;
-//! * [`compatible`]: whether it takes what an older one took;
-//! * [`names`]: of the objects that are made for a supervisor.
+//! * [`compatibility`]: the comparison of two versions of the CRD;
+//! * [`names`]: the names of the objects of a supervisor.
 //!
-//! Nothing here does I/O, reads the environment or the clock.
+//! Pure: no I/O, no environment, no clock.
 
 pub mod catalogue;
 #[cfg(feature = "kubernetes")]
-pub mod compatible;
+pub mod compatibility;
 pub mod fault;
 pub mod identity;
 #[cfg(feature = "kubernetes")]
@@ -39,7 +38,7 @@ pub use catalogue::default_resource;
 pub use fault::{Fault, Faults};
 pub use read::{Document, Partial, read_document, read_partially, read_rendered, read_resource};
 pub use rendered::RenderedSpec;
-pub use resolve::{Resolved, Surroundings, resolve, resolve_agent, resolve_in};
+pub use resolve::{Resolved, Target, resolve, resolve_agent, resolve_for};
 #[cfg(feature = "kubernetes")]
 pub use resource::CaipeSupervisorStatus;
 pub use resource::{CaipeSupervisor, CaipeSupervisorSpec};

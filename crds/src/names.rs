@@ -1,15 +1,20 @@
-//! Names of the objects that are made for a supervisor.
+//! Names of the objects that the operator creates for a supervisor.
 //!
-//! A Service's name is at most 63 characters of a DNS label; a resource's name has at most 30, an agent's at most 32. A
-//! name with a dot is none of a Service, so that what is no Service can never be mistaken for an agent's.
+//! A Service's name is a DNS label of at most 63 characters; a resource's name has at most 30, an agent's at most 32. The
+//! names of objects other than Services contain a dot, so that they differ from the names of all agents' objects.
 
 use sha2::{Digest, Sha256};
 
 /// Most characters of a DNS label.
 const LABEL: usize = 63;
 
-/// Characters of the hash in a shortened or told-apart name.
+/// Characters of the hash in a unique name.
 const HASH: usize = 6;
+
+/// A name as it is compared: trimmed and in lower case.
+pub fn normal(name: &str) -> String {
+    name.trim().to_lowercase()
+}
 
 /// The port that the supervisor and each remote agent listen on.
 pub const PORT: u16 = 8000;
@@ -19,18 +24,18 @@ pub fn agent(supervisor: &str, agent: &str) -> String {
     format!("{supervisor}-{agent}")
 }
 
-/// The Deployment and Service of a tool server that runs by itself. Ends in a hash: `a-b` of agent `c` and `b` of agent
+/// The Deployment and Service of a tool server that runs in a pod of its own. Ends in a hash: `a-b` of agent `c` and `b` of agent
 /// `c-a` must differ, and three long names must fit.
 pub fn tool_server(supervisor: &str, agent: &str, server: &str) -> String {
     unique_name(&[supervisor, agent, server])
 }
 
-/// The container of a tool server that runs beside its agent's home. Ends in a hash, like [`tool_server`].
+/// The container of a tool server that runs in its agent's pod. Ends in a hash, like [`tool_server`].
 pub fn sidecar(agent: &str, server: &str) -> String {
     unique_name(&[agent, server])
 }
 
-/// The parts with `-` between them, cut so that a hash of them fits behind.
+/// The parts joined with `-`, truncated so that a hash of them fits at the end.
 fn unique_name(parts: &[&str]) -> String {
     let digest = Sha256::digest(parts.join("\n").as_bytes());
     let hash = digest.iter().take(HASH / 2).fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"));
@@ -44,7 +49,7 @@ pub fn spec(supervisor: &str) -> String {
     format!("{supervisor}.spec")
 }
 
-/// The Secret with the keys that the operator makes.
+/// The Secret with the keys that the operator generates.
 pub fn keys(supervisor: &str) -> String {
     format!("{supervisor}.keys")
 }

@@ -1,86 +1,67 @@
 //! Where each agent runs: one rule for the resource and the environment alike.
 //!
-//! Disabled: not there at all. Else a non-empty list decides agent by agent, `all` anywhere in it meaning every
-//! agent. Else the legacy mode means all. Else in-process. (Seeds `DISTRIBUTED_AGENTS`, `DISTRIBUTED_MODE`,
-//! `ENABLE_<NAME>`.)
+//! 1. A disabled agent does not run.
+//! 2. A non-empty list of distributed agents decides agent by agent; `all` in the list means every agent.
+//! 3. The legacy mode makes every agent remote.
+//! 4. Every other agent runs in-process.
 
 use std::collections::BTreeSet;
 
-/// Which agents were asked to be remote.
+use serde::Deserialize;
+
+use crate::names::normal;
+use crate::resource::agent_state::AgentPlacement;
+
+/// The agents that are requested to be remote.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Distribution {
-    /// None.
+    /// No agent.
     #[default]
-    Nobody,
-    /// Every one.
-    Everybody,
-    /// These, trimmed and in lower case. Never empty.
+    None,
+    /// Every agent.
+    All,
+    /// The agents with these names, trimmed and in lower case. Never empty.
     Only(BTreeSet<String>),
 }
 
-/// Which homes an agent can have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Forms {
+/// The placements that an agent supports.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize)]
+pub enum SupportedPlacements {
     /// In-process and remote.
+    #[default]
     Both,
-    /// Remote only: an external URL or an image of its own.
+    /// Remote only: the agent has an external URL or an image of its own.
     RemoteOnly,
     /// In-process only.
-    LocalOnly,
+    InProcessOnly,
 }
 
-/// Where an agent runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Placement {
-    /// Not at all.
-    Absent,
-    /// In the supervisor's process.
-    InProcess,
-    /// In a process of its own, behind A2A.
-    Remote,
-}
-
-/// An agent without a remote form was asked by name to be remote.
+/// An agent that supports no remote placement is listed by name as distributed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "agent `{name}` can only run in-process: take it out of the list of distributed agents, or disable it"
+    "agent `{name}` can only run in-process: remove it from the list of distributed agents, or disable it"
 )]
-pub struct LocalOnlyError {
-    /// Its name.
+pub struct InProcessOnlyError {
+    /// The agent's name.
     pub name: String,
 }
 
-/// A name as it is compared: trimmed, in lower case.
-pub fn normal(name: &str) -> String {
-    name.trim().to_lowercase()
-}
-
-/// A switch as upstream reads it: `true`, `1` or `yes` in any case, around it any white space.
-pub fn truthy(text: &str) -> bool {
-    matches!(normal(text).as_str(), "true" | "1" | "yes")
-}
-
 impl Distribution {
-    /// From the list's entries and the legacy mode. Blank entries do not count; a list of only such is empty.
+    /// The distribution for a list of names and the legacy mode. Blank names are ignored.
     pub fn new<'a>(names: impl IntoIterator<Item = &'a str>, legacy_mode: bool) -> Self {
         let names: BTreeSet<String> = names.into_iter().map(normal).filter(|name| !name.is_empty()).collect();
         match (names.contains("all"), names.is_empty(), legacy_mode) {
-            (true, _, _) | (_, true, true) => Self::Everybody,
-            (_, true, false) => Self::Nobody,
+            (true, _, _) | (_, true, true) => Self::All,
+            (_, true, false) => Self::None,
             (_, false, _) => Self::Only(names),
         }
     }
 
-    /// From the values of `DISTRIBUTED_AGENTS` and `DISTRIBUTED_MODE`.
-    pub fn from_variables(agents: Option<&str>, mode: Option<&str>) -> Self {
-        Self::new(agents.unwrap_or_default().split(','), mode.is_some_and(truthy))
-    }
-
-    /// Whether the agent was asked to be remote, by name or with all.
-    pub fn asks(&self, name: &str) -> bool {
+    /// Whether the agent is requested to be remote, by name or with all.
+    pub fn includes(&self, name: &str) -> bool {
         match self {
-            Self::Nobody => false,
-            Self::Everybody => true,
+            Self::None => false,
+            Self::All => true,
             Self::Only(names) => names.contains(&normal(name)),
         }
     }
@@ -93,27 +74,28 @@ impl Distribution {
     }
 }
 
-/// Where the agent runs.
+/// Decides where an agent runs; none if it is disabled.
 ///
 /// # Errors
-/// An agent without a remote form that is asked *by name* to be remote. With `all` it stays in-process: whoever says
-/// `all` means every agent that can.
+/// The agent supports only the in-process placement and is listed *by name* as distributed. With `all` it stays
+/// in-process.
 pub fn place(
     name: &str,
     enabled: bool,
-    forms: Forms,
+    supported: SupportedPlacements,
     distribution: &Distribution,
-) -> Result<Placement, LocalOnlyError> {
+) -> Result<Option<AgentPlacement>, InProcessOnlyError> {
+    use SupportedPlacements::{Both, InProcessOnly, RemoteOnly};
     if !enabled {
-        return Ok(Placement::Absent);
+        return Ok(None);
     }
-    match (forms, distribution) {
-        (Forms::LocalOnly, Distribution::Only(_)) if distribution.asks(name) => {
-            Err(LocalOnlyError { name: normal(name) })
+    match (supported, distribution) {
+        (InProcessOnly, Distribution::Only(_)) if distribution.includes(name) => {
+            Err(InProcessOnlyError { name: normal(name) })
         }
-        (Forms::RemoteOnly, _) => Ok(Placement::Remote),
-        (Forms::Both, _) if distribution.asks(name) => Ok(Placement::Remote),
-        (Forms::Both | Forms::LocalOnly, _) => Ok(Placement::InProcess),
+        (RemoteOnly, _) => Ok(Some(AgentPlacement::Remote)),
+        (Both, _) if distribution.includes(name) => Ok(Some(AgentPlacement::Remote)),
+        (Both | InProcessOnly, _) => Ok(Some(AgentPlacement::InProcess)),
     }
 }
 

@@ -1,119 +1,105 @@
 use proptest::prelude::*;
 
+use super::AgentPlacement::{InProcess, Remote};
+use super::SupportedPlacements::{Both, InProcessOnly, RemoteOnly};
 use super::*;
 
 const BOTH: [&str; 4] = ["argocd", "aws", "jira", "github"];
 
-fn remote(agents: Option<&str>, mode: Option<&str>) -> Vec<&'static str> {
-    let distribution = Distribution::from_variables(agents, mode);
-    let is_remote = |name: &&str| place(name, true, Forms::Both, &distribution).unwrap() == Placement::Remote;
+fn distribution(agents: &str, legacy_mode: bool) -> Distribution {
+    Distribution::new(agents.split(','), legacy_mode)
+}
+
+fn remote(agents: &str, legacy_mode: bool) -> Vec<&'static str> {
+    let distribution = distribution(agents, legacy_mode);
+    let is_remote = |name: &&str| place(name, true, Both, &distribution).unwrap() == Some(Remote);
     BOTH.into_iter().filter(is_remote).collect()
 }
 
 #[test]
-fn the_seeds_rule() {
+fn a_list_or_the_legacy_mode_decides() {
     let all = BOTH.to_vec();
-    let cases: &[(Option<&str>, Option<&str>, Vec<&str>)] = &[
+    let cases: &[(&str, bool, Vec<&str>)] = &[
         // neither set
-        (None, None, vec![]),
-        (Some(""), None, vec![]),
-        (Some("   "), None, vec![]),
-        (Some(",,"), None, vec![]),
-        (Some(" , ,\t"), None, vec![]),
+        ("", false, vec![]),
+        ("   ", false, vec![]),
+        (",,", false, vec![]),
+        (" , ,\t", false, vec![]),
         // one and many, in any case, with white space and blanks
-        (Some("argocd"), None, vec!["argocd"]),
-        (Some("argocd,aws"), None, vec!["argocd", "aws"]),
-        (Some("ArgoCD,AWS"), None, vec!["argocd", "aws"]),
-        (Some("  argocd ,\taws\n"), None, vec!["argocd", "aws"]),
-        (Some(",argocd,,aws,"), None, vec!["argocd", "aws"]),
-        (Some("argocd,argocd"), None, vec!["argocd"]),
-        (Some("argocd aws"), None, vec![]),
+        ("argocd", false, vec!["argocd"]),
+        ("argocd,aws", false, vec!["argocd", "aws"]),
+        ("ArgoCD,AWS", false, vec!["argocd", "aws"]),
+        ("  argocd ,\taws\n", false, vec!["argocd", "aws"]),
+        (",argocd,,aws,", false, vec!["argocd", "aws"]),
+        ("argocd,argocd", false, vec!["argocd"]),
+        ("argocd aws", false, vec![]),
         // all, in any case and beside others
-        (Some("all"), None, all.clone()),
-        (Some("ALL"), None, all.clone()),
-        (Some(" All "), None, all.clone()),
-        (Some("argocd,all"), None, all.clone()),
-        (Some("all,nobody"), None, all.clone()),
-        (Some("allx"), None, vec![]),
-        // names that no agent has
-        (Some("nobody"), None, vec![]),
-        (Some("nobody,jira"), None, vec!["jira"]),
-        (Some("argo"), None, vec![]),
+        ("all", false, all.clone()),
+        ("ALL", false, all.clone()),
+        (" All ", false, all.clone()),
+        ("argocd,all", false, all.clone()),
+        ("all,nobody", false, all.clone()),
+        ("allx", false, vec![]),
+        // unknown names
+        ("nobody", false, vec![]),
+        ("nobody,jira", false, vec!["jira"]),
+        ("argo", false, vec![]),
         // the legacy mode
-        (None, Some("true"), all.clone()),
-        (None, Some("TRUE"), all.clone()),
-        (None, Some("1"), all.clone()),
-        (None, Some("yes"), all.clone()),
-        (None, Some(" Yes "), all.clone()),
-        (None, Some("false"), vec![]),
-        (None, Some("0"), vec![]),
-        (None, Some("no"), vec![]),
-        (None, Some(""), vec![]),
-        (None, Some("on"), vec![]),
-        (None, Some("truely"), vec![]),
+        ("", true, all.clone()),
         // precedence: a non-empty list decides alone, an empty one falls through
-        (Some("argocd"), Some("true"), vec!["argocd"]),
-        (Some("nobody"), Some("true"), vec![]),
-        (Some("argocd"), Some("false"), vec!["argocd"]),
-        (Some("all"), Some("false"), all.clone()),
-        (Some(""), Some("true"), all.clone()),
-        (Some(" , "), Some("1"), all.clone()),
+        ("argocd", true, vec!["argocd"]),
+        ("nobody", true, vec![]),
+        (" , ", true, all.clone()),
     ];
     for (agents, mode, expected) in cases {
-        assert_eq!(
-            &remote(*agents, *mode),
-            expected,
-            "DISTRIBUTED_AGENTS={agents:?} DISTRIBUTED_MODE={mode:?}"
-        );
+        assert_eq!(&remote(agents, *mode), expected, "{agents:?} {mode}");
     }
 }
 
 #[test]
-fn disabled_and_the_forms_of_an_agent() {
-    use Forms::{Both, LocalOnly, RemoteOnly};
-    use Placement::{Absent, InProcess, Remote};
-    let refused = Err(LocalOnlyError { name: "aigateway".to_owned() });
+fn a_disabled_agent_has_no_placement_and_others_one_that_they_support() {
+    let refused = Err(InProcessOnlyError { name: "aigateway".to_owned() });
     let cases = [
-        (false, Both, Some("aigateway"), Ok(Absent)),
-        (false, Both, Some("all"), Ok(Absent)),
-        (false, Both, None, Ok(Absent)),
-        (false, RemoteOnly, Some("aigateway"), Ok(Absent)),
-        (false, LocalOnly, Some("aigateway"), Ok(Absent)),
-        (true, RemoteOnly, None, Ok(Remote)),
-        (true, RemoteOnly, Some("other"), Ok(Remote)),
-        (true, RemoteOnly, Some("all"), Ok(Remote)),
-        (true, LocalOnly, None, Ok(InProcess)),
-        (true, LocalOnly, Some("other"), Ok(InProcess)),
-        (true, LocalOnly, Some("all"), Ok(InProcess)),
-        (true, LocalOnly, Some("AIGateway , jira"), refused),
+        (false, Both, "aigateway", Ok(None)),
+        (false, Both, "all", Ok(None)),
+        (false, Both, "", Ok(None)),
+        (false, RemoteOnly, "aigateway", Ok(None)),
+        (false, InProcessOnly, "aigateway", Ok(None)),
+        (true, RemoteOnly, "", Ok(Some(Remote))),
+        (true, RemoteOnly, "other", Ok(Some(Remote))),
+        (true, RemoteOnly, "all", Ok(Some(Remote))),
+        (true, InProcessOnly, "", Ok(Some(InProcess))),
+        (true, InProcessOnly, "other", Ok(Some(InProcess))),
+        (true, InProcessOnly, "all", Ok(Some(InProcess))),
+        (true, InProcessOnly, "AIGateway , jira", refused),
     ];
-    for (enabled, forms, agents, expected) in cases {
-        let distribution = Distribution::from_variables(agents, None);
-        let placed = place("aigateway", enabled, forms, &distribution);
-        assert_eq!(placed, expected, "enabled={enabled} {forms:?} DISTRIBUTED_AGENTS={agents:?}");
+    for (enabled, supported, agents, expected) in cases {
+        let distribution = distribution(agents, false);
+        let placed = place("aigateway", enabled, supported, &distribution);
+        assert_eq!(placed, expected, "enabled={enabled} {supported:?} {agents:?}");
     }
 }
 
 #[test]
 fn a_refusal_names_the_agent_and_what_to_do() {
     let distribution = Distribution::new(["AIGateway"], false);
-    let error = place(" AIGateway ", true, Forms::LocalOnly, &distribution).unwrap_err().to_string();
+    let error = place(" AIGateway ", true, InProcessOnly, &distribution).unwrap_err().to_string();
     assert!(error.contains("`aigateway`") && error.contains("disable it"), "{error}");
 }
 
 #[test]
 fn a_thousand_names() {
     let names: Vec<String> = (0..1000).map(|n| format!("Agent-{n}")).collect();
-    let distribution = Distribution::from_variables(Some(&names.join(" , ")), Some("false"));
+    let distribution = distribution(&names.join(" , "), false);
     for name in &names {
-        assert_eq!(place(name, true, Forms::Both, &distribution), Ok(Placement::Remote));
+        assert_eq!(place(name, true, Both, &distribution), Ok(Some(Remote)));
     }
-    assert_eq!(place("agent-1000", true, Forms::Both, &distribution), Ok(Placement::InProcess));
+    assert_eq!(place("agent-1000", true, Both, &distribution), Ok(Some(InProcess)));
     assert!(distribution.unknown(names.iter().map(String::as_str)).is_empty());
 }
 
 #[test]
-fn unknown_names_are_told() {
+fn unknown_names_are_reported() {
     let distribution = Distribution::new(["jira", "Jria", "all-of-them"], false);
     assert_eq!(distribution.unknown(["jira", "argocd"]), ["all-of-them", "jria"]);
     assert!(Distribution::new(["all", "nobody"], false).unknown(["jira"]).is_empty());
@@ -130,18 +116,18 @@ proptest! {
         names.reverse();
         let shouted: Vec<String> = names.iter().map(|name| format!(" {}\t", name.to_uppercase())).collect();
         let list = format!("{}{}", ",".repeat(blanks), shouted.join(","));
-        let other = Distribution::from_variables(Some(&list), Some(if legacy { "YES" } else { "no" }));
+        let other = distribution(&list, legacy);
         prop_assert_eq!(&plain, &other);
         for name in &names {
-            prop_assert!(plain.asks(name));
+            prop_assert!(plain.includes(name));
         }
     }
 
     #[test]
-    fn any_text_is_a_distribution(agents in ".{0,200}", mode in ".{0,10}", name in ".{0,20}") {
-        let distribution = Distribution::from_variables(Some(&agents), Some(&mode));
-        let placed = place(&name, true, Forms::Both, &distribution).unwrap();
-        prop_assert_eq!(placed == Placement::Remote, distribution.asks(&name));
-        prop_assert_eq!(place(&name, false, Forms::Both, &distribution).unwrap(), Placement::Absent);
+    fn any_text_is_a_distribution(agents in ".{0,200}", mode in any::<bool>(), name in ".{0,20}") {
+        let distribution = distribution(&agents, mode);
+        let placed = place(&name, true, Both, &distribution).unwrap();
+        prop_assert_eq!(placed == Some(Remote), distribution.includes(&name));
+        prop_assert_eq!(place(&name, false, Both, &distribution).unwrap(), None);
     }
 }

@@ -14,18 +14,18 @@ pub const PLACEHOLDERS: [&str; 3] =
 
 /// The supervisor's system prompt for a spec: its own template or the built-in one, filled in.
 ///
-/// `agents` are those usable right now; [`agent_lines`] has all of the spec's.
+/// `agents` are the usable agents; [`agent_lines`] returns those of a spec.
 pub fn system_prompt(spec: &RenderedSpec, agents: &[AgentLine<'_>]) -> String {
     let template = spec.supervisor.system_prompt.as_deref().unwrap_or(DEFAULT_TEMPLATE);
     fill(template, &tool_instructions(agents), NO_RAG, answer_instructions(spec.answer_mode))
 }
 
-/// What the prompt says of one agent.
+/// One agent in the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AgentLine<'a> {
-    /// What `task` calls it.
+    /// The name, for calls of `task`.
     pub name: &'a str,
-    /// What plan steps call it.
+    /// The title, for plan steps.
     pub title: &'a str,
     /// When to use it.
     pub routing_hint: &'a str,
@@ -39,7 +39,7 @@ pub fn agent_lines(spec: &RenderedSpec) -> Vec<AgentLine<'_>> {
         .collect()
 }
 
-/// Fills a template in one pass, so that a text that is put in is never taken for a placeholder itself.
+/// Fills a template in one pass, so that placeholders in inserted texts stay as they are.
 pub fn fill(template: &str, tools: &str, rag: &str, answer: &str) -> String {
     let values = PLACEHOLDERS.into_iter().zip([tools, rag, answer]);
     let values: Vec<(&str, &str)> = values.map(|(name, text)| (name, text.trim_end())).collect();
@@ -69,7 +69,7 @@ fn tool_instructions(agents: &[AgentLine<'_>]) -> String {
     agents.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// How the final answer is to be given.
+/// The instructions for the final answer.
 pub const fn answer_instructions(mode: AnswerMode) -> &'static str {
     match mode {
         AnswerMode::Structured => STRUCTURED_ANSWER,

@@ -1,4 +1,4 @@
-//! A file, a resource or a rendered spec, with everything that is wrong with it.
+//! Reads a resource or a rendered spec and reports every fault.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -14,16 +14,16 @@ pub const MAX_FILE_BYTES: usize = 1 << 20;
 const API_VERSION: &str = "caipe.io/v1alpha1";
 const KIND: &str = "CaipeSupervisor";
 
-/// What a file may hold.
+/// The content of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Document {
-    /// What people write.
+    /// A resource, as people write it.
     Resource(Box<CaipeSupervisor>),
-    /// What the operator writes: every choice is made.
+    /// A rendered spec, as the operator writes it.
     Rendered(Box<RenderedSpec>),
 }
 
-/// Reads a resource or a rendered spec from YAML (or JSON), whichever it is: only a rendered spec has an `epoch`.
+/// Reads a resource or a rendered spec from YAML (or JSON). Only a rendered spec has an `epoch`.
 ///
 /// # Errors
 /// As those of [`read_resource`] or [`read_rendered`].
@@ -32,7 +32,7 @@ pub fn read_document(yaml: &str) -> Result<Document, Faults> {
     Faults::check(faults).map(|()| document)
 }
 
-/// A document as far as it could be read.
+/// A document without the parts that could not be read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Partial {
     /// The document without its faulty parts.
@@ -50,8 +50,7 @@ impl From<CaipeSupervisor> for Partial {
 }
 
 impl Partial {
-    /// The faults with those that a later step found in the rest of the document. A fault that may only follow from a
-    /// part that is left out is dropped.
+    /// Adds the faults that a later step found, except those that may only follow from a part that is left out.
     pub fn with(self, found: impl IntoIterator<Item = Fault>) -> Vec<Fault> {
         let Self { mut faults, left_out, .. } = self;
         for fault in found {
@@ -65,10 +64,10 @@ impl Partial {
     }
 }
 
-/// Reads a document as far as possible, so that a later step can look for faults in the rest of it.
+/// Reads a document as far as possible, so that a later step can find faults in the rest of it.
 ///
 /// # Errors
-/// When nothing can be read: the text is no YAML, or a rendered spec with a fault.
+/// The text is no YAML, or a rendered spec with a fault.
 pub fn read_partially(yaml: &str) -> Result<Partial, Faults> {
     let value = parse(yaml)?;
     let is_rendered = value.get("epoch").is_some() && value.get("kind").is_none();
@@ -82,7 +81,7 @@ pub fn read_partially(yaml: &str) -> Result<Partial, Faults> {
 /// Reads a rendered spec from YAML (or JSON).
 ///
 /// # Errors
-/// The first unknown or missing key, or a value of a wrong type; else every agent that nobody could ask.
+/// The first unknown or missing key, or a value of a wrong type; else every agent with an invalid name or URL.
 pub fn read_rendered(yaml: &str) -> Result<RenderedSpec, Faults> {
     rendered(parse(yaml)?)
 }
@@ -95,12 +94,12 @@ fn rendered(value: Value) -> Result<RenderedSpec, Faults> {
 /// Reads a resource from YAML (or JSON).
 ///
 /// # Errors
-/// Every fault that can be found: what the CRD's schema forbids, unknown keys, and the rules of [`crate::validate()`].
+/// Every violation of the CRD's schema, every unknown key, and every violation of a rule of [`crate::validate()`].
 pub fn read_resource(yaml: &str) -> Result<CaipeSupervisor, Faults> {
     resource(parse(yaml)?)
 }
 
-/// A resource, held to the CRD's schema and to the rules.
+/// A resource, checked against the CRD's schema and the rules.
 pub(crate) fn resource(value: Value) -> Result<CaipeSupervisor, Faults> {
     let Partial { document, faults, .. } = partial_resource(value)?;
     Faults::check(faults)?;
@@ -127,7 +126,7 @@ fn partial_resource(mut value: Value) -> Result<Partial, Faults> {
     faults.append(&mut broken);
     let resource: CaipeSupervisor = match read {
         Ok(resource) => resource,
-        // The schema reports the same faults in better words.
+        // The schema reports the same faults more clearly.
         Err(fault) if faults.is_empty() => return Err(fault.into()),
         Err(_) => return Err(Faults::new(faults)),
     };
@@ -156,7 +155,7 @@ fn parse(yaml: &str) -> Result<Value, Fault> {
     })
 }
 
-/// The type's two words, which the schema leaves open.
+/// `apiVersion` and `kind`, which the schema leaves open.
 fn check_type(value: &Value) -> Vec<Fault> {
     [("apiVersion", API_VERSION), ("kind", KIND)]
         .into_iter()

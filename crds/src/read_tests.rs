@@ -52,7 +52,7 @@ fn defaults_are_those_of_the_schema() {
 }
 
 #[test]
-fn what_the_schema_forbids_is_told_with_its_path() {
+fn a_value_that_the_schema_forbids_is_reported_with_its_path() {
     let cases = [
         ("agnets: []", "spec.agnets: unknown key: did you mean `agents`?"),
         ("distributed_agents: []", "spec.distributed_agents: unknown key: did you mean `distributedAgents`?"),
@@ -105,7 +105,7 @@ fn a_null_is_as_good_as_nothing() {
 }
 
 #[test]
-fn an_agent_that_nobody_knows_is_told_with_those_that_are_known() {
+fn an_unknown_agent_is_reported_with_the_known_ones() {
     let found = faults(&file("agents: [{ name: agrocd }]"));
     assert_eq!(found.len(), 1);
     assert!(found[0].starts_with("spec.agents[0].name: `agrocd` is not in the catalogue"), "{found:?}");
@@ -193,7 +193,7 @@ fn rendered_text() -> String {
 }
 
 #[test]
-fn a_document_is_told_by_its_content() {
+fn the_kind_of_a_document_follows_from_its_content() {
     let Document::Rendered(spec) = read_document(&rendered_text()).unwrap() else {
         panic!("a rendered spec")
     };
@@ -221,7 +221,7 @@ fn a_rendered_spec_is_read_as_strictly_as_a_resource() {
             r#""name":"github""#.to_owned(),
             "agents[1].name: another agent has this name",
         ),
-        (here, remote("jira:8000"), "agents[0].home.remote.url: must be an http:// or https:// URL"),
+        (here, remote("jira:8000"), "agents[0].placement.remote.url: must be an http:// or https:// URL"),
     ];
     for (from, to, expected) in cases {
         let text = rendered_text().replacen(from, &to, 1);

@@ -1,10 +1,10 @@
 //! The rendered spec: the contract between operator and supervisor.
 //!
 //! The operator writes it into a `ConfigMap` that is mounted in the pod; `caipe-supervisor serve` makes the same
-//! from a file and the environment. Every choice is resolved. No secret is in it: a text marked as a *template*
-//! may name variables as `${VAR}`, which the supervisor looks up first as a file `VAR` in the owner's
-//! `secretsDir`, then in its environment, when it starts the thing that needs it. `${VAR:-default}` has a default for
-//! a variable that is unset or empty, and `$${` is a literal `${`.
+//! from a file and the environment. Every choice is resolved. It contains no secret: a text marked as a *template*
+//! may name variables as `${VAR}`. The supervisor reads a variable from the file `VAR` in the owner's `secretsDir`, or else
+//! from its environment. `${VAR:-default}` has a default for a variable that is unset or empty, and `$${` is a literal
+//! `${`.
 
 use std::collections::BTreeMap;
 
@@ -15,42 +15,43 @@ use crate::fault::Fault;
 use crate::resource::model::Provider;
 use crate::resource::settings::OAuth2;
 
-/// Everything that a supervisor needs to know.
+/// The complete configuration of a supervisor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RenderedSpec {
-    /// Counts up with each change that the operator lets through; 0 outside a cluster.
+    /// Increases with each change that the operator applies; 0 outside a cluster.
     pub epoch: u64,
     /// SHA-256 in hex over the canonical JSON of everything but `epoch` and `hash`.
     pub hash: String,
-    /// Who the supervisor is.
+    /// The identity of the supervisor.
     pub supervisor: SupervisorIdentity,
-    /// The models, the preferred one first, then the fallbacks in order. Empty: none was chosen, and a run says so.
+    /// The models, the preferred one first, then the fallbacks in order. If there is none, every run fails
+    /// with that reason.
     pub models: Vec<ModelChoice>,
-    /// How the final answer is told from narration.
+    /// How the model marks its final answer.
     pub answer_mode: AnswerMode,
     /// Whether answers stream token by token (`ENABLE_STREAMING`).
     pub streaming: bool,
     /// Bounds of one run.
     pub limits: Limits,
-    /// The tools that ask A2A agents of others, if the supervisor has them.
+    /// The tools that call other A2A agents, if they are enabled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub a2a: Option<A2aTools>,
-    /// Where conversations are kept.
+    /// Where conversations are stored.
     pub store: Store,
     /// How remote agents are probed.
     pub connectivity: Connectivity,
-    /// Whose tokens callers may bring, if any; other ways in are for the environment to say.
+    /// The issuer of callers' tokens, if any. Shared keys are set in the environment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oauth2: Option<OAuth2>,
-    /// The web origins whose pages may call (`CAIPE_CORS_ORIGINS`).
+    /// The web origins whose pages may send requests (`CAIPE_CORS_ORIGINS`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cors_origins: Vec<String>,
     /// The enabled agents, in the order of the resource. Names are unique.
     pub agents: Vec<RenderedAgent>,
 }
 
-/// Who the supervisor says it is.
+/// The identity of a supervisor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SupervisorIdentity {
@@ -62,21 +63,21 @@ pub struct SupervisorIdentity {
     pub system_prompt: Option<String>,
     /// Example questions for the card.
     pub skill_examples: Vec<String>,
-    /// The URL that the card names (`EXTERNAL_URL`); without it, the address of the request.
+    /// The URL on the card (`EXTERNAL_URL`); without it, the address of the request.
     pub external_url: Option<String>,
 }
 
-/// One model of the chain. Its key is looked up by the provider's variable (`OPENAI_API_KEY`, …).
+/// One model of the chain. Its key is in the provider's variable (`OPENAI_API_KEY`, …).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ModelChoice {
-    /// Whose model.
+    /// The provider.
     pub provider: Provider,
     /// The model's (or deployment's) name; absent for [`Provider::Scripted`].
     pub name: Option<String>,
     /// Replaces the provider's endpoint.
     pub base_url: Option<String>,
-    /// A directory with one file per variable, looked at before the environment.
+    /// A directory with one file per variable, read before the environment.
     pub secrets_dir: Option<String>,
     /// Sampling temperature.
     pub temperature: Option<f64>,
@@ -86,13 +87,13 @@ pub struct ModelChoice {
     pub script: Option<String>,
 }
 
-/// How the final answer is told from narration (`USE_STRUCTURED_RESPONSE`).
+/// How the model marks its final answer (`USE_STRUCTURED_RESPONSE`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum AnswerMode {
     /// A call of the tool `PlatformEngineerResponse`.
     Structured,
-    /// Whatever follows `[FINAL ANSWER]`.
+    /// The text after `[FINAL ANSWER]`.
     Marker,
 }
 
@@ -118,44 +119,44 @@ pub struct Limits {
     pub mcp_start_timeout_ms: u64,
 }
 
-/// The tools that ask A2A agents of others.
+/// The tools that call other A2A agents.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct A2aTools {
-    /// The registry: names of agents that somebody else runs, which the tools know by name.
+    /// The names of the external agents, which the tools can call by name.
     pub agents: Vec<String>,
-    /// Where URLs may lead: hosts, `*.domain`, addresses and networks; `*` is every public address (`CAIPE_A2A_ALLOW`).
+    /// The allowed destinations of URLs: hosts, `*.domain`, addresses and networks; `*` is every public address (`CAIPE_A2A_ALLOW`).
     pub allow: Vec<String>,
 }
 
-/// Where conversations are kept.
+/// Where conversations are stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub enum Store {
     /// A file below the data directory.
     Sqlite {},
-    /// Nowhere: gone with the process (`LANGGRAPH_CHECKPOINT_TYPE=memory`).
+    /// In memory: lost when the process ends (`LANGGRAPH_CHECKPOINT_TYPE=memory`).
     Memory {},
 }
 
-/// How remote agents are probed (contract 2.4).
+/// How remote agents are probed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Connectivity {
     /// Whether remote agents are probed before the first request.
     pub check: bool,
-    /// Whether they are probed again and again, so that a late one joins by itself.
+    /// Whether they are probed in the background, so that an agent that starts late becomes usable.
     pub background: bool,
     /// Deadline of one probe at start, in milliseconds.
     pub timeout_ms: u64,
     /// Further attempts after a failed one, where there are no background probes.
     pub max_retries: u32,
-    /// Wait before the first of these, in milliseconds; doubles each time.
+    /// Wait before the first further attempt, in milliseconds; doubles each time.
     pub retry_delay_ms: u64,
     /// Wait before the first probe, in milliseconds.
     pub startup_delay_ms: u64,
-    /// Time between background probes of an agent that answers, in milliseconds, where somebody chose one. One that
-    /// does not answer is probed about every second.
+    /// Time between background probes of an agent that responds, in milliseconds; 1.5 s by default. An agent that does not
+    /// respond is probed about every second.
     pub refresh_interval_ms: Option<u64>,
     /// Deadline of one background probe, in milliseconds.
     pub fast_check_timeout_ms: u64,
@@ -165,37 +166,37 @@ pub struct Connectivity {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RenderedAgent {
-    /// The name, lower case; what `task` calls it.
+    /// The name in lower case; the tool `task` uses it.
     pub name: String,
     /// The name that people see.
     pub title: String,
-    /// What it does, for cards and lists.
+    /// Its description on cards and in lists.
     pub description: String,
-    /// When to use it, for the supervisor's model.
+    /// When the supervisor's model should use it.
     pub routing_hint: String,
-    /// Its own system prompt, also while it runs remotely: the pod that serves it reads this spec too. Empty for
-    /// somebody else's program, which has its own.
+    /// Its system prompt, also while it is remote, because its pod reads this spec too. Empty for an agent that this program
+    /// does not run.
     pub system_prompt: String,
     /// Where it runs.
-    pub home: Home,
-    /// Its tool servers, as the process that runs it reaches them; empty for somebody else's program.
+    pub placement: Placement,
+    /// Its tool servers, as the process that runs the agent reaches them. Empty for an agent that this program does not run.
     pub mcp: Vec<McpServer>,
     /// If not empty: only tools whose name matches one of these (`*` matches anything).
     pub tools: Vec<String>,
-    /// Tools that a human must allow first (`*` matches anything).
+    /// Tools that need the approval of a person (`*` matches anything).
     pub require_approval: Vec<String>,
-    /// Variables without which it cannot work, for a clear warning.
+    /// The variables that it requires.
     pub required_env: Vec<String>,
-    /// A directory with one file per variable, looked at before the environment.
+    /// A directory with one file per variable, read before the environment.
     pub secrets_dir: Option<String>,
-    /// Its own model; the supervisor's without it. Fallbacks are the supervisor's.
+    /// Its own model, if it differs from the supervisor's. Fallbacks are the supervisor's.
     pub model: Option<ModelChoice>,
 }
 
 /// Where an agent runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
-pub enum Home {
+pub enum Placement {
     /// In the supervisor's own process.
     InProcess {},
     /// Behind A2A.
@@ -266,23 +267,22 @@ impl RenderedSpec {
         self
     }
 
-    /// The same for a process of its own that serves one of these agents: it contains no other agent. Returns that
-    /// agent too.
+    /// The spec for a process that serves one agent, without the other agents. Returns that agent too.
     ///
     /// # Errors
-    /// When there is no such agent, or nothing of it that this program could run.
-    pub fn alone(mut self, name: &str) -> Result<(Self, RenderedAgent), Fault> {
+    /// If there is no such agent, or this program cannot run it.
+    pub fn for_agent(mut self, name: &str) -> Result<(Self, RenderedAgent), Fault> {
         let Some(agent) = self.agent(name).cloned() else {
             let names: Vec<&str> = self.agents.iter().map(|agent| agent.name.as_str()).collect();
             let message = format!("there is no agent `{name}`: name one of {}", names.join(", "));
             return Err(Fault::new("agents", message));
         };
         if agent.system_prompt.is_empty() && agent.mcp.is_empty() {
-            let message = "is somebody else's program, with nothing to run here".to_owned();
+            let message = "runs outside this program: there is nothing to serve here".to_owned();
             return Err(Fault::new(format!("agents[{}]", agent.name), message));
         }
         self.agents = vec![agent.clone()];
-        // Only the supervisor calls it, and with another key.
+        // The supervisor is the only caller, with a key of its own.
         self.oauth2 = None;
         self.cors_origins = Vec::new();
         Ok((self.sealed(), agent))
@@ -290,7 +290,7 @@ impl RenderedSpec {
 
     /// The agent of that name; trimmed and in any case.
     pub fn agent(&self, name: &str) -> Option<&RenderedAgent> {
-        let name = crate::placement::normal(name);
+        let name = crate::names::normal(name);
         self.agents.iter().find(|agent| agent.name == name)
     }
 }

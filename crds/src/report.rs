@@ -1,5 +1,4 @@
-//! The answer of `GET /internal/status`: for the operator, which waits for an epoch to run before it removes an old
-//! instance, and for people.
+//! The response of `GET /internal/status`. The operator waits until an epoch runs before it removes an old instance.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -12,14 +11,14 @@ use crate::resource::agent_state::{AgentPhase, AgentPlacement};
 pub struct Report {
     /// The epoch of the newest accepted spec. Outside a cluster: how often the file was read.
     pub epoch: u64,
-    /// The newest epoch of which every agent runs its instance.
+    /// The newest epoch for which every agent's instance runs.
     pub running_epoch: u64,
     /// The hash of the spec of `epoch`.
     pub hash: String,
-    /// Why the current content of the file was refused; the last valid spec stays.
+    /// Why the current content of the file was rejected; the last valid spec stays in use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
-    /// Why it accepts no requests yet, as in `/ready`; empty once it does.
+    /// Why the supervisor accepts no requests yet, as in `/ready`; empty once it does.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<String>,
     /// The restrictions under which the supervisor works, each as a sentence; the operator shows them as `Degraded`.
@@ -27,12 +26,12 @@ pub struct Report {
     pub warnings: Vec<String>,
     /// Every agent of the spec, in its order.
     pub agents: Vec<AgentReport>,
-    /// Old instances that finish their delegations.
+    /// Old instances that drain.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub draining: Vec<DrainingHome>,
+    pub draining: Vec<DrainingInstance>,
 }
 
-/// The state of an agent's current instance, which gets new delegations.
+/// The state of an agent's current instance, which receives new delegations.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentReport {
@@ -42,12 +41,12 @@ pub struct AgentReport {
     pub placement: AgentPlacement,
     /// Its phase.
     pub phase: AgentPhase,
-    /// The epoch that this home is of, or the newest one that changes nothing of it.
+    /// The newest epoch that the instance corresponds to.
     pub epoch: u64,
-    /// Where a remote one answers.
+    /// The URL of a remote instance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
-    /// The A2A version that it speaks.
+    /// The A2A version of a remote agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol_version: Option<String>,
     /// How long its last probe took, in milliseconds.
@@ -58,18 +57,18 @@ pub struct AgentReport {
     pub last_probe_time: Option<Timestamp>,
     /// Delegations under way.
     pub active_tasks: u64,
-    /// Its tools; of a remote one, the skills on its card.
+    /// Its tools; for a remote agent, the skills on its card.
     pub tools: Vec<String>,
     /// What is wrong, or what it waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// The home that it shall have and that is not ready yet.
+    /// The next instance, while it is not ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next: Option<NextHome>,
+    pub next: Option<NextInstance>,
 }
 
 impl AgentReport {
-    /// Of an agent of which nothing else is known and that does nothing.
+    /// An idle agent without further details.
     pub fn new(name: &str, placement: AgentPlacement, phase: AgentPhase, epoch: u64) -> Self {
         Self {
             name: name.to_owned(),
@@ -88,31 +87,31 @@ impl AgentReport {
     }
 }
 
-/// A home that is being made ready.
+/// An agent's next instance, which is not ready yet.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct NextHome {
-    /// Where it is.
+pub struct NextInstance {
+    /// Where it runs.
     pub placement: AgentPlacement,
-    /// How far it is.
+    /// Its phase.
     pub phase: AgentPhase,
-    /// Where a remote one shall answer.
+    /// The URL of a remote instance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
-    /// What it waits for.
+    /// What the instance waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
 
-/// A home that finishes what it began.
+/// An old instance that drains.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct DrainingHome {
-    /// Whose home it was.
+pub struct DrainingInstance {
+    /// The agent's name.
     pub name: String,
-    /// Where it is.
+    /// Where it runs.
     pub placement: AgentPlacement,
-    /// Where a remote one answers.
+    /// The URL of a remote instance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
     /// Delegations under way.

@@ -1,4 +1,4 @@
-//! Checks a value against the schema of the resource, as the API server would, and finds every fault.
+//! Checks a value against the CRD's schema, as the API server does, and reports every fault.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -9,10 +9,10 @@ use serde_json::{Map, Value};
 use crate::fault::Fault;
 use crate::resource::rules;
 
-/// The custom resource definition, as it is generated from the types of the resource.
+/// The generated custom resource definition.
 const DEFINITION: &str = include_str!("../caipe.io_caipesupervisors.yaml");
 
-/// The keywords of a schema that are checked; the definition has no others that restrict a value, see `manifest_tests`.
+/// The supported keywords of a schema; `manifest_tests` checks that the CRD uses no others.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Schema {
@@ -61,14 +61,14 @@ pub(crate) fn resource_schema() -> &'static Schema {
     })
 }
 
-/// The schema in the definition. `None` never occurs, see the test.
+/// The schema in the definition; a test checks that there is one.
 fn definition() -> Option<Schema> {
     let mut definition: Value = serde_saphyr::from_str(DEFINITION).ok()?;
     let schema = definition.pointer_mut("/spec/versions/0/schema/openAPIV3Schema")?;
     serde_json::from_value(schema.take()).ok()
 }
 
-/// Appends what is wrong with `value`, found at `path`.
+/// Appends the faults of `value`, which is at `path`.
 pub(crate) fn check(schema: &Schema, value: &Value, path: &str, faults: &mut Vec<Fault>) {
     if !type_fits(schema, value) {
         let message = format!("expected {}, found {}", expected(schema), found(value));
@@ -85,7 +85,7 @@ pub(crate) fn check(schema: &Schema, value: &Value, path: &str, faults: &mut Vec
     }
 }
 
-/// Takes out nulls of known fields, so that their defaults count, as the API server does.
+/// Removes nulls of known fields, so that their defaults apply, as the API server does.
 pub(crate) fn prune(schema: &Schema, value: &mut Value) {
     match value {
         Value::Object(object) => {
@@ -253,7 +253,7 @@ fn check_string(schema: &Schema, text: &str, path: &str, faults: &mut Vec<Fault>
     }
 }
 
-/// What a text must be that does not match.
+/// The message for a text that does not match the pattern.
 fn in_words(pattern: &str) -> String {
     let known = rules::IN_WORDS.iter().find(|(known, _)| *known == pattern);
     known.map_or_else(|| format!("does not match {pattern}"), |(_, words)| (*words).to_owned())

@@ -1,11 +1,11 @@
-//! The rules that span fields: those of the CRD's CEL, and those that only code can know.
+//! The rules that span fields: those of the CRD's CEL, and those that CEL cannot express.
 
 use std::collections::BTreeSet;
 
 use crate::catalogue;
 use crate::fault::Fault;
-use crate::placement;
-use crate::rendered::{Home, RenderedSpec};
+use crate::names::normal;
+use crate::rendered::{Placement, RenderedSpec};
 use crate::resource::agent::{Agent, Identity};
 use crate::resource::common::{EnvVar, Resources, TextSource};
 use crate::resource::mcp::{ContainerPlacement, McpServer};
@@ -17,7 +17,7 @@ use crate::values::{Amount, is_destination, is_domain, is_url};
 /// The port of the agent program itself.
 const AGENT_PORT: u16 = 8000;
 
-/// Everything that is wrong with the resource, beside what its schema forbids.
+/// Every violation of a rule; the schema is checked separately.
 pub fn validate(resource: &CaipeSupervisor) -> Vec<Fault> {
     let spec = &resource.spec;
     let mut found = Found::default();
@@ -58,22 +58,22 @@ pub fn is_web_origin(text: &str) -> bool {
     regex_lite::Regex::new(rules::ORIGIN_PATTERN).is_ok_and(|pattern| pattern.is_match(text))
 }
 
-/// What is wrong with a rendered spec beside its shape: agents that nobody could ask.
+/// The agents of a rendered spec with an invalid name or URL.
 pub fn rendered(spec: &RenderedSpec) -> Vec<Fault> {
     let mut faults = Vec::new();
     let mut seen = BTreeSet::new();
     for (at, agent) in spec.agents.iter().enumerate() {
         let mut fault =
             |key: &str, message: &str| faults.push(Fault::new(format!("agents[{at}].{key}"), message));
-        if agent.name.is_empty() || agent.name != placement::normal(&agent.name) {
+        if agent.name.is_empty() || agent.name != normal(&agent.name) {
             fault("name", "must be a name in lower case, without white space around it");
         }
         if !seen.insert(agent.name.as_str()) {
             fault("name", "another agent has this name already: names must differ");
         }
-        match &agent.home {
-            Home::Remote { url, .. } if !is_url(url) => {
-                fault("home.remote.url", rules::URL);
+        match &agent.placement {
+            Placement::Remote { url, .. } if !is_url(url) => {
+                fault("placement.remote.url", rules::URL);
             }
             _ => {}
         }
@@ -81,7 +81,7 @@ pub fn rendered(spec: &RenderedSpec) -> Vec<Fault> {
     faults
 }
 
-/// A DNS-1035 label that leaves room for an agent's name behind it.
+/// Whether the name is a DNS-1035 label short enough to append an agent's name.
 fn name_fits(name: &str) -> bool {
     name.len() <= 30
         && name.starts_with(|c: char| c.is_ascii_lowercase())
@@ -89,7 +89,7 @@ fn name_fits(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
 }
 
-/// A URL with variables in it, as far as it can be checked.
+/// Whether a URL with variables is valid, as far as it can be checked.
 fn is_template(url: &str) -> bool {
     let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
     rest.map_or_else(|| url.starts_with("${"), |rest| !rest.starts_with([' ', ':', '/', '?', '#']))
@@ -155,7 +155,7 @@ impl Found {
         self.request_within_limit(path, resources);
     }
 
-    /// Kubernetes refuses the pod. Too dear as CEL, so that only the code has this rule.
+    /// Kubernetes rejects a pod with a request above its limit. As CEL, this rule would cost too much.
     fn request_within_limit(&mut self, path: &str, resources: &Resources) {
         for (name, request) in &resources.requests {
             let Some(limit) = resources.limits.get(name) else { continue };
@@ -236,7 +236,7 @@ impl Found {
             self.variables(&format!("{path}.stdio.env"), &stdio.env);
         }
         if let Some(http) = &server.http {
-            // Where a variable is filled in, nobody knows yet.
+            // The values of variables are not known yet.
             let fits = if http.url.contains("${") { is_template(&http.url) } else { is_url(&http.url) };
             self.rule(&format!("{path}.http.url"), fits, rules::MCP_URL);
         }

@@ -274,9 +274,9 @@ fn each_rule_fires_for_what_breaks_it_and_for_nothing_else_in_both_forms() {
     assert_eq!(seen, rules::ALL.into_iter().collect());
 }
 
-/// A pattern of the definition and a rule of the code, which is told once.
+/// A pattern of the definition and a rule of the code, which is reported once.
 #[test]
-fn a_quantity_that_kubernetes_cannot_read_is_told_with_its_path() {
+fn a_quantity_that_kubernetes_cannot_read_is_reported_with_its_path() {
     let server = |it: &str| {
         format!(
             "{{ agents: [{{ name: jira, mcp: [{{ name: a, container: {{ image: b, port: 9000, resources: {it} }} }}] }}] }}"
@@ -328,7 +328,7 @@ fn the_code_looks_closer_at_the_url_of_a_tool_server() {
 }
 
 #[test]
-fn a_request_above_its_limit_is_told_before_a_pod_is_refused_for_it() {
+fn a_request_above_its_limit_is_a_fault() {
     for (quantities, within) in [
         ("requests: { memory: 2Gi }, limits: { memory: 1Gi }", false),
         ("requests: { memory: 2Gi }, limits: { memory: 2048Mi, cpu: 1m }", true),

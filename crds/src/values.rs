@@ -1,4 +1,4 @@
-//! The forms of values that Kubernetes or a client must be able to read: URLs, amounts, names, destinations.
+//! Checks of values: URLs, quantities, names, destinations, patterns.
 
 use std::net::IpAddr;
 
@@ -6,8 +6,8 @@ use url::{Host, Url};
 
 use crate::resource::common::Quantity;
 
-/// Whether the text is an `http` or `https` URL with a host: for a client here, and for the rule of the definition.
-/// The two readers differ in odd characters; what only one of them takes is none.
+/// Whether the text is an `http` or `https` URL with a host, for this program's client and for the CRD's rule. The two
+/// parsers differ in unusual characters; both must accept the text.
 pub(crate) fn is_url(text: &str) -> bool {
     let Some(rest) = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://")) else {
         return false;
@@ -27,12 +27,12 @@ fn has_whole_escapes(url: &str) -> bool {
     path.split('%').skip(1).all(|after| after.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2)
 }
 
-/// An amount, as Kubernetes writes it: `250m`, `64Mi`, `1e3`.
+/// The amount of a Kubernetes quantity: `250m`, `64Mi`, `1e3`.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub(crate) struct Amount(f64);
 
 impl Amount {
-    /// The amount of a text; none if it is no quantity.
+    /// Reads a quantity; none if the text is invalid.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let end = text.find(|c: char| !(c.is_ascii_digit() || "+-.".contains(c))).unwrap_or(text.len());
         let (number, unit) = text.split_at_checked(end)?;
@@ -42,7 +42,7 @@ impl Amount {
             return format!("{number}e{power}").parse().ok().filter(|_| has_digit).map(Self);
         }
         let number: f64 = number.parse().ok().filter(|_| has_digit)?;
-        // Of two whole numbers a quotient is as exact as a text, a product with a fraction is not.
+        // A quotient of two whole numbers is exact; a product with a fraction is not.
         Some(Self(match unit {
             "n" => number / 1e9,
             "u" => number / 1e6,
@@ -88,7 +88,7 @@ fn factor(unit: &str) -> Option<f64> {
     })
 }
 
-/// Whether the text has the form of a domain, as the names of most objects have.
+/// Whether the text is a DNS subdomain, as the names of most objects are.
 pub(crate) fn is_domain(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     text.split('.').all(|label| {
@@ -120,7 +120,7 @@ fn is_network(address: &str, bits: &str) -> bool {
         Ok(IpAddr::V6(_)) => 128,
         Err(_) => return false,
     };
-    // The only way to write it.
+    // Without leading zeros or a sign.
     bits.parse::<u8>().is_ok_and(|count| count <= most && count.to_string() == bits)
 }
 
@@ -133,7 +133,7 @@ fn is_host(host: &str) -> bool {
     is_address || (bare.is_none() && is_name(host))
 }
 
-/// A name as a URL would have it.
+/// Whether the text is a domain name that a URL may contain.
 fn is_name(text: &str) -> bool {
     matches!(
         Host::parse(text),
@@ -145,7 +145,7 @@ fn is_name(text: &str) -> bool {
 pub(crate) fn patterns_meet(one: &str, other: &str) -> bool {
     let chars = |text: &str| text.to_lowercase().chars().collect::<Vec<_>>();
     let (one, other) = (chars(one), chars(other));
-    // Whether what is left of both from these places on can be the same; filled from the ends.
+    // `meets[i][j]`: whether the rests of both from `i` and `j` can be the same; filled from the end.
     let mut meets = vec![vec![false; other.len() + 1]; one.len() + 1];
     for i in (0..=one.len()).rev() {
         for j in (0..=other.len()).rev() {

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use caipe_crds::report::{AgentReport, DrainingHome, Report};
+use caipe_crds::report::{AgentReport, DrainingInstance, Report};
 use caipe_crds::resource::agent_state::{AgentPhase, AgentPlacement};
-use caipe_crds::{CaipeSupervisor, CaipeSupervisorStatus, Surroundings, resolve_in};
+use caipe_crds::{CaipeSupervisor, CaipeSupervisorStatus, Target, resolve_for};
 use caipe_operator::cache::Workload;
 use caipe_operator::references::Missing;
 use caipe_operator::supervisor::decision::Decision;
@@ -98,8 +98,8 @@ impl BuildContext {
 }
 
 fn decision(resource: &CaipeSupervisor) -> Result<Decision> {
-    let surroundings = Surroundings::Cluster { namespace: "team-a".to_owned(), config_maps: BTreeMap::new() };
-    let resolved = resolve_in(resource, &BTreeMap::new(), &surroundings);
+    let target = Target::Cluster { namespace: "team-a".to_owned(), config_maps: BTreeMap::new() };
+    let resolved = resolve_for(resource, &BTreeMap::new(), &target);
     let wanted = resolved.map_err(|faults| anyhow::anyhow!("{faults:?}"))?.spec;
     let mut spec = wanted.clone();
     spec.epoch = 2;
@@ -152,14 +152,14 @@ const PHASES: [Phase; 15] = [
     ("moving", "An agent moves; it is usable all the time.", |cx| {
         cx.held = BTreeMap::from([("jira".to_owned(), PendingMigration::UntilRemoteAnswers)]);
     }),
-    ("draining", "An agent has moved; its old home finishes what it began.", |cx| {
-        let home = DrainingHome {
+    ("draining", "An agent has moved; its old instance drains.", |cx| {
+        let instance = DrainingInstance {
             name: "argocd".to_owned(),
             placement: AgentPlacement::InProcess,
             endpoint: None,
             active_tasks: 1,
         };
-        cx.report.iter_mut().for_each(|report| report.draining = vec![home.clone()]);
+        cx.report.iter_mut().for_each(|report| report.draining = vec![instance.clone()]);
     }),
     ("agent-unreachable", "A remote agent does not answer; it may come back with nobody's help.", |cx| {
         cx.agent(0, |agent| {
@@ -194,7 +194,7 @@ const PHASES: [Phase; 15] = [
     }),
     ("spec-refused", "The supervisor refused the spec; the versions do not fit together.", |cx| {
         let reports = cx.report.iter_mut();
-        reports.for_each(|report| report.refused = Some("agents[0].home: unknown".to_owned()));
+        reports.for_each(|report| report.refused = Some("agents[0].placement: unknown".to_owned()));
     }),
 ];
 

@@ -9,8 +9,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 /// The reason why a delegation fails that began at a placement which the agent has left.
-pub(crate) const MOVED: &str = "it has moved to another home while it was at work, and what it did there is not known \
-                                here. Look what was done before you ask it again.";
+pub(crate) const MOVED: &str = "it has moved to another placement while it was at work, and what it did there is not \
+                                known here. Check what was done before you call it again.";
 
 /// The task that a run works for.
 #[derive(Debug, Clone, Default)]

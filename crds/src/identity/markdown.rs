@@ -1,4 +1,4 @@
-//! As much of Markdown as tells headings, paragraphs and lists apart.
+//! A small Markdown reader for headings, paragraphs and lists.
 
 /// A document by its headings.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ struct Section<'a> {
 }
 
 impl<'a> Outline<'a> {
-    /// The outline of a document. What is fenced off is no heading, whatever it looks like.
+    /// The outline of a document. A fenced block contains no headings.
     pub(super) fn of(text: &'a str) -> Self {
         let (mut sections, mut fence) = (vec![Section::default()], None);
         for line in text.lines() {
@@ -44,13 +44,13 @@ impl<'a> Outline<'a> {
         self.sections.get(1).map(|section| section.heading)
     }
 
-    /// The first paragraph, wherever it is, on one line.
+    /// The first paragraph, on one line.
     pub(super) fn description(&self) -> Option<String> {
         self.sections.iter().find_map(|section| section.paragraph(|line| item(line).is_none()))
     }
 
-    /// What the document says of skills, each by name and description: the entries of the section that is called so,
-    /// or else every section of the second level with a body.
+    /// The skills, each with name and description: the entries of the section `## Skills`, or else every section of the
+    /// second level with a text.
     pub(super) fn skills(&self) -> Vec<(&'a str, String)> {
         let entries = self.entries();
         if entries.is_empty() { self.topics() } else { entries }
@@ -70,13 +70,13 @@ impl<'a> Outline<'a> {
     fn topics(&self) -> Vec<(&'a str, String)> {
         // The first heading is the title, whatever its level.
         let topics = self.sections.iter().enumerate().skip(2).filter(|(_, section)| section.level == 2);
-        let told = topics.map(|(place, section)| {
+        let described = topics.map(|(place, section)| {
             let below = self.sections[place + 1..].iter().take_while(|section| section.level > 2);
             let start =
                 std::iter::once(section).chain(below).map(Section::start).find(|text| !text.is_empty());
             (section.heading, start)
         });
-        told.filter_map(|(heading, start)| Some((heading, start?))).collect()
+        described.filter_map(|(heading, start)| Some((heading, start?))).collect()
     }
 }
 
@@ -86,16 +86,16 @@ impl Section<'_> {
         self.paragraph(|_| true).unwrap_or_default()
     }
 
-    /// The first run of lines that are meant, on one line.
-    fn paragraph(&self, meant: impl Fn(&str) -> bool) -> Option<String> {
-        let said = |line: &&&str| !line.trim().is_empty() && !line.trim_start().starts_with("<!--");
-        let begin = self.lines.iter().position(|line| said(&line) && meant(line))?;
-        let lines = self.lines[begin..].iter().take_while(|line| said(line) && meant(line));
+    /// The first block of lines that match, on one line.
+    fn paragraph(&self, matches_kind: impl Fn(&str) -> bool) -> Option<String> {
+        let has_text = |line: &&&str| !line.trim().is_empty() && !line.trim_start().starts_with("<!--");
+        let begin = self.lines.iter().position(|line| has_text(&line) && matches_kind(line))?;
+        let lines = self.lines[begin..].iter().take_while(|line| has_text(line) && matches_kind(line));
         Some(lines.map(|line| plain(item(line).unwrap_or(line))).collect::<Vec<_>>().join(" "))
     }
 }
 
-/// `# Heading` and its level; the closing signs that some write are not part of it.
+/// `# Heading` and its level, without closing `#` characters.
 fn heading(line: &str) -> Option<(usize, &str)> {
     let line = line.strip_prefix("   ").or_else(|| line.strip_prefix("  ")).unwrap_or(line);
     let rest = line.trim_start_matches('#');
@@ -104,7 +104,7 @@ fn heading(line: &str) -> Option<(usize, &str)> {
     ((1..=6).contains(&level) && rest.starts_with([' ', '\t']) && !text.is_empty()).then_some((level, text))
 }
 
-/// The sign of a line that begins or ends a fenced block.
+/// The character of a line that begins or ends a fenced block.
 fn fence_marker(line: &str) -> Option<char> {
     let line = line.trim_start();
     ['`', '~'].into_iter().find(|sign| line.chars().take_while(|c| c == sign).count() >= 3)
@@ -120,7 +120,7 @@ fn item(line: &str) -> Option<&str> {
     rest.strip_prefix([' ', '\t']).map(str::trim)
 }
 
-/// `- Name: what it is` of a list that is not nested, with any of the usual signs between the two.
+/// `- Name: description` of a list that is not nested, with any of the usual separators.
 fn entry(line: &str) -> Option<(&str, String)> {
     if line.starts_with("  ") || line.starts_with('\t') {
         return None;
@@ -132,7 +132,7 @@ fn entry(line: &str) -> Option<(&str, String)> {
     (!plain(name).is_empty()).then(|| (name, plain(description)))
 }
 
-/// The text without the signs for emphasis, code and links.
+/// The text without markup for emphasis, code and links.
 pub(super) fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -149,13 +149,13 @@ pub(super) fn plain(text: &str) -> String {
     out.split_whitespace().collect::<Vec<_>>().join(" ").trim_matches(['*', ':']).trim().to_owned()
 }
 
-/// At most so many characters; what is cut says so.
+/// The text, truncated with `…` after `most` characters.
 pub(super) fn cut(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
     }
-    let kept: String = text.chars().take(most - 1).collect();
-    format!("{}…", kept.trim_end())
+    let start: String = text.chars().take(most - 1).collect();
+    format!("{}…", start.trim_end())
 }
 
 /// Letters and digits in lower case, everything between them as one `-`.

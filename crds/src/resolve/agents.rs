@@ -1,24 +1,24 @@
-//! The enabled agents: who, where, with which tools.
+//! The enabled agents: their identities, placements and tools.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::catalogue::{self, Entry};
 use crate::names;
-use crate::placement::{self, Distribution, Forms, Placement};
-use crate::rendered::{Home, McpServer, ModelChoice, RenderedAgent};
+use crate::placement::{self, Distribution, SupportedPlacements};
+use crate::rendered::{McpServer, ModelChoice, Placement, RenderedAgent};
 use crate::resource::agent::{Agent, Identity};
+use crate::resource::agent_state::AgentPlacement;
 use crate::resource::common::SecretKeyRef;
 use crate::values::patterns_meet;
 
-use super::{Context, Surroundings, models, servers, variable_part};
+use super::{Context, Target, models, servers, variable_part};
 
 const AGENT_PORT: u32 = 8000;
 
-/// The tools that every agent has besides those of its servers and that can need an approval.
+/// The tools that every agent has besides those of its servers and that can need approval.
 const BUILT_IN_TOOLS: [&str; 6] = ["get_current_date", "wait", "jq", "a2a_list", "a2a_discover", "a2a_call"];
 
-/// The variable with the key between a supervisor and the remote agents that are run for it. A cluster's operator makes
-/// it; a template names it.
+/// The variable with the supervisor's key for its remote agents. The operator generates the key.
 const AGENT_KEY: &str = "CAIPE_AGENT_KEY";
 
 /// The enabled agents, in the order of the resource.
@@ -29,12 +29,12 @@ pub(super) fn agents(cx: &mut Context<'_>, chain: Option<&ModelChoice>) -> Vec<R
     declared.iter().filter_map(|agent| render(cx, agent, &distribution, chain)).collect()
 }
 
-/// The agents of the resource, or the core ones, and those of the catalogue that a variable calls in by name.
+/// The agents of the resource, or the core agents, and the agents of the catalogue that a variable enables.
 pub(super) fn declared(cx: &Context<'_>) -> Vec<Agent> {
-    let mut agents = cx.resource.spec.agents.clone().unwrap_or_else(catalogue::core_agents);
+    let mut agents = catalogue::declared_agents(&cx.resource.spec).into_owned();
     let listed: BTreeSet<String> = agents.iter().map(|agent| agent.name.clone()).collect();
-    let called = |name: &&str| !listed.contains(*name) && cx.vars.switch(&switch(name)) == Ok(Some(true));
-    agents.extend(catalogue::names().into_iter().filter(called).map(Agent::named));
+    let is_added = |name: &&str| !listed.contains(*name) && cx.vars.switch(&switch(name)) == Ok(Some(true));
+    agents.extend(catalogue::names().into_iter().filter(is_added).map(Agent::named));
     agents
 }
 
@@ -42,9 +42,9 @@ pub(super) fn switch(agent: &str) -> String {
     format!("ENABLE_{}", variable_part(agent))
 }
 
-/// Which agents were asked to be remote; each variable stands over its field of the resource.
+/// The agents that are requested to be remote; each variable overrides its field of the resource.
 fn distribution(cx: &mut Context<'_>) -> Distribution {
-    let (names, declared) = (listed(cx), &cx.resource.spec.distributed_agents);
+    let (names, declared) = (names_in_variable(cx), &cx.resource.spec.distributed_agents);
     let mode = cx.vars.switch("DISTRIBUTED_MODE");
     let mode = cx.read(mode).or(cx.resource.spec.distributed_mode).unwrap_or(false);
     if names.is_empty() {
@@ -53,26 +53,26 @@ fn distribution(cx: &mut Context<'_>) -> Distribution {
     Distribution::new(names, mode)
 }
 
-/// Whose list of distributed agents counts, for messages.
-fn listed_at(cx: &Context<'_>) -> &'static str {
-    if listed(cx).is_empty() { "spec.distributedAgents" } else { "$DISTRIBUTED_AGENTS" }
+/// The path of the list of distributed agents that counts.
+fn list_path(cx: &Context<'_>) -> &'static str {
+    if names_in_variable(cx).is_empty() { "spec.distributedAgents" } else { "$DISTRIBUTED_AGENTS" }
 }
 
-/// The names of the variable's list, blank ones left out.
-fn listed<'a>(cx: &Context<'a>) -> Vec<&'a str> {
+/// The names in `DISTRIBUTED_AGENTS`, without blank ones.
+fn names_in_variable<'a>(cx: &Context<'a>) -> Vec<&'a str> {
     let names = cx.vars.text("DISTRIBUTED_AGENTS").unwrap_or_default().split(',');
     names.map(str::trim).filter(|name| !name.is_empty()).collect()
 }
 
 fn warn_of_unknown(cx: &mut Context<'_>, distribution: &Distribution, agents: &[Agent]) {
     for name in distribution.unknown(agents.iter().map(|agent| agent.name.as_str())) {
-        let path = listed_at(cx);
-        cx.warn(path, format!("there is no agent `{name}`: correct the name, or take it out"));
+        let path = list_path(cx);
+        cx.warn(path, format!("there is no agent `{name}`: correct the name, or remove it"));
     }
 }
 
-/// What an agent is, wherever that was said.
-struct Identified<'a> {
+/// The identity of an agent, from the catalogue or the resource.
+struct ResolvedIdentity<'a> {
     title: String,
     description: String,
     routing_hint: String,
@@ -87,31 +87,31 @@ fn render(
     chain: Option<&ModelChoice>,
 ) -> Option<RenderedAgent> {
     let entry = entry(agent);
-    let home = home(cx, agent, entry, distribution)?;
-    Some(rendered(cx, agent, entry, home, chain))
+    let placement = placement_of(cx, agent, entry, distribution)?;
+    Some(rendered(cx, agent, entry, placement, chain))
 }
 
-/// The agent with everything that it needs to run, also where it runs elsewhere: a pod of its own reads the same spec.
+/// The agent with everything that it needs to run. A remote agent's pod reads the same spec.
 pub(super) fn rendered(
     cx: &mut Context<'_>,
     agent: &Agent,
     entry: Option<&Entry>,
-    home: Home,
+    placement: Placement,
     chain: Option<&ModelChoice>,
 ) -> RenderedAgent {
-    let who = identified(cx, agent, entry);
-    let mcp = tool_servers(cx, agent, entry, &home);
-    let tools = allowed(agent, who.entry);
-    warn_of_idle_approvals(cx, agent, &tools, &mcp);
+    let identity = identity(cx, agent, entry);
+    let mcp = tool_servers(cx, agent, entry, &placement);
+    let tools = allowed(agent, identity.entry);
+    warn_of_unused_approvals(cx, agent, &tools, &mcp);
     let required_env = servers::required(&mcp, entry);
     let has_secrets = agent.secret_ref.is_some() || has_key_references(agent);
     RenderedAgent {
         name: agent.name.clone(),
-        title: who.title,
-        description: who.description,
-        routing_hint: who.routing_hint,
-        system_prompt: who.system_prompt,
-        home,
+        title: identity.title,
+        description: identity.description,
+        routing_hint: identity.routing_hint,
+        system_prompt: identity.system_prompt,
+        placement,
         mcp,
         tools,
         require_approval: agent.require_approval.clone(),
@@ -121,13 +121,13 @@ pub(super) fn rendered(
     }
 }
 
-/// Warns of patterns for approval that no tool which the agent may call can match. Which of these tools there are is known
-/// once the tool servers run.
-fn warn_of_idle_approvals(cx: &mut Context<'_>, agent: &Agent, tools: &[String], mcp: &[McpServer]) {
+/// Warns of approval patterns that match none of the allowed tools. The tools of an agent without an allow-list are only
+/// known once its tool servers run.
+fn warn_of_unused_approvals(cx: &mut Context<'_>, agent: &Agent, tools: &[String], mcp: &[McpServer]) {
     if tools.is_empty() {
         return;
     }
-    // A tool has its server's name before its own where another one is called the same.
+    // The server's name prefixes a tool's name if another tool has the same name.
     let renamed =
         tools.iter().flat_map(|tool| mcp.iter().map(move |server| format!("{}_{tool}", server.name)));
     let built_in = BUILT_IN_TOOLS.into_iter().map(str::to_owned);
@@ -142,13 +142,18 @@ fn warn_of_idle_approvals(cx: &mut Context<'_>, agent: &Agent, tools: &[String],
     }
 }
 
-/// The agent's tool servers. Outside a cluster, those of a remote agent are its own machine's matter: what this one's
-/// variables lack for them is no fault here.
-fn tool_servers(cx: &mut Context<'_>, agent: &Agent, entry: Option<&Entry>, home: &Home) -> Vec<McpServer> {
+/// The agent's tool servers. Outside a cluster, a remote agent runs in another environment, so that missing variables are
+/// no fault here.
+fn tool_servers(
+    cx: &mut Context<'_>,
+    agent: &Agent,
+    entry: Option<&Entry>,
+    placement: &Placement,
+) -> Vec<McpServer> {
     let faults = cx.faults.len();
     let servers = servers::of_agent(cx, agent, entry);
-    let elsewhere = matches!(home, Home::Remote { .. }) && !cx.in_cluster();
-    if !elsewhere || cx.faults.len() == faults {
+    let is_elsewhere = matches!(placement, Placement::Remote { .. }) && !cx.in_cluster();
+    if !is_elsewhere || cx.faults.len() == faults {
         return servers;
     }
     cx.faults.truncate(faults);
@@ -162,7 +167,7 @@ pub(super) fn entry(agent: &Agent) -> Option<&'static Entry> {
 }
 
 fn allowed(agent: &Agent, entry: Option<&Entry>) -> Vec<String> {
-    // The catalogue's list is about the catalogue's servers.
+    // The catalogue's list applies to the catalogue's servers only.
     let built_in = entry.filter(|_| agent.mcp.is_empty()).map(|entry| entry.tools.clone());
     if agent.tools.is_empty() { built_in.unwrap_or_default() } else { agent.tools.clone() }
 }
@@ -180,71 +185,71 @@ fn has_key_references(agent: &Agent) -> bool {
     in_env || in_servers || token
 }
 
-/// Whether the agent is there: its variable stands over its field of the resource.
+/// Whether the agent is enabled: its variable overrides its field of the resource.
 pub(super) fn enabled(cx: &mut Context<'_>, agent: &Agent) -> bool {
     let enabled = cx.vars.switch(&switch(&agent.name));
     cx.read(enabled).unwrap_or(agent.enabled)
 }
 
-/// Which homes the agent can have.
-pub(super) fn forms(agent: &Agent, entry: Option<&Entry>) -> Forms {
+/// The placements that the agent supports.
+pub(super) fn supported_placements(agent: &Agent, entry: Option<&Entry>) -> SupportedPlacements {
     let foreign = agent.external.is_some() || agent.image.is_some();
     match entry {
-        _ if foreign => Forms::RemoteOnly,
-        // Tool servers of one's own make any agent of the catalogue runnable anywhere.
-        Some(entry) if agent.mcp.is_empty() => entry.forms(),
-        _ => Forms::Both,
+        _ if foreign => SupportedPlacements::RemoteOnly,
+        // With tool servers of its own, any agent of the catalogue can run in both placements.
+        Some(entry) if agent.mcp.is_empty() => entry.placements,
+        _ => SupportedPlacements::Both,
     }
 }
 
 /// Where the agent runs; none if it is disabled or cannot be placed.
-fn home(
+fn placement_of(
     cx: &mut Context<'_>,
     agent: &Agent,
     entry: Option<&Entry>,
     distribution: &Distribution,
-) -> Option<Home> {
+) -> Option<Placement> {
     let enabled = enabled(cx, agent);
-    match placement::place(&agent.name, enabled, forms(agent, entry), distribution) {
+    match placement::place(&agent.name, enabled, supported_placements(agent, entry), distribution) {
         Err(error) => {
-            let path = listed_at(cx);
+            let path = list_path(cx);
             cx.fault(path, error.to_string());
         }
-        Ok(Placement::Absent) => {}
-        Ok(Placement::Remote) => return remote(cx, agent),
-        Ok(Placement::InProcess) => {
-            if distribution.asks(&agent.name) {
-                let message = format!("`{}` has no remote form and stays in-process", agent.name);
-                let path = listed_at(cx);
+        Ok(None) => {}
+        Ok(Some(AgentPlacement::Remote)) => return remote(cx, agent),
+        Ok(Some(AgentPlacement::InProcess)) => {
+            if distribution.includes(&agent.name) {
+                let message = format!("`{}` supports no remote placement and stays in-process", agent.name);
+                let path = list_path(cx);
                 cx.warn(path, message);
             }
-            return Some(Home::InProcess {});
+            return Some(Placement::InProcess {});
         }
     }
     None
 }
 
-/// A remote agent's address: its variables, else its external URL, else its Service. Never this machine by default:
-/// that would be the supervisor itself.
-fn remote(cx: &mut Context<'_>, agent: &Agent) -> Option<Home> {
+/// A remote agent's address: its variables, else its external URL, else its Service. There is no default, because port
+/// 8000 of this machine is the supervisor itself.
+fn remote(cx: &mut Context<'_>, agent: &Agent) -> Option<Placement> {
     let prefix = variable_part(&agent.name);
     let Some(url) = address(cx, agent) else {
         if cx.in_cluster() {
-            let message = "is somebody else's agent: set its external.url or its image, or take it out";
+            let message = "has no image in the catalogue: set its external.url or its image, or remove it";
             cx.fault(format!("spec.agents[{}]", agent.name), message);
             return None;
         }
         let message = format!(
-            "agent `{}` is remote and has no address: set {prefix}_AGENT_URL, or {prefix}_AGENT_HOST and {prefix}_AGENT_PORT, or take it out of the distributed agents, or set ENABLE_{prefix}=false",
+            "agent `{}` is remote and has no address: set {prefix}_AGENT_URL, or {prefix}_AGENT_HOST and {prefix}_AGENT_PORT, or remove it from the distributed agents, or set ENABLE_{prefix}=false",
             agent.name
         );
         cx.fault(format!("${prefix}_AGENT_URL"), message);
         return None;
     };
-    Some(Home::Remote { url, headers: token_header(cx, agent) })
+    Some(Placement::Remote { url, headers: token_header(cx, agent) })
 }
 
-/// Where the agent is reached while it is remote, if anything says so.
+/// The URL of the agent while it is remote, if it is known.
 pub(super) fn address(cx: &mut Context<'_>, agent: &Agent) -> Option<String> {
     let prefix = variable_part(&agent.name);
     let url = cx.vars.url(&format!("{prefix}_AGENT_URL"));
@@ -256,7 +261,7 @@ pub(super) fn address(cx: &mut Context<'_>, agent: &Agent) -> Option<String> {
     Some(url.trim_end_matches('/').to_owned())
 }
 
-/// What opens the agent: the token of an external one, the common key of one that the operator runs.
+/// The `Authorization` header: the token of an external agent, or the common key of the agents that the operator runs.
 fn token_header(cx: &Context<'_>, agent: &Agent) -> BTreeMap<String, String> {
     let key = match &agent.external {
         Some(external) => external.secret_ref.as_ref().map(|token| SecretKeyRef::from(token).variable()),
@@ -266,18 +271,20 @@ fn token_header(cx: &Context<'_>, agent: &Agent) -> BTreeMap<String, String> {
     key.map(header).into_iter().collect()
 }
 
-/// The Service of a remote agent in a cluster, if there is something of it to run.
+/// The Service of a remote agent in a cluster, if the operator runs the agent.
 fn service(cx: &Context<'_>, agent: &Agent) -> Option<String> {
-    let Surroundings::Cluster { namespace, .. } = cx.surroundings else { return None };
+    let Target::Cluster { namespace, .. } = cx.target else { return None };
     let runs = agent.image.is_some()
-        || entry(agent)
-            .is_none_or(|entry| entry.image.is_some() || forms(agent, Some(entry)) != Forms::RemoteOnly);
+        || entry(agent).is_none_or(|entry| {
+            entry.image.is_some()
+                || supported_placements(agent, Some(entry)) != SupportedPlacements::RemoteOnly
+        });
     runs.then(|| names::url(&names::agent(cx.name(), &agent.name), namespace, names::PORT))
 }
 
-fn identified<'a>(cx: &mut Context<'_>, agent: &Agent, entry: Option<&'a Entry>) -> Identified<'a> {
+fn identity<'a>(cx: &mut Context<'_>, agent: &Agent, entry: Option<&'a Entry>) -> ResolvedIdentity<'a> {
     if let Some(entry) = entry {
-        return Identified {
+        return ResolvedIdentity {
             title: entry.title.clone(),
             description: entry.description.clone(),
             routing_hint: entry.routing_hint.clone(),
@@ -285,42 +292,45 @@ fn identified<'a>(cx: &mut Context<'_>, agent: &Agent, entry: Option<&'a Entry>)
             entry: Some(entry),
         };
     }
-    let said = agent.identity.as_ref().map(|identity| own(cx, agent, identity)).unwrap_or_default();
+    let declared =
+        agent.identity.as_ref().map(|identity| declared_identity(cx, agent, identity)).unwrap_or_default();
     let foreign = agent.external.as_ref().and_then(|external| external.description.clone());
-    let description =
-        said.description.or(foreign).unwrap_or_else(|| format!("{}: operations and management", agent.name));
-    Identified {
-        title: said.title.unwrap_or_else(|| title(&agent.name)),
-        routing_hint: said.routing_hint.unwrap_or_else(|| description.clone()),
-        system_prompt: said.system_prompt.unwrap_or_default(),
+    let description = declared
+        .description
+        .or(foreign)
+        .unwrap_or_else(|| format!("{}: operations and management", agent.name));
+    ResolvedIdentity {
+        title: declared.title.unwrap_or_else(|| title(&agent.name)),
+        routing_hint: declared.routing_hint.unwrap_or_else(|| description.clone()),
+        system_prompt: declared.system_prompt.unwrap_or_default(),
         description,
         entry: None,
     }
 }
 
 #[derive(Default)]
-struct Said {
+struct DeclaredIdentity {
     title: Option<String>,
     description: Option<String>,
     routing_hint: Option<String>,
     system_prompt: Option<String>,
 }
 
-fn own(cx: &mut Context<'_>, agent: &Agent, identity: &Identity) -> Said {
+fn declared_identity(cx: &mut Context<'_>, agent: &Agent, identity: &Identity) -> DeclaredIdentity {
     if let Some(inline) = identity.inline.clone() {
-        return Said {
+        return DeclaredIdentity {
             title: inline.title,
             description: Some(inline.description),
             routing_hint: inline.routing_hint,
             system_prompt: Some(inline.system_prompt),
         };
     }
-    let Some(reference) = &identity.config_map_ref else { return Said::default() };
+    let Some(reference) = &identity.config_map_ref else { return DeclaredIdentity::default() };
     let path = format!("spec.agents[{}].identity.configMapRef", agent.name);
     let description = cx.config_map_key(&path, &reference.name, "description").map(str::to_owned);
-    let Surroundings::Cluster { config_maps, .. } = cx.surroundings else { return Said::default() };
+    let Target::Cluster { config_maps, .. } = cx.target else { return DeclaredIdentity::default() };
     let optional = |key| config_maps.get(&reference.name)?.get(key).cloned();
-    Said {
+    DeclaredIdentity {
         title: optional("title"),
         description,
         routing_hint: optional("routingHint"),

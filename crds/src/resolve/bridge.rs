@@ -1,5 +1,5 @@
-//! Child processes with an image: in a cluster each runs in a container of its own, behind a bridge that serves it
-//! over HTTP on a port of the pod.
+//! Ports of bridges. In a cluster, a child process with an image runs in a container of its own, behind a bridge that
+//! serves it over HTTP on a port of the pod.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,8 +18,8 @@ const FIRST: u16 = 9100;
 /// How many ports there are for bridges: more than a resource can have servers (128 agents with 16 each).
 const COUNT: u16 = 4096;
 
-/// The port of each bridge, by agent and server. A server has the same one in whichever pod its agent lives, and hardly
-/// ever gets another when servers are added or taken away.
+/// The port of each bridge, by agent and server. It is the same in either placement of the agent, and rarely changes when
+/// servers are added or removed.
 pub fn ports(spec: &CaipeSupervisorSpec) -> BTreeMap<(String, String), u16> {
     let mut taken = declared(spec);
     let mut wanted: Vec<(String, String)> = Vec::new();
@@ -40,7 +40,7 @@ pub fn ports(spec: &CaipeSupervisorSpec) -> BTreeMap<(String, String), u16> {
     ports
 }
 
-/// Whether the server is a child process that has a container of its own in a cluster.
+/// Whether the server is a child process with a container of its own in a cluster.
 pub fn is_bridged(server: &McpServer) -> bool {
     server.stdio.as_ref().is_some_and(|stdio| stdio.image.is_some())
 }
@@ -53,7 +53,7 @@ pub(super) fn port(cx: &Context<'_>, agent: &str, server: &McpServer) -> Option<
     ports(&cx.resource.spec).remove(&(agent.to_owned(), server.name.clone()))
 }
 
-/// The ports that sidecars declare, anybody's: agents move, and then they share a pod.
+/// The ports of the sidecars of all agents: in-process agents share a pod.
 fn declared(spec: &CaipeSupervisorSpec) -> BTreeSet<u16> {
     let containers = spec.agents().iter().flat_map(|agent| &agent.mcp);
     let containers = containers.filter_map(|server| server.container.as_ref());
@@ -62,7 +62,7 @@ fn declared(spec: &CaipeSupervisorSpec) -> BTreeSet<u16> {
     own.chain(built_in.filter_map(|server| Some(server.container.as_ref()?.port))).collect()
 }
 
-/// Where to look first: by a hash of the names, so that neighbours do not push each other away.
+/// The preferred port: a hash of the names, so that a new server rarely changes the ports of others.
 fn start(agent: &str, server: &str) -> u16 {
     let digest = Sha256::digest(format!("{agent}\n{server}").as_bytes());
     digest.iter().take(2).fold(0_u16, |sum, byte| (sum << 8) | u16::from(*byte)) % COUNT

@@ -1,14 +1,14 @@
-//! Resource and environment into a [`RenderedSpec`], every choice made.
+//! Resolves a resource and the environment into a [`RenderedSpec`].
 //!
-//! The seeds' variables stand on top of the resource: where one is set and not blank, it wins. A text that is not
-//! the number or switch that its variable wants is a fault, never a silent default.
+//! A variable that is set and not blank overrides its field of the resource. A value that is not the expected number or
+//! switch is a fault, never a silent default.
 
 mod agents;
-mod alone;
 pub mod bridge;
 mod models;
 mod servers;
 mod settings;
+mod single_agent;
 mod template;
 mod variables;
 
@@ -23,55 +23,55 @@ use variables::Variables;
 
 pub use variables::variable_part;
 
-/// The directory of a cluster's pod below which each owner has its directory of secrets, one file per variable.
+/// The directory in a pod with one directory of secrets per owner, each with one file per variable.
 pub const SECRETS_ROOT: &str = "/var/run/caipe/secrets";
 
-/// The directory of a cluster's pod in which the file of a scripted model lies.
+/// The directory in a pod with the file of a scripted model.
 pub const SCRIPT_DIR: &str = "/etc/caipe/script";
 
-/// A resolved spec, and what is odd about it.
+/// A resolved spec with its warnings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resolved {
     /// The spec, sealed with its hash, epoch 0.
     pub spec: RenderedSpec,
-    /// What works, but hardly as meant.
+    /// Settings that are valid but probably not intended.
     pub warnings: Vec<Fault>,
 }
 
-/// Where the supervisor will run, which decides how things are found.
+/// Where the supervisor will run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Surroundings {
-    /// A process on some machine: tool servers are child processes, secrets are variables, and a remote agent is
-    /// where the environment says.
+pub enum Target {
+    /// A process on this machine: tool servers are child processes, secrets are variables, and variables name the
+    /// addresses of remote agents.
     Local,
-    /// A pod: tool servers are containers where there is one, secrets are files, and a remote agent is a Service.
+    /// A pod: tool servers are containers if they have an image, secrets are files, and remote agents are Services.
     Cluster {
         /// The resource's namespace.
         namespace: String,
-        /// What the `ConfigMap`s hold that the resource refers to: by `ConfigMap`, then by key.
+        /// The content of the `ConfigMap`s that the resource refers to: by `ConfigMap`, then by key.
         config_maps: BTreeMap<String, BTreeMap<String, String>>,
     },
 }
 
-/// Resolves for a process on this machine. See [`resolve_in`].
+/// Resolves for a process on this machine. See [`resolve_for`].
 ///
 /// # Errors
-/// Every fault that can be found; see [`resolve_in`].
+/// Every fault that can be found; see [`resolve_for`].
 pub fn resolve(resource: &CaipeSupervisor, env: &BTreeMap<String, String>) -> Result<Resolved, Faults> {
-    resolve_in(resource, env, &Surroundings::Local)
+    resolve_for(resource, env, &Target::Local)
 }
 
-/// Resolves a resource in its surroundings, with the environment on top.
+/// Resolves a resource for a target; variables override the resource.
 ///
 /// # Errors
-/// Every fault that can be found: of the resource, of variables, remote agents without an address, references that
-/// lead nowhere.
-pub fn resolve_in(
+/// Every fault of the resource and of variables, every remote agent without an address, every reference to a missing
+/// object.
+pub fn resolve_for(
     resource: &CaipeSupervisor,
     env: &BTreeMap<String, String>,
-    surroundings: &Surroundings,
+    target: &Target,
 ) -> Result<Resolved, Faults> {
-    let mut cx = Context::new(resource, env, surroundings);
+    let mut cx = Context::new(resource, env, target);
     cx.faults = crate::validate(resource);
     let models = models::chain(&mut cx);
     let agents = agents::agents(&mut cx, models.first());
@@ -80,26 +80,26 @@ pub fn resolve_in(
     finish(cx, models, agents, (oauth2, server.cors_origins))
 }
 
-/// Resolves one agent of a resource for a process of its own on this machine: the spec has no other. Its home says
-/// where others reach it, where that is known.
+/// Resolves one agent of a resource for a process of its own on this machine: the spec contains no other agent.
+/// Its placement has its URL, if that is known.
 ///
 /// # Errors
-/// Every fault that can be found; also when the agent is not there, is switched off, or has only a program of its own.
-/// What is wrong with other agents' variables is no fault.
+/// Every fault that can be found; also if there is no such agent, or it is disabled, or is another program.
+/// Faults of other agents' variables are ignored.
 pub fn resolve_agent(
     resource: &CaipeSupervisor,
     env: &BTreeMap<String, String>,
     name: &str,
 ) -> Result<Resolved, Faults> {
-    let mut cx = Context::new(resource, env, &Surroundings::Local);
+    let mut cx = Context::new(resource, env, &Target::Local);
     cx.faults = crate::validate(resource);
     let models = models::chain(&mut cx);
-    let agents = alone::agent(&mut cx, name, models.first()).into_iter().collect();
-    // Only a supervisor calls it, and with another key.
+    let agents = single_agent::agent(&mut cx, name, models.first()).into_iter().collect();
+    // The supervisor is the only caller, with a key of its own.
     finish(cx, models, agents, (None, Vec::new()))
 }
 
-/// Everything but models, agents and `access`, the tokens and web origins of callers; and what was found wrong on the way.
+/// Resolves the remaining settings. `access` has the tokens and web origins of callers.
 fn finish(
     mut cx: Context<'_>,
     models: Vec<ModelChoice>,
@@ -127,23 +127,19 @@ fn finish(
     Ok(Resolved { spec: spec.sealed(), warnings: cx.warnings })
 }
 
-/// What the steps share: what is known, and what was found wrong.
+/// The inputs of all steps, and the faults and warnings so far.
 struct Context<'a> {
     resource: &'a CaipeSupervisor,
     vars: Variables<'a>,
-    surroundings: &'a Surroundings,
+    target: &'a Target,
     faults: Vec<Fault>,
     warnings: Vec<Fault>,
 }
 
 impl<'a> Context<'a> {
-    fn new(
-        resource: &'a CaipeSupervisor,
-        env: &'a BTreeMap<String, String>,
-        surroundings: &'a Surroundings,
-    ) -> Self {
+    fn new(resource: &'a CaipeSupervisor, env: &'a BTreeMap<String, String>, target: &'a Target) -> Self {
         let (faults, warnings) = (Vec::new(), Vec::new());
-        Self { resource, vars: Variables(env), surroundings, faults, warnings }
+        Self { resource, vars: Variables(env), target, faults, warnings }
     }
 
     fn fault(&mut self, path: impl Into<String>, message: impl Into<String>) {
@@ -160,17 +156,17 @@ impl<'a> Context<'a> {
     }
 
     fn in_cluster(&self) -> bool {
-        matches!(self.surroundings, Surroundings::Cluster { .. })
+        matches!(self.target, Target::Cluster { .. })
     }
 
-    /// The directory of an owner's secrets, in a cluster and if it has any.
+    /// The directory of an owner's secrets, if it has any; only in a cluster.
     fn secrets_dir(&self, owner: &str, has_any: bool) -> Option<String> {
         (has_any && self.in_cluster()).then(|| format!("{SECRETS_ROOT}/{owner}"))
     }
 
-    /// One key of a `ConfigMap`; a fault if it is not there.
+    /// One key of a `ConfigMap`; a fault if it is missing.
     fn config_map_key(&mut self, path: &str, name: &str, key: &str) -> Option<&'a str> {
-        let Surroundings::Cluster { config_maps, .. } = self.surroundings else {
+        let Target::Cluster { config_maps, .. } = self.target else {
             self.fault(path, "a ConfigMap can only be read in a cluster: give the text inline");
             return None;
         };
@@ -184,7 +180,7 @@ impl<'a> Context<'a> {
         found
     }
 
-    /// A variable's value; a fault, and `None`, if it is not what it should be.
+    /// A variable's value; records a fault and returns `None` if it is invalid.
     fn read<T>(&mut self, value: Result<Option<T>, Fault>) -> Option<T> {
         value.unwrap_or_else(|fault| {
             self.faults.push(fault);

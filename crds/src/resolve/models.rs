@@ -1,4 +1,4 @@
-//! Which models: the resource's, with the environment's choice on top (contract 4.5). Keys stay in the environment.
+//! The models of the resource, with the environment's choice on top. Keys stay in the environment.
 
 use crate::rendered::ModelChoice;
 use crate::resource::agent::Agent;
@@ -26,7 +26,7 @@ pub(super) fn chain(cx: &mut Context<'_>) -> Vec<ModelChoice> {
 fn preferred(cx: &mut Context<'_>, declared: Option<&Model>) -> Option<ModelChoice> {
     let provider = provider(cx, &["SUPERVISOR_LLM_PROVIDER", "LLM_PROVIDER"]);
     let provider = provider.or(declared.map(|model| model.provider))?;
-    // What the resource says of one provider's model is nothing to another's.
+    // The resource's settings apply to its own provider only.
     let same = declared.filter(|model| model.provider == provider);
     let name = model_name(cx, provider).or_else(|| same?.name.clone());
     let script = script(cx, same.and_then(|model| model.script.as_ref()));
@@ -100,7 +100,7 @@ fn provider(cx: &mut Context<'_>, variables: &[&str]) -> Option<Provider> {
     let provider = Provider::from_variable(text);
     if provider.is_none() {
         let known = Provider::ALL.map(Provider::as_str).join(", ");
-        cx.fault(format!("${name}"), format!("is no provider that is known: use one of {known}"));
+        cx.fault(format!("${name}"), format!("is an unknown provider: use one of {known}"));
     }
     provider
 }

@@ -1,21 +1,19 @@
-//! An agent's tool servers, and the variables that they need.
+//! The tool servers of an agent, and the variables that they require.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::catalogue::{Entry, Form, Server};
-use crate::names;
-use crate::placement::normal;
+use crate::names::{self, normal};
 use crate::rendered::{McpServer, McpTransport};
 use crate::resource::agent::Agent;
 use crate::resource::common::EnvVar;
 use crate::resource::mcp::{self, Container, ContainerPlacement};
 
-use super::{Context, Surroundings, template, variable_part};
+use super::{Context, Target, template, variable_part};
 
-/// Where the containers of one pod reach each other.
 const LOOPBACK: &str = "127.0.0.1";
 
-/// The agent's tool servers: its own if it names some, else those of the catalogue.
+/// The agent's tool servers: its own, or else those of the catalogue.
 pub(super) fn of_agent(cx: &mut Context<'_>, agent: &Agent, entry: Option<&Entry>) -> Vec<McpServer> {
     if agent.mcp.is_empty() {
         return entry.map(|entry| built_in(cx, agent, entry)).unwrap_or_default();
@@ -23,7 +21,7 @@ pub(super) fn of_agent(cx: &mut Context<'_>, agent: &Agent, entry: Option<&Entry
     agent.mcp.iter().filter_map(|server| declared(cx, agent, server)).collect()
 }
 
-/// The variables without which the agent's tools cannot work.
+/// The variables that the agent's tools require.
 pub(super) fn required(servers: &[McpServer], entry: Option<&Entry>) -> Vec<String> {
     let stdio = servers.iter().any(|server| matches!(server.transport, McpTransport::Stdio { .. }));
     let form = if stdio { Form::Stdio } else { Form::Container };
@@ -31,7 +29,7 @@ pub(super) fn required(servers: &[McpServer], entry: Option<&Entry>) -> Vec<Stri
     let known = known.filter(|variable| variable.required && variable.form.is_none_or(|only| only == form));
     let mut names: BTreeSet<String> = known.map(|variable| variable.name.clone()).collect();
     for server in servers {
-        names.extend(texts(&server.transport).flat_map(template::needed).map(str::to_owned));
+        names.extend(texts(&server.transport).flat_map(template::required).map(str::to_owned));
     }
     names.into_iter().collect()
 }
@@ -47,13 +45,13 @@ fn texts(transport: &McpTransport) -> Box<dyn Iterator<Item = &str> + '_> {
     }
 }
 
-/// The agent's variables that have a plain value, for templates.
+/// The agent's variables with a plain value, for templates.
 fn plain(agent: &Agent) -> BTreeMap<String, String> {
     let value = |variable: &EnvVar| Some((variable.name.clone(), variable.value.clone()?));
     agent.env.iter().filter_map(value).collect()
 }
 
-/// Variables as a child process gets them: a plain value as it is, a secret one by the name of its variable.
+/// The variables of a child process; a secret value is a template with the variable's name.
 fn environment(variables: &[EnvVar]) -> BTreeMap<String, String> {
     let value = |variable: &EnvVar| {
         let secret = || format!("${{{}}}", variable.name);
@@ -105,7 +103,7 @@ fn container(
     container: &Container,
     server: &str,
 ) -> Option<McpTransport> {
-    let Surroundings::Cluster { namespace, .. } = cx.surroundings else {
+    let Target::Cluster { namespace, .. } = cx.target else {
         let message = format!(
             "tool server `{server}` of agent `{}` is a container, which needs a cluster: give it as stdio or http",
             agent.name
@@ -123,47 +121,47 @@ fn container(
     Some(McpTransport::Http { url, headers: BTreeMap::new() })
 }
 
-/// How the variables say that the catalogue's servers are reached (contract 2.2).
+/// The transport of the catalogue's servers, by `MCP_MODE`.
 enum Mode {
     Stdio,
     Http,
-    /// Nothing said.
-    Surroundings,
+    /// Unset: the target decides.
+    Default,
 }
 
 fn built_in(cx: &mut Context<'_>, agent: &Agent, entry: &Entry) -> Vec<McpServer> {
     match mode(cx, &variable_part(&agent.name)) {
         Mode::Http => remote(cx, entry).into_iter().collect(),
         Mode::Stdio => entry.servers.iter().map(|server| as_child(agent, server)).collect(),
-        Mode::Surroundings if cx.in_cluster() => {
+        Mode::Default if cx.in_cluster() => {
             entry.servers.iter().map(|server| as_sidecar(agent, server)).collect()
         }
-        Mode::Surroundings => entry.servers.iter().map(|server| as_child(agent, server)).collect(),
+        Mode::Default => entry.servers.iter().map(|server| as_child(agent, server)).collect(),
     }
 }
 
 fn mode(cx: &mut Context<'_>, part: &str) -> Mode {
     let names = [format!("{part}_MCP_MODE"), "MCP_MODE".to_owned()];
     let Some(name) = names.into_iter().find(|name| cx.vars.text(name).is_some()) else {
-        return Mode::Surroundings;
+        return Mode::Default;
     };
     match cx.vars.text(&name).map(normal).as_deref() {
         Some("stdio") => Mode::Stdio,
         Some("http" | "streamable_http" | "streamable-http") => Mode::Http,
         _ => {
             cx.fault(format!("${name}"), "must be stdio or http");
-            Mode::Surroundings
+            Mode::Default
         }
     }
 }
 
-/// The server at the host and port that the variables name. Never this machine by default: port 8000 there is the
+/// The server at the host and port of the variables. There is no default host, because port 8000 of this machine is the
 /// supervisor itself.
 fn remote(cx: &mut Context<'_>, entry: &Entry) -> Option<McpServer> {
     let prefix = variable_part(&entry.name);
     let names = [format!("{prefix}_MCP_HOST"), "MCP_HOST".to_owned()];
     let Some(host) = cx.vars.first(&names) else {
-        cx.fault(format!("${prefix}_MCP_HOST"), format!("is not set, and the tool server of `{}` is to be reached over HTTP: set it, or {prefix}_MCP_MODE=stdio", entry.name));
+        cx.fault(format!("${prefix}_MCP_HOST"), format!("is not set, and the tool server of `{}` is reached over HTTP: set it, or {prefix}_MCP_MODE=stdio", entry.name));
         return None;
     };
     let own = format!("{prefix}_MCP_PORT");

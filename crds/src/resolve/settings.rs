@@ -1,4 +1,4 @@
-//! Everything of a spec but models and agents.
+//! The settings of a spec other than models and agents.
 
 use crate::rendered::{
     self, A2aTools, AnswerMode, Connectivity, Limits, RenderedAgent, Store, SupervisorIdentity,
@@ -10,7 +10,6 @@ use super::Context;
 
 const MONTH_SECONDS: u32 = 2_592_000;
 
-/// Who the supervisor is.
 pub(super) fn identity(cx: &mut Context<'_>) -> SupervisorIdentity {
     let card = cx.resource.spec.card.clone().unwrap_or_default();
     let external = cx.vars.url("EXTERNAL_URL");
@@ -33,20 +32,17 @@ fn source(cx: &mut Context<'_>, path: &str, text: &TextSource) -> Option<String>
     cx.config_map_key(&format!("{path}.configMapRef"), &reference.name, &reference.key).map(str::to_owned)
 }
 
-/// How the final answer is told from narration.
 pub(super) fn answer_mode(cx: &mut Context<'_>) -> AnswerMode {
     let structured = cx.vars.switch("USE_STRUCTURED_RESPONSE");
     let declared = cx.resource.spec.prompts.answer_mode == declared::AnswerMode::Structured;
     if cx.read(structured).unwrap_or(declared) { AnswerMode::Structured } else { AnswerMode::Marker }
 }
 
-/// Whether answers stream.
 pub(super) fn streaming(cx: &mut Context<'_>) -> bool {
     let streaming = cx.vars.switch("ENABLE_STREAMING");
     cx.read(streaming).unwrap_or(cx.resource.spec.prompts.streaming)
 }
 
-/// Bounds of one run.
 pub(super) fn limits(cx: &mut Context<'_>) -> Limits {
     let declared = cx.resource.spec.limits.clone();
     let mut number = |name: &str, bounds, otherwise| {
@@ -79,7 +75,7 @@ fn seconds(cx: &mut Context<'_>, name: &str, most: u32) -> Option<u64> {
     cx.read(value)
 }
 
-/// Refuses variables of features that are not built yet, which CAIPE has.
+/// Refuses upstream's variables of features that are not built yet.
 pub(super) fn refuse_unsupported(cx: &mut Context<'_>) {
     let rag = cx.vars.switch("ENABLE_RAG");
     if cx.read(rag) == Some(true) {
@@ -87,8 +83,7 @@ pub(super) fn refuse_unsupported(cx: &mut Context<'_>) {
     }
 }
 
-/// The tools that ask A2A agents of others: `CAIPE_A2A_TOOLS` decides where it is set; else they are there if the
-/// resource names them.
+/// The tools that call other A2A agents: enabled by `CAIPE_A2A_TOOLS`, or by the resource if that variable is unset.
 pub(super) fn a2a(cx: &mut Context<'_>, agents: &[RenderedAgent]) -> Option<A2aTools> {
     let enabled = cx.vars.switch("CAIPE_A2A_TOOLS");
     let declared = cx.resource.spec.a2a.clone();
@@ -108,7 +103,6 @@ pub(super) fn a2a(cx: &mut Context<'_>, agents: &[RenderedAgent]) -> Option<A2aT
     Some(A2aTools { agents, allow })
 }
 
-/// Where conversations are stored: `LANGGRAPH_CHECKPOINT_TYPE`, by default `SQLite`.
 pub(super) fn store(cx: &mut Context<'_>) -> Store {
     const TYPE: &str = "LANGGRAPH_CHECKPOINT_TYPE";
     match cx.vars.text(TYPE).map(str::to_lowercase).as_deref() {
@@ -125,7 +119,6 @@ pub(super) fn store(cx: &mut Context<'_>) -> Store {
     }
 }
 
-/// How remote agents are probed.
 pub(super) fn connectivity(cx: &mut Context<'_>) -> rendered::Connectivity {
     let declared = cx.resource.spec.connectivity.clone();
     let (skip, background) = (
@@ -133,14 +126,14 @@ pub(super) fn connectivity(cx: &mut Context<'_>) -> rendered::Connectivity {
         cx.vars.switch("AGENT_CONNECTIVITY_ENABLE_BACKGROUND"),
     );
     let retries = cx.vars.number("AGENT_CONNECTIVITY_MAX_RETRIES", 0..=100);
-    let mut said = |name: &str| seconds(cx, &format!("AGENT_CONNECTIVITY_{name}"), MONTH_SECONDS);
-    let mut time = |name: &str, otherwise| said(name).unwrap_or(millis(otherwise));
+    let mut variable = |name: &str| seconds(cx, &format!("AGENT_CONNECTIVITY_{name}"), MONTH_SECONDS);
+    let mut time = |name: &str, otherwise| variable(name).unwrap_or(millis(otherwise));
     let timeout_ms = time("TIMEOUT", declared.timeout_seconds);
     let retry_delay_ms = time("RETRY_DELAY", declared.retry_delay_seconds);
     let startup_delay_ms = time("STARTUP_DELAY", declared.startup_delay_seconds);
     let fast_check_timeout_ms = time("FAST_CHECK_TIMEOUT", declared.fast_check_timeout_seconds);
     let refresh_interval_ms =
-        said("REFRESH_INTERVAL").or_else(|| Some(millis(declared.refresh_interval_seconds?)));
+        variable("REFRESH_INTERVAL").or_else(|| Some(millis(declared.refresh_interval_seconds?)));
     Connectivity {
         check: cx.read(skip).map_or(declared.check, |skip| !skip),
         background: cx.read(background).unwrap_or(declared.background),

@@ -1,8 +1,8 @@
-//! `${VAR}` and `${VAR:-default}` in texts of tool servers.
+//! Templates of tool servers: `${VAR}` and `${VAR:-default}`.
 
 use std::collections::BTreeMap;
 
-/// Replaces the variables that have a known value; leaves the others for the supervisor.
+/// Replaces variables with known values; the supervisor replaces the others.
 pub(super) fn fill(template: &str, known: &BTreeMap<String, String>) -> String {
     let mut out = String::with_capacity(template.len());
     let mut rest = template;
@@ -10,11 +10,11 @@ pub(super) fn fill(template: &str, known: &BTreeMap<String, String>) -> String {
         out.push_str(before);
         rest = after;
         match (before.ends_with('$'), after.split_once('}')) {
-            (false, Some((body, tail))) => {
-                let name = body.split_once(":-").map_or(body, |(name, _)| name);
+            (false, Some((reference, tail))) => {
+                let name = reference.split_once(":-").map_or(reference, |(name, _)| name);
                 match known.get(name) {
                     Some(value) => out.push_str(value),
-                    None => out.extend(["${", body, "}"]),
+                    None => out.extend(["${", reference, "}"]),
                 }
                 rest = tail;
             }
@@ -25,16 +25,16 @@ pub(super) fn fill(template: &str, known: &BTreeMap<String, String>) -> String {
     out
 }
 
-/// The variables without which the template comes to nothing: those named without a default.
-pub(super) fn needed(template: &str) -> Vec<&str> {
+/// The variables without a default.
+pub(super) fn required(template: &str) -> Vec<&str> {
     let mut names = Vec::new();
     let mut rest = template;
     while let Some((before, after)) = rest.split_once("${") {
         rest = after;
-        if let (false, Some((body, tail))) = (before.ends_with('$'), after.split_once('}')) {
+        if let (false, Some((reference, tail))) = (before.ends_with('$'), after.split_once('}')) {
             rest = tail;
-            if !body.contains(":-") {
-                names.push(body);
+            if !reference.contains(":-") {
+                names.push(reference);
             }
         }
     }

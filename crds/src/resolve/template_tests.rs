@@ -24,11 +24,11 @@ fn known_variables_are_filled_in_and_others_left() {
 }
 
 #[test]
-fn what_is_needed() {
+fn what_is_required() {
     let cases: [(&str, &[&str]); 5] =
         [("", &[]), ("${A} ${B:-}", &["A"]), ("$${A}${B}", &["B"]), ("${A", &[]), ("${A}${A}", &["A", "A"])];
     for (template, expected) in cases {
-        assert_eq!(needed(template), expected, "{template}");
+        assert_eq!(required(template), expected, "{template}");
     }
 }
 

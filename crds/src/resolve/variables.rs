@@ -1,24 +1,24 @@
-//! The environment, read with types.
+//! Typed reading of environment variables.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use crate::fault::Fault;
-use crate::placement::normal;
+use crate::names::normal;
 use crate::resource::rules;
 use crate::values::is_url;
 
-/// The environment. A blank variable counts as unset.
+/// The environment. A blank variable is unset.
 #[derive(Clone, Copy)]
 pub(super) struct Variables<'a>(pub(super) &'a BTreeMap<String, String>);
 
-/// The part of a variable's name that stands for an agent: `my-agent` in `ENABLE_MY_AGENT`.
+/// An agent's part of a variable's name: `MY_AGENT` in `ENABLE_MY_AGENT` for `my-agent`.
 pub fn variable_part(agent: &str) -> String {
     agent.to_uppercase().replace('-', "_")
 }
 
 impl<'a> Variables<'a> {
-    /// A text, trimmed.
+    /// A trimmed text.
     pub(super) fn text(self, name: &str) -> Option<&'a str> {
         self.0.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
     }
@@ -71,7 +71,7 @@ impl<'a> Variables<'a> {
     }
 }
 
-/// A short, quoted form of a value that was not what it should be. These variables hold no secrets.
+/// A short, quoted form of an invalid value. These variables hold no secrets.
 fn shown(text: &str) -> String {
     let mut short: String = text.chars().take(40).collect();
     if short.len() < text.len() {

@@ -1,4 +1,4 @@
-//! Where an agent runs and how it is, in the status and in the internal status.
+//! The placement and the phase of an agent, in the status and in the internal status.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,17 +13,17 @@ pub enum AgentPlacement {
     Remote,
 }
 
-/// How an agent is.
+/// The phase of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum AgentPhase {
     /// Not started yet.
     Pending,
     /// Usable.
     Ready,
-    /// Usable in part: some of its tool servers do not answer.
+    /// Usable in part: some of its tool servers do not respond.
     Degraded,
     /// Not reachable.
     Unreachable,
-    /// Moved away; finishes what it began.
+    /// Replaced by an instance in the other placement; finishes its delegations.
     Draining,
 }

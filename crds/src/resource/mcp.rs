@@ -16,7 +16,7 @@ pub struct McpServer {
     /// Its name, unique within the agent.
     #[schemars(length(min = 1, max = 32), regex(pattern = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"))]
     pub name: String,
-    /// A child process of the agent's home.
+    /// A child process of the process that runs the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stdio: Option<Stdio>,
     /// An endpoint of an existing server.
@@ -108,7 +108,7 @@ pub struct Container {
 /// Where a tool server's container runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ContainerPlacement {
-    /// In the pod of the agent's home, on loopback.
+    /// In the pod that runs the agent, on loopback.
     #[default]
     Sidecar,
     /// In a Deployment with a Service.

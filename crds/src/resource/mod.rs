@@ -23,8 +23,6 @@ pub mod settings;
 #[cfg(feature = "kubernetes")]
 pub mod status;
 
-use std::borrow::Cow;
-
 use serde::{Deserialize, Serialize};
 
 use agent::Agent;
@@ -129,12 +127,6 @@ pub struct CaipeSupervisorSpec {
 }
 
 impl CaipeSupervisorSpec {
-    /// The agents, or the core ones of the catalogue if the list is absent.
-    pub fn declared_agents(&self) -> Cow<'_, [Agent]> {
-        let core = || Cow::Owned(crate::catalogue::core_agents());
-        self.agents.as_deref().map_or_else(core, Cow::Borrowed)
-    }
-
     /// The agents that are listed, or none if the list is absent.
     pub fn agents(&self) -> &[Agent] {
         self.agents.as_deref().unwrap_or_default()

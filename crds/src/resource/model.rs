@@ -105,7 +105,7 @@ impl Provider {
 
     /// Reads a value of `LLM_PROVIDER`: a name, or the short form that people write (`anthropic`, `bedrock`).
     pub fn from_variable(text: &str) -> Option<Self> {
-        let name = crate::placement::normal(text);
+        let name = crate::names::normal(text);
         let short = match name.as_str() {
             "azure" => Some(Self::AzureOpenAi),
             "anthropic" | "claude" => Some(Self::AnthropicClaude),

@@ -1,4 +1,4 @@
-//! The resource as a file has it, without the Kubernetes libraries.
+//! The resource without the Kubernetes libraries.
 
 use serde::Deserialize;
 
@@ -7,20 +7,20 @@ use super::CaipeSupervisorSpec;
 /// A `CaipeSupervisor`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct CaipeSupervisor {
-    /// The name and what else every object has.
+    /// The metadata.
     pub metadata: ObjectMeta,
     /// The declared state.
     pub spec: CaipeSupervisorSpec,
 }
 
 impl CaipeSupervisor {
-    /// A resource of this name.
+    /// A resource with this name.
     pub fn new(name: &str, spec: CaipeSupervisorSpec) -> Self {
         Self { metadata: ObjectMeta { name: Some(name.to_owned()) }, spec }
     }
 }
 
-/// The metadata of an object, as far as it is read here.
+/// The metadata of an object; only the name is read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct ObjectMeta {
     /// The name.

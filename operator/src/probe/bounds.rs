@@ -37,9 +37,9 @@ pub(super) fn bounded(mut report: Report) -> Report {
             shorten(&mut next.endpoint, TEXT);
         }
     }
-    for home in &mut report.draining {
-        home.name = cut(&home.name, NAME);
-        shorten(&mut home.endpoint, TEXT);
+    for instance in &mut report.draining {
+        instance.name = cut(&instance.name, NAME);
+        shorten(&mut instance.endpoint, TEXT);
     }
     report
 }

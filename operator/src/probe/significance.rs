@@ -1,7 +1,7 @@
 //! Decides which changes of probe results queue a reconcile: those that a status or a decision depends on. Times and
 //! latencies are not: they change with every probe.
 
-use caipe_crds::report::{AgentReport, DrainingHome, NextHome, Report};
+use caipe_crds::report::{AgentReport, DrainingInstance, NextInstance, Report};
 
 use super::result::{CardSummary, ProbeResult};
 
@@ -74,11 +74,11 @@ fn same_agent(a: &AgentReport, b: &AgentReport) -> bool {
         && *protocol_version == b.protocol_version
         && is_busy(*active_tasks) == is_busy(b.active_tasks)
         && *message == b.message
-        && same(next.as_ref(), b.next.as_ref(), NextHome::eq)
+        && same(next.as_ref(), b.next.as_ref(), NextInstance::eq)
 }
 
-fn same_draining(a: &DrainingHome, b: &DrainingHome) -> bool {
-    let DrainingHome { name, placement, endpoint, active_tasks } = a;
+fn same_draining(a: &DrainingInstance, b: &DrainingInstance) -> bool {
+    let DrainingInstance { name, placement, endpoint, active_tasks } = a;
     *name == b.name
         && *placement == b.placement
         && *endpoint == b.endpoint

@@ -12,8 +12,8 @@ fn agent() -> AgentReport {
     }
 }
 
-fn draining() -> DrainingHome {
-    DrainingHome {
+fn draining() -> DrainingInstance {
+    DrainingInstance {
         name: "jira".into(),
         placement: AgentPlacement::InProcess,
         endpoint: None,
@@ -36,8 +36,8 @@ fn result() -> ProbeResult {
     ProbeResult { report: Some(report), card: Some(card), failure: None }
 }
 
-fn next() -> NextHome {
-    NextHome {
+fn next() -> NextInstance {
+    NextInstance {
         placement: AgentPlacement::InProcess,
         phase: AgentPhase::Pending,
         endpoint: None,
@@ -117,16 +117,16 @@ fn a_pod_that_is_seen_for_the_first_time_matters() {
 
 #[test]
 fn every_part_of_a_pending_placement_is_significant() {
-    let with = |next: NextHome| {
+    let with = |next: NextInstance| {
         let mut result = result();
         first(&mut result).next = Some(next);
         result
     };
     for other in [
-        NextHome { placement: AgentPlacement::Remote, ..next() },
-        NextHome { phase: AgentPhase::Ready, ..next() },
-        NextHome { endpoint: Some("http://x".into()), ..next() },
-        NextHome { message: Some("loads its tools".into()), ..next() },
+        NextInstance { placement: AgentPlacement::Remote, ..next() },
+        NextInstance { phase: AgentPhase::Ready, ..next() },
+        NextInstance { endpoint: Some("http://x".into()), ..next() },
+        NextInstance { message: Some("loads its tools".into()), ..next() },
     ] {
         assert!(is_significant(Some(&with(next())), Some(&with(other))));
     }

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use caipe_crds::rendered::Home;
+use caipe_crds::rendered::Placement;
 use caipe_crds::{CaipeSupervisor, RenderedSpec};
 
 use super::decision::Decision;
@@ -18,22 +18,22 @@ pub struct CurrentSpec {
     /// Its hash.
     pub hash: String,
     /// The placement of each agent, sorted by name.
-    homes: Box<[(String, Home)]>,
+    placements: Box<[(String, Placement)]>,
 }
 
 impl CurrentSpec {
     /// The placement of an agent.
-    pub fn home(&self, agent: &str) -> Option<&Home> {
-        let found = self.homes.binary_search_by(|(name, _)| name.as_str().cmp(agent)).ok()?;
-        self.homes.get(found).map(|(_, home)| home)
+    pub fn placement(&self, agent: &str) -> Option<&Placement> {
+        let found = self.placements.binary_search_by(|(name, _)| name.as_str().cmp(agent)).ok()?;
+        self.placements.get(found).map(|(_, placement)| placement)
     }
 }
 
 impl From<&RenderedSpec> for CurrentSpec {
     fn from(spec: &RenderedSpec) -> Self {
-        let homes = spec.agents.iter().map(|agent| (agent.name.clone(), agent.home.clone()));
-        let homes = homes.collect::<BTreeMap<_, _>>().into_iter().collect();
-        Self { epoch: spec.epoch, hash: spec.hash.clone(), homes }
+        let placements = spec.agents.iter().map(|agent| (agent.name.clone(), agent.placement.clone()));
+        let placements = placements.collect::<BTreeMap<_, _>>().into_iter().collect();
+        Self { epoch: spec.epoch, hash: spec.hash.clone(), placements }
     }
 }
 
@@ -72,8 +72,8 @@ pub fn decide(situation: MigrationInputs<'_>) -> (Decision, BTreeMap<String, Pen
     let mut spec = situation.wanted.clone();
     let mut held = BTreeMap::new();
     for agent in &mut spec.agents {
-        if let Some((home, why)) = situation.holds(&agent.name, &agent.home) {
-            agent.home = home;
+        if let Some((placement, why)) = situation.holds(&agent.name, &agent.placement) {
+            agent.placement = placement;
             held.insert(agent.name.clone(), why);
         }
     }
@@ -86,16 +86,16 @@ pub fn decide(situation: MigrationInputs<'_>) -> (Decision, BTreeMap<String, Pen
 
 impl MigrationInputs<'_> {
     /// The placement that an agent keeps for now, with the reason; none if the wanted one is ready.
-    fn holds(&self, agent: &str, wanted: &Home) -> Option<(Home, PendingMigration)> {
+    fn holds(&self, agent: &str, wanted: &Placement) -> Option<(Placement, PendingMigration)> {
         if !self.ours.contains(agent) {
             return None;
         }
-        let now = self.current?.home(agent)?;
+        let now = self.current?.placement(agent)?;
         let why = match (now, wanted) {
-            (Home::InProcess {}, Home::Remote { .. }) if !self.answering.contains(agent) => {
+            (Placement::InProcess {}, Placement::Remote { .. }) if !self.answering.contains(agent) => {
                 PendingMigration::UntilRemoteAnswers
             }
-            (Home::Remote { .. }, Home::InProcess {})
+            (Placement::Remote { .. }, Placement::InProcess {})
                 if !(self.rolled_out && self.hosted.contains(agent)) =>
             {
                 PendingMigration::UntilHosted
@@ -116,9 +116,13 @@ impl MigrationInputs<'_> {
 
     /// The agents that the supervisor's pods must host, and those that they host already.
     fn hosted(&self, spec: &RenderedSpec) -> BTreeSet<String> {
-        let here = |home: &Home| matches!(home, Home::InProcess {});
+        let here = |placement: &Placement| matches!(placement, Placement::InProcess {});
         let names = |spec: &RenderedSpec| -> BTreeSet<String> {
-            spec.agents.iter().filter(|agent| here(&agent.home)).map(|agent| agent.name.clone()).collect()
+            spec.agents
+                .iter()
+                .filter(|agent| here(&agent.placement))
+                .map(|agent| agent.name.clone())
+                .collect()
         };
         let enabled: BTreeSet<String> = spec.agents.iter().map(|agent| agent.name.clone()).collect();
         let taken = self.hosted.iter().filter(|name| enabled.contains(*name)).cloned();
@@ -134,7 +138,8 @@ impl MigrationInputs<'_> {
     /// The agents that are or become remote.
     fn remote(&self, spec: &RenderedSpec) -> BTreeSet<String> {
         let away = |spec: &RenderedSpec| -> Vec<String> {
-            let remote = spec.agents.iter().filter(|agent| matches!(agent.home, Home::Remote { .. }));
+            let remote =
+                spec.agents.iter().filter(|agent| matches!(agent.placement, Placement::Remote { .. }));
             remote.map(|agent| agent.name.clone()).filter(|name| self.ours.contains(name)).collect()
         };
         away(spec).into_iter().chain(away(self.wanted)).collect()
@@ -151,7 +156,7 @@ pub fn ours(resource: &CaipeSupervisor, spec: &RenderedSpec) -> BTreeSet<String>
 /// The hosted agents that are needed, for when the supervisor's pods are rolled anyway.
 pub fn needed_hosted(decision: &Decision) -> BTreeSet<String> {
     let needed = [&decision.spec, &decision.wanted].into_iter().flat_map(|spec| &spec.agents);
-    let here = needed.filter(|agent| matches!(agent.home, Home::InProcess {}));
+    let here = needed.filter(|agent| matches!(agent.placement, Placement::InProcess {}));
     here.map(|agent| agent.name.clone()).collect()
 }
 
@@ -160,8 +165,10 @@ pub fn needed_hosted(decision: &Decision) -> BTreeSet<String> {
 pub fn converged(resource: &CaipeSupervisor, spec: RenderedSpec) -> Decision {
     let ours = ours(resource, &spec);
     let names = |remote: bool| {
-        let agents =
-            spec.agents.iter().filter(move |agent| matches!(agent.home, Home::Remote { .. }) == remote);
+        let agents = spec
+            .agents
+            .iter()
+            .filter(move |agent| matches!(agent.placement, Placement::Remote { .. }) == remote);
         agents.map(|agent| agent.name.clone()).filter(|name| ours.contains(name)).collect()
     };
     Decision {

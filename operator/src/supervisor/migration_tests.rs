@@ -1,4 +1,4 @@
-use caipe_crds::{Surroundings, resolve_in};
+use caipe_crds::{Target, resolve_for};
 use proptest::prelude::*;
 
 use super::*;
@@ -19,8 +19,8 @@ fn spec(remote: &[&str]) -> RenderedSpec {
         remote.join(", ")
     );
     let resource = caipe_crds::read_resource(&text).unwrap();
-    let surroundings = Surroundings::Cluster { namespace: "n".to_owned(), config_maps: BTreeMap::new() };
-    resolve_in(&resource, &BTreeMap::new(), &surroundings).unwrap().spec
+    let target = Target::Cluster { namespace: "n".to_owned(), config_maps: BTreeMap::new() };
+    resolve_for(&resource, &BTreeMap::new(), &target).unwrap().spec
 }
 
 struct Given {
@@ -54,7 +54,7 @@ impl Given {
 }
 
 fn remote(spec: &RenderedSpec) -> BTreeSet<String> {
-    let away = spec.agents.iter().filter(|agent| matches!(agent.home, Home::Remote { .. }));
+    let away = spec.agents.iter().filter(|agent| matches!(agent.placement, Placement::Remote { .. }));
     away.map(|agent| agent.name.clone()).collect()
 }
 
@@ -135,7 +135,7 @@ fn subset() -> impl Strategy<Value = BTreeSet<String>> {
 }
 
 proptest! {
-    /// Whatever is known: an agent is only at a home that is ready or where it was; deciding again changes nothing; and
+    /// Whatever is known: an agent is only at a placement that is ready or where it was; deciding again changes nothing; and
     /// once everything is ready, everything is where it is wanted.
     #[test]
     fn placements_settle(
@@ -151,7 +151,7 @@ proptest! {
         for name in ["a", "b", "c"] {
             let (now, was) = (remote(&first.spec).contains(name), current.contains(name));
             let ready = if now { answering.contains(name) } else { rolled_out && hosted.contains(name) };
-            prop_assert!(now == was || ready, "{name} moved to a home that is not ready");
+            prop_assert!(now == was || ready, "{name} moved to a placement that is not ready");
             prop_assert_eq!(now != wanted.contains(name), held.contains_key(name));
             prop_assert!(!now || first.remote.contains(name), "a remote agent has a Deployment");
             prop_assert!(now || first.hosted.contains(name), "an agent in-process has a seat");

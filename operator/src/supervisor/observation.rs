@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use caipe_crds::catalogue;
-use caipe_crds::placement::Forms;
+use caipe_crds::placement::SupportedPlacements;
 use caipe_crds::report::Report;
 use caipe_crds::{CaipeSupervisor, names};
 use secrecy::SecretString;
@@ -159,7 +159,8 @@ fn is_supervisor(pod: &Pod) -> bool {
 fn is_foreign(resource: &CaipeSupervisor, agent: &str) -> bool {
     let declared = resource.spec.agents().iter().find(|it| it.name == agent);
     let own = declared.is_some_and(|it| it.identity.is_some() || !it.mcp.is_empty());
-    let remote_only = catalogue::find(agent).is_some_and(|entry| entry.forms() == Forms::RemoteOnly);
+    let remote_only =
+        catalogue::find(agent).is_some_and(|entry| entry.placements == SupportedPlacements::RemoteOnly);
     declared.is_some_and(|it| it.image.is_some()) || (remote_only && !own)
 }
 

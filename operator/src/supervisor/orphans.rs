@@ -92,8 +92,8 @@ impl Use {
     }
 
     fn add_draining(&mut self, report: &Report) {
-        let busy = report.draining.iter().filter(|home| home.active_tasks > 0);
-        self.by_supervisors.extend(busy.map(|home| home.name.clone()));
+        let busy = report.draining.iter().filter(|instance| instance.active_tasks > 0);
+        self.by_supervisors.extend(busy.map(|instance| instance.name.clone()));
     }
 
     fn may_use(&self, agent: &str) -> bool {
@@ -103,8 +103,8 @@ impl Use {
 
 /// The number of tasks in an agent's old instance.
 pub fn work_left(agent: &str, placement: AgentPlacement, reports: &[&Report]) -> u64 {
-    let homes = reports.iter().flat_map(|report| &report.draining);
-    homes.filter(|home| home.name == agent && home.placement == placement).map(|home| home.active_tasks).sum()
+    let instances = reports.iter().flat_map(|report| &report.draining);
+    instances.filter(|it| it.name == agent && it.placement == placement).map(|it| it.active_tasks).sum()
 }
 
 #[cfg(test)]

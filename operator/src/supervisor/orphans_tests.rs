@@ -1,4 +1,4 @@
-use caipe_crds::report::{AgentReport, DrainingHome};
+use caipe_crds::report::{AgentReport, DrainingInstance};
 use caipe_crds::resource::agent_state::AgentPhase;
 
 use super::*;
@@ -18,7 +18,7 @@ fn child(kind: Kind, agent: Option<&str>, draining_since: Option<Timestamp>) -> 
 }
 
 fn report(running_epoch: u64, draining: &[(&str, u64)]) -> Report {
-    let draining = draining.iter().map(|(name, active_tasks)| DrainingHome {
+    let draining = draining.iter().map(|(name, active_tasks)| DrainingInstance {
         name: (*name).to_owned(),
         placement: AgentPlacement::Remote,
         endpoint: None,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use caipe_crds::rendered::Home;
+use caipe_crds::rendered::Placement;
 use caipe_crds::resolve::bridge;
 use caipe_crds::resource::mcp::{ContainerPlacement, McpServer};
 use caipe_crds::{CaipeSupervisor, Fault, RenderedSpec, catalogue};
@@ -51,7 +51,7 @@ pub fn hosted_that_fit(resource: &CaipeSupervisor, decision: &Decision) -> BTree
 }
 
 fn in_process(spec: &RenderedSpec) -> impl Iterator<Item = String> + '_ {
-    let here = spec.agents.iter().filter(|agent| matches!(agent.home, Home::InProcess {}));
+    let here = spec.agents.iter().filter(|agent| matches!(agent.placement, Placement::InProcess {}));
     here.map(|agent| agent.name.clone())
 }
 

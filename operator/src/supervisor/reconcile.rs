@@ -404,7 +404,7 @@ impl Context {
     fn count_migrations(&self, current: Option<&CurrentSpec>, spec: &RenderedSpec) {
         let Some(current) = current else { return };
         let moved = |agent: &&caipe_crds::rendered::RenderedAgent| {
-            current.home(&agent.name).is_some_and(|home| *home != agent.home)
+            current.placement(&agent.name).is_some_and(|placement| *placement != agent.placement)
         };
         for _ in spec.agents.iter().filter(moved) {
             self.metrics.migrated(MigrationStage::Started);

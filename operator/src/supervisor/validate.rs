@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use caipe_crds::resource::agent::Agent;
 use caipe_crds::resource::common::PodTemplate;
-use caipe_crds::{CaipeSupervisor, Fault, Faults, Resolved, Surroundings, resolve_in};
+use caipe_crds::{CaipeSupervisor, Fault, Faults, Resolved, Target, resolve_for};
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 
 use super::build::{merge, secrets};
@@ -30,8 +30,8 @@ pub fn validate(
 ) -> Result<Validated, Faults> {
     let config_maps =
         references.config_maps.iter().map(|(name, content)| (name.clone(), content.data.clone())).collect();
-    let surroundings = Surroundings::Cluster { namespace: namespace.to_owned(), config_maps };
-    let resolved = resolve_in(resource, &BTreeMap::new(), &surroundings);
+    let target = Target::Cluster { namespace: namespace.to_owned(), config_maps };
+    let resolved = resolve_for(resource, &BTreeMap::new(), &target);
     let mut faults = templates(resource);
     faults.extend(script(resource, references));
     for (at, agent) in resource.spec.agents().iter().enumerate() {

@@ -89,7 +89,7 @@ fn what_is_not_there_is_named() {
         (
             "agents: [{ name: jarvis }]".to_owned(),
             &[
-                "spec.agents[jarvis]: is somebody else's agent: set its external.url or its image, or take it out",
+                "spec.agents[jarvis]: has no image in the catalogue: set its external.url or its image, or remove it",
             ],
         ),
     ];

@@ -152,7 +152,7 @@ fn check(cluster: &TestCluster, name: &str) -> Vec<String> {
     if status == Status::CurrentSpec {
         let (wanted, there) = (remote(&found), deployed(cluster, name));
         if wanted != there {
-            wrong.push(format!("{name} has the homes {there:?} instead of {wanted:?}"));
+            wrong.push(format!("{name} has the placements {there:?} instead of {wanted:?}"));
         }
     }
     wrong

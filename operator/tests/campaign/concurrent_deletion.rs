@@ -13,7 +13,7 @@ use super::test_cluster::{NAMESPACE, TestCluster};
 struct Case {
     name: &'static str,
     is: fn(&Call) -> bool,
-    /// Whether the agent is wanted remote again while its old home drains.
+    /// Whether the agent is wanted remote again while its old instance drains.
     returns: bool,
 }
 

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use caipe_crds::rendered::Home;
-use caipe_crds::report::{AgentReport, DrainingHome, Report};
+use caipe_crds::rendered::Placement;
+use caipe_crds::report::{AgentReport, DrainingInstance, Report};
 use caipe_crds::resource::agent_state::{AgentPhase, AgentPlacement};
 use caipe_crds::{RenderedSpec, names, read_rendered};
 use caipe_fixtures::apiserver::ApiServer;
@@ -25,7 +25,7 @@ pub(crate) struct Pods {
 struct Inner {
     /// What each pod has mounted, and the annotated epoch when the mount was last refreshed.
     mounted: HashMap<String, (String, RenderedSpec)>,
-    /// Delegations under way at old homes, by agent.
+    /// Delegations under way at old instances, by agent.
     busy: HashMap<String, u64>,
     /// Agents that do not answer.
     silent: Vec<String>,
@@ -59,7 +59,7 @@ impl Pods {
         Self { server: server.clone(), inner: Arc::default() }
     }
 
-    /// How many delegations an agent's old home still works on.
+    /// How many delegations an agent's old instance still works on.
     pub(crate) fn keep_busy(&self, agent: &str, tasks: u64) {
         self.inner().busy.insert(agent.to_owned(), tasks);
     }
@@ -101,7 +101,8 @@ impl Pods {
         let pod = self.at(request.ip)?;
         self.check(&pod)?;
         let spec = self.mounted(&pod)?;
-        let agents = spec.agents.iter().map(|agent| self.agent(&pod, &agent.name, &agent.home, spec.epoch));
+        let agents =
+            spec.agents.iter().map(|agent| self.agent(&pod, &agent.name, &agent.placement, spec.epoch));
         Ok(Report {
             epoch: spec.epoch,
             running_epoch: spec.epoch,
@@ -153,10 +154,10 @@ impl Pods {
         Ok(spec)
     }
 
-    fn agent(&self, pod: &Value, name: &str, home: &Home, epoch: u64) -> AgentReport {
-        let (placement, endpoint) = match home {
-            Home::InProcess {} => (AgentPlacement::InProcess, None),
-            Home::Remote { url, .. } => (AgentPlacement::Remote, Some(url.clone())),
+    fn agent(&self, pod: &Value, name: &str, placement: &Placement, epoch: u64) -> AgentReport {
+        let (placement, endpoint) = match placement {
+            Placement::InProcess {} => (AgentPlacement::InProcess, None),
+            Placement::Remote { url, .. } => (AgentPlacement::Remote, Some(url.clone())),
         };
         let ready = placement == AgentPlacement::InProcess || self.reaches(pod, name, endpoint.as_deref());
         let phase = if ready { AgentPhase::Ready } else { AgentPhase::Unreachable };
@@ -168,23 +169,23 @@ impl Pods {
         if endpoint.is_some_and(|url| url.contains("example.com")) {
             return true;
         }
-        let home = (label(from, labels::INSTANCE).unwrap_or_default().to_owned(), agent.to_owned());
+        let key = (label(from, labels::INSTANCE).unwrap_or_default().to_owned(), agent.to_owned());
         let silent = self.inner().silent.iter().any(|silent| silent == agent);
-        !silent && self.ready(|ready| ready.agents.contains(&home))
+        !silent && self.ready(|ready| ready.agents.contains(&key))
     }
 
-    fn draining(&self, pod: &Value) -> Vec<DrainingHome> {
+    fn draining(&self, pod: &Value) -> Vec<DrainingInstance> {
         if label(pod, labels::AGENT).is_some() {
             return Vec::new();
         }
         let busy = self.inner().busy.clone();
-        let home = |(name, tasks): (String, u64)| DrainingHome {
+        let instance = |(name, tasks): (String, u64)| DrainingInstance {
             name,
             placement: AgentPlacement::Remote,
             endpoint: None,
             active_tasks: tasks,
         };
-        busy.into_iter().filter(|(_, tasks)| *tasks > 0).map(home).collect()
+        busy.into_iter().filter(|(_, tasks)| *tasks > 0).map(instance).collect()
     }
 }
 

@@ -250,7 +250,7 @@ async fn a_migration_to_a_broken_pod_changes_nothing() {
     });
     let mut spec = everything(&["runbooks"]);
     spec["agents"][1]["mcp"][0]["container"]["image"] = json!("never:1");
-    // The tool server beside it breaks, and with it the new home; the old one keeps its own.
+    // The tool server beside it breaks, and with it the new instance; the old one keeps its own.
     cluster.apply(&supervisor("platform", &spec));
     cluster.settle().await;
     let found = cluster.supervisor("platform").unwrap();

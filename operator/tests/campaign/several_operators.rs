@@ -44,25 +44,26 @@ async fn a_restarted_operator_waits_for_a_draining_instance() {
     let (cluster, operator) = TestCluster::with_supervisor(&["argocd"]).await;
     cluster.pods.keep_busy("argocd", 1);
     cluster.apply(&supervisor("platform", &everything(&[])));
-    let home = |cluster: &TestCluster| cluster.server.get("deployments.apps", NAMESPACE, "platform-argocd");
+    let deployment =
+        |cluster: &TestCluster| cluster.server.get("deployments.apps", NAMESPACE, "platform-argocd");
     let drains = |found: Option<std::sync::Arc<Value>>| {
         found.is_some_and(|found| found["metadata"]["annotations"]["caipe.io/draining-since"].is_string())
     };
     let marked = async {
-        while !drains(home(&cluster)) {
+        while !drains(deployment(&cluster)) {
             cluster.server.moved(cluster.server.revision()).await;
         }
     };
-    tokio::time::timeout(Duration::from_mins(5), marked).await.expect("the old home was not marked");
-    let since = home(&cluster).unwrap()["metadata"]["annotations"]["caipe.io/draining-since"].clone();
+    tokio::time::timeout(Duration::from_mins(5), marked).await.expect("the old instance was not marked");
+    let since = deployment(&cluster).unwrap()["metadata"]["annotations"]["caipe.io/draining-since"].clone();
     operator.kill().await;
     let operator = cluster.operator();
     tokio::time::sleep(Duration::from_mins(1)).await;
-    let remaining = home(&cluster).expect("the old home was removed though it worked");
+    let remaining = deployment(&cluster).expect("the old instance was removed though it worked");
     assert_eq!(remaining["metadata"]["annotations"]["caipe.io/draining-since"], since);
     cluster.pods.keep_busy("argocd", 0);
     cluster.settle().await;
-    assert_eq!(home(&cluster), None, "the old home was not removed though it was idle");
+    assert_eq!(deployment(&cluster), None, "the old instance was not removed though it was idle");
     operator.stop().await;
 }
 

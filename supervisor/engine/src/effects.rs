@@ -1,6 +1,6 @@
 //! What a decision has brought about so far.
 
-use crate::event::{EventKind, RunEvent, TextRole};
+use crate::event::{Emit, EventKind, RunEvent};
 use crate::io::Effect;
 
 /// The effects of one decision, in the order in which they shall happen.
@@ -18,20 +18,14 @@ impl Effects {
         self.0.extend(effects);
     }
 
-    /// Adds an event of the agent itself.
-    pub(crate) fn emit(&mut self, kind: EventKind) {
-        self.0.push(Effect::Emit(RunEvent::own(kind)));
-    }
-
-    /// Adds a piece of text, unless it is empty.
-    pub(crate) fn text(&mut self, role: TextRole, text: String) {
-        if !text.is_empty() {
-            self.emit(EventKind::Text { text, role });
-        }
-    }
-
     /// All of them.
     pub(crate) fn into_vec(self) -> Vec<Effect> {
         self.0
+    }
+}
+
+impl Emit for Effects {
+    fn emit(&mut self, kind: EventKind) {
+        self.0.push(Effect::Emit(RunEvent::own(kind)));
     }
 }

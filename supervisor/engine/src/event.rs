@@ -1,10 +1,10 @@
-//! What a run tells whoever watches. Typed: names, texts and signs belong to the wire binding alone.
+//! The events of a run for its clients. Typed: names, texts and emojis belong to the wire binding alone.
 
 use serde::{Deserialize, Serialize};
 
 use crate::form::Form;
-use crate::plan::{PlanCause, PlanStep};
-use crate::state::{AgentName, CallId};
+use crate::names::{AgentName, CallId};
+use crate::plan_step::{PlanCause, PlanStep};
 
 /// One event of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -22,7 +22,7 @@ impl RunEvent {
         Self { path: Vec::new(), kind }
     }
 
-    /// The same event, told by the agent that delegated to `agent`.
+    /// The same event, emitted by the agent that delegated to `agent`.
     #[must_use]
     pub fn within(mut self, agent: &AgentName) -> Self {
         self.path.insert(0, agent.clone());
@@ -87,7 +87,7 @@ pub enum EventKind {
         /// Its answer, or the reason of its failure.
         text: String,
     },
-    /// An agent of somebody else says something about its work, in its own words, which name no call.
+    /// A foreign agent reports on its work, in its own words, which name no call.
     Noticed {
         /// What it says: one line.
         text: String,
@@ -110,7 +110,7 @@ pub enum EventKind {
     Plan {
         /// All steps, in order.
         steps: Vec<PlanStep>,
-        /// Why it is told.
+        /// Why the plan is emitted.
         cause: PlanCause,
         /// Whether this is the run's first.
         first: bool,
@@ -174,7 +174,7 @@ pub enum Outcome {
     },
     /// It was cancelled.
     Canceled,
-    /// It waits for a human; [`EventKind::InputRequired`] was told just before.
+    /// It waits for a human; [`EventKind::InputRequired`] was emitted just before.
     InputRequired,
 }
 
@@ -194,4 +194,17 @@ pub enum AnswerOrigin {
     Partial,
     /// The model failed; this is what was gathered before (upstream contract 3.8).
     Recovered,
+}
+
+/// A receiver of the events of the agent itself.
+pub(crate) trait Emit {
+    /// Adds an event.
+    fn emit(&mut self, kind: EventKind);
+
+    /// Adds a piece of text, unless it is empty.
+    fn text(&mut self, role: TextRole, text: String) {
+        if !text.is_empty() {
+            self.emit(EventKind::Text { text, role });
+        }
+    }
 }

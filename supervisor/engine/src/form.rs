@@ -152,7 +152,7 @@ impl FormField {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Decision {
-    /// Go on as asked; for a form, without answers.
+    /// Continue as asked; for a form, without values.
     Approve,
     /// Run the call with these arguments instead. Fits an approval only.
     Edit {

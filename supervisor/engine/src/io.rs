@@ -6,9 +6,11 @@ use caipe_model::{Completion, Message, ModelError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::abilities::Abilities;
 use crate::event::RunEvent;
 use crate::form::{Decision, Form};
-use crate::state::{Abilities, AgentName, CallId, RunState};
+use crate::names::{AgentName, CallId};
+use crate::state::{RemotePlace, RunState};
 
 /// Something happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -139,7 +141,7 @@ pub struct ToolOutput {
     pub is_error: bool,
 }
 
-/// News of a delegation, the same from either home.
+/// News of a delegation, the same from either placement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "update", rename_all = "snake_case")]
 pub enum DelegateUpdate {
@@ -154,17 +156,16 @@ pub enum DelegateUpdate {
     Checkpoint {
         /// The agent's state.
         frame: Box<RunState>,
-        /// What it did on the way there. Both are kept at once: of a call that is known to have ended, everybody was told,
-        /// and of no other. Whoever reads it again only wants the state.
+        /// The events up to that state. State and events are committed together, so that every saved end of a call was
+        /// emitted and no other. A recovered run needs the state only.
         #[serde(skip)]
         events: Vec<RunEvent>,
     },
-    /// Something that the agent did, for whoever watches.
+    /// An event of the agent, for the clients.
     Event {
-        /// As the agent itself told it.
+        /// The event as the agent emitted it.
         event: RunEvent,
-        /// How far its task was followed with this event, if it lives elsewhere: what was told is then not told again
-        /// by whoever takes over.
+        /// The position in a remote agent's task after this event: a replica that takes over does not emit it again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         place: Option<RemotePlace>,
     },
@@ -173,23 +174,11 @@ pub enum DelegateUpdate {
         /// The question.
         form: Form,
     },
-    /// It ended.
+    /// The delegation ended.
     Finished {
         /// How.
         outcome: DelegationOutcome,
     },
-}
-
-/// How far a remote agent's task was followed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct RemotePlace {
-    /// The number of the agent's event that was last told of, if it numbers them (`Last-Event-ID`).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub seq: Option<u64>,
-    /// How many events were told of since the task began.
-    #[serde(alias = "told")]
-    pub shown: u32,
 }
 
 /// How a delegation ended.
@@ -213,9 +202,9 @@ pub enum DelegationOutcome {
 /// What shall be done, in this order.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
-    /// Tell whoever watches.
+    /// Emit an event.
     Emit(RunEvent),
-    /// Ask the model to go on from `RunState::messages`.
+    /// Ask the model for the turn after `RunState::messages`.
     CallModel {
         /// The turn's number, to be handed back with what the model says.
         turn: u32,
@@ -239,7 +228,7 @@ pub enum Effect {
         agent: AgentName,
         /// What to do.
         prompt: String,
-        /// Where it stood, if it does not start anew.
+        /// The saved state to continue from; `None` starts from the beginning.
         resume: Option<Resume>,
     },
     /// Stop whatever runs for these calls, at the peer too.

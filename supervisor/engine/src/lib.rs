@@ -1,27 +1,32 @@
 //! One run of an agent as a state machine: no client, no clock, no randomness, no `async`.
 
+mod abilities;
 mod conversation;
 mod decide;
 mod effects;
 mod event;
 mod form;
 mod io;
+mod names;
 mod plan;
+mod plan_step;
 mod state;
 mod text;
 mod tools;
 
+pub use abilities::{Abilities, AnswerMode, Limits};
 pub use decide::decide;
 pub use event::{AnswerOrigin, CallEnd, EventKind, Outcome, RunEvent, TextRole};
 pub use form::{ANSWER_FIELD, APPROVE, ASK_TOOL, DECISION_FIELD, Decision, Form, FormField, REJECT};
 pub use io::{
-    Answered, DelegateUpdate, DelegationOutcome, Durability, Effect, Input, ModelDelta, ModelFailure,
-    RemotePlace, Resume, ResumePoint, ToolOutput,
+    Answered, DelegateUpdate, DelegationOutcome, Durability, Effect, Input, ModelDelta, ModelFailure, Resume,
+    ResumePoint, ToolOutput,
 };
-pub use plan::{Plan, PlanCause, PlanStep, PlanTask, StepStatus, Todo};
+pub use names::{AgentName, CallId};
+pub use plan::{Plan, PlanTask, Todo};
+pub use plan_step::{PlanCause, PlanStep, StepStatus};
 pub use state::{
-    Abilities, AgentAnswer, AgentName, AnswerMode, CallId, CallKind, CallStatus, Counters, Guards, Limits,
-    PendingCall, Phase, RunState,
+    AgentAnswer, CallKind, CallStatus, Counters, Guards, PendingCall, Phase, RemotePlace, RunState,
 };
 pub use text::AnswerText;
 pub use tools::glob::name_matches;

@@ -5,7 +5,8 @@ mod track;
 
 use serde::{Deserialize, Serialize};
 
-use crate::state::{AgentName, CallId};
+use crate::names::{AgentName, CallId};
+use crate::plan_step::{PlanStep, StepStatus};
 
 pub(crate) use track::TodoChange;
 
@@ -17,9 +18,9 @@ pub struct Plan {
     pub todos: Vec<Todo>,
     /// The tasks that were handed to agents; they are the plan as long as there is no to-do list.
     pub tasks: Vec<PlanTask>,
-    /// The steps as last told.
+    /// The steps as last emitted.
     pub steps: Vec<PlanStep>,
-    /// Whether the run has told a plan.
+    /// Whether the run has emitted a plan.
     #[serde(alias = "told")]
     pub shown: bool,
 }
@@ -46,54 +47,4 @@ pub struct Todo {
     pub content: String,
     /// How far it is.
     pub status: StepStatus,
-}
-
-/// A step as the user sees it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PlanStep {
-    /// `step-` and 12 hex digits of a hash of agent and title.
-    pub step_id: String,
-    /// What is done.
-    pub title: String,
-    /// Who does it, for display.
-    pub agent: String,
-    /// How far it is.
-    pub status: StepStatus,
-    /// Its place, from 0.
-    pub order: usize,
-}
-
-/// How far a step is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StepStatus {
-    /// Not begun.
-    #[default]
-    Pending,
-    /// Under way.
-    InProgress,
-    /// Done.
-    Completed,
-    /// Given up.
-    Failed,
-}
-
-/// Why a plan is told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PlanCause {
-    /// The model wrote its to-do list.
-    Todos,
-    /// A task was handed to an agent.
-    Delegation,
-    /// An agent finished its task.
-    TaskCompleted,
-    /// The list changed on the way.
-    Progress,
-    /// The run continues after a human has answered; the plan is unchanged.
-    Resumed,
-    /// The run ends with an answer: every open step is closed.
-    Closing,
-    /// The run ends without one: what was under way has failed.
-    GivenUp,
 }

@@ -1,54 +1,17 @@
 //! Everything that one run knows: plain data, saved and loaded as it stands.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use caipe_model::{Message, ToolResult, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::abilities::Abilities;
 use crate::form::Form;
-use crate::io::RemotePlace;
+use crate::names::{AgentName, CallId};
 use crate::plan::Plan;
 use crate::text::AnswerText;
-
-/// The name of an agent: trimmed, in lower case.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(from = "String", into = "String")]
-pub struct AgentName(Arc<str>);
-
-impl AgentName {
-    /// The normal form of a name.
-    pub fn new(name: &str) -> Self {
-        Self(name.trim().to_lowercase().into())
-    }
-
-    /// The name as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl From<String> for AgentName {
-    fn from(name: String) -> Self {
-        Self::new(&name)
-    }
-}
-
-impl From<AgentName> for String {
-    fn from(name: AgentName) -> Self {
-        name.0.as_ref().into()
-    }
-}
-
-impl std::fmt::Display for AgentName {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-/// The id of a tool call, unique within its frame.
-pub type CallId = String;
 
 /// The state of one agent's conversation and of the run that is under way in it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -96,7 +59,7 @@ impl RunState {
         }
     }
 
-    /// The questions that a human must answer before the run goes on, in call order; none unless it waits.
+    /// The questions that a human must answer before the run continues, in call order; none unless it waits.
     pub fn questions(&self) -> Vec<&Form> {
         if self.phase != Phase::Waiting {
             return Vec::new();
@@ -117,67 +80,6 @@ pub struct AgentAnswer {
     pub agent: AgentName,
     /// What it said, cut to [`Limits::tool_output_chars`].
     pub text: String,
-}
-
-/// What an agent may do. Names only: descriptions and schemas go to the model from the edge.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Abilities {
-    /// The tools that the edge can run.
-    pub tools: BTreeSet<String>,
-    /// The agents that it may delegate to.
-    pub agents: BTreeSet<AgentName>,
-    /// Tools that a human must approve first: exact names or patterns with `*`.
-    pub require_approval: Vec<String>,
-    /// How the final answer is told from the rest.
-    pub answer: AnswerMode,
-    /// Whether the agent may ask the user with a form.
-    pub forms: bool,
-    /// The run's limits.
-    pub limits: Limits,
-}
-
-/// How a model marks its final answer.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AnswerMode {
-    /// It calls the response tool (`USE_STRUCTURED_RESPONSE=true`, upstream contract 3.6).
-    #[default]
-    Structured,
-    /// It writes `[FINAL ANSWER]` first (`USE_STRUCTURED_RESPONSE=false`).
-    Marker,
-    /// Its text without calls is the answer; what sub-agents do.
-    Plain,
-}
-
-/// The limits of one run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Limits {
-    /// Most steps; a model turn is one, a round of tools is one (`LANGGRAPH_RECURSION_LIMIT`).
-    pub steps: u32,
-    /// Model turns in a row that may bring neither text nor a call.
-    pub empty_turns: u32,
-    /// Size in tokens that the conversation may have before old parts are dropped (`MAX_CONTEXT_TOKENS`).
-    pub context_tokens: u64,
-    /// Newest messages that trimming never touches (`MIN_MESSAGES_TO_KEEP`).
-    pub keep_messages: usize,
-    /// Characters of one tool result that the model gets to read (`MAX_TOOL_OUTPUT_CHARS`).
-    pub tool_output_chars: usize,
-    /// Most virtual files (`MAX_VIRTUAL_FILES`).
-    pub files: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            steps: 500,
-            empty_turns: 3,
-            context_tokens: 100_000,
-            keep_messages: 4,
-            tool_output_chars: 50_000,
-            files: 1000,
-        }
-    }
 }
 
 /// Where a run stands.
@@ -263,7 +165,7 @@ pub enum CallStatus {
     Waiting {
         /// The question.
         form: Form,
-        /// What to go on with, once answered.
+        /// The status to continue with, once answered.
         then: Box<CallStatus>,
     },
     /// Answered; the result waits for its siblings.
@@ -274,17 +176,17 @@ pub enum CallStatus {
 }
 
 impl CallStatus {
-    /// Whether somebody works on the call, or is about to.
+    /// Whether the call is at work or ready to start.
     pub(crate) const fn is_open(&self) -> bool {
         matches!(self, Self::Ready) || self.is_at_work()
     }
 
-    /// Whether somebody works on the call.
+    /// Whether a tool or an agent works on the call.
     pub(crate) const fn is_at_work(&self) -> bool {
         matches!(self, Self::Running | Self::Remote { .. } | Self::Nested { .. })
     }
 
-    /// Whether the call's start was told and its end was not.
+    /// Whether the call's start was emitted and its end was not.
     pub(crate) fn is_started(&self) -> bool {
         match self {
             Self::Waiting { then, .. } => then.is_started(),
@@ -318,8 +220,20 @@ pub struct Guards {
     pub trimmed: bool,
     /// A broken model turn was tried again.
     pub retried: bool,
-    /// The model was told to answer from what it has.
+    /// The model was asked to answer from what it has.
     pub last_turn: bool,
     /// The model gave an empty answer and was asked for another.
     pub empty_answer: bool,
+}
+
+/// How far a remote agent's task was followed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RemotePlace {
+    /// The number of the agent's event that was emitted last, if it numbers them (`Last-Event-ID`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u64>,
+    /// The number of events emitted since the task began.
+    #[serde(alias = "told")]
+    pub shown: u32,
 }

@@ -1,7 +1,7 @@
 //! The text of a run: what is narration, what is the answer, what must wait (upstream contract 3.6).
 //!
-//! Text is told as it comes, and each character once: the pieces told of a turn, joined, are the turn's text whatever
-//! the pieces in which the model sent it.
+//! Text is emitted as it comes, and each character once: the emitted pieces of a turn, joined, are the turn's text,
+//! however the model cut it into pieces.
 
 mod json;
 mod marker;
@@ -9,16 +9,16 @@ mod words;
 
 use serde::{Deserialize, Serialize};
 
-use crate::effects::Effects;
-use crate::event::{EventKind, TextRole};
-use crate::state::{AnswerMode, CallId};
+use crate::abilities::AnswerMode;
+use crate::event::{Emit, EventKind, TextRole};
+use crate::names::CallId;
 
 use json::ContentReader;
 use marker::MarkerSplit;
 pub(crate) use marker::after_marker;
 use words::WordHold;
 
-/// What was said in this run so far.
+/// The text of this run so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AnswerText {
@@ -26,24 +26,24 @@ pub struct AnswerText {
     pub turn: String,
     /// What the turn under way has put into its response tool.
     pub answer: String,
-    /// How the text of the turn under way is told.
+    /// How the model marks the answer in the turn under way.
     mode: AnswerMode,
     /// Whether the turn under way is the last one, in which all text is the answer.
     last: bool,
-    /// What of the turn was told.
+    /// What of the turn was emitted.
     #[serde(alias = "told")]
     shown: Shown,
     /// Whether the turn has begun a call, so that its text goes with that call.
     calling: bool,
-    /// Whether the run was told to be composing its answer; it is told so once.
+    /// Whether `Composing` was emitted; it is emitted once.
     composing: bool,
-    /// Marker mode: what is told from what waits.
+    /// Marker mode: splits the answer from the narration.
     marker: MarkerSplit,
     /// Structured mode: the response call whose arguments are being read.
     response: Option<Responding>,
 }
 
-/// How much of a turn was told.
+/// How much of a turn was emitted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 enum Shown {
     #[default]
@@ -69,22 +69,22 @@ impl AnswerText {
     }
 
     /// Takes text that the model said.
-    pub(crate) fn push(&mut self, text: String, out: &mut Effects) {
+    pub(crate) fn push(&mut self, text: String, out: &mut impl Emit) {
         if text.is_empty() {
             return;
         }
         self.turn.push_str(&text);
         if self.mode == AnswerMode::Marker {
             let shown = self.marker.push(&text);
-            self.tell(TextRole::Narration, shown.narration, out);
-            self.tell(TextRole::Answer, shown.answer, out);
+            self.emit_text(TextRole::Narration, shown.narration, out);
+            self.emit_text(TextRole::Answer, shown.answer, out);
         } else {
-            self.tell(self.role(), text, out);
+            self.emit_text(self.role(), text, out);
         }
     }
 
     /// Takes note that the model began a call.
-    pub(crate) fn begin_call(&mut self, id: &CallId, is_response: bool, out: &mut Effects) {
+    pub(crate) fn begin_call(&mut self, id: &CallId, is_response: bool, out: &mut impl Emit) {
         if self.mode == AnswerMode::Structured && is_response {
             self.compose(out);
             if self.response.is_none() {
@@ -97,56 +97,56 @@ impl AnswerText {
     }
 
     /// Takes more of a call's arguments.
-    pub(crate) fn push_arguments(&mut self, id: &str, piece: &str, out: &mut Effects) {
+    pub(crate) fn push_arguments(&mut self, id: &str, piece: &str, out: &mut impl Emit) {
         let Some(response) = self.response.as_mut().filter(|response| response.call == id) else { return };
         let known = self.answer.len();
         response.reader.read(piece, &mut self.answer);
         let shown = response.words.push(self.answer.get(known..).unwrap_or_default());
-        self.tell(TextRole::Answer, shown, out);
+        self.emit_text(TextRole::Answer, shown, out);
     }
 
-    /// Takes the whole text of the finished turn and tells what of it was not told yet. The answer in a response call
+    /// Takes the whole text of the finished turn and emits what of it was not emitted yet. The answer in a response call
     /// is left to [`AnswerText::conclude`].
-    pub(crate) fn complete(&mut self, said: &str, with_calls: bool, out: &mut Effects) {
+    pub(crate) fn complete(&mut self, content: &str, with_calls: bool, out: &mut impl Emit) {
         self.calling |= with_calls;
-        if let Some(rest) = said.strip_prefix(self.turn.as_str()) {
+        if let Some(rest) = content.strip_prefix(self.turn.as_str()) {
             self.push(rest.to_owned(), out);
-        } else if !self.turn.starts_with(said) {
-            // What was streamed is not what was said.
+        } else if !self.turn.starts_with(content) {
+            // The streamed text differs from the final one.
             self.void(out);
-            *self = self.unsaid();
-            self.push(said.to_owned(), out);
+            *self = self.emptied();
+            self.push(content.to_owned(), out);
         }
         self.flush_marker(out);
     }
 
-    /// Tells the answer so that it has been told whole, exactly once; for after [`AnswerText::complete`].
-    pub(crate) fn conclude(&mut self, answer: &str, out: &mut Effects) {
+    /// Emits the answer so that it has been emitted whole, exactly once; for after [`AnswerText::complete`].
+    pub(crate) fn conclude(&mut self, answer: &str, out: &mut impl Emit) {
         self.compose(out);
         let held = self.response.take().map(|mut response| response.words.flush()).unwrap_or_default();
         if let Some(shown) = self.answer.strip_suffix(&held) {
             self.answer.truncate(shown.len());
         }
         if let Some(rest) = answer.strip_prefix(self.answer.as_str()) {
-            self.tell(TextRole::Answer, rest.to_owned(), out);
+            self.emit_text(TextRole::Answer, rest.to_owned(), out);
         } else {
             self.void(out);
-            self.tell(TextRole::Answer, answer.to_owned(), out);
+            self.emit_text(TextRole::Answer, answer.to_owned(), out);
         }
         answer.clone_into(&mut self.answer);
     }
 
     /// Lets go what is held back of a turn that will not be complete.
-    pub(crate) fn release(&mut self, out: &mut Effects) {
+    pub(crate) fn release(&mut self, out: &mut impl Emit) {
         self.flush_marker(out);
         if let Some(mut response) = self.response.take() {
             let held = response.words.flush();
-            self.tell(TextRole::Answer, held, out);
+            self.emit_text(TextRole::Answer, held, out);
         }
     }
 
-    /// Takes back what the turn has told, if it told anything.
-    pub(crate) fn void(&mut self, out: &mut Effects) {
+    /// Takes back the emitted text of the turn, if there is any.
+    pub(crate) fn void(&mut self, out: &mut impl Emit) {
         if self.shown != Shown::Nothing {
             out.emit(EventKind::TextReset);
         }
@@ -155,7 +155,7 @@ impl AnswerText {
     }
 
     /// Takes back an answer that turned out not to be the last word.
-    pub(crate) fn retract_answer(&mut self, out: &mut Effects) {
+    pub(crate) fn retract_answer(&mut self, out: &mut impl Emit) {
         if self.shown == Shown::Answer {
             self.void(out);
         }
@@ -168,12 +168,12 @@ impl AnswerText {
     }
 
     /// The same turn with nothing said in it.
-    fn unsaid(&self) -> Self {
+    fn emptied(&self) -> Self {
         let Self { mode, last, calling, composing, .. } = *self;
         Self { mode, last, calling, composing, ..Self::default() }
     }
 
-    fn compose(&mut self, out: &mut Effects) {
+    fn compose(&mut self, out: &mut impl Emit) {
         if !self.composing {
             self.composing = true;
             out.emit(EventKind::Composing);
@@ -188,12 +188,12 @@ impl AnswerText {
         }
     }
 
-    fn flush_marker(&mut self, out: &mut Effects) {
+    fn flush_marker(&mut self, out: &mut impl Emit) {
         let held = self.marker.flush();
-        self.tell(TextRole::Narration, held, out);
+        self.emit_text(TextRole::Narration, held, out);
     }
 
-    fn tell(&mut self, role: TextRole, text: String, out: &mut Effects) {
+    fn emit_text(&mut self, role: TextRole, text: String, out: &mut impl Emit) {
         if !text.is_empty() {
             self.shown = self.shown.max(if role == TextRole::Answer { Shown::Answer } else { Shown::Text });
             out.text(role, text);

@@ -20,7 +20,7 @@ fn classified(status: u16, body: &str) -> ModelError {
     classify(&failure, &subject(), now())
 }
 
-/// A status of 0 stands for an error event inside a stream.
+/// A status of 0 means an error event inside a stream.
 fn assert_kinds(table: &[(u16, &str, ModelErrorKind)]) {
     for (status, body, kind) in table {
         assert_eq!(classified(*status, body).kind, *kind, "{status} {body}");

@@ -5,7 +5,7 @@
 //! fails with a [`ModelError`] whose kind says who can act on it. [`Scripted`] is a model that needs no provider.
 //!
 //! No message of this crate holds a key. The client library underneath logs what providers answer, word for word,
-//! so whoever sets up logging switches its target off: `genai=off`.
+//! so the program that sets up logging switches its target off: `genai=off`.
 
 mod chat;
 mod classify;

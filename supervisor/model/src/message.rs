@@ -64,7 +64,7 @@ pub struct ToolCall {
     pub id: String,
     /// The tool's name.
     pub name: String,
-    /// The arguments as the model wrote them. Text on purpose: whoever executes the call parses it
+    /// The arguments as the model wrote them. Text on purpose: the executor of the call parses it
     /// strictly, and tells the model when it is not JSON.
     pub arguments: String,
 }

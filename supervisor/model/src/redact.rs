@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn takes_out_the_given_key_and_words_that_look_like_one() {
+    fn removes_the_given_key_and_words_in_the_form_of_a_key() {
         let secret = SecretString::from("hunter2-hunter2");
         let cases = [
             ("bad key hunter2-hunter2.", "bad key [redacted]."),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use caipe_crds::report::{AgentReport, DrainingHome, NextHome};
+use caipe_crds::report::{AgentReport, DrainingInstance, NextInstance};
 use caipe_crds::resource::agent_state::AgentPhase;
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
@@ -166,8 +166,8 @@ impl AgentInstance {
         }
     }
 
-    fn report_next(&self) -> NextHome {
-        NextHome {
+    fn report_next(&self) -> NextInstance {
+        NextInstance {
             placement: self.spec.placement(),
             phase: self.phase(),
             endpoint: self.spec.endpoint(),
@@ -175,8 +175,8 @@ impl AgentInstance {
         }
     }
 
-    pub(super) fn report_draining(&self) -> DrainingHome {
-        DrainingHome {
+    pub(super) fn report_draining(&self) -> DrainingInstance {
+        DrainingInstance {
             name: self.spec.agent.name.clone(),
             placement: self.spec.placement(),
             endpoint: self.spec.endpoint(),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use caipe_crds::RenderedSpec;
-use caipe_crds::rendered::{Home, Limits, ModelChoice, RenderedAgent};
+use caipe_crds::rendered::{Limits, ModelChoice, Placement, RenderedAgent};
 use caipe_crds::resource::agent_state::AgentPlacement;
 use caipe_engine::AgentName;
 
@@ -35,14 +35,14 @@ pub(super) enum PlacementSettings {
 
 impl InstanceSpec {
     pub(super) fn new(spec: &RenderedSpec, agent: &RenderedAgent, scripts: &Scripts) -> Self {
-        let settings = match agent.home {
-            Home::InProcess {} => PlacementSettings::InProcess {
+        let settings = match agent.placement {
+            Placement::InProcess {} => PlacementSettings::InProcess {
                 limits: spec.limits.clone(),
                 streaming: spec.streaming,
                 models: spec.models.clone(),
                 scripts: scripts.clone(),
             },
-            Home::Remote { .. } => {
+            Placement::Remote { .. } => {
                 PlacementSettings::Remote { silence: Duration::from_millis(spec.limits.agent_timeout_ms) }
             }
         };
@@ -54,15 +54,15 @@ impl InstanceSpec {
     }
 
     pub(super) const fn placement(&self) -> AgentPlacement {
-        match self.agent.home {
-            Home::InProcess {} => AgentPlacement::InProcess,
-            Home::Remote { .. } => AgentPlacement::Remote,
+        match self.agent.placement {
+            Placement::InProcess {} => AgentPlacement::InProcess,
+            Placement::Remote { .. } => AgentPlacement::Remote,
         }
     }
 
     /// The URL of a remote agent, without credentials.
     pub(super) fn endpoint(&self) -> Option<String> {
-        let Home::Remote { url, .. } = &self.agent.home else { return None };
+        let Placement::Remote { url, .. } = &self.agent.placement else { return None };
         url.parse().ok().map(|url| displayed_url(&url))
     }
 
@@ -90,6 +90,7 @@ impl InstanceSpec {
     pub(super) fn is_same_remote_as(&self, other: &Self) -> bool {
         let (a, b) = (&self.agent, &other.agent);
         self.placement() == AgentPlacement::Remote
-            && (&a.home, &a.secrets_dir, &self.settings) == (&b.home, &b.secrets_dir, &other.settings)
+            && (&a.placement, &a.secrets_dir, &self.settings)
+                == (&b.placement, &b.secrets_dir, &other.settings)
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use caipe_crds::RenderedSpec;
-use caipe_crds::rendered::{Home, Limits, McpServer, McpTransport, RenderedAgent};
+use caipe_crds::rendered::{Limits, McpServer, McpTransport, Placement, RenderedAgent};
 
 use crate::config::Settings;
 use crate::mcp::{ServerSpec, Transport};
@@ -19,7 +19,8 @@ pub fn missing_variables(settings: &Settings) -> Vec<String> {
         };
         server_specs(&settings.spec, agent).into_iter().filter_map(fault).collect::<Vec<_>>()
     };
-    let in_process = settings.spec.agents.iter().filter(|agent| matches!(agent.home, Home::InProcess {}));
+    let in_process =
+        settings.spec.agents.iter().filter(|agent| matches!(agent.placement, Placement::InProcess {}));
     in_process.flat_map(faults).collect()
 }
 

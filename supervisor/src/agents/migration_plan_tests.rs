@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use caipe_crds::RenderedSpec;
-use caipe_crds::rendered::Home;
+use caipe_crds::rendered::Placement;
 use caipe_crds::resource::agent_state::AgentPhase::{self, Degraded, Draining, Pending, Ready, Unreachable};
 use caipe_engine::AgentName;
 use proptest::prelude::*;
@@ -20,14 +20,14 @@ fn spec() -> RenderedSpec {
 fn jira(letter: char) -> InstanceSpec {
     let spec = spec();
     let mut agent = spec.agent("jira").unwrap().clone();
-    let at = |url: &str| Home::Remote { url: url.to_owned(), headers: BTreeMap::new() };
+    let at = |url: &str| Placement::Remote { url: url.to_owned(), headers: BTreeMap::new() };
     match letter {
         'l' => {}
         'm' => agent.system_prompt.push('!'),
         't' => agent.tools.push("get_*".to_owned()),
-        'r' => agent.home = at("http://r"),
-        'R' => (agent.home, agent.title) = (at("http://r"), "JIRA".to_owned()),
-        's' => agent.home = at("http://s"),
+        'r' => agent.placement = at("http://r"),
+        'R' => (agent.placement, agent.title) = (at("http://r"), "JIRA".to_owned()),
+        's' => agent.placement = at("http://s"),
         other => panic!("no spec {other}"),
     }
     InstanceSpec::new(&spec, &agent, &Scripts::default())
@@ -95,8 +95,8 @@ fn general_settings_change_only_the_agents_that_use_them() {
 #[test]
 fn an_address_is_shown_without_credentials() {
     let mut spec = jira('r');
-    spec.agent.home =
-        Home::Remote { url: "https://me:secret@jira:8000/a2a/".to_owned(), headers: BTreeMap::new() };
+    spec.agent.placement =
+        Placement::Remote { url: "https://me:secret@jira:8000/a2a/".to_owned(), headers: BTreeMap::new() };
     assert_eq!(spec.endpoint().as_deref(), Some("https://jira:8000/a2a"));
     assert_eq!(jira('l').endpoint(), None);
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use caipe_crds::rendered::{Home, ModelChoice as Choice, RenderedAgent};
+use caipe_crds::rendered::{ModelChoice as Choice, Placement, RenderedAgent};
 use caipe_model::{
     ChatModel, ChatRequest, ConnectError, Fallback, ModelError, ModelErrorKind, ModelSettings, ModelStream,
     Provider, Scope, ScriptError, Scripted, connect,
@@ -81,7 +81,7 @@ impl<'a> Models<'a> {
 pub fn unusable_models(settings: &Settings) -> Vec<String> {
     let models = Models::new(settings, reqwest::Client::new());
     let of_agent = |agent: &RenderedAgent| {
-        let choice = agent.model.as_ref().filter(|_| matches!(agent.home, Home::InProcess {}))?;
+        let choice = agent.model.as_ref().filter(|_| matches!(agent.placement, Placement::InProcess {}))?;
         let error = models.chosen(choice, Scope::SubAgent(&agent.name)).err()?;
         Some(format!("agent {}: {error}", agent.name))
     };

@@ -32,7 +32,7 @@ impl OnDemandBackend {
             return None;
         }
         let mut agent = spec.agent.clone();
-        agent.home = rendered::Home::InProcess {};
+        agent.placement = rendered::Placement::InProcess {};
         let spec = InstanceSpec::new(&settings.spec, &agent, &settings.scripts);
         Some(Arc::new(Self { factory, settings, spec }))
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use caipe_a2a::model::Message;
-use caipe_crds::placement::truthy;
+use caipe_crds::names::normal;
 
 /// Most characters of a tool's output that are shown, where nothing else is said (`MAX_TOOL_OUTPUT_LENGTH`). An event
 /// holds no more.
@@ -55,7 +55,7 @@ impl Presentation {
 }
 
 fn shown_output(env: &BTreeMap<String, String>, switch: &str) -> Option<usize> {
-    let shown = env.get(switch).is_some_and(|text| truthy(text));
+    let shown = env.get(switch).is_some_and(|text| matches!(normal(text).as_str(), "true" | "1" | "yes"));
     let most = env.get("MAX_TOOL_OUTPUT_LENGTH").and_then(|text| text.trim().parse().ok());
     shown.then(|| most.unwrap_or(TOOL_OUTPUT).min(TOOL_OUTPUT))
 }

@@ -218,7 +218,7 @@ impl Supervisor {
         Some(self.wire.notification("tool_output", &texts::tool_output(tool), text, metadata))
     }
 
-    /// An event of another agent: its calls, under its name, whichever home it has.
+    /// An event of another agent: its calls, under its name, whatever its placement.
     fn agents(&mut self, agent: &str, kind: &EventKind) -> Option<Event> {
         let (call, tool, end) = match kind {
             EventKind::Text { text, role } => return Some(self.agents_words(agent, text, *role)),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use axum::http::StatusCode;
-use caipe_crds::rendered::{Home, RenderedAgent};
+use caipe_crds::rendered::{Placement, RenderedAgent};
 use caipe_crds::report::{AgentReport, Report};
 use secrecy::ExposeSecret as _;
 use serde_json::json;
@@ -59,7 +59,7 @@ fn print_report(report: &Report) -> anyhow::Result<()> {
 }
 
 fn report_row(agent: &AgentReport) -> [String; 4] {
-    let home = agent.endpoint.clone().unwrap_or_else(|| "in-process".to_owned());
+    let placement = agent.endpoint.clone().unwrap_or_else(|| "in-process".to_owned());
     let next = agent.next.as_ref().map(|next| {
         let place = next.endpoint.as_deref().unwrap_or("in-process");
         let why = next.message.as_deref().unwrap_or("it is not ready");
@@ -67,7 +67,8 @@ fn report_row(agent: &AgentReport) -> [String; 4] {
     });
     let message: Vec<String> = agent.message.iter().cloned().chain(next).collect();
     // The message may contain the output of a tool server.
-    [agent.name.clone(), home, format!("{:?}", agent.phase), message.join("; ")].map(|text| one_line(&text))
+    [agent.name.clone(), placement, format!("{:?}", agent.phase), message.join("; ")]
+        .map(|text| one_line(&text))
 }
 
 /// Prints who would be there.
@@ -98,8 +99,9 @@ fn print_rows(head: [&str; 4], rows: &[[String; 4]]) -> anyhow::Result<()> {
     let width =
         |column: usize| rows.iter().chain([&head]).map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths = [width(0), width(1), width(2)];
-    for [agent, home, servers, missing] in std::iter::once(&head).chain(rows) {
-        let line = format!("{agent:0$}  {home:1$}  {servers:2$}  {missing}", widths[0], widths[1], widths[2]);
+    for [agent, placement, servers, missing] in std::iter::once(&head).chain(rows) {
+        let line =
+            format!("{agent:0$}  {placement:1$}  {servers:2$}  {missing}", widths[0], widths[1], widths[2]);
         print(line.trim_end())?;
     }
     Ok(())
@@ -107,26 +109,26 @@ fn print_rows(head: [&str; 4], rows: &[[String; 4]]) -> anyhow::Result<()> {
 
 fn row(agent: &RenderedAgent, env: &Environment) -> [String; 4] {
     let servers: Vec<&str> = agent.mcp.iter().map(|server| server.name.as_str()).collect();
-    [agent.name.clone(), home(agent), servers.join(", "), missing(agent, env).join(", ")]
+    [agent.name.clone(), placement(agent), servers.join(", "), missing(agent, env).join(", ")]
 }
 
-fn home(agent: &RenderedAgent) -> String {
-    match &agent.home {
-        Home::InProcess {} => "in-process".to_owned(),
-        Home::Remote { url, .. } => url.parse().map(|url| displayed_url(&url)).unwrap_or_default(),
+fn placement(agent: &RenderedAgent) -> String {
+    match &agent.placement {
+        Placement::InProcess {} => "in-process".to_owned(),
+        Placement::Remote { url, .. } => url.parse().map(|url| displayed_url(&url)).unwrap_or_default(),
     }
 }
 
-fn home_as_json(agent: &RenderedAgent) -> serde_json::Value {
-    match &agent.home {
-        Home::InProcess {} => json!({ "inProcess": {} }),
-        Home::Remote { .. } => json!({ "remote": { "url": home(agent) } }),
+fn placement_as_json(agent: &RenderedAgent) -> serde_json::Value {
+    match &agent.placement {
+        Placement::InProcess {} => json!({ "inProcess": {} }),
+        Placement::Remote { .. } => json!({ "remote": { "url": placement(agent) } }),
     }
 }
 
 /// What this process's environment lacks for the agent; one that runs elsewhere has an environment of its own.
 fn missing(agent: &RenderedAgent, env: &Environment) -> Vec<String> {
-    if matches!(agent.home, Home::Remote { .. }) {
+    if matches!(agent.placement, Placement::Remote { .. }) {
         return Vec::new();
     }
     agent.required_env.iter().filter(|name| env.get(*name).is_none_or(String::is_empty)).cloned().collect()
@@ -137,7 +139,7 @@ fn as_json(agent: &RenderedAgent, env: &Environment) -> serde_json::Value {
         "name": agent.name,
         "title": agent.title,
         "description": agent.description,
-        "home": home_as_json(agent),
+        "placement": placement_as_json(agent),
         "servers": agent.mcp.iter().map(|server| &server.name).collect::<Vec<_>>(),
         "missing": missing(agent, env),
     })

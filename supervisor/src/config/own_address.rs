@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use caipe_crds::rendered::Home;
+use caipe_crds::rendered::Placement;
 use caipe_crds::resolve::variable_part;
 use caipe_crds::{Fault, RenderedSpec};
 use url::{Host, Url};
@@ -14,7 +14,7 @@ pub(super) fn faults(spec: &RenderedSpec, listen: SocketAddr) -> Vec<Fault> {
         |url: &Url| is_listener(url, listen) || external.as_ref().is_some_and(|own| is_same(url, own));
     let mut faults = Vec::new();
     for agent in &spec.agents {
-        if let Home::Remote { url, .. } = &agent.home
+        if let Placement::Remote { url, .. } = &agent.placement
             && Url::parse(url).is_ok_and(|url| is_own(&url))
         {
             let prefix = variable_part(&agent.name);

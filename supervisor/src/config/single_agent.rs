@@ -3,10 +3,9 @@
 use std::path::Path;
 
 use caipe_crds::identity::{self, CONTEXT_FILE, IDENTITY_FILE, Skill};
-use caipe_crds::rendered::{Home, RenderedAgent};
+use caipe_crds::rendered::{Placement, RenderedAgent};
 use caipe_crds::{
-    CaipeSupervisor, Document, Fault, Faults, Resolved, default_resource, placement, read_document,
-    resolve_agent,
+    CaipeSupervisor, Document, Fault, Faults, Resolved, default_resource, names, read_document, resolve_agent,
 };
 
 use super::{ConfigError, Environment, Settings, read_bounded};
@@ -36,7 +35,7 @@ impl SingleAgent {
         folder: Option<&Path>,
         env: Environment,
     ) -> Result<Self, ConfigError> {
-        let name = placement::normal(name);
+        let name = names::normal(name);
         let identity = folder.map(|folder| read_folder(&name, folder)).transpose()?;
         let document = match file {
             Some(path) => read_document(&read_bounded(path)?).map_err(|faults| faulty(file, faults))?,
@@ -55,7 +54,7 @@ impl SingleAgent {
                 resolve_agent(&resource, &env, &name).map_err(|faults| faulty(file, faults))?
             }
         };
-        let (spec, agent) = resolved.spec.alone(&name).map_err(|fault| faulty(file, fault.into()))?;
+        let (spec, agent) = resolved.spec.for_agent(&name).map_err(|fault| faulty(file, fault.into()))?;
         let base = file.and_then(Path::parent).map(Path::to_path_buf).unwrap_or_default();
         let resolved = Resolved { spec, warnings: resolved.warnings };
         let settings = Settings::new(resolved, base, env, rendered);
@@ -65,9 +64,9 @@ impl SingleAgent {
 
     /// The agent in this process, wherever its supervisor looks for it.
     fn here(mut settings: Settings, mut agent: RenderedAgent, skills: Vec<Skill>) -> Self {
-        let url = match std::mem::replace(&mut agent.home, Home::InProcess {}) {
-            Home::Remote { url, .. } => Some(url),
-            Home::InProcess {} => None,
+        let url = match std::mem::replace(&mut agent.placement, Placement::InProcess {}) {
+            Placement::Remote { url, .. } => Some(url),
+            Placement::InProcess {} => None,
         };
         settings.spec.agents = vec![agent.clone()];
         Self { settings, agent, skills, url }

@@ -35,7 +35,7 @@ fn an_agent_comes_from_the_catalogue_or_from_a_file_and_runs_here() {
             .unwrap();
     assert_eq!((single.agent.name.as_str(), single.url.as_deref()), ("github", Some("http://github:8000")));
     assert_eq!(single.settings.spec.agents.first(), Some(&single.agent));
-    assert_eq!(single.agent.home, Home::InProcess {});
+    assert_eq!(single.agent.placement, Placement::InProcess {});
 
     let files = folder(&[("supervisor.yaml", RESOURCE)]);
     let file = files.path().join("supervisor.yaml");
@@ -72,7 +72,10 @@ fn a_rendered_spec_serves_its_remote_agents_as_it_stands() {
     std::fs::write(&file, serde_json::to_string(&spec).unwrap()).unwrap();
 
     let single = SingleAgent::load("jira", Some(&file), None, env(&[("ENABLE_JIRA", "false")])).unwrap();
-    assert_eq!((single.url.as_deref(), &single.agent.home), (Some("http://jira:8000"), &Home::InProcess {}));
+    assert_eq!(
+        (single.url.as_deref(), &single.agent.placement),
+        (Some("http://jira:8000"), &Placement::InProcess {})
+    );
     assert!(!single.agent.mcp.is_empty() && !single.agent.system_prompt.is_empty());
     assert_eq!(single.settings.spec.models, spec.models);
 

@@ -61,7 +61,7 @@ pub(super) async fn tools(State(about): State<About>) -> Json<Value> {
 
 /// Which specification runs, and how far; how each agent is, and where. Nobody in this process delegates to an agent
 /// that is served alone: what it works on are its own runs. A question that waits for a human is work as well: the
-/// answer goes to the home that asked.
+/// answer goes to the replica that asked.
 pub(super) async fn internal(State(about): State<About>) -> Json<Report> {
     let mut report = about.registry.report();
     report.warnings = warnings(&about);

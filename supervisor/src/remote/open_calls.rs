@@ -80,9 +80,9 @@ impl OpenCalls {
     }
 
     /// What a call returned that is not named: the newest one that is open.
-    pub(super) fn output_of_newest(&mut self, text: String) {
+    pub(super) fn output_of_newest(&mut self, text: &str) {
         if let Some(call) = self.open.last().and_then(call_of).cloned() {
-            self.output(call, &text);
+            self.output(call, text);
         }
     }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
-use caipe_crds::rendered::{Home, RenderedAgent};
+use caipe_crds::rendered::{Placement, RenderedAgent};
 use caipe_engine::AgentName;
 use url::Url;
 
@@ -52,7 +52,7 @@ pub(crate) fn remote_target(
     env: &Environment,
     silence: Duration,
 ) -> Result<RemoteTarget, String> {
-    let Home::Remote { url, headers } = &agent.home else { return Err(NO_ADDRESS.to_owned()) };
+    let Placement::Remote { url, headers } = &agent.placement else { return Err(NO_ADDRESS.to_owned()) };
     let env = with_secrets(env, agent.secrets_dir.as_deref());
     let url = url.parse().map_err(|error| format!("failed to read its address: {error}"))?;
     let name = AgentName::new(&agent.name);

@@ -106,9 +106,9 @@ impl Store for MemoryStore {
     async fn events(&self, task: &str, after: u64, limit: usize) -> Result<Vec<LoggedEvent>, StoreError> {
         let mut events = Vec::new();
         for chunk in self.data().chunks(task, after, limit) {
-            let told =
+            let payload =
                 decode(|| format!("the events of task {task:?} from {} on", chunk.first), &chunk.json)?;
-            extend(&mut events, chunk.first, [(chunk.at, told)], after, limit);
+            extend(&mut events, chunk.first, [(chunk.at, payload)], after, limit);
         }
         Ok(events)
     }

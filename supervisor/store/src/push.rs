@@ -1,4 +1,4 @@
-//! Who wants to be told of a task by a call to a web address, and how much of it they were told.
+//! Push configurations of tasks, and how far the events of a task were delivered.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ pub struct PushRecord {
 }
 
 impl PushRecord {
-    /// The number that says that nothing is left to be delivered: the task has ended, and its end was told.
+    /// The number after the last delivery: the task has ended and its end was delivered.
     pub const DONE: u64 = i64::MAX.unsigned_abs();
 }
 

@@ -89,7 +89,7 @@ pub struct TaskRecord {
     pub created: Timestamp,
     /// When its phase last changed.
     pub updated: Timestamp,
-    /// Who may see it; `None` where nobody is told apart.
+    /// The principal that may see it; `None` without authentication.
     pub owner: Option<String>,
     /// The trace that it belongs to.
     pub trace_id: String,

@@ -88,7 +88,7 @@ async fn a_second_user_is_refused_until_the_first_is_done() {
 }
 
 #[tokio::test]
-async fn others_may_look_while_it_is_open() {
+async fn others_may_read_while_it_is_open() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("caipe.db");
     let store = SqliteStore::open(&path).unwrap();
@@ -130,7 +130,7 @@ async fn a_newer_schema_is_refused() {
 }
 
 #[tokio::test]
-async fn a_damaged_page_is_told_and_the_rest_still_works() {
+async fn a_damaged_page_is_reported_and_the_rest_still_works() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("caipe.db");
     let store = SqliteStore::open(&path).unwrap();
@@ -199,7 +199,7 @@ async fn one_failure_in_a_group_is_nobody_elses() {
     let path = directory.path().join("caipe.db");
     let store = SqliteStore::open(&path).unwrap();
     store.commit(recorded(task("t", "one", TaskPhase::Working, 0))).await.unwrap();
-    // A rule of somebody else's, so that it is SQLite that fails in the middle of a commit.
+    // A trigger of the test makes SQLite fail in the middle of a commit.
     let other = Connection::open(&path).unwrap();
     let trigger = "CREATE TRIGGER picky BEFORE INSERT ON conversations WHEN new.context = 'bad'
         BEGIN SELECT raise(ABORT, 'not this one'); END";

@@ -10,7 +10,9 @@ use caipe_supervisor::run::Runs;
 use serde_json::{Value, json};
 
 use crate::repeats::send_copies;
-use crate::support::{House, Tools, decisions, forms, last_state, message, read, read_after, texts, to_task};
+use crate::support::{
+    TestSetup, Tools, decisions, forms, last_state, message, read, read_after, texts, to_task,
+};
 
 /// The worker calls a tool that is free and one that is not, or two that are not.
 const SCRIPT: &str = r#"
@@ -38,16 +40,16 @@ struct Asked {
 /// A task that waits for the approval of `echo`.
 async fn asked(text: &str, store: Arc<dyn Store>) -> Asked {
     let tools = Tools::start().await;
-    let runs = house(&tools).runs(store);
+    let runs = setup(&tools).runs(store);
     let (log, _) = runs.send(message(text, None)).await.unwrap();
     let events = read(&log).await;
     assert_eq!(last_state(&events), TaskState::InputRequired, "{events:?}");
     Asked { runs, tools, log, events }
 }
 
-fn house(tools: &Tools) -> House {
+fn setup(tools: &Tools) -> TestSetup {
     let (servers, require_approval) = (vec![tools.spec()], vec!["ec*".to_owned()]);
-    House { script: SCRIPT, servers, require_approval, ..House::default() }
+    TestSetup { script: SCRIPT, servers, require_approval, ..TestSetup::default() }
 }
 
 impl Asked {
@@ -193,7 +195,7 @@ async fn an_approval_outlives_the_process_that_asked() {
     let store = memory();
     let asked = asked("go", store.clone()).await;
     let task = asked.log.snapshot();
-    let runs = house(&asked.tools).runs(store);
+    let runs = setup(&asked.tools).runs(store);
     assert_eq!(runs.recover().await.unwrap(), 0, "a task that waits is not under way");
     let approve = vec![decisions(&json!([{"type": "approve"}]))];
     let (log, seen) = runs.send(to_task(Some(&task.id), &task.context_id, approve)).await.unwrap();

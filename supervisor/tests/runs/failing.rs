@@ -14,7 +14,9 @@ use caipe_supervisor::delegation::{AgentBackend, Delegation, DelegationEnd, Dele
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::support::{House, Tools, decisions, last_state, message, read, read_after, runs, texts, to_task};
+use crate::support::{
+    TestSetup, Tools, decisions, last_state, message, read, read_after, runs, texts, to_task,
+};
 
 #[tokio::test]
 async fn what_a_dead_process_left_is_taken_over() {
@@ -39,7 +41,7 @@ async fn what_a_dead_process_left_is_taken_over() {
 /// Stands before every write, and may hold it up or refuse it.
 #[async_trait]
 trait Gate: std::fmt::Debug + Send + Sync {
-    async fn pass(&self, commit: &Commit) -> Result<(), StoreError>;
+    async fn admit(&self, commit: &Commit) -> Result<(), StoreError>;
 }
 
 /// A store with a gate.
@@ -56,7 +58,7 @@ impl<G: Gate> Store for Gated<G> {
     }
 
     async fn commit(&self, commit: Commit) -> Result<(), StoreError> {
-        self.gate.pass(&commit).await?;
+        self.gate.admit(&commit).await?;
         self.inner.commit(commit).await
     }
 
@@ -122,7 +124,7 @@ impl Full {
 
 #[async_trait]
 impl Gate for Full {
-    async fn pass(&self, _commit: &Commit) -> Result<(), StoreError> {
+    async fn admit(&self, _commit: &Commit) -> Result<(), StoreError> {
         let spent = |left: usize| left.checked_sub(1);
         let none_left = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, spent).is_err();
         if none_left || self.disk_is_gone.load(Ordering::SeqCst) {
@@ -164,9 +166,9 @@ turns:
   - { reply: { text: "helper said {{ last_result }}" } }
 "#;
 
-fn house(tools: &Tools) -> House {
+fn setup(tools: &Tools) -> TestSetup {
     let (servers, require_approval) = (vec![tools.spec()], vec!["echo".to_owned()]);
-    House { script: SCRIPT, servers, require_approval, ..House::default() }
+    TestSetup { script: SCRIPT, servers, require_approval, ..TestSetup::default() }
 }
 
 /// Wherever the process dies, the next one comes to the question, and no call is made twice.
@@ -176,11 +178,11 @@ async fn a_crash_between_any_two_writes_repeats_no_call_of_a_worker() {
     for commits in 1.. {
         let tools = Tools::start().await;
         let store = Full::after(commits);
-        let (log, _) = house(&tools).runs(store.clone()).send(message("go", None)).await.unwrap();
+        let (log, _) = setup(&tools).runs(store.clone()).send(message("go", None)).await.unwrap();
         let events = read(&log).await;
         let task = log.snapshot();
 
-        let next = house(&tools).runs(store.inner.clone());
+        let next = setup(&tools).runs(store.inner.clone());
         next.recover().await.unwrap();
         let again = next.log(&task.id).await.unwrap();
         assert_eq!(last_state(&read(&again).await), TaskState::InputRequired, "after {commits} commits");
@@ -219,7 +221,7 @@ fn announces_calls(commit: &Commit) -> bool {
 
 #[async_trait]
 impl Gate for Stalling {
-    async fn pass(&self, commit: &Commit) -> Result<(), StoreError> {
+    async fn admit(&self, commit: &Commit) -> Result<(), StoreError> {
         if announces_calls(commit) {
             self.stalled.notify_one();
             self.go.notified().await;
@@ -232,7 +234,7 @@ impl Gate for Stalling {
 async fn a_worker_calls_nothing_before_that_is_saved() {
     let tools = Tools::start().await;
     let store = Arc::new(Gated::<Stalling>::default());
-    let (log, _) = house(&tools).runs(store.clone()).send(message("go", None)).await.unwrap();
+    let (log, _) = setup(&tools).runs(store.clone()).send(message("go", None)).await.unwrap();
     store.gate.stalled.notified().await;
     // A worker that did not wait would need no more than this to make its call.
     for _ in 0..1000 {
@@ -305,9 +307,9 @@ impl AgentBackend for Panicking {
 }
 
 #[tokio::test]
-async fn an_agent_that_falls_silent_has_failed_and_the_run_goes_on() {
-    let house = House { backend: Some(Arc::new(Panicking)), ..House::default() };
-    let runs = house.runs(Arc::new(MemoryStore::default()));
+async fn an_agent_that_falls_silent_has_failed_and_the_run_continues() {
+    let setup = TestSetup { backend: Some(Arc::new(Panicking)), ..TestSetup::default() };
+    let runs = setup.runs(Arc::new(MemoryStore::default()));
     let (log, _) = runs.send(message("plan this", None)).await.unwrap();
     let events = read(&log).await;
     assert_eq!(last_state(&events), TaskState::Completed);

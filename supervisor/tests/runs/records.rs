@@ -9,7 +9,7 @@ use caipe_store::{Commit, MemoryStore, Store, TaskFilter, TaskPhase, TaskReply};
 use caipe_supervisor::http::TaskApi;
 use caipe_supervisor::run::{RunError, Runs};
 
-use crate::support::{House, last_state, message, read, read_after, to_task};
+use crate::support::{TestSetup, last_state, message, read, read_after, to_task};
 
 /// Asks with a form, twice if told to, and says what came of it.
 const SCRIPT: &str = r#"
@@ -24,8 +24,8 @@ turns:
   - { reply: { text: "you said {{ user }}" } }
 "#;
 
-fn house(store: Arc<dyn Store>) -> Arc<Runs> {
-    House { script: SCRIPT, ..House::default() }.runs(store)
+fn setup(store: Arc<dyn Store>) -> Arc<Runs> {
+    TestSetup { script: SCRIPT, ..TestSetup::default() }.runs(store)
 }
 
 fn history(task: &Task) -> Vec<String> {
@@ -44,7 +44,7 @@ async fn wire(log: &Arc<TaskLog>) -> Vec<(u64, Vec<u8>)> {
 #[tokio::test]
 async fn every_message_to_a_task_is_in_its_history_before_and_after_a_restart() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
-    let runs = house(store.clone());
+    let runs = setup(store.clone());
     let (log, _) = runs.send(message("create one", None)).await.unwrap();
     assert_eq!(last_state(&read(&log).await), TaskState::InputRequired);
     let Task { id, context_id, .. } = log.snapshot();
@@ -61,7 +61,7 @@ async fn every_message_to_a_task_is_in_its_history_before_and_after_a_restart() 
     assert_eq!(history(&task), ["create one", "repo: again", "repo: r1"]);
     assert!(task.history.iter().all(|message| message.task_id.as_deref() == Some(&*id)));
 
-    let again = house(store).log(&id).await.unwrap();
+    let again = setup(store).log(&id).await.unwrap();
     assert_eq!(again.snapshot(), task);
     assert_eq!(wire(&again).await, wire(&log).await);
     for seq in 0..=log.last_seq() {
@@ -72,7 +72,7 @@ async fn every_message_to_a_task_is_in_its_history_before_and_after_a_restart() 
 #[tokio::test]
 async fn an_answer_that_was_taken_before_a_crash_is_not_lost() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
-    let (log, _) = house(store.clone()).send(message("create one", None)).await.unwrap();
+    let (log, _) = setup(store.clone()).send(message("create one", None)).await.unwrap();
     read(&log).await;
     let mut record = store.task(&log.snapshot().id).await.unwrap().unwrap();
     let answer = to_task(Some(&record.id), &record.context, vec![Part::text("repo: r7")]);
@@ -83,7 +83,7 @@ async fn an_answer_that_was_taken_before_a_crash_is_not_lost() {
     let context = record.context.clone();
     store.commit(Commit { context, task: Some(record.clone()), ..Commit::default() }).await.unwrap();
 
-    let runs = house(store);
+    let runs = setup(store);
     assert_eq!(runs.recover().await.unwrap(), 1);
     let log = runs.log(&record.id).await.unwrap();
     assert_eq!(last_state(&read(&log).await), TaskState::Completed);
@@ -95,7 +95,7 @@ async fn an_answer_that_was_taken_before_a_crash_is_not_lost() {
 #[tokio::test]
 async fn a_record_alone_tells_of_a_task_what_its_log_does() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
-    let runs = house(store.clone());
+    let runs = setup(store.clone());
     for text in ["hello", "create one", "create two", "create three"] {
         read(&runs.send(message(text, None)).await.unwrap().0).await;
     }
@@ -106,7 +106,7 @@ async fn a_record_alone_tells_of_a_task_what_its_log_does() {
     let answer = to_task(Some(&waiting[1].id), &waiting[1].context, vec![Part::text("repo: r1")]);
     read(&runs.send(answer).await.unwrap().0).await;
 
-    let fresh = house(store);
+    let fresh = setup(store);
     let (records, count) = fresh.tasks(&TaskFilter::default()).await.unwrap();
     assert_eq!(count, 4);
     for record in records {
@@ -139,7 +139,7 @@ async fn ask(runs: &Arc<Runs>, caller: Option<&str>, text: &str) -> Task {
 
 #[tokio::test]
 async fn pages_neither_repeat_nor_leave_out_whatever_comes_meanwhile() {
-    let runs = house(Arc::new(MemoryStore::default()));
+    let runs = setup(Arc::new(MemoryStore::default()));
     let mut wanted = Vec::new();
     for number in 0..7 {
         wanted.insert(0, ask(&runs, None, &format!("hello {number}")).await.id);
@@ -180,7 +180,7 @@ async fn pages_neither_repeat_nor_leave_out_whatever_comes_meanwhile() {
 
 #[tokio::test]
 async fn the_tasks_of_somebody_else_are_not_there() {
-    let runs = house(Arc::new(MemoryStore::default()));
+    let runs = setup(Arc::new(MemoryStore::default()));
     let (annas, berts) =
         (ask(&runs, Some("anna"), "create one").await, ask(&runs, Some("bert"), "hello").await);
     let agent = task_api(&runs);

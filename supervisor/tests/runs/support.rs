@@ -47,7 +47,7 @@ turns:
 "#;
 
 /// A supervisor with one worker, `helper`.
-pub(crate) struct House {
+pub(crate) struct TestSetup {
     pub(crate) script: &'static str,
     pub(crate) streaming: bool,
     pub(crate) servers: Vec<ServerSpec>,
@@ -56,7 +56,7 @@ pub(crate) struct House {
     pub(crate) backend: Option<Arc<dyn AgentBackend>>,
 }
 
-impl Default for House {
+impl Default for TestSetup {
     fn default() -> Self {
         Self {
             script: SCRIPT,
@@ -68,7 +68,7 @@ impl Default for House {
     }
 }
 
-impl House {
+impl TestSetup {
     pub(crate) fn supervisor(self) -> Arc<Agent> {
         let model = Arc::new(Scripted::from_yaml("test", self.script).unwrap());
         let streaming = self.streaming;
@@ -111,11 +111,11 @@ impl House {
 }
 
 pub(crate) fn supervisor(streaming: bool) -> Arc<Agent> {
-    House { streaming, ..House::default() }.supervisor()
+    TestSetup { streaming, ..TestSetup::default() }.supervisor()
 }
 
 pub(crate) fn runs(store: Arc<dyn Store>) -> Arc<Runs> {
-    House::default().runs(store)
+    TestSetup::default().runs(store)
 }
 
 pub(crate) fn message(text: &str, context: Option<&str>) -> Message {
@@ -170,7 +170,7 @@ pub(crate) fn texts(events: &[Event], name: &str) -> Vec<String> {
     events.iter().filter_map(text).collect()
 }
 
-/// The forms that were told.
+/// The emitted forms.
 pub(crate) fn forms(events: &[Event]) -> Vec<Value> {
     let form = |event: &Event| match event {
         Event::ArtifactUpdate(update) if update.artifact.name.as_deref() == Some("UserInputMetaData") => {
@@ -203,7 +203,7 @@ impl Tools {
         let (outer, url) = listener().await;
         let calls = Arc::<Mutex<Vec<Value>>>::default();
         let counter = Counter { inner: inner_url, http: reqwest::Client::new(), calls: calls.clone() };
-        let routes = axum::Router::new().route("/mcp", post(pass)).with_state(counter);
+        let routes = axum::Router::new().route("/mcp", post(admit)).with_state(counter);
         tokio::spawn(async move { axum::serve(outer, routes).await });
         Self { url, calls }
     }
@@ -224,7 +224,7 @@ async fn listener() -> (TcpListener, String) {
     (listener, url)
 }
 
-async fn pass(State(counter): State<Counter>, body: String) -> Response {
+async fn admit(State(counter): State<Counter>, body: String) -> Response {
     let message: Value = serde_json::from_str(&body).unwrap();
     if message["method"] == "tools/call" {
         counter.calls.lock().unwrap().push(message["params"]["arguments"].clone());

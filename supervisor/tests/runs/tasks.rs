@@ -51,7 +51,7 @@ async fn runs_of_one_conversation_come_one_after_the_other_and_remember() {
     for log in [first, second, third] {
         assert_eq!(last_state(&read(&log).await), TaskState::Completed);
     }
-    let said: Vec<String> = store
+    let reply: Vec<String> = store
         .conversation(&context)
         .await
         .unwrap()
@@ -61,7 +61,7 @@ async fn runs_of_one_conversation_come_one_after_the_other_and_remember() {
         .iter()
         .map(|m| m.plain_text())
         .collect();
-    assert_eq!(said, ["one", "you said one", "two", "you said two", "three", "you said three"]);
+    assert_eq!(reply, ["one", "you said one", "two", "you said two", "three", "you said three"]);
 }
 
 #[tokio::test]
@@ -83,7 +83,7 @@ async fn two_users_at_once_never_see_each_others_plan() {
 }
 
 #[tokio::test]
-async fn a_failing_agent_is_shown_and_the_run_goes_on() {
+async fn a_failing_agent_is_shown_and_the_run_continues() {
     let runs = runs(Arc::new(MemoryStore::default()));
     let (log, _) = runs.send(message("plan something broken", None)).await.unwrap();
     let events = read(&log).await;

@@ -9,7 +9,7 @@ use caipe_store::{MemoryStore, TaskPhase};
 use caipe_supervisor::run::{RunError, Runs};
 use serde_json::json;
 
-use crate::support::{House, decisions, forms, last_state, message, read, read_after, texts, to_task};
+use crate::support::{TestSetup, decisions, forms, last_state, message, read, read_after, texts, to_task};
 
 /// Asks with a form, and says what came of it; takes its time if asked to go slowly.
 const SCRIPT: &str = r#"
@@ -24,8 +24,8 @@ turns:
   - { reply: { text: "you said {{ user }}" } }
 "#;
 
-fn house() -> Arc<Runs> {
-    House { script: SCRIPT, ..House::default() }.runs(Arc::new(MemoryStore::default()))
+fn setup() -> Arc<Runs> {
+    TestSetup { script: SCRIPT, ..TestSetup::default() }.runs(Arc::new(MemoryStore::default()))
 }
 
 /// A task that waits: its log, its id, its context.
@@ -40,7 +40,7 @@ async fn asked(runs: &Arc<Runs>, text: &str) -> (Arc<TaskLog>, String, String) {
 
 #[tokio::test]
 async fn lines_of_keys_on_the_same_task_fill_the_form_in() {
-    let runs = house();
+    let runs = setup();
     let (_, task, context) = asked(&runs, "create one").await;
     let answer = to_task(Some(&task), &context, vec![Part::text("by user: a@b.c\n\nrepo: r1")]);
     let (log, seen) = runs.send(answer).await.unwrap();
@@ -51,7 +51,7 @@ async fn lines_of_keys_on_the_same_task_fill_the_form_in() {
 
 #[tokio::test]
 async fn who_reads_a_waiting_task_gets_it_and_the_end_and_after_the_answer_the_rest() {
-    let runs = house();
+    let runs = setup();
     let (_, task, context) = asked(&runs, "create one").await;
     let waiting = runs.log(&task).await.unwrap();
     let seen = waiting.last_seq();
@@ -65,8 +65,8 @@ async fn who_reads_a_waiting_task_gets_it_and_the_end_and_after_the_answer_the_r
 }
 
 #[tokio::test]
-async fn the_web_uis_answer_is_a_new_task_that_goes_on_and_ends_the_old_one() {
-    let runs = house();
+async fn the_web_uis_answer_is_a_new_task_that_continues_and_ends_the_old_one() {
+    let runs = setup();
     let (_, task, context) = asked(&runs, "create one").await;
     let args = json!({"args": {"metadata": {"input_fields": [{"field_name": "repo", "value": "r2"}]}, "user_inputs": {"repo": "r2"}}});
     let decision = json!([{"type": "edit", "action_name": "CAIPEAgentResponse", "args": args}]);
@@ -85,7 +85,7 @@ async fn the_web_uis_answer_is_a_new_task_that_goes_on_and_ends_the_old_one() {
 
 #[tokio::test]
 async fn another_message_gives_the_question_up() {
-    let runs = house();
+    let runs = setup();
     let (_, task, context) = asked(&runs, "create one").await;
     let (log, _) = runs.send(message("note: something else", Some(&context))).await.unwrap();
     let events = read(&log).await;
@@ -96,7 +96,7 @@ async fn another_message_gives_the_question_up() {
 
 #[tokio::test]
 async fn a_decision_where_nothing_waits_says_so() {
-    let runs = house();
+    let runs = setup();
     let (log, _) = runs.send(message("hello", None)).await.unwrap();
     read(&log).await;
     let context = log.snapshot().context_id;
@@ -109,7 +109,7 @@ async fn a_decision_where_nothing_waits_says_so() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_two_answers_at_once_one_is_taken_and_the_other_refused_at_once() {
     for _ in 0..20 {
-        let runs = house();
+        let runs = setup();
         let (_, task, context) = asked(&runs, "create slowly").await;
         let answer = |repo: &str| {
             let parts = vec![Part::text(format!("repo: {repo}"))];
@@ -134,7 +134,7 @@ async fn of_two_answers_at_once_one_is_taken_and_the_other_refused_at_once() {
 
 #[tokio::test]
 async fn a_question_can_be_answered_the_moment_it_is_shown() {
-    let runs = house();
+    let runs = setup();
     for _ in 0..50 {
         let (log, _) = runs.send(message("create one", None)).await.unwrap();
         let mut cursor = log.cursor(0);
@@ -151,8 +151,8 @@ async fn a_question_can_be_answered_the_moment_it_is_shown() {
 }
 
 #[tokio::test]
-async fn a_waiting_task_can_be_cancelled_and_the_conversation_goes_on() {
-    let runs = house();
+async fn a_waiting_task_can_be_cancelled_and_the_conversation_continues() {
+    let runs = setup();
     let (_, task, context) = asked(&runs, "create one").await;
     assert_eq!(runs.cancel(&task).await.unwrap().status.state, TaskState::Canceled);
     let (log, _) = runs.send(message("hello", Some(&context))).await.unwrap();
@@ -161,6 +161,6 @@ async fn a_waiting_task_can_be_cancelled_and_the_conversation_goes_on() {
 
 #[tokio::test]
 async fn a_context_id_that_no_store_takes_is_refused_by_name() {
-    let refused = house().send(message("hello", Some(&"x".repeat(2000)))).await.unwrap_err();
+    let refused = setup().send(message("hello", Some(&"x".repeat(2000)))).await.unwrap_err();
     assert!(refused.to_string().starts_with("message.contextId: "), "{refused}");
 }

@@ -102,7 +102,7 @@ async fn every_agent_that_can_be_remote_has_a_service_where_the_supervisor_looks
     for line in String::from_utf8(output.stdout)?.lines() {
         let agent: Value = serde_json::from_str(line)?;
         let name = agent["name"].as_str().context("an agent without a name")?;
-        let Some(url) = agent["home"]["remote"]["url"].as_str() else { continue };
+        let Some(url) = agent["placement"]["remote"]["url"].as_str() else { continue };
         assert_eq!(url, format!("http://agent-{name}:8000"));
         let service =
             services.get(&format!("agent-{name}")).with_context(|| format!("no service for {name}"))?;

@@ -199,7 +199,7 @@ fn rendered(epoch: u64, placement: &Value) -> Value {
         "connectivity": {"check": true, "background": true, "timeoutMs": 5000, "maxRetries": 3,
             "retryDelayMs": 2000, "startupDelayMs": 0, "refreshIntervalMs": null, "fastCheckTimeoutMs": 2000},
         "agents": [{"name": "jira", "title": "Jira", "description": "Tickets.", "routingHint": "Tickets.",
-            "systemPrompt": "You are the jira agent.", "home": placement, "mcp": [], "tools": [],
+            "systemPrompt": "You are the jira agent.", "placement": placement, "mcp": [], "tools": [],
             "requireApproval": [], "requiredEnv": [], "secretsDir": null, "model": null}],
     })
 }
@@ -211,7 +211,8 @@ async fn a_rendered_specification_is_served_and_its_epochs_are_reported() -> Res
     let here = json!({"inProcess": {}});
     let setup = Setup::of(&rendered(7, &here).to_string(), &script)?;
     let supervisor = setup.start().await?;
-    let expected = json!({"epoch": 7, "runningEpoch": 7, "hash": "hash-7", "agents": [{"name": "jira",
+    let warnings = ["conversations are in memory and are lost when the process ends"];
+    let expected = json!({"epoch": 7, "runningEpoch": 7, "hash": "hash-7", "warnings": warnings, "agents": [{"name": "jira",
         "placement": "InProcess", "phase": "Ready", "epoch": 7, "activeTasks": 0, "tools": []}]});
     assert_eq!(status(&supervisor).await?, expected);
     assert_eq!(supervisor.ask("ask").await?.result()?, "jira here");
@@ -225,7 +226,7 @@ async fn a_rendered_specification_is_served_and_its_epochs_are_reported() -> Res
     ensure!(jira.remove("latencyMs").is_some_and(|latency| latency.is_u64()), "{jira:?}");
     ensure!(jira.remove("lastProbeTime").is_some_and(|time| time.is_string()), "{jira:?}");
     jira.remove("tools");
-    let expected = json!({"epoch": 8, "runningEpoch": 8, "hash": "hash-8", "agents": [{"name": "jira",
+    let expected = json!({"epoch": 8, "runningEpoch": 8, "hash": "hash-8", "warnings": warnings, "agents": [{"name": "jira",
         "placement": "Remote", "phase": "Ready", "epoch": 8, "endpoint": agent.url(), "activeTasks": 0,
         "protocolVersion": "1.0"}]});
     assert_eq!(moved, expected);

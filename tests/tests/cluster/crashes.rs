@@ -16,7 +16,7 @@ use crate::{apply, scenario};
 /// Longest time between a change and the crash that follows it, in milliseconds: as long as a move takes.
 const LONGEST_MS: usize = 2500;
 
-/// What people change in an hour; the last leaves every agent at home.
+/// What people change in an hour; the last leaves every agent in-process.
 fn script() -> Vec<Value> {
     let title = |text: &str| json!({"spec": {"card": {"description": text}}});
     let remote = |agents: Value| json!({"spec": {"distributedAgents": agents}});

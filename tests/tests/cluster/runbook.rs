@@ -39,7 +39,7 @@ const TROUBLES: [Trouble; 15] = [
         $K patch caipe platform --type merge -p '{"spec": {"distributedAgents": ["tide"]}}'
         until $K get caipe platform -o jsonpath='{.status.agents[*].message}' | grep -q ImagePullBackOff; do :; done"#,
     ),
-    ("## An old home does not come to an end", ""),
+    ("## An old instance does not finish draining", ""),
     (
         "## A tool server does not run",
         r#"$K patch caipe platform --type json -p '[{"op": "add", "path": "/spec/agents/0/mcp", "value": [{"name": "almanac", "http": {"url": "http://almanac.team-a.svc:9000/mcp"}}]}]'

@@ -1,5 +1,5 @@
 use super::*;
-use crate::rendered::Home;
+use crate::rendered::Placement;
 
 #[test]
 fn placement_by_variables_and_by_the_resource_is_one_rule() {
@@ -23,7 +23,7 @@ fn placement_by_variables_and_by_the_resource_is_one_rule() {
         let mut all = variables.to_vec();
         all.extend(addresses);
         let spec = resolve(&resource(&format!("{here}\n{spec}")), &env(&all)).unwrap().spec;
-        let remote = spec.agents.iter().filter(|agent| matches!(agent.home, Home::Remote { .. }));
+        let remote = spec.agents.iter().filter(|agent| matches!(agent.placement, Placement::Remote { .. }));
         assert_eq!(&remote.map(|agent| agent.name.as_str()).collect::<Vec<_>>(), expected, "{variables:?}");
     }
 }
@@ -49,7 +49,7 @@ fn enable_takes_out_and_calls_in() {
 }
 
 #[test]
-fn a_remote_agent_is_where_the_variables_say_and_never_here_by_default() {
+fn a_remote_agent_has_the_address_of_the_variables_and_no_default() {
     let jira = resource("agents: [{ name: jira }]\ndistributedAgents: [jira]");
     let cases = [
         (vec![("JIRA_AGENT_HOST", "jira")], "http://jira:8000"),
@@ -58,7 +58,10 @@ fn a_remote_agent_is_where_the_variables_say_and_never_here_by_default() {
     ];
     for (variables, expected) in cases {
         let spec = resolve(&jira, &env(&variables)).unwrap().spec;
-        assert_eq!(spec.agents[0].home, Home::Remote { url: expected.to_owned(), headers: BTreeMap::new() });
+        assert_eq!(
+            spec.agents[0].placement,
+            Placement::Remote { url: expected.to_owned(), headers: BTreeMap::new() }
+        );
     }
     for variables in [vec![], vec![("JIRA_AGENT_PORT", "8004")], vec![("JIRA_AGENT_URL", " ")]] {
         let faults = faults(&jira, &variables);
@@ -68,10 +71,10 @@ fn a_remote_agent_is_where_the_variables_say_and_never_here_by_default() {
             "{faults:?}"
         );
     }
-    let in_cluster = resolve_in(&jira, &BTreeMap::new(), &cluster(&[])).unwrap().spec;
+    let in_cluster = resolve_for(&jira, &BTreeMap::new(), &cluster(&[])).unwrap().spec;
     let headers = env(&[("Authorization", "Bearer ${CAIPE_AGENT_KEY}")]);
-    let service = Home::Remote { url: "http://platform-jira.ns.svc:8000".to_owned(), headers };
-    assert_eq!(in_cluster.agents[0].home, service);
+    let service = Placement::Remote { url: "http://platform-jira.ns.svc:8000".to_owned(), headers };
+    assert_eq!(in_cluster.agents[0].placement, service);
 }
 
 #[test]
@@ -82,14 +85,17 @@ fn each_remote_agent_without_an_address_is_named() {
 }
 
 #[test]
-fn an_agent_with_a_local_form_only_is_refused_by_name_and_excused_from_all() {
+fn an_in_process_only_agent_is_refused_by_name_and_exempt_from_all() {
     let gateway = resource("agents: [{ name: aigateway }]");
     let refused = faults(&gateway, &[("DISTRIBUTED_AGENTS", "aigateway")]);
     assert!(refused[0].contains("`aigateway` can only run in-process"), "{refused:?}");
     let resolved = resolve(&gateway, &env(&[("DISTRIBUTED_AGENTS", "all")])).unwrap();
-    assert_eq!(resolved.spec.agents[0].home, Home::InProcess {});
+    assert_eq!(resolved.spec.agents[0].placement, Placement::InProcess {});
     assert!(
-        resolved.warnings.iter().any(|warning| warning.message.contains("`aigateway` has no remote form"))
+        resolved
+            .warnings
+            .iter()
+            .any(|warning| warning.message.contains("`aigateway` supports no remote placement"))
     );
 }
 
@@ -110,7 +116,10 @@ fn an_external_agent_is_remote_with_its_token_as_a_template() {
     );
     let agent = resolve(&external, &BTreeMap::new()).unwrap().spec.agents.remove(0);
     let headers = env(&[("Authorization", "Bearer ${PIPELINES_TOKEN}")]);
-    assert_eq!(agent.home, Home::Remote { url: "https://agents.example.com/pipelines".to_owned(), headers });
+    assert_eq!(
+        agent.placement,
+        Placement::Remote { url: "https://agents.example.com/pipelines".to_owned(), headers }
+    );
     assert_eq!(agent.description, "pipelines: operations and management");
     assert!(agent.mcp.is_empty() && agent.system_prompt.is_empty());
 }
@@ -128,7 +137,9 @@ fn agents_that_are_known_only_remotely_are_remote_whatever_is_distributed() {
         for distributed in ["", "jira", "all", name] {
             let variables = [("DISTRIBUTED_AGENTS", distributed), (variable.as_str(), "http://there:1")];
             let spec = resolve(&alone, &env(&variables)).unwrap().spec;
-            assert!(matches!(&spec.agents[0].home, Home::Remote { url, .. } if url == "http://there:1"));
+            assert!(
+                matches!(&spec.agents[0].placement, Placement::Remote { url, .. } if url == "http://there:1")
+            );
         }
     }
 }
@@ -141,11 +152,11 @@ fn an_approval_that_can_guard_no_listed_tool_is_a_warning() {
              requireApproval: {approvals}, mcp: [{{ name: disk, http: {{ url: 'http://disk/mcp' }} }}] }}]"
         );
         let resolved = resolve(&resource(&given), &BTreeMap::new()).unwrap();
-        let told = resolved.warnings.iter().map(ToString::to_string);
-        told.filter(|warning| warning.contains("requireApproval")).collect::<Vec<_>>()
+        let warnings = resolved.warnings.iter().map(ToString::to_string);
+        warnings.filter(|warning| warning.contains("requireApproval")).collect::<Vec<_>>()
     };
-    let told = warnings("['read_*', write_file]", "['write_*', 'Delete_*', disk_write_file, jq]");
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].starts_with("spec.agents[files].requireApproval: `Delete_*` matches none"), "{told:?}");
+    let found = warnings("['read_*', write_file]", "['write_*', 'Delete_*', disk_write_file, jq]");
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].starts_with("spec.agents[files].requireApproval: `Delete_*` matches none"), "{found:?}");
     assert!(warnings("[]", "['delete_*']").is_empty(), "which tools there are is known when they run");
 }

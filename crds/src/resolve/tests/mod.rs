@@ -1,14 +1,14 @@
-//! What a resource and an environment come to.
+//! A resource and an environment, resolved.
 
 mod agents;
-mod alone;
 mod models;
 mod servers;
 mod settings;
+mod single_agent;
 
 use std::collections::BTreeMap;
 
-use super::{Surroundings, resolve, resolve_in};
+use super::{Target, resolve, resolve_for};
 use crate::rendered::RenderedSpec;
 use crate::resource::CaipeSupervisor;
 use crate::{default_resource, read_resource};
@@ -37,7 +37,7 @@ fn faults(resource: &CaipeSupervisor, variables: &[(&str, &str)]) -> Vec<String>
     faults.into_iter().map(|fault| fault.to_string()).collect()
 }
 
-fn cluster(config_maps: &[(&str, &[(&str, &str)])]) -> Surroundings {
+fn cluster(config_maps: &[(&str, &[(&str, &str)])]) -> Target {
     let maps = config_maps.iter().map(|(name, keys)| ((*name).to_owned(), env(keys)));
-    Surroundings::Cluster { namespace: "ns".to_owned(), config_maps: maps.collect() }
+    Target::Cluster { namespace: "ns".to_owned(), config_maps: maps.collect() }
 }

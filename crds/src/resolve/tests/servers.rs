@@ -1,5 +1,5 @@
 use super::*;
-use crate::rendered::{Home, McpTransport};
+use crate::rendered::{McpTransport, Placement};
 
 #[test]
 fn tool_servers_of_the_catalogue_follow_the_mode() {
@@ -82,7 +82,7 @@ fn an_agent_of_ones_own_with_every_form_of_tool_server() {
         agent.mcp[1].transport,
         McpTransport::Http { url: "https://eu.example/mcp".to_owned(), headers }
     );
-    let there = resolve_in(&own, &BTreeMap::new(), &cluster(&[])).unwrap().spec;
+    let there = resolve_for(&own, &BTreeMap::new(), &cluster(&[])).unwrap().spec;
     assert_eq!(there.agents[0].secrets_dir.as_deref(), Some("/var/run/caipe/secrets/agents/run-books"));
 }
 
@@ -106,12 +106,12 @@ fn a_key_of_a_secret_is_a_variable_whatever_it_is_called() {
 - name: theirs
   external: {{ url: 'http://b', secretRef: {{ name: t, key: {key} }} }}"
         ));
-        for surroundings in [Surroundings::Local, cluster(&[])] {
-            let agents = resolve_in(&own, &BTreeMap::new(), &surroundings).unwrap().spec.agents;
+        for target in [Target::Local, cluster(&[])] {
+            let agents = resolve_for(&own, &BTreeMap::new(), &target).unwrap().spec.agents;
             let McpTransport::Http { headers, .. } = &agents[0].mcp[0].transport else { panic!("{key}") };
             assert_eq!(headers["X-Key"], format!("${{{variable}}}"));
             assert!(agents[0].required_env.contains(&variable.to_owned()), "{:?}", agents[0].required_env);
-            let Home::Remote { headers, .. } = &agents[1].home else { panic!("{key}") };
+            let Placement::Remote { headers, .. } = &agents[1].placement else { panic!("{key}") };
             assert_eq!(headers["Authorization"], format!("Bearer ${{{variable}}}"));
         }
     }
@@ -129,7 +129,7 @@ fn a_child_process_with_an_image_is_behind_a_bridge_in_a_cluster_only() {
     assert!(
         matches!(&here.agents[0].mcp[0].transport, McpTransport::Stdio { command, .. } if command == "serve")
     );
-    let there = resolve_in(&own, &BTreeMap::new(), &cluster(&[])).unwrap().spec;
+    let there = resolve_for(&own, &BTreeMap::new(), &cluster(&[])).unwrap().spec;
     let port = crate::resolve::bridge::ports(&own.spec)[&("own".to_owned(), "fs".to_owned())];
     let url = format!("http://127.0.0.1:{port}/mcp");
     assert_eq!(there.agents[0].mcp[0].transport, McpTransport::Http { url, headers: BTreeMap::new() });
@@ -149,7 +149,7 @@ prompts: { systemPrompt: { configMapRef: { name: id, key: supervisor } } }";
         "id",
         &[("description", "d"), ("systemPrompt", "s"), ("supervisor", "p"), ("title", "T")],
     )]);
-    let spec = resolve_in(&resource, &BTreeMap::new(), &maps).unwrap().spec;
+    let spec = resolve_for(&resource, &BTreeMap::new(), &maps).unwrap().spec;
     assert_eq!(spec.supervisor.system_prompt.as_deref(), Some("p"));
     let agent = &spec.agents[0];
     assert_eq!((agent.title.as_str(), agent.system_prompt.as_str()), ("T", "s"));
@@ -159,6 +159,6 @@ prompts: { systemPrompt: { configMapRef: { name: id, key: supervisor } } }";
         urls,
         [http("http://127.0.0.1:9000/mcp"), http("http://platform-own-shared-c95a60.ns.svc:8000/x")]
     );
-    let lost = resolve_in(&resource, &BTreeMap::new(), &cluster(&[])).unwrap_err().to_string();
+    let lost = resolve_for(&resource, &BTreeMap::new(), &cluster(&[])).unwrap_err().to_string();
     assert!(lost.contains("there is no key `supervisor` in ConfigMap `id`"), "{lost}");
 }

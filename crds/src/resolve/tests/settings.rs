@@ -1,11 +1,13 @@
 use super::*;
-use crate::rendered::{AnswerMode, Home, Store};
+use crate::rendered::{AnswerMode, Placement, Store};
 
 #[test]
 fn without_a_file_and_without_variables_the_core_agents_run_here() {
     let spec = default_spec(&[]);
     assert_eq!(spec.agents.len(), 14);
-    assert!(spec.agents.iter().all(|agent| agent.home == Home::InProcess {} && !agent.mcp.is_empty()));
+    assert!(
+        spec.agents.iter().all(|agent| agent.placement == Placement::InProcess {} && !agent.mcp.is_empty())
+    );
     assert_eq!(spec.answer_mode, AnswerMode::Structured);
     assert_eq!(
         (spec.limits.recursion, spec.limits.max_context_tokens, spec.limits.min_messages_to_keep),
@@ -146,8 +148,8 @@ agents: [{ name: jira }]",
     let spec = resolve(&spec, &env(&[])).unwrap().spec;
     assert_eq!(spec.cors_origins, ["http://localhost:3000", "https://portal.example.com"]);
     assert_eq!(spec.oauth2.as_ref().unwrap().required_scopes, ["api://caipe/.default"]);
-    let (alone, _) = spec.alone("jira").unwrap();
-    assert!(alone.cors_origins.is_empty() && alone.oauth2.is_none());
+    let (single, _) = spec.for_agent("jira").unwrap();
+    assert!(single.cors_origins.is_empty() && single.oauth2.is_none());
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn alone(cx: &BuildContext<'_>, member: &Member<'_>) -> Result<RenderedSpec, Bui
     let mut spec = cx.without_agents.clone();
     spec.agents = vec![member.rendered.clone()];
     let agent = &member.rendered.name;
-    match spec.alone(agent) {
+    match spec.for_agent(agent) {
         Ok((spec, _)) => Ok(spec),
         Err(fault) => Err(BuildError::Agent { agent: agent.clone(), reason: fault.to_string() }),
     }

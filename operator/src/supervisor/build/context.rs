@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use caipe_crds::catalogue;
+use caipe_crds::placement::SupportedPlacements;
 use caipe_crds::rendered::RenderedAgent;
 use caipe_crds::resolve::bridge;
 use caipe_crds::resource::agent::Agent;
@@ -52,7 +53,7 @@ impl<'a> BuildContext<'a> {
         let metadata = &inputs.resource.metadata;
         let name = metadata.name.as_deref().ok_or(BuildError::Nameless)?;
         let namespace = metadata.namespace.as_deref().unwrap_or("default");
-        let declared = inputs.resource.spec.declared_agents();
+        let declared = catalogue::declared_agents(&inputs.resource.spec);
         let member = |rendered: &'a RenderedAgent| {
             let found = declared.iter().find(|agent| agent.name == rendered.name);
             let declared = found.cloned().unwrap_or_else(|| Agent::named(&rendered.name));
@@ -112,7 +113,7 @@ impl Program {
         }
         let brings_tools = agent.identity.is_some() || !agent.mcp.is_empty();
         match catalogue::find(&agent.name) {
-            Some(entry) if !brings_tools && entry.homes == catalogue::Homes::RemoteOnly => {
+            Some(entry) if !brings_tools && entry.placements == SupportedPlacements::RemoteOnly => {
                 entry.image.clone().map_or(Self::Foreign, Self::Image)
             }
             _ => Self::Ours,

@@ -152,7 +152,7 @@ fn supervisor_egress(cx: &BuildContext<'_>) -> Egress {
         egress.url(&oauth2.jwks_uri);
     }
     for member in cx.members.iter().filter(|member| matches!(member.program, Program::Foreign)) {
-        if let caipe_crds::rendered::Home::Remote { url, .. } = &member.rendered.home {
+        if let caipe_crds::rendered::Placement::Remote { url, .. } = &member.rendered.placement {
             egress.url(url);
         }
     }

@@ -1,7 +1,7 @@
 //! The status of each agent, from the reports of the supervisor's pods.
 
-use caipe_crds::rendered::Home;
-use caipe_crds::report::{AgentReport, DrainingHome, Report};
+use caipe_crds::rendered::Placement;
+use caipe_crds::report::{AgentReport, DrainingInstance, Report};
 use caipe_crds::resource::agent_state::{AgentPhase, AgentPlacement};
 use caipe_crds::resource::status::AgentStatus;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -15,8 +15,12 @@ use crate::supervisor::orphans::work_left;
 pub(super) fn agents(facts: &Facts<'_>) -> Vec<AgentStatus> {
     let reports: Vec<&Report> = facts.reports.iter().flatten().copied().collect();
     let Some(decision) = facts.decision else { return as_seen(facts, &reports) };
-    let mut agents: Vec<AgentStatus> =
-        decision.spec.agents.iter().map(|agent| one(facts, &agent.name, &agent.home, &reports)).collect();
+    let mut agents: Vec<AgentStatus> = decision
+        .spec
+        .agents
+        .iter()
+        .map(|agent| one(facts, &agent.name, &agent.placement, &reports))
+        .collect();
     let gone = facts.draining.iter().filter(|name| decision.spec.agent(name).is_none());
     agents.extend(gone.map(|name| leaving(name, &reports)));
     agents
@@ -29,11 +33,11 @@ fn as_seen(facts: &Facts<'_>, reports: &[&Report]) -> Vec<AgentStatus> {
     }
 }
 
-fn one(facts: &Facts<'_>, name: &str, home: &Home, reports: &[&Report]) -> AgentStatus {
+fn one(facts: &Facts<'_>, name: &str, placement: &Placement, reports: &[&Report]) -> AgentStatus {
     let found: Vec<&AgentReport> =
         reports.iter().flat_map(|report| &report.agents).filter(|agent| agent.name == name).collect();
     let worst = found.iter().max_by_key(|agent| badness(agent.phase));
-    let mut status = worst.map_or_else(|| unseen(name, home), |agent| seen(name, agent, reports));
+    let mut status = worst.map_or_else(|| unseen(name, placement), |agent| seen(name, agent, reports));
     if let Some(why) = why(facts, name, &status, reports) {
         status.message = Some(why);
     }
@@ -80,10 +84,10 @@ fn why(facts: &Facts<'_>, name: &str, status: &AgentStatus, reports: &[&Report])
 }
 
 /// An agent without a report.
-fn unseen(name: &str, home: &Home) -> AgentStatus {
-    let (placement, endpoint) = match home {
-        Home::InProcess {} => (AgentPlacement::InProcess, None),
-        Home::Remote { url, .. } => (AgentPlacement::Remote, Some(url.clone())),
+fn unseen(name: &str, placement: &Placement) -> AgentStatus {
+    let (placement, endpoint) = match placement {
+        Placement::InProcess {} => (AgentPlacement::InProcess, None),
+        Placement::Remote { url, .. } => (AgentPlacement::Remote, Some(url.clone())),
     };
     AgentStatus {
         name: name.to_owned(),
@@ -122,15 +126,15 @@ fn waiting(agent: &AgentReport) -> Option<String> {
 }
 
 fn leaving(name: &str, reports: &[&Report]) -> AgentStatus {
-    let homes: Vec<&DrainingHome> =
-        reports.iter().flat_map(|report| &report.draining).filter(|home| home.name == name).collect();
-    let active: u64 = homes.iter().map(|home| home.active_tasks).sum();
-    let placement = homes.first().map_or(AgentPlacement::Remote, |home| home.placement);
+    let instances: Vec<&DrainingInstance> =
+        reports.iter().flat_map(|report| &report.draining).filter(|instance| instance.name == name).collect();
+    let active: u64 = instances.iter().map(|instance| instance.active_tasks).sum();
+    let placement = instances.first().map_or(AgentPlacement::Remote, |instance| instance.placement);
     AgentStatus {
         name: name.to_owned(),
         placement,
         phase: AgentPhase::Draining,
-        endpoint: homes.first().and_then(|home| home.endpoint.clone()),
+        endpoint: instances.first().and_then(|instance| instance.endpoint.clone()),
         protocol_version: None,
         latency_ms: None,
         last_probe_time: None,

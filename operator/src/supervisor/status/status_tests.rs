@@ -1,5 +1,5 @@
-use caipe_crds::report::{AgentReport, DrainingHome, NextHome};
-use caipe_crds::{Surroundings, resolve_in};
+use caipe_crds::report::{AgentReport, DrainingInstance, NextInstance};
+use caipe_crds::{Target, resolve_for};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::*;
@@ -9,8 +9,8 @@ fn decision(epoch: u64) -> Decision {
     let text = "{apiVersion: caipe.io/v1alpha1, kind: CaipeSupervisor, metadata: {name: p}, spec: {distributedAgents: [a], agents: [
         {name: a, identity: {inline: {description: d, systemPrompt: p}}}, {name: b, identity: {inline: {description: d, systemPrompt: p}}}]}}";
     let resource = caipe_crds::read_resource(text).unwrap();
-    let surroundings = Surroundings::Cluster { namespace: "n".to_owned(), config_maps: BTreeMap::new() };
-    let wanted = resolve_in(&resource, &BTreeMap::new(), &surroundings).unwrap().spec;
+    let target = Target::Cluster { namespace: "n".to_owned(), config_maps: BTreeMap::new() };
+    let wanted = resolve_for(&resource, &BTreeMap::new(), &target).unwrap().spec;
     let mut spec = wanted.clone();
     spec.epoch = epoch;
     let names = |name: &str| BTreeSet::from([name.to_owned()]);
@@ -243,7 +243,7 @@ fn each_trouble_is_told_with_what_it_is() {
             "",
         ),
         (
-            "an agent that waits for its new home takes nothing away",
+            "an agent that waits for its new instance takes nothing away",
             |given| given.held = BTreeMap::from([("b".to_owned(), PendingMigration::UntilRemoteAnswers)]),
             "True AllAgentsUsable: all 2 agents are usable",
             "True Moving: agent b migrates as soon as its new placement is ready",
@@ -383,7 +383,7 @@ fn a_failed_placement_is_reported_and_a_slow_one_is_not() {
         let mut report = report(1, AgentPhase::Ready, AgentPhase::Ready);
         let placement = AgentPlacement::InProcess;
         let why = Some("almanac: connection refused".to_owned());
-        report.agents[0].next = Some(NextHome { placement, phase, endpoint: None, message: why });
+        report.agents[0].next = Some(NextInstance { placement, phase, endpoint: None, message: why });
         given.reports = vec![Some(report)];
         given.status().agents[0].message.clone()
     };
@@ -396,14 +396,14 @@ fn a_failed_placement_is_reported_and_a_slow_one_is_not() {
 fn what_only_finishes_what_it_began_is_listed_and_not_counted() {
     let mut given = well();
     given.draining = BTreeSet::from(["gone".to_owned()]);
-    let home = DrainingHome {
+    let instance = DrainingInstance {
         name: "gone".to_owned(),
         placement: AgentPlacement::Remote,
         endpoint: None,
         active_tasks: 2,
     };
     given.reports =
-        vec![Some(Report { draining: vec![home], ..report(1, AgentPhase::Ready, AgentPhase::Ready) })];
+        vec![Some(Report { draining: vec![instance], ..report(1, AgentPhase::Ready, AgentPhase::Ready) })];
     let status = given.status();
     let last = status.agents.last().unwrap();
     assert_eq!((last.name.as_str(), last.phase, last.active_tasks), ("gone", AgentPhase::Draining, Some(2)));

@@ -16,11 +16,11 @@ pub(crate) type Messages = Vec<Arc<Message>>;
 /// How the note begins that asks for a last answer after an error.
 const RECOVERY: &str = "[Recovery after error: ";
 
-/// What the model is told when it must answer from what it has (upstream contract 3.8).
+/// The message that asks the model to answer from what it has (upstream contract 3.8).
 const LAST_WORD: &str = "You have finished gathering information. Based ONLY on what was retrieved above, write your final \
                          answer now. Do not call any more tools.";
 
-/// Most characters of an error that the model is told.
+/// Most characters of an error in that message.
 const CAUSE_CHARS: usize = 200;
 
 /// The note that asks the model for its last answer.

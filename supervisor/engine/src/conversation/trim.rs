@@ -34,10 +34,10 @@ pub(crate) fn trim(messages: &mut Messages, most: u64, target: u64, keep: usize)
     let tail = messages.len().saturating_sub(keep);
     let request = request(messages);
     let head = drop_head(messages, request.unwrap_or(0).min(tail), &mut excess);
-    let body = drop_body(messages, request.map_or(0, |at| at + 1), tail, &mut excess);
+    let old = drop_old(messages, request.map_or(0, |at| at + 1), tail, &mut excess);
     let mut at = 0..;
-    messages.retain(|_| at.next().is_none_or(|at| at >= head.end && !body.contains(&at)));
-    !head.is_empty() || !body.is_empty()
+    messages.retain(|_| at.next().is_none_or(|at| at >= head.end && !old.contains(&at)));
+    !head.is_empty() || !old.is_empty()
 }
 
 /// What to drop of the messages before the request: whole exchanges, since providers want a user's message first.
@@ -56,7 +56,7 @@ fn drop_head(messages: &[Arc<Message>], before: usize, excess: &mut u64) -> Rang
 }
 
 /// What to drop of the run's own turns.
-fn drop_body(messages: &[Arc<Message>], from: usize, tail: usize, excess: &mut u64) -> Range<usize> {
+fn drop_old(messages: &[Arc<Message>], from: usize, tail: usize, excess: &mut u64) -> Range<usize> {
     let mut end = from;
     for group in groups(messages).into_iter().filter(|group| group.start >= from && group.end <= tail) {
         if *excess == 0 {

@@ -1,26 +1,24 @@
 //! The calls that are under way, from their start until all of them have a result.
 
-use std::sync::Arc;
-
-use caipe_model::{Message, ToolResult};
-
+use crate::abilities::AnswerMode;
 use crate::effects::Effects;
-use crate::event::{EventKind, Outcome, RunEvent};
+use crate::event::{Emit, EventKind, Outcome, RunEvent};
 use crate::io::{Effect, Resume, ToolOutput};
-use crate::plan::PlanCause;
-use crate::state::{AgentName, AnswerMode, CallKind, CallStatus, PendingCall, Phase, RunState};
+use crate::names::AgentName;
+use crate::plan_step::PlanCause;
+use crate::state::{CallKind, CallStatus, PendingCall, Phase, RunState};
 
-use super::endings::{ending, finish_call};
+use super::endings::{self, ending, finish_call};
 use super::{route, turn};
 
-/// Starts what is ready; the plan is told first, so that every start finds its step.
+/// Starts the ready calls. Emits the plan first, so that every start finds its step.
 pub(super) fn start_ready(state: &mut RunState, out: &mut Effects) {
     for call in state.calls.iter().filter(|call| matches!(call.status, CallStatus::Ready)) {
         if let CallKind::Delegation { agent } = &call.kind {
             state.plan.delegate(&call.id, agent, route::prompt(call.arguments()));
         }
     }
-    tell_plan(state, PlanCause::Delegation, out);
+    emit_plan(state, PlanCause::Delegation, out);
     let mut effects = Vec::new();
     for call in state.calls.iter_mut().filter(|call| matches!(call.status, CallStatus::Ready)) {
         *state.counters.calls.entry(call.name.clone()).or_default() += 1;
@@ -52,7 +50,7 @@ pub(super) fn perform(call: &PendingCall, resume: Option<Resume>) -> Effect {
     }
 }
 
-/// Tells what an agent says that a tool asks; nothing once the tool has its result.
+/// Emits what the agent behind a tool reports; nothing once the tool has its result.
 pub(super) fn tool_progress(state: &RunState, id: &str, agent: &AgentName, text: String, out: &mut Effects) {
     if state.phase == Phase::Calls && state.calls.iter().any(|call| is_running_tool(call, id)) {
         let kind = EventKind::Noticed { text, end: None };
@@ -76,7 +74,7 @@ pub(super) fn tool_finished(state: &mut RunState, id: &str, output: &ToolOutput,
     settle(state, out);
 }
 
-/// Goes on once nothing is under way any more: with the model, or with the human that is waited for.
+/// Continues once no call is under way: asks the model, or waits for the human.
 pub(super) fn settle(state: &mut RunState, out: &mut Effects) {
     if state.calls.iter().any(|call| call.status.is_open()) {
         return;
@@ -84,7 +82,7 @@ pub(super) fn settle(state: &mut RunState, out: &mut Effects) {
     if state.calls.iter().any(|call| matches!(call.status, CallStatus::Waiting { .. })) {
         return suspend(state, out);
     }
-    conclude_round(state);
+    endings::conclude_round(state);
     turn::ask(state, out);
 }
 
@@ -100,28 +98,17 @@ pub(super) fn suspend(state: &mut RunState, out: &mut Effects) {
     out.push(Effect::Finish);
 }
 
-/// Puts the results of the round into the conversation, in the order in which the model asked.
-pub(super) fn conclude_round(state: &mut RunState) {
-    let results: Vec<ToolResult> = std::mem::take(&mut state.calls)
-        .into_iter()
-        .filter_map(|call| if let CallStatus::Done { result } = call.status { Some(result) } else { None })
-        .collect();
-    if !results.is_empty() {
-        state.messages.push(Arc::new(Message::results(results)));
-    }
-}
-
-/// Repeats the plan as it was last told: the answer to a question may begin another task, whose client knows no plan.
-pub(super) fn tell_plan_again(state: &RunState, out: &mut Effects) {
+/// Repeats the last emitted plan: the answer to a question may begin another task, whose client knows no plan.
+pub(super) fn repeat_plan(state: &RunState, out: &mut Effects) {
     if let Some(plan) = state.plan.again() {
         out.emit(plan);
     }
 }
 
-/// Tells the plan if it has changed and is this agent's to tell.
-pub(super) fn tell_plan(state: &mut RunState, cause: PlanCause, out: &mut Effects) {
+/// Emits the plan if it has changed and this agent shows one.
+pub(super) fn emit_plan(state: &mut RunState, cause: PlanCause, out: &mut Effects) {
     if state.abilities.answer != AnswerMode::Plain
-        && let Some(plan) = state.plan.news(cause)
+        && let Some(plan) = state.plan.changed(cause)
     {
         out.emit(plan);
     }

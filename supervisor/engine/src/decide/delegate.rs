@@ -6,9 +6,11 @@ use crate::conversation::TRUNCATED;
 use crate::effects::Effects;
 use crate::event::CallEnd;
 use crate::form::Form;
-use crate::io::{DelegateUpdate, DelegationOutcome, Effect, RemotePlace};
-use crate::plan::PlanCause;
-use crate::state::{AgentAnswer, AgentName, CallKind, CallStatus, PendingCall, Phase, RunState};
+use crate::io::{DelegateUpdate, DelegationOutcome, Effect};
+use crate::names::AgentName;
+use crate::plan_step::PlanCause;
+use crate::state::RemotePlace;
+use crate::state::{AgentAnswer, CallKind, CallStatus, PendingCall, Phase, RunState};
 
 use super::{calls, endings};
 
@@ -20,7 +22,7 @@ pub(super) fn update(state: &mut RunState, id: &str, update: DelegateUpdate, out
     let over = state.phase == Phase::Waiting;
     let Some((call, agent)) = under_way(state, id) else { return };
     match update {
-        // A run that waits is over for whoever watches, but where its agents stand must still be kept.
+        // A waiting run has ended for its clients, but the positions of its agents must still be saved.
         DelegateUpdate::Accepted { task, context } => {
             *place(&mut call.status) = CallStatus::Remote { task, context, place: RemotePlace::default() }
         }
@@ -90,9 +92,9 @@ fn finish(state: &mut RunState, id: &str, agent: AgentName, outcome: DelegationO
         state.answers.push(AgentAnswer { agent, text: truncated(&text, chars, TRUNCATED).into_owned() });
     }
     if let Some(call) = state.calls.iter_mut().find(|call| call.id == id) {
-        endings::tell_end(call, end, &text, out);
+        endings::emit_end(call, end, &text, out);
         endings::close(call, result, chars);
     }
     state.plan.end_task(id, end == CallEnd::Completed);
-    calls::tell_plan(state, PlanCause::TaskCompleted, out);
+    calls::emit_plan(state, PlanCause::TaskCompleted, out);
 }

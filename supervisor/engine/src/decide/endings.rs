@@ -1,14 +1,14 @@
-//! How calls end: each has exactly one result, and each start that was told exactly one end.
+//! The ends of calls: each call has exactly one result, and each emitted start exactly one end.
 
-use caipe_model::{ToolResult, truncated};
+use std::sync::Arc;
+
+use caipe_model::{Message, ToolResult, truncated};
 
 use crate::conversation::TRUNCATED;
 use crate::effects::Effects;
-use crate::event::{CallEnd, EventKind};
+use crate::event::{CallEnd, Emit, EventKind};
 use crate::io::{Effect, ResumePoint};
 use crate::state::{CallKind, CallStatus, PendingCall, RunState};
-
-use super::human::resume_point;
 
 /// Most characters of a result that an event shows (`MAX_TOOL_OUTPUT_LENGTH`).
 const SHOWN_CHARS: usize = 2000;
@@ -29,7 +29,7 @@ pub(super) fn stop(
         out.extend(withdrawal(call));
         if call.status.is_started() {
             aborted.push(call.id.clone());
-            tell_end(call, end, &why, out);
+            emit_end(call, end, &why, out);
         }
         close(call, Err(why), usize::MAX);
     }
@@ -38,8 +38,7 @@ pub(super) fn stop(
     }
 }
 
-/// What a remote agent must be told whose question nobody will answer. One that is at work is stopped where it is
-/// listened to.
+/// Withdraws the question of a remote agent that nobody will answer. The edge stops an agent that is at work.
 fn withdrawal(call: &PendingCall) -> Option<Effect> {
     let (CallKind::Delegation { agent }, CallStatus::Waiting { then, .. }) = (&call.kind, &call.status)
     else {
@@ -49,7 +48,7 @@ fn withdrawal(call: &PendingCall) -> Option<Effect> {
     Some(Effect::Withdraw { call: call.id.clone(), agent: agent.clone(), from })
 }
 
-/// Ends a call that was started: the end is told, and the result waits for its siblings.
+/// Ends a started call: emits the end; the result waits for its siblings.
 pub(super) fn finish_call(
     call: &mut PendingCall,
     end: CallEnd,
@@ -58,12 +57,12 @@ pub(super) fn finish_call(
     out: &mut Effects,
 ) {
     let (Ok(text) | Err(text)) = &result;
-    tell_end(call, end, text, out);
+    emit_end(call, end, text, out);
     close(call, result, chars);
 }
 
-/// Tells how a call ended.
-pub(super) fn tell_end(call: &PendingCall, end: CallEnd, text: &str, out: &mut Effects) {
+/// Emits the end of a call.
+pub(super) fn emit_end(call: &PendingCall, end: CallEnd, text: &str, out: &mut Effects) {
     let id = call.id.clone();
     out.emit(if let CallKind::Delegation { agent } = &call.kind {
         EventKind::DelegationFinished { call: id, agent: agent.clone(), end, text: text.to_owned() }
@@ -87,4 +86,26 @@ pub(super) fn close(call: &mut PendingCall, result: Result<String, String>, char
 /// How a call ended that says this.
 pub(super) const fn ending(result: &Result<String, String>) -> CallEnd {
     if result.is_ok() { CallEnd::Completed } else { CallEnd::Failed }
+}
+
+/// Where a delegation stood, if anything of it was saved.
+pub(super) fn resume_point(status: &CallStatus) -> Option<ResumePoint> {
+    match status {
+        CallStatus::Remote { task, context, place } => {
+            Some(ResumePoint::Remote { task: task.clone(), context: context.clone(), place: *place })
+        }
+        CallStatus::Nested { frame } => Some(ResumePoint::Nested(frame.clone())),
+        _ => None,
+    }
+}
+
+/// Puts the results of the round into the conversation, in the order in which the model asked.
+pub(super) fn conclude_round(state: &mut RunState) {
+    let results: Vec<ToolResult> = std::mem::take(&mut state.calls)
+        .into_iter()
+        .filter_map(|call| if let CallStatus::Done { result } = call.status { Some(result) } else { None })
+        .collect();
+    if !results.is_empty() {
+        state.messages.push(Arc::new(Message::results(results)));
+    }
 }

@@ -33,29 +33,6 @@ pub(super) fn failed(state: &mut RunState, turn: u32, error: &ModelFailure, out:
     }
 }
 
-/// What people read of a failed turn. The words of the provider, which may name hosts, models and accounts, are in the log.
-pub(super) const fn reason(kind: ModelErrorKind) -> &'static str {
-    match kind {
-        ModelErrorKind::Auth => {
-            "the language model does not accept the supervisor's credentials, or there are none"
-        }
-        ModelErrorKind::RateLimited => "the language model gets too many requests; try again in a while",
-        ModelErrorKind::Overloaded => {
-            "the language model is overloaded or out of order; try again in a while"
-        }
-        ModelErrorKind::ContextOverflow => {
-            "the conversation is too long for the language model; begin a new one"
-        }
-        ModelErrorKind::InvalidRequest => "the language model does not accept the request",
-        ModelErrorKind::ContentFilter => "the content filter of the language model refused the request",
-        ModelErrorKind::Transport => "the language model cannot be reached, or the connection broke",
-        ModelErrorKind::Truncated => "the answer of the language model broke off",
-        ModelErrorKind::Protocol => "the language model's response could not be read",
-        ModelErrorKind::Deadline => "the language model did not answer in time",
-        ModelErrorKind::Cancelled => "the call of the language model was stopped",
-    }
-}
-
 /// Whether the run has brought anything that an answer could be made of.
 fn has_results(state: &RunState) -> bool {
     state.counters.calls.keys().any(|tool| tool != TODO_TOOL) && conversation::has_results(&state.messages)

@@ -4,17 +4,18 @@ use std::sync::Arc;
 
 use caipe_model::{Message, ModelErrorKind, ToolCall, ToolResult};
 
+use crate::abilities::AnswerMode;
 use crate::conversation;
 use crate::effects::Effects;
-use crate::event::{AnswerOrigin, EventKind, Outcome, TextRole};
+use crate::event::{AnswerOrigin, Emit, EventKind, Outcome, TextRole};
 use crate::io::Effect;
-use crate::state::{AnswerMode, Phase, RunState};
+use crate::state::{Phase, RunState};
 use crate::text::after_marker;
 use crate::tools::response::Response;
 
-use super::{calls, failure, route, turn};
+use super::{endings, route};
 
-/// What a run says that was given nothing but empty answers (SC-012).
+/// The answer of a run whose model returned only empty answers: an answer is never empty.
 const NO_ANSWER: &str = "I have no answer: the language model returned an empty one. Please ask again, or put the \
                          question in other words.";
 
@@ -22,36 +23,8 @@ const NO_ANSWER: &str = "I have no answer: the language model returned an empty 
 pub(super) const CUT_OFF: &str =
     "\n\n[The answer is cut off: it reached the output limit of the language model.]";
 
-/// The model gave its final answer by the response tool; a round of calls is under way. An empty answer is replaced by
-/// what was gathered. Where nothing was, the model gets one more turn.
-pub(super) fn responded(state: &mut RunState, response: Response, out: &mut Effects) {
-    let content = Some(response.content).filter(|content| !content.trim().is_empty());
-    let text = content.or_else(|| gathered(state));
-    if response.question.is_some() {
-        state.text.conclude(&text.unwrap_or_default(), out);
-        return calls::settle(state, out);
-    }
-    match text {
-        Some(text) => {
-            state.text.conclude(&text, out);
-            calls::conclude_round(state);
-            complete(state, text, AnswerOrigin::Structured, out);
-        }
-        None if !state.guards.empty_answer => {
-            state.guards.empty_answer = true;
-            state.text.retract_answer(out);
-            calls::conclude_round(state);
-            turn::ask(state, out);
-        }
-        None => {
-            calls::conclude_round(state);
-            empty_handed(state, out);
-        }
-    }
-}
-
 /// Ends a run that has nothing to show though nothing failed.
-fn empty_handed(state: &mut RunState, out: &mut Effects) {
+pub(super) fn empty_handed(state: &mut RunState, out: &mut Effects) {
     state.text.conclude(NO_ANSWER, out);
     complete(state, NO_ANSWER.to_owned(), AnswerOrigin::Partial, out);
 }
@@ -97,6 +70,29 @@ fn refuse(state: &mut RunState, requests: &[ToolCall]) {
     }
 }
 
+/// What people read of a failed turn. The words of the provider, which may name hosts, models and accounts, are in the log.
+const fn model_reason(kind: ModelErrorKind) -> &'static str {
+    match kind {
+        ModelErrorKind::Auth => {
+            "the language model does not accept the supervisor's credentials, or there are none"
+        }
+        ModelErrorKind::RateLimited => "the language model gets too many requests; try again in a while",
+        ModelErrorKind::Overloaded => {
+            "the language model is overloaded or out of order; try again in a while"
+        }
+        ModelErrorKind::ContextOverflow => {
+            "the conversation is too long for the language model; begin a new one"
+        }
+        ModelErrorKind::InvalidRequest => "the language model does not accept the request",
+        ModelErrorKind::ContentFilter => "the content filter of the language model refused the request",
+        ModelErrorKind::Transport => "the language model cannot be reached, or the connection broke",
+        ModelErrorKind::Truncated => "the answer of the language model broke off",
+        ModelErrorKind::Protocol => "the language model's response could not be read",
+        ModelErrorKind::Deadline => "the language model did not answer in time",
+        ModelErrorKind::Cancelled => "the call of the language model was stopped",
+    }
+}
+
 /// Why nothing more can be had from the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cause {
@@ -114,7 +110,7 @@ impl Cause {
     /// The reason for people, without the words of a provider or the name of a model: those are in the log.
     const fn reason(self) -> &'static str {
         match self {
-            Self::Model(kind) => failure::reason(kind),
+            Self::Model(kind) => model_reason(kind),
             Self::NoAnswer => "the language model gave no answer",
             Self::Time => "the time for this request is up",
             Self::Steps => "the limit of steps is reached",
@@ -160,7 +156,7 @@ pub(super) fn failed(state: &mut RunState, cause: Cause, out: &mut Effects) {
 
 /// Ends the run; calls that are still open must have been stopped.
 pub(super) fn end(state: &mut RunState, outcome: Outcome, out: &mut Effects) {
-    calls::conclude_round(state);
+    endings::conclude_round(state);
     conversation::withdraw_last_word(&mut state.messages);
     conversation::repair(&mut state.messages);
     state.phase = Phase::Idle;
@@ -184,7 +180,7 @@ const fn cut_off(outcome: &Outcome) -> bool {
     )
 }
 
-fn complete(state: &mut RunState, text: String, origin: AnswerOrigin, out: &mut Effects) {
+pub(super) fn complete(state: &mut RunState, text: String, origin: AnswerOrigin, out: &mut Effects) {
     // A run that was cut short, or needed a last turn, has not carried out its plan.
     if !state.guards.last_turn
         && !matches!(origin, AnswerOrigin::Partial | AnswerOrigin::Recovered)
@@ -202,7 +198,7 @@ fn spoken(state: &RunState) -> AnswerOrigin {
 }
 
 /// The words of the agents that were asked. What the model said on the way is no result, and was shown already.
-fn gathered(state: &RunState) -> Option<String> {
+pub(super) fn gathered(state: &RunState) -> Option<String> {
     let text = match state.answers.as_slice() {
         [] => return None,
         [only] => after_marker(&only.text).unwrap_or(&only.text).to_owned(),

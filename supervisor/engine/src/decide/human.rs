@@ -2,12 +2,13 @@
 
 use serde_json::{Map, Value};
 
+use crate::abilities::Abilities;
 use crate::conversation;
 use crate::effects::Effects;
-use crate::event::EventKind;
+use crate::event::{Emit, EventKind};
 use crate::form::{Decision, Form};
-use crate::io::{Answered, Effect, Resume, ResumePoint};
-use crate::state::{Abilities, CallKind, CallStatus, PendingCall, Phase, RunState};
+use crate::io::{Answered, Effect, Resume};
+use crate::state::{CallKind, CallStatus, PendingCall, Phase, RunState};
 use crate::tools::ask;
 
 use super::{calls, endings, route};
@@ -28,7 +29,7 @@ pub(super) fn decided(state: &mut RunState, decisions: Vec<Decision>, out: &mut 
         return ask_again(state, MISFIT.to_owned(), out);
     }
     state.phase = Phase::Calls;
-    calls::tell_plan_again(state, out);
+    calls::repeat_plan(state, out);
     let mut decisions = decisions.into_iter();
     let mut resumed = Vec::new();
     let mut edited = Vec::new();
@@ -69,7 +70,7 @@ fn apply(abilities: &Abilities, call: &mut PendingCall, decisions: Vec<Decision>
     };
     if call.kind != CallKind::Ask && then.is_started() {
         // The agent knows what it asked: it gets the decisions as they are.
-        let from = resume_point(&then);
+        let from = endings::resume_point(&then);
         call.status = *then;
         let answered = Some(Answered { form, decisions });
         return Some(calls::perform(call, Some(Resume { from, answered })));
@@ -94,7 +95,7 @@ fn answer(form: &Form, decision: &Decision) -> Result<String, String> {
     }
 }
 
-/// Lets a call go on, with other arguments if the human wants so.
+/// Approves a call, with other arguments if the human edited it.
 fn approve(abilities: &Abilities, call: &mut PendingCall, decision: &Decision) -> Result<(), String> {
     match decision {
         Decision::Approve | Decision::Submit { .. } => {}
@@ -110,15 +111,4 @@ fn approve(abilities: &Abilities, call: &mut PendingCall, decision: &Decision) -
 
 fn rejection(message: &str) -> String {
     if message.trim().is_empty() { REJECTED.to_owned() } else { message.to_owned() }
-}
-
-/// Where a delegation stood, if anything of it was saved.
-pub(super) fn resume_point(status: &CallStatus) -> Option<ResumePoint> {
-    match status {
-        CallStatus::Remote { task, context, place } => {
-            Some(ResumePoint::Remote { task: task.clone(), context: context.clone(), place: *place })
-        }
-        CallStatus::Nested { frame } => Some(ResumePoint::Nested(frame.clone())),
-        _ => None,
-    }
 }

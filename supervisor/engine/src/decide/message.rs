@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use caipe_model::Message;
 
+use crate::abilities::Abilities;
 use crate::conversation;
 use crate::effects::Effects;
 use crate::event::CallEnd;
 use crate::plan::Plan;
-use crate::state::{Abilities, CallKind, Counters, Guards, PendingCall, Phase, RunState};
+use crate::state::{CallKind, Counters, Guards, PendingCall, Phase, RunState};
 use crate::text::AnswerText;
 
-use super::{calls, endings, turn};
+use super::{endings, turn};
 
 /// What the model reads of a form that the user did not fill in.
 const UNANSWERED: &str = "The form was not submitted: the user went on with the next message instead.";
@@ -41,7 +42,7 @@ pub(super) fn begin(state: &mut RunState, message: Arc<Message>, abilities: Abil
 /// Ends what waits for the user, who has something else to say.
 fn give_up_waiting(state: &mut RunState, out: &mut Effects) {
     endings::stop(state, |_| true, CallEnd::Canceled, |call| unanswered(call).to_owned(), out);
-    calls::conclude_round(state);
+    endings::conclude_round(state);
 }
 
 fn unanswered(call: &PendingCall) -> &'static str {

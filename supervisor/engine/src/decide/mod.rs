@@ -21,7 +21,7 @@ use crate::state::RunState;
 /// Applies an input to the state and says what must be done now, in this order.
 ///
 /// Deterministic and total: an input that does not fit the state, because it is late, doubled or nonsense, changes
-/// nothing and asks for nothing. A message is taken only while no run is under way: whoever drives runs takes the
+/// nothing and asks for nothing. A message counts only while no run is under way: the caller hands over the
 /// messages of one conversation one after the other.
 ///
 /// A new [`Effect::CallModel`] takes the place of one that is under way; [`Effect::Finish`] ends all that is.

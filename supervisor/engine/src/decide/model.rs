@@ -67,7 +67,7 @@ fn empty_turn(state: &mut RunState, out: &mut Effects) {
     }
 }
 
-/// Makes the ids of the calls unique in the conversation. Some models number the calls of each turn anew, or give
+/// Makes the ids of the calls unique in the conversation. Some models number the calls of each turn from zero, or give
 /// no ids; a result could then be taken for that of another call.
 fn name_calls(state: &RunState, message: &mut Message) {
     let mut known: HashSet<String> =

@@ -2,19 +2,19 @@
 
 use crate::conversation::interrupted;
 use crate::effects::Effects;
-use crate::event::{CallEnd, EventKind};
+use crate::event::{CallEnd, Emit, EventKind};
 use crate::io::Resume;
 use crate::state::{CallKind, CallStatus, Phase, RunState};
 
-use super::human::resume_point;
+use super::endings::resume_point;
 use super::{calls, endings, turn};
 
-/// Makes go on what was under way. What waits for a human keeps waiting.
+/// Continues what was under way. What waits for a human keeps waiting.
 pub(super) fn recovered(state: &mut RunState, out: &mut Effects) {
     match state.phase {
         Phase::Idle | Phase::Waiting => {}
         Phase::Model { .. } => {
-            // Pieces of a turn are told without being saved, so there may have been some.
+            // Text of a turn is emitted without being saved, so there may have been some.
             out.emit(EventKind::TextReset);
             turn::ask_again(state, out);
         }

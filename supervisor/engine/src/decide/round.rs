@@ -3,15 +3,17 @@
 use caipe_model::ToolCall;
 use serde_json::{Map, Value};
 
+use crate::abilities::AnswerMode;
 use crate::effects::Effects;
-use crate::event::EventKind;
+use crate::event::{AnswerOrigin, Emit, EventKind};
 use crate::form::Form;
-use crate::plan::{PlanCause, TodoChange};
-use crate::state::{AnswerMode, CallKind, CallStatus, PendingCall, Phase, RunState};
+use crate::plan::TodoChange;
+use crate::plan_step::PlanCause;
+use crate::state::{CallKind, CallStatus, PendingCall, Phase, RunState};
 use crate::tools::response::Response;
 use crate::tools::{TODO_TOOL, run_file_tool, todos};
 
-use super::endings::{close, ending, finish_call};
+use super::endings::{self, close, ending, finish_call};
 use super::route::{self, Route};
 use super::{calls, finish, turn};
 
@@ -48,7 +50,7 @@ pub(super) fn begin(state: &mut RunState, requests: Vec<ToolCall>, cut: bool, ou
         state.calls.push(call);
     }
     if let Some(answer) = answer {
-        return finish::responded(state, answer, out);
+        return responded(state, answer, out);
     }
     state.text.retract_answer(out);
     calls::start_ready(state, out);
@@ -122,7 +124,7 @@ fn write_todos(
                 TodoChange::Finished(content) => EventKind::TodoFinished { content },
             });
         }
-        calls::tell_plan(state, cause, out);
+        calls::emit_plan(state, cause, out);
     }
     Ok(summary)
 }
@@ -154,4 +156,32 @@ fn waiting(request: &ToolCall, arguments: Map<String, Value>, kind: CallKind, fo
 
 fn count(state: &mut RunState, tool: &str) {
     *state.counters.calls.entry(tool.to_owned()).or_default() += 1;
+}
+
+/// The model gave its final answer by the response tool; a round of calls is under way. An empty answer is replaced by
+/// what was gathered. Where nothing was, the model gets one more turn.
+fn responded(state: &mut RunState, response: Response, out: &mut Effects) {
+    let content = Some(response.content).filter(|content| !content.trim().is_empty());
+    let text = content.or_else(|| finish::gathered(state));
+    if response.question.is_some() {
+        state.text.conclude(&text.unwrap_or_default(), out);
+        return calls::settle(state, out);
+    }
+    match text {
+        Some(text) => {
+            state.text.conclude(&text, out);
+            endings::conclude_round(state);
+            finish::complete(state, text, AnswerOrigin::Structured, out);
+        }
+        None if !state.guards.empty_answer => {
+            state.guards.empty_answer = true;
+            state.text.retract_answer(out);
+            endings::conclude_round(state);
+            turn::ask(state, out);
+        }
+        None => {
+            endings::conclude_round(state);
+            finish::empty_handed(state, out);
+        }
+    }
 }

@@ -3,8 +3,10 @@
 use caipe_model::ToolCall;
 use serde_json::{Map, Value};
 
+use crate::abilities::{Abilities, AnswerMode};
 use crate::form::{ASK_TOOL, Form};
-use crate::state::{Abilities, AgentName, AnswerMode, CallKind};
+use crate::names::AgentName;
+use crate::state::CallKind;
 use crate::tools::{
     FILE_TOOLS, TASK_TOOL, TODO_TOOL, ask, builtin_tools, glob, is_edge_tool, is_response, offers_files,
 };
@@ -28,7 +30,7 @@ pub(super) enum Route {
     Start { kind: CallKind, arguments: Map<String, Value>, approval: Option<Form> },
     /// A human answers it.
     Ask { arguments: Map<String, Value>, form: Form },
-    /// Nobody can; this is what the model is told.
+    /// Nobody can; the model reads this.
     Refuse(String),
 }
 

@@ -32,13 +32,13 @@ pub(super) fn deadline(state: &mut RunState, out: &mut Effects) {
     }
 }
 
-/// Stops what is at work. What waits for a human goes on waiting: no time of ours passes meanwhile.
+/// Stops what is at work. What waits for a human keeps waiting: that time does not count.
 fn stop_calls(state: &mut RunState, out: &mut Effects) {
     let why = |call: &PendingCall| format!("Tool '{}' did not complete ({TIME_IS_UP}).", call.name);
     endings::stop(state, |call| call.status.is_open(), CallEnd::Canceled, why, out);
     if state.calls.iter().any(|call| matches!(call.status, CallStatus::Waiting { .. })) {
         return calls::suspend(state, out);
     }
-    calls::conclude_round(state);
+    endings::conclude_round(state);
     turn::ask_for_last_answer(state, Some(TIME_IS_UP), Cause::Time, out);
 }

@@ -14,7 +14,7 @@ const FILL: (u64, u64) = (80, 60);
 const TOOL_TOKENS: u64 = 500;
 const MOST_TOOLS: usize = 50;
 
-/// Asks the model to go on, or for its last answer where the run has no step left.
+/// Asks the model for the next turn, or for its last answer where the run has no step left.
 pub(super) fn ask(state: &mut RunState, out: &mut Effects) {
     if steps_left(state) {
         state.counters.steps += 1;

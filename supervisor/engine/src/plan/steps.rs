@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use sha2::{Digest, Sha256};
 
-use super::{Plan, PlanStep, PlanTask, StepStatus, Todo};
+use super::{Plan, PlanTask, Todo};
+use crate::plan_step::{PlanStep, StepStatus};
 
 /// Who does a step that names nobody.
 pub(super) const NOBODY: &str = "Supervisor";
@@ -12,7 +13,7 @@ pub(super) const NOBODY: &str = "Supervisor";
 impl Plan {
     /// The steps of the newest to-do list, or else of the tasks (upstream contract 3.4).
     ///
-    /// A step that was told to be completed or failed stays so. If nothing is under way in the first plan, its first
+    /// A step that was shown as completed or failed stays so. If nothing is under way in the first plan, its first
     /// open step is, until the model says otherwise.
     pub(super) fn derive(&self) -> Vec<PlanStep> {
         let mut steps = if self.todos.is_empty() {
@@ -47,7 +48,7 @@ impl StepStatus {
         matches!(self, Self::Completed | Self::Failed)
     }
 
-    /// The status of a step that stands for two entries of the same agent and title.
+    /// The status of a step that represents two entries of the same agent and title.
     fn with(self, other: Self) -> Self {
         match (self, other) {
             _ if self == other => self,

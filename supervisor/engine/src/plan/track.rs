@@ -3,10 +3,11 @@
 use caipe_model::truncated;
 
 use crate::event::EventKind;
-use crate::state::{AgentName, CallId};
+use crate::names::{AgentName, CallId};
 
 use super::steps::NOBODY;
-use super::{Plan, PlanCause, PlanTask, StepStatus, Todo};
+use super::{Plan, PlanTask, Todo};
+use crate::plan_step::{PlanCause, StepStatus};
 
 /// Most characters of a task's description that its step shows.
 const TITLE_CHARS: usize = 120;
@@ -14,7 +15,7 @@ const TITLE_CHARS: usize = 120;
 /// An entry of the to-do list that changed its status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TodoChange {
-    /// It began.
+    /// The step began.
     Started(String),
     /// It is done.
     Finished(String),
@@ -46,8 +47,8 @@ impl Plan {
         }
     }
 
-    /// The plan as an event, if it has changed since it was last told.
-    pub(crate) fn news(&mut self, cause: PlanCause) -> Option<EventKind> {
+    /// The plan as an event, if it has changed since it was last emitted.
+    pub(crate) fn changed(&mut self, cause: PlanCause) -> Option<EventKind> {
         let steps = self.derive();
         if steps.is_empty() || steps == self.steps {
             return None;
@@ -56,7 +57,7 @@ impl Plan {
         Some(self.tell(cause))
     }
 
-    /// The plan as it was last told, if it was.
+    /// The plan as it was last emitted, if it was.
     pub(crate) fn again(&self) -> Option<EventKind> {
         let plan = || EventKind::Plan { steps: self.steps.clone(), cause: PlanCause::Resumed, first: false };
         self.shown.then(plan)

@@ -8,7 +8,7 @@ const MARKERS: [&str; 2] = ["[FINAL ANSWER]", "[FINAL_ANSWER]"];
 /// How many characters wait because they might be the beginning of a marker.
 const HELD_CHARS: usize = 14;
 
-/// Tells narration from answer while the text arrives.
+/// Separates narration from answer while the text arrives.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct MarkerSplit {
@@ -17,7 +17,7 @@ pub(super) struct MarkerSplit {
     begun: bool,
 }
 
-/// What may be told after a piece of text.
+/// What may be emitted after a piece of text.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Shown {
     pub(super) narration: String,
@@ -48,8 +48,8 @@ impl MarkerSplit {
     /// All but the newest characters of what is held.
     fn release(&mut self) -> String {
         let cut = self.held.char_indices().rev().nth(HELD_CHARS - 1).map_or(0, |(at, _)| at);
-        let kept = self.held.split_off(cut);
-        std::mem::replace(&mut self.held, kept)
+        let rest = self.held.split_off(cut);
+        std::mem::replace(&mut self.held, rest)
     }
 
     fn answer(&mut self, text: &str) -> String {

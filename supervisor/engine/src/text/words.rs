@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A word of more characters is told in parts.
+/// A word of more characters is emitted in parts.
 const LONGEST_HELD: usize = 80;
 
 /// The word that is not complete yet.
@@ -13,7 +13,7 @@ pub(super) struct WordHold {
 }
 
 impl WordHold {
-    /// Takes the next piece and returns what may be told: all up to the last boundary, or everything once the
+    /// Takes the next piece and returns what may be emitted: all up to the last boundary, or everything once the
     /// word grows too long.
     pub(super) fn push(&mut self, piece: &str) -> String {
         if let Some(at) = piece.rfind(is_boundary) {

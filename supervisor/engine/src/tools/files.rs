@@ -19,7 +19,7 @@ const TOTAL_BYTES: usize = 4 << 20;
 /// Most bytes of a path.
 const PATH_BYTES: usize = 512;
 
-/// Lines that `read_file` returns unless told otherwise.
+/// Lines that `read_file` returns by default.
 const READ_LINES: u64 = 2000;
 
 /// Most characters of a line that `read_file` and `grep` show.
@@ -29,10 +29,10 @@ const LINE_CHARS: usize = 2000;
 const MOST_HITS: usize = 500;
 
 /// What a tool says to the model, either way.
-pub(crate) type Said = Result<String, String>;
+pub(crate) type FileResult = Result<String, String>;
 
 /// The path as it is kept: absolute, with no `.` or empty segments.
-pub(crate) fn normalise(path: &str) -> Said {
+pub(crate) fn normalise(path: &str) -> FileResult {
     let path = path.trim();
     if path.is_empty() || path.len() > PATH_BYTES || path.chars().any(char::is_control) {
         return Err(format!(
@@ -49,7 +49,7 @@ pub(crate) fn normalise(path: &str) -> Said {
 }
 
 /// `ls`.
-pub(crate) fn ls(files: &Files, arguments: &Map<String, Value>) -> Said {
+pub(crate) fn ls(files: &Files, arguments: &Map<String, Value>) -> FileResult {
     let folder = folder(arguments)?;
     let hits = files.iter().filter(|(path, _)| is_under(path, &folder));
     let lines = hits.map(|(path, content)| format!("{path} ({} bytes)", content.len()));
@@ -57,14 +57,14 @@ pub(crate) fn ls(files: &Files, arguments: &Map<String, Value>) -> Said {
 }
 
 /// `glob`.
-pub(crate) fn glob(files: &Files, arguments: &Map<String, Value>) -> Said {
+pub(crate) fn glob(files: &Files, arguments: &Map<String, Value>) -> FileResult {
     let pattern = path_matcher(required(arguments, &["pattern"])?)?;
     let hits = files.keys().filter(|path| pattern.is_match(path));
     Ok(listed(hits.cloned(), "No file matches."))
 }
 
 /// `grep`.
-pub(crate) fn grep(files: &Files, arguments: &Map<String, Value>) -> Said {
+pub(crate) fn grep(files: &Files, arguments: &Map<String, Value>) -> FileResult {
     let wanted = required(arguments, &["pattern"])?;
     if wanted.is_empty() {
         return Err("failed to search: \"pattern\" is empty.".to_owned());
@@ -85,7 +85,7 @@ pub(crate) fn grep(files: &Files, arguments: &Map<String, Value>) -> Said {
 }
 
 /// `read_file`.
-pub(crate) fn read(files: &Files, arguments: &Map<String, Value>) -> Said {
+pub(crate) fn read(files: &Files, arguments: &Map<String, Value>) -> FileResult {
     let (path, content) = existing(files, arguments)?;
     if content.is_empty() {
         return Ok(format!("{path} is empty."));
@@ -111,14 +111,14 @@ pub(crate) fn read(files: &Files, arguments: &Map<String, Value>) -> Said {
 }
 
 /// `write_file`.
-pub(crate) fn write(files: &mut Files, arguments: &Map<String, Value>, most: usize) -> Said {
+pub(crate) fn write(files: &mut Files, arguments: &Map<String, Value>, most: usize) -> FileResult {
     let path = normalise(required(arguments, &["file_path", "path"])?)?;
     let content = required(arguments, &["content"])?;
     store(files, path, content.to_owned(), most)
 }
 
 /// `edit_file`.
-pub(crate) fn edit(files: &mut Files, arguments: &Map<String, Value>, most: usize) -> Said {
+pub(crate) fn edit(files: &mut Files, arguments: &Map<String, Value>, most: usize) -> FileResult {
     let (path, content) = existing(files, arguments)?;
     let (old, new) = (required(arguments, &["old_string"])?, required(arguments, &["new_string"])?);
     let all = arguments.get("replace_all").and_then(Value::as_bool).unwrap_or_default();
@@ -140,7 +140,7 @@ pub(crate) fn edit(files: &mut Files, arguments: &Map<String, Value>, most: usiz
 }
 
 /// Keeps a file, within the limits.
-pub(crate) fn store(files: &mut Files, path: String, content: String, most: usize) -> Said {
+pub(crate) fn store(files: &mut Files, path: String, content: String, most: usize) -> FileResult {
     if path == "/" {
         return Err("failed to write: the path names no file.".to_owned());
     }
@@ -162,9 +162,9 @@ pub(crate) fn store(files: &mut Files, path: String, content: String, most: usiz
             "failed to write {path}: all files together may have {TOTAL_BYTES} bytes. Shorten one."
         ));
     }
-    let said = format!("Wrote {} bytes to {path}.", content.len());
+    let message = format!("Wrote {} bytes to {path}.", content.len());
     files.insert(path, content);
-    Ok(said)
+    Ok(message)
 }
 
 /// The argument under the first of these names.
@@ -183,7 +183,7 @@ fn existing(files: &Files, arguments: &Map<String, Value>) -> Result<(String, St
     }
 }
 
-fn folder(arguments: &Map<String, Value>) -> Said {
+fn folder(arguments: &Map<String, Value>) -> FileResult {
     arguments.get("path").and_then(Value::as_str).map_or_else(|| Ok("/".to_owned()), normalise)
 }
 

@@ -1,5 +1,4 @@
-//! The tools that every agent has: what they are called, what a model is told of them, and those that
-//! need nothing but the state.
+//! The tools that every agent has: names, descriptions, and the tools that need nothing but the state.
 
 pub(crate) mod ask;
 mod files;

@@ -5,10 +5,10 @@ use serde_json::{Map, Value};
 
 use crate::state::RunState;
 
-use super::files::{self, Said};
+use super::files::{self, FileResult};
 
 /// Runs one of [`FILE_TOOLS`](super::FILE_TOOLS); says what to tell the model.
-pub(crate) fn run_file_tool(state: &mut RunState, name: &str, arguments: &Map<String, Value>) -> Said {
+pub(crate) fn run_file_tool(state: &mut RunState, name: &str, arguments: &Map<String, Value>) -> FileResult {
     let most = state.abilities.limits.files;
     match name {
         "ls" => files::ls(&state.files, arguments),
@@ -22,7 +22,7 @@ pub(crate) fn run_file_tool(state: &mut RunState, name: &str, arguments: &Map<St
 }
 
 /// `tool_result_to_file`.
-fn keep_result(state: &mut RunState, arguments: &Map<String, Value>) -> Said {
+fn keep_result(state: &mut RunState, arguments: &Map<String, Value>) -> FileResult {
     let path = files::normalise(files::required(arguments, &["file_path", "path"])?)?;
     let given = |key: &str| arguments.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
     let (id, tool) = (given("tool_call_id"), given("tool_name"));

@@ -9,7 +9,7 @@ use crate::form::{ASK_TOOL, Form, FormField};
 pub(crate) struct Response {
     /// The answer.
     pub(crate) content: String,
-    /// What the user must fill in before the run can go on, if anything.
+    /// What the user must fill in before the run can continue, if anything.
     pub(crate) question: Option<Form>,
 }
 

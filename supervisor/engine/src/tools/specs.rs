@@ -1,10 +1,10 @@
-//! The engine's tools as a model is told of them.
+//! The engine's tools as the model sees them.
 
 use caipe_model::ToolSpec;
 use serde_json::{Value, json};
 
+use crate::abilities::{Abilities, AnswerMode};
 use crate::form::ASK_TOOL;
-use crate::state::{Abilities, AnswerMode};
 
 use super::{EDGE_TOOLS, FILE_TOOLS, RESPONSE_TOOL, TASK_TOOL, TODO_TOOL};
 
@@ -35,7 +35,7 @@ pub(crate) fn offers_files(abilities: &Abilities) -> bool {
     !FILE_TOOLS.iter().any(|name| abilities.tools.contains(*name))
 }
 
-/// Whether the edge runs this one without having been told of it in [`Abilities::tools`].
+/// Whether the edge runs this tool although it is not in [`Abilities::tools`].
 pub(crate) fn is_edge_tool(name: &str) -> bool {
     EDGE_TOOLS.contains(&name)
 }

@@ -3,7 +3,8 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::plan::{StepStatus, Todo};
+use crate::plan::Todo;
+use crate::plan_step::StepStatus;
 
 /// Most entries of a to-do list.
 const MOST_TODOS: usize = 100;

@@ -1,4 +1,4 @@
-//! How the final answer is told and found.
+//! How the final answer is recognised and emitted.
 
 use caipe_engine::{AnswerMode, AnswerOrigin, EventKind, Input, Outcome, Phase, TextRole};
 
@@ -44,7 +44,7 @@ fn an_answer_that_reached_the_output_limit_says_that_it_is_cut_off() {
 }
 
 #[test]
-fn an_answer_that_was_not_streamed_is_told_whole() {
+fn an_answer_that_was_not_streamed_is_reported_whole() {
     let mut sim = asked(AnswerMode::Structured);
     let end = sim.model("", &[("r", "PlatformEngineerResponse", &answer("All good."))]);
     assert_eq!(story(&end), ["composing", "Answer: All good.", "completed Structured: All good.", "finish"]);
@@ -120,7 +120,7 @@ fn a_response_that_is_no_json_is_asked_for_again() {
 }
 
 #[test]
-fn an_answer_longer_than_the_model_can_write_is_kept_as_far_as_it_goes() {
+fn an_answer_longer_than_the_model_can_write_is_stored_as_far_as_it_goes() {
     let mut sim = asked(AnswerMode::Structured);
     sim.call_start("r", "ResponseFormat");
     sim.call_arguments("r", "{\"content\":\"half an answer");
@@ -230,7 +230,7 @@ fn text_beside_a_call_is_narration_where_that_is_known() {
 }
 
 #[test]
-fn text_that_was_streamed_otherwise_than_said_is_told_again() {
+fn text_that_was_streamed_otherwise_than_returned_is_reported_again() {
     let mut sim = asked(AnswerMode::Plain);
     sim.delta("Helo");
     let end = sim.model("Hello", &[]);

@@ -43,8 +43,8 @@ fn parallel_results_are_read_in_call_order() {
 }
 
 #[test]
-fn mistakes_of_the_model_are_told_to_it_and_never_run() {
-    for (name, arguments, told) in [
+fn mistakes_of_the_model_are_reported_to_it_and_never_run() {
+    for (name, arguments, reported) in [
         ("serach", "{}", "There are: delete_app, search, write_todos, task"),
         ("search", "{\"q\":", "failed to read the arguments of \"search\""),
         ("search", "[1]", "not an object"),
@@ -62,7 +62,7 @@ fn mistakes_of_the_model_are_told_to_it_and_never_run() {
     ] {
         let mut sim = begun(AnswerMode::Structured);
         assert_eq!(story(&sim.model("", &[("x", name, arguments)])), ["ask"], "{name} {arguments}");
-        assert!(sim.result("x").contains(told), "{name} {arguments}: {}", sim.result("x"));
+        assert!(sim.result("x").contains(reported), "{name} {arguments}: {}", sim.result("x"));
         assert!(sim.results()[0].is_error);
     }
 }
@@ -74,8 +74,8 @@ fn a_long_list_of_tools_is_cut_in_errors() {
     let mut sim = Sim::new(abilities);
     sim.say("go");
     sim.model("", &[("x", &"n".repeat(10_000), "{}")]);
-    let told = sim.result("x");
-    assert!(told.contains("tool_049 and ") && told.len() < 1000, "{told}");
+    let reported = sim.result("x");
+    assert!(reported.contains("tool_049 and ") && reported.len() < 1000, "{reported}");
 }
 
 #[test]
@@ -129,15 +129,18 @@ fn an_agents_events_carry_its_name() {
 }
 
 #[test]
-fn what_an_agent_says_to_a_tool_is_told_while_the_tool_runs() {
+fn what_an_agent_says_to_a_tool_is_reported_while_the_tool_runs() {
     let mut sim = begun(AnswerMode::Structured);
     sim.model("", &[("a", "search", "{}"), ("b", "task", &task("jira", "x"))]);
     let (agent, text) = (AgentName::new("data"), "🔍 Step 1".to_owned());
     let says =
         |call: &str| Input::ToolProgress { call: call.to_owned(), agent: agent.clone(), text: text.clone() };
     let before = sim.state.clone();
-    let told = events(&sim.feed(says("a")));
-    assert_eq!(told, [RunEvent::own(EventKind::Noticed { text: text.clone(), end: None }).within(&agent)]);
+    let reported = events(&sim.feed(says("a")));
+    assert_eq!(
+        reported,
+        [RunEvent::own(EventKind::Noticed { text: text.clone(), end: None }).within(&agent)]
+    );
     assert_eq!(sim.state, before, "what is not saved must not change the state");
     assert!(sim.feed(says("b")).is_empty(), "a delegation tells by itself");
     assert!(sim.feed(says("c")).is_empty());

@@ -16,7 +16,7 @@ const FORM: &str = r#"{"response":"Where to?","metadata":{"input_fields":[
     {"field_name":"repo","field_description":"Repository","required":true},
     {"field_name":"size","field_description":"Size","field_values":["s","m"]}]}}"#;
 
-fn said(text: &str) -> Arc<Message> {
+fn reply(text: &str) -> Arc<Message> {
     Arc::new(Message::text(Role::User, text))
 }
 
@@ -67,7 +67,7 @@ fn a_form_stops_the_run_and_its_answers_start_it_again() {
 
 #[test]
 fn what_the_model_reads_of_a_form() {
-    for (decision, told) in [
+    for (decision, reported) in [
         (Decision::Approve, "ERROR: Missing required fields: repo. Keep calling CAIPEAgentResponse"),
         (submit(json!({ "repo": " " })), "ERROR: Missing required fields: repo."),
         (reject("not now"), "not now"),
@@ -76,7 +76,7 @@ fn what_the_model_reads_of_a_form() {
         let mut sim = asked();
         sim.model("", &[("f", "CAIPEAgentResponse", FORM)]);
         assert_eq!(story(&decide(&mut sim, vec![decision])), ["ask"]);
-        assert!(sim.result("f").starts_with(told), "{}", sim.result("f"));
+        assert!(sim.result("f").starts_with(reported), "{}", sim.result("f"));
     }
     let mut sim = asked();
     let plain =
@@ -152,30 +152,30 @@ fn decisions_that_do_not_fit_change_nothing_and_the_questions_are_asked_again() 
         let all = [("a", "delete_app", "{}"), ("b", "delete_app", "{}")];
         sim.model("", &all[..calls]);
         let before = sim.state.clone();
-        let told = story(&decide(&mut sim, decisions.clone()));
-        assert!(told[0].starts_with("refused: "), "{decisions:?}: {told:?}");
-        assert_eq!(told[1..=calls], vec!["asks delete_app"; calls], "{decisions:?}");
-        assert_eq!(told[calls + 1..], ["input required", "finish"], "{decisions:?}");
+        let reported = story(&decide(&mut sim, decisions.clone()));
+        assert!(reported[0].starts_with("refused: "), "{decisions:?}: {reported:?}");
+        assert_eq!(reported[1..=calls], vec!["asks delete_app"; calls], "{decisions:?}");
+        assert_eq!(reported[calls + 1..], ["input required", "finish"], "{decisions:?}");
         assert_eq!(sim.state, before, "{decisions:?}");
     }
     let mut sim = asked();
     sim.model("", &[("f", "CAIPEAgentResponse", FORM)]);
-    let told = story(&decide(&mut sim, vec![edit(json!({ "repo": "x" }))]));
-    assert!(told[0].starts_with("refused: "), "a form has no arguments: {told:?}");
+    let reported = story(&decide(&mut sim, vec![edit(json!({ "repo": "x" }))]));
+    assert!(reported[0].starts_with("refused: "), "a form has no arguments: {reported:?}");
 }
 
 #[test]
 fn an_answer_that_cannot_be_understood_changes_nothing() {
     let mut sim = guarded();
     sim.model("", &[("a", "delete_app", "{}")]);
-    let told = story(&sim.feed(Input::Undecided { reason: "which one?".to_owned() }));
-    assert_eq!(told, ["refused: which one?", "asks delete_app", "input required", "finish"]);
+    let reported = story(&sim.feed(Input::Undecided { reason: "which one?".to_owned() }));
+    assert_eq!(reported, ["refused: which one?", "asks delete_app", "input required", "finish"]);
     sim.feed(Input::Cancel);
     assert!(sim.feed(Input::Undecided { reason: "late".to_owned() }).is_empty());
 }
 
 #[test]
-fn the_plan_is_told_first_when_a_run_goes_on() {
+fn the_plan_is_reported_first_when_a_run_continues() {
     let mut sim = guarded();
     sim.model("", &[("t", "write_todos", r#"{"todos":[{"content":"[Jira] Look","status":"in_progress"}]}"#)]);
     sim.model("", &[("d", "delete_app", "{}")]);
@@ -250,15 +250,15 @@ fn an_agent_that_asks_is_resumed_where_it_stood() {
         from: Some(ResumePoint::Remote { task, context, place }),
         answered: Some(Answered { form: form.clone(), decisions: vec![decision] }),
     };
-    let [Effect::Emit(_), Effect::Delegate { resume: told, prompt, .. }] = effects.as_slice() else {
+    let [Effect::Emit(_), Effect::Delegate { resume: reported, prompt, .. }] = effects.as_slice() else {
         panic!("{effects:?}")
     };
-    assert_eq!((told.as_ref(), prompt.as_str()), (Some(&resume), "x"));
+    assert_eq!((reported.as_ref(), prompt.as_str()), (Some(&resume), "x"));
     assert_eq!(story(&sim.agent_answers("a", "one")).last().unwrap(), "ask");
 }
 
 #[test]
-fn a_checkpoint_that_follows_the_question_is_kept() {
+fn a_checkpoint_that_follows_the_question_is_stored() {
     let mut sim = asked();
     sim.model("", &[("a", "task", &task("jira", "x"))]);
     sim.delegate("a", DelegateUpdate::Asks { form: question("p") });
@@ -272,7 +272,7 @@ fn a_checkpoint_that_follows_the_question_is_kept() {
     let answered = Answered { form: question("p"), decisions: vec![reject("no")] };
     let resume = Resume { from: Some(ResumePoint::Nested(frame)), answered: Some(answered) };
     assert!(
-        matches!(&effects[..], [Effect::Emit(_), Effect::Delegate { resume: Some(told), .. }] if *told == resume)
+        matches!(&effects[..], [Effect::Emit(_), Effect::Delegate { resume: Some(reported), .. }] if *reported == resume)
     );
 }
 
@@ -286,10 +286,10 @@ fn cancelling_a_waiting_run_ends_what_was_started() {
 }
 
 #[test]
-fn a_remote_agent_whose_question_is_given_up_is_told() {
+fn a_remote_agent_of_which_question_is_given_up_is_reported() {
     for input in [
         Input::Cancel,
-        Input::Message { message: said("never mind"), abilities: abilities(AnswerMode::Structured) },
+        Input::Message { message: reply("never mind"), abilities: abilities(AnswerMode::Structured) },
     ] {
         let mut sim = asked();
         sim.model("", &[("a", "task", &task("jira", "x")), ("b", "task", &task("github", "y"))]);

@@ -56,17 +56,17 @@ fn step_ids_are_a_hash_of_agent_and_title() {
 #[test]
 fn the_first_open_step_of_the_first_plan_is_under_way() {
     let mut sim = begun(AnswerMode::Structured);
-    let told = write(&mut sim, &[("[Jira] a", "pending"), ("[Github] b", "pending")]);
-    assert_eq!(told, ["plan Todos first: [Jira] a InProgress, [Github] b Pending", "ask"]);
+    let reported = write(&mut sim, &[("[Jira] a", "pending"), ("[Github] b", "pending")]);
+    assert_eq!(reported, ["plan Todos first: [Jira] a InProgress, [Github] b Pending", "ask"]);
 }
 
 #[test]
-fn changes_of_todos_are_told_before_the_plan() {
+fn changes_of_todos_are_reported_before_the_plan() {
     let mut sim = begun(AnswerMode::Structured);
     write(&mut sim, &[("[Jira] a", "in_progress"), ("[Github] b", "pending")]);
-    let told = write(&mut sim, &[("[Jira] a", "completed"), ("[Github] b", "in_progress")]);
+    let reported = write(&mut sim, &[("[Jira] a", "completed"), ("[Github] b", "in_progress")]);
     assert_eq!(
-        told,
+        reported,
         [
             "todo done: [Jira] a",
             "todo starts: [Github] b",
@@ -99,17 +99,17 @@ fn todos_are_sorted_by_number() {
 fn tasks_are_the_plan_until_there_are_todos() {
     let mut sim = begun(AnswerMode::Structured);
     let long = "word ".repeat(40);
-    let told = sim.model("", &[("a", "task", &task("jira", &long)), ("b", "task", &task("github", "y"))]);
-    let EventKind::Plan { steps, .. } = &events(&told)[0].kind else { panic!() };
+    let reported = sim.model("", &[("a", "task", &task("jira", &long)), ("b", "task", &task("github", "y"))]);
+    let EventKind::Plan { steps, .. } = &events(&reported)[0].kind else { panic!() };
     assert_eq!(steps[0].title, format!("{}...", "word ".repeat(24)));
     assert_eq!(steps[0].agent, "Jira");
-    assert_eq!(story(&told)[1..3], ["jira starts", "github starts"]);
+    assert_eq!(story(&reported)[1..3], ["jira starts", "github starts"]);
     sim.agent_answers("a", "1");
     sim.agent_answers("b", "2");
-    let told = write(&mut sim, &[("[Argocd] z", "in_progress")]);
-    assert_eq!(told[1], "plan Todos: [Argocd] z InProgress");
-    let told = sim.model("", &[("c", "task", &task("jira", "more"))]);
-    assert_eq!(story(&told), ["jira starts", "delegate jira c"], "todos replace tasks entirely");
+    let reported = write(&mut sim, &[("[Argocd] z", "in_progress")]);
+    assert_eq!(reported[1], "plan Todos: [Argocd] z InProgress");
+    let reported = sim.model("", &[("c", "task", &task("jira", "more"))]);
+    assert_eq!(story(&reported), ["jira starts", "delegate jira c"], "todos replace tasks entirely");
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn failed_after_an_answer() -> Sim {
 }
 
 #[test]
-fn a_step_whose_agent_answered_is_completed_when_the_model_fails() {
+fn a_step_of_which_agent_answered_is_completed_when_the_model_fails() {
     let end = story(&failed_after_an_answer().model_fails(ModelErrorKind::Overloaded, "503"));
     assert!(end.contains(&"plan GivenUp: [Jira] a Completed, [Github] b Pending".to_owned()), "{end:?}");
 }

@@ -28,7 +28,7 @@ enum Happening {
     },
     Failure(ModelErrorKind),
     Tool(Index, bool),
-    News(Index, News),
+    UpdateKind(Index, UpdateKind),
     Decisions(Vec<Decision>),
     Undecided,
     Fewer(bool),
@@ -40,11 +40,11 @@ enum Happening {
 }
 
 #[derive(Debug, Clone)]
-enum News {
+enum UpdateKind {
     Accepted,
     Checkpoint,
     Event,
-    Told,
+    EventWithPosition,
     Asks,
     Done,
     Failed,
@@ -100,16 +100,16 @@ fn happening() -> impl Strategy<Value = Happening> {
         ModelErrorKind::Transport,
         ModelErrorKind::Truncated,
     ][..];
-    let news = &[
-        News::Accepted,
-        News::Checkpoint,
-        News::Event,
-        News::Told,
-        News::Asks,
-        News::Done,
-        News::Done,
-        News::Failed,
-        News::Canceled,
+    let kind = &[
+        UpdateKind::Accepted,
+        UpdateKind::Checkpoint,
+        UpdateKind::Event,
+        UpdateKind::EventWithPosition,
+        UpdateKind::Asks,
+        UpdateKind::Done,
+        UpdateKind::Done,
+        UpdateKind::Failed,
+        UpdateKind::Canceled,
     ][..];
     let calls = proptest::collection::vec(call(), 0..4);
     let simple = prop_oneof![
@@ -120,7 +120,7 @@ fn happening() -> impl Strategy<Value = Happening> {
         8 => (text(), calls, any::<bool>()).prop_map(|(text, calls, cut)| Happening::Turn { text, calls, cut }),
         1 => select(kinds).prop_map(Happening::Failure),
         8 => (any::<Index>(), any::<bool>()).prop_map(|(call, fails)| Happening::Tool(call, fails)),
-        8 => (any::<Index>(), select(news)).prop_map(|(call, news)| Happening::News(call, news)),
+        8 => (any::<Index>(), select(kind)).prop_map(|(call, kind)| Happening::UpdateKind(call, kind)),
         3 => proptest::collection::vec(decision(), 0..3).prop_map(Happening::Decisions),
         1 => Just(Happening::Undecided),
         1 => any::<bool>().prop_map(Happening::Fewer),
@@ -167,8 +167,8 @@ fn input(happening: &Happening, sim: &Sim) -> Input {
             call: call(index),
             output: ToolOutput { content: "out".to_owned(), is_error: *fails },
         },
-        Happening::News(index, news) => {
-            Input::Delegate { call: call(index), update: update(news, &sim.state) }
+        Happening::UpdateKind(index, kind) => {
+            Input::Delegate { call: call(index), update: update(kind, &sim.state) }
         }
         Happening::Decisions(decisions) => Input::Decided { decisions: decisions.clone() },
         Happening::Undecided => Input::Undecided { reason: "which?".to_owned() },
@@ -201,26 +201,28 @@ fn stray(input: Input) -> Input {
     }
 }
 
-fn update(news: &News, state: &RunState) -> DelegateUpdate {
+fn update(kind: &UpdateKind, state: &RunState) -> DelegateUpdate {
     let finished = |outcome| DelegateUpdate::Finished { outcome };
-    match news {
-        News::Accepted => DelegateUpdate::Accepted { task: "t".to_owned(), context: "c".to_owned() },
-        News::Checkpoint => DelegateUpdate::Checkpoint {
+    match kind {
+        UpdateKind::Accepted => DelegateUpdate::Accepted { task: "t".to_owned(), context: "c".to_owned() },
+        UpdateKind::Checkpoint => DelegateUpdate::Checkpoint {
             frame: Box::new(RunState::new(state.agent.clone())),
             events: vec![RunEvent::own(EventKind::TextReset)],
         },
-        News::Told => DelegateUpdate::Event {
+        UpdateKind::EventWithPosition => DelegateUpdate::Event {
             event: RunEvent::own(EventKind::TextReset),
             place: Some(RemotePlace { seq: Some(3), shown: 1 }),
         },
-        News::Event => DelegateUpdate::Event { event: RunEvent::own(EventKind::TextReset), place: None },
-        News::Asks => {
+        UpdateKind::Event => {
+            DelegateUpdate::Event { event: RunEvent::own(EventKind::TextReset), place: None }
+        }
+        UpdateKind::Asks => {
             let field = FormField { field_name: "a".to_owned(), ..FormField::default() };
             DelegateUpdate::Asks { form: Form { fields: vec![field], ..Form::default() } }
         }
-        News::Done => finished(DelegationOutcome::Completed { text: "done".to_owned() }),
-        News::Failed => finished(DelegationOutcome::Failed { reason: "broken".to_owned() }),
-        News::Canceled => finished(DelegationOutcome::Canceled),
+        UpdateKind::Done => finished(DelegationOutcome::Completed { text: "done".to_owned() }),
+        UpdateKind::Failed => finished(DelegationOutcome::Failed { reason: "broken".to_owned() }),
+        UpdateKind::Canceled => finished(DelegationOutcome::Canceled),
     }
 }
 
@@ -283,9 +285,9 @@ fn is_over(phase: &Phase) -> bool {
 fn check(sim: &Sim, before: &Phase, input: &Input, effects: &[Effect]) {
     assert_eq!(balance(&sim.all), at_work(&sim.state), "what was started is at work or has ended");
     let finishes = effects.iter().filter(|effect| **effect == Effect::Finish).count();
-    let told =
+    let reported =
         events(effects).iter().filter(|event| matches!(event.kind, EventKind::Finished { .. })).count();
-    assert_eq!(finishes, told);
+    assert_eq!(finishes, reported);
     assert!(finishes <= 1);
     if finishes == 1 {
         assert!(is_over(&sim.state.phase));
@@ -379,7 +381,7 @@ proptest! {
     }
 
     #[test]
-    fn a_structured_answer_is_told_whole_however_it_is_cut(content in content(), cuts in cuts(), escape in any::<bool>()) {
+    fn a_structured_answer_is_reported_whole_however_it_is_cut(content in content(), cuts in cuts(), escape in any::<bool>()) {
         let mut arguments = answer(&content);
         if escape {
             arguments = arguments.chars().map(|c| if c.is_ascii() { c.to_string() } else { escaped(c) }).collect();
@@ -391,11 +393,11 @@ proptest! {
             sim.call_arguments("r", piece);
         }
         sim.model("", &[("r", "ResponseFormat", &arguments)]);
-        prop_assert_eq!(told(&sim, |_| true), if content.trim().is_empty() { String::new() } else { content });
+        prop_assert_eq!(reported(&sim, |_| true), if content.trim().is_empty() { String::new() } else { content });
     }
 
     #[test]
-    fn marked_text_is_told_whole_however_it_is_cut(before in content(), after in content(), marked in any::<bool>(), cuts in cuts()) {
+    fn marked_text_is_reported_whole_however_it_is_cut(before in content(), after in content(), marked in any::<bool>(), cuts in cuts()) {
         let text = if marked { format!("{before}[FINAL ANSWER]{after}") } else { before.clone() };
         let mut sim = Sim::new(abilities(AnswerMode::Marker));
         sim.say("hi");
@@ -403,20 +405,20 @@ proptest! {
             sim.delta(piece);
         }
         sim.model(&text, &[]);
-        prop_assert_eq!(told(&sim, |role| role == TextRole::Narration), before);
+        prop_assert_eq!(reported(&sim, |role| role == TextRole::Narration), before);
         let answer = if marked { after.trim_start_matches(['\r', '\n']) } else { "" };
-        prop_assert_eq!(told(&sim, |role| role == TextRole::Answer), answer);
+        prop_assert_eq!(reported(&sim, |role| role == TextRole::Answer), answer);
     }
 
     #[test]
-    fn plain_text_is_told_whole_however_it_is_cut(text in content(), cuts in cuts()) {
+    fn plain_text_is_reported_whole_however_it_is_cut(text in content(), cuts in cuts()) {
         let mut sim = Sim::new(abilities(AnswerMode::Plain));
         sim.say("hi");
         for piece in pieces(&text, &cuts) {
             sim.delta(piece);
         }
         sim.model(&text, &[]);
-        prop_assert_eq!(told(&sim, |role| role == TextRole::Plain), text);
+        prop_assert_eq!(reported(&sim, |role| role == TextRole::Plain), text);
     }
 }
 
@@ -442,10 +444,10 @@ fn escaped(c: char) -> String {
 }
 
 /// The text of these roles since the last reset.
-fn told(sim: &Sim, role: impl Fn(TextRole) -> bool) -> String {
-    sim.events().into_iter().fold(String::new(), |told, event| match event.kind {
-        EventKind::Text { text, role: of } if role(of) => told + &text,
+fn reported(sim: &Sim, role: impl Fn(TextRole) -> bool) -> String {
+    sim.events().into_iter().fold(String::new(), |reported, event| match event.kind {
+        EventKind::Text { text, role: of } if role(of) => reported + &text,
         EventKind::TextReset => String::new(),
-        _ => told,
+        _ => reported,
     })
 }

@@ -51,10 +51,10 @@ fn tools_are_not_run_twice_and_agents_go_on() {
     );
     let frame = Box::new(RunState::new("jira".to_owned().into()));
     let event = RunEvent::own(EventKind::ToolStarted { call: "n".to_owned(), tool: "list".to_owned() });
-    let told =
+    let reported =
         sim.delegate("a", DelegateUpdate::Checkpoint { frame: frame.clone(), events: vec![event.clone()] });
     let shown = Effect::Emit(event.within(&"jira".to_owned().into()));
-    assert_eq!(told, [shown], "what is kept is told with it");
+    assert_eq!(reported, [shown], "what is kept is told with it");
     let (task, context) = ("t".to_owned(), "k".to_owned());
     sim.delegate("b", DelegateUpdate::Accepted { task: task.clone(), context: context.clone() });
     let event = RunEvent::own(EventKind::ToolStarted { call: "t".to_owned(), tool: "get".to_owned() });
@@ -161,20 +161,20 @@ fn orphans_of_all_shapes_get_a_result() {
 #[test]
 fn results_are_matched_with_their_calls() {
     let results = |ids: &[&str]| Message::results(ids.iter().map(|id| result(id)));
-    let kept = |ids: &[&str]| ids.iter().map(|id| ((*id).to_owned(), true)).collect::<Vec<_>>();
+    let stored = |ids: &[&str]| ids.iter().map(|id| ((*id).to_owned(), true)).collect::<Vec<_>>();
     for (shape, messages, expected) in [
         (
             "whole",
             vec![assistant(vec![call("a"), call("b")], None), results(&["b", "a"])],
-            vec![kept(&["b", "a"])],
+            vec![stored(&["b", "a"])],
         ),
         (
             "apart",
             vec![assistant(vec![call("a"), call("b")], None), results(&["a"]), results(&["b"])],
-            vec![kept(&["a"]), kept(&["b"])],
+            vec![stored(&["a"]), stored(&["b"])],
         ),
-        ("doubled", vec![assistant(vec![call("a")], None), results(&["a", "a"])], vec![kept(&["a"])]),
-        ("unknown", vec![assistant(vec![call("a")], None), results(&["z", "a"])], vec![kept(&["a"])]),
+        ("doubled", vec![assistant(vec![call("a")], None), results(&["a", "a"])], vec![stored(&["a"])]),
+        ("unknown", vec![assistant(vec![call("a")], None), results(&["z", "a"])], vec![stored(&["a"])]),
         ("of nobody", vec![Message::text(Role::User, "hi"), results(&["z"])], vec![]),
         (
             "out of place",
@@ -191,7 +191,7 @@ fn results_are_matched_with_their_calls() {
                     extra: None,
                 },
             ],
-            vec![kept(&["a"])],
+            vec![stored(&["a"])],
         ),
     ] {
         assert_eq!(repaired(messages), expected, "{shape}");

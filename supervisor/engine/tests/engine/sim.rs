@@ -1,4 +1,4 @@
-//! A run without an edge: inputs go in, effects are looked at.
+//! A run without an edge: feeds inputs and inspects effects.
 
 use std::sync::Arc;
 

@@ -120,14 +120,14 @@ fn files_have_limits() {
     let write = |sim: &mut Sim, path: &str, size: usize| {
         run(sim, "write_file", &json!({"file_path": path, "content": "x".repeat(size)}))
     };
-    for (path, told) in [
+    for (path, reported) in [
         ("../x", "\"..\""),
         ("", "path of 1 to"),
         ("/", "names no file"),
         ("/a\u{0}b", "control"),
         (&"x".repeat(513), "512"),
     ] {
-        assert!(write(&mut sim, path, 1).contains(told), "{path:?}");
+        assert!(write(&mut sim, path, 1).contains(reported), "{path:?}");
     }
     assert!(write(&mut sim, "/big", (1 << 20) + 1).contains("more than the 1048576"));
     write(&mut sim, "/1", 1);
@@ -144,7 +144,7 @@ fn files_have_limits() {
 }
 
 #[test]
-fn a_result_is_kept_as_a_file() {
+fn a_result_is_stored_as_a_file() {
     let mut sim = begun();
     sim.model("", &[("s", "search", "{}"), ("d", "delete_app", "{}")]);
     sim.tool("s", "found");

@@ -1,4 +1,4 @@
-//! Which provider's habits a model has, whoever serves it.
+//! The provider whose conventions a model follows, whichever server serves it.
 
 use genai::ModelIden;
 use genai::adapter::AdapterKind;

@@ -3,7 +3,7 @@
 //! | defect of genai 0.7.2 | what happens here |
 //! | --- | --- |
 //! | a streaming call's HTTP error is the stream's first item, wrapped so that status and headers are hidden | `fault` unwraps it |
-//! | some adapters go on after an error and end with a partial answer | [`call`] stops at the first error |
+//! | some adapters continue after an error and end with a partial answer | [`call`] stops at the first error |
 //! | a connection that closes cleanly in the middle just ends the stream, or ends it without a stop reason | `turn` demands both an end and a stop reason |
 //! | SSE events vanish when CR and LF come in two chunks | the same: no end, so truncated, so tried again |
 //! | tool arguments that are not JSON become `{}` (Bedrock) | `turn` keeps the text of the last chunk |

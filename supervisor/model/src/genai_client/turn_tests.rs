@@ -58,21 +58,21 @@ fn joined(events: &[ModelEvent]) -> BTreeMap<String, String> {
 #[test]
 fn reasons() {
     type Row = (Vec<ChatStreamEvent>, Option<&'static str>, Result<FinishReason, TurnFault>);
-    let said = || ChatStreamEvent::Chunk(StreamChunk { content: "x".into() });
+    let reply = || ChatStreamEvent::Chunk(StreamChunk { content: "x".into() });
     let called = || piece("c", "task", Value::String("{}".into()));
     let aborted = |reason: &str| Err(TurnFault::Aborted { reason: reason.into() });
     let table: [Row; 10] = [
-        (vec![said()], Some("stop"), Ok(FinishReason::Stop)),
+        (vec![reply()], Some("stop"), Ok(FinishReason::Stop)),
         (vec![], Some("end_turn"), Ok(FinishReason::Stop)),
         (vec![called()], Some("tool_calls"), Ok(FinishReason::ToolCalls)),
         // Ollama and Gemini say `stop` of a turn with calls.
         (vec![called()], Some("STOP"), Ok(FinishReason::ToolCalls)),
-        (vec![said()], Some("max_tokens"), Ok(FinishReason::Length)),
+        (vec![reply()], Some("max_tokens"), Ok(FinishReason::Length)),
         (vec![called()], Some("length"), Ok(FinishReason::Length)),
         (vec![], Some("refusal"), Ok(FinishReason::ContentFilter)),
-        (vec![said()], Some("something_new"), Ok(FinishReason::Stop)),
+        (vec![reply()], Some("something_new"), Ok(FinishReason::Stop)),
         (vec![], Some("MALFORMED_FUNCTION_CALL"), aborted("MALFORMED_FUNCTION_CALL")),
-        (vec![said()], None, Err(TurnFault::NoStopReason)),
+        (vec![reply()], None, Err(TurnFault::NoStopReason)),
     ];
     for (mut events, reason, expected) in table {
         events.push(end(reason));
@@ -119,8 +119,8 @@ fn unsigned_thoughts_come_first_and_once() {
         captured_reasoning_content: Some("hmm".into()),
         ..StreamEnd::default()
     };
-    let said = ChatStreamEvent::Chunk(StreamChunk { content: "x".into() });
-    let events = run(&mut turn(AdapterKind::Gemini), vec![said, ChatStreamEvent::End(ended)]).unwrap();
+    let reply = ChatStreamEvent::Chunk(StreamChunk { content: "x".into() });
+    let events = run(&mut turn(AdapterKind::Gemini), vec![reply, ChatStreamEvent::End(ended)]).unwrap();
     let message = &finish(&events).message;
     assert_eq!(
         message.parts,
@@ -166,19 +166,19 @@ proptest! {
 
     /// Whatever a server sends in the name of calls, each id begins once and its pieces are what ends up in the message.
     #[test]
-    fn any_pieces_are_told_consistently(
+    fn any_pieces_are_reported_consistently(
         pieces in prop::collection::vec(("[ab]?", "[xy]?", "[01]{0,3}"), 0..30),
         whole in any::<bool>(),
     ) {
         let kind = if whole { AdapterKind::Gemini } else { AdapterKind::OpenAI };
         let events = pieces.iter().map(|(id, name, text)| piece(id, name, Value::String(text.clone())));
         let events = run(&mut turn(kind), events.chain([end(Some("stop"))]).collect()).unwrap();
-        let told = joined(&events);
-        let kept: BTreeMap<_, _> = finish(&events).message.tool_calls().map(|call| (call.id.clone(), call.arguments.clone())).collect();
-        prop_assert_eq!(told.len(), kept.len());
-        for (id, text) in told {
+        let reported = joined(&events);
+        let stored: BTreeMap<_, _> = finish(&events).message.tool_calls().map(|call| (call.id.clone(), call.arguments.clone())).collect();
+        prop_assert_eq!(reported.len(), stored.len());
+        for (id, text) in reported {
             let whole = if text.is_empty() { "{}".to_owned() } else { text };
-            prop_assert_eq!(kept.get(&id), Some(&whole));
+            prop_assert_eq!(stored.get(&id), Some(&whole));
         }
     }
 }

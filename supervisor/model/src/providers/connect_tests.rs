@@ -166,7 +166,7 @@ fn a_connected_model_shows_its_name_and_no_key() {
 }
 
 #[test]
-fn scripts_are_read_and_their_faults_are_told() {
+fn scripts_are_read_and_their_faults_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("quick.model.yaml");
     let script = |text: &str| {

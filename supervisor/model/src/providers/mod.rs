@@ -13,7 +13,7 @@
 //! | `scripted` | – | `SCRIPTED_MODEL_FILE` | – |
 //!
 //! Every variable may have the prefix `SUPERVISOR_` or `SUBAGENT_<NAME>_`; `SUPERVISOR_MODEL` and
-//! `SUBAGENT_<NAME>_MODEL` name the model whoever the provider is. For all providers: `LLM_TEMPERATURE`,
+//! `SUBAGENT_<NAME>_MODEL` name the model for every provider. For all providers: `LLM_TEMPERATURE`,
 //! `LLM_MAX_TOKENS`, `LLM_TIMEOUT_SECONDS`, `LLM_CONNECT_TIMEOUT_SECONDS`, `LLM_IDLE_TIMEOUT_SECONDS`,
 //! `MAX_LLM_RETRIES` and `LLM_FALLBACKS` (`anthropic-claude,openai:gpt-5-mini`).
 

@@ -41,7 +41,7 @@ impl RetryPolicy {
     }
 
     /// Half of the back-off is fixed, half is jitter. What the provider asks for is never undercut, and gets
-    /// jitter on top so that all who were told the same do not come back together.
+    /// jitter on top so that clients with the same hint do not retry together.
     fn wait(&self, failed: u32, asked: Option<Duration>, jitter: f64) -> Duration {
         let doublings = failed.saturating_sub(1).min(16);
         let half = self.base.saturating_mul(1 << doublings).min(self.cap) / 2;

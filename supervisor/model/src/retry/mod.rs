@@ -2,7 +2,7 @@
 //!
 //! Both only until something of the answer was shown: a text or the start of a tool call. From there on an error
 //! is the caller's, because an answer cannot be taken back. Thoughts do not count as shown; after a new attempt
-//! they stream anew, and the finished message holds only those of the attempt that succeeded.
+//! they are streamed again, and the finished message holds only those of the attempt that succeeded.
 
 mod backoff;
 mod relay;

@@ -95,7 +95,7 @@ async fn the_total_time_is_bounded() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_fallback_is_asked_once_in_order_and_the_last_error_is_told() {
+async fn each_fallback_is_asked_once_in_order_and_the_last_error_is_reported() {
     let models: Vec<Arc<Flaky>> = (0..3)
         .map(|_| Flaky::failing(&[(ModelErrorKind::Auth, None), (ModelErrorKind::Auth, None)]))
         .collect();

@@ -112,14 +112,14 @@ struct Playback {
     model: Arc<str>,
     reply: Rendered,
     cursor: Cursor,
-    said: usize,
+    sent: usize,
     /// When the first of it was asked for.
     begun: Option<Instant>,
     cancel: CancellationToken,
 }
 
 pub(super) fn stream(model: Arc<str>, reply: Rendered, cancel: CancellationToken) -> ModelStream {
-    let playback = Playback { model, reply, cursor: Cursor::Reasoning(0), said: 0, begun: None, cancel };
+    let playback = Playback { model, reply, cursor: Cursor::Reasoning(0), sent: 0, begun: None, cancel };
     stream::unfold(Box::new(playback), |mut playback| async move {
         playback.step().await.map(|item| (item, playback))
     })
@@ -135,12 +135,12 @@ impl Playback {
         if self.pause().await.is_err() {
             return Some(Err(self.end(ModelErrorKind::Cancelled, "cancelled")));
         }
-        let fails = |fault: &mut Fault| self.said >= fault.after_tokens || self.cursor == Cursor::Finish;
+        let fails = |fault: &mut Fault| self.sent >= fault.after_tokens || self.cursor == Cursor::Finish;
         if let Some(fault) = self.reply.fault.take_if(fails) {
             self.cursor = Cursor::Over;
             return Some(Err(fault.error(&self.model)));
         }
-        self.said += 1;
+        self.sent += 1;
         Some(Ok(self.event()))
     }
 
@@ -151,13 +151,13 @@ impl Playback {
         }
         let begun = *self.begun.get_or_insert_with(Instant::now);
         let (first, between) = self.reply.pace;
-        let wait = if self.said == 0 { first } else { between };
+        let wait = if self.sent == 0 { first } else { between };
         if wait.is_zero() || self.cursor == Cursor::Finish {
             // A reply without pauses must not starve the other tasks of its thread.
             tokio::task::consume_budget().await;
             return Ok(());
         }
-        let due = begun + first + between.saturating_mul(u32::try_from(self.said).unwrap_or(u32::MAX));
+        let due = begun + first + between.saturating_mul(u32::try_from(self.sent).unwrap_or(u32::MAX));
         tokio::select! {
             () = self.cancel.cancelled() => Err(()),
             () = tokio::time::sleep_until(due) => Ok(()),

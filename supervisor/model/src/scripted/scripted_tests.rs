@@ -60,7 +60,7 @@ async fn run(model: &Scripted, request: ChatRequest) -> (Vec<ModelEvent>, Result
     }
 }
 
-async fn said(model: &Scripted, request: ChatRequest) -> String {
+async fn reply(model: &Scripted, request: ChatRequest) -> String {
     run(model, request).await.1.unwrap().message.plain_text()
 }
 
@@ -86,7 +86,7 @@ turns:
         (jira, vec![user("hi"), calls(&[("1", "get_issue")])], "anything"),
         (boss, vec![user("Compare them")], "supervisor"),
         (boss, vec![user("compare"), calls(&[("1", "task")]), results(&[("1", "x")])], "supervisor-second"),
-        // The count and the results begin anew with each user message.
+        // The count and the results restart with each user message.
         (
             boss,
             vec![user("compare"), calls(&[("1", "task")]), results(&[("1", "x")]), user("compare again")],
@@ -97,7 +97,7 @@ turns:
         ("You are the jira agent.", vec![user("hi")], "jira-first"),
     ];
     for (system, messages, expected) in table {
-        assert_eq!(said(&model, request(system, messages.clone())).await, expected, "{system} {messages:?}");
+        assert_eq!(reply(&model, request(system, messages.clone())).await, expected, "{system} {messages:?}");
     }
 }
 
@@ -109,7 +109,7 @@ turns:
   - when: { turn: 1 }
     reply:
       text: |
-        {{ user | upper }}: {{ results[0].tool }} said {{ results[0].content | first_line }};
+        {{ user | upper }}: {{ results[0].tool }} reply {{ results[0].content | first_line }};
         {{ results[1].content | lines(2) }}; {{ (last_result | json).total }}; {{ history[0].text | truncate_chars(3) }}
       calls:
         - name: task
@@ -167,7 +167,7 @@ turns:
 }
 
 #[tokio::test]
-async fn replies_fail_where_they_are_told_to() {
+async fn replies_fail_where_they_are_reported_to() {
     let model = model(
         r#"
 turns:
@@ -190,7 +190,7 @@ turns:
 }
 
 #[tokio::test]
-async fn what_no_turn_answers_is_told_with_the_files_name() {
+async fn what_no_turn_answers_is_reported_with_the_files_name() {
     let model = model("turns: [{ when: { user: hello }, reply: { text: hi } }]");
     let conversation = vec![user("bye"), calls(&[("1", "search")]), results(&[("1", "found")])];
     let error = run(&model, request("Agent: jira", conversation)).await.1.unwrap_err();
@@ -257,7 +257,7 @@ fn faults_of_the_file_are_located() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_pace_is_as_told() {
+async fn the_pace_is_as_reported() {
     let model = model("turns: [{ reply: { text: one two three, ttft_ms: 1000, delay_ms: 100 } }]");
     let began = Instant::now();
     let (events, end) = run(&model, request("", vec![user("hi")])).await;

@@ -127,7 +127,7 @@ async fn gemini_and_ollama_do_not_finish_after_a_clean_close() {
 }
 
 #[tokio::test]
-async fn events_lost_between_cr_and_lf_do_not_pass_for_an_answer() {
+async fn events_lost_between_cr_and_lf_do_not_count_as_an_answer() {
     let frame = |name: &str, data: Value| {
         [format!("event: {name}\r\ndata: {data}\r"), "\n\r".to_owned(), "\n".to_owned()]
     };

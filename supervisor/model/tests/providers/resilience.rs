@@ -74,10 +74,10 @@ async fn thoughts_do_not_count_as_shown() {
 
 #[tokio::test]
 async fn the_next_model_answers_where_the_first_one_cannot() {
-    let said = event(
+    let reply = event(
         &json!({ "candidates": [{ "content": { "parts": [{ "text": "from gemini" }] }, "finishReason": "STOP" }] }),
     );
-    let second = ModelServer::start([Act::stream([said])]).await.unwrap();
+    let second = ModelServer::start([Act::stream([reply])]).await.unwrap();
     let refused = [Act::refuse(401, "bad key"), Act::refuse(500, "boom"), Act::body(200, "<html>")];
     for act in refused {
         let first = ModelServer::start([act]).await.unwrap();
@@ -170,7 +170,7 @@ async fn cancelling_ends_the_wait_between_two_attempts() {
 }
 
 #[tokio::test]
-async fn no_connection_is_told_without_the_address_of_credentials() {
+async fn no_connection_is_reported_without_the_address_of_credentials() {
     let server = ModelServer::start([]).await.unwrap();
     let url = server.url().replace("http://", "http://user:hunter2hunter2@");
     drop(server);

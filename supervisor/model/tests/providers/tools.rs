@@ -182,7 +182,7 @@ async fn ollama_is_sent_every_result() {
 }
 
 #[tokio::test]
-async fn thoughts_are_kept_with_their_signatures_and_go_back_to_their_own_provider_only() {
+async fn thoughts_are_stored_with_their_signatures_and_go_back_to_their_own_provider_only() {
     let named = |name: &str, data: Value| raw(format!("event: {name}\ndata: {data}\n\n"));
     let block = |index: u32, block: Value| {
         named(

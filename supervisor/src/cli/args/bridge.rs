@@ -1,4 +1,4 @@
-//! The flags of what lets a tool server's container stand beside an agent's home.
+//! The flags of what lets a tool server's container run in an agent's pod.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

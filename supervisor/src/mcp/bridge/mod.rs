@@ -1,6 +1,6 @@
 //! A tool server that speaks on its stdin and stdout, served over streamable HTTP on loopback.
 //!
-//! It lets a container whose image holds such a server stand beside an agent's home like any other tool server.
+//! It lets a container whose image holds such a server run in an agent's pod like any other tool server.
 //!
 //! # Which child serves whom
 //!

@@ -25,7 +25,7 @@ pub async fn appends_come_back_in_order(store: &dyn Store) {
     expect(store, "one", "hello", &["a", "b", "c"]).await;
 }
 
-/// A snapshot stands for all that came before, and what is in the same commit comes after it.
+/// A snapshot replaces everything before it; the rest of the same commit comes after it.
 pub async fn a_snapshot_replaces_the_appends_before_it(store: &dyn Store) {
     store.commit(saved("one", "first")).await.unwrap();
     store.commit(saved("other", "first")).await.unwrap();

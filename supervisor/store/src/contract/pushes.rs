@@ -33,7 +33,7 @@ pub async fn pushes_are_replaced_and_deleted(store: &dyn Store) {
     assert_eq!(store.pushes_of("none").await.unwrap(), []);
 }
 
-/// A restart goes on with those whose task may still tell something.
+/// After a restart the store lists the configurations whose task may still have events to deliver.
 pub async fn pending_pushes_are_those_not_done(store: &dyn Store) {
     begin(store, "t", TaskPhase::Working).await;
     begin(store, "done", TaskPhase::Completed).await;
@@ -65,7 +65,7 @@ pub async fn a_push_needs_a_task_and_a_small_body(store: &dyn Store) {
     assert_eq!(store.pushes_of("t").await.unwrap().len(), 1);
 }
 
-/// Whatever removes a task removes what was to be told of it.
+/// Removing a task removes its push configurations.
 pub async fn pushes_go_with_their_task(store: &dyn Store) {
     store.commit(saved("one", "hello")).await.unwrap();
     begin(store, "old", TaskPhase::Completed).await;

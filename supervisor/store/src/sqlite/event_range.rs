@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_row_is_told() {
+    fn a_damaged_row_is_reported() {
         for row in ["", "[", "[[\"t\",1,2]]", "[[\"t\",1,2,{}]]", "[[\"t\",-1,2,[]]]"] {
             assert_eq!(entries(row).unwrap_err().category(), "corrupt", "{row}");
         }

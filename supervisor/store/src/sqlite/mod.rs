@@ -33,7 +33,7 @@ use writer::{Job, Work};
 
 pub(crate) const BACKEND: &str = "sqlite";
 
-/// Writes that may wait in line; whoever comes next waits to get in.
+/// Writes that may wait in the queue; a further caller waits for a place.
 const QUEUE: usize = 1024;
 
 /// How long a disk may take to prove that it can be written to.

@@ -13,7 +13,7 @@ use super::error::{Failure, in_use, unavailable};
 use super::schema;
 use crate::types::StoreError;
 
-/// How long to wait for somebody else's lock, such as that of a backup tool.
+/// How long to wait for the lock of another program, such as a backup tool.
 const BUSY: Duration = Duration::from_secs(5);
 
 /// Proof that this process alone uses the file; given up when dropped, or when the process dies in any way.

@@ -13,7 +13,7 @@ const APPLICATION_ID: i32 = 0x4341_4950;
 ///
 /// Times are microseconds since 1970. Texts other than ids are JSON. What may be large comes last in its
 /// table, so that reading the rest does not read through it.
-const MIGRATIONS: &[&str] = &[FIRST, PUSH_CONFIGS, DATED_EVENTS, JOURNAL];
+const MIGRATIONS: &[&str] = &[FIRST, PUSH_CONFIGS, DATED_EVENTS, SHARED_LOG];
 
 const FIRST: &str = r"
 CREATE TABLE conversations (
@@ -89,7 +89,7 @@ CREATE UNIQUE INDEX events_by_task ON events (task, last_seq);
 
 // A row of the events now holds what several commits told, as [[microseconds, [event, ...]], ...]. What is not
 // there yet is in the journal, one row per transaction, as [[task, first number, microseconds, [event, ...]], ...].
-const JOURNAL: &str = r"
+const SHARED_LOG: &str = r"
 CREATE TABLE sealed_events (
     task      TEXT NOT NULL,
     first_seq INTEGER NOT NULL,

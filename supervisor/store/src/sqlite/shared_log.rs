@@ -21,7 +21,7 @@ use crate::write::Write;
 /// What one transaction tells of one log is sealed at once from this size on: it fills a page of its own.
 const PAGE: usize = 4 << 10;
 
-/// A longer end of a log is sealed: whoever reads the log parses it.
+/// A longer end of a log is sealed, because every reader of the log parses it.
 const LONGEST_TAIL: usize = 32 << 10;
 
 /// About how many bytes the shared log may have: it is read at the next start, and is in memory.
@@ -248,7 +248,7 @@ impl<'g> Staged<'g> {
     }
 
     /// Writes what there is of a log as a row of the events. Where that fails for this log alone, for example because
-    /// of a damaged page, its events go on in the shared log.
+    /// of a damaged page, its events continue in the shared log.
     fn seal(&mut self, connection: &Connection, task: &str) -> rusqlite::Result<()> {
         const SQL: &str = "INSERT INTO events (task, first_seq, last_seq, chunks) VALUES (?1, ?2, ?3, ?4)";
         if !self.logs.contains_key(task) {

@@ -49,7 +49,7 @@ struct Writer {
     closing: Vec<Answer>,
 }
 
-/// Starts the thread. It ends when it is told to close, or when nobody is left who could ask for anything.
+/// Starts the thread. It ends at `Close`, or when the last sender is gone.
 pub(super) fn start(
     path: &Path,
     (connection, shared_log): (Connection, SharedLog),
@@ -82,7 +82,7 @@ impl Writer {
         }
     }
 
-    /// Waits for more while more comes, if somebody has come during the last write. Who writes alone never waits.
+    /// Waits for more work while more arrives, if work arrived during the last write. A single writer never waits.
     #[expect(clippy::disallowed_methods, reason = "nothing tells when more is in the queue than there was")]
     fn linger(&self) {
         let mut waiting = self.queue.len();

@@ -16,7 +16,7 @@ fn contexts(connection: &Connection) -> Vec<String> {
 
 /// However SQLite reacts to a full disk, what it acknowledges is what is there.
 #[test]
-fn a_full_disk_costs_only_what_is_told() {
+fn a_full_disk_costs_only_what_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("caipe.db");
     let _claim = open::prepare(&path).unwrap();
@@ -42,8 +42,11 @@ fn a_full_disk_costs_only_what_is_told() {
 }
 
 #[test]
-fn a_refusal_is_told_with_what_was_tried() {
+fn a_refusal_is_reported_with_what_was_tried() {
     let error = rusqlite::Error::InvalidQuery;
-    let told = translate(Path::new("/data/caipe.db"), Work::Close.action(), &error);
-    assert!(told.to_string().starts_with("failed to close in the sqlite store: /data/caipe.db: "), "{told}");
+    let reported = translate(Path::new("/data/caipe.db"), Work::Close.action(), &error);
+    assert!(
+        reported.to_string().starts_with("failed to close in the sqlite store: /data/caipe.db: "),
+        "{reported}"
+    );
 }

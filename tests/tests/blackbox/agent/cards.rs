@@ -97,8 +97,8 @@ async fn what_cannot_be_served_ends_with_status_1_and_the_reason() -> Result<()>
     let cases: [(&[&str], &str, &str); 5] = [
         (&["agent", "weather", "--listen", &taken], "", "another program does already"),
         (&["agent", "nobody"], "", "there is no agent `nobody`: name one of github"),
-        (&["agent", "netutils"], "", "`netutils` is a program of its own"),
-        (&["agent", "weather"], "ENABLE_WEATHER", "agent `weather` is switched off"),
+        (&["agent", "netutils"], "", "`netutils` is another program"),
+        (&["agent", "weather"], "ENABLE_WEATHER", "agent `weather` is disabled"),
         (&["agent", "weather", "--listen", "0.0.0.0:0"], "", "A2A_AUTH_SHARED_KEY"),
     ];
     for (arguments, off, says) in cases {

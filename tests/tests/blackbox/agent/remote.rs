@@ -1,4 +1,4 @@
-//! The agent as the remote home of a supervisor's agent.
+//! The agent as the remote instance of a supervisor's agent.
 
 use std::path::Path;
 
@@ -88,13 +88,13 @@ fn rendered(script: &Path) -> Result<Value> {
     let server = json!({"stdio": {"command": caipe_tests::programs::fixture_mcp()?}});
     let jira = json!({
         "name": "jira", "title": "Jira", "description": "Tickets.", "routingHint": "Tickets.",
-        "systemPrompt": "You are the jira agent.", "home": {"remote": {"url": "http://platform-jira.ns.svc:8000"}},
+        "systemPrompt": "You are the jira agent.", "placement": {"remote": {"url": "http://platform-jira.ns.svc:8000"}},
         "mcp": [{"name": "tools", "transport": server}],
         "tools": [], "requireApproval": [], "requiredEnv": [], "secretsDir": null, "model": null,
     });
     let theirs = json!({
         "name": "theirs", "title": "Theirs", "description": "d", "routingHint": "d", "systemPrompt": "",
-        "home": {"remote": {"url": "https://agents.example.com"}}, "mcp": [],
+        "placement": {"remote": {"url": "https://agents.example.com"}}, "mcp": [],
         "tools": [], "requireApproval": [], "requiredEnv": [], "secretsDir": null, "model": null,
     });
     Ok(json!({
@@ -124,6 +124,6 @@ async fn the_pod_of_a_remote_agent_serves_it_from_the_supervisors_rendered_spec(
     assert_eq!(agent.ask("show it").await?.texts("complete_result"), ["jira says: show it"]);
     let refused = setup.run(&["agent", "theirs", "--card", "-f", &file.to_string_lossy()]).await?;
     let words = String::from_utf8_lossy(&refused.stderr).into_owned();
-    ensure!(refused.status.code() == Some(1) && words.contains("somebody else's program"), "{words}");
+    ensure!(refused.status.code() == Some(1) && words.contains("runs outside this program"), "{words}");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What changes with the homes of agents, and what does not.
+//! What changes with the placements of agents, and what does not.
 
 use super::*;
 

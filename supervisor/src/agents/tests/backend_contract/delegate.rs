@@ -13,7 +13,7 @@ use crate::delegation::{Delegation, DelegationEvent, RunInfo, testing};
 /// What a delegation brought, and where it stood at last.
 #[derive(Debug)]
 pub(super) struct DelegationRecord {
-    /// Everything but what each home keeps for itself.
+    /// Everything but what belongs to one placement.
     pub(super) updates: Vec<DelegateUpdate>,
     from: Option<ResumePoint>,
     delegation: Delegation,

@@ -1,8 +1,8 @@
-//! Whether a definition takes everything that another one took: the check against the last release.
+//! Checks that a CRD accepts everything that a released CRD accepted.
 //!
-//! What is compared is what an API server would hold against resources that are there already, or against the clients
-//! that write them: fields that are gone, values that are no longer allowed, other list types and defaults. A wider
-//! definition is compatible; a narrower one is not, even where nobody may have used what is lost.
+//! It finds the changes that break existing resources or the clients that write them: removed fields, values that are no
+//! longer allowed, other list types and defaults. A wider definition is compatible; a narrower one is not, whether the
+//! lost part was in use or not.
 
 use std::collections::BTreeMap;
 
@@ -16,14 +16,12 @@ use crate::resource::rules;
 const LEAST: [&str; 4] = ["minimum", "minLength", "minItems", "minProperties"];
 /// Keywords that bound a value from above.
 const MOST: [&str; 4] = ["maximum", "maxLength", "maxItems", "maxProperties"];
-/// Rules that say the same as in a release by another expression, by their messages. Nobody can tell from two expressions
-/// whether the newer one takes all that the older one took, so each is a fault unless it is named here, where a test of
-/// the rule has shown it.
+/// The messages of rules whose expression differs from a release without rejecting more. Two expressions cannot be compared
+/// by a program, so every other difference is a fault. A test of the rule shows that its new expression is not narrower.
 const REWRITTEN: [&str; 0] = [];
-/// Patterns that let more through than one in a release, with that one before them. Nobody can tell from two patterns,
-/// so each pair stands here, and a test shows it.
+/// Pairs of a released pattern and a wider one that replaces it. A test shows that the second one is wider.
 const WIDER: [(&str, &str); 1] = [("^[A-Za-z_][A-Za-z0-9_]*$", "^[-._a-zA-Z0-9]+$")];
-/// Rules that a release did not have, by their messages, and [`NEVER_RAN_PATTERN`]. They reject only values that never
+/// The messages of rules that a release did not have, and [`NEVER_RAN_PATTERN`]. They reject only values that never
 /// worked: the API server accepted them, and the operator or the supervisor rejected or ignored them later.
 const NEVER_RAN: [&str; 8] = [
     rules::URL,
@@ -52,15 +50,15 @@ const FIXED: [(&str, &str); 12] = [
     ("x-kubernetes-preserve-unknown-fields", "openness to unknown fields"),
 ];
 
-/// What the new definition refuses or loses that the old one took; each with its path. The status of a resource counts
-/// too: programs read it.
+/// The values and fields that the old definition accepts and the new one does not, each with its path. The status counts
+/// too, because programs read it.
 pub fn incompatibilities(old: &CustomResourceDefinition, new: &CustomResourceDefinition) -> Vec<Fault> {
     let value = |crd: &CustomResourceDefinition| serde_json::to_value(crd).unwrap_or_default();
     let (old, new) = (value(old), value(new));
     let mut found = Found::default();
     for pointer in ["/spec/group", "/spec/scope", "/spec/names/kind", "/spec/names/plural"] {
         let is_same = old.pointer(pointer) == new.pointer(pointer);
-        found.rule(is_same, &pointer[1..].replace('/', "."), "is not what it was");
+        found.rule(is_same, &pointer[1..].replace('/', "."), "has changed");
     }
     for version in list(&old["spec"]["versions"]).filter(|version| version["served"] == true) {
         found.version(version, &new["spec"]["versions"]);
@@ -93,15 +91,15 @@ impl Found {
             return;
         };
         for (subresource, _) in entries(&old["subresources"]) {
-            let kept = new["subresources"].get(subresource).is_some();
-            self.rule(kept, name, format!("has no subresource `{subresource}` any more"));
+            let is_present = new["subresources"].get(subresource).is_some();
+            self.rule(is_present, name, format!("no longer has the subresource `{subresource}`"));
         }
         self.schema(&old["schema"]["openAPIV3Schema"], &new["schema"]["openAPIV3Schema"], "");
     }
 
     fn schema(&mut self, old: &Value, new: &Value, path: &str) {
         self.fixed(old, new, path);
-        self.rule(new["nullable"] == true || old["nullable"] != true, path, "does not take null any more");
+        self.rule(new["nullable"] == true || old["nullable"] != true, path, "no longer accepts null");
         self.bounds(old, new, path);
         self.choices(old, new, path);
         self.rules(old, new, path);
@@ -110,7 +108,7 @@ impl Found {
             let below = format!("{path}.{name}");
             match new["properties"].get(name) {
                 Some(other) => self.schema(field, other, &below),
-                None => self.rule(false, &below, "is gone"),
+                None => self.rule(false, &below, "is removed"),
             }
         }
         for (key, suffix) in [("items", "[]"), ("additionalProperties", ".*")] {
@@ -119,7 +117,7 @@ impl Found {
                 self.schema(&old[key], &new[key], &below);
             }
             let takes = |schema: &Value| schema[key].is_object() || schema[key] == true;
-            self.rule(takes(new) || !takes(old), &below, "is gone");
+            self.rule(takes(new) || !takes(old), &below, "is removed");
         }
     }
 
@@ -127,9 +125,9 @@ impl Found {
         let shown = |value: Option<&Value>| value.map_or_else(|| "nothing".to_owned(), Value::to_string);
         for (keyword, title) in FIXED {
             let (before, now) = (old.get(keyword), new.get(keyword));
-            // Taking a bound on texts away lets more through.
+            // A text without a bound is wider.
             let wider = matches!(keyword, "pattern" | "format") && now.is_none()
-                || keyword == "pattern" && is_taken(before, now);
+                || keyword == "pattern" && accepts_as_much(before, now);
             let message = format!("has another {title}: {} instead of {}", shown(now), shown(before));
             self.rule(before == now || wider, path, message);
         }
@@ -158,13 +156,13 @@ impl Found {
             return;
         }
         let now: Vec<&Value> = list(&new["enum"]).collect();
-        self.rule(!old["enum"].is_null(), path, "takes listed values only, where it took any");
+        self.rule(!old["enum"].is_null(), path, "accepts only listed values, and accepted any before");
         for choice in list(&old["enum"]).filter(|choice| !now.contains(choice)) {
-            self.rule(false, path, format!("does not take {choice} any more"));
+            self.rule(false, path, format!("no longer accepts {choice}"));
         }
     }
 
-    /// Rules are known by their messages, or by themselves where they have none.
+    /// Rules are compared by message, or by expression where they have none.
     fn rules(&mut self, old: &Value, new: &Value, path: &str) {
         let rules = |schema: &'_ Value| -> BTreeMap<String, String> {
             let text = |rule: &Value, name: &str| rule[name].as_str().map(str::to_owned);
@@ -185,11 +183,7 @@ impl Found {
                 None => self.rule(false, path, format!("has a new rule: {message}")),
                 Some(known) => {
                     let is_known = *known == expression || REWRITTEN.contains(&message.as_str());
-                    self.rule(
-                        is_known,
-                        path,
-                        format!("has a rule that reads otherwise than it did: {message}"),
-                    );
+                    self.rule(is_known, path, format!("has a rule with another expression: {message}"));
                 }
             }
         }
@@ -205,8 +199,8 @@ impl Found {
     }
 }
 
-/// Whether a pattern lets all through that was of use under another one, or under none.
-fn is_taken(before: Option<&Value>, now: Option<&Value>) -> bool {
+/// Whether a new or other pattern accepts every value that worked before.
+fn accepts_as_much(before: Option<&Value>, now: Option<&Value>) -> bool {
     let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
     let (before, now) = (text(before), text(now));
     before.is_none() && now.as_deref() == Some(NEVER_RAN_PATTERN)
@@ -214,5 +208,5 @@ fn is_taken(before: Option<&Value>, now: Option<&Value>) -> bool {
 }
 
 #[cfg(test)]
-#[path = "compatible_tests.rs"]
+#[path = "compatibility_tests.rs"]
 mod tests;

@@ -20,15 +20,15 @@ fn found(old: Value, new: Value) -> Vec<String> {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table")]
-fn what_is_lost_or_narrower_is_told_with_its_path() {
+fn a_removed_or_narrower_field_is_reported_with_its_path() {
     let object = |fields: Value| json!({ "type": "object", "properties": fields });
     let of = |keyword: &str, value: Value| json!({ "type": "string", keyword: value });
     let text = || json!({ "type": "string" });
     let cases = [
-        (object(json!({ "a": text() })), object(json!({})), "spec.a: is gone"),
+        (object(json!({ "a": text() })), object(json!({})), "spec.a: is removed"),
         (text(), json!({ "type": "integer" }), r#"spec: has another type: "integer" instead of "string""#),
-        (of("enum", json!(["a", "b"])), of("enum", json!(["a"])), r#"spec: does not take "b" any more"#),
-        (text(), of("enum", json!(["a"])), "spec: takes listed values only, where it took any"),
+        (of("enum", json!(["a", "b"])), of("enum", json!(["a"])), r#"spec: no longer accepts "b""#),
+        (text(), of("enum", json!(["a"])), "spec: accepts only listed values, and accepted any before"),
         (
             of("maxLength", json!(10)),
             of("maxLength", json!(9)),
@@ -75,14 +75,14 @@ fn what_is_lost_or_narrower_is_told_with_its_path() {
         (
             of("x-kubernetes-validations", json!([{ "rule": "self.size() < 9", "message": "m" }])),
             of("x-kubernetes-validations", json!([{ "rule": "self.size() < 8", "message": "m" }])),
-            "spec: has a rule that reads otherwise than it did: m",
+            "spec: has a rule with another expression: m",
         ),
         (
             json!({ "type": "object", "additionalProperties": text() }),
             json!({ "type": "object" }),
-            "spec.*: is gone",
+            "spec.*: is removed",
         ),
-        (json!({ "type": "string", "nullable": true }), text(), "spec: does not take null any more"),
+        (json!({ "type": "string", "nullable": true }), text(), "spec: no longer accepts null"),
         (
             json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true }),
             json!({ "type": "object" }),
@@ -126,11 +126,11 @@ fn a_version_and_its_subresources_stay() {
     let old = manifest::crd();
     let mut new = old.clone();
     new.spec.versions[0].subresources = None;
-    assert_eq!(texts(&old, &new), ["v1alpha1: has no subresource `status` any more"]);
+    assert_eq!(texts(&old, &new), ["v1alpha1: no longer has the subresource `status`"]);
     new.spec.versions[0].served = false;
     assert_eq!(texts(&old, &new), ["v1alpha1: is no longer served"]);
     new.spec.scope = "Cluster".to_owned();
-    assert_eq!(texts(&old, &new)[0], "spec.scope: is not what it was");
+    assert_eq!(texts(&old, &new)[0], "spec.scope: has changed");
     assert_eq!(texts(&old, &old), [""; 0]);
 }
 
@@ -138,12 +138,12 @@ fn texts(old: &CustomResourceDefinition, new: &CustomResourceDefinition) -> Vec<
     incompatibilities(old, new).into_iter().map(|fault| fault.to_string()).collect()
 }
 
-/// One narrower thing in the definition that was released: where, how, and what is said of it.
+/// A change that makes a released definition narrower: its place, the change, the fault.
 type Narrower = (&'static str, fn(&mut Value), &'static str);
 
 const NARROWER: [Narrower; 8] = [
-    ("", |spec| remove(spec, "rag"), "spec.rag: is gone"),
-    ("/properties/agents/items", |agent| remove(agent, "external"), "spec.agents[].external: is gone"),
+    ("", |spec| remove(spec, "rag"), "spec.rag: is removed"),
+    ("/properties/agents/items", |agent| remove(agent, "external"), "spec.agents[].external: is removed"),
     (
         "/properties/replicas",
         |replicas| replicas["type"] = json!("string"),
@@ -157,7 +157,7 @@ const NARROWER: [Narrower; 8] = [
     (
         "/properties/model/properties/provider/enum",
         |providers| drop(providers.as_array_mut().unwrap().remove(0)),
-        "spec.model.provider: does not take ",
+        "spec.model.provider: no longer accepts ",
     ),
     (
         "/properties/agents",
@@ -167,7 +167,7 @@ const NARROWER: [Narrower; 8] = [
     (
         "/properties/agents/items/x-kubernetes-validations/0",
         |rule| rule["rule"] = json!("false"),
-        "spec.agents[]: has a rule that reads otherwise than it did: ",
+        "spec.agents[]: has a rule with another expression: ",
     ),
     (
         "/properties/agents",
@@ -181,16 +181,16 @@ fn remove(schema: &mut Value, field: &str) {
 }
 
 #[test]
-fn a_definition_that_is_narrower_than_a_release_in_one_place_is_told_just_that() {
+fn one_change_that_is_narrower_than_a_release_is_one_fault() {
     for released in released() {
         for (place, change, expected) in NARROWER {
             let mut new = serde_json::to_value(&released).unwrap();
             let spec = "/spec/versions/0/schema/openAPIV3Schema/properties/spec";
             change(new.pointer_mut(&format!("{spec}{place}")).unwrap_or_else(|| panic!("no {place}")));
             let new = serde_json::from_value(new).unwrap();
-            let told = texts(&released, &new);
-            assert_eq!(told.len(), 1, "{told:?}");
-            assert!(told[0].starts_with(expected), "{} is not {expected}", told[0]);
+            let faults = texts(&released, &new);
+            assert_eq!(faults.len(), 1, "{faults:?}");
+            assert!(faults[0].starts_with(expected), "{} is not {expected}", faults[0]);
         }
     }
 }
@@ -220,7 +220,7 @@ fn a_wider_pattern_takes_all_that_the_one_before_it_took() {
     }
 }
 
-/// A rule that is new is told, unless it is known to refuse only what never ran.
+/// A rule that is new is faults, unless it is known to refuse only what never ran.
 #[test]
 fn what_never_ran_may_be_refused() {
     let of = |message: &str| json!({ "type": "string", "x-kubernetes-validations": [{ "rule": "true", "message": message }] });

@@ -3,34 +3,35 @@
 use std::collections::BTreeMap;
 
 use crate::catalogue;
-use crate::placement::{Forms, normal};
-use crate::rendered::{Home, ModelChoice, RenderedAgent};
+use crate::names::normal;
+use crate::placement::SupportedPlacements;
+use crate::rendered::{ModelChoice, Placement, RenderedAgent};
 use crate::resource::agent::Agent;
 
 use super::{Context, agents};
 
-/// The agent of that name, or a fault that says why there is nothing of it to serve here.
+/// The agent of that name, or a fault if this program cannot serve it.
 pub(super) fn agent(cx: &mut Context<'_>, name: &str, chain: Option<&ModelChoice>) -> Option<RenderedAgent> {
     let agent = declared(cx, name)?;
     let entry = agents::entry(&agent);
     if !agents::enabled(cx, &agent) {
         let path = format!("${}", agents::switch(&agent.name));
-        cx.fault(path, format!("agent `{}` is switched off, here or in the resource", agent.name));
+        cx.fault(path, format!("agent `{}` is disabled, by this variable or in the resource", agent.name));
         return None;
     }
-    if agents::forms(&agent, entry) == Forms::RemoteOnly {
+    if agents::supported_placements(&agent, entry) == SupportedPlacements::RemoteOnly {
         let message = format!(
-            "agent `{}` is a program of its own: run that, not this one, or give the agent tool servers (`mcp`)",
+            "agent `{}` is another program: run that program, or give the agent tool servers (`mcp`)",
             agent.name
         );
         cx.fault(path_of(&agent), message);
         return None;
     }
-    let home = match agents::address(cx, &agent) {
-        Some(url) => Home::Remote { url, headers: BTreeMap::new() },
-        None => Home::InProcess {},
+    let placement = match agents::address(cx, &agent) {
+        Some(url) => Placement::Remote { url, headers: BTreeMap::new() },
+        None => Placement::InProcess {},
     };
-    Some(agents::rendered(cx, &agent, entry, home, chain))
+    Some(agents::rendered(cx, &agent, entry, placement, chain))
 }
 
 fn declared(cx: &mut Context<'_>, name: &str) -> Option<Agent> {
@@ -38,7 +39,7 @@ fn declared(cx: &mut Context<'_>, name: &str) -> Option<Agent> {
     if let Some(agent) = agents.iter().find(|agent| agent.name == wanted) {
         return Some(agent.clone());
     }
-    // Who lists no agents has all of the catalogue to choose from.
+    // Without a list, every agent of the catalogue is available.
     if cx.resource.spec.agents.is_none()
         && let Some(entry) = catalogue::find(&wanted)
     {
