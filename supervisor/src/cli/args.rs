@@ -29,7 +29,7 @@ pub(super) struct Args {
         long,
         global = true,
         env = "RUST_LOG",
-        default_value = "warn,caipe_supervisor=info",
+        default_value = "warn,caipe_supervisor=info,caipe_bridge=info",
         hide_default_value = true
     )]
     pub(super) log: String,

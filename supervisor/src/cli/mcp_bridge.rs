@@ -1,20 +1,37 @@
 //! `mcp-bridge`: serves a tool server on stdio over HTTP on loopback.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
+use axum::middleware;
+use caipe_bridge::redact::sounds_secret;
+use caipe_bridge::{Bridge, ChildCommand};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::args::McpBridge;
 use super::server::{listen, stopping, write_address};
 use crate::config::environment;
+use crate::http::{self, Limits, Origins, Pages, check_origin};
 use crate::mcp::Transport;
-use crate::mcp::bridge::{Bridge, Launch, NotLoopback, serve};
-use crate::secrets::with_secrets;
+use crate::secrets::{Environment, with_secrets};
+
+/// The limit of connections; a client has a few.
+const MAX_CONNECTIONS: usize = 512;
+/// How long clients may take to read the last messages.
+const LAST_MESSAGES: Duration = Duration::from_secs(1);
 
 pub(super) async fn run(args: McpBridge) -> anyhow::Result<ExitCode> {
-    NotLoopback::check(args.listen)?;
-    let launch = launch(&args)?;
+    ensure!(
+        args.listen.ip().is_loopback(),
+        "refusing to listen on {}: whoever reaches the bridge uses the tools of its server, so it listens on loopback only; \
+         give --listen 127.0.0.1:PORT",
+        args.listen
+    );
+    let environment =
+        args.secrets.iter().fold(environment(), |env, directory| with_secrets(&env, Some(directory)));
+    let command = child_command(&args, &environment)?;
     let stop_signal = stopping()?;
     let listener = listen(args.listen).await?;
     let address = listener.local_addr()?;
@@ -22,25 +39,71 @@ pub(super) async fn run(args: McpBridge) -> anyhow::Result<ExitCode> {
         write_address(file, address)?;
     }
     tracing::info!(%address, path = args.path, "listening");
-    let bridge = Bridge { launch, path: args.path, most: args.max_sessions };
+    let bridge = Bridge::start(command, args.max_sessions).await;
+    let pages = Pages::new(Origins::default(), true);
+    let routes = bridge.routes(&args.path).layer(middleware::from_fn_with_state(pages, check_origin));
+    let limits = Limits::fitting();
+    let limits = Limits { connections: limits.connections.min(MAX_CONNECTIONS), ..limits };
     let stop = CancellationToken::new();
-    let serving = tokio::spawn(serve(listener, bridge, stop.clone()));
+    let server = tokio::spawn(http::serve(listener, routes, limits, stop.clone()));
     stop_signal.await;
     tracing::info!("stopping");
     stop.cancel();
-    serving.await.context("failed to end in order")?;
+    bridge.shutdown().await;
+    drop(timeout(LAST_MESSAGES, server).await);
     Ok(ExitCode::SUCCESS)
 }
 
-fn launch(args: &McpBridge) -> anyhow::Result<Launch> {
-    let ours = environment();
-    let ours = args.secrets.iter().fold(ours, |ours, directory| with_secrets(&ours, Some(directory)));
-    let (command, arguments) = args.command.split_first().context("give a command after --")?;
+/// The program with its variables replaced. Unlike a tool server of an agent it gets the whole environment, because the
+/// container exists for the bridge and its server alone.
+fn child_command(args: &McpBridge, environment: &Environment) -> anyhow::Result<ChildCommand> {
+    let (program, arguments) = args.command.split_first().context("give a command after --")?;
     let stdio = Transport::Stdio {
-        command: command.clone(),
+        command: program.clone(),
         args: arguments.to_vec(),
         env: args.variables.iter().cloned().collect(),
         cwd: args.cwd.clone(),
     };
-    Launch::new(&stdio, &ours)?.context("give a command after --")
+    let resolved = stdio.resolve(environment)?;
+    let Transport::Stdio { command: program, args, env, cwd } = resolved.transport else {
+        anyhow::bail!("give a command after --")
+    };
+    let secrets = environment.iter().filter(|(name, _)| sounds_secret(name)).map(|(_, value)| value);
+    let redactor = resolved.logs.and(secrets);
+    let env = environment.iter().chain(&env).map(|(name, value)| (name.clone(), value.clone())).collect();
+    Ok(ChildCommand { program, args, env, cwd, redactor })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::child_command;
+    use crate::cli::args::{Args, Command};
+    use clap::Parser as _;
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    #[test]
+    fn replaces_variables_and_hides_secrets() {
+        let flags =
+            ["caipe-supervisor", "mcp-bridge", "--listen", "127.0.0.1:0", "--env", "URL=https://${SITE}"];
+        let command = ["--", "/opt/bin/jira", "--site", "${SITE}"];
+        let Command::McpBridge(args) = Args::parse_from(flags.iter().chain(&command)).command else {
+            panic!("another command")
+        };
+        let environment = BTreeMap::from(
+            [("JIRA_TOKEN", "s3cr3t-value"), ("SITE", "acme.example.com"), ("PLAIN", "plain-as-day")]
+                .map(|(name, value)| (name.to_owned(), value.to_owned())),
+        );
+        let command = child_command(&args, &Arc::new(environment)).unwrap();
+        assert_eq!(
+            (command.program.as_str(), command.args.join(" ")),
+            ("/opt/bin/jira", "--site acme.example.com".to_owned())
+        );
+        assert_eq!(
+            (command.env["URL"].as_str(), command.env["PLAIN"].as_str()),
+            ("https://acme.example.com", "plain-as-day")
+        );
+        let text = "s3cr3t-value at acme.example.com, plain-as-day".to_owned();
+        assert_eq!(command.redactor.redact(text), "[redacted] at [redacted], plain-as-day");
+    }
 }

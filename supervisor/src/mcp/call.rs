@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 use super::catalog::{Route, ServerPhase, ServerStatus};
 use super::handshake;
 use super::output;
-use super::redact::Redactor;
-use super::stdout::TOO_LARGE;
+use caipe_bridge::process::TOO_LARGE;
+use caipe_bridge::redact::Redactor;
 
 /// How long a call waits for a server that is being restarted. Longer than the first restart of a healthy server takes,
 /// shorter than a person's patience.

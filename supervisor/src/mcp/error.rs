@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use caipe_bridge::process::SpawnError;
 use thiserror::Error;
 
 use super::template::TemplateError;
@@ -24,28 +25,9 @@ pub(super) enum StartError {
     /// The declaration cannot be used.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// The program is not there.
-    #[error("failed to run {command:?}: no such program; install it, or correct the command or the PATH")]
-    NoSuchProgram {
-        /// The program.
-        command: String,
-    },
-    /// The working directory is not there.
-    #[error("failed to run {command:?} in {cwd:?}: no such directory")]
-    NoSuchDirectory {
-        /// The program.
-        command: String,
-        /// The directory.
-        cwd: String,
-    },
-    /// The system refused to run it.
-    #[error("failed to run {command:?}: {reason}")]
-    Spawn {
-        /// The program.
-        command: String,
-        /// The system's word.
-        reason: std::io::Error,
-    },
+    /// The program does not start.
+    #[error(transparent)]
+    Spawn(#[from] SpawnError),
     /// A header or URL that HTTP does not allow.
     #[error("failed to use {field}: not a valid {what}")]
     InvalidHttp {
@@ -108,7 +90,7 @@ impl StartError {
     pub(super) const fn category(&self) -> &'static str {
         match self {
             Self::Spec(_) | Self::InvalidHttp { .. } => "spec",
-            Self::NoSuchProgram { .. } | Self::NoSuchDirectory { .. } | Self::Spawn { .. } => "spawn",
+            Self::Spawn(_) => "spawn",
             Self::Deadline { .. } => "deadline",
             Self::Ended { .. } => "ended",
             Self::Handshake { .. } => "handshake",

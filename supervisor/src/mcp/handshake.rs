@@ -6,7 +6,7 @@ use rmcp::service::ClientInitializeError;
 use rmcp::transport::DynamicTransportError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 
-use super::redact::Redactor;
+use caipe_bridge::redact::Redactor;
 
 /// The most characters of a server's error that go into a message.
 const REASON_CHARS: usize = 400;

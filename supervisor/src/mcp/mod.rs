@@ -15,22 +15,16 @@
 //! with `SIGKILL`, its end of the pipes closes and a child sees the end of its stdin, at which the protocol obliges it to exit
 //! (specification, "stdio: shutdown"); in a container it goes with the container in any case.
 
-pub mod bridge;
 mod call;
 mod catalog;
 mod environment;
 mod error;
 mod handshake;
-mod lines;
 mod list;
 mod output;
-mod process;
-mod redact;
 mod server;
 mod session;
 mod spec;
-mod stderr;
-mod stdout;
 mod template;
 mod tolerant_transport;
 mod toolbox;

@@ -3,7 +3,7 @@
 use caipe_engine::ToolOutput;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 
-use super::redact::Redactor;
+use caipe_bridge::redact::Redactor;
 
 /// The most characters of one result; a run's own limit is usually lower.
 const MAX_CHARS: usize = 200_000;

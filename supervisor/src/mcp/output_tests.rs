@@ -2,7 +2,7 @@ use rmcp::model::CallToolResult;
 use serde_json::{Value, json};
 
 use super::{MAX_CHARS, bounded, from_result};
-use crate::mcp::redact::Redactor;
+use caipe_bridge::redact::Redactor;
 
 fn text_of(result: Value) -> (String, bool) {
     let result: CallToolResult = serde_json::from_value(result).unwrap();

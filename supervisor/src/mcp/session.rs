@@ -21,9 +21,9 @@ use tokio_util::sync::CancellationToken;
 use super::error::{ListError, StartError};
 use super::handshake;
 use super::list::{ToolList, list_tools};
-use super::process::{Pipes, Program, ServerProcess};
 use super::spec::{self, Resolved};
 use super::tolerant_transport::TolerantTransport;
+use caipe_bridge::process::{Pipes, Program, ServerProcess};
 
 /// How long closing the connection may take, before the child is stopped regardless.
 const CLOSE_GRACE: Duration = Duration::from_secs(1);
@@ -109,7 +109,7 @@ impl Session {
         match &target.resolved.transport {
             spec::Transport::Stdio { command, args, env, cwd } => {
                 let (server, cwd) = (&target.name, cwd.as_deref());
-                let program = Program { server, command, args, env, cwd, loud: false };
+                let program = Program { server, command, args, env, cwd, verbose: false };
                 let (mut process, Pipes { reader, writer }) =
                     ServerProcess::spawn(program, &target.resolved.logs)?;
                 let transport = TolerantTransport::with_child(AsyncRwTransport::new_client(reader, writer));
@@ -156,7 +156,7 @@ impl Session {
             return String::new();
         };
         process.stop().await;
-        process.hint()
+        process.last_output()
     }
 }
 
@@ -209,7 +209,7 @@ async fn within(
 async fn post_mortem(target: &Target, refusal: Refusal, process: &mut ServerProcess) -> StartError {
     let exited = if refusal.is_lost() { process.exit_within(EXIT_STATUS_GRACE).await } else { None };
     process.stop().await;
-    let hint = process.hint();
+    let hint = process.last_output();
     match exited {
         Some(status) => StartError::Ended { hint: format!(" ({status}){hint}") },
         None => refusal.into_error(target, hint),

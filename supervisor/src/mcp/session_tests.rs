@@ -4,6 +4,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStrea
 use super::{Opening, converse};
 use crate::mcp::error::StartError;
 use crate::mcp::tolerant_transport::TolerantTransport;
+use caipe_bridge::process::SpawnError;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::sync::mpsc;
 
@@ -89,7 +90,7 @@ async fn goes_by_a_late_answer_to_the_first_question() {
 fn tries_the_ways_to_begin_in_turn() {
     let ended = StartError::Ended { hint: String::new() };
     let refused = StartError::Handshake { reason: String::new(), hint: String::new() };
-    let absent = StartError::NoSuchProgram { command: String::new() };
+    let absent = StartError::Spawn(SpawnError::NoSuchProgram { command: String::new() });
     for (before, error, after) in [
         (Opening::Probe, &ended, Opening::Initialize),
         (Opening::Initialize, &ended, Opening::Probe),

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use caipe_bridge::redact::{Redactor, sounds_secret};
 use caipe_engine::name_matches;
 use url::Url;
 
 use super::environment::child_environment;
 use super::error::SpecError;
-use super::redact::{Redactor, sounds_secret};
 use super::template::{Expansion, expand};
 
 /// One tool server of an agent, as declared.
@@ -105,7 +105,7 @@ impl Transport {
 
     /// The transport with every template filled in and a child's environment whole, and the secrets to hide
     /// from now on.
-    pub(super) fn resolve(&self, env: &BTreeMap<String, String>) -> Result<Resolved, SpecError> {
+    pub(crate) fn resolve(&self, env: &BTreeMap<String, String>) -> Result<Resolved, SpecError> {
         let mut hidden = Hidden::default();
         let transport = match self {
             Self::Stdio { command, args, env: own, cwd } => Self::Stdio {
@@ -147,11 +147,11 @@ impl fmt::Debug for Transport {
 
 /// A transport that can be used as it stands.
 #[derive(Debug)]
-pub(super) struct Resolved {
+pub(crate) struct Resolved {
     /// The transport, without templates; the environment of a child is all that it gets.
-    pub(super) transport: Transport,
+    pub(crate) transport: Transport,
     /// Hides whatever came out of a variable, plain URLs apart, and every secret: for what people read.
-    pub(super) logs: Redactor,
+    pub(crate) logs: Redactor,
     /// Hides secrets only, since a tool may well have to name, say, the site that a variable holds: for what the model reads.
     pub(super) results: Redactor,
 }

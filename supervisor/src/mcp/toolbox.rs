@@ -13,10 +13,10 @@ use tracing::Instrument as _;
 use super::call::Link;
 use super::catalog::{ServerPhase, ServerState, ToolsView};
 use super::error::SpecError;
-use super::redact::Redactor;
 use super::server::{ServerRegistry, ServerTask};
 use super::session::Target;
 use super::spec::{ServerSpec, Transport};
+use caipe_bridge::redact::Redactor;
 
 /// All tool servers of one agent, each kept going by a task of its own.
 ///

@@ -24,7 +24,7 @@ tests![
     hides_secrets_of_a_child_that_cannot_start,
     forwards_requests_of_the_server,
     holds_to_its_bounds,
-    ends_a_call_whose_result_is_too_large,
+    ends_a_call_with_an_oversized_result,
     leaves_nothing_behind,
     listens_on_loopback_only,
     answers_nobody_else,
@@ -321,8 +321,8 @@ async fn forwards_requests_of_the_server() {
     while question["method"] != "sampling/createMessage" {
         question = next(&mut stream).await;
     }
-    let said = json!({"role": "assistant", "content": {"type": "text", "text": "it"}, "model": "by-hand"});
-    let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": said});
+    let reply = json!({"role": "assistant", "content": {"type": "text", "text": "it"}, "model": "by-hand"});
+    let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": reply});
     assert_eq!(hand.post(&answer).await.status(), StatusCode::ACCEPTED);
     let result = next(&mut stream).await;
     assert_eq!(result["id"], "c");
@@ -347,7 +347,7 @@ async fn holds_to_its_bounds() {
     bridge.finish().await;
 }
 
-async fn ends_a_call_whose_result_is_too_large() {
+async fn ends_a_call_with_an_oversized_result() {
     let bridge = Bridge::stand_in(&[], &[]).await;
     let bench = bridge.client().await;
     let refusal = bench.refusal("big", json!({"chars": 17 * 1024 * 1024})).await;

@@ -20,7 +20,7 @@ tests![
     gives_a_hanging_server_its_deadline,
     cancels_a_call_that_takes_too_long,
     finds_a_server_again_that_went_away,
-    ends_a_call_whose_result_is_too_large,
+    ends_a_call_with_an_oversized_result,
 ];
 
 /// A stand-in in this process; ends when aborted.
@@ -108,7 +108,7 @@ async fn cancels_a_call_that_takes_too_long() {
     server.abort();
 }
 
-async fn ends_a_call_whose_result_is_too_large() {
+async fn ends_a_call_with_an_oversized_result() {
     for mode in [Mode::Ok, Mode::EventStreams] {
         let (url, server) = stand_in(Options { mode, ..Options::default() }).await;
         let bench = Bench::settled([spec(&url)]).await;

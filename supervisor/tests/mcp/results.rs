@@ -18,7 +18,7 @@ tests![
     tells_servers_with_the_same_tools_apart,
     survives_junk_on_stdout,
     leaves_out_only_the_malformed_tools,
-    ends_a_call_whose_result_is_too_large,
+    ends_a_call_with_an_oversized_result,
 ];
 
 async fn offers_what_the_server_has() {
@@ -131,7 +131,7 @@ async fn leaves_out_only_the_malformed_tools() {
     bench.finish().await;
 }
 
-async fn ends_a_call_whose_result_is_too_large() {
+async fn ends_a_call_with_an_oversized_result() {
     let bench = Bench::settled([stand_in("one", &[])]).await;
     let refusal = bench.refusal("big", json!({"chars": 17 * 1024 * 1024})).await;
     assert!(

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 /// The argument by which this executable becomes the stand-in.
 pub(crate) const STAND_IN: &str = "--stand-in";
-/// The variable by which a test's processes are told from all others.
+/// The variable that marks the processes of a test.
 pub(crate) const MARK: &str = "STAND_IN_ID";
 /// How long anything may take that should happen.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
@@ -38,7 +38,7 @@ pub(crate) fn with_env(mut spec: ServerSpec, name: &str, value: &str) -> ServerS
     spec
 }
 
-/// Our environment, and a secret that no child is told of.
+/// The environment of this process, with two secrets that no child gets.
 pub(crate) fn environment() -> BTreeMap<String, String> {
     let own = [("CAIPE_TEST_API_KEY", "sk-very-secret"), ("STAND_IN_LOGIN", "hunter2hunter2")];
     std::env::vars().chain(own.map(|(name, value)| (name.to_owned(), value.to_owned()))).collect()

@@ -7,15 +7,13 @@
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 
+use super::MAX_MESSAGE_BYTES;
 use super::lines::{Line, next_line};
-use super::redact::Redactor;
 use super::stderr::Tail;
+use crate::redact::Redactor;
 
-/// The largest message that is accepted, which is also the limit of the client library.
-const MESSAGE_BYTES: usize = 16 * 1024 * 1024;
-/// The code of the error that answers a request instead of a message above this limit.
-pub(super) const TOO_LARGE: i32 = -32010;
-/// Bytes read at once.
+/// The code of the JSON-RPC error that replaces an answer above [`MAX_MESSAGE_BYTES`].
+pub const TOO_LARGE: i32 = -32010;
 const READ_BYTES: usize = 16 * 1024;
 
 /// Copies the messages of `from` to `to` until either ends.
@@ -28,12 +26,12 @@ pub(super) async fn filter(
 ) {
     let mut reader = BufReader::with_capacity(READ_BYTES, from);
     let mut buffer = Vec::new();
-    while let Some(line) = next_line(&mut reader, &mut buffer, MESSAGE_BYTES).await {
+    while let Some(line) = next_line(&mut reader, &mut buffer, MAX_MESSAGE_BYTES).await {
         let error;
         let message = match &line {
             Line::Whole => message(&buffer),
             Line::Cut(end) => {
-                tracing::warn!(server, limit = MESSAGE_BYTES, "dropped a message that is too large");
+                tracing::warn!(server, limit = MAX_MESSAGE_BYTES, "dropped a message that is too large");
                 error = answered_request(&buffer, end).map(|id| too_large(&id));
                 error.as_deref().map(str::as_bytes)
             }
@@ -51,7 +49,7 @@ pub(super) async fn filter(
         if written.await.is_err() {
             return;
         }
-        // One large answer shall not cost its memory for ever.
+        // Frees the memory of a large answer.
         buffer.clear();
         buffer.shrink_to(READ_BYTES);
     }
@@ -84,7 +82,7 @@ fn answered_request(start: &[u8], end: &[u8]) -> Option<Value> {
 }
 
 fn too_large(id: &Value) -> String {
-    let message = format!("the answer is larger than {} MiB", MESSAGE_BYTES / 1024 / 1024);
+    let message = format!("the answer is larger than {} MiB", MAX_MESSAGE_BYTES / 1024 / 1024);
     json!({"jsonrpc": "2.0", "id": id, "error": {"code": TOO_LARGE, "message": message}}).to_string()
 }
 
@@ -99,13 +97,13 @@ fn note_noise(server: &str, line: &[u8], redactor: &Redactor, noise: &Tail) {
 
 #[cfg(test)]
 mod tests {
-    use super::{MESSAGE_BYTES, TOO_LARGE, answered_request, filter, message};
-    use crate::mcp::redact::Redactor;
-    use crate::mcp::stderr::Tail;
+    use super::{MAX_MESSAGE_BYTES, TOO_LARGE, answered_request, filter, message};
+    use crate::process::stderr::Tail;
+    use crate::redact::Redactor;
     use serde_json::{Value, json};
 
     #[test]
-    fn tells_messages_from_noise() {
+    fn separates_messages_from_noise() {
         let ping = br#"{"jsonrpc":"2.0","method":"ping","id":1}"#;
         assert_eq!(message(ping), Some(&ping[..]));
         assert_eq!(message(&[b"Ready> ", &ping[..]].concat()), Some(&ping[..]));
@@ -119,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_the_request_that_a_large_message_answers() {
+    fn finds_the_id_of_the_request_in_an_oversized_message() {
         for (start, end, expected) in [
             (r#"{"jsonrpc":"2.0","id":7,"result":{"con"#, r#"x"}]}}"#, Some(json!(7))),
             (r#"{"id": "a", "jsonrpc": "2.0", "result": {"con"#, r#""id":9}]}}"#, Some(json!("a"))),
@@ -134,10 +132,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn answers_a_request_whose_result_is_too_large_with_an_error() {
+    async fn replaces_an_oversized_answer_with_an_error() {
         let input = format!(
             "{{\"result\":\"{}\",\"jsonrpc\":\"2.0\",\"id\":3}}\n{{\"jsonrpc\":\"2.0\"}}\n",
-            "x".repeat(MESSAGE_BYTES)
+            "x".repeat(MAX_MESSAGE_BYTES)
         );
         let mut output = Vec::new();
         filter("x".to_owned(), input.as_bytes(), &mut output, Redactor::default(), Tail::default()).await;

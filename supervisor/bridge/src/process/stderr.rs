@@ -1,4 +1,4 @@
-//! What a child says beside the protocol.
+//! The stderr of a child: to the log, and its last lines for messages to people.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,13 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::io::{AsyncRead, BufReader};
 
 use super::lines::next_line;
-use super::redact::Redactor;
+use crate::redact::Redactor;
 
-/// How many last lines are kept.
 const LAST_LINES: usize = 8;
-/// How many bytes of a line are read.
+/// The bytes of a line that go to the log.
 const LINE_BYTES: usize = 2_000;
-/// How many characters of a line are kept for a status message.
+/// The characters of a line that go into a message.
 const LINE_CHARS: usize = 300;
 
 /// The last lines that a child wrote to a stream. Clones share them.
@@ -29,7 +28,7 @@ impl Tail {
         lines.push_back(line.chars().take(LINE_CHARS).collect());
     }
 
-    /// The lines as one, `None` where there are none.
+    /// The lines as one; `None` if there are none.
     pub(super) fn text(&self) -> Option<String> {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         (!lines.is_empty()).then(|| lines.iter().map(String::as_str).collect::<Vec<_>>().join(" | "))
@@ -42,14 +41,14 @@ pub(super) async fn drain(
     stream: impl AsyncRead + Unpin,
     redactor: Redactor,
     tail: Tail,
-    loud: bool,
+    verbose: bool,
 ) {
     let mut reader = BufReader::new(stream);
     let mut buffer = Vec::new();
     while next_line(&mut reader, &mut buffer, LINE_BYTES).await.is_some() {
         let line = redactor.redact(String::from_utf8_lossy(&buffer).trim_end().to_owned());
         if !line.is_empty() {
-            if loud {
+            if verbose {
                 tracing::info!(server, line, "tool server stderr");
             } else {
                 tracing::debug!(server, line, "tool server stderr");

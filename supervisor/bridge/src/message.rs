@@ -1,58 +1,54 @@
-//! What a client sent, as far as the bridge has to understand it.
+//! The messages of clients, as far as the bridge has to understand them.
 
 use axum::http::HeaderMap;
 use serde_json::{Map, Value};
 
-use super::refusal::Refusal;
+use super::error::BridgeError;
 
-/// A message.
-pub(super) type Message = Map<String, Value>;
+pub(crate) type Message = Map<String, Value>;
 
 /// The member by which a request of the stateless era names its protocol version.
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-/// The first question of the stateless era.
-pub(super) const DISCOVER: &str = "server/discover";
+/// The first request of the stateless era.
+pub(crate) const DISCOVER: &str = "server/discover";
 /// The first request of a session.
-pub(super) const INITIALIZE: &str = "initialize";
+pub(crate) const INITIALIZE: &str = "initialize";
 
-/// Which of the three kinds a message is.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Kind {
-    /// It wants an answer, under this id.
+pub(crate) enum Kind {
+    /// With its id.
     Request(Value),
-    /// It wants none.
     Notification,
-    /// It is the answer to something that the server asked.
+    /// The answer to a request of the server.
     Answer,
 }
 
 /// One message of a client.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Incoming {
-    pub(super) kind: Kind,
-    /// What it asks or tells; empty for an answer.
-    pub(super) method: String,
-    pub(super) message: Message,
+pub(crate) struct Incoming {
+    pub(crate) kind: Kind,
+    /// Empty for an answer.
+    pub(crate) method: String,
+    pub(crate) message: Message,
 }
 
 impl Incoming {
-    /// Reads a body. Batches, which only 2025-03-26 knew, are refused.
-    pub(super) fn parse(body: &[u8]) -> Result<Self, Refusal> {
+    /// Parses the body of a request. Rejects batches, which only protocol 2025-03-26 had.
+    pub(crate) fn parse(body: &[u8]) -> Result<Self, BridgeError> {
         let value: Value = serde_json::from_slice(body)
-            .map_err(|error| Refusal::unreadable(format!("failed to read the body as JSON: {error}")))?;
+            .map_err(|error| BridgeError::parse(format!("failed to read the body as JSON: {error}")))?;
         let Value::Object(message) = value else {
-            return Err(Refusal::invalid("send one JSON-RPC message at a time, as an object"));
+            return Err(BridgeError::invalid_request("send one JSON-RPC message at a time, as an object"));
         };
         if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
-            return Err(Refusal::invalid("a message has the member \"jsonrpc\": \"2.0\""));
+            return Err(BridgeError::invalid_request("a message has the member \"jsonrpc\": \"2.0\""));
         }
         let method = message.get("method").and_then(Value::as_str).unwrap_or_default().to_owned();
         let kind = kind(&message)?;
         Ok(Self { kind, method, message })
     }
 
-    /// Whether it is a request of the stateless era, which says so itself.
-    pub(super) fn is_stateless(&self) -> bool {
+    pub(crate) fn is_stateless(&self) -> bool {
         self.method == DISCOVER || self.version().is_some()
     }
 
@@ -60,8 +56,8 @@ impl Incoming {
         self.message.get("params")?.get("_meta")?.get(VERSION)?.as_str()
     }
 
-    /// Whether the headers say what the body says, as far as they say it (protocol 2026-07-28, "standard headers").
-    pub(super) fn check_headers(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+    /// Rejects headers that contradict the body (protocol 2026-07-28, "standard headers").
+    pub(crate) fn check_headers(&self, headers: &HeaderMap) -> Result<(), BridgeError> {
         let headers_and_values =
             [("mcp-method", Some(self.method.as_str())), ("mcp-protocol-version", self.version())];
         for (name, body) in headers_and_values {
@@ -69,14 +65,14 @@ impl Incoming {
             if let (Some(header), Some(body)) = (header, body)
                 && header != body
             {
-                return Err(Refusal::mismatch(format!("the header {name} says otherwise than the body")));
+                return Err(BridgeError::header_mismatch(format!("the header {name} contradicts the body")));
             }
         }
         Ok(())
     }
 }
 
-fn kind(message: &Message) -> Result<Kind, Refusal> {
+fn kind(message: &Message) -> Result<Kind, BridgeError> {
     let id = message.get("id");
     match (message.get("method"), id) {
         (Some(Value::String(_)), None) => Ok(Kind::Notification),
@@ -86,7 +82,9 @@ fn kind(message: &Message) -> Result<Kind, Refusal> {
         (None, Some(_)) if message.contains_key("result") || message.contains_key("error") => {
             Ok(Kind::Answer)
         }
-        _ => Err(Refusal::invalid("a message is a request, a notification or an answer of JSON-RPC 2.0")),
+        _ => Err(BridgeError::invalid_request(
+            "a message is a request, a notification or an answer of JSON-RPC 2.0",
+        )),
     }
 }
 
@@ -97,7 +95,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn tells_the_three_kinds() {
+    fn recognizes_the_kind_of_a_message() {
         let cases = [
             (r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, Some(Kind::Request(json!(1)))),
             (r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#, Some(Kind::Request(json!("a")))),

@@ -1,5 +1,9 @@
 //! The child process of a server, from its start to its last descendant's end.
 
+mod lines;
+mod stderr;
+mod stdout;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
@@ -7,21 +11,25 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop, ProcessGroup};
+use thiserror::Error;
 use tokio::io::DuplexStream;
 use tokio::process::{ChildStdin, Command};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::error::StartError;
 use super::redact::Redactor;
-use super::stderr::{self, Tail};
-use super::stdout;
+pub(crate) use lines::next_line;
+use stderr::Tail;
+pub use stdout::TOO_LARGE;
+
+/// The largest message of a server, in bytes; the client library has the same limit.
+pub const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
 
 /// How long a child has to exit once its stdin is closed.
 const EXIT_GRACE: Duration = Duration::from_secs(2);
-/// How long it has to exit after `SIGTERM`.
+/// How long a child has to exit after `SIGTERM`.
 const TERM_GRACE: Duration = Duration::from_secs(2);
-/// How long the system has to remove it after `SIGKILL`.
+/// How long the system has to remove a child after `SIGKILL`.
 const KILL_GRACE: Duration = Duration::from_secs(2);
 /// How long the streams of a child that has ended may take to end as well.
 const READ_GRACE: Duration = Duration::from_millis(500);
@@ -33,43 +41,70 @@ const PIPE_BYTES: usize = 64 * 1024;
 
 /// What to run.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Program<'a> {
+pub struct Program<'a> {
     /// The server's name, for logs.
-    pub(super) server: &'a str,
-    /// The program.
-    pub(super) command: &'a str,
+    pub server: &'a str,
+    /// The program: a path, or a name to be found on the `PATH`.
+    pub command: &'a str,
     /// Its arguments.
-    pub(super) args: &'a [String],
+    pub args: &'a [String],
     /// Its whole environment.
-    pub(super) env: &'a BTreeMap<String, String>,
-    /// Where it runs.
-    pub(super) cwd: Option<&'a str>,
+    pub env: &'a BTreeMap<String, String>,
+    /// Its working directory; that of this process if absent.
+    pub cwd: Option<&'a str>,
     /// Whether its stderr is logged at level info instead of debug.
-    pub(super) loud: bool,
+    pub verbose: bool,
+}
+
+/// A program that does not start.
+#[derive(Debug, Error)]
+pub enum SpawnError {
+    /// The program does not exist.
+    #[error("failed to run {command:?}: no such program; install it, or correct the command or the PATH")]
+    NoSuchProgram {
+        /// The program.
+        command: String,
+    },
+    /// The working directory does not exist.
+    #[error("failed to run {command:?} in {cwd:?}: no such directory")]
+    NoSuchDirectory {
+        /// The program.
+        command: String,
+        /// The directory.
+        cwd: String,
+    },
+    /// The system rejects it.
+    #[error("failed to run {command:?}: {reason}")]
+    System {
+        /// The program.
+        command: String,
+        /// The error of the system.
+        reason: io::Error,
+    },
 }
 
 /// A running child, leader of its own process group. Dropping it kills the group.
 #[derive(Debug)]
-pub(super) struct ServerProcess {
+pub struct ServerProcess {
     child: Box<dyn ChildWrapper>,
     stderr: Tail,
     noise: Tail,
-    pumps: [JoinHandle<()>; 2],
-    gone: bool,
+    readers: [JoinHandle<()>; 2],
+    stopped: bool,
 }
 
-/// The two ends by which a client speaks with the child. Dropping the writer closes the child's stdin.
+/// The pipes between a client and the child. Dropping the writer closes the child's stdin.
 #[derive(Debug)]
-pub(super) struct Pipes {
+pub struct Pipes {
     /// The child's messages, without the rest of its stdout.
-    pub(super) reader: DuplexStream,
+    pub reader: DuplexStream,
     /// The child's stdin.
-    pub(super) writer: ChildStdin,
+    pub writer: ChildStdin,
 }
 
 impl ServerProcess {
-    /// Starts the program.
-    pub(super) fn spawn(program: Program<'_>, redactor: &Redactor) -> Result<(Self, Pipes), StartError> {
+    /// Starts the program. The redactor is applied to its stderr, and to what is not a message on its stdout.
+    pub fn spawn(program: Program<'_>, redactor: &Redactor) -> Result<(Self, Pipes), SpawnError> {
         let mut child = command(program).spawn().map_err(|reason| spawn_error(program, reason))?;
         let (stderr, noise) = (Tail::default(), Tail::default());
         let missing = || spawn_error(program, io::Error::other("a standard stream is missing"));
@@ -78,49 +113,48 @@ impl ServerProcess {
         let writer = child.stdin().take().ok_or_else(missing)?;
         let (reader, sink) = tokio::io::duplex(PIPE_BYTES);
         let server = program.server.to_owned();
-        let pumps = [
+        let readers = [
             tokio::spawn(stdout::filter(server.clone(), child_out, sink, redactor.clone(), noise.clone())),
-            tokio::spawn(stderr::drain(server, child_err, redactor.clone(), stderr.clone(), program.loud)),
+            tokio::spawn(stderr::drain(server, child_err, redactor.clone(), stderr.clone(), program.verbose)),
         ];
-        Ok((Self { child, stderr, noise, pumps, gone: false }, Pipes { reader, writer }))
+        Ok((Self { child, stderr, noise, readers, stopped: false }, Pipes { reader, writer }))
     }
 
     /// The exit status, if the child exits within this time.
-    pub(super) async fn exit_within(&mut self, limit: Duration) -> Option<ExitStatus> {
+    pub async fn exit_within(&mut self, limit: Duration) -> Option<ExitStatus> {
         timeout(limit, self.child.wait()).await.ok()?.ok()
     }
 
-    /// Stops the child, whose stdin must have been closed, and all that it started.
-    pub(super) async fn stop(&mut self) {
+    /// Stops the child, whose stdin must have been closed, and every process that it started.
+    pub async fn stop(&mut self) {
         if self.exit_within(EXIT_GRACE).await.is_none() {
             self.signal(SIGTERM);
             self.exit_within(TERM_GRACE).await;
         }
-        // Also after an orderly exit: a launcher may have left something behind.
+        // Also after an orderly exit: a launcher may have left a process behind.
         self.signal(SIGKILL);
         self.exit_within(KILL_GRACE).await;
-        self.gone = true;
+        self.stopped = true;
         self.finish_reading().await;
     }
 
-    /// Reads the last words of what has ended.
     async fn finish_reading(&mut self) {
-        for pump in &mut self.pumps {
+        for reader in &mut self.readers {
             // A process that left the group may hold the stream open for ever.
-            if timeout(READ_GRACE, &mut *pump).await.is_err() {
-                pump.abort();
+            if timeout(READ_GRACE, &mut *reader).await.is_err() {
+                reader.abort();
             }
         }
     }
 
-    /// What the child said, for a message to people: `; …` or nothing.
-    pub(super) fn hint(&self) -> String {
+    /// The last output of the child, as the end of a message to people: `; …`, or empty.
+    pub fn last_output(&self) -> String {
         let stderr = self.stderr.text().map(|text| format!("; its last words: {text}"));
         let noise = self.noise.text().map(|text| format!("; on stdout it printed what is not MCP: {text}"));
         [stderr, noise].into_iter().flatten().collect()
     }
 
-    /// To the whole group. An error means that nobody is left in it.
+    /// Signals the whole group. An error means that the group is empty.
     fn signal(&self, signal: i32) {
         if let Err(error) = self.child.signal(signal) {
             tracing::trace!(%error, signal, "no process left to signal");
@@ -130,7 +164,7 @@ impl ServerProcess {
 
 impl Drop for ServerProcess {
     fn drop(&mut self) {
-        if !self.gone {
+        if !self.stopped {
             self.signal(SIGKILL);
         }
     }
@@ -148,13 +182,13 @@ fn command(program: Program<'_>) -> CommandWrap {
     command
 }
 
-fn spawn_error(program: Program<'_>, reason: io::Error) -> StartError {
+fn spawn_error(program: Program<'_>, reason: io::Error) -> SpawnError {
     let command = program.command.to_owned();
     match (reason.kind(), program.cwd) {
         (io::ErrorKind::NotFound, Some(cwd)) if !Path::new(cwd).is_dir() => {
-            StartError::NoSuchDirectory { command, cwd: cwd.to_owned() }
+            SpawnError::NoSuchDirectory { command, cwd: cwd.to_owned() }
         }
-        (io::ErrorKind::NotFound, _) => StartError::NoSuchProgram { command },
-        _ => StartError::Spawn { command, reason },
+        (io::ErrorKind::NotFound, _) => SpawnError::NoSuchProgram { command },
+        _ => SpawnError::System { command, reason },
     }
 }

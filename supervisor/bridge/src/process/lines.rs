@@ -4,7 +4,7 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt};
 
 /// One line of input.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub(crate) enum Line {
     /// The whole line is in the buffer, without its end.
     Whole,
     /// The line was too long: the buffer holds its beginning, and this its last bytes.
@@ -15,7 +15,7 @@ pub(super) enum Line {
 const END_BYTES: usize = 256;
 
 /// Reads the next line into `buffer`, keeping at most `limit` bytes of it. `None` at the end of input, or where it breaks.
-pub(super) async fn next_line(
+pub(crate) async fn next_line(
     reader: &mut (impl AsyncBufRead + Unpin),
     buffer: &mut Vec<u8>,
     limit: usize,

@@ -1,22 +1,21 @@
-//! Keeping secrets out of what is read.
+//! Removes secrets from logs, messages and results.
 
 use std::fmt;
 
 /// Shorter values are left alone: hiding every `1` or `eu` would make a text unreadable and protect nothing.
 const SHORTEST: usize = 6;
-/// What stands in a secret's place.
 const MASK: &str = "[redacted]";
 
 /// Replaces known values in a text. `Debug` shows none of them.
 #[derive(Clone, Default)]
-pub(super) struct Redactor {
+pub struct Redactor {
     /// Longest first, so that no value is hidden only in part.
     values: Vec<String>,
 }
 
 impl Redactor {
-    /// Hides these values.
-    pub(super) fn new<'a>(values: impl IntoIterator<Item = &'a String>) -> Self {
+    /// A redactor of these values.
+    pub fn new<'a>(values: impl IntoIterator<Item = &'a String>) -> Self {
         let long = values.into_iter().filter(|value| value.len() >= SHORTEST);
         // A header such as `Bearer SECRET` must be hidden also where only its second word is quoted.
         let words = long.flat_map(|value| value.split_whitespace().chain([value.as_str()]));
@@ -28,13 +27,14 @@ impl Redactor {
         Self { values }
     }
 
-    /// Hides these values as well.
-    pub(super) fn and<'a>(&'a self, values: impl IntoIterator<Item = &'a String>) -> Self {
+    /// A redactor of these values as well.
+    #[must_use]
+    pub fn and<'a>(&'a self, values: impl IntoIterator<Item = &'a String>) -> Self {
         Self::new(self.values.iter().chain(values))
     }
 
     /// The text without the values.
-    pub(super) fn redact(&self, text: String) -> String {
+    pub fn redact(&self, text: String) -> String {
         self.values.iter().fold(text, |text, value| {
             if text.contains(value.as_str()) { text.replace(value.as_str(), MASK) } else { text }
         })
@@ -48,7 +48,7 @@ impl fmt::Debug for Redactor {
 }
 
 /// Whether a variable or header of this name probably holds a secret.
-pub(super) fn sounds_secret(name: &str) -> bool {
+pub fn sounds_secret(name: &str) -> bool {
     const WORDS: [&str; 11] = [
         "TOKEN",
         "SECRET",
