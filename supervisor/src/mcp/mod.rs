@@ -15,12 +15,10 @@
 //! with `SIGKILL`, its end of the pipes closes and a child sees the end of its stdin, at which the protocol obliges it to exit
 //! (specification, "stdio: shutdown"); in a container it goes with the container in any case.
 
-mod backoff;
 mod call;
 mod catalog;
 mod environment;
 mod error;
-mod glob;
 mod handshake;
 mod list;
 mod output;
@@ -33,7 +31,6 @@ mod toolbox;
 
 pub use catalog::{ServerPhase, ServerStatus, ToolsView};
 pub use error::SpecError;
-pub use glob::Glob;
 pub use spec::{ServerSpec, Transport};
 pub use template::{TemplateError, fill};
 pub use toolbox::Toolbox;
