@@ -102,7 +102,7 @@ fn asked(questions: &BTreeMap<AgentName, u64>, agent: &str) -> u64 {
     questions.iter().find(|(name, _)| name.as_str() == agent).map_or(0, |(_, count)| *count)
 }
 
-/// What was counted. Where the store cannot be asked, nobody may take it that nothing is open.
+/// The count, or `unknown` if the store cannot be read: a failure must not look like no open question.
 fn counted<T>(count: Result<T, RunError>, unknown: T) -> T {
     count.unwrap_or_else(|error| {
         tracing::warn!(%error, "open questions cannot be counted; some are taken to be there");

@@ -20,7 +20,7 @@ pub async fn take_up(pushes: Arc<Pushes>, runs: Arc<Runs>, tasks: Vec<String>) {
                 }
             }
             Err(error) => {
-                tracing::warn!(task, %error, "failed to read a task with pending push notifications")
+                tracing::warn!(task, %error, "failed to read a task with pending push notifications");
             }
         }
     }
