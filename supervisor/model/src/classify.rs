@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::chat::{ModelError, ModelErrorKind};
 use crate::redact::redact;
+use crate::text::truncated;
 
 /// Longest piece of a provider's own words that goes into a message, in characters.
 const DETAIL_CHARS: usize = 300;
@@ -217,10 +218,7 @@ fn retry_delay(error: &Value) -> Option<Duration> {
 
 fn one_line(text: &str) -> String {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match words.char_indices().nth(DETAIL_CHARS) {
-        Some((end, _)) => format!("{}…", words.get(..end).unwrap_or_default()),
-        None => words,
-    }
+    truncated(&words, DETAIL_CHARS, "…").into_owned()
 }
 
 fn message(

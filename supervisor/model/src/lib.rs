@@ -15,6 +15,7 @@ mod providers;
 mod redact;
 mod retry;
 mod scripted;
+mod text;
 mod timeouts;
 
 pub use chat::{
@@ -29,4 +30,5 @@ pub use providers::{
 };
 pub use retry::{Fallback, RetryPolicy, Retrying, is_providers_fault, is_transient};
 pub use scripted::{ScriptError, Scripted};
+pub use text::truncated;
 pub use timeouts::Timeouts;

@@ -6,7 +6,7 @@ use caipe_crds::RenderedSpec;
 use caipe_crds::rendered::{Limits, McpServer, McpTransport, Placement, RenderedAgent};
 
 use crate::config::Settings;
-use crate::mcp::{Glob, ServerSpec, Transport};
+use crate::mcp::{ServerSpec, Transport};
 use crate::secrets::with_secrets;
 
 /// The variables that tool servers need and that are not set: a line each, with agent and server.
@@ -40,7 +40,7 @@ fn server_spec(limits: &Limits, agent: &RenderedAgent, server: &McpServer) -> Se
         McpTransport::Http { url, headers } => Transport::Http { url: url.clone(), headers: headers.clone() },
     };
     ServerSpec {
-        allow: agent.tools.iter().map(Glob::new).collect(),
+        allow: agent.tools.clone(),
         start_deadline: Duration::from_millis(limits.mcp_start_timeout_ms),
         call_timeout: Duration::from_millis(limits.tool_timeout_ms),
         ..ServerSpec::new(server.name.clone(), transport)

@@ -198,9 +198,7 @@ fn log_change(before: AgentPhase, now: AgentPhase, reason: Option<&String>) {
 
 /// Up to a tenth more or less, so that many agents are not all probed at once.
 fn jittered(time: Duration) -> Duration {
-    let random = uuid::Uuid::new_v4().as_u128() % 2001;
-    let thousandths = 900 + u32::try_from(random).unwrap_or(1000) / 10;
-    time * thousandths / 1000
+    time.mul_f64(0.9 + 0.2 * fastrand::f64())
 }
 
 /// A remote backend with the prober of its agent.

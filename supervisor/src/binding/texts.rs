@@ -1,6 +1,7 @@
 //! The fixed texts of the wire (upstream contract 3.2). Nobody else knows them.
 
 use caipe_engine::CallEnd;
+use caipe_model::truncated;
 
 /// A name for display: a capital after everything that has no case, the rest small, as Python's `str.title` does.
 pub(super) fn title(name: &str) -> String {
@@ -82,10 +83,7 @@ pub(super) fn agent_tool_output(agent: &str, output: &str) -> String {
 
 /// The first characters of a tool's output, and the word that there was more.
 pub(super) fn cut(output: &str, most: usize) -> String {
-    match output.char_indices().nth(most) {
-        Some((end, _)) => format!("{}...\n[Output truncated]", &output[..end]),
-        None => output.to_owned(),
-    }
+    truncated(output, most, "...\n[Output truncated]").into_owned()
 }
 
 /// The progress of an external agent: sign, name and text.
@@ -130,10 +128,7 @@ pub(super) fn one_line(text: &str) -> String {
     const MOST: usize = 300;
     let flat: Vec<&str> = text.split_whitespace().collect();
     let flat = flat.join(" ").replace("**", "");
-    match flat.char_indices().nth(MOST) {
-        Some((cut, _)) => format!("{}...", &flat[..cut]),
-        None => flat,
-    }
+    truncated(&flat, MOST, "...").into_owned()
 }
 
 #[cfg(test)]

@@ -15,13 +15,11 @@
 //! with `SIGKILL`, its end of the pipes closes and a child sees the end of its stdin, at which the protocol obliges it to exit
 //! (specification, "stdio: shutdown"); in a container it goes with the container in any case.
 
-mod backoff;
 mod call;
 mod catalog;
 mod connection_error;
 mod environment;
 mod error;
-mod glob;
 mod server;
 mod server_spec;
 mod session;
@@ -33,7 +31,6 @@ mod toolbox;
 
 pub use catalog::{ServerPhase, ServerStatus, ToolsView};
 pub use error::SpecError;
-pub use glob::Glob;
 pub use server_spec::{ServerSpec, Transport};
 pub use template::{TemplateError, fill};
 pub use toolbox::Toolbox;

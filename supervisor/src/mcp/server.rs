@@ -3,12 +3,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
 use rmcp::service::{Peer, RoleClient};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::backoff;
 use super::catalog::{self, ServerPhase, ServerState, ToolsView};
 use super::error::StartError;
 use super::server_spec::{ServerSpec, Transport};
@@ -17,6 +17,15 @@ use super::tool_list::{ToolList, list_tools};
 
 /// How often a server at a URL is asked for its tools again: nothing else would tell that it is gone.
 const HTTP_REFRESH: Duration = Duration::from_mins(1);
+/// The waits before a server that failed is started again: up to half a second at first and up to a minute at last. Half of
+/// each is random, so that supervisors that lost the same server do not return together.
+const BACKOFF: ExponentialBuilder = ExponentialBuilder::new()
+    .with_min_delay(Duration::from_millis(250))
+    .with_max_delay(Duration::from_secs(30))
+    .without_max_times()
+    .with_jitter();
+/// How long a server must have served to reset the waits.
+const STABLE: Duration = Duration::from_secs(30);
 
 /// What is known of all servers, and the view that follows from it.
 #[derive(Debug)]
@@ -70,7 +79,7 @@ pub(super) struct ServerTask {
 /// What the task remembers between attempts.
 #[derive(Debug)]
 struct Memory {
-    failures: u32,
+    waits: ExponentialBackoff,
     opening: Opening,
     warned: bool,
 }
@@ -85,7 +94,7 @@ enum End {
 impl ServerTask {
     /// Keeps the server going until shutdown, or until it turns out that it never can.
     pub(super) async fn run(mut self) {
-        let mut memory = Memory { failures: 0, opening: Opening::Probe, warned: false };
+        let mut memory = Memory { waits: BACKOFF.build(), opening: Opening::Probe, warned: false };
         let shutdown = self.shutdown.clone();
         while !shutdown.is_cancelled() {
             let opened = Session::open(&self.target, memory.opening, self.changed.0.clone(), &shutdown).await;
@@ -101,7 +110,7 @@ impl ServerTask {
             }
             tokio::select! {
                 () = shutdown.cancelled() => return,
-                () = sleep(backoff::delay(memory.failures, random_fraction())) => {}
+                () = sleep(memory.waits.next().unwrap_or(HTTP_REFRESH)) => {}
             }
         }
     }
@@ -122,10 +131,9 @@ impl ServerTask {
             self.warn(memory, &message, "gone");
             self.registry.update(self.index, |state| state.message = Some(message));
         }
-        if since.elapsed() >= backoff::STABLE {
-            memory.failures = 0;
+        if since.elapsed() >= STABLE {
+            memory.waits = BACKOFF.build();
         }
-        memory.failures += 1;
     }
 
     async fn watch(&mut self, session: &mut Session) -> End {
@@ -193,7 +201,6 @@ impl ServerTask {
     }
 
     fn report_failure(&self, error: &StartError, memory: &mut Memory) {
-        memory.failures += 1;
         memory.opening = memory.opening.after_failure(error);
         let hidden = match error {
             // A server's own words may quote anything that it was started with.
@@ -224,11 +231,4 @@ impl ServerTask {
         }
         memory.warned = true;
     }
-}
-
-/// A fraction from the random bits of a UUID, which spares a dependency.
-fn random_fraction() -> f64 {
-    let (bits, _) = uuid::Uuid::new_v4().as_u64_pair();
-    // The upper 32 bits are all random in version 4.
-    f64::from(u32::try_from(bits >> 32).unwrap_or_default()) / f64::from(u32::MAX)
 }

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use caipe_bridge::redact::{Redactor, sounds_secret};
+use caipe_engine::name_matches;
 use url::Url;
 
 use super::environment::child_environment;
 use super::error::SpecError;
-use super::glob::Glob;
 use super::template::{Expansion, expand};
-use caipe_bridge::redact::{Redactor, sounds_secret};
 
 /// One tool server of an agent, as declared.
 ///
@@ -21,10 +21,10 @@ pub struct ServerSpec {
     pub name: String,
     /// The process or the URL.
     pub transport: Transport,
-    /// The tools to offer; none means all.
-    pub allow: Vec<Glob>,
+    /// Patterns of the tools to offer, as in [`name_matches`]; none means all.
+    pub allow: Vec<String>,
     /// The tools not to offer, even if allowed.
-    pub deny: Vec<Glob>,
+    pub deny: Vec<String>,
     /// The limit from its start to its list of tools.
     pub start_deadline: Duration,
     /// The limit of one call, whatever progress the server reports.
@@ -82,7 +82,7 @@ impl ServerSpec {
 
     /// Whether a tool of this name is on offer.
     pub fn offers(&self, tool: &str) -> bool {
-        let covered = |globs: &[Glob]| globs.iter().any(|glob| glob.matches(tool));
+        let covered = |patterns: &[String]| patterns.iter().any(|pattern| name_matches(pattern, tool));
         (self.allow.is_empty() || covered(&self.allow)) && !covered(&self.deny)
     }
 }

@@ -158,8 +158,7 @@ fn cut(mut text: String, room: usize) -> (String, bool) {
     if text.len() <= room {
         return (text, false);
     }
-    let end = (0..=room).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
-    text.truncate(end);
+    text.truncate(text.floor_char_boundary(room));
     text.push_str(TRUNCATED);
     (text, true)
 }

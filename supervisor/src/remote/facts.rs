@@ -75,7 +75,6 @@ impl Facts {
 }
 
 fn bounded(mut name: String) -> String {
-    let end = (0..=NAME_BYTES.min(name.len())).rev().find(|end| name.is_char_boundary(*end));
-    name.truncate(end.unwrap_or_default());
+    name.truncate(name.floor_char_boundary(NAME_BYTES));
     name
 }

@@ -2,6 +2,7 @@
 //! notifications: a sign at the beginning tells a notification from the answer. Pure.
 
 use caipe_engine::CallEnd;
+use caipe_model::truncated;
 
 use super::probe::is_alike;
 
@@ -80,10 +81,7 @@ pub(super) fn classify(agent: &str, text: &str) -> Option<Notice> {
 /// One line without Markdown, cut to a fixed size.
 pub(super) fn line(text: &str) -> String {
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ").replace("**", "");
-    match flat.char_indices().nth(LINE) {
-        Some((end, _)) => format!("{}...", flat.get(..end).unwrap_or_default()),
-        None => flat,
-    }
+    truncated(&flat, LINE, "...").into_owned()
 }
 
 /// What a text shows of a tool's output: all behind its heading.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use caipe_engine::{AgentName, CallEnd, CallId, EventKind, RunEvent};
+use caipe_model::truncated;
 
 /// Most outputs that wait for their call to end.
 const MOST_OUTPUTS: usize = 64;
@@ -72,14 +73,14 @@ impl OpenCalls {
     }
 
     /// What a call returned; it is shown with its end.
-    pub(super) fn output(&mut self, call: CallId, text: String) {
+    pub(super) fn output(&mut self, call: CallId, text: &str) {
         if self.outputs.len() < MOST_OUTPUTS {
-            self.outputs.insert(call, cut(text));
+            self.outputs.insert(call, truncated(text, OUTPUT_CHARS, "...\n[Output truncated]").into_owned());
         }
     }
 
     /// What a call returned that is not named: the newest one that is open.
-    pub(super) fn output_of_newest(&mut self, text: String) {
+    pub(super) fn output_of_newest(&mut self, text: &str) {
         if let Some(call) = self.open.last().and_then(call_of).cloned() {
             self.output(call, text);
         }
@@ -113,12 +114,5 @@ fn call_of(event: &RunEvent) -> Option<&CallId> {
     match &event.kind {
         EventKind::ToolStarted { call, .. } | EventKind::DelegationStarted { call, .. } => Some(call),
         _ => None,
-    }
-}
-
-fn cut(text: String) -> String {
-    match text.char_indices().nth(OUTPUT_CHARS) {
-        Some((end, _)) => format!("{}...\n[Output truncated]", text.get(..end).unwrap_or_default()),
-        None => text,
     }
 }

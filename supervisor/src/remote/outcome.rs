@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::http::HeaderMap;
 use caipe_a2a::client::ClientError;
 use caipe_engine::DelegationOutcome;
+use caipe_model::truncated;
 use reqwest::StatusCode;
 
 use super::answer::{Answer, Structured, structured};
@@ -187,11 +188,7 @@ fn completed(text: String, is_ours: bool) -> DelegationOutcome {
 
 /// What an agent says, cut to a fixed size.
 pub(super) fn excerpt(text: &str) -> String {
-    let text = text.trim();
-    match text.char_indices().nth(MOST_CHARS) {
-        Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
-    }
+    truncated(text.trim(), MOST_CHARS, "...").into_owned()
 }
 
 /// The text without the values of these headers: a server may repeat what it does not like.

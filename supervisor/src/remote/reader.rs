@@ -288,7 +288,7 @@ impl Reader {
                 EventKind::ToolFinished { call, tool, end, output }
             }
             Fact::ToolOutput => {
-                self.calls.output(call, notice::output(&artifact.text()).to_owned());
+                self.calls.output(call, notice::output(&artifact.text()));
                 return None;
             }
             Fact::AgentStarted { agent } => {
@@ -365,7 +365,7 @@ impl Reader {
             Notice::Ended { agent, tool, end } => Some(self.calls.finish(within(agent), tool, end)),
             Notice::Other { text, end } => Some(RunEvent { path, kind: EventKind::Noticed { text, end } }),
             Notice::Output(text) => {
-                self.calls.output_of_newest(text);
+                self.calls.output_of_newest(&text);
                 None
             }
         }

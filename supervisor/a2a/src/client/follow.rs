@@ -9,7 +9,6 @@ use tokio::time::Instant;
 
 use super::outage::Outage;
 use super::position::{Next, Position, Retry};
-use super::reconnect::chance;
 use super::sse::{Numbered, RawEvents};
 use super::steps::Followed;
 use super::stream::EventStream;
@@ -94,7 +93,7 @@ impl Follower {
             };
             let quiet = self.record_failure(&error);
             let policy = &self.client.inner.options.reconnect;
-            let again = self.position.unreached(error, policy, quiet, chance())?;
+            let again = self.position.unreached(error, policy, quiet, fastrand::f64())?;
             self.sleep(again.wait).await?;
         }
     }
@@ -201,7 +200,7 @@ impl Follower {
         let quiet = self.record_failure(&error);
         let policy = &self.client.inner.options.reconnect;
         self.sent.store(!error.is_unreached(), Ordering::Relaxed);
-        let again = self.position.unreached(error, policy, quiet, chance())?;
+        let again = self.position.unreached(error, policy, quiet, fastrand::f64())?;
         self.source = Source::Unsent { wait: again.wait };
         Ok(Some(self.losing(again)))
     }
@@ -213,7 +212,7 @@ impl Follower {
     ) -> Result<Option<Followed>, ClientError> {
         let quiet = self.record_failure(&error);
         let policy = &self.client.inner.options.reconnect;
-        match self.position.lost(error, policy, quiet, chance()) {
+        match self.position.lost(error, policy, quiet, fastrand::f64()) {
             Next::End => Ok(None),
             Next::Fail(error) => Err(error),
             Next::Retry(retry) => {

@@ -1,6 +1,5 @@
 //! The policy for reconnecting.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::Duration;
 
 use super::error::ClientError;
@@ -60,13 +59,6 @@ impl Reconnect {
         let wait = wait.max(error.retry_after().unwrap_or_default());
         (quiet.saturating_add(wait) <= self.give_up_after).then_some(wait)
     }
-}
-
-/// A random number in `0..1`, so that clients that lost the same server do not reconnect together.
-pub(super) fn chance() -> f64 {
-    // Hashers are seeded at random; 32 bits are plenty for a wait.
-    let bits = RandomState::new().build_hasher().finish() >> 32;
-    f64::from(u32::try_from(bits).unwrap_or_default()) / (f64::from(u32::MAX) + 1.0)
 }
 
 #[cfg(test)]

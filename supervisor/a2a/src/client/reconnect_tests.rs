@@ -55,10 +55,3 @@ fn a_server_that_asks_for_a_longer_wait_gets_it() {
     assert_eq!(wait(3), Some(Duration::from_secs(3)));
     assert_eq!(wait(60), None, "longer than anybody waits");
 }
-
-#[test]
-fn chance_is_a_fraction_and_differs() {
-    let drawn: Vec<f64> = (0..64).map(|_| chance()).collect();
-    assert!(drawn.iter().all(|chance| (0.0..1.0).contains(chance)), "{drawn:?}");
-    assert!(drawn.windows(2).any(|two| two[0].to_bits() != two[1].to_bits()), "{drawn:?}");
-}

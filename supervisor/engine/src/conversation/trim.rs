@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use caipe_model::{Message, Part, Role};
+use caipe_model::{Message, Part, Role, truncated};
 
 use super::{Messages, request};
 
@@ -18,7 +18,7 @@ const MESSAGE_TOKENS: u64 = 4;
 const SHRUNK_CHARS: usize = 4000;
 
 /// The end of whatever was cut.
-pub(crate) const TRUNCATED: &str = "[Output truncated]";
+pub(crate) const TRUNCATED: &str = "\n\n[Output truncated]";
 
 /// Once the conversation has more than `most` tokens, drops its oldest messages until it has at most `target`, as far
 /// as that can be done without touching the newest `keep` messages or the request that the run is about, or parting a
@@ -80,22 +80,12 @@ pub(crate) fn shrink(messages: &mut Messages, target: u64) -> bool {
     for message in messages.iter_mut().filter(|message| message.parts.iter().any(is_long)) {
         for part in &mut Arc::make_mut(message).parts {
             if let Part::ToolResult(result) = part {
-                result.content = truncated(&result.content, SHRUNK_CHARS);
+                result.content = truncated(&result.content, SHRUNK_CHARS, TRUNCATED).into_owned();
                 cut = true;
             }
         }
     }
     trimmed || cut
-}
-
-/// A text of at most so many characters; one that was cut says so.
-pub(crate) fn truncated(text: &str, chars: usize) -> String {
-    match text.char_indices().nth(chars) {
-        Some((cut, _)) if text.len() > chars => {
-            format!("{}\n\n{TRUNCATED}", text.get(..cut).unwrap_or_default())
-        }
-        _ => text.to_owned(),
-    }
 }
 
 fn is_long(part: &Part) -> bool {

@@ -52,9 +52,9 @@ fn what_is_dropped() {
 
 #[test]
 fn a_text_is_cut_between_characters() {
-    assert_eq!(truncated("äöü", 3), "äöü");
-    assert_eq!(truncated("äöü", 2), "äö\n\n[Output truncated]");
-    assert_eq!(truncated("", 0), "");
+    assert_eq!(truncated("äöü", 3, TRUNCATED), "äöü");
+    assert_eq!(truncated("äöü", 2, TRUNCATED), "äö\n\n[Output truncated]");
+    assert_eq!(truncated("", 0, TRUNCATED), "");
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! News of a delegation.
 
-use crate::conversation::truncated;
+use caipe_model::truncated;
+
+use crate::conversation::TRUNCATED;
 use crate::effects::Effects;
 use crate::event::CallEnd;
 use crate::form::Form;
@@ -87,7 +89,7 @@ fn finish(state: &mut RunState, id: &str, agent: AgentName, outcome: DelegationO
         }
     };
     if end == CallEnd::Completed && !text.trim().is_empty() {
-        state.answers.push(AgentAnswer { agent, text: truncated(&text, chars) });
+        state.answers.push(AgentAnswer { agent, text: truncated(&text, chars, TRUNCATED).into_owned() });
     }
     if let Some(call) = state.calls.iter_mut().find(|call| call.id == id) {
         endings::emit_end(call, end, &text, out);

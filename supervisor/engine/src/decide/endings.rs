@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use caipe_model::{Message, ToolResult};
+use caipe_model::{Message, ToolResult, truncated};
 
-use crate::conversation::{TRUNCATED, truncated};
+use crate::conversation::TRUNCATED;
 use crate::effects::Effects;
 use crate::event::{CallEnd, Emit, EventKind};
 use crate::io::{Effect, ResumePoint};
@@ -64,20 +64,12 @@ pub(super) fn finish_call(
 /// Emits the end of a call.
 pub(super) fn emit_end(call: &PendingCall, end: CallEnd, text: &str, out: &mut Effects) {
     let id = call.id.clone();
-    out.emit(match &call.kind {
-        CallKind::Delegation { agent } => {
-            EventKind::DelegationFinished { call: id, agent: agent.clone(), end, text: text.to_owned() }
-        }
-        _ => EventKind::ToolFinished { call: id, tool: call.name.clone(), end, output: Some(shown(text)) },
+    out.emit(if let CallKind::Delegation { agent } = &call.kind {
+        EventKind::DelegationFinished { call: id, agent: agent.clone(), end, text: text.to_owned() }
+    } else {
+        let output = truncated(text, SHOWN_CHARS, "...\n[Output truncated]").into_owned();
+        EventKind::ToolFinished { call: id, tool: call.name.clone(), end, output: Some(output) }
     });
-}
-
-/// What an event shows of a result.
-fn shown(text: &str) -> String {
-    match text.char_indices().nth(SHOWN_CHARS) {
-        Some((cut, _)) => format!("{}...\n{TRUNCATED}", text.get(..cut).unwrap_or_default()),
-        None => text.to_owned(),
-    }
 }
 
 /// Gives a call its result without telling anybody.
@@ -85,7 +77,7 @@ pub(super) fn close(call: &mut PendingCall, result: Result<String, String>, char
     let is_error = result.is_err();
     let text = match result {
         Ok(text) if text.trim().is_empty() => "(no output)".to_owned(),
-        Ok(text) | Err(text) => truncated(&text, chars),
+        Ok(text) | Err(text) => truncated(&text, chars, TRUNCATED).into_owned(),
     };
     call.status =
         CallStatus::Done { result: ToolResult { call_id: call.id.clone(), content: text, is_error } };

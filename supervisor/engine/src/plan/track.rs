@@ -1,5 +1,7 @@
 //! How a plan changes in the course of a run.
 
+use caipe_model::truncated;
+
 use crate::event::EventKind;
 use crate::names::{AgentName, CallId};
 
@@ -115,8 +117,5 @@ fn plain_name(name: &str) -> String {
 /// The beginning of a description, on one line.
 fn title(description: &str) -> String {
     let line = description.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(TITLE_CHARS) {
-        Some((cut, _)) => format!("{}...", line.get(..cut).unwrap_or_default()),
-        None => line,
-    }
+    truncated(&line, TITLE_CHARS, "...").into_owned()
 }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use caipe_model::truncated;
 use serde_json::{Map, Value};
 
-use super::glob::path_matches;
+use super::glob::path_matcher;
 
 /// The files of a conversation, by path.
 pub(crate) type Files = BTreeMap<String, String>;
@@ -57,8 +58,8 @@ pub(crate) fn ls(files: &Files, arguments: &Map<String, Value>) -> FileResult {
 
 /// `glob`.
 pub(crate) fn glob(files: &Files, arguments: &Map<String, Value>) -> FileResult {
-    let pattern = absolute(required(arguments, &["pattern"])?);
-    let hits = files.keys().filter(|path| path_matches(&pattern, path));
+    let pattern = path_matcher(required(arguments, &["pattern"])?)?;
+    let hits = files.keys().filter(|path| pattern.is_match(path));
     Ok(listed(hits.cloned(), "No file matches."))
 }
 
@@ -69,17 +70,17 @@ pub(crate) fn grep(files: &Files, arguments: &Map<String, Value>) -> FileResult 
         return Err("failed to search: \"pattern\" is empty.".to_owned());
     }
     let folder = folder(arguments)?;
-    let pattern = arguments.get("glob").and_then(Value::as_str).map(absolute);
+    let pattern = arguments.get("glob").and_then(Value::as_str).map(path_matcher).transpose()?;
     let hits = files
         .iter()
         .filter(|(path, _)| {
-            is_under(path, &folder) && pattern.as_ref().is_none_or(|pattern| path_matches(pattern, path))
+            is_under(path, &folder) && pattern.as_ref().is_none_or(|pattern| pattern.is_match(path))
         })
         .flat_map(|(path, content)| {
             content.lines().enumerate().map(move |(number, line)| (path, number + 1, line))
         })
         .filter(|(_, _, line)| line.contains(wanted))
-        .map(|(path, number, line)| format!("{path}:{number}:{}", shortened(line)));
+        .map(|(path, number, line)| format!("{path}:{number}:{}", truncated(line, LINE_CHARS, "")));
     Ok(listed(hits, "No line contains it."))
 }
 
@@ -98,7 +99,7 @@ pub(crate) fn read(files: &Files, arguments: &Map<String, Value>) -> FileResult 
         .enumerate()
         .skip(skip)
         .take(take)
-        .map(|(number, line)| format!("{:>6}\t{}", number + 1, shortened(line)))
+        .map(|(number, line)| format!("{:>6}\t{}", number + 1, truncated(line, LINE_CHARS, "")))
         .collect();
     if lines.is_empty() {
         return Err(format!(
@@ -188,14 +189,6 @@ fn folder(arguments: &Map<String, Value>) -> FileResult {
 
 fn is_under(path: &str, folder: &str) -> bool {
     folder == "/" || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
-fn absolute(pattern: &str) -> String {
-    if pattern.starts_with('/') { pattern.to_owned() } else { format!("/{pattern}") }
-}
-
-fn shortened(line: &str) -> &str {
-    line.char_indices().nth(LINE_CHARS).map_or(line, |(cut, _)| line.get(..cut).unwrap_or(line))
 }
 
 fn listed(hits: impl Iterator<Item = String>, none: &str) -> String {

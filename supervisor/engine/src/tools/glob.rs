@@ -1,88 +1,85 @@
-//! Matching names and paths against patterns.
+//! Patterns over the names of tools and over paths.
 
-/// Longer patterns match nothing; it bounds the work.
+use globset::{GlobBuilder, GlobMatcher};
+
+/// The most bytes of a pattern of paths, so that its matcher is small.
 const LONGEST_PATTERN: usize = 256;
 
-/// Whether the name of a tool matches a pattern in which `*` matches any characters; upper and lower case are the same.
+/// Whether the name of a tool matches a pattern in which `*` matches any characters, also none. Case is ignored.
 pub fn name_matches(pattern: &str, name: &str) -> bool {
     let (pattern, name) = (pattern.to_lowercase(), name.to_lowercase());
-    tokens(&pattern, false).is_some_and(|tokens| matches(&tokens, &name))
+    let Some((first, rest)) = pattern.split_once('*') else { return pattern == name };
+    let (middle, last) = rest.rsplit_once('*').unwrap_or(("", rest));
+    let Some(mut name) = name.strip_prefix(first).and_then(|name| name.strip_suffix(last)) else {
+        return false;
+    };
+    middle.split('*').all(|piece| {
+        let found = name.split_once(piece);
+        name = found.map_or(name, |(_, after)| after);
+        found.is_some()
+    })
 }
 
-/// Whether a path matches a pattern: `*` within a folder, `**` across folders, `?` one character.
-pub(crate) fn path_matches(pattern: &str, path: &str) -> bool {
-    tokens(pattern, true).is_some_and(|tokens| matches(&tokens, path))
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Token {
-    Char(char),
-    /// Any character but a slash.
-    One,
-    /// Any characters but slashes.
-    Within,
-    /// Any characters.
-    Across,
-}
-
-fn tokens(pattern: &str, paths: bool) -> Option<Vec<Token>> {
+/// A matcher of paths: `*` within a folder, `**` for folders, `?` one ASCII character, `[ab]` one of some, `{a,b}` either text.
+pub(crate) fn path_matcher(pattern: &str) -> Result<GlobMatcher, String> {
     if pattern.len() > LONGEST_PATTERN {
-        return None;
+        return Err(format!("failed to use the pattern: give at most {LONGEST_PATTERN} bytes."));
     }
-    let mut tokens: Vec<Token> = Vec::new();
-    let mut chars = pattern.chars().peekable();
-    while let Some(c) = chars.next() {
-        tokens.push(match c {
-            '*' if !paths => Token::Across,
-            '*' if chars.next_if_eq(&'*').is_some() => {
-                // "/**/" may match nothing: "/a/**/b" matches "/a/b".
-                if tokens.last() == Some(&Token::Char('/')) {
-                    chars.next_if_eq(&'/');
-                }
-                Token::Across
-            }
-            '*' => Token::Within,
-            '?' if paths => Token::One,
-            other => Token::Char(other),
-        });
-    }
-    Some(tokens)
+    let pattern = if pattern.starts_with('/') { pattern.to_owned() } else { format!("/{pattern}") };
+    let glob = GlobBuilder::new(&pattern).literal_separator(true).build();
+    let glob = glob.map_err(|error| format!("failed to use the pattern {pattern:?}: {}.", error.kind()))?;
+    Ok(glob.compile_matcher())
 }
 
-/// Follows all ways through the pattern at once, so that the cost is the product of both lengths at worst.
-fn matches(tokens: &[Token], text: &str) -> bool {
-    let mut at = open(tokens, [0]);
-    for c in text.chars() {
-        let next = at.iter().filter_map(|&place| step(place, *tokens.get(place)?, c));
-        at = open(tokens, next);
-        if at.is_empty() {
-            return false;
+#[cfg(test)]
+mod tests {
+    use super::{name_matches, path_matcher};
+
+    #[test]
+    fn patterns_cover_whole_names_and_ignore_case() {
+        for (pattern, text, expected) in [
+            ("echo", "echo", true),
+            ("Echo", "eCHO", true),
+            ("echo", "echo2", false),
+            ("echo", "an echo", false),
+            ("*", "", true),
+            ("*", "anything", true),
+            ("create_*", "create_issue", true),
+            ("create_*", "recreate_issue", false),
+            ("*_issue", "create_issue", true),
+            ("*_issue", "create_issues", false),
+            ("get_*_by_*", "get_user_by_id", true),
+            ("get_*_by_*", "get_user", false),
+            ("a*a", "a", false),
+            ("a*a", "aa", true),
+            ("*a*b*", "xxaxxbxx", true),
+            ("*a*b*", "xxbxxaxx", false),
+            ("**", "x", true),
+            ("[a]?{b}", "[a]?{b}", true),
+            ("[a]*", "a", false),
+            ("", "", true),
+            ("", "x", false),
+        ] {
+            assert_eq!(name_matches(pattern, text), expected, "{pattern} on {text}");
         }
     }
-    at.last() == Some(&tokens.len())
-}
 
-/// Where the pattern stands after a character, if it takes it.
-fn step(place: usize, token: Token, c: char) -> Option<usize> {
-    match token {
-        Token::Char(wanted) => (wanted == c).then_some(place + 1),
-        Token::One => (c != '/').then_some(place + 1),
-        Token::Within => (c != '/').then_some(place),
-        Token::Across => Some(place),
-    }
-}
-
-/// The places reachable without taking a character, in order.
-fn open(tokens: &[Token], places: impl IntoIterator<Item = usize>) -> Vec<usize> {
-    let mut reached: Vec<usize> = Vec::new();
-    for mut place in places {
-        reached.push(place);
-        while matches!(tokens.get(place), Some(Token::Within | Token::Across)) {
-            place += 1;
-            reached.push(place);
+    #[test]
+    fn patterns_of_paths_stay_within_a_folder_unless_they_say_otherwise() {
+        for (pattern, path, expected) in [
+            ("*.md", "/a.md", true),
+            ("/*.md", "/a/b.md", false),
+            ("/a/**/*.md", "/a/b.md", true),
+            ("/a/**/*.md", "/a/b/c/d.md", true),
+            ("/a/**", "/a/b/c", true),
+            ("/a/?.md", "/a/\u{e4}.md", false),
+            ("/a?b", "/a/b", false),
+            ("*.{md,txt}", "/a.txt", true),
+            ("/[ab].md", "/c.md", false),
+        ] {
+            assert_eq!(path_matcher(pattern).unwrap().is_match(path), expected, "{pattern} on {path}");
         }
+        assert!(path_matcher("/[a").unwrap_err().contains("\"/[a\""));
+        assert!(path_matcher(&"{a,".repeat(99)).is_err(), "too long");
     }
-    reached.sort_unstable();
-    reached.dedup();
-    reached
 }

@@ -115,7 +115,7 @@ fn looking(path: &Value) -> Vec<ToolSpec> {
         ),
         spec(
             "glob",
-            "List the virtual files whose path matches a pattern: * within a folder, ** across folders, ? one character.",
+            "List the virtual files whose path matches a pattern: * within a folder, ** for folders, ? one character, [ab] one of some, {a,b} either text.",
             object(&json!({ "pattern": text("For example /reports/**/*.md.") }), &["pattern"]),
         ),
         spec(

@@ -1,6 +1,5 @@
 //! The decorators: one loop over attempts, with the choice of the next attempt left to the decorator.
 
-use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,7 +50,7 @@ impl<M: ChatModel + ?Sized + 'static> Plan for Again<M> {
 
     fn after(&mut self, error: &ModelError) -> Option<Duration> {
         self.failed += 1;
-        let wait = self.policy.next(self.failed, self.began.elapsed(), error, jitter())?;
+        let wait = self.policy.next(self.failed, self.began.elapsed(), error, fastrand::f64())?;
         tracing::warn!(model = %error.model, category = error.kind.category(), failed = self.failed,
             wait = ?wait, "a model turn is tried again: {}", error.message);
         Some(wait)
@@ -180,12 +179,6 @@ fn is_visible(event: &ModelEvent) -> bool {
         ModelEvent::ToolCallStart { .. } | ModelEvent::ToolArgsDelta { .. } | ModelEvent::Finish(_) => true,
         ModelEvent::ReasoningDelta(_) => false,
     }
-}
-
-/// A number in `0..1`, good enough to spread retries.
-fn jitter() -> f64 {
-    let bits = RandomState::new().hash_one(0_u8) >> 32;
-    f64::from(u32::try_from(bits).unwrap_or_default()) / f64::from(u32::MAX)
 }
 
 #[cfg(test)]

@@ -95,13 +95,6 @@ async fn the_total_time_is_bounded() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn jitter_differs() {
-    let values: std::collections::BTreeSet<u64> = (0..20).map(|_| jitter().to_bits()).collect();
-    assert!(values.len() > 10);
-    assert!((0..100).map(|_| jitter()).all(|value| (0.0..=1.0).contains(&value)));
-}
-
-#[tokio::test(start_paused = true)]
 async fn each_fallback_is_asked_once_in_order_and_the_last_error_is_reported() {
     let models: Vec<Arc<Flaky>> = (0..3)
         .map(|_| Flaky::failing(&[(ModelErrorKind::Auth, None), (ModelErrorKind::Auth, None)]))

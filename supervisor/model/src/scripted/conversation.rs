@@ -6,6 +6,10 @@ use serde::Serialize;
 
 use crate::chat::ChatRequest;
 use crate::message::{Message, Part, Role};
+use crate::text::truncated;
+
+/// Most characters of a text in a message.
+const SHOWN_CHARS: usize = 120;
 
 /// The parts of a request that turns are matched by. Borrows; nothing of the conversation is copied.
 pub(super) struct View<'a> {
@@ -83,17 +87,14 @@ impl fmt::Display for View<'_> {
             f,
             "agent {:?}, user {:?}, turn {}",
             self.agent().unwrap_or("(no `Agent:` line)"),
-            start(&self.user),
+            truncated(&self.user, SHOWN_CHARS, ""),
             self.turn
         )?;
         match self.results.last() {
-            Some(last) => write!(f, ", last result {:?} of {}", start(last.content), last.tool),
+            Some(last) => {
+                write!(f, ", last result {:?} of {}", truncated(last.content, SHOWN_CHARS, ""), last.tool)
+            }
             None => write!(f, ", no tool result"),
         }
     }
-}
-
-/// The start of a text, short enough for a message.
-fn start(text: &str) -> &str {
-    text.char_indices().nth(120).and_then(|(end, _)| text.get(..end)).unwrap_or(text)
 }

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::conversation::{ResultView, View};
 use crate::message::Role;
+use crate::text::truncated;
 
 /// Steps that one template may take; a runaway loop ends here.
 const FUEL: u64 = 1_000_000;
@@ -169,8 +170,5 @@ fn parse_json(text: &str) -> Result<Jinja, Error> {
 }
 
 fn truncate_chars(text: &str, count: usize) -> String {
-    match text.char_indices().nth(count) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
-    }
+    truncated(text, count, "…").into_owned()
 }

@@ -130,7 +130,7 @@ pub(in crate::server) fn params<'a, T: Deserialize<'a>>(params: Option<&'a RawVa
 fn located(path: &str, error: &str) -> Violation {
     let path = if path == "." { "" } else { path };
     let what = error.rsplit_once(" at line ").map_or(error, |(what, _)| what);
-    let (path, what) = (&*excerpt(path), &*unquoted(what));
+    let (path, what) = (&*excerpt(path, MESSAGE_CHARS), &*unquoted(what));
     match what.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
         Some(member) if path.is_empty() => Violation::new(member, "is required"),
         Some(member) => Violation::new(format!("{path}.{member}"), "is required"),
@@ -143,15 +143,19 @@ fn unquoted(what: &str) -> String {
     let kind = what.split_once(": string \"").map(|(kind, _)| kind);
     let expected = what.rsplit_once(", expected ").map(|(_, expected)| expected);
     match (kind, expected) {
-        (Some(kind), Some(expected)) => excerpt(&format!("{kind}: a string, expected {expected}")),
-        _ => excerpt(what),
+        (Some(kind), Some(expected)) => {
+            excerpt(&format!("{kind}: a string, expected {expected}"), MESSAGE_CHARS)
+        }
+        _ => excerpt(what, MESSAGE_CHARS),
     }
 }
 
+/// Most characters of a peer's text in a message about a request.
+const MESSAGE_CHARS: usize = 200;
+
 /// The beginning of a peer's text.
-fn excerpt(text: &str) -> String {
-    const MOST: usize = 200;
-    match text.char_indices().nth(MOST) {
+pub(super) fn excerpt(text: &str, chars: usize) -> String {
+    match text.char_indices().nth(chars) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),
     }

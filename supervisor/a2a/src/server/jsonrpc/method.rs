@@ -1,7 +1,11 @@
 //! The operation and version of a method name.
 
+use super::envelope::excerpt;
 use crate::error::A2aError;
 use crate::version::ProtocolVersion::{self, V0_3, V1_0};
+
+/// Most characters of a name that a message repeats.
+const NAME_CHARS: usize = 80;
 
 /// An operation of either version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +57,7 @@ pub(super) fn lookup(method: &str) -> Result<(ProtocolVersion, Operation), A2aEr
         "ListTaskPushNotificationConfigs" => (V1_0, Operation::ListPushes),
         "DeleteTaskPushNotificationConfig" => (V1_0, Operation::DeletePush),
         "GetExtendedAgentCard" => (V1_0, Operation::ExtendedCard),
-        unknown => return Err(A2aError::MethodNotFound(excerpt(unknown))),
+        unknown => return Err(A2aError::MethodNotFound(excerpt(unknown, NAME_CHARS))),
     })
 }
 
@@ -69,22 +73,14 @@ pub(super) fn check_version(
     match (version, known) {
         (V1_0, Some(V0_3)) if text.is_empty() && lenient => Ok(()),
         (_, None) | (V1_0, Some(V0_3)) => {
-            Err(A2aError::VersionNotSupported { requested: excerpt(text), expected: version })
+            Err(A2aError::VersionNotSupported { requested: excerpt(text, NAME_CHARS), expected: version })
         }
-        (V0_3, Some(V1_0)) => {
-            Err(A2aError::MethodNotFound(format!("{method} is a method of 0.3, not of {}", excerpt(text))))
-        }
+        (V0_3, Some(V1_0)) => Err(A2aError::MethodNotFound(format!(
+            "{method} is a method of 0.3, not of {}",
+            excerpt(text, NAME_CHARS)
+        ))),
         (V0_3, Some(V0_3)) | (V1_0, Some(V1_0)) => Ok(()),
     }
-}
-
-/// The beginning of a peer's text.
-fn excerpt(text: &str) -> String {
-    let mut short: String = text.chars().take(80).collect();
-    if short.len() < text.len() {
-        short.push('…');
-    }
-    short
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@ use axum::http::HeaderMap;
 use caipe_net::Client;
 use tokio::time::{Instant, sleep, sleep_until};
 use url::{Position, Url};
-use uuid::Uuid;
 
 use super::counts::Counts;
 use super::jobs::{Job, Jobs};
@@ -127,7 +126,7 @@ impl Worker {
             };
             failed = failed.saturating_add(1);
             let elapsed = begun.map(|begun| begun.elapsed()).unwrap_or_default();
-            let Some(wait) = self.shared.backoff.wait(failed, elapsed, asked, jitter()) else {
+            let Some(wait) = self.shared.backoff.wait(failed, elapsed, asked, fastrand::f64()) else {
                 self.shared.counts.gave_up();
                 self.log_undelivered(payload, &format!("{result}; nothing more is sent there for this task"));
                 return Flow::Ended;
@@ -211,10 +210,4 @@ async fn gather(log: &Arc<TaskLog>, after: u64, not_before: Instant) -> Vec<Arc<
 
 fn is_urgent(event: &Arc<LoggedEvent>) -> bool {
     event.event().state().is_some_and(TaskState::ends_stream)
-}
-
-/// A number in `0..1`.
-fn jitter() -> f64 {
-    let [a, b, c, d, ..] = *Uuid::new_v4().as_bytes();
-    f64::from(u32::from_be_bytes([a, b, c, d])) / (f64::from(u32::MAX) + 1.0)
 }
