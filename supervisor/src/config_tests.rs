@@ -1,4 +1,4 @@
-//! File and environment, and what each is told of the other's faults.
+//! The file and the environment, and the faults of both.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -40,7 +40,7 @@ fn without_a_file_the_core_agents_run_and_the_environment_says_which() {
 }
 
 #[test]
-fn the_environment_lies_on_top_of_the_file_whose_folder_paths_start_from() {
+fn the_environment_overrides_the_file_and_paths_are_relative_to_its_folder() {
     let file = file(ONE);
     let settings = Settings::load(Some(file.path()), env(&[("ENABLE_JIRA", "false")])).unwrap();
     assert_eq!(names(&settings), ["github"]);
@@ -48,7 +48,7 @@ fn the_environment_lies_on_top_of_the_file_whose_folder_paths_start_from() {
 }
 
 #[test]
-fn every_fault_is_told_with_the_file_and_its_place() {
+fn every_fault_names_the_file_and_its_path() {
     let faulty = ONE.replace("name: github", "name: github, colour: red").replace("openai", "oracle");
     let file = file(&faulty);
     let error = Settings::load(Some(file.path()), env(&[])).unwrap_err().to_string();

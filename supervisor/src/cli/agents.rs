@@ -1,4 +1,4 @@
-//! `agents`: who is enabled, where each one runs, what it needs.
+//! `agents`: lists the agents with their placement and their missing variables.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -16,10 +16,10 @@ use super::print;
 use crate::config::{Environment, Settings, environment};
 use crate::remote::displayed_url;
 
-/// How long a supervisor may take to say how it is.
+/// How long a supervisor may take to respond.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
 
-/// Prints how the agents of a running supervisor are, by its `/internal/status`.
+/// Prints the agents of a running supervisor, from its `/internal/status`.
 pub(super) async fn ask(args: &Agents) -> anyhow::Result<ExitCode> {
     let url = args.url.as_ref().context("failed to ask a supervisor: give its --url")?;
     let mut status = url.clone();
@@ -71,7 +71,7 @@ fn report_row(agent: &AgentReport) -> [String; 4] {
         .map(|text| one_line(&text))
 }
 
-/// Prints who would be there.
+/// Prints the agents of a file.
 pub(super) fn run(args: &Agents) -> anyhow::Result<ExitCode> {
     let settings = Settings::load(args.file.as_deref(), environment())?;
     for warning in &settings.warnings {
@@ -93,7 +93,7 @@ fn print_table(settings: &Settings) -> anyhow::Result<()> {
     print_rows(["AGENT", "PLACEMENT", "TOOL SERVERS", "MISSING"], &rows)
 }
 
-/// Prints a table; the last column is as wide as it likes.
+/// Prints a table.
 fn print_rows(head: [&str; 4], rows: &[[String; 4]]) -> anyhow::Result<()> {
     let head = head.map(str::to_owned);
     let width =
@@ -126,7 +126,7 @@ fn placement_as_json(agent: &RenderedAgent) -> serde_json::Value {
     }
 }
 
-/// What this process's environment lacks for the agent; one that runs elsewhere has an environment of its own.
+/// The variables that an in-process agent needs and that are not set.
 fn missing(agent: &RenderedAgent, env: &Environment) -> Vec<String> {
     if matches!(agent.placement, Placement::Remote { .. }) {
         return Vec::new();

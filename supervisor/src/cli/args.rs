@@ -1,4 +1,4 @@
-//! What can be said on the command line. Every flag has an environment variable.
+//! The arguments of the command line.
 
 mod bridge;
 mod serving;
@@ -73,7 +73,7 @@ pub(super) struct Serve {
     pub(super) serving: Serving,
 }
 
-/// One agent that is served alone: what runs where it is remote.
+/// Serves a single agent.
 #[derive(Debug, clap::Args)]
 pub(super) struct Agent {
     /// The agent: its name in the catalogue or in the file, or the one of the folder
@@ -120,7 +120,7 @@ pub(super) struct Chat {
     #[arg(short, long, value_enum, default_value_t)]
     pub(super) output: Output,
 
-    /// Say by which trace id the run can be found
+    /// Print the trace id of the run
     #[arg(long)]
     pub(super) trace: bool,
 
@@ -166,12 +166,12 @@ pub(super) struct Agents {
     #[arg(short, long, env = "CAIPE_FILE")]
     pub(super) file: Option<PathBuf>,
 
-    /// Ask the supervisor that runs there how its agents are, instead of a file who they would be
+    /// The URL of a running supervisor whose agents to list, instead of a file
     // No conflict with the file: an image may set its variable.
     #[arg(long)]
     pub(super) url: Option<Url>,
 
-    /// The bearer token that it asks for
+    /// The bearer token for that supervisor
     #[arg(long, env = "A2A_AUTH_SHARED_KEY", hide_env_values = true)]
     pub(super) token: Option<SecretString>,
 

@@ -1,4 +1,4 @@
-//! `card`: what the supervisor would say of itself.
+//! `card`: prints the agent card.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `check`: what is wrong with a file, all of it.
+//! `check`: prints every fault of a file.
 
 use std::process::ExitCode;
 

@@ -25,7 +25,7 @@ use args::{Args, Command};
 /// Names that start the server when the program is called by them; upstream's images do.
 const SERVER_NAMES: [&str; 2] = ["platform-engineer", "platform-engineer-single"];
 
-/// What a command ends with when the user, or the file that they gave, is at fault.
+/// The exit code for wrong arguments or a wrong file.
 const USAGE: u8 = 2;
 
 /// Runs the program.

@@ -31,7 +31,7 @@ use follow::Follow;
 pub(super) use start::{listen, write_address};
 pub(super) use stop::stopping;
 
-/// How long notifications of ended tasks get to arrive when the process stops; the next start delivers the rest.
+/// How long push notifications of ended tasks may take when the process stops; the next start delivers the rest.
 const PUSH_GRACE: Duration = Duration::from_secs(2);
 
 /// How long clients may take to read the last events once all runs are over.

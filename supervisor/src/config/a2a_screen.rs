@@ -2,10 +2,10 @@
 
 use caipe_net::{AllowList, AllowListError, Screen};
 
-/// In the list of allowed addresses: every public one.
+/// The entry that allows every public address.
 const PUBLIC: &str = "*";
 
-/// What URLs may be asked. `*` is every public address; without it, only what is listed.
+/// The addresses that URLs may have. `*` allows every public address; without it, only the listed ones are allowed.
 ///
 /// # Errors
 /// When an entry cannot be read.

@@ -9,11 +9,11 @@ use caipe_model::{ModelChoice, ModelSettings, Provider, Scope, SettingsError};
 
 use super::{Environment, Settings};
 
-/// Variables that choose a provider or a model. The specification has followed them already; a fallback in it
-/// must not be turned into the first choice by them.
+/// Variables that choose a provider or a model. The specification contains their choice already, and they must not replace
+/// its fallbacks.
 const CHOOSERS: [&str; 3] = ["LLM_PROVIDER", "SUPERVISOR_LLM_PROVIDER", "SUPERVISOR_MODEL"];
 
-/// Why a choice names no model.
+/// Why a model cannot be chosen.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ModelChoiceError {
     #[error(transparent)]
@@ -47,7 +47,7 @@ pub(crate) fn has_model_variables(env: &Environment, name: &str) -> bool {
     env.keys().any(|key| key.starts_with(&prefix))
 }
 
-/// The model of a choice, with the variables on top.
+/// The model of a choice, overridden by variables.
 pub(crate) fn model_settings(
     settings: &Settings,
     env: &Environment,
@@ -80,7 +80,7 @@ const fn timeout(settings: &Settings) -> Duration {
     Duration::from_millis(settings.spec.limits.model_timeout_ms)
 }
 
-/// A path in the specification starts from the file that names it.
+/// Paths in the specification are relative to its file.
 fn in_base(base: &Path, path: &str) -> String {
     base.join(path).display().to_string()
 }

@@ -1,4 +1,4 @@
-//! Keeps an agent's address from being the supervisor's own: it would ask itself, for ever. Pure.
+//! Rejects agents whose address is the supervisor's own, because it would call itself in a loop. Pure.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -7,7 +7,7 @@ use caipe_crds::resolve::variable_part;
 use caipe_crds::{Fault, RenderedSpec};
 use url::{Host, Url};
 
-/// Every agent of the specification that is said to be where this program itself listens (upstream contract 2.3, "trap").
+/// A fault for each agent whose address is the one on which this program listens.
 pub(super) fn faults(spec: &RenderedSpec, listen: SocketAddr) -> Vec<Fault> {
     let external = spec.supervisor.external_url.as_deref().and_then(|url| Url::parse(url).ok());
     let is_own =
@@ -28,11 +28,11 @@ pub(super) fn faults(spec: &RenderedSpec, listen: SocketAddr) -> Vec<Fault> {
     faults
 }
 
-/// Whether requests to the URL come to this listener.
+/// Whether requests to the URL reach this listener.
 fn is_listener(url: &Url, listen: SocketAddr) -> bool {
     let here = |ip: IpAddr| {
         let ip = ip.to_canonical();
-        // Every address of this machine is the listener's then; those that are not loopback are not known here.
+        // The listener may have every address of this machine; only loopback is known here.
         ip == listen.ip().to_canonical()
             || ip.is_unspecified()
             || (ip.is_loopback() && covers_loopback(listen.ip()))
@@ -50,7 +50,7 @@ fn covers_loopback(listen: IpAddr) -> bool {
     listen.is_unspecified() || listen.is_loopback()
 }
 
-/// Whether both are the same place, whatever stands at their ends.
+/// Whether both are the same URL, without regard to a trailing slash.
 fn is_same(a: &Url, b: &Url) -> bool {
     let path = |url: &Url| url.path().trim_end_matches('/').to_owned();
     a.origin() == b.origin() && path(a) == path(b)

@@ -5,37 +5,37 @@ use std::path::{Path, PathBuf};
 
 use super::{ConfigError, Environment, Scripts, Settings};
 
-/// Where settings come from, again and again. The environment stays as it was at the start.
+/// Rereads settings. The environment stays the one of the start.
 #[derive(Debug, Clone)]
 pub struct Reload {
     file: PathBuf,
     env: Environment,
     listen: SocketAddr,
-    /// The scripts that the file named when it was read last.
+    /// The scripts that the file last named.
     scripts: Scripts,
 }
 
-/// What came of reading them again.
+/// The result of rereading settings.
 #[derive(Debug)]
 pub enum Reloaded {
-    /// They say what they said before.
+    /// They are unchanged.
     Same,
-    /// They say something else.
+    /// They have changed.
     New(Box<Settings>),
 }
 
 impl Reload {
-    /// Settings of this file for a program that listens there.
+    /// Rereads this file for a program that listens on `listen`.
     pub fn new(file: &Path, env: Environment, listen: SocketAddr) -> Self {
         Self { file: file.to_owned(), env, listen, scripts: Scripts::default() }
     }
 
-    /// The file and the scripts that it named when it was read last, whether it was accepted or not.
+    /// The file and the scripts that it last named, whether it was accepted or not.
     pub fn files(&self) -> Vec<PathBuf> {
         std::iter::once(self.file.clone()).chain(self.scripts.files()).collect()
     }
 
-    /// Reads the settings that follow these. Where nobody else counts epochs, each new content is one.
+    /// Reads the settings that follow these. Unless the spec is rendered, each new content is a new epoch.
     ///
     /// # Errors
     /// As those of [`Settings::load`] and [`Settings::check_addresses`], and when a script is new or changed and cannot

@@ -39,7 +39,7 @@ impl Scripts {
         self.0.keys().map(PathBuf::from)
     }
 
-    /// Refuses scripts that are new or changed since `before` and that no model can answer from.
+    /// Rejects invalid scripts that are new or changed since `before`.
     pub(super) fn check_since(&self, before: &Self) -> Result<(), ConfigError> {
         for (path, text) in self.0.iter().filter(|(path, text)| before.0.get(*path) != Some(*text)) {
             let unreadable =

@@ -13,22 +13,22 @@ use super::{ConfigError, Environment, Settings, read_bounded};
 /// The settings of a process that serves a single agent.
 #[derive(Debug)]
 pub struct SingleAgent {
-    /// Everything, with this agent alone, which runs in this process.
+    /// The settings, with this agent as the only one, in this process.
     pub settings: Settings,
     /// The agent.
     pub agent: RenderedAgent,
-    /// What it can do, if its folder says so.
+    /// Its skills, if its folder names any.
     pub skills: Vec<Skill>,
-    /// Where others reach it, if anything says so.
+    /// The URL at which others reach it, if it is known.
     pub url: Option<String>,
 }
 
 impl SingleAgent {
-    /// Finds the agent `name` in the file, a resource or a rendered spec, or in the catalogue if there is none; on a
-    /// resource, the environment is laid on top. With a folder, that says who the agent is.
+    /// Finds the agent `name` in the file, a resource or a rendered spec, or in the catalogue if there is no file. The
+    /// environment overrides a resource. A folder replaces the identity of the agent.
     ///
     /// # Errors
-    /// When a file cannot be read, or is wrong, or there is nothing of this agent to serve.
+    /// If a file cannot be read or is wrong, or if there is no such agent.
     pub fn load(
         name: &str,
         file: Option<&Path>,
@@ -62,7 +62,7 @@ impl SingleAgent {
         Ok(Self::here(settings, agent, skills))
     }
 
-    /// The agent in this process, wherever its supervisor looks for it.
+    /// Moves the agent to this process.
     fn here(mut settings: Settings, mut agent: RenderedAgent, skills: Vec<Skill>) -> Self {
         let url = match std::mem::replace(&mut agent.placement, Placement::InProcess {}) {
             Placement::Remote { url, .. } => Some(url),
@@ -73,7 +73,7 @@ impl SingleAgent {
     }
 }
 
-/// A rendered spec has made every choice; nothing is laid on top of it.
+/// A rendered spec cannot be overridden.
 fn identity_conflict() -> Fault {
     Fault::new("", "a rendered spec says who its agents are: leave --identity out, or give a resource")
 }
@@ -83,7 +83,7 @@ fn faulty(source: Option<&Path>, faults: Faults) -> ConfigError {
     ConfigError::Faulty { source_name, faults }
 }
 
-/// Who the agent is, by its folder.
+/// Reads the identity of an agent from its folder.
 fn read_folder(name: &str, folder: &Path) -> Result<identity::Document, ConfigError> {
     let identity = read_bounded(&folder.join(IDENTITY_FILE))?;
     let context = match folder.join(CONTEXT_FILE) {
@@ -93,7 +93,7 @@ fn read_folder(name: &str, folder: &Path) -> Result<identity::Document, ConfigEr
     identity::parse(name, &identity, context.as_deref()).map_err(|faults| faulty(Some(folder), faults))
 }
 
-/// Makes the resource's agent of that name the one of the folder.
+/// Replaces the resource's agent of that name by the one of the folder.
 fn install(resource: &mut CaipeSupervisor, name: &str, document: &identity::Document) -> Result<(), Faults> {
     let agents = resource.spec.agents.get_or_insert_default();
     let place = agents.iter().position(|agent| agent.name == name);

@@ -1,7 +1,7 @@
-//! Takes connections and serves HTTP/1.1 on them, within bounds that no client can stretch.
+//! Accepts connections and serves HTTP/1.1, within limits that clients cannot exceed.
 //!
-//! axum's own `serve` waits for a request's head for ever and takes as many connections as come; everything here
-//! is bounded. HTTP/2 without TLS is not spoken: its preface is no request, and the connection ends.
+//! axum's `serve` limits neither connections nor the time for the head of a request. HTTP/2 without TLS is not supported:
+//! such a connection is closed.
 
 use std::io;
 use std::pin::pin;
@@ -23,7 +23,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// Most connections at a time, where the system gives as many files.
+/// The most connections at a time, if the limit of open files allows it.
 const MOST_CONNECTIONS: usize = 16_384;
 
 /// Files for other things than connections, such as the store, tool servers and model calls; half of all files where
@@ -39,22 +39,21 @@ const FEW_CONNECTIONS: usize = 1000;
 /// The paths that are served beyond the limit.
 const HEALTH_PATHS: [&str; 2] = ["/health", "/ready"];
 
-/// How long nothing is taken after the system had no room for a connection.
+/// The pause after the system had no file for a connection.
 const BREATH: Duration = Duration::from_millis(100);
 
-/// What clients may take up.
+/// The limits for clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Connections at a time. Requests on further connections wait for a place, but health checks do not.
     pub connections: usize,
-    /// How long a request waits for a place before it is answered with 503.
+    /// How long a request may wait for a connection within the limit before it gets 503.
     pub wait: Duration,
-    /// How long the head of a request may take to arrive, counted from the answer before it: so this is also how
-    /// long a connection may be idle.
+    /// How long the head of a request may take after the previous response, which is also how long a connection may be idle.
     pub head_time: Duration,
     /// Largest head of a request in bytes; 8192 is the least.
     pub head_bytes: usize,
-    /// How long a client may take nothing of what it is sent before it counts as gone.
+    /// How long a client may read nothing before its connection is closed.
     pub stall_time: Duration,
 }
 
@@ -115,8 +114,8 @@ fn open_files(wanted: usize) -> usize {
     usize::try_from(if raised.is_ok() { allowed } else { current }).unwrap_or(usize::MAX)
 }
 
-/// Serves until `stop`; then takes no more connections, ends those that are idle, and returns once the others have
-/// had their answers.
+/// Serves until `stop`; then accepts no more connections, closes the idle ones, and returns once the others have their
+/// responses.
 pub async fn serve(listener: TcpListener, routes: Router, limits: Limits, stop: CancellationToken) {
     let places = Arc::new(Semaphore::new(limits.connections));
     let (accepted, connections) =
@@ -168,7 +167,7 @@ fn too_many_connections() -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, headers, "too many connections: try again later\n").into_response()
 }
 
-/// The next connection. One that breaks before it is taken is nobody's concern; a system without room is waited for.
+/// The next connection. Ignores a connection that breaks early, and waits while the system has no file for one.
 async fn accept(listener: &TcpListener) -> TcpStream {
     loop {
         match listener.accept().await {

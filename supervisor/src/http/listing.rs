@@ -10,10 +10,10 @@ use jiff::Timestamp;
 use crate::binding;
 use crate::run::{RunError, Runs};
 
-/// A page that has grown beyond so many bytes ends early; its token leads to the rest.
+/// A page that is larger than this, in bytes, ends early; its token continues it.
 const MOST_BYTES: usize = 8 << 20;
 
-/// A page of the caller's tasks; of all tasks where callers are not told apart.
+/// A page of the caller's tasks; of all tasks if callers are not authenticated one by one.
 pub(super) async fn page(
     runs: &Runs,
     request: &ListTasksRequest,
@@ -70,7 +70,7 @@ pub(super) enum ListError {
     Run(#[from] RunError),
 }
 
-/// The task as the page shows it; nothing if it was removed for its age since the page was read.
+/// The task on the page; `None` if it was removed since the page was read.
 async fn task(
     runs: &Runs,
     record: &TaskRecord,
@@ -92,7 +92,7 @@ async fn task(
     Ok(Some(task))
 }
 
-/// What the store is asked for; nothing where no task can match.
+/// The filter for the store; `None` if no task can match.
 fn filter(request: &ListTasksRequest, caller: Option<&str>) -> Result<Option<TaskFilter>, A2aError> {
     let phases = match request.status.map(phase) {
         None => Vec::new(),
@@ -109,7 +109,7 @@ fn filter(request: &ListTasksRequest, caller: Option<&str>) -> Result<Option<Tas
     }))
 }
 
-/// The phase of tasks that are in this state on the wire, if any ever are.
+/// The phase of tasks in this state of the protocol, if there is one.
 const fn phase(state: TaskState) -> Option<TaskPhase> {
     match state {
         TaskState::Submitted => Some(TaskPhase::Submitted),
@@ -122,8 +122,7 @@ const fn phase(state: TaskState) -> Option<TaskPhase> {
     }
 }
 
-/// The place of the last task of a page. It stays right whatever comes or changes meanwhile, since it counts
-/// nothing.
+/// The position of the last task of a page. It names a task and is no offset, so it stays valid while tasks change.
 fn token(record: &TaskRecord) -> String {
     format!("{:x}.{}", record.updated.as_microsecond(), record.id)
 }

@@ -1,4 +1,4 @@
-//! The routes: A2A, and what a platform wants to know.
+//! The HTTP server: A2A, health, status.
 
 mod auth;
 mod listen;

@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use caipe_crds::validate::is_web_origin;
 use serde_json::json;
 
-/// The web origins whose pages may call. Clones share them.
+/// The allowed web origins. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct Origins(Arc<RwLock<Vec<HeaderValue>>>);
 
@@ -22,23 +22,23 @@ pub struct Origins(Arc<RwLock<Vec<HeaderValue>>>);
 pub struct OriginError(String);
 
 impl Origins {
-    /// Lets pages of these origins call, and of no others. Nothing changes on an error.
+    /// Allows these origins and no others. An error changes nothing.
     ///
     /// # Errors
-    /// When one of them is no web origin.
+    /// If one of them is not a web origin.
     pub fn set<'a>(&self, origins: impl IntoIterator<Item = &'a String>) -> Result<(), OriginError> {
         let origins = origins.into_iter().map(|text| canonical(text)).collect::<Result<_, _>>()?;
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = origins;
         Ok(())
     }
 
-    /// Whether pages of this origin may call.
+    /// Whether the origin is allowed.
     pub(super) fn contains(&self, origin: &HeaderValue) -> bool {
         self.0.read().unwrap_or_else(PoisonError::into_inner).contains(origin)
     }
 }
 
-/// An origin as browsers write it: in lower case, and without the port that the scheme has anyway.
+/// An origin as browsers write it: in lower case, and without the default port of the scheme.
 fn canonical(text: &str) -> Result<HeaderValue, OriginError> {
     let error = || OriginError(text.to_owned());
     if !is_web_origin(text) {
@@ -50,12 +50,11 @@ fn canonical(text: &str) -> Result<HeaderValue, OriginError> {
     HeaderValue::try_from(written).map_err(|_| error())
 }
 
-/// The pages that may call, and under which names.
+/// The allowed pages, and the allowed host names.
 #[derive(Debug, Clone)]
 pub(crate) struct Pages {
     origins: Origins,
-    /// Whether nothing but loopback protects this server: then a name that was made to point there (DNS rebinding)
-    /// must not pass for this server's own.
+    /// Whether only loopback protects this server: then foreign names that point to it (DNS rebinding) are rejected.
     only_loopback: bool,
 }
 
@@ -64,7 +63,7 @@ impl Pages {
         Self { origins, only_loopback }
     }
 
-    /// Why a request is refused, if it is.
+    /// Why a request is rejected, if it is.
     fn refusal(&self, headers: &HeaderMap) -> Option<&'static str> {
         let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
         if self.only_loopback && !host.is_empty() && !is_own_name(host) {
@@ -80,14 +79,14 @@ impl Pages {
     }
 }
 
-/// Names that no name server has a say in.
+/// Whether no name server resolves the name.
 fn is_own_name(host: &str) -> bool {
     let Ok(authority) = host.parse::<Authority>() else { return false };
     let name = authority.host().trim_start_matches('[').trim_end_matches(']');
     name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok()
 }
 
-/// The middleware.
+/// The middleware that rejects foreign pages.
 pub(crate) async fn check(State(pages): State<Pages>, request: Request, next: Next) -> Response {
     match pages.refusal(request.headers()) {
         None => next.run(request).await,

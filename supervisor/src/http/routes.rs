@@ -16,21 +16,21 @@ use super::status::{self, About};
 use crate::agents::AgentRegistry;
 use crate::run::Runs;
 
-/// What the routes are made of.
+/// The state of the routes.
 pub struct AppState {
-    /// Who answers A2A.
+    /// The A2A agent.
     pub agent: Arc<dyn A2aAgent>,
-    /// Who is there to be asked.
+    /// The agents.
     pub registry: Arc<AgentRegistry>,
-    /// What is under way.
+    /// The runs.
     pub runs: Arc<Runs>,
-    /// Whether that is the work of an agent that is served alone.
+    /// Whether the process serves a single agent.
     pub alone: bool,
-    /// Where conversations are kept.
+    /// The store of conversations.
     pub store: Arc<dyn Store>,
-    /// Who may come in.
+    /// Authenticates requests.
     pub guard: Guard,
-    /// Web origins that browsers may call from.
+    /// The allowed web origins.
     pub origins: Origins,
 }
 

@@ -1,4 +1,4 @@
-//! `/ready`, `/tools`, `/internal/status`: how everybody is.
+//! `/ready`, `/tools`, `/internal/status`: the status of the agents.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,21 +18,21 @@ use super::listen;
 use crate::agents::AgentRegistry;
 use crate::run::{RunError, Runs};
 
-/// How long the store may take to say that it is well; a kubelet asks again soon.
+/// How long the store may take to respond to a health check.
 const STORE_DEADLINE: Duration = Duration::from_millis(800);
 
-/// What these routes tell of.
+/// The state of these routes.
 #[derive(Clone)]
 pub(super) struct About {
     pub(super) registry: Arc<AgentRegistry>,
     pub(super) store: Arc<dyn Store>,
     pub(super) runs: Arc<Runs>,
-    /// Whether they are those of an agent that is served alone.
+    /// Whether the process serves a single agent.
     pub(super) alone: bool,
 }
 
-/// 200 when a question can be answered, else 503 with every reason. An agent that is not well is named, and is no
-/// reason: the others answer.
+/// 200 if a request can be answered, else 503 with every reason. An unhealthy agent is named but is no reason, because the
+/// others work.
 pub(super) async fn ready(State(about): State<About>) -> Response {
     let status = about.registry.status();
     let mut reasons = status.reasons;
@@ -47,7 +47,7 @@ pub(super) async fn ready(State(about): State<About>) -> Response {
     (code, Json(json!({"ready": reasons.is_empty(), "reasons": reasons, "agents": agents}))).into_response()
 }
 
-/// The tools by agent (upstream contract 1.1), and why those are missing that are.
+/// The tools of each agent, and the reason for each missing tool.
 pub(super) async fn tools(State(about): State<About>) -> Json<Value> {
     let (mut tools, mut faults) = (Map::new(), Map::new());
     for agent in about.registry.status().agents {
@@ -59,9 +59,9 @@ pub(super) async fn tools(State(about): State<About>) -> Json<Value> {
     Json(json!({ "tools": tools, "faults": faults }))
 }
 
-/// Which specification runs, and how far; how each agent is, and where. Nobody in this process delegates to an agent
-/// that is served alone: what it works on are its own runs. A question that waits for a human is work as well: the
-/// answer goes to the replica that asked.
+/// The current specification, and the health and placement of each agent. The work of a single agent is its own runs, because
+/// nothing in this process delegates to it. A question that waits for a person counts as work: the answer goes to this
+/// replica.
 pub(super) async fn internal(State(about): State<About>) -> Json<Report> {
     let mut report = about.registry.report();
     report.warnings = warnings(&about);
@@ -79,7 +79,7 @@ pub(super) async fn internal(State(about): State<About>) -> Json<Report> {
     Json(report)
 }
 
-/// The restrictions under which this process works. An agent that is not ready has a message of its own.
+/// The restrictions of this process. An agent that is not ready has its own message.
 fn warnings(about: &About) -> Vec<String> {
     let settings = about.registry.settings();
     let mut warnings: Vec<String> = settings.warnings.iter().map(ToString::to_string).collect();
@@ -102,7 +102,7 @@ fn asked(questions: &BTreeMap<AgentName, u64>, agent: &str) -> u64 {
     questions.iter().find(|(name, _)| name.as_str() == agent).map_or(0, |(_, count)| *count)
 }
 
-/// What was counted. Where the store cannot be asked, nobody may take it that nothing is open.
+/// The count, or `unknown` if the store cannot be read: a failure must not look like no open question.
 fn counted<T>(count: Result<T, RunError>, unknown: T) -> T {
     count.unwrap_or_else(|error| {
         tracing::warn!(%error, "open questions cannot be counted; some are taken to be there");

@@ -1,4 +1,4 @@
-//! The runs as an A2A agent.
+//! Serves the runs as an A2A agent.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -12,27 +12,27 @@ use super::listing::{self, ListError};
 use crate::binding::{self, ACTIVITY_EXTENSION};
 use crate::run::{RunError, Runs};
 
-/// The header by which upstream's clients name themselves.
+/// The header with the name of upstream's clients.
 const CLIENT_SOURCE: &str = "x-client-source";
 
 /// The name of upstream's web UI. After a crash it fetches the task and shows the text of all artifacts in a row.
 const UPSTREAM_UI: &str = "caipe-ui";
 
-/// The runs, as the A2A server sees them.
+/// The A2A agent of the server.
 pub struct TaskApi {
     runs: Arc<Runs>,
-    /// The one for everybody, and the one for callers who are known.
+    /// The public card and the extended card.
     cards: RwLock<[Arc<AgentCard>; 2]>,
     pushes: Option<Arc<Pushes>>,
 }
 
 impl TaskApi {
-    /// Serves `runs` under `card`, and shows callers who are known the `extended` one.
+    /// Serves `runs` with `card`, and authenticated callers get the `extended` card.
     pub fn new(runs: Arc<Runs>, card: AgentCard, extended: AgentCard) -> Self {
         Self { runs, cards: RwLock::new([card, extended].map(Arc::new)), pushes: None }
     }
 
-    /// Shows other cards from now on.
+    /// Replaces the cards.
     pub fn show(&self, card: AgentCard, extended: AgentCard) {
         *self.cards.write().unwrap_or_else(PoisonError::into_inner) = [card, extended].map(Arc::new);
     }
@@ -41,7 +41,7 @@ impl TaskApi {
         self.cards.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Pushes the tasks' updates to who asks for it.
+    /// Enables push notifications.
     #[must_use]
     pub fn pushing(self, pushes: Option<Arc<Pushes>>) -> Self {
         Self { pushes, ..self }
@@ -100,7 +100,7 @@ impl Agent for TaskApi {
         self.runs.cancel(id).await.map_err(run_error)
     }
 
-    /// A subscription to a task that waits tells the task as it is, and ends: see [`Runs::log`].
+    /// A subscription to a waiting task returns the task and ends: see [`Runs::log`].
     async fn subscribe(
         &self,
         id: &str,

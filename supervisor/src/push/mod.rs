@@ -1,5 +1,4 @@
-//! Push notifications of this supervisor's tasks: where their configurations are kept, and how they are taken up
-//! again after a restart.
+//! Push notifications of this supervisor's tasks: the store of their configurations, and their delivery after a restart.
 
 mod resume;
 mod store;

@@ -1,4 +1,4 @@
-//! What a former process did not deliver.
+//! Delivers the push notifications that a previous process did not deliver.
 
 use std::sync::Arc;
 
@@ -6,8 +6,7 @@ use caipe_a2a::server::Pushes;
 
 use crate::run::{RunError, Runs};
 
-/// Shows [`Pushes`] the logs of these tasks, one after the other, so that what they still owe is delivered. Tasks
-/// that are no more are forgotten.
+/// Delivers the pending notifications of these tasks, and deletes the configurations of removed tasks.
 pub async fn take_up(pushes: Arc<Pushes>, runs: Arc<Runs>, tasks: Vec<String>) {
     for task in tasks {
         if !pushes.serves(&task) {
@@ -17,10 +16,12 @@ pub async fn take_up(pushes: Arc<Pushes>, runs: Arc<Runs>, tasks: Vec<String>) {
             Ok(log) => pushes.follow(&task, &log),
             Err(RunError::UnknownTask(_)) => {
                 if let Err(error) = pushes.forget(&task).await {
-                    tracing::warn!(task, %error, "failed to forget the push configurations of a removed task");
+                    tracing::warn!(task, %error, "failed to delete the push configurations of a removed task");
                 }
             }
-            Err(error) => tracing::warn!(task, %error, "failed to read a task that owes push notifications"),
+            Err(error) => {
+                tracing::warn!(task, %error, "failed to read a task with pending push notifications");
+            }
         }
     }
 }

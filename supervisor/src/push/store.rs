@@ -1,4 +1,4 @@
-//! Push configurations beside their tasks, in the store of the runs.
+//! Stores push configurations with their tasks.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use caipe_a2a::server::{PushStore, PushStoreError, Registration};
 use caipe_store::{PushRecord, Store};
 use serde::{Deserialize, Serialize};
 
-/// Keeps push configurations in a [`Store`], where they go with their task.
+/// Stores push configurations in a [`Store`], which removes them with their task.
 #[derive(Clone)]
 pub struct StoredPushes(Arc<dyn Store>);
 
@@ -28,7 +28,6 @@ struct StoredConfig {
 }
 
 impl StoredPushes {
-    /// Keeps them in `store`.
     pub fn new(store: Arc<dyn Store>) -> Self {
         Self(store)
     }

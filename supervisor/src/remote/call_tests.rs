@@ -151,7 +151,7 @@ async fn an_unreachable_agent_is_reported_after_retries() {
 }
 
 #[tokio::test]
-async fn refusals_are_told_and_not_tried_again() {
+async fn refusals_are_reported_and_not_retried() {
     let cases = [
         (TestResponse::Status(401), "credentials (HTTP 401). Nothing was done."),
         (TestResponse::Status(403), "credentials (HTTP 403). Nothing was done."),

@@ -1,4 +1,4 @@
-//! Drives one agent's run: feeds the engine, makes its decisions durable, then carries them out.
+//! Drives the run of one agent: passes inputs to the engine, commits its decisions, then carries them out.
 
 use std::collections::{HashMap, VecDeque};
 use std::pin::Pin;
@@ -14,17 +14,17 @@ use tokio_util::sync::{CancellationToken, DropGuard, WaitForCancellationFutureOw
 use crate::agent::{Agent, Changes};
 use crate::delegation::RunInfo;
 
-/// Inputs that may wait for the driver. A slow commit then slows the model stream down, not memory up.
+/// The most inputs that wait for the driver, so that a slow commit slows the model's stream and memory stays bounded.
 const INPUT_QUEUE: usize = 256;
 
 /// How long a driver without a deadline sleeps at most.
 const FAR: Duration = Duration::from_hours(24);
 
-/// How long the last answer may take once the time is up; then the run ends with what there is.
+/// How long the last answer may take after the time limit; then the run ends with what it has.
 const LAST_ANSWER: Duration = Duration::from_mins(2);
 
-/// Inputs that are appended to a saved state before it is saved whole again: what an agent in this process has
-/// done so far comes whole with each of its steps.
+/// The most inputs that are appended to a saved state before it is saved whole again, because each input of a nested run
+/// contains its whole state.
 const MOST_APPENDS: usize = 32;
 
 /// Commits and shows the decisions of a run.
@@ -79,7 +79,7 @@ pub struct Driver<S> {
     /// Whether `stop` was processed.
     stopping: bool,
     deadline: Option<Instant>,
-    /// Goes off at the deadline, or now and then where there is none.
+    /// Fires at the deadline, or after [`FAR`] if there is none.
     alarm: Pin<Box<Sleep>>,
     /// Inputs appended since the state was last saved whole.
     appended: usize,

@@ -1,24 +1,24 @@
-//! Why a request about a run was not met.
+//! Why a request about a task was rejected.
 
 use caipe_store::{StoreError, TaskPhase};
 
-/// Runs that may be under way at once; a queue in front of a model that is slower than its callers only grows.
+/// The most active runs: a queue before a model that is slower than its callers would only grow.
 pub(super) const MOST_RUNS: usize = 4096;
 
-/// Why a request about a run was not met.
+/// Why a request about a task was rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// No such task.
     #[error("task {0} not found")]
     UnknownTask(String),
-    /// The task has ended, or is under way, and takes no message.
+    /// The task has ended or is active, and accepts no message.
     #[error(
         "task {task} is {} and takes no message; send it without taskId to go on in its context", phase_name(*.phase)
     )]
     NotOpen {
         /// The task.
         task: String,
-        /// Where it stands.
+        /// Its phase.
         phase: TaskPhase,
     },
     /// The task has ended.
@@ -26,7 +26,7 @@ pub enum RunError {
     NotCancelable {
         /// The task.
         task: String,
-        /// Where it stands.
+        /// Its phase.
         phase: TaskPhase,
     },
     /// The message names a task of another conversation.
@@ -35,10 +35,10 @@ pub enum RunError {
         /// The task.
         task: String,
     },
-    /// Too much is under way.
+    /// Too many runs are active.
     #[error("{MOST_RUNS} runs are under way already; try again later")]
     Busy,
-    /// The message says nothing.
+    /// The message is invalid.
     #[error("{0}")]
     Invalid(String),
     /// The store failed.

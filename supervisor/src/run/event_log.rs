@@ -27,7 +27,7 @@ pub(super) struct TaskEventLog {
     log: Arc<TaskLog>,
     binding: Binding,
     next_seq: u64,
-    /// The right to run the task; none where it is only read.
+    /// The exclusive right to run the task; none if it is only read.
     lease: Option<TaskLease>,
 }
 
@@ -44,7 +44,7 @@ impl TaskEventLog {
         Self { store, record, log, binding, next_seq: 1, lease }
     }
 
-    /// The event log of a stored task; its wire log is made again from its events.
+    /// The event log of a stored task; its wire log is rebuilt from its events.
     pub(super) async fn reopen(
         store: Arc<dyn Store>,
         record: TaskRecord,
@@ -82,7 +82,7 @@ impl TaskEventLog {
         Ok(event_log)
     }
 
-    /// Records the message that a waiting task received; the task works again from now on.
+    /// Records the message that a waiting task received; the task is working again.
     pub(super) async fn record_reply(&mut self, message: &Message) -> Result<(), StoreError> {
         let reply = message.clone().within(&*self.record.id, &*self.record.context);
         let value = serde_json::to_value(&reply).map_err(|error| StoreError::Encode(error.to_string()))?;
@@ -118,7 +118,7 @@ impl TaskEventLog {
         self.record.phase
     }
 
-    /// Cancelled when the task shall stop.
+    /// Cancelled to stop the task.
     pub(super) fn stop(&self) -> CancellationToken {
         self.lease.as_ref().map(TaskLease::stop).unwrap_or_default()
     }
@@ -145,7 +145,7 @@ impl TaskEventLog {
         self.end(Outcome::Failed { reason: format!("Agent execution failed: {reason}") }).await
     }
 
-    /// Ends the task without a run, on the wire even where the store cannot keep it.
+    /// Ends the task without a run, on the wire even if the store fails.
     pub(super) async fn end(&mut self, outcome: Outcome) -> Result<(), StoreError> {
         let event = RunEvent::own(EventKind::Finished { outcome });
         let committed = self.commit_events(Commit::default(), vec![event.clone()]).await;
@@ -207,7 +207,7 @@ impl TaskEventLog {
     }
 }
 
-/// The time, as precise as it is stored.
+/// The current time, in the precision of the store.
 pub(super) fn now() -> Timestamp {
     let now = Timestamp::now();
     Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now)
@@ -229,7 +229,7 @@ fn status_message(wire: &[Event]) -> Option<Value> {
     serde_json::to_value(status?.message.as_ref()?).ok()
 }
 
-/// The phase that an event puts its task in, if it does.
+/// The phase that an event changes its task to, if any.
 fn phase_after(event: &RunEvent) -> Option<TaskPhase> {
     match &event.kind {
         EventKind::Finished { outcome } if event.path.is_empty() => Some(match outcome {

@@ -1,4 +1,4 @@
-//! What a former process left unfinished.
+//! Continues the tasks that a previous process did not end.
 
 use std::sync::Arc;
 
@@ -11,15 +11,15 @@ use super::start::RunTrigger;
 use crate::binding::Request;
 
 impl Runs {
-    /// Takes over what a former process left unfinished, each conversation in the order of its tasks. One that
-    /// cannot be read is given up, and holds back no other.
+    /// Continues the tasks that a previous process did not end, oldest first. A task that cannot be read fails without
+    /// delaying the others.
     pub async fn recover(self: &Arc<Self>) -> Result<usize, RunError> {
         let phases = vec![TaskPhase::Submitted, TaskPhase::Working];
         let mut records = self.store.tasks(&TaskFilter { phases, ..TaskFilter::default() }).await?;
         records.sort_by(|a, b| (a.created, &a.id).cmp(&(b.created, &b.id)));
         let mut recovered = 0;
         for record in records {
-            tracing::info!(task = record.id, "going on with a task that was interrupted");
+            tracing::info!(task = record.id, "continuing an interrupted task");
             match self.recover_task(record.clone()).await {
                 Ok(()) => recovered += 1,
                 Err(error) => self.give_up(record, &error).await?,
@@ -46,7 +46,7 @@ impl Runs {
     }
 
     async fn give_up(&self, record: TaskRecord, error: &RunError) -> Result<(), RunError> {
-        tracing::error!(task = record.id, %error, "giving up a task that was interrupted");
+        tracing::error!(task = record.id, %error, "failed to continue an interrupted task");
         let record = TaskRecord { phase: TaskPhase::Failed, updated: now(), ..record };
         let context = record.context.clone();
         Ok(self.store.commit(Commit { context, task: Some(record), ..Commit::default() }).await?)

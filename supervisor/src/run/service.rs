@@ -1,4 +1,4 @@
-//! All runs of this process: carries them out, finds them, stops them.
+//! Starts, finds and cancels the runs of this process.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::agent::{Agent, CurrentSupervisor};
 use crate::binding::{self, Presentation};
 use crate::delegation::RunInfo;
 
-/// How long a cancelled task may take to say so.
+/// How long `cancel` waits for the end of the task.
 const CANCEL_DEADLINE: Duration = Duration::from_secs(10);
 
 /// How long a message to a waiting task may wait until no other task of its conversation runs.
@@ -37,15 +37,15 @@ pub struct Runs {
     pub(super) asking_agents: AskingAgents,
     pub(super) active_tasks: ActiveTasks,
     pub(super) tracker: TaskTracker,
-    /// Cancelled when runs shall be left as they are, for the next process.
+    /// Cancelled to leave the runs to the next process.
     halt: CancellationToken,
     time_limit: Duration,
-    /// Told where each task's events are found.
+    /// The push notifications, which follow the log of each task.
     pushes: OnceLock<Arc<Pushes>>,
 }
 
 impl Runs {
-    /// Runs of `lead`, told in `presentation` and kept in `store`. None may take longer than `time_limit`.
+    /// Runs of `supervisor`, stored in `store` and shown by `presentation`. Each run may take `time_limit`.
     pub fn new(
         supervisor: impl Into<CurrentSupervisor>,
         presentation: Presentation,
@@ -71,9 +71,9 @@ impl Runs {
         })
     }
 
-    /// Tells `pushes` of every task's log from now on.
+    /// Sends push notifications of all tasks that start from now on.
     pub fn push_with(&self, pushes: Arc<Pushes>) {
-        // The first one stays: nobody sets two.
+        // The first one stays.
         drop(self.pushes.set(pushes));
     }
 
@@ -92,12 +92,12 @@ impl Runs {
         Ok(log)
     }
 
-    /// The records of the tasks that match, and how many match in all.
+    /// The page of tasks that match, and the number of all that match.
     pub async fn tasks(&self, filter: &TaskFilter) -> Result<(Vec<TaskRecord>, u64), RunError> {
         Ok((self.store.tasks(filter).await?, self.store.count_tasks(filter).await?))
     }
 
-    /// A task of this record, without what it has produced.
+    /// The task of a record, without its artifacts.
     pub fn summary(&self, record: &TaskRecord) -> Result<Task, RunError> {
         if let Some(log) = self.active_tasks.log(&record.id) {
             return Ok(log.summary());
@@ -109,7 +109,7 @@ impl Runs {
         Ok(binding::summary(record).map_err(corrupt)?)
     }
 
-    /// A task as it is once nobody else runs in its conversation.
+    /// The event log of a task, once no other task of its conversation runs.
     pub(super) async fn take_over(
         &self,
         id: &str,
@@ -123,11 +123,11 @@ impl Runs {
         Ok((self.reopen(record, Some(lease)).await?, turn))
     }
 
-    /// Stops a task, and returns it as it is then.
+    /// Cancels a task and returns its last state.
     pub async fn cancel(self: &Arc<Self>, id: &str) -> Result<Task, RunError> {
         let mut task = self.cancel_once(id).await?;
         if phase_of(task.status.state) == TaskPhase::InputRequired {
-            // It came to its question in the same moment.
+            // It asked a question at the same time.
             task = self.cancel_once(id).await?;
         }
         match phase_of(task.status.state) {
@@ -159,21 +159,21 @@ impl Runs {
         Ok(log.snapshot())
     }
 
-    /// Waits for the runs that are under way, at most `grace`. What then still runs is left as it was last saved,
-    /// and taken over by the next process.
+    /// Waits for the active runs, at most `grace`. The next process continues the runs that are still active then, from
+    /// their last commit.
     pub async fn drain(&self, grace: Duration) {
         self.tracker.close();
         if tokio::time::timeout(grace, self.tracker.wait()).await.is_err() {
             tracing::warn!(
                 runs = self.tracker.len(),
-                "stopping in the middle of runs; the next start goes on with them"
+                "stopping before all runs have ended; the next start continues them"
             );
             self.halt.cancel();
             self.tracker.wait().await;
         }
     }
 
-    /// Runs that are under way.
+    /// The number of active runs.
     pub fn active(&self) -> usize {
         self.tracker.len()
     }
@@ -195,7 +195,7 @@ impl Runs {
         });
     }
 
-    /// Where the task's events are found from now on.
+    /// Publishes the log of a task.
     fn show(&self, task: &str, log: &Arc<TaskLog>) {
         self.active_tasks.remember(task, log.clone());
         if let Some(pushes) = self.pushes.get() {
@@ -203,7 +203,7 @@ impl Runs {
         }
     }
 
-    /// One run from its first input to its end.
+    /// Carries out one run.
     async fn carry(
         &self,
         mut event_log: TaskEventLog,
@@ -216,7 +216,7 @@ impl Runs {
             () = stop.cancelled() => return event_log.end(Outcome::Canceled).await,
         }
         let (user, agent) = (begin.user().or_else(|| event_log.user()), self.supervisor.get());
-        // An agent that has just started has no tools for a moment, and would say that there are none.
+        // An agent that has just started has no tools yet.
         agent.settled(&stop).await;
         let run = event_log.info(user);
         let (state, start) = match self.prepare(&agent, &run, &event_log, begin).await {
@@ -236,7 +236,7 @@ impl Runs {
         }
     }
 
-    /// Where the conversation stands, and what the task is to it.
+    /// The state of the conversation, and how the run starts in it.
     async fn prepare(
         &self,
         agent: &Agent,
@@ -258,8 +258,8 @@ impl Runs {
         Ok((state, start))
     }
 
-    /// Ends every other task that waits in the conversation: this one takes the question over, with an answer or
-    /// without, and nobody can answer the same question twice.
+    /// Cancels the other waiting tasks of the conversation: this run answers or abandons their question, which must not be
+    /// answered twice.
     async fn close_questions(&self, event_log: &TaskEventLog) -> Result<(), StoreError> {
         let (context, phases) = (Some(event_log.context().to_owned()), vec![TaskPhase::InputRequired]);
         for record in self.store.tasks(&TaskFilter { context, phases, ..TaskFilter::default() }).await? {
@@ -287,13 +287,13 @@ impl Runs {
     }
 }
 
-/// Waits until nothing more comes.
+/// Waits for the end of the log.
 async fn drained(log: &Arc<TaskLog>) {
     let mut cursor = log.cursor(log.last_seq());
     while cursor.next().await.is_some() {}
 }
 
-/// Where a task stands that is in this state on the wire.
+/// The phase of a task in this state of the protocol.
 fn phase_of(state: TaskState) -> TaskPhase {
     match state {
         TaskState::Submitted => TaskPhase::Submitted,

@@ -1,4 +1,4 @@
-//! What a run begins with, decided from where its conversation stands. Pure.
+//! Decides how a run starts, from the state of its conversation. Pure.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub(super) enum RunTrigger {
     Request(Request),
     /// A message to a waiting task.
     Answer(Request),
-    /// The process that ran it has ended.
+    /// The previous process ended during the run.
     Recover,
     /// The same, after this message to the waiting task.
     RecoverAnswer(Request),
@@ -44,8 +44,8 @@ impl RunTrigger {
         }
     }
 
-    /// What there is to do in a conversation that stands like this. The engine takes no input that does not fit its
-    /// phase; a run that began with one would never end.
+    /// How the run starts in this state. The engine ignores an input that does not fit its phase, so a run that started with
+    /// one would never end.
     pub(super) fn start(self, state: &RunState, abilities: impl FnOnce() -> Abilities) -> RunStart {
         let message = |request: Request, addressed| match request.reply(&state.questions(), addressed) {
             Reply::Decisions(decisions) => RunStart::Run(Input::Decided { decisions }.into()),
@@ -59,7 +59,7 @@ impl RunTrigger {
         };
         match (self, &state.phase) {
             (Self::First(request) | Self::Request(request), _) => message(request, false),
-            // What was answered before a crash, and not yet taken in, is not lost.
+            // An answer that was stored before a crash is not lost.
             (Self::Answer(request) | Self::RecoverAnswer(request), Phase::Waiting) => message(request, true),
             // Another message has answered the question or abandoned it.
             (Self::Answer(_), _) | (Self::Cancel, Phase::Idle) => RunStart::End(Outcome::Canceled),

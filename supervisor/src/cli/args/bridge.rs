@@ -1,4 +1,4 @@
-//! The flags of what lets a tool server's container run in an agent's pod.
+//! The flags of `mcp-bridge` and `install`, for tool servers in the pod of an agent.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ pub(in crate::cli) struct McpBridge {
     #[arg(long, env = "CAIPE_BRIDGE_PATH", default_value = "/mcp", value_parser = path)]
     pub(in crate::cli) path: String,
 
-    /// Most sessions at a time, each of which has a process of its own
+    /// The most sessions at a time; each has its own process
     #[arg(
         long,
         env = "CAIPE_BRIDGE_MAX_SESSIONS",
@@ -25,11 +25,11 @@ pub(in crate::cli) struct McpBridge {
     )]
     pub(in crate::cli) max_sessions: usize,
 
-    /// A variable of the server's, on top of the environment here; may name others as ${VAR}, as its arguments may
+    /// A variable for the server, besides this environment; its value and the arguments may contain ${VAR}
     #[arg(long = "env", value_name = "NAME=VALUE", value_parser = variable)]
     pub(in crate::cli) variables: Vec<(String, String)>,
 
-    /// A directory with one file per variable, looked at before the environment; may be given more than once
+    /// A directory with one file per variable, read before the environment; may be given more than once
     #[arg(long = "secrets-dir", value_name = "DIR")]
     pub(in crate::cli) secrets: Vec<String>,
 
@@ -46,10 +46,10 @@ pub(in crate::cli) struct McpBridge {
     pub(in crate::cli) command: Vec<String>,
 }
 
-/// Where to copy this program to.
+/// Copies this program.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Install {
-    /// The file; what is there is replaced at once and whole
+    /// The file, which is replaced atomically
     pub(in crate::cli) path: PathBuf,
 }
 

@@ -1,4 +1,4 @@
-//! What a server opens before anybody can come in.
+//! Opens the listener and the store of a server.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 /// How long another process may use the store: one that is stopping has its grace period and time to close.
 const TAKEOVER: Duration = Duration::from_mins(1);
-/// Time between two attempts to have it.
+/// The time between two attempts to open it.
 const AGAIN: Duration = Duration::from_millis(100);
 
 /// A listener at the address.
@@ -54,7 +54,7 @@ async fn open_sqlite(file: &Path) -> anyhow::Result<Result<SqliteStore, StoreErr
     Ok(tokio::task::spawn_blocking(move || SqliteStore::open(&path)).await?)
 }
 
-/// The store in this file, as soon as no other process uses it: the one before may be about to end.
+/// Opens the store in this file once no other process uses it.
 async fn take_over(
     file: &Path,
     mut stop_signal: Pin<&mut impl Future<Output = ()>>,
