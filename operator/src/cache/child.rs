@@ -1,25 +1,21 @@
 //! A managed object of a supervisor.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
-use serde::{Deserialize, Serialize};
 
-use super::compact_text as text;
 use super::{Kind, ManagedFields};
 use crate::key::Key;
 use crate::labels;
 
 /// An object that was made for a supervisor.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Child {
     /// Its kind.
     pub kind: Kind,
     /// Its name.
     pub name: String,
     /// Its uid.
-    #[serde(with = "text")]
     pub uid: String,
     /// The uid of the object that controls it.
-    #[serde(with = "text::optional")]
     pub controller: Option<String>,
     /// The name of the `CaipeSupervisor` that controls it, if one does.
     pub supervisor: Option<String>,
@@ -30,10 +26,8 @@ pub struct Child {
     /// The version of a Secret, whose keys may have changed.
     pub version: Option<String>,
     /// The hash of the applied manifest ([`labels::APPLIED`]).
-    #[serde(with = "text::optional")]
     pub applied: Option<String>,
     /// The fields that the operator manages.
-    #[serde(skip)]
     pub managed_fields: ManagedFields,
     /// Its agent.
     pub agent: Option<String>,

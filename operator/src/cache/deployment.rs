@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-use super::compact_text as text;
 use crate::labels;
 
 /// The deserialized part of a Deployment, without its pod template.
@@ -28,7 +27,7 @@ struct Spec {
 }
 
 /// How a Deployment is.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Workload {
     /// Wanted pods.
     pub replicas: i32,
@@ -43,7 +42,6 @@ pub struct Workload {
     /// The agents that its pods host ([`labels::HOSTED_AGENTS`]).
     pub hosted: BTreeSet<String>,
     /// The hash of its pod template ([`labels::TEMPLATE`]).
-    #[serde(with = "text::optional")]
     pub template: Option<String>,
 }
 

@@ -6,12 +6,11 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use kube::core::ApiResource;
-use serde::{Deserialize, Serialize};
 
 use crate::metrics::labels::ObjectKind;
 
 /// A kind of managed objects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// The account of the pods.
     ServiceAccount,

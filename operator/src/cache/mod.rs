@@ -3,11 +3,9 @@
 //! The cache does no input or output: [`watch`] fills it, reconciles read it.
 
 mod child;
-mod compact_text;
 mod deployment;
 mod kind;
 mod managed_fields;
-mod packed;
 mod pod;
 mod queue;
 mod reservation;
@@ -20,7 +18,6 @@ pub use child::Child;
 pub use deployment::{PartialDeployment, Workload};
 pub use kind::Kind;
 pub use managed_fields::ManagedFields;
-use packed::PackedState;
 pub use pod::{Pod, Trouble};
 pub use queue::WorkQueue;
 pub use reservation::NameReservation;
@@ -74,7 +71,7 @@ pub struct Cache {
 
 #[derive(Debug, Default)]
 struct Inner {
-    observed: HashMap<Key, PackedState>,
+    observed: HashMap<Key, Arc<ObservedState>>,
     reservations: HashMap<reservation::Place, Key>,
     versions: HashMap<ReferenceKind, HashMap<Place, Version>>,
     users: HashMap<(ReferenceKind, Place), BTreeSet<Key>>,
@@ -84,7 +81,7 @@ struct Inner {
 impl Cache {
     /// The observed objects of a supervisor.
     pub fn observed(&self, key: &Key) -> Arc<ObservedState> {
-        Arc::new(self.lock().observed(key))
+        self.lock().observed.get(key).cloned().unwrap_or_default()
     }
 
     /// The version of a referenced object; none if it does not exist.
@@ -115,7 +112,7 @@ impl Cache {
 
     /// The cached object, for [`Self::record_write`].
     pub fn known(&self, key: &Key, kind: Kind, name: &str) -> CachedObject {
-        CachedObject::of(&self.lock().observed(key), kind, name)
+        CachedObject::of(&self.observed(key), kind, name)
     }
 
     /// Takes in the response to a write, so that the next reconcile sees it before the watch does. Ignored if the
@@ -204,22 +201,14 @@ impl Cache {
 }
 
 impl Inner {
-    fn observed(&self, key: &Key) -> ObservedState {
-        self.observed.get(key).map(PackedState::open).unwrap_or_default()
-    }
-
     /// Changes the objects of a supervisor; returns whether anything has changed.
     fn change(&mut self, key: &Key, change: impl FnOnce(&mut ObservedState) -> bool) -> bool {
-        let mut observed = self.observed(key);
-        if !change(&mut observed) {
-            return false;
-        }
+        let observed = self.observed.entry(key.clone()).or_default();
+        let changed = change(Arc::make_mut(observed));
         if observed.is_empty() {
             self.observed.remove(key);
-        } else {
-            self.observed.insert(key.clone(), PackedState::new(&observed));
         }
-        true
+        changed
     }
 
     fn unuse(&mut self, key: &Key) {

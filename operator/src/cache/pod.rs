@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStatus, Pod as ApiPod, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::child::label;
 use crate::labels;
@@ -21,7 +21,7 @@ pub struct PartialPod {
 }
 
 /// How a pod is.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pod {
     /// Its component, a `COMPONENT_…` of [`labels`].
     pub component: String,
@@ -42,7 +42,7 @@ pub struct Pod {
 }
 
 /// A problem of a pod, as Kubernetes reports it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trouble {
     /// The container, if it concerns one.
     pub container: Option<String>,

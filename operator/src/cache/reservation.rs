@@ -4,7 +4,7 @@
 //! The first supervisor with an object of a name owns it. Server-side apply cannot enforce this: all supervisors use
 //! the same field manager, and an object may be created between the read and the apply.
 
-use super::{Cache, Kind, PackedState};
+use super::{Cache, Kind};
 use crate::key::Key;
 
 /// The exclusive right of a supervisor to create an object of this name, until it is dropped.
@@ -35,7 +35,7 @@ impl Cache {
     pub(super) fn take_from_others(&self, key: &Key, kind: Kind, name: &str) -> Vec<Key> {
         let mut inner = self.lock();
         let mut others = candidate_owners(key.namespace(), name, |other| {
-            inner.observed.get_key_value(other).map(|(found, _): (&Key, &PackedState)| found.clone())
+            inner.observed.get_key_value(other).map(|(found, _)| found.clone())
         });
         others.retain(|other| other != key && inner.change(other, |observed| observed.remove(kind, name)));
         others

@@ -66,7 +66,7 @@ async fn it_does_not_live_when_a_loop_stands_still() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sign_of_life_lasts_as_long_as_was_said() {
+async fn a_heartbeat_lasts_as_long_as_it_announced() {
     let health = Health::default();
     let heartbeat = health.heartbeat("reconciler", Duration::from_secs(30));
     for (seconds, is_silent) in [(30, false), (1, true)] {

@@ -45,7 +45,7 @@ struct Faults {
     lost: u64,
     /// Longest delay of a message, in milliseconds.
     delay: u64,
-    /// Whether somebody deletes the lease now and then.
+    /// Whether the lease is deleted now and then.
     deletions: bool,
     /// Whether processes are killed, and told to end.
     ends: bool,
@@ -83,7 +83,7 @@ enum Happening {
     Kill { who: usize },
     /// A process ends as it should, and another one starts in its place.
     End { who: usize },
-    /// Somebody deletes the lease.
+    /// The lease is deleted.
     Delete,
 }
 

@@ -128,7 +128,7 @@ async fn a_status_is_asked_for_with_the_token() {
 }
 
 #[tokio::test]
-async fn a_card_is_asked_for_without_the_token_and_kept_by_its_tag() {
+async fn a_card_is_requested_without_the_token_and_cached_by_its_etag() {
     let first = pod(answer("200 OK", "ETag: \"v1\"\r\nSet-Cookie: a=b\r\n", &card("1.0"))).await;
     let probe = probe_pod(&first);
     for _ in 0..2 {

@@ -215,7 +215,7 @@ pub(crate) fn unstable_times(server: &ApiServer) -> Vec<String> {
 }
 
 /// What kstatus says of the supervisors along the way that it must not: a change is under way until it is done, and none
-/// of these scripts does anything that somebody would have to mend.
+/// of these scripts makes a fault that a person would have to repair.
 pub(crate) fn wrong_turns(server: &ApiServer) -> Vec<String> {
     let mut found = Vec::new();
     let mut paths: BTreeMap<(String, String), Vec<Status>> = BTreeMap::new();

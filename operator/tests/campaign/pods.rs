@@ -164,7 +164,7 @@ impl Pods {
         AgentReport { endpoint, ..AgentReport::new(name, placement, phase, epoch) }
     }
 
-    /// Whether the supervisor reaches a remote agent: somebody else's always, ours if a pod of it is ready.
+    /// Whether the supervisor reaches a remote agent: an external one always, one of the operator's if a pod of it is ready.
     fn reaches(&self, from: &Value, agent: &str, endpoint: Option<&str>) -> bool {
         if endpoint.is_some_and(|url| url.contains("example.com")) {
             return true;

@@ -41,7 +41,7 @@ pub(crate) fn container(placement: &str) -> Value {
     json!({ "container": { "image": "tools:1", "port": 9000, "placement": placement } })
 }
 
-/// One of everything: an agent of the catalogue, one's own with a sidecar and with a Service, somebody else's.
+/// One of each: an agent of the catalogue, own agents with a sidecar and with a Service, an external agent.
 pub(crate) fn everything(distributed: &[&str]) -> Value {
     json!({
         "model": { "provider": "openai", "name": "gpt-5", "secretRef": { "name": "llm" } },

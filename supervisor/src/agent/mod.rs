@@ -130,11 +130,10 @@ impl Agent {
             format!("{}: {}", server.name, server.message.as_deref().unwrap_or("not available"))
         };
         let unavailable = view.servers.iter().filter(is_unavailable).map(fault);
-        let left_out = view
-            .servers
-            .iter()
-            .flat_map(|server| server.left_out.iter().map(move |line| format!("{}: {line}", server.name)));
-        unavailable.chain(left_out).chain(approvals::unmatched(&self.require_approval, &view)).collect()
+        let ignored_tools = view.servers.iter().flat_map(|server| {
+            server.ignored_tools.iter().map(move |line| format!("{}: {line}", server.name))
+        });
+        unavailable.chain(ignored_tools).chain(approvals::unmatched(&self.require_approval, &view)).collect()
     }
 
     /// Logs the approvals that match no tool, once its tools are known.

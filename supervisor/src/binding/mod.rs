@@ -4,7 +4,6 @@
 //! A binding is a pure fold over the task's log, ids included: the same log gives the same wire events, so a
 //! stream can be rebuilt after a restart, event by event, under the same numbers.
 
-mod activity;
 mod answer;
 mod card;
 mod decision;
@@ -22,7 +21,7 @@ mod texts;
 use caipe_a2a::model::Event;
 use caipe_engine::RunEvent;
 
-pub use activity::EXTENSION as ACTIVITY_EXTENSION;
+pub use caipe_view::activity::EXTENSION as ACTIVITY_EXTENSION;
 pub use card::{Locks, agent_card, card, extended_card};
 pub use opening::{opening, retain_answer, state, summary};
 pub use presentation::Presentation;

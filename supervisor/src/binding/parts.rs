@@ -7,6 +7,7 @@ use caipe_a2a::model::{
     TaskStatusUpdateEvent,
 };
 use caipe_engine::CallEnd;
+use caipe_view::activity::ActivityStatus;
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -128,4 +129,13 @@ pub(super) fn source(source: &str, kind: &str, step: Option<&str>) -> Metadata {
         metadata.insert("plan_step_id".to_owned(), Value::from(step));
     }
     metadata
+}
+
+/// The status of an ended call in the activity extension.
+pub(super) const fn activity_status(end: CallEnd) -> ActivityStatus {
+    match end {
+        CallEnd::Completed => ActivityStatus::Completed,
+        CallEnd::Failed => ActivityStatus::Failed,
+        CallEnd::Canceled => ActivityStatus::Canceled,
+    }
 }

@@ -5,7 +5,7 @@ use caipe_engine::{ANSWER_FIELD, Decision, Form};
 use caipe_model::{Message, Role};
 use serde_json::{Map, Value};
 
-use super::activity::EXTENSION as ACTIVITY_EXTENSION;
+use super::ACTIVITY_EXTENSION;
 use super::decision::{self, Sent};
 
 /// The member of a message's metadata in which a supervisor names the tools that a human must approve.

@@ -2,6 +2,7 @@
 
 use caipe_a2a::model::{Message as A2aMessage, Part, Role as A2aRole};
 use caipe_engine::{ANSWER_FIELD, ASK_TOOL, Decision, Form, FormField};
+use caipe_view::FormAnswer;
 use serde_json::{Map, Value, json};
 
 use super::{Reply, Request};
@@ -294,4 +295,19 @@ fn a_decision_that_cannot_be_read_refuses_them_all() {
         let fault = fault.unwrap_err();
         assert!(fault.contains(place), "{fault}");
     }
+}
+
+/// `chat` and Slack build their answers with `caipe-view`.
+#[test]
+fn the_answers_of_our_own_clients_are_read() {
+    let field = json!({"field_name": "project", "required": true});
+    let data = json!({"user_input": true, "input_fields": [field]});
+    let values = object(json!({"project": "B"}));
+    let parts = caipe_view::Form::read(&data).unwrap().parts(&FormAnswer::Values(values.clone()));
+    let asked = Form { action: ASK_TOOL.to_owned(), ..Form::default() };
+    assert_eq!(read(parts).reply(&[&asked], true), Reply::Decisions(vec![Decision::Submit { values }]));
+
+    let data = json!({"user_input": true, "action_name": "delete_issue", "arguments": {"id": 7}});
+    let parts = caipe_view::Form::read(&data).unwrap().parts(&FormAnswer::Approve);
+    assert_eq!(read(parts).reply(&[&approval()], true), Reply::Decisions(vec![Decision::Approve]));
 }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use caipe_a2a::model::{Event, Metadata, Part, TaskState};
 use caipe_engine::{AgentName, CallEnd, EventKind, Outcome, RunEvent, TextRole};
+use caipe_view::activity::{Activity, ActivityEvent};
 use serde_json::Value;
 
-use super::activity::{Activity, ActivityKind};
 use super::open::OpenCalls;
+use super::parts::activity_status;
 use super::parts::{self, Chunk, Wire};
 use super::stream::pieces;
 use super::{answer, texts};
@@ -86,27 +87,38 @@ impl SubAgent {
 
     /// A call of `agent`, which is this one, or one on the `path` down from it.
     fn call(&mut self, agent: &str, path: &[AgentName], kind: &EventKind) -> Vec<Event> {
-        use ActivityKind::{AgentEnd, AgentStart, ToolEnd, ToolOutput, ToolStart};
-        let tool_activity = |kind, tool, call| Activity::tool(kind, Some(agent), tool, call).within(path);
-        let agent_activity = |kind, asked, call| Activity::agent(kind, asked, call).within(path);
+        use ActivityEvent::{AgentEnd, AgentStart, ToolEnd, ToolOutput, ToolStart};
+        let path: Vec<String> = path.iter().map(ToString::to_string).collect();
+        let tool_activity = |event, tool, call| Activity {
+            path: path.clone(),
+            ..Activity::tool(event, Some(agent), tool, call)
+        };
+        let agent_activity =
+            |event, asked, call| Activity { path: path.clone(), ..Activity::agent(event, asked, call) };
         match kind {
             EventKind::ToolStarted { call, tool } => {
-                vec![self.start(agent, tool, tool_activity(ToolStart, tool, call))]
+                vec![self.start(agent, tool, &tool_activity(ToolStart, tool, call))]
             }
             EventKind::DelegationStarted { call, agent: asked } => {
-                vec![self.start(agent, asked.as_str(), agent_activity(AgentStart, asked.as_str(), call))]
+                vec![self.start(agent, asked.as_str(), &agent_activity(AgentStart, asked.as_str(), call))]
             }
             EventKind::ToolFinished { call, tool, end, output } => {
                 let shown =
                     output.as_deref().zip(self.tool_output).map(|(output, most)| texts::cut(output, most));
                 let shown =
-                    shown.map(|text| self.output(agent, tool, &text, tool_activity(ToolOutput, tool, call)));
-                let ended = self.end(agent, tool, *end, tool_activity(ToolEnd, tool, call).ended(*end));
+                    shown.map(|text| self.output(agent, tool, &text, &tool_activity(ToolOutput, tool, call)));
+                let ended = self.end(
+                    agent,
+                    tool,
+                    *end,
+                    &tool_activity(ToolEnd, tool, call).with_status(activity_status(*end)),
+                );
                 shown.into_iter().chain([ended]).collect()
             }
             EventKind::DelegationFinished { call, agent: asked, end, .. } => {
-                let activity = agent_activity(AgentEnd, asked.as_str(), call).ended(*end);
-                vec![self.end(agent, asked.as_str(), *end, activity)]
+                let activity =
+                    agent_activity(AgentEnd, asked.as_str(), call).with_status(activity_status(*end));
+                vec![self.end(agent, asked.as_str(), *end, &activity)]
             }
             EventKind::Noticed { text, end } => {
                 vec![self.wire.noticed(agent, text, *end, source(agent))]
@@ -115,19 +127,19 @@ impl SubAgent {
         }
     }
 
-    fn start(&mut self, agent: &str, what: &str, activity: Activity<'_>) -> Event {
+    fn start(&mut self, agent: &str, what: &str, activity: &Activity) -> Event {
         let metadata = metadata_of(agent, activity);
         let text = texts::agent_calling(agent, what);
         self.wire.notification("tool_notification_start", &texts::started(what), text, metadata)
     }
 
-    fn end(&mut self, agent: &str, what: &str, end: CallEnd, activity: Activity<'_>) -> Event {
+    fn end(&mut self, agent: &str, what: &str, end: CallEnd, activity: &Activity) -> Event {
         let metadata = metadata_of(agent, activity);
         let text = texts::agent_called(agent, what, end);
         self.wire.notification("tool_notification_end", &texts::ended(what), text, metadata)
     }
 
-    fn output(&mut self, agent: &str, tool: &str, text: &str, activity: Activity<'_>) -> Event {
+    fn output(&mut self, agent: &str, tool: &str, text: &str, activity: &Activity) -> Event {
         let metadata = metadata_of(agent, activity);
         let text = texts::agent_tool_output(agent, text);
         self.wire.notification("tool_output", &texts::tool_output(tool), text, metadata)
@@ -238,7 +250,7 @@ fn source(agent: &str) -> Metadata {
     parts::source(agent, "sub-agent", None)
 }
 
-fn metadata_of(agent: &str, activity: Activity<'_>) -> Metadata {
+fn metadata_of(agent: &str, activity: &Activity) -> Metadata {
     let mut metadata = source(agent);
     activity.write(&mut metadata);
     metadata

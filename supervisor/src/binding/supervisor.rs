@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use caipe_a2a::model::{Event, Part};
 use caipe_engine::{CallEnd, EventKind, Outcome, PlanCause, PlanStep, RunEvent, TextRole};
+use caipe_view::activity::{Activity, ActivityEvent};
 
-use super::activity::{Activity, ActivityKind};
 use super::open::OpenCalls;
+use super::parts::activity_status;
 use super::parts::{Chunk, Wire};
 use super::plan::PlanView;
 use super::stream::{TextStream, Whole};
@@ -89,7 +90,7 @@ impl Supervisor {
                 vec![self.notify(
                     tool,
                     texts::calling(tool),
-                    Some(Activity::tool(ActivityKind::ToolStart, None, tool, call)),
+                    Some(Activity::tool(ActivityEvent::ToolStart, None, tool, call)),
                 )]
             }
             EventKind::ToolFinished { call, tool, end, output } => {
@@ -97,7 +98,7 @@ impl Supervisor {
             }
             EventKind::DelegationStarted { call, agent } => {
                 self.open.task_started(agent.as_str());
-                let activity = Activity::agent(ActivityKind::AgentStart, agent.as_str(), call);
+                let activity = Activity::agent(ActivityEvent::AgentStart, agent.as_str(), call);
                 vec![self.notify(agent.as_str(), texts::calling(agent.as_str()), Some(activity))]
             }
             EventKind::DelegationFinished { call, agent, end, text } => {
@@ -168,10 +169,11 @@ impl Supervisor {
         let rag = RAG_TOOLS.contains(&tool);
         let mut events = Vec::new();
         if let Some(output) = output.filter(|_| !rag) {
-            let activity = Activity::tool(ActivityKind::ToolOutput, None, tool, call);
+            let activity = Activity::tool(ActivityEvent::ToolOutput, None, tool, call);
             events.push(self.ended(tool, format!("{output}\n"), Some(activity)));
         }
-        let activity = Activity::tool(ActivityKind::ToolEnd, None, tool, call).ended(end);
+        let activity =
+            Activity::tool(ActivityEvent::ToolEnd, None, tool, call).with_status(activity_status(end));
         events.push(self.ended(tool, texts::called(tool, end, output.unwrap_or("failed")), Some(activity)));
         events
     }
@@ -183,7 +185,8 @@ impl Supervisor {
             let metadata = self.source(agent, "sub-agent");
             events.push(self.wire.result("complete_result", "From sub-agent", text, metadata));
         }
-        let activity = Activity::agent(ActivityKind::AgentEnd, agent, call).ended(end);
+        let activity =
+            Activity::agent(ActivityEvent::AgentEnd, agent, call).with_status(activity_status(end));
         events.push(self.ended(agent, texts::called(agent, end, text), Some(activity)));
         events
     }
@@ -214,7 +217,7 @@ impl Supervisor {
         let EventKind::ToolFinished { call, tool, output, .. } = kind else { return None };
         let text = texts::agent_tool_output(agent, &texts::cut(output.as_deref()?, self.tool_output?));
         let mut metadata = self.source(agent, "sub-agent");
-        Activity::tool(ActivityKind::ToolOutput, Some(agent), tool, call).write(&mut metadata);
+        Activity::tool(ActivityEvent::ToolOutput, Some(agent), tool, call).write(&mut metadata);
         Some(self.wire.notification("tool_output", &texts::tool_output(tool), text, metadata))
     }
 
@@ -239,11 +242,12 @@ impl Supervisor {
         let mut metadata = self.source(agent, "sub-agent");
         let (name, description, text, activity) = match end {
             None => {
-                let activity = Activity::tool(ActivityKind::ToolStart, Some(agent), tool, call);
+                let activity = Activity::tool(ActivityEvent::ToolStart, Some(agent), tool, call);
                 ("tool_notification_start", texts::started(tool), texts::agent_calling(agent, tool), activity)
             }
             Some(end) => {
-                let activity = Activity::tool(ActivityKind::ToolEnd, Some(agent), tool, call).ended(end);
+                let activity = Activity::tool(ActivityEvent::ToolEnd, Some(agent), tool, call)
+                    .with_status(activity_status(end));
                 ("tool_notification_end", texts::ended(tool), texts::agent_called(agent, tool, end), activity)
             }
         };
@@ -265,7 +269,7 @@ impl Supervisor {
     }
 
     /// The start of something that the supervisor does.
-    fn notify(&mut self, source: &str, text: String, activity: Option<Activity<'_>>) -> Event {
+    fn notify(&mut self, source: &str, text: String, activity: Option<Activity>) -> Event {
         self.has_notified = true;
         let mut metadata = self.source(source, "notification");
         if let Some(activity) = activity {
@@ -275,7 +279,7 @@ impl Supervisor {
     }
 
     /// The end of something that the supervisor does.
-    fn ended(&mut self, source: &str, text: String, activity: Option<Activity<'_>>) -> Event {
+    fn ended(&mut self, source: &str, text: String, activity: Option<Activity>) -> Event {
         self.has_notified = true;
         let mut metadata = self.source(source, "notification");
         if let Some(activity) = activity {

@@ -1,4 +1,4 @@
-//! One call of a tool, from the arguments to the words that the model reads.
+//! One call of a tool, from the arguments to the text for the model.
 
 use std::time::Duration;
 
@@ -11,63 +11,55 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::catalog::{Route, ServerPhase, ServerStatus};
-use super::handshake;
-use super::output;
+use super::connection_error;
+use super::tool_output;
 use caipe_bridge::process::TOO_LARGE;
 use caipe_bridge::redact::Redactor;
 
-/// How long a call waits for a server that is being restarted. Longer than the first restart of a healthy server takes,
-/// shorter than a person's patience.
+/// How long a call waits for a server that is being restarted. The first restart of a healthy server takes less.
 const RESTART_WAIT: Duration = Duration::from_secs(5);
-/// The most characters of a server's refusal that a model gets to read.
-const REFUSAL_CHARS: usize = 2_000;
+/// The characters of a server's error that the model gets.
+const REASON_CHARS: usize = 2_000;
 
-/// What a call needs to know of its server.
+/// Makes the calls of one server.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct ServerClient {
     pub(super) call_timeout: Duration,
     pub(super) over_http: bool,
-    /// `None` while the server is away.
+    /// `None` while the server is unavailable.
     pub(super) peer: watch::Receiver<Option<Peer<RoleClient>>>,
-    /// To tell the server's keeper that it may be gone.
-    pub(super) suspect: mpsc::Sender<()>,
+    /// Asks the task of the server to check whether it is still there.
+    pub(super) recheck: mpsc::Sender<()>,
     pub(super) redactor: Redactor,
 }
 
-/// Why a call brought no result.
+/// A call without a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Failure {
-    /// Required arguments are missing.
+pub(super) enum CallError {
     MissingArguments(Vec<String>),
-    /// The server is away.
     Unavailable {
-        /// Whether it is expected back soon.
         restarting: bool,
-        /// What is wrong with it.
+        /// The fault of the server.
         message: Option<String>,
     },
-    /// The server answered with a protocol error.
+    /// The server returned a protocol error.
     Refused(String),
-    /// The connection went away during the call.
+    /// The connection closed during the call.
     Lost,
     /// The request never reached the server.
     Unreachable,
-    /// The result is larger than what is accepted.
     TooLarge,
-    /// The stream of the answer ended before the result, or the result was too large for it.
+    /// The stream of the answer ended before the result, possibly because the result is too large.
     Incomplete,
-    /// The answer is not the protocol's.
     Unintelligible,
-    /// The server wants to ask the user something, which is not offered to it.
+    /// The server requests input from the user, which the supervisor does not support.
     WantsInput,
-    /// Too slow.
     Timeout(Duration),
-    /// The caller no longer wants it.
     Cancelled,
 }
 
-impl Failure {
-    /// The failure in words that let a model decide what to do.
+impl CallError {
+    /// The error as text that lets a model decide what to do.
     pub(super) fn explain(&self, server: &str, tool: &str) -> String {
         match self {
             Self::MissingArguments(names) => format!(
@@ -135,8 +127,8 @@ impl Failure {
         }
     }
 
-    /// Whether it casts doubt on the server's being there.
-    fn is_suspicious(&self) -> bool {
+    /// Whether the server may be gone.
+    fn may_be_gone(&self) -> bool {
         matches!(self, Self::Lost | Self::Incomplete | Self::Unreachable | Self::Timeout(_))
     }
 }
@@ -149,8 +141,8 @@ fn seconds(duration: Duration) -> String {
     }
 }
 
-impl Link {
-    /// Makes the call. A failure is a text for the model.
+impl ServerClient {
+    /// Makes the call. An error becomes text for the model.
     pub(super) async fn call(
         &self,
         route: &Route,
@@ -159,14 +151,14 @@ impl Link {
         cancel: CancellationToken,
     ) -> ToolOutput {
         match self.attempt(route, arguments, status, &cancel).await {
-            Ok(result) => output::from_result(result, &self.redactor),
-            Err(failure) => {
-                if failure.is_suspicious() && self.suspect.try_send(()).is_err() {
-                    tracing::trace!("the server's keeper already knows");
+            Ok(result) => tool_output::from_result(result, &self.redactor),
+            Err(error) => {
+                if error.may_be_gone() && self.recheck.try_send(()).is_err() {
+                    tracing::trace!("a check of the server is already pending");
                 }
-                let (server, tool, category) = (&status.name, &route.tool, failure.category());
+                let (server, tool, category) = (&status.name, &route.tool, error.category());
                 tracing::debug!(server, tool, category, "tool call failed");
-                let content = output::bounded(self.redactor.redact(failure.explain(server, tool)));
+                let content = tool_output::bounded(self.redactor.redact(error.explain(server, tool)));
                 ToolOutput { content, is_error: true }
             }
         }
@@ -178,15 +170,15 @@ impl Link {
         arguments: Map<String, Value>,
         status: &ServerStatus,
         cancel: &CancellationToken,
-    ) -> Result<CallToolResult, Failure> {
+    ) -> Result<CallToolResult, CallError> {
         let missing = route.missing(&arguments);
         if !missing.is_empty() {
-            return Err(Failure::MissingArguments(missing.into_iter().map(ToOwned::to_owned).collect()));
+            return Err(CallError::MissingArguments(missing.into_iter().map(ToOwned::to_owned).collect()));
         }
-        // A dropped request is cancelled at the server by the client library, on every one of these ways out.
+        // The client library cancels a dropped request at the server.
         tokio::select! {
             biased;
-            () = cancel.cancelled() => Err(Failure::Cancelled),
+            () = cancel.cancelled() => Err(CallError::Cancelled),
             result = self.request(route, arguments, status) => result,
         }
     }
@@ -196,53 +188,54 @@ impl Link {
         route: &Route,
         arguments: Map<String, Value>,
         status: &ServerStatus,
-    ) -> Result<CallToolResult, Failure> {
+    ) -> Result<CallToolResult, CallError> {
         let peer = self.peer(status).await?;
         let params = CallToolRequestParams::new(route.tool.clone()).with_arguments(arguments);
         let response = tokio::select! {
             response = peer.call_tool_once(params) => response,
-            () = sleep(self.call_timeout) => return Err(Failure::Timeout(self.call_timeout)),
+            () = sleep(self.call_timeout) => return Err(CallError::Timeout(self.call_timeout)),
         };
         match response {
             Ok(CallToolResponse::Complete(result)) => Ok(result),
-            Ok(CallToolResponse::InputRequired(_)) => Err(Failure::WantsInput),
-            Ok(_) => Err(Failure::Unintelligible),
-            Err(error) => Err(self.failure(error)),
+            Ok(CallToolResponse::InputRequired(_)) => Err(CallError::WantsInput),
+            Ok(_) => Err(CallError::Unintelligible),
+            Err(error) => Err(self.call_error(error)),
         }
     }
 
-    /// The server, after a short wait if it is being restarted.
-    async fn peer(&self, status: &ServerStatus) -> Result<Peer<RoleClient>, Failure> {
+    /// The connection to the server, after a short wait if it is being restarted.
+    async fn peer(&self, status: &ServerStatus) -> Result<Peer<RoleClient>, CallError> {
         let mut current = self.peer.clone();
         let restarting = status.phase != ServerPhase::Failed;
-        let patience = if restarting { RESTART_WAIT } else { Duration::ZERO };
-        let there = timeout(patience, current.wait_for(Option::is_some)).await;
-        let peer = there.ok().and_then(Result::ok).and_then(|peer| peer.clone());
-        peer.ok_or_else(|| Failure::Unavailable { restarting, message: status.message.clone() })
+        let wait = if restarting { RESTART_WAIT } else { Duration::ZERO };
+        let connected = timeout(wait, current.wait_for(Option::is_some)).await;
+        let peer = connected.ok().and_then(Result::ok).and_then(|peer| peer.clone());
+        peer.ok_or_else(|| CallError::Unavailable { restarting, message: status.message.clone() })
     }
 
-    fn failure(&self, error: ServiceError) -> Failure {
+    fn call_error(&self, error: ServiceError) -> CallError {
         match error {
-            ServiceError::McpError(error) if error.code.0 == TOO_LARGE => Failure::TooLarge,
+            ServiceError::McpError(error) if error.code.0 == TOO_LARGE => CallError::TooLarge,
             ServiceError::McpError(error) => {
-                let reason: String =
-                    error.message.trim_end_matches('.').chars().take(REFUSAL_CHARS).collect();
-                Failure::Refused(self.redactor.redact(reason))
+                let reason: String = error.message.trim_end_matches('.').chars().take(REASON_CHARS).collect();
+                CallError::Refused(self.redactor.redact(reason))
             }
-            ServiceError::TransportSend(error) if handshake::is_too_large(&error) => Failure::TooLarge,
+            ServiceError::TransportSend(error) if connection_error::is_too_large(&error) => {
+                CallError::TooLarge
+            }
             ServiceError::TransportSend(error) => {
                 tracing::debug!(
-                    error = handshake::explain_transport(&error, &self.redactor),
+                    error = connection_error::explain_transport(&error, &self.redactor),
                     "failed to reach a tool server"
                 );
-                Failure::Unreachable
+                CallError::Unreachable
             }
-            ServiceError::TransportClosed if self.over_http => Failure::Incomplete,
-            ServiceError::TransportClosed => Failure::Lost,
-            ServiceError::Cancelled { .. } => Failure::Cancelled,
-            ServiceError::Timeout { timeout } => Failure::Timeout(timeout),
-            ServiceError::InputRequiredRoundsExceeded { .. } => Failure::WantsInput,
-            _ => Failure::Unintelligible,
+            ServiceError::TransportClosed if self.over_http => CallError::Incomplete,
+            ServiceError::TransportClosed => CallError::Lost,
+            ServiceError::Cancelled { .. } => CallError::Cancelled,
+            ServiceError::Timeout { timeout } => CallError::Timeout(timeout),
+            ServiceError::InputRequiredRoundsExceeded { .. } => CallError::WantsInput,
+            _ => CallError::Unintelligible,
         }
     }
 }

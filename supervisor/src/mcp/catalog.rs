@@ -1,4 +1,4 @@
-//! What all servers of an agent offer together.
+//! The tools that all servers of an agent offer together.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -6,22 +6,21 @@ use caipe_model::ToolSpec;
 use rmcp::model::Tool;
 use serde_json::{Map, Value};
 
-use super::list::ToolList;
-use super::spec::ServerSpec;
+use super::server_spec::ServerSpec;
+use super::tool_list::{MalformedTool, ToolList};
 
 /// The longest name that every model provider accepts.
 const NAME_CHARS: usize = 64;
-/// The most tools taken from one server.
-const TOOLS_PER_SERVER: usize = 512;
-/// The longest description handed to a model, in characters.
+const MAX_TOOLS_PER_SERVER: usize = 512;
+/// The longest description for a model, in characters.
 const DESCRIPTION_CHARS: usize = 8_000;
 /// The largest schema that is accepted, in bytes of JSON.
 const SCHEMA_BYTES: usize = 64 * 1024;
-/// The most lines about tools that are left out.
-const MAX_LEFT_OUT: usize = 20;
+/// The limit of lines about ignored tools of one server.
+const MAX_IGNORED_LINES: usize = 20;
 
-/// Names that mean something else to an agent, in any case: the tools of the engine and of the edge, and the ways to answer.
-/// A server's tool of such a name has its server's name before its own.
+/// Names of built-in tools and of structured answers, compared without case. A server's tool of such a name is prefixed with the
+/// name of its server.
 const RESERVED: [&str; 15] = [
     "write_todos",
     "task",
@@ -40,76 +39,73 @@ const RESERVED: [&str; 15] = [
     caipe_engine::ASK_TOOL,
 ];
 
-/// What is on offer at one moment.
+/// A snapshot of the offered tools and of the servers.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolsView {
     /// The tools, sorted by name. Names are unique, at most 64 characters, of letters, digits, `_` and `-`; a
-    /// tool has its server's name before its own only where another server offers the same one.
+    /// tool is prefixed with the name of its server only if another server offers one of the same name.
     pub tools: Vec<ToolSpec>,
     /// The servers, in the order they were declared.
     pub servers: Vec<ServerStatus>,
-    /// Whether every server is ready, or has failed at least once: there is nothing more to wait for at start.
+    /// Whether every server is ready or has failed at least once, so that the start is complete.
     pub settled: bool,
     routes: BTreeMap<String, Route>,
 }
 
-/// How one server is.
+/// The status of one server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerStatus {
     /// Its name.
     pub name: String,
-    /// How far it is.
+    /// The phase of its life.
     pub phase: ServerPhase,
-    /// How many of its tools are on offer; those of its last good list while it is away.
+    /// The number of its offered tools; while it is unavailable, those of its last list.
     pub tools: usize,
-    /// What is wrong, for people. Holds no secret.
+    /// The fault, for people, without secrets.
     pub message: Option<String>,
-    /// The tools that are not on offer because they are malformed or too large, a line each. Holds no secret.
-    pub left_out: Vec<String>,
-    /// The protocol version agreed on last.
+    /// The tools that are ignored because they are malformed or too large, a line each, without secrets.
+    pub ignored_tools: Vec<String>,
+    /// The last negotiated protocol version.
     pub protocol_version: Option<String>,
 }
 
-/// How far a server is.
+/// The phase of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerPhase {
     /// It starts for the first time.
     Starting,
     /// It answers.
     Ready,
-    /// It could not be started, and is tried again in the background where that may help.
+    /// It could not be started. The supervisor retries in the background if that may help.
     Failed,
-    /// It answered and then ended or fell silent; it is being started again.
+    /// It ended or stopped responding, and is being restarted.
     Restarting,
 }
 
-/// Where a call goes.
+/// The server and the name of a tool there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Route {
-    /// Which server, by position.
+    /// The position of the server.
     pub(super) server: usize,
-    /// The tool's own name there.
     pub(super) tool: String,
-    /// The arguments that it insists on.
+    /// The required arguments.
     required: Vec<String>,
 }
 
-/// A tool as one server offers it.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Offer {
+pub(super) struct OfferedTool {
     name: String,
     description: String,
     schema: Value,
 }
 
-/// All that is known of one server.
 #[derive(Debug, Clone)]
 pub(super) struct ServerState {
     pub(super) name: String,
     pub(super) phase: ServerPhase,
-    pub(super) offers: Vec<Offer>,
+    pub(super) offers: Vec<OfferedTool>,
     pub(super) message: Option<String>,
-    pub(super) left_out: Vec<String>,
+    pub(super) ignored_tools: Vec<String>,
     pub(super) protocol_version: Option<String>,
     pub(super) settled: bool,
 }
@@ -133,7 +129,7 @@ impl ServerState {
             phase: ServerPhase::Starting,
             offers: Vec::new(),
             message: None,
-            left_out: Vec::new(),
+            ignored_tools: Vec::new(),
             protocol_version: None,
             settled: false,
         }
@@ -145,16 +141,15 @@ impl ServerState {
             phase: self.phase,
             tools: self.offers.len(),
             message: self.message.clone(),
-            left_out: self.left_out.clone(),
+            ignored_tools: self.ignored_tools.clone(),
             protocol_version: self.protocol_version.clone(),
         }
     }
 }
 
 impl ToolsView {
-    /// What the servers offer together.
     pub(super) fn of(states: &[ServerState]) -> Self {
-        let offers: Vec<(usize, &str, &Offer)> = states
+        let offers: Vec<(usize, &str, &OfferedTool)> = states
             .iter()
             .enumerate()
             .flat_map(|(index, state)| {
@@ -176,12 +171,12 @@ impl ToolsView {
         view
     }
 
-    /// The name of each tool here, and the one that its server gives it.
+    /// The name of each tool for the model, and its name at its server.
     pub fn own_names(&self) -> impl Iterator<Item = (&str, &str)> + Clone {
         self.routes.iter().map(|(name, route)| (name.as_str(), route.tool.as_str()))
     }
 
-    /// A settled view with tools of these names, here and at their server.
+    /// A settled view with tools of these names, for the model and at their server.
     #[cfg(test)]
     pub(crate) fn with_tools(names: &[(&str, &str)]) -> Self {
         let route = |(name, own): &(&str, &str)| {
@@ -197,59 +192,61 @@ impl ToolsView {
 }
 
 impl Route {
-    fn new(server: usize, offer: &Offer) -> Self {
+    fn new(server: usize, offer: &OfferedTool) -> Self {
         let required = offer.schema.get("required").and_then(Value::as_array);
         let required =
             required.into_iter().flatten().filter_map(Value::as_str).map(ToOwned::to_owned).collect();
         Self { server, tool: offer.name.clone(), required }
     }
 
-    /// The arguments that are required and not given. Everything else about them is the server's to judge.
+    /// The required arguments that are missing. The server checks everything else.
     pub(super) fn missing(&self, arguments: &Map<String, Value>) -> Vec<&str> {
         self.required.iter().map(String::as_str).filter(|name| !arguments.contains_key(*name)).collect()
     }
 }
 
-/// The tools of a server's list that are on offer (those that the declaration permits, of bounded size, each name once), and a
-/// line for each tool that is left out for a fault of its own.
-pub(super) fn offers(spec: &ServerSpec, list: ToolList) -> (Vec<Offer>, Vec<String>) {
+/// The tools of a list that are offered (permitted by the declaration, of bounded size, each name once), and a line for each
+/// permitted tool that is ignored.
+pub(super) fn offers(spec: &ServerSpec, list: ToolList) -> (Vec<OfferedTool>, Vec<String>) {
     let mut seen = HashSet::new();
     let fresh =
         |tool: &Tool| !tool.name.is_empty() && spec.offers(&tool.name) && seen.insert(tool.name.clone());
-    let (mut offers, mut left_out) = (Vec::new(), list.malformed);
+    let is_offered = |tool: &&MalformedTool| tool.name.as_ref().is_none_or(|name| spec.offers(name));
+    let malformed = list.malformed.iter().filter(is_offered).map(ToString::to_string);
+    let (mut offers, mut ignored_tools) = (Vec::new(), malformed.collect::<Vec<_>>());
     for tool in list.tools.into_iter().filter(fresh) {
-        if offers.len() == TOOLS_PER_SERVER {
-            left_out.push(format!("the tools after the first {TOOLS_PER_SERVER} are left out"));
+        if offers.len() == MAX_TOOLS_PER_SERVER {
+            ignored_tools.push(format!("the tools after the first {MAX_TOOLS_PER_SERVER} are ignored"));
             break;
         }
         match offer(tool) {
             Ok(offer) => offers.push(offer),
-            Err(reason) => left_out.push(reason),
+            Err(reason) => ignored_tools.push(reason),
         }
     }
-    if left_out.len() > MAX_LEFT_OUT {
-        let more = left_out.len() - MAX_LEFT_OUT;
-        left_out.truncate(MAX_LEFT_OUT);
-        left_out.push(format!("{more} more tools are left out"));
+    if ignored_tools.len() > MAX_IGNORED_LINES {
+        let more = ignored_tools.len() - MAX_IGNORED_LINES;
+        ignored_tools.truncate(MAX_IGNORED_LINES);
+        ignored_tools.push(format!("{more} more tools are ignored"));
     }
-    (offers, left_out)
+    (offers, ignored_tools)
 }
 
-fn offer(tool: Tool) -> Result<Offer, String> {
+fn offer(tool: Tool) -> Result<OfferedTool, String> {
     let mut schema = tool.input_schema.as_ref().clone();
-    // Some providers refuse a schema that does not say that arguments are an object.
+    // Some providers reject a schema without a type.
     schema.entry("type").or_insert_with(|| Value::from("object"));
     let schema = Value::Object(schema);
     if schema.to_string().len() > SCHEMA_BYTES {
         let limit = SCHEMA_BYTES / 1024;
-        return Err(format!("tool {:?} is left out: its schema is larger than {limit} KiB", tool.name));
+        return Err(format!("tool {:?} is ignored: its schema is larger than {limit} KiB", tool.name));
     }
     let description = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();
     let description = description.chars().take(DESCRIPTION_CHARS).collect();
-    Ok(Offer { name: tool.name.into_owned(), description, schema })
+    Ok(OfferedTool { name: tool.name.into_owned(), description, schema })
 }
 
-/// One name per tool that models accept and that no other tool has, from pairs of server and tool.
+/// A unique name for each tool that models accept, from pairs of server and tool.
 fn unique_names<'a>(tools: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> Vec<String> {
     let mut wanted: HashMap<String, usize> = HashMap::new();
     for (_, tool) in tools.clone() {
@@ -274,7 +271,7 @@ fn is_reserved(name: &str) -> bool {
     RESERVED.iter().any(|reserved| reserved.eq_ignore_ascii_case(name))
 }
 
-/// The name itself, or with the first number behind it that makes it free.
+/// The name, with a number appended if it is taken.
 fn first_free(name: &str, taken: &mut HashSet<String>) -> String {
     let mut candidate = name.to_owned();
     let mut number = 2_usize;

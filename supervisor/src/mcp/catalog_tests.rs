@@ -5,7 +5,7 @@ use rmcp::model::Tool;
 use serde_json::{Map, json};
 
 use super::{NAME_CHARS, ServerPhase, ServerState, ToolsView, offers, unique_names};
-use crate::mcp::list::ToolList;
+use crate::mcp::tool_list::{MalformedTool, ToolList};
 use crate::mcp::{ServerSpec, Transport};
 
 fn tool(name: &str) -> Tool {
@@ -15,6 +15,10 @@ fn tool(name: &str) -> Tool {
 
 fn list(tools: Vec<Tool>) -> ToolList {
     ToolList { tools, malformed: Vec::new() }
+}
+
+fn malformed(name: &str) -> MalformedTool {
+    MalformedTool { name: Some(name.to_owned()), position: 1, reason: "missing field".to_owned() }
 }
 
 fn spec(name: &str) -> ServerSpec {
@@ -70,12 +74,12 @@ proptest! {
 }
 
 #[test]
-fn takes_each_tool_once_and_makes_its_schema_an_object() {
+fn offers_each_tool_once_and_makes_its_schema_an_object() {
     let mut spec = spec("x");
     spec.deny = vec!["secret*".into()];
     let tools = vec![tool("b"), tool("secret_a"), tool("b"), tool("a"), tool("")];
-    let (offers, left_out) = offers(&spec, list(tools));
-    assert!(left_out.is_empty(), "{left_out:?}");
+    let (offers, ignored_tools) = offers(&spec, list(tools));
+    assert!(ignored_tools.is_empty(), "{ignored_tools:?}");
     let view = ToolsView::of(&[ServerState { offers, ..ServerState::starting("x") }]);
     let names: Vec<&str> = view.tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(names, ["a", "b"]);
@@ -83,28 +87,37 @@ fn takes_each_tool_once_and_makes_its_schema_an_object() {
 }
 
 #[test]
-fn leaves_out_what_is_too_large() {
+fn ignores_a_tool_with_a_huge_schema_and_cuts_descriptions() {
     let huge = json!({"name": "huge", "inputSchema": {"description": "x".repeat(100_000)}});
     let long = json!({"name": "long", "description": "ü".repeat(10_000), "inputSchema": {}});
     let tools = [huge, long].map(|tool| serde_json::from_value(tool).unwrap()).to_vec();
-    let (offers, left_out) = offers(&spec("x"), list(tools));
-    assert_eq!(left_out, ["tool \"huge\" is left out: its schema is larger than 64 KiB"]);
+    let (offers, ignored_tools) = offers(&spec("x"), list(tools));
+    assert_eq!(ignored_tools, ["tool \"huge\" is ignored: its schema is larger than 64 KiB"]);
     let view = ToolsView::of(&[ServerState { offers, ..ServerState::starting("x") }]);
     assert_eq!(view.tools.len(), 1);
     assert_eq!(view.tools[0].description.chars().count(), 8_000);
 }
 
 #[test]
-fn names_a_bounded_number_of_tools_that_are_left_out() {
-    let tools = (0..600).map(|number| tool(&format!("t{number}"))).collect();
-    let malformed = (0..30).map(|number| format!("tool \"m{number}\" is left out")).collect();
-    let (offers, left_out) = offers(&spec("x"), ToolList { tools, malformed });
-    assert_eq!((offers.len(), left_out.len()), (512, 21));
-    assert_eq!(left_out[20], "11 more tools are left out");
+fn reports_a_malformed_tool_only_if_the_declaration_permits_it() {
+    let mut spec = spec("x");
+    spec.deny = vec!["secret*".into()];
+    let malformed = ["secret_a", "b"].map(malformed).into();
+    let (_, ignored_tools) = offers(&spec, ToolList { tools: Vec::new(), malformed });
+    assert_eq!(ignored_tools, ["tool \"b\" is ignored: missing field"]);
 }
 
 #[test]
-fn is_settled_when_every_server_has_had_its_say() {
+fn names_a_bounded_number_of_ignored_tools() {
+    let tools = (0..600).map(|number| tool(&format!("t{number}"))).collect();
+    let malformed = (0..30).map(|number| malformed(&format!("m{number}"))).collect();
+    let (offers, ignored_tools) = offers(&spec("x"), ToolList { tools, malformed });
+    assert_eq!((offers.len(), ignored_tools.len()), (512, 21));
+    assert_eq!(ignored_tools[20], "11 more tools are ignored");
+}
+
+#[test]
+fn is_settled_once_every_server_is_ready_or_has_failed() {
     assert!(ToolsView::of(&[]).settled);
     assert!(!ToolsView::of(&[ready("a", &[]), ServerState::starting("b")]).settled);
     assert!(ToolsView::of(&[ready("a", &[]), ready("b", &[])]).settled);

@@ -1,9 +1,9 @@
-//! What a child process gets to know of our environment.
+//! The environment of a child process.
 
 use std::collections::BTreeMap;
 
-/// The variables that every child gets: what a program needs to find its files and to reach the network the way we do.
-/// Everything else, our own credentials above all, reaches a child only if its declaration names it.
+/// The variables that every child inherits, to find its files and to use the same network settings. A child gets any other
+/// variable, credentials above all, only if its declaration names it.
 const INHERITED: [&str; 24] = [
     "PATH",
     "HOME",
@@ -31,13 +31,13 @@ const INHERITED: [&str; 24] = [
     "XDG_CACHE_HOME",
 ];
 
-/// The environment of a child: the inherited few of `ours`, then what its declaration says.
+/// The inherited variables of `environment`, then those of the declaration.
 pub(super) fn child_environment(
-    ours: &BTreeMap<String, String>,
-    own: &BTreeMap<String, String>,
+    environment: &BTreeMap<String, String>,
+    declared: &BTreeMap<String, String>,
 ) -> BTreeMap<String, String> {
-    let inherited = INHERITED.iter().filter_map(|name| ours.get_key_value(*name));
-    inherited.chain(own).map(|(name, value)| (name.clone(), value.clone())).collect()
+    let inherited = INHERITED.iter().filter_map(|name| environment.get_key_value(*name));
+    inherited.chain(declared).map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 #[cfg(test)]

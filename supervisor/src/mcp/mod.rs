@@ -17,20 +17,20 @@
 
 mod call;
 mod catalog;
+mod connection_error;
 mod environment;
 mod error;
-mod handshake;
-mod list;
-mod output;
 mod server;
+mod server_spec;
 mod session;
-mod spec;
 mod template;
 mod tolerant_transport;
+mod tool_list;
+mod tool_output;
 mod toolbox;
 
 pub use catalog::{ServerPhase, ServerStatus, ToolsView};
 pub use error::SpecError;
-pub use spec::{ServerSpec, Transport};
+pub use server_spec::{ServerSpec, Transport};
 pub use template::{TemplateError, fill};
 pub use toolbox::Toolbox;

@@ -11,9 +11,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::catalog::{self, ServerPhase, ServerState, ToolsView};
 use super::error::StartError;
-use super::list::{ToolList, list_tools};
+use super::server_spec::{ServerSpec, Transport};
 use super::session::{Opening, Session, Target};
-use super::spec::{ServerSpec, Transport};
+use super::tool_list::{ToolList, list_tools};
 
 /// How often a server at a URL is asked for its tools again: nothing else would tell that it is gone.
 const HTTP_REFRESH: Duration = Duration::from_mins(1);
@@ -186,16 +186,16 @@ impl ServerTask {
         });
     }
 
-    /// Offers the tools of the list, and warns of each that is left out unless the list before left it out too.
+    /// Offers the tools of the list, and warns of each that is ignored unless the list before left it out too.
     fn publish(&self, list: ToolList, change: impl FnOnce(&mut ServerState)) {
-        let (offers, left_out) = catalog::offers(&self.spec, list);
-        let left_out: Vec<String> =
-            left_out.into_iter().map(|line| self.target.resolved.logs.redact(line)).collect();
+        let (offers, ignored_tools) = catalog::offers(&self.spec, list);
+        let ignored_tools: Vec<String> =
+            ignored_tools.into_iter().map(|line| self.target.resolved.logs.redact(line)).collect();
         self.registry.update(self.index, |state| {
-            for line in left_out.iter().filter(|line| !state.left_out.contains(line)) {
+            for line in ignored_tools.iter().filter(|line| !state.ignored_tools.contains(line)) {
                 tracing::warn!(server = self.spec.name, "{line}");
             }
-            (state.offers, state.left_out) = (offers, left_out);
+            (state.offers, state.ignored_tools) = (offers, ignored_tools);
             change(state);
         });
     }

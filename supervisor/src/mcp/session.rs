@@ -1,4 +1,4 @@
-//! One connection to a server, from the handshake to the end.
+//! One session with a server, from the handshake to its end.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -18,46 +18,43 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use super::connection_error;
 use super::error::{ListError, StartError};
-use super::handshake;
-use super::list::{ToolList, list_tools};
-use super::spec::{self, Resolved};
+use super::server_spec::{self, Resolved};
 use super::tolerant_transport::TolerantTransport;
+use super::tool_list::{ToolList, list_tools};
 use caipe_bridge::process::{Pipes, Program, ServerProcess};
 
-/// How long closing the connection may take, before the child is stopped regardless.
+/// How long closing the connection may take before the child is stopped.
 const CLOSE_GRACE: Duration = Duration::from_secs(1);
 /// How long a child whose connection closed has to show its exit status.
 const EXIT_STATUS_GRACE: Duration = Duration::from_millis(500);
 
-/// How to begin.
+/// The way to open a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Opening {
-    /// Ask which protocol the server speaks (`server/discover`), and begin the old way if it does not know the question.
+    /// Send `server/discover`, and `initialize` if the server rejects it.
     Probe,
-    /// Begin the old way (`initialize`): for servers known to be of that era, or that cannot bear the question.
+    /// Send `initialize`: for servers that only know sessions, or that fail on `server/discover`.
     Initialize,
-    /// Ask, and wait for the answer as long as the deadline allows: for servers known to be of the new era.
+    /// Send `server/discover` and wait for the whole deadline: for servers of the stateless era.
     Discover,
 }
 
-/// What a session is opened with.
+/// The server of a session.
 #[derive(Debug)]
 pub(super) struct Target {
-    /// The server's name.
     pub(super) name: String,
-    /// How to reach it.
     pub(super) resolved: Resolved,
-    /// How long opening, or listing the tools later, may take.
+    /// The limit for opening a session, and for listing the tools.
     pub(super) deadline: Duration,
 }
 
 /// A session with a server that has listed its tools.
 #[derive(Debug)]
 pub(super) struct Session {
-    /// By which it is asked.
     pub(super) peer: Peer<RoleClient>,
-    /// The tools that it listed first, to be taken from here.
+    /// The first list of tools.
     pub(super) list: ToolList,
     connection: Connection,
     process: Option<ServerProcess>,
@@ -71,7 +68,7 @@ struct Connection {
     subscription: Option<JoinHandle<()>>,
 }
 
-/// Our side of the protocol: we only want to know of changed lists; whatever else a server asks is declined.
+/// The client side of the protocol: accepts notifications of changed lists and declines everything else.
 #[derive(Debug)]
 struct Handler {
     changed: mpsc::Sender<()>,
@@ -89,7 +86,7 @@ impl ClientHandler for Handler {
     }
 }
 
-/// One pending note is as good as many.
+/// One pending notification is enough.
 fn note(changed: &mpsc::Sender<()>) {
     if changed.try_send(()).is_err() {
         tracing::trace!("a change of the tool list is already noted");
@@ -97,9 +94,7 @@ fn note(changed: &mpsc::Sender<()>) {
 }
 
 impl Session {
-    /// Reaches the server, agrees on a protocol and lists its tools, all within the target's deadline.
-    ///
-    /// When it fails, nothing of the server is left.
+    /// Connects, negotiates the protocol and lists the tools within the deadline. On an error no process is left.
     pub(super) async fn open(
         target: &Target,
         opening: Opening,
@@ -107,7 +102,7 @@ impl Session {
         shutdown: &CancellationToken,
     ) -> Result<Self, StartError> {
         match &target.resolved.transport {
-            spec::Transport::Stdio { command, args, env, cwd } => {
+            server_spec::Transport::Stdio { command, args, env, cwd } => {
                 let (server, cwd) = (&target.name, cwd.as_deref());
                 let program = Program { server, command, args, env, cwd, verbose: false };
                 let (mut process, Pipes { reader, writer }) =
@@ -117,33 +112,33 @@ impl Session {
                     Ok((peer, list, connection)) => {
                         Ok(Self { peer, list, connection, process: Some(process) })
                     }
-                    Err(refusal) => Err(post_mortem(target, refusal, &mut process).await),
+                    Err(error) => Err(explain_failed_start(target, error, &mut process).await),
                 }
             }
-            spec::Transport::Http { url, headers } => {
+            server_spec::Transport::Http { url, headers } => {
                 let transport = StreamableHttpClientTransport::from_config(http_config(url, headers)?);
                 let transport = TolerantTransport::with_endpoint(transport);
                 match within(target, shutdown, converse(transport, opening, changed)).await {
                     Ok((peer, list, connection)) => Ok(Self { peer, list, connection, process: None }),
-                    Err(refusal) => Err(refusal.into_error(target, String::new())),
+                    Err(error) => Err(error.into_error(target, String::new())),
                 }
             }
         }
     }
 
-    /// Waits until the connection is gone: the child ended, or the server hung up.
+    /// Waits for the end of the connection.
     pub(super) async fn ended(&mut self) {
         if let Err(error) = (&mut self.connection.ended).await {
             tracing::debug!(%error, "the tool server's connection ended badly");
         }
     }
 
-    /// The protocol version agreed on.
+    /// The negotiated protocol version.
     pub(super) fn protocol_version(&self) -> Option<ProtocolVersion> {
         self.peer.peer_info().map(|info| info.protocol_version.clone())
     }
 
-    /// Ends the session, and the child with it. Returns what the child said last, for a message to people.
+    /// Ends the session and the child. Returns the last output of the child, for a message to people.
     pub(super) async fn close(mut self) -> String {
         self.connection.stop.cancel();
         if let Some(subscription) = &self.connection.subscription {
@@ -162,20 +157,20 @@ impl Session {
 
 type Opened = (Peer<RoleClient>, ToolList, Connection);
 
-/// Why no session came about.
+/// A session that did not open.
 #[derive(Debug)]
-enum Refusal {
+enum OpenError {
     Handshake(Box<ClientInitializeError>),
     List(ListError),
     Deadline,
     Shutdown,
 }
 
-impl Refusal {
-    /// Whether the server went away, rather than said something that was no use.
+impl OpenError {
+    /// Whether the connection closed, as opposed to an unusable answer.
     fn is_lost(&self) -> bool {
         match self {
-            Self::Handshake(error) => handshake::is_lost(error),
+            Self::Handshake(error) => connection_error::is_lost(error),
             Self::List(error) => matches!(error, ListError::Lost),
             Self::Deadline | Self::Shutdown => false,
         }
@@ -183,9 +178,10 @@ impl Refusal {
 
     fn into_error(self, target: &Target, hint: String) -> StartError {
         match self {
-            Self::Handshake(error) => {
-                StartError::Handshake { reason: handshake::explain(&error, &target.resolved.logs), hint }
-            }
+            Self::Handshake(error) => StartError::Handshake {
+                reason: connection_error::explain(&error, &target.resolved.logs),
+                hint,
+            },
             Self::List(error) => StartError::List(error),
             Self::Deadline => StartError::Deadline { deadline: target.deadline, hint },
             Self::Shutdown => StartError::Shutdown,
@@ -197,49 +193,49 @@ impl Refusal {
 async fn within(
     target: &Target,
     shutdown: &CancellationToken,
-    attempt: impl Future<Output = Result<Opened, Refusal>>,
-) -> Result<Opened, Refusal> {
+    attempt: impl Future<Output = Result<Opened, OpenError>>,
+) -> Result<Opened, OpenError> {
     tokio::select! {
-        () = shutdown.cancelled() => Err(Refusal::Shutdown),
-        outcome = timeout(target.deadline, attempt) => outcome.unwrap_or(Err(Refusal::Deadline)),
+        () = shutdown.cancelled() => Err(OpenError::Shutdown),
+        outcome = timeout(target.deadline, attempt) => outcome.unwrap_or(Err(OpenError::Deadline)),
     }
 }
 
-/// Removes a child with which no session came about, and finds out what there is to know of it.
-async fn post_mortem(target: &Target, refusal: Refusal, process: &mut ServerProcess) -> StartError {
-    let exited = if refusal.is_lost() { process.exit_within(EXIT_STATUS_GRACE).await } else { None };
+/// Stops a child without a session, and adds its exit status and last output to the error.
+async fn explain_failed_start(target: &Target, error: OpenError, process: &mut ServerProcess) -> StartError {
+    let exited = if error.is_lost() { process.exit_within(EXIT_STATUS_GRACE).await } else { None };
     process.stop().await;
     let hint = process.last_output();
     match exited {
         Some(status) => StartError::Ended { hint: format!(" ({status}){hint}") },
-        None => refusal.into_error(target, hint),
+        None => error.into_error(target, hint),
     }
 }
 
-async fn converse<T>(transport: T, opening: Opening, changed: mpsc::Sender<()>) -> Result<Opened, Refusal>
+async fn converse<T>(transport: T, opening: Opening, changed: mpsc::Sender<()>) -> Result<Opened, OpenError>
 where
     T: Transport<RoleClient> + 'static,
 {
     let stop = CancellationToken::new();
-    // Whatever becomes of this attempt, its connection does not outlive it.
+    // The connection does not outlive this attempt.
     let guard = stop.clone().drop_guard();
     let handler = Handler { changed: changed.clone() };
     let service = serve_client_with_lifecycle_and_ct(handler, transport, opening.lifecycle(), stop.clone())
         .await
-        .map_err(|error| Refusal::Handshake(Box::new(error)))?;
+        .map_err(|error| OpenError::Handshake(Box::new(error)))?;
     let peer = service.peer().clone();
     let ended = tokio::spawn(async move {
         if let Err(error) = service.waiting().await {
             tracing::debug!(%error, "the tool server's client ended badly");
         }
     });
-    let list = list_tools(&peer, None).await.map_err(Refusal::List)?;
+    let list = list_tools(&peer, None).await.map_err(OpenError::List)?;
     let subscription = subscribe(&peer, changed);
     Ok((peer, list, Connection { stop: guard.disarm(), ended, subscription }))
 }
 
 impl Opening {
-    /// How to begin with a server that spoke this version before.
+    /// The way for a server that used this version before.
     pub(super) fn after(version: Option<&ProtocolVersion>) -> Self {
         match version {
             Some(version) if version.has_initialize() => Self::Initialize,
@@ -248,10 +244,10 @@ impl Opening {
         }
     }
 
-    /// How to begin after this way led to nothing.
+    /// The way after this one failed.
     pub(super) const fn after_failure(self, error: &StartError) -> Self {
         match (error, self) {
-            // It may have died of the first question, or of something else.
+            // `server/discover` may be the reason.
             (StartError::Ended { .. } | StartError::Handshake { .. }, Self::Probe) => Self::Initialize,
             (StartError::Handshake { .. }, Self::Initialize) => Self::Discover,
             (StartError::Ended { .. } | StartError::Handshake { .. }, _) => Self::Probe,
@@ -272,11 +268,11 @@ impl Opening {
     }
 }
 
-/// Subscribes to changed lists. Servers of the old era notify every client, those of the new one only subscribers.
+/// Subscribes to changed lists. Servers with sessions notify every client, those of the stateless era only subscribers.
 fn subscribe(peer: &Peer<RoleClient>, changed: mpsc::Sender<()>) -> Option<JoinHandle<()>> {
     let info = peer.peer_info()?;
-    let tells = info.capabilities.tools.as_ref().is_some_and(|tools| tools.list_changed == Some(true));
-    if info.protocol_version.has_initialize() || !tells {
+    let notifies = info.capabilities.tools.as_ref().is_some_and(|tools| tools.list_changed == Some(true));
+    if info.protocol_version.has_initialize() || !notifies {
         return None;
     }
     let peer = peer.clone();

@@ -1,4 +1,4 @@
-//! `${VAR}` in what a server is started with.
+//! `${VAR}` in the declaration of a server.
 
 use std::collections::BTreeMap;
 
@@ -7,22 +7,21 @@ use thiserror::Error;
 /// A text with its variables filled in.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Expansion {
-    /// The text.
     pub(super) text: String,
-    /// The variables that went into it, with their values.
+    /// The variables in it, with their values.
     pub(super) used: Vec<(String, String)>,
 }
 
-/// A template that cannot be filled in. Names the variable, and no variable's value.
+/// A template that cannot be filled in. The text contains no value of a variable.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TemplateError {
-    /// The variable is not there.
+    /// The variable is not set.
     #[error("the environment variable {0} is not set; set it, or give a default with ${{{0}:-default}}")]
     Missing(String),
     /// `${` without `}`.
     #[error("a `${{` without its `}}`; write `$${{` for a literal one")]
     Unclosed,
-    /// Between the braces stands no variable's name.
+    /// No variable name between the braces.
     #[error("a `${{…}}` without a variable's name (letters, digits and `_`); write `$${{` for a literal one")]
     BadName,
 }
@@ -30,12 +29,12 @@ pub enum TemplateError {
 /// The text of a template.
 ///
 /// # Errors
-/// When a variable without a default is missing, or the template cannot be read.
+/// When a variable without a default is missing, or the template is invalid.
 pub fn fill(template: &str, env: &BTreeMap<String, String>) -> Result<String, TemplateError> {
     expand(template, env).map(|expansion| expansion.text)
 }
 
-/// Fills in `${VAR}` and `${VAR:-default}`; `$${` is a literal `${`. A default counts where the variable is missing or empty.
+/// Fills in `${VAR}` and `${VAR:-default}`; `$${` is a literal `${`. The default applies if the variable is missing or empty.
 pub(super) fn expand(template: &str, env: &BTreeMap<String, String>) -> Result<Expansion, TemplateError> {
     let mut out = Expansion { text: String::with_capacity(template.len()), used: Vec::new() };
     let mut rest = template;

@@ -1,11 +1,11 @@
-//! A transport that forgives a server a late answer to the first question.
+//! A transport that tolerates a late answer to `server/discover`.
 //!
 //! The client library asks `server/discover`, waits ten seconds, and then begins the old way with `initialize`. A server that took longer to
-//! start finds both questions. If it is of the old era, it refuses the first, and the library, which waits for the answer to the
-//! second, gives up over the wrong id. If it is of the new era, it answers the first and refuses the second. Servers in
-//! Python on a busy machine do take that long. So a late refusal is dropped here, and a late answer of a child stands in for that to
-//! `initialize`, after which the library continues in the new era. Over HTTP a late answer is dropped as well: there the library's
-//! transport has begun a session of the old era by then, and waits for its second message before it does anything else.
+//! start finds both requests. If it is of the old era, it rejects the first, and the library, which waits for the answer to the
+//! second, fails on the wrong id. If it is of the new era, it answers the first and rejects the second. Servers in
+//! Python on a busy machine do take that long. So this transport drops a late error, and converts a late answer of a child into the answer to
+//! `initialize`, after which the library continues in the new era. Over HTTP it drops a late answer as well: there the library's
+//! transport has started a session of the old era by then and waits for its second message.
 
 use std::future::{Future, ready};
 
@@ -18,21 +18,21 @@ use rmcp::model::{
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 
-/// A transport over which `server/discover` may be answered after `initialize` was asked.
+/// A transport over which `server/discover` may be answered after `initialize` was request.
 #[derive(Debug)]
 pub(super) struct TolerantTransport<T> {
     inner: T,
     first: Option<RequestId>,
-    both: Option<Questions>,
-    /// The first question was answered late, and the answer used for the second.
+    both: Option<ProbeIds>,
+    /// The late answer to the first request was used for the second.
     settled: bool,
-    /// Whether a late answer may be used so.
-    stands_in: bool,
+    /// Whether a late answer is used for `initialize`.
+    converts: bool,
 }
 
-/// The two questions, once both are asked.
+/// The ids of the two requests, once both are sent.
 #[derive(Debug, Clone)]
-struct Questions {
+struct ProbeIds {
     discover: RequestId,
     initialize: RequestId,
 }
@@ -40,12 +40,12 @@ struct Questions {
 impl<T> TolerantTransport<T> {
     /// Over a pipe to a child.
     pub(super) fn with_child(inner: T) -> Self {
-        Self { inner, first: None, both: None, settled: false, stands_in: true }
+        Self { inner, first: None, both: None, settled: false, converts: true }
     }
 
     /// Over HTTP.
     pub(super) fn with_endpoint(inner: T) -> Self {
-        Self { stands_in: false, ..Self::with_child(inner) }
+        Self { converts: false, ..Self::with_child(inner) }
     }
 
     fn note_request(&mut self, message: &TxJsonRpcMessage<RoleClient>) {
@@ -56,13 +56,13 @@ impl<T> TolerantTransport<T> {
             ClientRequest::DiscoverRequest(_) => self.first = Some(message.id.clone()),
             ClientRequest::InitializeRequest(_) => {
                 let initialize = message.id.clone();
-                self.both = self.first.take().map(|discover| Questions { discover, initialize });
+                self.both = self.first.take().map(|discover| ProbeIds { discover, initialize });
             }
             _ => {}
         }
     }
 
-    /// Whether the library says that it has begun the old way, though it has not.
+    /// Whether the message reports a start in the old era that did not happen.
     fn is_obsolete(&self, message: &TxJsonRpcMessage<RoleClient>) -> bool {
         let JsonRpcMessage::Notification(message) = message else {
             return false;
@@ -70,28 +70,26 @@ impl<T> TolerantTransport<T> {
         self.settled && matches!(message.notification, ClientNotification::InitializedNotification(_))
     }
 
-    /// What the library gets of a message.
-    fn passed_on(&mut self, message: RxJsonRpcMessage<RoleClient>) -> Option<RxJsonRpcMessage<RoleClient>> {
-        let Some(questions) = &self.both else {
+    /// The message for the library.
+    fn filter(&mut self, message: RxJsonRpcMessage<RoleClient>) -> Option<RxJsonRpcMessage<RoleClient>> {
+        let Some(ids) = &self.both else {
             return Some(message);
         };
         match message {
-            JsonRpcMessage::Response(response) if response.id == questions.discover => {
-                if !self.stands_in {
+            JsonRpcMessage::Response(response) if response.id == ids.discover => {
+                if !self.converts {
                     return None;
                 }
                 let ServerResult::DiscoverResult(result) = response.result else {
                     return None;
                 };
                 let answer = in_place_of_initialize(result)?;
-                let id = questions.initialize.clone();
+                let id = ids.initialize.clone();
                 self.settled = true;
                 Some(ServerJsonRpcMessage::response(ServerResult::InitializeResult(answer), id))
             }
-            JsonRpcMessage::Error(error) if error.id.as_ref() == Some(&questions.discover) => None,
-            JsonRpcMessage::Error(error)
-                if self.settled && error.id.as_ref() == Some(&questions.initialize) =>
-            {
+            JsonRpcMessage::Error(error) if error.id.as_ref() == Some(&ids.discover) => None,
+            JsonRpcMessage::Error(error) if self.settled && error.id.as_ref() == Some(&ids.initialize) => {
                 None
             }
             other => Some(other),
@@ -99,7 +97,7 @@ impl<T> TolerantTransport<T> {
     }
 }
 
-/// The answer to `initialize` that says the same; `None` where we do not speak the server's versions.
+/// The equivalent answer to `initialize`; `None` if the server does not support the latest version.
 fn in_place_of_initialize(result: DiscoverResult) -> Option<InitializeResult> {
     if !result.supported_versions.contains(&ProtocolVersion::LATEST) {
         return None;
@@ -127,7 +125,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for TolerantTransport<T> {
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
             let message = self.inner.receive().await?;
-            if let Some(message) = self.passed_on(message) {
+            if let Some(message) = self.filter(message) {
                 return Some(message);
             }
         }
@@ -148,7 +146,7 @@ mod tests {
     use serde_json::{Value, json};
     use std::collections::VecDeque;
 
-    /// Takes everything, and says what it was given to say.
+    /// Accepts every message and returns those that it was given.
     struct Messages(VecDeque<Value>);
 
     impl Transport<RoleClient> for Messages {
@@ -170,7 +168,7 @@ mod tests {
         }
     }
 
-    /// What the library reads after it has asked both questions.
+    /// The messages for the library after it has sent both requests.
     async fn read(wrap: impl Fn(Messages) -> TolerantTransport<Messages>, messages: &[Value]) -> Vec<Value> {
         let mut transport = wrap(Messages(messages.iter().cloned().collect()));
         let meta = json!({
@@ -179,11 +177,11 @@ mod tests {
             "io.modelcontextprotocol/clientCapabilities": {},
         });
         let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "0"}});
-        for asked in [
+        for request in [
             json!({"jsonrpc": "2.0", "id": 0, "method": "server/discover", "params": {"_meta": meta}}),
             json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}),
         ] {
-            transport.send(serde_json::from_value(asked).unwrap()).await.unwrap();
+            transport.send(serde_json::from_value(request).unwrap()).await.unwrap();
         }
         let mut read = Vec::new();
         while let Some(message) = transport.receive().await {
@@ -193,7 +191,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_late_answer_does_no_harm() {
+    async fn a_late_answer_does_not_break_the_handshake() {
         let discovered = json!({"jsonrpc": "2.0", "id": 0, "result": {
             "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {}, "ttlMs": 0,
             "cacheScope": "private",

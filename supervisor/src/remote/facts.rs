@@ -1,15 +1,8 @@
-//! What a notification says as data: the activity extension, read (`crate::binding` writes it). Pure.
+//! The activity extension of a notification, in the words of the engine. Pure.
 
 use caipe_a2a::model::Metadata;
 use caipe_engine::{AgentName, CallEnd, CallId};
-use serde::Deserialize;
-
-use crate::binding::ACTIVITY_EXTENSION;
-
-/// Longest name of an agent, a tool or a call, in bytes.
-const NAME_BYTES: usize = 256;
-/// Most agents on the way down to whose step it is.
-const DEPTH: usize = 16;
+use caipe_view::activity::{Activity, ActivityEvent, ActivityStatus};
 
 /// One step in the tree of agents and calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,47 +27,26 @@ pub(super) enum Fact {
     AgentFinished { agent: AgentName, end: CallEnd },
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Wire {
-    event: String,
-    #[serde(default)]
-    agent: Option<String>,
-    #[serde(default)]
-    tool: Option<String>,
-    #[serde(default)]
-    call_id: Option<String>,
-    #[serde(default)]
-    status: Option<String>,
-    #[serde(default)]
-    path: Vec<String>,
-}
-
 impl Facts {
     /// The facts in an artifact's metadata, if there are any that can be read.
     pub(super) fn of(metadata: Option<&Metadata>) -> Option<Self> {
-        let wire: Wire = Deserialize::deserialize(metadata?.get(ACTIVITY_EXTENSION)?).ok()?;
-        let end = match wire.status.as_deref() {
-            Some("failed") => CallEnd::Failed,
-            Some("canceled") => CallEnd::Canceled,
+        let Activity { event, agent, tool, call_id, status, path } = Activity::read(metadata)?;
+        let end = match status {
+            ActivityStatus::Failed => CallEnd::Failed,
+            ActivityStatus::Canceled => CallEnd::Canceled,
             _ => CallEnd::Completed,
         };
-        let tool = wire.tool.map(bounded).filter(|tool| !tool.is_empty());
-        let agent = wire.agent.map(|agent| AgentName::new(&bounded(agent)));
-        let fact = match wire.event.as_str() {
-            "tool_start" => Fact::ToolStarted { tool: tool? },
-            "tool_end" => Fact::ToolFinished { tool: tool?, end },
-            "tool_output" => Fact::ToolOutput,
-            "agent_start" => Fact::AgentStarted { agent: agent.clone()? },
-            "agent_end" => Fact::AgentFinished { agent: agent.clone()?, end },
-            _ => return None,
+        let tool = tool.filter(|tool| !tool.is_empty());
+        let agent = agent.map(|agent| AgentName::new(&agent));
+        let fact = match event {
+            ActivityEvent::ToolStart => Fact::ToolStarted { tool: tool? },
+            ActivityEvent::ToolEnd => Fact::ToolFinished { tool: tool?, end },
+            ActivityEvent::ToolOutput => Fact::ToolOutput,
+            ActivityEvent::AgentStart => Fact::AgentStarted { agent: agent.clone()? },
+            ActivityEvent::AgentEnd => Fact::AgentFinished { agent: agent.clone()?, end },
+            ActivityEvent::Unknown => return None,
         };
-        let path = wire.path.into_iter().take(DEPTH).map(|agent| AgentName::new(&bounded(agent))).collect();
-        Some(Self { fact, call: bounded(wire.call_id?), agent, path })
+        let path = path.iter().map(|agent| AgentName::new(agent)).collect();
+        Some(Self { fact, call: call_id?, agent, path })
     }
-}
-
-fn bounded(mut name: String) -> String {
-    name.truncate(name.floor_char_boundary(NAME_BYTES));
-    name
 }

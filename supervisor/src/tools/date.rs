@@ -4,7 +4,7 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use serde_json::{Map, Value};
 
-/// The time now, in UTC, here, and in the time zone asked for.
+/// The current time in UTC, in the local time zone, and in the requested one.
 pub(super) fn call(arguments: &Map<String, Value>) -> Result<String, String> {
     let zone = super::text(arguments, "timezone")?;
     describe(Timestamp::now(), &TimeZone::system(), zone)
@@ -34,7 +34,7 @@ mod tests {
     use jiff::tz::TimeZone;
 
     #[test]
-    fn tells_the_time_in_each_zone() {
+    fn formats_the_time_in_each_zone() {
         let now: Timestamp = "2026-03-01T23:30:00Z".parse().unwrap();
         let local = TimeZone::get("America/New_York").unwrap();
         assert_eq!(

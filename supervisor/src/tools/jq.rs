@@ -1,4 +1,4 @@
-//! `jq`: a program of the model's over JSON data, in a process of its own, since it may never end or take all memory.
+//! `jq`: runs a program of the model over JSON data in a child process, because it may never end or use all memory.
 
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
@@ -18,7 +18,6 @@ const DEADLINE: Duration = Duration::from_secs(5);
 const MAX_PROGRAM_BYTES: usize = 64 * 1024;
 /// The largest input, in bytes of JSON.
 const MAX_INPUT_BYTES: usize = 8 * 1024 * 1024;
-/// What an output that was cut ends in.
 const TRUNCATED: &str = "\n[Output truncated]";
 
 /// Runs the program over the input.
@@ -30,7 +29,7 @@ pub(super) async fn call(
     let mut child = spawn().map_err(|error| format!("jq could not be started: {error}."))?;
     let finished = tokio::select! {
         () = cancel.cancelled() => return Err("jq was cancelled.".to_owned()),
-        finished = timeout(DEADLINE, converse(&mut child, &request)) => finished,
+        finished = timeout(DEADLINE, run(&mut child, &request)) => finished,
     };
     match finished {
         Ok(Ok(answer)) => answer.into_result(),
@@ -42,7 +41,7 @@ pub(super) async fn call(
     }
 }
 
-/// The request as the child reads it.
+/// The input of the child.
 fn request(arguments: &Map<String, Value>) -> Result<Vec<u8>, String> {
     let program = super::text(arguments, "program")?
         .ok_or("The argument `program` is missing: a jq filter such as `.items | length`.")?;
@@ -63,7 +62,7 @@ fn request(arguments: &Map<String, Value>) -> Result<Vec<u8>, String> {
     Ok(request)
 }
 
-/// Our own executable again, with nothing of our environment: a program could print it. Dropping it kills it.
+/// Starts this executable again, without its environment, which a program could print. Dropping it kills it.
 fn spawn() -> std::io::Result<Child> {
     Command::new(executable()?)
         .arg(JQ_EVAL_COMMAND)
@@ -75,40 +74,40 @@ fn spawn() -> std::io::Result<Child> {
         .spawn()
 }
 
-/// On Linux by a name that holds even after the file was replaced by a newer version.
+/// On Linux a path that works even after a newer version has replaced the file.
 fn executable() -> std::io::Result<PathBuf> {
     if cfg!(target_os = "linux") { Ok(PathBuf::from("/proc/self/exe")) } else { std::env::current_exe() }
 }
 
-struct Answer {
+struct ChildOutput {
     status: ExitStatus,
     stdout: Vec<u8>,
     stderr: Vec<u8>,
 }
 
-async fn converse(child: &mut Child, request: &[u8]) -> std::io::Result<Answer> {
+async fn run(child: &mut Child, request: &[u8]) -> std::io::Result<ChildOutput> {
     let missing = || std::io::Error::other("a standard stream is missing");
     let mut stdin = child.stdin.take().ok_or_else(missing)?;
     let stdout = child.stdout.take().ok_or_else(missing)?;
     let stderr = child.stderr.take().ok_or_else(missing)?;
     let write = async move {
-        // A child that ended before reading everything has its reasons, and tells them by its status.
+        // A child that fails early reports it by its status.
         if let Err(error) = stdin.write_all(request).await {
             tracing::debug!(%error, "jq did not read its input to the end");
         }
     };
     let ((), stdout, stderr) = tokio::join!(write, read_bounded(stdout), read_bounded(stderr));
-    Ok(Answer { stdout: stdout?, stderr: stderr?, status: child.wait().await? })
+    Ok(ChildOutput { stdout: stdout?, stderr: stderr?, status: child.wait().await? })
 }
 
-/// One byte more than may be shown, so that a cut shows.
+/// Reads one byte more than is shown, so that `shown` notices a longer output.
 async fn read_bounded(stream: impl AsyncRead + Unpin) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     stream.take(MAX_OUTPUT_BYTES as u64 + 1).read_to_end(&mut bytes).await?;
     Ok(bytes)
 }
 
-impl Answer {
+impl ChildOutput {
     fn into_result(self) -> Result<String, String> {
         match self.status.code() {
             Some(0) if self.stdout.is_empty() => Ok("The jq program produced no output.".to_owned()),

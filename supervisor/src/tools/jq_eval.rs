@@ -1,4 +1,4 @@
-//! The other end of `jq`: the child process that runs one program and exits.
+//! The child process of `jq`: runs one program and exits.
 
 use std::io::{self, BufWriter, Read, Write};
 
@@ -11,31 +11,26 @@ use serde_json::Value;
 
 /// The hidden subcommand by which the program runs itself as [`jq_eval_main`].
 pub const JQ_EVAL_COMMAND: &str = "jq-eval";
-/// The most bytes of output.
 pub(super) const MAX_OUTPUT_BYTES: usize = 200_000;
-/// The exit code of a program that is wrong, or failed; why is on stderr.
+/// The exit code of a program that is invalid or failed; the reason is on stderr.
 pub(super) const EXIT_FAILED: i32 = 3;
-/// The most memory that the process may have, in bytes.
-const MAX_MEMORY: u64 = 1 << 30;
-/// The most processor time that it may take, in seconds; beyond the caller's deadline, in case the caller is gone.
+const MAX_MEMORY_BYTES: u64 = 1 << 30;
+/// More than the caller's deadline; ends the process if the caller is gone.
 const MAX_CPU_SECONDS: u64 = 10;
 
-/// What to run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Request {
-    /// The jq program.
     pub(super) program: String,
-    /// What it runs over.
     pub(super) input: Value,
 }
 
 /// Runs one jq program: the request as JSON on stdin, each output as a line of JSON on stdout. Returns the exit code:
 /// 0, or 3 with the reason on stderr.
 ///
-/// The process limits its own memory and time; a program that exceeds them ends the process. To be called first in `main`, before
-/// any thread or runtime is started.
+/// The process limits its own memory and time; a program that exceeds them ends the process. Call it first in `main`, before
+/// any thread or runtime starts.
 pub fn jq_eval_main() -> i32 {
-    limit(Resource::As, MAX_MEMORY);
+    limit(Resource::As, MAX_MEMORY_BYTES);
     limit(Resource::Cpu, MAX_CPU_SECONDS);
     limit(Resource::Core, 0);
     match run(io::stdin().lock(), BufWriter::new(io::stdout().lock())) {
@@ -73,7 +68,7 @@ fn evaluate(program: &str, input: Val, mut out: impl Write) -> Result<(), String
         .compile(modules)
         .map_err(|errors| compile_error(&errors))?;
     let context = Ctx::<data::JustLut<Val>>::new(&filter.lut, Vars::new([]));
-    // One byte more than is shown, so that the reader sees that there was more.
+    // One byte more than is shown, so that the reader notices a longer output.
     let mut room = MAX_OUTPUT_BYTES + 1;
     for value in filter.id.run((context, input)).map(unwrap_valr) {
         let line = value.map_err(|error| error.to_string())?.to_string() + "\n";
@@ -103,7 +98,7 @@ fn load_error(program: &str, errors: Errors<&str, ()>) -> String {
     }
 }
 
-/// Names the place by what stands there: models count positions badly.
+/// Quotes the text at the error, because models count positions badly.
 fn syntax_error(program: &str, error: Option<(&str, &str)>) -> String {
     let Some((expected, found)) = error else {
         return "the program is not valid jq".to_owned();

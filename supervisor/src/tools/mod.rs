@@ -1,7 +1,5 @@
-//! The tools that the supervisor runs itself: for every agent the date, a pause, and `jq`; for the supervisor, where
-//! they are wanted, those that ask agents of others ([`A2aTools`]).
-//!
-//! The engine crate declares the former for the model; this module runs them.
+//! The built-in tools: `get_current_date`, `wait` and `jq` for every agent, which the engine crate declares for the model; and the
+//! optional tools of the supervisor that call third-party A2A agents ([`A2aTools`]).
 
 mod a2a;
 mod date;
@@ -16,9 +14,9 @@ use tokio_util::sync::CancellationToken;
 pub use a2a::{A2aTools, A2aToolsError, Caller, Progress};
 pub use jq_eval::{JQ_EVAL_COMMAND, jq_eval_main};
 
-/// Runs a tool of the edge; `None` if there is none of this name.
+/// Runs a built-in tool; `None` if no tool has this name.
 ///
-/// Failures are reported to the model. Cancelling ends the tool at once, a child process with it.
+/// Failures are reported to the model. Cancelling ends the tool, and its child process, at once.
 pub async fn call(
     tool: &str,
     arguments: &Map<String, Value>,
@@ -36,7 +34,7 @@ pub async fn call(
     })
 }
 
-/// A text argument; absent, null and blank count as not given.
+/// A text argument; `None` if it is absent, null or blank.
 fn text<'a>(arguments: &'a Map<String, Value>, name: &str) -> Result<Option<&'a str>, String> {
     match arguments.get(name) {
         None | Some(Value::Null) => Ok(None),

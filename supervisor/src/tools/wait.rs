@@ -6,10 +6,9 @@ use serde_json::{Map, Value};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-/// The longest pause, in seconds.
-const LONGEST: u64 = 300;
+const MAX_SECONDS: u64 = 300;
 
-/// Waits for the number of seconds asked for, or until cancelled.
+/// Waits for the requested number of seconds, or until cancelled.
 pub(super) async fn call(
     arguments: &Map<String, Value>,
     cancel: &CancellationToken,
@@ -32,8 +31,8 @@ fn seconds(argument: Option<&Value>) -> Result<u64, String> {
         _ => None,
     };
     whole
-        .filter(|seconds| (1..=LONGEST).contains(seconds))
-        .ok_or_else(|| format!("The argument `seconds` must be a whole number from 1 to {LONGEST}."))
+        .filter(|seconds| (1..=MAX_SECONDS).contains(seconds))
+        .ok_or_else(|| format!("The argument `seconds` must be a whole number from 1 to {MAX_SECONDS}."))
 }
 
 #[cfg(test)]
@@ -42,7 +41,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn takes_whole_seconds_within_bounds() {
+    fn accepts_whole_seconds_within_bounds() {
         for (argument, expected) in
             [(json!(1), 1), (json!(300), 300), (json!(5.0), 5), (json!("7"), 7), (json!(" 7 "), 7)]
         {

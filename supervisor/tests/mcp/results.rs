@@ -17,7 +17,7 @@ tests![
     offers_only_what_is_allowed,
     tells_servers_with_the_same_tools_apart,
     survives_junk_on_stdout,
-    leaves_out_only_the_malformed_tools,
+    ignores_only_the_malformed_tools,
     ends_a_call_with_an_oversized_result,
 ];
 
@@ -119,14 +119,17 @@ async fn tells_servers_with_the_same_tools_apart() {
     bench.finish().await;
 }
 
-async fn leaves_out_only_the_malformed_tools() {
+async fn ignores_only_the_malformed_tools() {
     let bench = Bench::settled([stand_in("one", &["--mode", "malformed-tools"])]).await;
     let view = bench.toolbox.view();
     let status = status(&view, "one");
     assert_eq!((status.phase, status.tools), (ServerPhase::Ready, 8), "{:?}", status.message);
-    let left_out = status.left_out.join("\n");
-    assert!(left_out.contains("tool \"bare\" is left out: missing field `inputSchema`"), "{left_out}");
-    assert!(left_out.contains("tool \"odd\" is left out"), "{left_out}");
+    let ignored_tools = status.ignored_tools.join("\n");
+    assert!(
+        ignored_tools.contains("tool \"bare\" is ignored: missing field `inputSchema`"),
+        "{ignored_tools}"
+    );
+    assert!(ignored_tools.contains("tool \"odd\" is ignored"), "{ignored_tools}");
     assert_eq!(bench.ask("echo", json!({"text": "undisturbed"})).await, "undisturbed");
     bench.finish().await;
 }

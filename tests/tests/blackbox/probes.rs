@@ -1,6 +1,7 @@
 //! What a platform asks: is it alive, can it answer, what has it got.
 
 use anyhow::{Context, Result, ensure};
+use caipe_tests::programs;
 use caipe_tests::scenario::Scenario;
 use caipe_tests::supervisor::{Setup, processes_with};
 use serde_json::{Value, json};
@@ -38,6 +39,26 @@ async fn tools_are_listed_by_agent() -> Result<()> {
     assert_eq!(of("broken"), Vec::<Value>::new(), "{body}");
     let why = tools["faults"]["broken"][0].as_str().unwrap_or_default();
     ensure!(why.contains("caipe-no-such-program") && tools["faults"]["jira"].is_null(), "{body}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_malformed_tool_is_reported_and_the_other_tools_work() -> Result<()> {
+    let server = programs::fixture_mcp()?;
+    let scenario = Scenario::new().agent("jira", &server, &["--mode", "malformed-tools"]);
+    let supervisor = scenario.answers("*", "Hello.").setup()?.start().await?;
+    let (_, tools) = supervisor.get("/tools").await?;
+    let tools: Value = serde_json::from_str(&tools)?;
+    let offered = tools["tools"]["jira"].as_array().cloned().unwrap_or_default();
+    ensure!(offered.contains(&json!("echo")) && !offered.contains(&json!("bare")), "{tools}");
+    let status: Value = serde_json::from_str(&supervisor.get("/internal/status").await?.1)?;
+    assert_eq!(status["agents"][0]["phase"], "Ready", "{status}");
+    let listed = Setup::new()?.run(&["agents", "--url", supervisor.url()]).await?;
+    let listed = String::from_utf8(listed.stdout)?;
+    let fault = "tool \"bare\" is ignored: missing field `inputSchema`";
+    for text in [tools["faults"]["jira"].to_string(), status["warnings"].to_string(), listed] {
+        ensure!(text.replace('\\', "").contains(fault), "{text}");
+    }
     Ok(())
 }
 

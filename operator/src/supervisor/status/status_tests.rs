@@ -127,7 +127,7 @@ type Change = fn(&mut Given);
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table")]
-fn each_trouble_is_told_with_what_it_is() {
+fn each_trouble_is_reported_with_its_reason() {
     let cases: Vec<(&str, Change, &str, &str)> = vec![
         (
             "no pod yet",
@@ -148,9 +148,9 @@ fn each_trouble_is_told_with_what_it_is() {
             "a pod that lives and takes no questions",
             |given| {
                 let waiting = vec!["no model can be asked".to_owned()];
-                let said = report(1, AgentPhase::Ready, AgentPhase::Ready);
+                let ready = report(1, AgentPhase::Ready, AgentPhase::Ready);
                 given.supervisor = Some(workload(0));
-                given.reports = vec![Some(Report { waiting, ..said })];
+                given.reports = vec![Some(Report { waiting, ..ready })];
             },
             "False RollingOut: 0 of 1 supervisor pods are available: no model can be asked",
             "True RollingOut: 0 of 1 supervisor pods are available: no model can be asked",

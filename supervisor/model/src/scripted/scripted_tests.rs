@@ -109,7 +109,7 @@ turns:
   - when: { turn: 1 }
     reply:
       text: |
-        {{ user | upper }}: {{ results[0].tool }} reply {{ results[0].content | first_line }};
+        {{ user | upper }}: {{ results[0].tool }} said {{ results[0].content | first_line }};
         {{ results[1].content | lines(2) }}; {{ (last_result | json).total }}; {{ history[0].text | truncate_chars(3) }}
       calls:
         - name: task

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::view::{Field, Form, FormAnswer, FormKind, one_line, plain};
+use caipe_view::{Field, Form, FormAnswer, FormKind, one_line, plain};
 
 /// A form that is being filled in.
 #[derive(Debug)]
@@ -77,7 +77,7 @@ fn field_question(field: &Field) -> Question {
     Question { lines, prompt: format!("{name}{default}> ") }
 }
 
-/// The value that a line stands for; `None` leaves an optional field open.
+/// The value of a line; `None` leaves an optional field open.
 fn field_value(field: &Field, line: &str) -> Result<Option<Value>, String> {
     if line.is_empty() {
         return match (&field.default, field.required) {

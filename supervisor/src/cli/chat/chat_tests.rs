@@ -250,7 +250,7 @@ async fn a_closed_terminal_does_not_keep_the_task_from_being_canceled() {
     struct Closed(Shared);
 
     impl Screen for Closed {
-        fn show(&mut self, _show: &view::Show) -> io::Result<()> {
+        fn show(&mut self, _show: &caipe_view::ViewEvent) -> io::Result<()> {
             self.0.write_all(b"Calling")
         }
 
@@ -371,7 +371,7 @@ async fn a_server_that_wants_a_key_says_which_variable() {
 }
 
 #[tokio::test]
-async fn whoever_is_told_to_leave_leaves_the_prompt() {
+async fn a_termination_signal_leaves_the_prompt() {
     /// A user who never types.
     struct Silent;
 

@@ -4,7 +4,7 @@ use caipe_a2a::client::ClientError;
 
 use super::super::args::DEFAULT_URL;
 use super::follow::FollowError;
-use super::view::{clean, one_line};
+use caipe_view::{clean, one_line};
 
 /// A failure to reach or to use the agent at `url`, in one line, and what to do about it. What a server said
 /// is cleaned like any other text of it.

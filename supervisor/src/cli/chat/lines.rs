@@ -34,7 +34,7 @@ pub(super) trait Prompt: Send {
 
 /// Reads lines from the terminal.
 ///
-/// Dropping it gives the terminal back as it was: whoever leaves while a line is typed leaves the thread that
+/// Dropping it restores the terminal: a caller that leaves while a line is typed leaves the thread that
 /// reads it behind, and with it the modes in which it reads.
 pub(super) struct Lines {
     editor: Option<Editor<(), FileHistory>>,
@@ -124,8 +124,8 @@ mod tests {
 
     #[test]
     fn the_history_is_where_the_state_is() {
-        let path = |state: Option<&str>, home: Option<&str>| {
-            history_path(|name| if name == "HOME" { home } else { state }.map(PathBuf::from))
+        let path = |state: Option<&str>, user_folder: Option<&str>| {
+            history_path(|name| if name == "HOME" { user_folder } else { state }.map(PathBuf::from))
         };
         assert_eq!(path(Some("/s"), Some("/h")), Some("/s/caipe/history".into()));
         assert_eq!(path(None, Some("/h")), Some("/h/.local/state/caipe/history".into()));

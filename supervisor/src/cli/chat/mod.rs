@@ -16,7 +16,6 @@ mod lines;
 mod render;
 mod session;
 mod turn;
-mod view;
 
 use std::io::{self, IsTerminal, Read};
 use std::path::PathBuf;
@@ -27,14 +26,14 @@ use caipe_a2a::client::{A2aClient, ClientError, ClientOptions, http_builder};
 use secrecy::ExposeSecret;
 
 use super::args::{Chat, Output};
+use caipe_view::{End, FormKind};
+pub(super) use caipe_view::{clean, one_line};
 use follow::FollowError;
 use interrupts::Interrupts;
 use lines::{Lines, Prompt, history_path};
 use render::{Json, Paint, Plain, Screen, Terminal};
 use session::{Session, UNCONFIRMED};
 use turn::{Left, TurnError};
-use view::{End, FormKind};
-pub(super) use view::{clean, one_line};
 
 /// The task failed.
 const FAILED: u8 = 1;
@@ -50,7 +49,7 @@ const UNREAD: u8 = 141;
 /// The largest message that is read from standard input, in bytes.
 const MOST_INPUT: u64 = 1024 * 1024;
 
-/// Runs the command. Failures to talk to the agent are told in one line and by the exit code; an error is
+/// Runs the command. Failures to talk to the agent are reported in one line and by the exit code; an error is
 /// something that only this machine can have.
 pub(super) async fn run(args: Chat) -> anyhow::Result<ExitCode> {
     let terminal = Terminals::of_process();
@@ -215,7 +214,7 @@ fn failed(error: &TurnError, url: &str) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// How to go on with a conversation. Only where somebody reads along: a pipe wants the answer alone.
+/// Prints the command that continues the conversation, only on a terminal: a pipe gets the answer alone.
 fn go_on(session: &Session) -> Option<String> {
     let context = session.context.as_ref().filter(|_| session.aside)?;
     Some(format!("to continue: {}", error::command(&session.url, "--context", context)))

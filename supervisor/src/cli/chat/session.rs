@@ -14,7 +14,7 @@ use super::interrupts::Interrupts;
 use super::lines::{Prompt, Typed};
 use super::render::{Paint, Screen};
 use super::turn::{Left, Turn, TurnError};
-use super::view::{End, Form, FormAnswer, View, one_line};
+use caipe_view::{End, Form, FormAnswer, View, one_line};
 
 /// What is said when a task may still be running.
 pub(super) const UNCONFIRMED: &str = "Nobody confirmed that the task was canceled.";
@@ -30,7 +30,7 @@ pub(super) struct Session {
     pub(super) interrupts: Interrupts,
     /// Where the user types; `None` if nobody is there to ask.
     pub(super) lines: Option<Box<dyn Prompt>>,
-    /// Whether somebody reads what is said beside the conversation, on standard error.
+    /// Whether standard error is a terminal, for messages beside the conversation.
     pub(super) aside: bool,
     /// The task that waits for the next message, if the user did not answer its form.
     pub(super) waiting: Option<View>,
@@ -52,10 +52,10 @@ impl Session {
         self.show(events, View::default()).await
     }
 
-    /// Shows a task to its end; asks what the agent wants to know, if somebody can be asked.
+    /// Shows a task to its end; asks the user what the agent asks, if there is a terminal.
     async fn show(&mut self, mut events: Following, mut view: View) -> Result<Left, TurnError> {
         loop {
-            let known = view.go_on();
+            let known = view.resume();
             let turn = Turn {
                 client: &self.client,
                 screen: &mut *self.screen,
@@ -102,14 +102,14 @@ impl Session {
             return Ok(None);
         }
         let mut questionnaire = Questionnaire::new(form);
-        let mut told = false;
+        let mut reported = false;
         while let Some(question) = questionnaire.question() {
-            if !told {
+            if !reported {
                 question.lines.iter().for_each(|line| println!("{line}"));
             }
             let Typed::Line(line) = self.read(question.prompt, false).await? else { return Ok(None) };
             let complaint = questionnaire.answer(&line).err();
-            told = complaint.is_some();
+            reported = complaint.is_some();
             if let Some(complaint) = complaint {
                 println!("{complaint}");
             }
@@ -156,7 +156,7 @@ impl Session {
         }
     }
 
-    /// One answer of many: a failure is told, and the conversation goes on.
+    /// One answer of many: a failure is reported, and the conversation continues.
     async fn answer(&mut self, text: &str) -> io::Result<()> {
         match self.say(text).await {
             Ok(Left::Ended(End::InputRequired)) => {

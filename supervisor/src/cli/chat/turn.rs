@@ -11,9 +11,9 @@ use tokio::time::{Instant, MissedTickBehavior};
 use super::follow::{FollowError, Following};
 use super::interrupts::{Interrupt, Interrupts};
 use super::render::{Screen, Waiting};
-use super::view::{End, Show, View};
+use caipe_view::{End, View, ViewEvent};
 
-/// How often a terminal is drawn anew.
+/// How often a terminal is redrawn.
 const TICK: Duration = Duration::from_millis(50);
 /// How long the end of a canceled task is waited for.
 const CANCEL_DEADLINE: Duration = Duration::from_secs(5);
@@ -51,7 +51,7 @@ pub(super) struct Turn<'a> {
     /// What is known of the task so far.
     pub(super) view: &'a mut View,
     /// What is known from before and to be shown again.
-    pub(super) known: Option<Show>,
+    pub(super) known: Option<ViewEvent>,
 }
 
 /// A cancellation under way.

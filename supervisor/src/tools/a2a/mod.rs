@@ -1,20 +1,20 @@
-//! Tools that ask A2A agents of others: `a2a_list`, `a2a_discover`, `a2a_call` and
-//! `a2a_call_streaming`, by the name of a registered agent or by a URL that is allowed.
+//! Tools that call third-party A2A agents: `a2a_list`, `a2a_discover`, `a2a_call` and `a2a_call_streaming`. The model names a
+//! registered agent or an allowed URL.
 //!
 //! ```text
 //! request (pure: arguments) -> A2aTools::call -> registry (a name or a URL -> a remote agent) -> remote::RemoteBackend
-//!                                   '-- report (pure: what comes back, in words)
+//!                                   '-- report (pure: results as text)
 //! ```
 //!
-//! A remote agent is opaque: a message goes in, an answer and progress come out. Whatever it says is data for the model
-//! that asked. A failure is a result in words; it never ends the run.
+//! A remote agent is opaque: it gets a message and returns progress and an answer, which are data for the model. A failure is an
+//! error result; it never ends the run.
 
 mod call;
 mod progress;
 mod registry;
 mod report;
 mod request;
-mod specs;
+mod tool_specs;
 
 use caipe_engine::{AgentName, ToolOutput};
 use caipe_model::ToolSpec;
@@ -27,28 +27,23 @@ use crate::delegation::RunInfo;
 pub use registry::{A2aTools, A2aToolsError};
 use request::Request;
 
-/// The tool that lists the registered agents.
 const LIST: &str = "a2a_list";
-/// The tool that reads an agent's card.
 const DISCOVER: &str = "a2a_discover";
-/// The tool that asks an agent.
 const CALL: &str = "a2a_call";
-/// The same, which tells of progress.
 const CALL_STREAMING: &str = "a2a_call_streaming";
 
-/// The tools' names, in the order in which they are offered.
 const TOOLS: [&str; 4] = [LIST, DISCOVER, CALL, CALL_STREAMING];
 
-/// Something that an agent says while it works.
+/// A line of progress of a remote agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
-    /// Who says it.
+    /// The remote agent.
     pub agent: AgentName,
-    /// One line: a sign, then the words.
+    /// One line: an emoji, then the text.
     pub text: String,
 }
 
-/// What a call belongs to.
+/// The run and the call that use the tool.
 #[derive(Debug, Clone)]
 pub struct Caller {
     /// The call's id.
@@ -60,9 +55,9 @@ pub struct Caller {
 }
 
 impl A2aTools {
-    /// The tools as a model sees them.
+    /// The declarations of the tools for the model.
     pub fn specs(&self) -> Vec<ToolSpec> {
-        specs::specs(&self.names().collect::<Vec<_>>())
+        tool_specs::specs(&self.names().collect::<Vec<_>>())
     }
 
     /// The names of the tools.
@@ -81,7 +76,7 @@ impl A2aTools {
         let result = match Request::read(tool, arguments) {
             Ok(Request::List) => Ok(report::list(self.registered())),
             Ok(Request::Discover { agent }) => self.discover(&agent, &cancel).await,
-            Ok(Request::Ask(ask)) => self.ask(ask, caller, cancel).await,
+            Ok(Request::Call(ask)) => self.ask(ask, caller, cancel).await,
             Err(fault) => Err(fault),
         };
         match result {

@@ -1,25 +1,25 @@
-//! What of an agent's work the user sees while a tool waits for it: words, for the agent is opaque. Pure.
+//! The progress of a remote agent as lines of text for the user.
 
 use caipe_engine::{CallEnd, EventKind, RunEvent};
 
-/// Most lines of one call: what says more than this says nothing.
-pub(super) const MOST_LINES: usize = 500;
+/// The limit of lines of one call.
+pub(super) const MAX_LINES: usize = 500;
 
-/// The line that tells of an event, if it is worth one.
+/// The line for an event, if the user sees it.
 pub(super) fn line(event: &RunEvent) -> Option<String> {
-    let words = match &event.kind {
+    let text = match &event.kind {
         EventKind::ToolStarted { tool, .. } => format!("{tool} started"),
         EventKind::ToolFinished { tool, end, .. } => format!("{tool} {}", ended(*end)),
         EventKind::DelegationStarted { agent, .. } => format!("asks {agent}"),
         EventKind::DelegationFinished { agent, end, .. } => format!("{agent} {}", ended(*end)),
-        // Its own sign speaks of calls that are none of ours.
+        // Without its emoji, which belongs to calls of the remote agent.
         EventKind::Noticed { text, .. } => {
             text.split_once(' ').map_or(text.as_str(), |(_, words)| words).to_owned()
         }
         _ => return None,
     };
     let prefix: String = event.path.iter().flat_map(|agent| [agent.as_str(), ": "]).collect();
-    Some(format!("🔍 {prefix}{words}"))
+    Some(format!("🔍 {prefix}{text}"))
 }
 
 const fn ended(end: CallEnd) -> &'static str {

@@ -1,4 +1,4 @@
-//! Whom the tools may ask: registered agents by name, others at URLs that are allowed.
+//! The agents that the tools may call: registered agents by name, others at allowed URLs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use url::Url;
 use crate::config::{Settings, a2a_screen};
 use crate::remote::{RemoteBackend, RemoteTarget, displayed_url, remote_target};
 
-/// Most characters of a name or an address that a model made up, in an error.
-const SHOWN: usize = 80;
+/// The characters of a name or URL from the model that an error quotes.
+const QUOTED_CHARS: usize = 80;
 
-/// The tools that ask agents of others, and whom they may ask.
+/// The tools that call third-party agents, and the agents that they may call.
 #[derive(Debug)]
 pub struct A2aTools {
     registered: BTreeMap<String, Registered>,
@@ -30,23 +30,22 @@ pub struct A2aTools {
 /// An agent that is known by name.
 #[derive(Debug)]
 pub(super) struct Registered {
-    /// Where it is, for people: without credentials.
+    /// Its URL without credentials.
     pub(super) url: String,
-    /// What it does.
     pub(super) description: String,
-    /// How it is asked, or why it cannot be.
+    /// The reason if its registration is not usable.
     remote: Result<Arc<RemoteBackend>, String>,
 }
 
-/// Whom a call goes to.
-pub(super) struct Callee {
+/// The agent that receives a call.
+pub(super) struct TargetAgent {
     pub(super) name: AgentName,
     pub(super) remote: Arc<RemoteBackend>,
-    /// Whether it may know the user's identity: the resource registers it.
-    pub(super) is_known: bool,
+    /// A registered agent may know the user's identity.
+    pub(super) is_registered: bool,
 }
 
-/// Why there are no tools.
+/// The tools cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum A2aToolsError {
     /// The list of allowed addresses cannot be read.
@@ -58,11 +57,10 @@ pub enum A2aToolsError {
 }
 
 impl A2aTools {
-    /// The tools of a specification; nothing if it has none. Registered agents are asked by way of `http`, and their
-    /// cards are stored in `cards`; their secrets are read now.
+    /// The tools of a specification; `None` if it has none. Registered agents use `http` and `cards`; their secrets are read now.
     ///
     /// # Errors
-    /// When there can be no client that asks only who may be asked.
+    /// When the allow list is invalid or the HTTP client cannot be built.
     pub fn new(
         settings: &Settings,
         http: &reqwest::Client,
@@ -96,15 +94,15 @@ impl A2aTools {
         &self.registered
     }
 
-    /// Whom a name or a URL means.
+    /// The agent of a name or a URL.
     ///
     /// # Errors
-    /// Why nobody is asked, for the model.
-    pub(super) fn callee(&self, agent: &str) -> Result<Callee, String> {
+    /// The reason, for the model.
+    pub(super) fn target(&self, agent: &str) -> Result<TargetAgent, String> {
         let name = agent.trim().to_lowercase();
         if let Some(known) = self.registered.get(&name) {
             let remote = known.remote.clone().map_err(|reason| format!("ERROR: agent {name}: {reason}"))?;
-            return Ok(Callee { name: AgentName::new(&name), remote, is_known: true });
+            return Ok(TargetAgent { name: AgentName::new(&name), remote, is_registered: true });
         }
         if !agent.contains("://") {
             return Err(self.unknown(agent));
@@ -113,7 +111,7 @@ impl A2aTools {
         let url: Url = agent.parse().map_err(|error| format!("failed to read the URL {shown}: {error}."))?;
         self.screen
             .check_url(&url)
-            .map_err(|refusal| format!("The URL is not asked: {refusal}. {}", self.known()))?;
+            .map_err(|refusal| format!("The URL is not allowed: {refusal}. {}", self.known()))?;
         let name = AgentName::new(&authority(&url));
         let target = RemoteTarget {
             name: name.clone(),
@@ -123,7 +121,7 @@ impl A2aTools {
             require_approval: Vec::new(),
         };
         let remote = RemoteBackend::external(target, self.http.clone(), Arc::clone(&self.cards));
-        Ok(Callee { name, remote, is_known: false })
+        Ok(TargetAgent { name, remote, is_registered: false })
     }
 
     fn unknown(&self, agent: &str) -> String {
@@ -137,14 +135,14 @@ impl A2aTools {
     }
 }
 
-/// Host and port of a URL, by which a stranger goes here.
+/// Host and port of a URL, which name an unregistered agent.
 fn authority(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
 fn quoted(text: &str) -> String {
-    format!("{:?}", text.chars().take(SHOWN).collect::<String>())
+    format!("{:?}", text.chars().take(QUOTED_CHARS).collect::<String>())
 }
 
 #[cfg(test)]

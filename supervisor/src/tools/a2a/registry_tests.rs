@@ -37,10 +37,10 @@ fn there_are_none_unless_they_are_wanted() {
 fn a_registered_agent_is_found_by_name_wherever_it_is() {
     let tools = tools(TWO);
     for name in ["data", " Data ", "pipelines"] {
-        let callee = tools.callee(name).unwrap();
-        assert!(callee.is_known && callee.name.as_str() == name.trim().to_lowercase());
+        let target = tools.target(name).unwrap();
+        assert!(target.is_registered && target.name.as_str() == name.trim().to_lowercase());
     }
-    let unknown = tools.callee("jira").err().unwrap();
+    let unknown = tools.target("jira").err().unwrap();
     assert_eq!(unknown, "There is no registered agent \"jira\". The registered agents are: data, pipelines.");
 }
 
@@ -48,8 +48,8 @@ fn a_registered_agent_is_found_by_name_wherever_it_is() {
 fn a_url_is_asked_only_if_it_is_allowed() {
     let tools = tools(TWO);
     for url in ["http://a.internal:4000/x", "http://127.0.0.1:5000"] {
-        let callee = tools.callee(url).unwrap();
-        assert!(!callee.is_known, "{url}");
+        let target = tools.target(url).unwrap();
+        assert!(!target.is_registered, "{url}");
     }
     for (url, part) in [
         ("http://a.internal/", "on other ports only"),
@@ -62,7 +62,7 @@ fn a_url_is_asked_only_if_it_is_allowed() {
         ("http://user:pass@a.internal:4000/", "a user name or password"),
         ("http://", "failed to read the URL"),
     ] {
-        let refusal = tools.callee(url).err().unwrap();
+        let refusal = tools.target(url).err().unwrap();
         assert!(refusal.contains(part), "{url}: {refusal}");
     }
 }
@@ -71,10 +71,10 @@ fn a_url_is_asked_only_if_it_is_allowed() {
 fn all_public_addresses_can_be_allowed_and_no_other() {
     let tools = tools("{ agents: [], a2a: { allow: ['*', '10.1.0.0/16'] } }");
     for url in ["https://agents.example.com/", "http://8.8.8.8/", "http://10.1.2.3:4000"] {
-        assert!(tools.callee(url).is_ok(), "{url}");
+        assert!(tools.target(url).is_ok(), "{url}");
     }
     for url in ["http://10.2.0.1/", "http://localhost:4000/", "http://169.254.169.254/"] {
-        assert!(tools.callee(url).is_err(), "{url}");
+        assert!(tools.target(url).is_err(), "{url}");
     }
 }
 
@@ -98,10 +98,10 @@ fn a_list_shows_no_secret() {
 fn a_token_that_is_missing_is_named_when_the_agent_is_asked() {
     let spec = "{ agents: [{ name: data, external: { url: 'http://d', secretRef: { name: s, key: DATA_TOKEN } } }], \
                 a2a: {} }";
-    let refusal = tools(spec).callee("data").err().unwrap();
+    let refusal = tools(spec).target("data").err().unwrap();
     assert!(refusal.contains("agent data") && refusal.contains("DATA_TOKEN"), "{refusal}");
     let tools = made(&settings(spec, &[("DATA_TOKEN", "hunter2")])).unwrap();
-    assert!(tools.callee("data").is_ok());
+    assert!(tools.target("data").is_ok());
     assert!(!format!("{tools:?}").contains("hunter2"), "{tools:?}");
 }
 

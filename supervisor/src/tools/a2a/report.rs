@@ -1,4 +1,4 @@
-//! What comes back, in words for the model. Pure.
+//! Results as text for the model.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,14 +9,11 @@ use serde_json::{Value, json};
 use super::registry::Registered;
 use crate::remote::RemoteTaskStatus;
 
-/// Most skills of a card that are reported.
-const SKILLS: usize = 100;
-/// Most interfaces, and most extensions, of a card that are reported.
-const FEW: usize = 16;
-/// Most characters of each text of a card.
-const TEXT: usize = 2000;
+/// The limits of what is reported of a card.
+const MAX_SKILLS: usize = 100;
+const MAX_INTERFACES: usize = 16;
+const MAX_CHARS: usize = 2000;
 
-/// The registered agents.
 pub(super) fn list(agents: &BTreeMap<String, Registered>) -> String {
     let agents = agents
         .iter()
@@ -24,16 +21,19 @@ pub(super) fn list(agents: &BTreeMap<String, Registered>) -> String {
     Value::Array(agents.collect()).to_string()
 }
 
-/// What an agent says of itself.
 pub(super) fn card(card: &AgentCard) -> String {
-    let skills = card.skills.iter().take(SKILLS).map(|skill| {
+    let skills = card.skills.iter().take(MAX_SKILLS).map(|skill| {
         json!({ "id": short(&skill.id), "name": short(&skill.name), "description": short(&skill.description) })
     });
-    let versions =
-        card.supported_interfaces.iter().take(FEW).map(|interface| short(&interface.protocol_version));
+    let versions = card
+        .supported_interfaces
+        .iter()
+        .take(MAX_INTERFACES)
+        .map(|interface| short(&interface.protocol_version));
     let versions: BTreeSet<String> = versions.collect();
     let can = &card.capabilities;
-    let extensions: Vec<String> = can.extensions.iter().take(FEW).map(|known| short(&known.uri)).collect();
+    let extensions: Vec<String> =
+        can.extensions.iter().take(MAX_INTERFACES).map(|known| short(&known.uri)).collect();
     json!({
         "name": short(&card.name),
         "description": short(&card.description),
@@ -50,7 +50,6 @@ pub(super) fn card(card: &AgentCard) -> String {
     .to_string()
 }
 
-/// How a task ended.
 pub(super) fn outcome(agent: &str, outcome: DelegationOutcome) -> Result<String, String> {
     match outcome {
         DelegationOutcome::Completed { text } if text.trim().is_empty() => {
@@ -62,7 +61,6 @@ pub(super) fn outcome(agent: &str, outcome: DelegationOutcome) -> Result<String,
     }
 }
 
-/// How a task stands.
 pub(super) fn task_status(agent: &str, task_status: RemoteTaskStatus) -> Result<String, String> {
     match task_status {
         RemoteTaskStatus::UnderWay { task, state } => Ok(format!(
@@ -76,7 +74,6 @@ pub(super) fn task_status(agent: &str, task_status: RemoteTaskStatus) -> Result<
     }
 }
 
-/// What an agent wants to know.
 pub(super) fn question(agent: &str, task: Option<&str>, question: &str) -> String {
     let how = task.map_or_else(
         || "Call again with the answer in the message.".to_owned(),
@@ -85,7 +82,7 @@ pub(super) fn question(agent: &str, task: Option<&str>, question: &str) -> Strin
     format!("The agent {agent} asks: {}\n{how}", question.trim())
 }
 
-/// What an agent asks that no model may answer.
+/// A question that no model may answer.
 pub(super) fn for_a_person(agent: &str, task: &str, question: &str) -> String {
     format!(
         "The agent {agent} waits in task {task} for a person: {}\nOnly a person may answer that, at the agent. Tell the \
@@ -95,25 +92,25 @@ pub(super) fn for_a_person(agent: &str, task: &str, question: &str) -> String {
 }
 
 fn short(text: &str) -> String {
-    text.chars().take(TEXT).collect()
+    text.chars().take(MAX_CHARS).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use caipe_a2a::model::{AgentCard, AgentInterface};
 
-    use super::{FEW, TEXT, card};
+    use super::{MAX_CHARS, MAX_INTERFACES, card};
 
     #[test]
     fn a_card_of_any_size_becomes_a_bounded_text() {
         let mut huge = AgentCard::default();
-        let long = || "x".repeat(10 * TEXT);
+        let long = || "x".repeat(10 * MAX_CHARS);
         (huge.name, huge.description, huge.version) = (long(), long(), long());
-        huge.supported_interfaces = (0..10 * FEW)
+        huge.supported_interfaces = (0..10 * MAX_INTERFACES)
             .map(|n| AgentInterface::new("http://a", "JSONRPC", format!("{n}{}", long())))
             .collect();
         let text = card(&huge);
-        assert!(text.len() < (FEW + 4) * TEXT, "{} bytes", text.len());
+        assert!(text.len() < (MAX_INTERFACES + 4) * MAX_CHARS, "{} bytes", text.len());
         assert!(text.contains("\"streaming\":"), "what it can is text");
     }
 }

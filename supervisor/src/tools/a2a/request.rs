@@ -1,4 +1,4 @@
-//! What a model asks for, from the arguments of its call. Pure.
+//! The arguments of the tools, parsed.
 
 use serde_json::{Map, Value};
 
@@ -8,54 +8,37 @@ use crate::tools::text;
 /// A call of one of the tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Request {
-    /// Who is registered.
     List,
-    /// What an agent says of itself.
     Discover {
         /// A registered name or a URL.
         agent: String,
     },
-    /// A message to an agent, or a look at what became of one.
-    Ask(Ask),
+    Call(AgentCall),
 }
 
-/// A message to an agent, or a look at what became of one.
+/// A message to an agent, or a request for the result of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Ask {
+pub(super) struct AgentCall {
     /// A registered name or a URL.
     pub(super) agent: String,
-    /// What is wanted.
-    pub(super) what: What,
-    /// Whether the answer is waited for.
+    pub(super) action: Action,
+    /// Whether the call waits for the answer.
     pub(super) blocking: bool,
     /// Whether the user sees progress.
     pub(super) streaming: bool,
 }
 
-/// What is wanted of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum What {
-    /// A new task.
-    Begin {
-        /// What to do.
-        message: String,
-    },
-    /// The result of a task.
-    Result {
-        /// The task.
-        task: String,
-    },
-    /// A task that continues.
-    Answer {
-        /// The task.
-        task: String,
-        /// The answer to what it asks.
-        message: String,
-    },
+pub(super) enum Action {
+    /// Starts a task.
+    Begin { message: String },
+    /// Returns the result of a task.
+    Result { task: String },
+    /// Answers the question of a task.
+    Answer { task: String, message: String },
 }
 
-impl What {
-    /// The task that it is about.
+impl Action {
     pub(super) fn task(&self) -> Option<&str> {
         match self {
             Self::Begin { .. } => None,
@@ -68,14 +51,14 @@ impl Request {
     /// Reads the arguments of a call.
     ///
     /// # Errors
-    /// What is wrong with them, for the model.
+    /// The fault, for the model.
     pub(super) fn read(tool: &str, arguments: &Map<String, Value>) -> Result<Self, String> {
         match tool {
             LIST => Ok(Self::List),
             DISCOVER => Ok(Self::Discover { agent: agent(tool, arguments)? }),
-            CALL | CALL_STREAMING => Ok(Self::Ask(Ask {
+            CALL | CALL_STREAMING => Ok(Self::Call(AgentCall {
                 agent: agent(tool, arguments)?,
-                what: what(tool, arguments)?,
+                action: action(tool, arguments)?,
                 blocking: blocking(arguments)?,
                 streaming: tool == CALL_STREAMING,
             })),
@@ -90,13 +73,13 @@ fn agent(tool: &str, arguments: &Map<String, Value>) -> Result<String, String> {
     given.map(str::to_owned).ok_or_else(missing)
 }
 
-fn what(tool: &str, arguments: &Map<String, Value>) -> Result<What, String> {
+fn action(tool: &str, arguments: &Map<String, Value>) -> Result<Action, String> {
     let message = text(arguments, "message")?.map(str::to_owned);
     let task = text(arguments, "task_id")?.map(str::to_owned);
     match (task, message) {
-        (None, Some(message)) => Ok(What::Begin { message }),
-        (Some(task), None) => Ok(What::Result { task }),
-        (Some(task), Some(message)) => Ok(What::Answer { task, message }),
+        (None, Some(message)) => Ok(Action::Begin { message }),
+        (Some(task), None) => Ok(Action::Result { task }),
+        (Some(task), Some(message)) => Ok(Action::Answer { task, message }),
         (None, None) => Err(format!(
             "failed to call {tool}: give \"message\", what to say, or \"task_id\", a task to ask about."
         )),
@@ -124,14 +107,14 @@ mod tests {
         Request::read(tool, arguments.as_object().unwrap())
     }
 
-    fn ask(what: What, blocking: bool, streaming: bool) -> Request {
-        Request::Ask(Ask { agent: "a".to_owned(), what, blocking, streaming })
+    fn ask(action: Action, blocking: bool, streaming: bool) -> Request {
+        Request::Call(AgentCall { agent: "a".to_owned(), action, blocking, streaming })
     }
 
     #[test]
     fn arguments_say_what_is_wanted() {
         let (task, message) = ("t".to_owned(), "hi".to_owned());
-        let begin = What::Begin { message: message.clone() };
+        let begin = Action::Begin { message: message.clone() };
         for (tool, arguments, expected) in [
             (LIST, json!({}), Request::List),
             (DISCOVER, json!({"url": " a "}), Request::Discover { agent: "a".to_owned() }),
@@ -146,12 +129,12 @@ mod tests {
             (
                 CALL,
                 json!({"url": "a", "task_id": "t"}),
-                ask(What::Result { task: task.clone() }, true, false),
+                ask(Action::Result { task: task.clone() }, true, false),
             ),
             (
                 CALL,
                 json!({"url": "a", "task_id": "t", "message": "hi"}),
-                ask(What::Answer { task, message }, true, false),
+                ask(Action::Answer { task, message }, true, false),
             ),
         ] {
             assert_eq!(read(tool, &arguments), Ok(expected), "{tool} {arguments}");

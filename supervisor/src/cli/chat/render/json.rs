@@ -7,7 +7,7 @@ use caipe_a2a::model::Event;
 use serde::Serialize;
 
 use super::Screen;
-use crate::cli::chat::view::Show;
+use caipe_view::ViewEvent;
 
 /// Writes every event in the shape of A2A 1.0, whatever the wire had.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl<W: Write> Screen for Json<W> {
         self.out.flush()
     }
 
-    fn show(&mut self, _show: &Show) -> io::Result<()> {
+    fn show(&mut self, _show: &ViewEvent) -> io::Result<()> {
         Ok(())
     }
 }

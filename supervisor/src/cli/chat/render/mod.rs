@@ -18,7 +18,7 @@ pub(super) use paint::Paint;
 pub(super) use plain::Plain;
 pub(super) use terminal::Terminal;
 
-use super::view::Show;
+use caipe_view::ViewEvent;
 
 /// Where a turn is shown. Errors are those of writing.
 pub(super) trait Screen {
@@ -33,7 +33,7 @@ pub(super) trait Screen {
     }
 
     /// What an event means.
-    fn show(&mut self, show: &Show) -> io::Result<()>;
+    fn show(&mut self, show: &ViewEvent) -> io::Result<()>;
 
     /// What is waited for from now on.
     fn wait(&mut self, _waiting: Waiting) -> io::Result<()> {

@@ -4,9 +4,7 @@ use std::io::{self, Write};
 
 use super::spacing::{Kind, Spacing};
 use super::{Screen, Waiting};
-use crate::cli::chat::view::{
-    End, Field, Form, FormKind, Notice, Plan, Presentation, Show, plain as plain_value,
-};
+use caipe_view::{End, Field, Form, FormKind, Notice, Plan, Presentation, ViewEvent, plain as plain_value};
 
 /// Writes one line per event, and text as it streams.
 #[derive(Debug)]
@@ -116,7 +114,7 @@ fn field_line(field: &Field) -> String {
     let description =
         if field.description.is_empty() { String::new() } else { format!(": {}", field.description) };
     let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) };
-    format!("❓ {}{description}{notes}", crate::cli::chat::view::one_line(&field.name))
+    format!("❓ {}{description}{notes}", caipe_view::one_line(&field.name))
 }
 
 impl<W: Write> Screen for Plain<W> {
@@ -126,18 +124,18 @@ impl<W: Write> Screen for Plain<W> {
         Ok(())
     }
 
-    fn show(&mut self, show: &Show) -> io::Result<()> {
+    fn show(&mut self, show: &ViewEvent) -> io::Result<()> {
         match show {
-            Show::Plan { plan, changed } => self.plan(plan, changed),
-            Show::Notice(Notice { depth, text, .. }) => self.line(*depth, text),
-            Show::Text { presentation, text, fresh } => self.text(*presentation, text, *fresh),
-            Show::Form(form) => self.form(form),
-            Show::End(End::Failed(reason)) => {
+            ViewEvent::Plan { plan, changed } => self.plan(plan, changed),
+            ViewEvent::Notice(Notice { depth, text, .. }) => self.line(*depth, text),
+            ViewEvent::Text { presentation, text, fresh } => self.text(*presentation, text, *fresh),
+            ViewEvent::Form(form) => self.form(form),
+            ViewEvent::End(End::Failed(reason)) => {
                 self.text(Presentation::Answer, &format!("❌ Failed: {reason}"), true)
             }
-            Show::End(End::Canceled) => self.line(0, "Canceled."),
+            ViewEvent::End(End::Canceled) => self.line(0, "Canceled."),
             // What an agent is doing becomes a line of its own once it has moved on.
-            Show::Doing(_) | Show::End(End::Completed | End::InputRequired) => Ok(()),
+            ViewEvent::Doing(_) | ViewEvent::End(End::Completed | End::InputRequired) => Ok(()),
         }
     }
 

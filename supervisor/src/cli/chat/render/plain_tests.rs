@@ -1,7 +1,7 @@
 use super::*;
-use crate::cli::chat::view::{Sign, View};
+use caipe_view::{Sign, View};
 
-fn shown(shows: &[Show]) -> String {
+fn shown(shows: &[ViewEvent]) -> String {
     let mut out = Vec::new();
     let mut screen = Plain::new(&mut out);
     screen.begin().unwrap();
@@ -12,12 +12,12 @@ fn shown(shows: &[Show]) -> String {
     String::from_utf8(out).unwrap()
 }
 
-fn notice(depth: usize, text: &str) -> Show {
-    Show::Notice(Notice { depth, sign: Sign::Started, text: text.to_owned() })
+fn notice(depth: usize, text: &str) -> ViewEvent {
+    ViewEvent::Notice(Notice { depth, sign: Sign::Started, text: text.to_owned() })
 }
 
-fn text(presentation: Presentation, text: &str, fresh: bool) -> Show {
-    Show::Text { presentation, text: text.to_owned(), fresh }
+fn text(presentation: Presentation, text: &str, fresh: bool) -> ViewEvent {
+    ViewEvent::Text { presentation, text: text.to_owned(), fresh }
 }
 
 #[test]
@@ -27,11 +27,11 @@ fn paragraphs_are_set_off_and_lines_are_not() {
         text(Presentation::Narration, " into it.\n\n", false),
         notice(0, "🔧 a"),
         notice(1, "🔧 b"),
-        Show::Doing("never shown".to_owned()),
+        ViewEvent::Doing("never shown".to_owned()),
         text(Presentation::Answer, "First\n", true),
         text(Presentation::Answer, "\n- item\n\n", false),
         text(Presentation::Answer, "Another.", true),
-        Show::End(End::Completed),
+        ViewEvent::End(End::Completed),
     ]);
     insta::assert_snapshot!(transcript, @r#"
 I look into it.
@@ -48,13 +48,13 @@ Another.
 }
 
 #[test]
-fn an_end_that_is_no_answer_is_told() {
+fn an_end_without_an_answer_is_shown() {
     for (end, expected) in [
         (End::Failed("no model".to_owned()), "🔧 a\n\n❌ Failed: no model\n"),
         (End::Canceled, "🔧 a\nCanceled.\n"),
         (End::Completed, "🔧 a\n"),
     ] {
-        assert_eq!(shown(&[notice(0, "🔧 a"), Show::End(end)]), expected);
+        assert_eq!(shown(&[notice(0, "🔧 a"), ViewEvent::End(end)]), expected);
     }
 }
 
@@ -68,7 +68,7 @@ fn a_form_is_listed() {
         ],
     });
     let form = Form::read(&form).unwrap();
-    insta::assert_snapshot!(shown(&[Show::Form(form), Show::End(End::InputRequired)]), @r#"
+    insta::assert_snapshot!(shown(&[ViewEvent::Form(form), ViewEvent::End(End::InputRequired)]), @r#"
 Ticket
 
 What shall I create?
@@ -80,7 +80,7 @@ What shall I create?
 
 /// A plan that is closed behind the answer would only push it away from the end.
 #[test]
-fn a_plan_is_told_by_its_changes() {
+fn a_plan_is_shown_by_its_changes() {
     let plan = |statuses: [&str; 2]| {
         let steps: Vec<_> = statuses
             .iter()

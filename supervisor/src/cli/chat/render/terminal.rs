@@ -8,7 +8,7 @@ use super::markdown::{Block, Piece, Stream, Theme};
 use super::paint::{Paint, cut, width};
 use super::spacing::{Kind, Spacing};
 use super::{Screen, Waiting};
-use crate::cli::chat::view::{End, Form, FormKind, Notice, Plan, Presentation, Show, Sign, StepStatus};
+use caipe_view::{End, Form, FormKind, Notice, Plan, Presentation, Sign, StepStatus, ViewEvent};
 
 /// The spinner, a frame each [`FRAME`].
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -219,7 +219,7 @@ impl<W: Write> Terminal<W> {
         let steps = self.plan.steps();
         let current = steps.iter().position(|step| step.status == StepStatus::InProgress).unwrap_or(0);
         let start = current.saturating_sub(1).min(steps.len().saturating_sub(room));
-        let line = |step: &crate::cli::chat::view::Step| {
+        let line = |step: &caipe_view::Step| {
             let line = cut(&step.line(), columns);
             match step.status {
                 StepStatus::InProgress => Paint::bold(&line),
@@ -270,14 +270,14 @@ impl<W: Write> Screen for Terminal<W> {
         self.draw()
     }
 
-    fn show(&mut self, show: &Show) -> io::Result<()> {
+    fn show(&mut self, show: &ViewEvent) -> io::Result<()> {
         match show {
-            Show::Plan { plan, .. } => self.plan = plan.clone(),
-            Show::Notice(notice) => self.notice(notice),
-            Show::Text { presentation, text, fresh } => self.text(*presentation, text, *fresh),
-            Show::Doing(text) => self.doing = Some(text.clone()),
-            Show::Form(form) => self.form(form),
-            Show::End(end) => self.finished(end),
+            ViewEvent::Plan { plan, .. } => self.plan = plan.clone(),
+            ViewEvent::Notice(notice) => self.notice(notice),
+            ViewEvent::Text { presentation, text, fresh } => self.text(*presentation, text, *fresh),
+            ViewEvent::Doing(text) => self.doing = Some(text.clone()),
+            ViewEvent::Form(form) => self.form(form),
+            ViewEvent::End(end) => self.finished(end),
         }
         // Drawn at the next tick: a burst of events is one drawing.
         Ok(())

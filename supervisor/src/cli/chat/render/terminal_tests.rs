@@ -2,7 +2,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use super::*;
-use crate::cli::chat::view::View;
+use caipe_view::View;
 
 /// A terminal that is really drawn on, with a history of what scrolled off.
 #[derive(Clone)]
@@ -46,15 +46,15 @@ impl Write for Screenful {
     }
 }
 
-fn answer(text: &str, fresh: bool) -> Show {
-    Show::Text { presentation: Presentation::Answer, text: text.to_owned(), fresh }
+fn answer(text: &str, fresh: bool) -> ViewEvent {
+    ViewEvent::Text { presentation: Presentation::Answer, text: text.to_owned(), fresh }
 }
 
-fn notice(text: &str) -> Show {
-    Show::Notice(Notice { depth: 1, sign: Sign::Started, text: text.to_owned() })
+fn notice(text: &str) -> ViewEvent {
+    ViewEvent::Notice(Notice { depth: 1, sign: Sign::Started, text: text.to_owned() })
 }
 
-fn plan(steps: usize, current: usize) -> Show {
+fn plan(steps: usize, current: usize) -> ViewEvent {
     let status = |order| match order {
         order if order < current => "completed",
         order if order == current => "in_progress",
@@ -93,7 +93,7 @@ Two iss
 "#);
     terminal.show(&answer("ues**.\n", false)).unwrap();
     terminal.show(&plan(2, 2)).unwrap();
-    terminal.show(&Show::End(End::Completed)).unwrap();
+    terminal.show(&ViewEvent::End(End::Completed)).unwrap();
     terminal.end().unwrap();
     insta::assert_snapshot!(screen.text(), @r#"
    🔧 Jira: Calling tool: Get_Issue
@@ -212,7 +212,7 @@ fn waiting_says_for_what() {
         assert!(screen.text().contains(expected), "{}", screen.text());
     }
     terminal.wait(Waiting::Agent).unwrap();
-    terminal.show(&Show::Doing("Reading the manual".to_owned())).unwrap();
+    terminal.show(&ViewEvent::Doing("Reading the manual".to_owned())).unwrap();
     terminal.tick(seconds(1)).unwrap();
     assert!(screen.text().contains("Reading the manual · 1s"), "{}", screen.text());
 }
@@ -223,8 +223,8 @@ fn a_form_and_a_failure_stand_out() {
     let mut terminal = screen.terminal();
     terminal.begin().unwrap();
     let form = serde_json::json!({"user_input": true, "input_title": "Sure?", "response": "This **deletes** it.", "action_name": "delete", "arguments": {"key": "A-1"}});
-    terminal.show(&Show::Form(crate::cli::chat::view::Form::read(&form).unwrap())).unwrap();
-    terminal.show(&Show::End(End::Failed("one\ntwo".to_owned()))).unwrap();
+    terminal.show(&ViewEvent::Form(caipe_view::Form::read(&form).unwrap())).unwrap();
+    terminal.show(&ViewEvent::End(End::Failed("one\ntwo".to_owned()))).unwrap();
     terminal.end().unwrap();
     insta::assert_snapshot!(screen.text(), @r#"
 Sure?

@@ -25,7 +25,7 @@ pub(super) struct Style {
     pub(super) strikeout: bool,
 }
 
-/// Reads a line. An `open` one will go on: a mark without its partner is taken for a style that lasts to the
+/// Reads a line. An `open` one continues: a mark without its partner is taken for a style that lasts to the
 /// end, and marks at the very end, which may become anything, are held back.
 pub(super) fn spans(line: &str, open: bool) -> Vec<Span> {
     let chars: Vec<char> = line.chars().collect();

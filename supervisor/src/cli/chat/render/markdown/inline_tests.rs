@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// Spans in a short notation: `b(…)`, `i(…)`, `c(…)`, `s(…)`, combined as `bi(…)`.
-fn told(line: &str, open: bool) -> String {
+fn rendered(line: &str, open: bool) -> String {
     let tell = |span: &Span| {
         let Style { bold, italic, code, strikeout } = span.style;
         let flags: String = [(bold, 'b'), (italic, 'i'), (code, 'c'), (strikeout, 's')]
@@ -40,7 +40,7 @@ fn a_whole_line_has_its_styles_and_nothing_else_has() {
         ("[Jira] not a link (really)", "[Jira] not a link (really)"),
         ("**`code` in bold**", "bc(code)b( in bold)"),
     ] {
-        assert_eq!(told(line, false), expected, "{line:?}");
+        assert_eq!(rendered(line, false), expected, "{line:?}");
     }
 }
 
@@ -61,7 +61,7 @@ fn an_open_line_shows_no_half_mark() {
         ("**bold** then *it", "b(bold) then i(it)"),
         ("2 * 3", "2 * 3"),
     ] {
-        assert_eq!(told(line, true), expected, "{line:?}");
+        assert_eq!(rendered(line, true), expected, "{line:?}");
     }
 }
 

@@ -57,7 +57,7 @@ impl Theme {
         let width = width.clamp(NARROWEST, WIDEST);
         match &piece.block {
             Block::Blank => vec![String::new()],
-            // Code keeps its lines: whoever copies them wants them as they are.
+            // Code keeps its lines, so that they can be copied.
             Block::Code(code) => {
                 vec![self.skin.code_block.compound_style.apply_to(format!("{CODE_INDENT}{code}")).to_string()]
             }

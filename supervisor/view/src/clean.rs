@@ -27,11 +27,11 @@ impl Cleaner {
     /// The next piece, cleaned.
     pub(crate) fn push(&mut self, piece: &str) -> String {
         let mut clean = String::with_capacity(piece.len());
-        clean.extend(piece.chars().filter(|c| self.passes(*c)));
+        clean.extend(piece.chars().filter(|c| self.accepts(*c)));
         clean
     }
 
-    fn passes(&mut self, c: char) -> bool {
+    fn accepts(&mut self, c: char) -> bool {
         // A line feed ends any sequence: a peer that leaves one open hides a line at most, not the rest.
         if c == '\n' {
             self.state = State::Text;
@@ -83,22 +83,22 @@ impl State {
 }
 
 /// A whole text, cleaned.
-pub(crate) fn clean(text: &str) -> String {
+pub fn clean(text: &str) -> String {
     Cleaner::default().push(text)
 }
 
 /// A whole text, cleaned and on one line, without Markdown's bold.
-pub(crate) fn one_line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     let words: Vec<String> = clean(text).split_whitespace().map(str::to_owned).collect();
     words.join(" ").replace("**", "")
 }
 
 /// Whether a terminal only shows it.
 pub(crate) const fn is_harmless(c: char) -> bool {
-    let turns_text_around = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let changes_direction = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     // The line and paragraph separators and the byte order mark only confuse widths.
     let confuses = matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}');
-    (!is_control(c) || c == '\t' || c == '\n') && !turns_text_around && !confuses
+    (!is_control(c) || c == '\t' || c == '\n') && !changes_direction && !confuses
 }
 
 /// The general category Cc, which [`char::is_control`] is not `const` for.

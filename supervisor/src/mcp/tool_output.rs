@@ -1,16 +1,13 @@
-//! A tool's result in the words that a model reads.
+//! The result of a tool as text for the model.
 
+use caipe_bridge::redact::Redactor;
 use caipe_engine::ToolOutput;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 
-use caipe_bridge::redact::Redactor;
-
-/// The most characters of one result; a run's own limit is usually lower.
+/// The limit of one result; that of a run is usually lower.
 const MAX_CHARS: usize = 200_000;
-/// What a result that was cut ends in.
 const TRUNCATED: &str = "\n[Output truncated]";
 
-/// The text for content of an unknown kind.
 const UNKNOWN: &str = "[content of a kind that cannot be shown as text]";
 
 /// A result as text: the texts of its parts, other parts described; the structured content as JSON where there is no text.
@@ -70,5 +67,5 @@ fn binary(what: &str, mime_type: Option<&str>, base64_len: usize) -> String {
 }
 
 #[cfg(test)]
-#[path = "output_tests.rs"]
+#[path = "tool_output_tests.rs"]
 mod tests;

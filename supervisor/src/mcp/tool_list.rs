@@ -1,28 +1,43 @@
 //! The list of a server's tools.
 
+use std::fmt;
 use std::time::Duration;
 
 use rmcp::model::{ClientRequest, ErrorCode, ListToolsRequest, PaginatedRequestParams, ServerResult, Tool};
 use rmcp::service::{Peer, PeerRequestOptions, RoleClient, ServiceError};
-
 use serde_json::Value;
 
 use super::error::ListError;
 
-/// The most pages of a list.
 const MAX_PAGES: usize = 64;
-/// The most characters of a server's refusal to list its tools that go into a message.
+/// The characters of a server's error that go into a message.
 const REASON_CHARS: usize = 400;
 
-/// The tools of a server.
 #[derive(Debug, Default)]
 pub(super) struct ToolList {
     pub(super) tools: Vec<Tool>,
-    /// The tools that are not as the protocol has them, a line each with the name and the reason.
-    pub(super) malformed: Vec<String>,
+    pub(super) malformed: Vec<MalformedTool>,
 }
 
-/// All tools of the server, page by page. Asks the server itself: the library's cache would hide that it is gone.
+/// An entry of the list that is not a tool of the protocol.
+#[derive(Debug)]
+pub(super) struct MalformedTool {
+    pub(super) name: Option<String>,
+    /// Its position in its page, from one.
+    pub(super) position: usize,
+    pub(super) reason: String,
+}
+
+impl fmt::Display for MalformedTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => write!(f, "tool {name:?} is ignored: {}", self.reason),
+            None => write!(f, "tool number {} is ignored: {}", self.position, self.reason),
+        }
+    }
+}
+
+/// All tools of the server, page by page. Bypasses the cache of the client library, which would hide that the server is gone.
 pub(super) async fn list_tools(
     peer: &Peer<RoleClient>,
     limit: Option<Duration>,
@@ -63,7 +78,7 @@ async fn list_page(
         ServerResult::ListToolsResult(page) => {
             Ok((ToolList { tools: page.tools, malformed: Vec::new() }, page.next_cursor))
         }
-        // The library reads a page as a whole or not at all.
+        // The library could not parse the page, because of one tool or more.
         ServerResult::CustomResult(page) => read_page(page.0).ok_or(ServiceError::UnexpectedResponse),
         _ => Err(ServiceError::UnexpectedResponse),
     }
@@ -74,17 +89,19 @@ fn read_page(mut page: Value) -> Option<(ToolList, Option<String>)> {
     let Value::Array(entries) = page.get_mut("tools")?.take() else { return None };
     let mut list = ToolList::default();
     for (index, entry) in entries.into_iter().enumerate() {
-        let name = entry.get("name").and_then(Value::as_str);
-        let name = name.map_or_else(|| format!("number {}", index + 1), |name| format!("{name:?}"));
+        let name = entry.get("name").and_then(Value::as_str).map(str::to_owned);
         match serde_json::from_value(entry) {
             Ok(tool) => list.tools.push(tool),
-            Err(error) => list.malformed.push(format!("tool {name} is left out: {error}")),
+            Err(error) => {
+                let reason = error.to_string();
+                list.malformed.push(MalformedTool { name, position: index + 1, reason });
+            }
         }
     }
     Some((list, page.get("nextCursor").and_then(Value::as_str).map(ToOwned::to_owned)))
 }
 
-/// A server that never said it had tools need not answer the question for them.
+/// Whether the server rejects the request because it has no tools.
 fn lacks_tools(peer: &Peer<RoleClient>, error: &ServiceError) -> bool {
     let refused = matches!(error, ServiceError::McpError(error) if error.code == ErrorCode::METHOD_NOT_FOUND);
     refused && peer.peer_info().is_some_and(|info| info.capabilities.tools.is_none())
@@ -107,9 +124,10 @@ mod tests {
         ]});
         let (list, next) = read_page(page).unwrap();
         assert_eq!((list.tools.len(), next.as_deref()), (1, Some("2")));
-        let reasons = list.malformed.join("\n");
+        let reasons: Vec<String> = list.malformed.iter().map(ToString::to_string).collect();
+        let reasons = reasons.join("\n");
         for expected in
-            ["tool \"bare\" is left out: missing field `inputSchema`", "number 3", "\"odd\"", "number 5"]
+            ["tool \"bare\" is ignored: missing field `inputSchema`", "number 3", "\"odd\"", "number 5"]
         {
             assert!(reasons.contains(expected), "{reasons}");
         }

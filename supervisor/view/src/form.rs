@@ -1,7 +1,6 @@
 //! A question to the user, and the answer as it goes back (upstream contract 3.7).
 
 use caipe_a2a::model::Part;
-use caipe_engine::DECISION_FIELD;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -10,24 +9,27 @@ use super::clean::{clean, one_line};
 /// The action of a form whose peer names none: the tool by which upstream's model asks.
 const ASK_ACTION: &str = "CAIPEAgentResponse";
 
+/// The field of an approval whose value is the decision.
+const DECISION_FIELD: &str = "decision";
+
 /// More fields than this are not asked for.
 const MOST_FIELDS: usize = 100;
 
 /// A question to the user.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Form {
+pub struct Form {
     /// A heading; may be empty.
-    pub(crate) title: String,
+    pub title: String,
     /// What is asked, and why; may be empty.
-    pub(crate) description: String,
+    pub description: String,
     /// What kind of answer is wanted.
-    pub(crate) kind: FormKind,
+    pub kind: FormKind,
     action: String,
 }
 
 /// What kind of answer a question wants.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum FormKind {
+pub enum FormKind {
     /// Values for these fields.
     Fields(Vec<Field>),
     /// Yes or no to a call.
@@ -41,27 +43,27 @@ pub(crate) enum FormKind {
 
 /// Something to fill in.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Field {
+pub struct Field {
     /// The key of the answer.
-    pub(crate) name: String,
+    pub name: String,
     /// What is asked; may be empty.
-    pub(crate) description: String,
+    pub description: String,
     /// The only answers there are; empty means any.
-    pub(crate) choices: Vec<Value>,
+    pub choices: Vec<Value>,
     /// What holds if nothing is said.
-    pub(crate) default: Option<Value>,
+    pub default: Option<Value>,
     /// Whether it must be answered.
-    pub(crate) required: bool,
+    pub required: bool,
     /// The field as it came: it goes back with its value.
     wire: Map<String, Value>,
 }
 
 /// What the user answered.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum FormAnswer {
+pub enum FormAnswer {
     /// Values by field name, in the form's order.
     Values(Map<String, Value>),
-    /// The call may go on.
+    /// The call may run.
     Approve,
     /// It may not, and why.
     Reject(String),
@@ -87,7 +89,7 @@ struct WireForm {
 
 impl Form {
     /// Reads the data part of a form artifact; `None` if it is no form.
-    pub(crate) fn read(data: &Value) -> Option<Self> {
+    pub fn read(data: &Value) -> Option<Self> {
         if data.get("user_input")? != &Value::Bool(true) {
             return None;
         }
@@ -121,7 +123,7 @@ impl Form {
 
     /// The parts of the message that answers: words for people and for clients without forms, and the decision
     /// as data, in the shape that upstream's web client sends.
-    pub(crate) fn parts(&self, answer: &FormAnswer) -> Vec<Part> {
+    pub fn parts(&self, answer: &FormAnswer) -> Vec<Part> {
         let action = &self.action;
         match answer {
             FormAnswer::Words(text) => vec![Part::text(text.as_str())],
@@ -174,7 +176,7 @@ impl Field {
 }
 
 /// A JSON value as a person would write it.
-pub(crate) fn plain(value: &Value) -> String {
+pub fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => one_line(text),
         Value::Bool(true) => "yes".to_owned(),

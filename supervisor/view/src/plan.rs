@@ -11,7 +11,7 @@ const MOST_STEPS: usize = 500;
 /// How far a step is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum StepStatus {
+pub enum StepStatus {
     /// Under way.
     InProgress,
     /// Done.
@@ -26,7 +26,7 @@ pub(crate) enum StepStatus {
 
 impl StepStatus {
     /// The sign before a step.
-    pub(crate) const fn mark(self) -> &'static str {
+    pub const fn mark(self) -> &'static str {
         match self {
             Self::Pending => "⏳",
             Self::InProgress => "🔄",
@@ -43,20 +43,20 @@ impl StepStatus {
 
 /// One step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Step {
+pub struct Step {
     id: String,
     /// Who does it, for display; empty for the supervisor itself.
-    pub(crate) agent: String,
+    pub agent: String,
     /// What is done.
-    pub(crate) title: String,
+    pub title: String,
     /// How far it is.
-    pub(crate) status: StepStatus,
+    pub status: StepStatus,
     order: usize,
 }
 
 impl Step {
     /// `🔄 [Jira] Search for tickets`.
-    pub(crate) fn line(&self) -> String {
+    pub fn line(&self) -> String {
         let mark = self.status.mark();
         match self.agent.as_str() {
             "" => format!("{mark} {}", self.title),
@@ -67,7 +67,7 @@ impl Step {
 
 /// The steps in their order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub struct Plan {
     steps: Vec<Step>,
 }
 
@@ -90,12 +90,12 @@ struct WireStep {
 
 impl Plan {
     /// The steps.
-    pub(crate) fn steps(&self) -> &[Step] {
+    pub fn steps(&self) -> &[Step] {
         &self.steps
     }
 
     /// How many steps are done, and how many were given up.
-    pub(crate) fn tally(&self) -> (usize, usize) {
+    pub fn tally(&self) -> (usize, usize) {
         let count = |status| self.steps.iter().filter(|step| step.status == status).count();
         (count(StepStatus::Completed), count(StepStatus::Failed))
     }
@@ -107,7 +107,7 @@ impl Plan {
         let wire: WirePlan = serde_json::from_value(value.clone()).ok()?;
         let before = self.steps.clone();
         if whole || wire.steps.len() >= self.steps.len() {
-            // A status update that names every step is how a plan that was rewritten on the way is told.
+            // A status update that names every step reports a rewritten plan.
             self.steps.clear();
         }
         for step in wire.steps.into_iter().take(MOST_STEPS) {

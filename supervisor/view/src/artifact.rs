@@ -18,7 +18,7 @@ pub(super) enum Role {
     /// The answer as a whole, which may repeat what was streamed.
     Result,
     /// The answer of an agent that the supervisor called: the supervisor's own will say it.
-    Reserve,
+    AgentAnswer,
     /// What went wrong.
     Error,
     /// Nothing to show.
@@ -39,7 +39,7 @@ impl Role {
                 Self::Marker
             }
             "streaming_result" => Self::Stream(presentation(metadata)),
-            "complete_result" if notice::is_sub_agent(metadata) => Self::Reserve,
+            "complete_result" if notice::is_sub_agent(metadata) => Self::AgentAnswer,
             "final_result" | "partial_result" | "complete_result" => Self::Result,
             "error_result" => Self::Error,
             "current_result" if artifact.text().trim().is_empty() => Self::Marker,

@@ -3,13 +3,14 @@
 use serde_json::json;
 
 use super::*;
+use crate::activity::EXTENSION;
 
 fn metadata(value: serde_json::Value) -> Option<Metadata> {
     value.as_object().cloned()
 }
 
 fn activity(event: &str, agent: Option<&str>, tool: Option<&str>, status: &str) -> Option<Metadata> {
-    metadata(json!({ ACTIVITY_EXTENSION: {"event": event, "agent": agent, "tool": tool, "status": status} }))
+    metadata(json!({ EXTENSION: {"event": event, "agent": agent, "tool": tool, "status": status} }))
 }
 
 #[test]
@@ -68,8 +69,8 @@ fn an_artifact_is_one_line_with_its_place() {
         ),
     ] {
         let notice = Notice::of_artifact(text, ends, metadata.as_ref());
-        let told = notice.as_ref().map(|notice| (notice.depth, notice.sign, notice.text.as_str()));
-        assert_eq!(told, expected, "{text:?}");
+        let shown = notice.as_ref().map(|notice| (notice.depth, notice.sign, notice.text.as_str()));
+        assert_eq!(shown, expected, "{text:?}");
     }
 }
 

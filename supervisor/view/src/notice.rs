@@ -1,66 +1,52 @@
 //! One line about a call: that it began, how it ended, what came out.
 
 use caipe_a2a::model::Metadata;
-use serde::Deserialize;
 
+use super::activity::{Activity, ActivityEvent, ActivityStatus};
 use super::clean::{clean, one_line};
-use crate::binding::ACTIVITY_EXTENSION;
 
 /// The longest line that is shown of a tool's output, in characters.
 const OUTPUT_LINE: usize = 120;
 
 /// What a notification tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sign {
+pub enum Sign {
     /// Something began.
     Started,
     /// Something ended well.
     Succeeded,
     /// Something failed or was stopped.
     Failed,
-    /// What a tool said.
+    /// The output of a tool.
     Output,
 }
 
 /// One line about a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Notice {
+pub struct Notice {
     /// 0 for the supervisor's own calls, 1 for those of an agent that it called.
-    pub(crate) depth: usize,
+    pub depth: usize,
     /// What it tells.
-    pub(crate) sign: Sign,
+    pub sign: Sign,
     /// The line, its sign included.
-    pub(crate) text: String,
-}
-
-/// The facts of a notification as data (`subagent-streaming.md` 7): no text has to be read.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Activity {
-    event: String,
-    agent: Option<String>,
-    tool: Option<String>,
-    status: String,
+    pub text: String,
 }
 
 impl Notice {
     /// A notification artifact: by its metadata where it has ours, by its text otherwise. `ends` says that its
     /// name is that of an end. `None` if there is nothing to show.
     pub(super) fn of_artifact(text: &str, ends: bool, metadata: Option<&Metadata>) -> Option<Self> {
-        let activity = metadata
-            .and_then(|metadata| metadata.get(ACTIVITY_EXTENSION))
-            .and_then(|facts| Activity::deserialize(facts).ok());
-        let depth =
-            usize::from(is_sub_agent(metadata) || activity.as_ref().is_some_and(Activity::is_of_an_agent));
+        let activity = Activity::read(metadata);
+        let depth = usize::from(is_sub_agent(metadata) || activity.as_ref().is_some_and(is_tool_of_agent));
         let text = clean(text);
-        let (said, facts) = (signed(&text), activity.as_ref().map(Activity::sign));
+        let (from_text, facts) = (signed(&text), activity.as_ref().map(sign));
         // Upstream sends what a tool said under the name of its end, without a sign.
-        let is_output = facts.map_or(ends && said.is_none(), |facts| facts == Sign::Output);
+        let is_output = facts.map_or(ends && from_text.is_none(), |facts| facts == Sign::Output);
         if is_output {
             return output(&text, depth);
         }
-        let sign = facts.or(said).unwrap_or(Sign::Started);
-        let text = Some(one_line(&text)).filter(|text| !text.is_empty()).or_else(|| activity?.line())?;
+        let sign = facts.or(from_text).unwrap_or(Sign::Started);
+        let text = Some(one_line(&text)).filter(|text| !text.is_empty()).or_else(|| line(&activity?))?;
         Some(Self { depth, sign, text })
     }
 
@@ -84,7 +70,7 @@ fn signed(text: &str) -> Option<Sign> {
     }
 }
 
-/// The first line of what a tool said, and how much more there was.
+/// The first line of a tool's output, and how much more there was.
 fn output(text: &str, depth: usize) -> Option<Notice> {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next()?;
@@ -106,32 +92,32 @@ pub(super) fn is_sub_agent(metadata: Option<&Metadata>) -> bool {
     metadata.and_then(|metadata| metadata.get("agentType")).is_some_and(|kind| kind == "sub-agent")
 }
 
-impl Activity {
-    fn is_of_an_agent(&self) -> bool {
-        self.event.starts_with("tool_") && self.agent.is_some()
-    }
+/// Whether the step is the call of a tool by an agent that the supervisor called.
+fn is_tool_of_agent(activity: &Activity) -> bool {
+    activity.event.is_of_tool() && activity.agent.is_some()
+}
 
-    fn sign(&self) -> Sign {
-        match (self.event.as_str(), self.status.as_str()) {
-            ("tool_output", _) => Sign::Output,
-            (_, "failed" | "canceled") => Sign::Failed,
-            (_, "completed") => Sign::Succeeded,
-            _ => Sign::Started,
-        }
+fn sign(activity: &Activity) -> Sign {
+    match (activity.event, activity.status) {
+        (ActivityEvent::ToolOutput, _) => Sign::Output,
+        (_, ActivityStatus::Failed | ActivityStatus::Canceled) => Sign::Failed,
+        (_, ActivityStatus::Completed) => Sign::Succeeded,
+        _ => Sign::Started,
     }
+}
 
-    /// The line for a peer that sends facts and no words.
-    fn line(&self) -> Option<String> {
-        let mark = match self.sign() {
-            Sign::Started => "🔧",
-            Sign::Succeeded => "✅",
-            Sign::Failed => "❌",
-            Sign::Output => return None,
-        };
-        let who: Vec<String> =
-            [&self.agent, &self.tool].into_iter().flatten().map(|name| one_line(name)).collect();
-        (!who.is_empty()).then(|| format!("{mark} {}: {}", who.join(": "), one_line(&self.status)))
-    }
+/// The line for a peer that sends the step as data only.
+fn line(activity: &Activity) -> Option<String> {
+    let (mark, status) = match sign(activity) {
+        Sign::Started => ("🔧", "running"),
+        Sign::Succeeded => ("✅", "completed"),
+        Sign::Failed if activity.status == ActivityStatus::Canceled => ("❌", "canceled"),
+        Sign::Failed => ("❌", "failed"),
+        Sign::Output => return None,
+    };
+    let names: Vec<String> =
+        [&activity.agent, &activity.tool].into_iter().flatten().map(|name| one_line(name)).collect();
+    (!names.is_empty()).then(|| format!("{mark} {}: {status}", names.join(": ")))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a server is: how to reach it, what of it may be used, how long it may take.
+//! The declaration of a server: its transport, its permitted tools, its deadlines.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,21 +17,21 @@ use super::template::{Expansion, expand};
 /// `Debug` shows the names of environment variables and headers, never their values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerSpec {
-    /// What to call it: in status, logs, and before a tool's name where two servers offer the same one.
+    /// Its name in status and logs, and as the prefix of tools whose names two servers offer.
     pub name: String,
-    /// How to reach it.
+    /// The process or the URL.
     pub transport: Transport,
     /// Patterns of the tools to offer, as in [`name_matches`]; none means all.
     pub allow: Vec<String>,
     /// The tools not to offer, even if allowed.
     pub deny: Vec<String>,
-    /// How long it may take from its start to its list of tools.
+    /// The limit from its start to its list of tools.
     pub start_deadline: Duration,
-    /// How long one call may take, whatever progress the server reports.
+    /// The limit of one call, whatever progress the server reports.
     pub call_timeout: Duration,
 }
 
-/// How to reach a server.
+/// The process or the URL of a server.
 ///
 /// Every text in it is a template: `${VAR}` is the variable's value, `${VAR:-default}` one that may be missing or
 /// empty, `$${` a literal `${`.
@@ -45,7 +45,7 @@ pub enum Transport {
         args: Vec<String>,
         /// Its environment, on top of the few variables that every child gets (`PATH`, `HOME`, proxies, CA bundles).
         env: BTreeMap<String, String>,
-        /// Where it runs; the supervisor's own directory if absent.
+        /// Its working directory; that of the supervisor if absent.
         cwd: Option<String>,
     },
     /// A server at a URL (streamable HTTP).
@@ -63,7 +63,7 @@ impl ServerSpec {
     /// The default of [`ServerSpec::call_timeout`].
     pub const CALL_TIMEOUT: Duration = Duration::from_mins(1);
 
-    /// A server of which everything may be used, with the default deadlines.
+    /// A server with all its tools permitted and the default deadlines.
     pub fn new(name: impl Into<String>, transport: Transport) -> Self {
         Self {
             name: name.into(),
@@ -88,7 +88,7 @@ impl ServerSpec {
 }
 
 impl Transport {
-    /// A child process without environment of its own.
+    /// A child process without declared environment.
     pub fn stdio<A: Into<String>>(command: impl Into<String>, args: impl IntoIterator<Item = A>) -> Self {
         Self::Stdio {
             command: command.into(),
@@ -98,13 +98,12 @@ impl Transport {
         }
     }
 
-    /// A server at a URL, without headers of our own.
+    /// A server at a URL, without declared headers.
     pub fn http(url: impl Into<String>) -> Self {
         Self::Http { url: url.into(), headers: BTreeMap::new() }
     }
 
-    /// The transport with every template filled in and a child's environment whole, and the secrets to hide
-    /// from now on.
+    /// The transport with every template filled in and the whole environment of a child, and its secrets.
     pub(crate) fn resolve(&self, env: &BTreeMap<String, String>) -> Result<Resolved, SpecError> {
         let mut hidden = Hidden::default();
         let transport = match self {
@@ -145,18 +144,17 @@ impl fmt::Debug for Transport {
     }
 }
 
-/// A transport that can be used as it stands.
+/// A transport with every template filled in.
 #[derive(Debug)]
 pub(crate) struct Resolved {
-    /// The transport, without templates; the environment of a child is all that it gets.
     pub(crate) transport: Transport,
-    /// Hides whatever came out of a variable, plain URLs apart, and every secret: for what people read.
+    /// For logs and messages: hides the values of all variables except plain URLs, and every secret.
     pub(crate) logs: Redactor,
-    /// Hides secrets only, since a tool may well have to name, say, the site that a variable holds: for what the model reads.
+    /// For results: hides secrets only, because a tool may have to name the value of a variable.
     pub(super) results: Redactor,
 }
 
-/// Values met while filling in templates.
+/// The values to hide.
 #[derive(Default)]
 struct Hidden {
     substituted: Vec<String>,
@@ -182,7 +180,7 @@ impl Hidden {
         Ok(text)
     }
 
-    /// An HTTP client's errors quote the URL whole.
+    /// Errors of an HTTP client quote the whole URL.
     fn note_url(&mut self, url: &str) {
         let Ok(url) = Url::parse(url) else {
             return;
@@ -222,5 +220,5 @@ fn is_plain_url(value: &str) -> bool {
 }
 
 #[cfg(test)]
-#[path = "spec_tests.rs"]
+#[path = "server_spec_tests.rs"]
 mod tests;

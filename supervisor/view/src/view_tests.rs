@@ -7,30 +7,30 @@ use serde_json::{Value, json};
 use super::clean::is_harmless;
 use super::*;
 
-/// What is shown, a line each: `answer¶` begins a paragraph, `answer` goes on.
-fn told(shows: &[Show]) -> Vec<String> {
+/// What is shown, a line each: `answer¶` begins a paragraph, `answer` continues it.
+fn lines(shows: &[ViewEvent]) -> Vec<String> {
     let presentation = |presentation: &Presentation| {
         if *presentation == Presentation::Answer { "answer" } else { "narration" }
     };
-    let tell = |show: &Show| match show {
-        Show::Plan { plan, changed } => {
+    let tell = |show: &ViewEvent| match show {
+        ViewEvent::Plan { plan, changed } => {
             let steps = changed.iter().map(|place| plan.steps()[*place].line());
             format!("plan: {}", steps.collect::<Vec<_>>().join(" | "))
         }
-        Show::Notice(notice) => format!("notice{}: {}", notice.depth, notice.text),
-        Show::Text { presentation: who, text, fresh } => {
+        ViewEvent::Notice(notice) => format!("notice{}: {}", notice.depth, notice.text),
+        ViewEvent::Text { presentation: who, text, fresh } => {
             format!("{}{}: {text}", presentation(who), if *fresh { "¶" } else { "" })
         }
-        Show::Doing(text) => format!("doing: {text}"),
-        Show::Form(form) => format!("form: {} {}", form.title, form.description),
-        Show::End(end) => format!("end: {end:?}"),
+        ViewEvent::Doing(text) => format!("doing: {text}"),
+        ViewEvent::Form(form) => format!("form: {} {}", form.title, form.description),
+        ViewEvent::End(end) => format!("end: {end:?}"),
     };
     shows.iter().map(tell).collect()
 }
 
 fn fold(events: &[Event]) -> Vec<String> {
     let mut view = View::default();
-    told(&events.iter().flat_map(|event| view.apply(event)).collect::<Vec<_>>())
+    lines(&events.iter().flat_map(|event| view.apply(event)).collect::<Vec<_>>())
 }
 
 /// An event from its 1.0 JSON, in task `t` of context `c`.
@@ -132,7 +132,7 @@ fn a_supervisor_is_shown_from_plan_to_answer() {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table")]
-fn the_answer_is_said_once() {
+fn the_answer_is_shown_once() {
     let done = || status(COMPLETED, "");
     for (case, events, expected) in [
         ("nothing streamed", vec![result("All."), done()], vec!["answer¶: All."]),
@@ -294,7 +294,7 @@ fn a_task_goes_on_after_its_question() {
         view.apply(&event);
     }
     assert_eq!(view.end(), Some(&End::InputRequired));
-    view.go_on();
+    view.resume();
     // The stream of an answer begins with the task as it was.
     let question = json!({"messageId": "Where to?", "role": "ROLE_AGENT", "parts": [{"text": "Where to?"}]});
     let Event::ArtifactUpdate(asked) = form() else { panic!() };
@@ -304,10 +304,10 @@ fn a_task_goes_on_after_its_question() {
         "status": {"state": INPUT, "message": question, "timestamp": "2030-01-01T00:00:00.000Z"},
         "artifacts": [first, asked.artifact],
     }}));
-    assert_eq!(told(&view.apply(&snapshot)), Vec::<String>::new());
+    assert_eq!(lines(&view.apply(&snapshot)), Vec::<String>::new());
     let rest = [stream("s2", "Second.", false), status(COMPLETED, "")];
-    let shows: Vec<Show> = rest.iter().flat_map(|event| view.apply(event)).collect();
-    assert_eq!(told(&shows), ["answer¶: Second.", "end: Completed"]);
+    let shows: Vec<ViewEvent> = rest.iter().flat_map(|event| view.apply(event)).collect();
+    assert_eq!(lines(&shows), ["answer¶: Second.", "end: Completed"]);
 }
 
 #[test]
@@ -325,7 +325,7 @@ fn a_snapshot_tells_only_what_is_new() {
 }
 
 #[test]
-fn ids_and_trace_are_kept() {
+fn ids_and_trace_are_stored() {
     let mut view = View::default();
     view.apply(&task(SUBMITTED, json!([])));
     assert_eq!((view.task(), view.context(), view.trace()), (Some("t"), Some("c"), None));
@@ -382,18 +382,18 @@ fn any_event() -> impl Strategy<Value = Event> {
 }
 
 proptest! {
-    /// Whatever comes, it is safe for a terminal, and the end is told at most once, last.
+    /// Whatever comes, it is safe for a terminal, and the end is shown at most once, last.
     #[test]
     fn any_events_are_safe_to_show(events in prop::collection::vec(any_event(), 0..20)) {
         let mut view = View::default();
-        let shows: Vec<Show> = events.iter().flat_map(|event| view.apply(event)).collect();
+        let shows: Vec<ViewEvent> = events.iter().flat_map(|event| view.apply(event)).collect();
         for show in &shows {
-            for line in told(std::slice::from_ref(show)) {
+            for line in lines(std::slice::from_ref(show)) {
                 prop_assert!(line.chars().all(is_harmless), "{:?}", line);
             }
         }
-        let ends = shows.iter().filter(|show| matches!(show, Show::End(_))).count();
-        prop_assert!(ends <= 1 && (ends == 0 || matches!(shows.last(), Some(Show::End(_)))));
+        let ends = shows.iter().filter(|show| matches!(show, ViewEvent::End(_))).count();
+        prop_assert!(ends <= 1 && (ends == 0 || matches!(shows.last(), Some(ViewEvent::End(_)))));
     }
 
     /// However an answer is cut, broken off and told again, its text is shown once.
@@ -412,7 +412,7 @@ proptest! {
         events.push(status(COMPLETED, ""));
         let mut view = View::default();
         let shown: String = events.iter().flat_map(|event| view.apply(event)).filter_map(|show| match show {
-            Show::Text { text, .. } => Some(text),
+            ViewEvent::Text { text, .. } => Some(text),
             _ => None,
         }).collect();
         prop_assert_eq!(shown, text);

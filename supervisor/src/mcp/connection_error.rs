@@ -1,4 +1,4 @@
-//! Why a server and we did not come together, in words.
+//! Errors of the connection to a server as bounded text without secrets.
 
 use std::error::Error;
 
@@ -8,10 +8,10 @@ use rmcp::transport::streamable_http_client::StreamableHttpError;
 
 use caipe_bridge::redact::Redactor;
 
-/// The most characters of a server's error that go into a message.
+/// The characters of a server's error that go into a message.
 const REASON_CHARS: usize = 400;
 
-/// The reason of a failed handshake, bounded and without secrets.
+/// The reason of a failed handshake.
 pub(super) fn explain(error: &ClientInitializeError, redactor: &Redactor) -> String {
     let text = match error {
         ClientInitializeError::TransportError { error, .. } => transport(error),
@@ -24,18 +24,18 @@ pub(super) fn explain(error: &ClientInitializeError, redactor: &Redactor) -> Str
             let versions: Vec<String> = server_supported.iter().map(ToString::to_string).collect();
             format!("it speaks only {}", versions.join(", "))
         }
-        // The others carry whole messages, which belong into no status.
-        _ => "it answered with something else than was asked".to_owned(),
+        // The others contain whole messages.
+        _ => "it returned an unexpected message".to_owned(),
     };
     bounded(text, redactor)
 }
 
-/// What broke the connection, bounded and without secrets.
+/// The reason of a broken connection.
 pub(super) fn explain_transport(error: &DynamicTransportError, redactor: &Redactor) -> String {
     bounded(transport(error), redactor)
 }
 
-/// Whether the connection was gone, as opposed to an answer that was no use.
+/// Whether the connection closed, as opposed to an unusable answer.
 pub(super) fn is_lost(error: &ClientInitializeError) -> bool {
     match error {
         ClientInitializeError::TransportError { .. } | ClientInitializeError::ConnectionClosed(_) => true,
@@ -52,15 +52,15 @@ pub(super) fn is_too_large(error: &DynamicTransportError) -> bool {
 
 fn transport(error: &DynamicTransportError) -> String {
     match error.error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
-        // The library hides what the HTTP client knows: that the connection was refused, say.
+        // The client library hides the reason of the HTTP client, such as a refused connection.
         Some(StreamableHttpError::Client(error)) => chain(error),
-        Some(StreamableHttpError::AuthRequired(_)) => "HTTP 401: it wants other credentials".to_owned(),
+        Some(StreamableHttpError::AuthRequired(_)) => "HTTP 401: it rejects the credentials".to_owned(),
         Some(error) => chain(error),
         None => chain(error.error.as_ref()),
     }
 }
 
-/// An error and its causes, as far as they say more than it does.
+/// An error and its causes, without repetitions.
 fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

@@ -1,8 +1,8 @@
-//! What was said already, so that nothing is said twice.
+//! The text shown so far, so that nothing is shown twice.
 
 /// One artifact's text: what was shown of it, whatever a peer sends again.
 #[derive(Debug, Default)]
-pub(super) struct Ledger {
+pub(super) struct StreamedText {
     shown: String,
     /// The text as the peer tells it, while it repeats what was shown already.
     behind: Option<String>,
@@ -11,20 +11,20 @@ pub(super) struct Ledger {
 /// What a piece of an artifact adds to what was shown of it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Addition {
-    /// This goes on where the text was.
-    More(String),
+    /// Text behind the shown text.
+    Append(String),
     /// This takes the place of what was shown.
-    Instead(String),
+    Replace(String),
 }
 
-impl Ledger {
+impl StreamedText {
     /// Takes a piece. A snapshot after a broken connection may tell less, the same or more than was shown: only
     /// what is new is returned.
     pub(super) fn take(&mut self, piece: &str, append: bool) -> Addition {
         let text = match (append, self.behind.take()) {
             (true, None) => {
                 self.shown.push_str(piece);
-                return Addition::More(piece.to_owned());
+                return Addition::Append(piece.to_owned());
             }
             (true, Some(behind)) => behind + piece,
             (false, _) => piece.to_owned(),
@@ -32,28 +32,28 @@ impl Ledger {
         if let Some(more) = text.strip_prefix(&self.shown) {
             let more = more.to_owned();
             self.shown = text;
-            return Addition::More(more);
+            return Addition::Append(more);
         }
         if self.shown.starts_with(&text) {
             self.behind = Some(text);
-            return Addition::More(String::new());
+            return Addition::Append(String::new());
         }
         self.shown.clone_from(&text);
-        Addition::Instead(text)
+        Addition::Replace(text)
     }
 }
 
 /// Everything that was said in a turn, to find out what a result adds to it.
 #[derive(Debug, Default)]
-pub(super) struct Spoken {
+pub(super) struct ShownText {
     all: String,
     /// Where the newest stretch of answer begins in `all`.
     answer: Option<usize>,
 }
 
-impl Spoken {
-    /// Something was said; `fresh` begins anew, `answer` is not mere narration.
-    pub(super) fn say(&mut self, text: &str, fresh: bool, answer: bool) {
+impl ShownText {
+    /// Adds shown text. `fresh` begins a paragraph; `answer` distinguishes the answer from narration.
+    pub(super) fn add(&mut self, text: &str, fresh: bool, answer: bool) {
         if fresh {
             self.all.push('\n');
             self.answer = None;
@@ -65,21 +65,21 @@ impl Spoken {
     }
 
     /// What of `text` was not said yet: all of it, its end, or nothing. White space makes no difference.
-    pub(super) fn unsaid<'a>(&self, text: &'a str) -> Unsaid<'a> {
+    pub(super) fn missing<'a>(&self, text: &'a str) -> Missing<'a> {
         if ends_with(&self.all, text) {
-            return Unsaid::Nothing;
+            return Missing::Nothing;
         }
         let answer = self.answer.and_then(|start| self.all.get(start..)).unwrap_or_default();
         match after(text, answer) {
-            Some(tail) => Unsaid::Tail(tail),
-            None => Unsaid::All,
+            Some(tail) => Missing::Tail(tail),
+            None => Missing::All,
         }
     }
 }
 
 /// What a text adds.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Unsaid<'a> {
+pub(super) enum Missing<'a> {
     /// It was not said.
     All,
     /// Its beginning was said, this was not.
@@ -88,19 +88,19 @@ pub(super) enum Unsaid<'a> {
     Nothing,
 }
 
-/// Whether `said` ends in `text` at the beginning of a word, white space apart.
-fn ends_with(said: &str, text: &str) -> bool {
+/// Whether `shown` ends in `text` at the beginning of a word, white space apart.
+fn ends_with(shown: &str, text: &str) -> bool {
     let visible = |c: &(usize, char)| !c.1.is_whitespace();
-    let mut said_rev = said.char_indices().rev().filter(visible);
-    let mut start = said.len();
+    let mut reversed = shown.char_indices().rev().filter(visible);
+    let mut start = shown.len();
     for (_, c) in text.char_indices().rev().filter(visible) {
-        match said_rev.next() {
+        match reversed.next() {
             Some((at, same)) if same == c => start = at,
             _ => return false,
         }
     }
-    let before = said.get(..start).and_then(|before| before.chars().next_back());
-    start == said.len() || !before.is_some_and(char::is_alphanumeric)
+    let before = shown.get(..start).and_then(|before| before.chars().next_back());
+    start == shown.len() || !before.is_some_and(char::is_alphanumeric)
 }
 
 /// What comes in `text` after `beginning`, white space apart; `None` if it does not begin so, or `beginning`
@@ -120,5 +120,5 @@ fn after<'a>(text: &'a str, beginning: &str) -> Option<&'a str> {
 }
 
 #[cfg(test)]
-#[path = "spoken_tests.rs"]
+#[path = "shown_text_tests.rs"]
 mod tests;

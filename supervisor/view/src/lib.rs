@@ -1,15 +1,16 @@
-//! What a terminal shows of a task: a pure fold over A2A events, whichever agent sends them.
+//! What a person sees of a task: a pure reducer of A2A events, whichever agent sends them.
 //!
-//! It understands what CAIPE's supervisors and agents send (upstream contract 3, `subagent-streaming.md`) and
-//! what any other A2A agent may: plain artifacts, status messages, a bare message. Everything in a [`Show`] is
-//! safe for a terminal, and nothing is said twice.
+//! It understands what CAIPE's supervisors and agents send (the artifacts of upstream's supervisor and the [activity extension](activity)) and
+//! what any other A2A agent may: plain artifacts, status messages, a bare message. Everything in a [`ViewEvent`] is
+//! safe for a terminal, and nothing is shown twice.
 
+pub mod activity;
 mod artifact;
 mod clean;
 mod form;
 mod notice;
 mod plan;
-mod spoken;
+mod shown_text;
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,18 +19,18 @@ use caipe_a2a::model::{
     TaskStatusUpdateEvent,
 };
 
-pub(in crate::cli) use clean::{clean, one_line};
-pub(super) use form::{Field, Form, FormAnswer, FormKind, plain};
-pub(super) use notice::{Notice, Sign};
-pub(super) use plan::{Plan, Step, StepStatus};
+pub use clean::{clean, one_line};
+pub use form::{Field, Form, FormAnswer, FormKind, plain};
+pub use notice::{Notice, Sign};
+pub use plan::{Plan, Step, StepStatus};
 
 use artifact::Role;
 use clean::Cleaner;
-use spoken::{Addition, Ledger, Spoken, Unsaid};
+use shown_text::{Addition, Missing, ShownText, StreamedText};
 
 /// Something to show.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Show {
+pub enum ViewEvent {
     /// The plan came or changed.
     Plan {
         /// The plan as it is now.
@@ -58,7 +59,7 @@ pub(super) enum Show {
 
 /// Whose text it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Presentation {
+pub enum Presentation {
     /// The answer.
     Answer,
     /// What the agent thinks aloud on the way.
@@ -67,12 +68,12 @@ pub(super) enum Presentation {
 
 /// How a turn ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum End {
+pub enum End {
     /// Well.
     Completed,
     /// Badly, and why.
     Failed(String),
-    /// At somebody's request.
+    /// At the request of a client.
     Canceled,
     /// With a question.
     InputRequired,
@@ -80,19 +81,19 @@ pub(super) enum End {
 
 /// The fold of one turn's events.
 #[derive(Debug, Default)]
-pub(super) struct View {
+pub struct View {
     task: Option<String>,
     context: Option<String>,
     trace: Option<String>,
     plan: Plan,
-    ledgers: HashMap<String, (Ledger, Cleaner)>,
+    streams: HashMap<String, (StreamedText, Cleaner)>,
     /// One-line artifacts that were shown; a snapshot tells them again.
     noticed: HashSet<String>,
-    spoken: Spoken,
+    shown: ShownText,
     /// The artifact that speaks now.
     speaker: Option<String>,
     /// Answers of agents that the supervisor called: shown only if no answer of its own follows.
-    reserves: Vec<(String, String)>,
+    agent_answers: Vec<(String, String)>,
     /// The newest status text, not yet known to be a mere note or the answer.
     doing: Option<String>,
     form: Option<Form>,
@@ -106,41 +107,41 @@ pub(super) struct View {
 
 impl View {
     /// The task, once it is known.
-    pub(super) fn task(&self) -> Option<&str> {
+    pub fn task(&self) -> Option<&str> {
         self.task.as_deref()
     }
 
     /// The conversation, once it is known.
-    pub(super) fn context(&self) -> Option<&str> {
+    pub fn context(&self) -> Option<&str> {
         self.context.as_deref()
     }
 
     /// The trace by which the run can be found.
-    pub(super) fn trace(&self) -> Option<&str> {
+    pub fn trace(&self) -> Option<&str> {
         self.trace.as_deref()
     }
 
     /// The question that waits, once one was asked.
-    pub(super) fn form(&self) -> Option<&Form> {
+    pub fn form(&self) -> Option<&Form> {
         self.form.as_ref()
     }
 
     /// How the turn ended, once it has.
-    pub(super) fn end(&self) -> Option<&End> {
+    pub fn end(&self) -> Option<&End> {
         self.end.as_ref()
     }
 
-    /// The question was answered, and the same task goes on. Returns what is still valid and to be shown again.
-    pub(super) fn go_on(&mut self) -> Option<Show> {
+    /// The question was answered, and the same task continues. Returns what is still valid and to be shown again.
+    pub fn resume(&mut self) -> Option<ViewEvent> {
         self.end = None;
         self.answered = self.asked.take().zip(self.form.take());
         self.speaker = None;
         let plan = self.plan.clone();
-        (!plan.steps().is_empty()).then_some(Show::Plan { plan, changed: Vec::new() })
+        (!plan.steps().is_empty()).then_some(ViewEvent::Plan { plan, changed: Vec::new() })
     }
 
     /// What an event adds to what is shown. After the end, nothing does.
-    pub(super) fn apply(&mut self, event: &Event) -> Vec<Show> {
+    pub fn apply(&mut self, event: &Event) -> Vec<ViewEvent> {
         let mut shows = Vec::new();
         if self.end.is_some() {
             return shows;
@@ -155,8 +156,8 @@ impl View {
     }
 
     /// The whole task: at the start, after a broken connection, or as the only answer.
-    fn snapshot(&mut self, task: &Task, shows: &mut Vec<Show>) {
-        self.belongs(Some(&task.id), Some(&task.context_id), task.metadata.as_ref());
+    fn snapshot(&mut self, task: &Task, shows: &mut Vec<ViewEvent>) {
+        self.set_ids(Some(&task.id), Some(&task.context_id), task.metadata.as_ref());
         for artifact in &task.artifacts {
             self.artifact(artifact, false, shows);
         }
@@ -166,40 +167,40 @@ impl View {
     }
 
     /// A bare message is the whole answer.
-    fn message(&mut self, message: &Message, shows: &mut Vec<Show>) {
-        self.belongs(message.task_id.as_deref(), message.context_id.as_deref(), message.metadata.as_ref());
+    fn message(&mut self, message: &Message, shows: &mut Vec<ViewEvent>) {
+        self.set_ids(message.task_id.as_deref(), message.context_id.as_deref(), message.metadata.as_ref());
         let text: Vec<String> = message.parts.iter().filter_map(artifact::readable).collect();
-        self.say_whole(&clean(&text.join("\n\n")), shows);
+        self.show_whole(&clean(&text.join("\n\n")), shows);
         self.finish(End::Completed, shows);
     }
 
-    fn status_update(&mut self, update: &TaskStatusUpdateEvent, shows: &mut Vec<Show>) {
-        self.belongs(Some(&update.task_id), Some(&update.context_id), update.metadata.as_ref());
+    fn status_update(&mut self, update: &TaskStatusUpdateEvent, shows: &mut Vec<ViewEvent>) {
+        self.set_ids(Some(&update.task_id), Some(&update.context_id), update.metadata.as_ref());
         self.status(&update.status, shows);
     }
 
-    fn artifact_update(&mut self, update: &TaskArtifactUpdateEvent, shows: &mut Vec<Show>) {
-        self.belongs(Some(&update.task_id), Some(&update.context_id), update.artifact.metadata.as_ref());
+    fn artifact_update(&mut self, update: &TaskArtifactUpdateEvent, shows: &mut Vec<ViewEvent>) {
+        self.set_ids(Some(&update.task_id), Some(&update.context_id), update.artifact.metadata.as_ref());
         self.artifact(&update.artifact, update.append, shows);
     }
 
-    fn belongs(&mut self, task: Option<&str>, context: Option<&str>, metadata: Option<&Metadata>) {
+    fn set_ids(&mut self, task: Option<&str>, context: Option<&str>, metadata: Option<&Metadata>) {
         let trace = metadata.and_then(|metadata| metadata.get("trace_id")).and_then(|trace| trace.as_str());
-        for (known, told) in [(&mut self.task, task), (&mut self.context, context), (&mut self.trace, trace)]
+        for (known, value) in [(&mut self.task, task), (&mut self.context, context), (&mut self.trace, trace)]
         {
-            if let Some(told) = told.filter(|told| !told.is_empty()) {
-                *known = Some(told.to_owned());
+            if let Some(value) = value.filter(|value| !value.is_empty()) {
+                *known = Some(value.to_owned());
             }
         }
     }
 
-    fn status(&mut self, status: &TaskStatus, shows: &mut Vec<Show>) {
+    fn status(&mut self, status: &TaskStatus, shows: &mut Vec<ViewEvent>) {
         let text = status.message.as_ref().map(|message| clean(&message.text())).unwrap_or_default();
         let text = text.trim();
         match status.state {
             TaskState::Submitted | TaskState::Working | TaskState::Unspecified => self.progress(text, shows),
             TaskState::Completed => {
-                self.say_whole(text, shows);
+                self.show_whole(text, shows);
                 let end = self.error.take().map_or(End::Completed, End::Failed);
                 self.finish(end, shows);
             }
@@ -219,51 +220,52 @@ impl View {
     }
 
     /// A status text on the way. It becomes a note once something else comes; if nothing does, it is the answer.
-    fn progress(&mut self, text: &str, shows: &mut Vec<Show>) {
+    fn progress(&mut self, text: &str, shows: &mut Vec<ViewEvent>) {
         if text.is_empty() || self.doing.as_deref() == Some(text) {
             return;
         }
-        self.note_what_was_done(shows);
-        let show = Notice::of_status(text).map_or_else(|| Show::Doing(one_line(text)), Show::Notice);
-        if matches!(show, Show::Doing(_)) {
+        self.show_last_status(shows);
+        let show =
+            Notice::of_status(text).map_or_else(|| ViewEvent::Doing(one_line(text)), ViewEvent::Notice);
+        if matches!(show, ViewEvent::Doing(_)) {
             self.doing = Some(text.to_owned());
         }
         shows.push(show);
     }
 
-    fn note_what_was_done(&mut self, shows: &mut Vec<Show>) {
+    fn show_last_status(&mut self, shows: &mut Vec<ViewEvent>) {
         if let Some(text) = self.doing.take() {
-            self.say(&text, true, Presentation::Narration, shows);
+            self.add_text(&text, true, Presentation::Narration, shows);
             self.speaker = None;
         }
     }
 
-    /// The task waits for the user. The question is often told twice: with the form, and with the status.
-    fn question(&mut self, text: &str, shows: &mut Vec<Show>) {
+    /// The task waits for the user. The question is often value twice: with the form, and with the status.
+    fn question(&mut self, text: &str, shows: &mut Vec<ViewEvent>) {
         let mut form = self.form.take().unwrap_or_else(|| Form::words(text));
         if self.doing.as_deref().is_some_and(|doing| doing == text || doing == form.description) {
             self.doing = None;
         }
-        self.note_what_was_done(shows);
+        self.show_last_status(shows);
         if form.description.is_empty() {
             text.clone_into(&mut form.description);
         }
-        if self.spoken.unsaid(&form.description) == Unsaid::Nothing {
+        if self.shown.missing(&form.description) == Missing::Nothing {
             form.description.clear();
         }
         self.form = Some(form.clone());
-        shows.push(Show::Form(form));
+        shows.push(ViewEvent::Form(form));
         self.finish(End::InputRequired, shows);
     }
 
-    fn artifact(&mut self, artifact: &Artifact, append: bool, shows: &mut Vec<Show>) {
+    fn artifact(&mut self, artifact: &Artifact, append: bool, shows: &mut Vec<ViewEvent>) {
         match Role::of(artifact) {
             Role::Notification { ends } => self.notice(artifact, ends, shows),
             Role::Plan { whole } => self.plan(artifact, whole, shows),
             Role::Form => self.ask(artifact),
             Role::Stream(presentation) => self.stream(artifact, append, presentation, shows),
             Role::Result => self.result(artifact, append, shows),
-            Role::Reserve => self.reserve(artifact, append),
+            Role::AgentAnswer => self.agent_answer(artifact, append),
             Role::Error => self.error = Some(clean(artifact.text().trim())).filter(|text| !text.is_empty()),
             Role::Marker => {}
         }
@@ -275,22 +277,22 @@ impl View {
         self.form = form.filter(|form| Some(form) != answered).or_else(|| self.form.take());
     }
 
-    fn notice(&mut self, artifact: &Artifact, ends: bool, shows: &mut Vec<Show>) {
+    fn notice(&mut self, artifact: &Artifact, ends: bool, shows: &mut Vec<ViewEvent>) {
         if !self.noticed.insert(artifact.artifact_id.clone()) {
             return;
         }
         if let Some(notice) = Notice::of_artifact(&artifact.text(), ends, artifact.metadata.as_ref()) {
-            self.note_what_was_done(shows);
+            self.show_last_status(shows);
             self.speaker = None;
-            shows.push(Show::Notice(notice));
+            shows.push(ViewEvent::Notice(notice));
         }
     }
 
-    fn plan(&mut self, artifact: &Artifact, whole: bool, shows: &mut Vec<Show>) {
+    fn plan(&mut self, artifact: &Artifact, whole: bool, shows: &mut Vec<ViewEvent>) {
         for data in artifact.parts.iter().filter_map(|part| part.as_data()) {
             if let Some(changed) = self.plan.take(data, whole).filter(|changed| !changed.is_empty()) {
-                self.note_what_was_done(shows);
-                shows.push(Show::Plan { plan: self.plan.clone(), changed });
+                self.show_last_status(shows);
+                shows.push(ViewEvent::Plan { plan: self.plan.clone(), changed });
             }
         }
     }
@@ -301,97 +303,98 @@ impl View {
         artifact: &Artifact,
         append: bool,
         presentation: Presentation,
-        shows: &mut Vec<Show>,
+        shows: &mut Vec<ViewEvent>,
     ) {
         let id = &artifact.artifact_id;
-        let (ledger, cleaner) = self.ledgers.entry(id.clone()).or_default();
-        let (text, instead) = match ledger.take(&artifact::text(artifact), append) {
-            Addition::More(text) => (text, false),
-            Addition::Instead(text) => (text, true),
+        let (streamed, cleaner) = self.streams.entry(id.clone()).or_default();
+        let (text, instead) = match streamed.take(&artifact::text(artifact), append) {
+            Addition::Append(text) => (text, false),
+            Addition::Replace(text) => (text, true),
         };
         let text = cleaner.push(&text);
         if text.is_empty() {
             return;
         }
-        self.note_what_was_done(shows);
+        self.show_last_status(shows);
         let fresh = instead || self.speaker.as_ref() != Some(id);
         // A chunk of blanks tells nothing of who has the word.
         if presentation == Presentation::Answer && !text.trim().is_empty() {
             self.drop_reserves();
         }
-        self.say(&text, fresh, presentation, shows);
+        self.add_text(&text, fresh, presentation, shows);
         self.speaker = Some(id.clone());
     }
 
     /// The authoritative answer: shown as far as it was not streamed.
-    fn result(&mut self, artifact: &Artifact, append: bool, shows: &mut Vec<Show>) {
-        let (ledger, cleaner) = self.ledgers.entry(artifact.artifact_id.clone()).or_default();
-        let (Addition::More(text) | Addition::Instead(text)) = ledger.take(&artifact::text(artifact), append);
+    fn result(&mut self, artifact: &Artifact, append: bool, shows: &mut Vec<ViewEvent>) {
+        let (streamed, cleaner) = self.streams.entry(artifact.artifact_id.clone()).or_default();
+        let (Addition::Append(text) | Addition::Replace(text)) =
+            streamed.take(&artifact::text(artifact), append);
         let text = cleaner.push(&text);
         self.drop_reserves();
-        self.say_whole(&text, shows);
+        self.show_whole(&text, shows);
     }
 
     /// The supervisor speaks for itself; what its agents said is in that.
     fn drop_reserves(&mut self) {
-        self.noticed.extend(self.reserves.drain(..).map(|(id, _)| id));
+        self.noticed.extend(self.agent_answers.drain(..).map(|(id, _)| id));
     }
 
-    fn reserve(&mut self, artifact: &Artifact, append: bool) {
+    fn agent_answer(&mut self, artifact: &Artifact, append: bool) {
         if self.noticed.contains(&artifact.artifact_id) {
             return;
         }
         let text = artifact::text(artifact);
-        match self.reserves.iter_mut().find(|(id, _)| *id == artifact.artifact_id) {
+        match self.agent_answers.iter_mut().find(|(id, _)| *id == artifact.artifact_id) {
             Some((_, known)) if append => known.push_str(&text),
             Some((_, known)) => *known = text,
-            None => self.reserves.push((artifact.artifact_id.clone(), text)),
+            None => self.agent_answers.push((artifact.artifact_id.clone(), text)),
         }
     }
 
     /// A whole text that may have been said already, or in part.
-    fn say_whole(&mut self, text: &str, shows: &mut Vec<Show>) {
+    fn show_whole(&mut self, text: &str, shows: &mut Vec<ViewEvent>) {
         if text.trim().is_empty() {
             return;
         }
         if self.doing.as_deref().is_some_and(|doing| one_line(doing) == one_line(text)) {
             self.doing = None;
         }
-        self.note_what_was_done(shows);
-        match self.spoken.unsaid(text) {
-            Unsaid::Nothing => {}
-            Unsaid::Tail(tail) => self.say(tail, false, Presentation::Answer, shows),
-            Unsaid::All => self.say(text, true, Presentation::Answer, shows),
+        self.show_last_status(shows);
+        match self.shown.missing(text) {
+            Missing::Nothing => {}
+            Missing::Tail(tail) => self.add_text(tail, false, Presentation::Answer, shows),
+            Missing::All => self.add_text(text, true, Presentation::Answer, shows),
         }
         self.speaker = None;
     }
 
-    fn say(&mut self, text: &str, fresh: bool, presentation: Presentation, shows: &mut Vec<Show>) {
-        self.spoken.say(text, fresh, presentation == Presentation::Answer);
-        shows.push(Show::Text { presentation, text: text.to_owned(), fresh });
+    fn add_text(&mut self, text: &str, fresh: bool, presentation: Presentation, shows: &mut Vec<ViewEvent>) {
+        self.shown.add(text, fresh, presentation == Presentation::Answer);
+        shows.push(ViewEvent::Text { presentation, text: text.to_owned(), fresh });
     }
 
-    fn finish(&mut self, end: End, shows: &mut Vec<Show>) {
+    fn finish(&mut self, end: End, shows: &mut Vec<ViewEvent>) {
         if end == End::Completed {
-            for (_, text) in std::mem::take(&mut self.reserves) {
-                self.say_whole(&clean(&text), shows);
+            for (_, text) in std::mem::take(&mut self.agent_answers) {
+                self.show_whole(&clean(&text), shows);
             }
             if let Some(text) = self.doing.take() {
-                self.say_whole(&text, shows);
+                self.show_whole(&text, shows);
             }
         }
         self.doing = None;
         self.end = Some(end.clone());
-        shows.push(Show::End(end));
+        shows.push(ViewEvent::End(end));
     }
 }
 
 /// Whether two statuses tell the same, whatever their times.
 fn is_same(one: &TaskStatus, other: &TaskStatus) -> bool {
-    let said = |status: &TaskStatus| {
+    let content = |status: &TaskStatus| {
         status.message.as_ref().map(|message| (message.message_id.clone(), message.text()))
     };
-    one.state == other.state && said(one) == said(other)
+    one.state == other.state && content(one) == content(other)
 }
 
 #[cfg(test)]
