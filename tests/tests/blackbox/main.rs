@@ -13,6 +13,7 @@ mod commands;
 mod compose;
 mod connectivity;
 mod cors;
+mod environment_page;
 mod kill;
 mod memory;
 mod migration;
