@@ -38,7 +38,6 @@ const FILES: [(&str, &str); 18] = [
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Entry {
-    /// Its name.
     pub name: String,
     /// The name that people see.
     pub title: String,
@@ -46,7 +45,6 @@ pub struct Entry {
     pub description: String,
     /// When the supervisor should use it.
     pub routing_hint: String,
-    /// Its system prompt.
     #[serde(default)]
     pub system_prompt: String,
     /// Whether a supervisor without a list of agents has it (upstream's `SINGLE_NODE_AGENTS`).
@@ -72,14 +70,12 @@ pub struct Entry {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Variable {
-    /// Its name.
     pub name: String,
     /// Its meaning.
     pub description: String,
     /// Whether the agent cannot work without it.
     #[serde(default)]
     pub required: bool,
-    /// Whether its value is secret.
     #[serde(default)]
     pub secret: bool,
     /// The form of the servers that reads it; without it, both do.
@@ -92,7 +88,6 @@ pub struct Variable {
 pub enum Form {
     /// A child process.
     Stdio,
-    /// A container.
     Container,
 }
 
@@ -104,7 +99,6 @@ pub struct Server {
     pub name: String,
     /// As a child process.
     pub stdio: Option<Command>,
-    /// As a container.
     pub container: Option<Image>,
     /// As an endpoint of the user's own installation.
     pub http: Option<Endpoint>,
@@ -128,7 +122,6 @@ pub struct Command {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Image {
-    /// The image.
     pub image: String,
     /// Its arguments.
     #[serde(default)]

@@ -12,7 +12,6 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// A fault at `path`.
     pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
         Self { path: path.into(), message: message.into() }
     }

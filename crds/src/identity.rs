@@ -50,7 +50,6 @@ pub struct Skill {
     pub id: String,
     /// Its name for people.
     pub name: String,
-    /// Its description.
     pub description: String,
 }
 

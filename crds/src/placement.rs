@@ -32,7 +32,6 @@ pub enum SupportedPlacements {
     Both,
     /// Remote only: the agent has an external URL or an image of its own.
     RemoteOnly,
-    /// In-process only.
     InProcessOnly,
 }
 

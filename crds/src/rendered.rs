@@ -23,7 +23,6 @@ pub struct RenderedSpec {
     pub epoch: u64,
     /// SHA-256 in hex over the canonical JSON of everything but `epoch` and `hash`.
     pub hash: String,
-    /// The identity of the supervisor.
     pub supervisor: SupervisorIdentity,
     /// The models, the preferred one first, then the fallbacks in order. If there is none, every run fails
     /// with that reason.
@@ -51,7 +50,6 @@ pub struct RenderedSpec {
     pub agents: Vec<RenderedAgent>,
 }
 
-/// The identity of a supervisor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SupervisorIdentity {
@@ -71,7 +69,6 @@ pub struct SupervisorIdentity {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ModelChoice {
-    /// The provider.
     pub provider: Provider,
     /// The model's (or deployment's) name; absent for [`Provider::Scripted`].
     pub name: Option<String>,

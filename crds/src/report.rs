@@ -35,11 +35,9 @@ pub struct Report {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentReport {
-    /// Its name.
     pub name: String,
     /// Where it runs.
     pub placement: AgentPlacement,
-    /// Its phase.
     pub phase: AgentPhase,
     /// The newest epoch that the instance corresponds to.
     pub epoch: u64,
@@ -93,7 +91,6 @@ impl AgentReport {
 pub struct NextInstance {
     /// Where it runs.
     pub placement: AgentPlacement,
-    /// Its phase.
     pub phase: AgentPhase,
     /// The URL of a remote instance.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -61,7 +61,6 @@ pub fn annotations<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> M
 /// How an image is run. All run as [`USER`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Run {
-    /// The entrypoint.
     pub entrypoint: Vec<String>,
     /// The default arguments.
     pub command: Vec<String>,
@@ -76,7 +75,6 @@ pub struct Run {
 }
 
 impl Run {
-    /// Of the supervisor.
     pub fn supervisor() -> Self {
         let data = format!("/{DATA}");
         Self {

@@ -19,7 +19,6 @@ pub struct Entry {
 /// The type of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
-    /// A directory.
     Directory,
     /// A file with this content.
     File(Vec<u8>),

@@ -18,7 +18,6 @@ pub enum Form {
 }
 
 impl Form {
-    /// Its media type.
     pub const fn media_type(self) -> &'static str {
         match self {
             Self::Gzip => "application/vnd.oci.image.layer.v1.tar+gzip",

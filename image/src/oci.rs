@@ -23,10 +23,8 @@ pub struct Image {
     pub config: Value,
 }
 
-/// A packed image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packed {
-    /// The archive.
     pub archive: Vec<u8>,
     /// The digest of the image's manifest, by which registries know it.
     pub digest: String,

@@ -44,8 +44,6 @@ impl Default for Defaults {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct OperatorPods {
-    /// Their namespace.
     pub namespace: String,
-    /// Their labels.
     pub labels: std::collections::BTreeMap<String, String>,
 }

@@ -14,18 +14,15 @@ pub struct Key {
 }
 
 impl Key {
-    /// The key of a namespace and a name.
     pub fn new(namespace: &str, name: &str) -> Self {
         static KEYS: LazyLock<Interner<str>> = LazyLock::new(Interner::default);
         Self { text: KEYS.share(format!("{namespace}/{name}")) }
     }
 
-    /// The namespace.
     pub fn namespace(&self) -> &str {
         self.text.split_once('/').map_or("", |(namespace, _)| namespace)
     }
 
-    /// The name.
     pub fn name(&self) -> &str {
         self.text.split_once('/').map_or("", |(_, name)| name)
     }

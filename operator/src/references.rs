@@ -21,9 +21,7 @@ pub struct Names {
 /// The missing references.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Missing {
-    /// `ConfigMap`s.
     pub config_maps: BTreeSet<String>,
-    /// Secrets.
     pub secrets: BTreeSet<String>,
 }
 
@@ -58,10 +56,8 @@ pub struct References {
 /// `metadata.resourceVersion`.
 pub type Version = String;
 
-/// A `ConfigMap`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConfigMapContent {
-    /// Its version.
     pub version: Version,
     /// Its texts.
     pub data: BTreeMap<String, String>,

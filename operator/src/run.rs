@@ -33,7 +33,6 @@ use crate::supervisor::reconcile::{Context, Reconciler};
 use crate::supervisor::state::{ReconcileState, ReconcileStates};
 use crate::supervisor::update_status::Reporter;
 
-/// Timeout of a reconcile.
 const RECONCILE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Interval between reconciles without a change.
@@ -69,7 +68,6 @@ pub struct Options {
 pub struct Dependencies {
     /// The client of the API server.
     pub client: Client,
-    /// The metrics.
     pub metrics: Arc<Metrics>,
     /// The handle of the leader election.
     pub leadership: Leadership,

@@ -38,7 +38,6 @@ pub struct Settings {
     pub warnings: Vec<Fault>,
     /// Where paths in the specification start from.
     pub base: PathBuf,
-    /// The environment.
     pub env: Environment,
     /// Whether every choice was made elsewhere, and the epoch counted there.
     pub rendered: bool,

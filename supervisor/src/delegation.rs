@@ -35,7 +35,6 @@ pub struct RunInfo {
 pub struct Delegation {
     /// The call that asks for it.
     pub call: CallId,
-    /// The agent.
     pub agent: AgentName,
     /// What to do.
     pub prompt: String,
@@ -78,10 +77,8 @@ pub enum DelegationEnd {
 }
 
 impl DelegationEnd {
-    /// The end as canceled.
     pub const CANCELED: Self = Self::Finished(DelegationOutcome::Canceled);
 
-    /// The end as failed.
     pub fn failed(reason: impl Into<String>) -> Self {
         Self::Finished(DelegationOutcome::Failed { reason: reason.into() })
     }

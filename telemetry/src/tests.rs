@@ -26,7 +26,6 @@ impl<'a> MakeWriter<'a> for Lines {
     }
 }
 
-/// What is logged at a level.
 fn logged(level: &str, log: impl FnOnce()) -> String {
     let lines = Lines::default();
     let builder = tracing_subscriber::fmt().with_env_filter(filter(level).unwrap());

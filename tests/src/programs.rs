@@ -16,7 +16,6 @@ pub fn supervisor() -> Result<PathBuf> {
     built("caipe-supervisor")
 }
 
-/// The operator.
 pub fn operator() -> Result<PathBuf> {
     built("caipe-operator")
 }

@@ -25,7 +25,6 @@ pub struct RawConnection {
 pub struct Reply {
     /// The status code.
     pub status: u16,
-    /// The body.
     pub body: Vec<u8>,
 }
 
@@ -47,7 +46,6 @@ pub fn post(body: &str, lines: &str) -> Vec<u8> {
 }
 
 impl RawConnection {
-    /// A new connection.
     pub async fn open(supervisor: &Supervisor) -> Result<Self> {
         let stream = TcpStream::connect(address(supervisor)).await?;
         Ok(Self { stream, read: Vec::new() })
@@ -61,7 +59,6 @@ impl RawConnection {
         Ok(Self { stream, read: Vec::new() })
     }
 
-    /// Sends bytes.
     pub async fn send(&mut self, bytes: &[u8]) -> Result<()> {
         Ok(self.stream.write_all(bytes).await?)
     }

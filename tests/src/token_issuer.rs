@@ -30,7 +30,6 @@ pub struct Issuer {
     server: JoinHandle<()>,
 }
 
-/// One of its keys.
 #[derive(Debug)]
 struct Key {
     id: String,

@@ -29,7 +29,6 @@ pub fn section<'a>(document: &'a str, begin: &str) -> Result<&'a str> {
     Ok(["\n## ", "\n# "].iter().filter_map(|end| rest.find(end)).min().map_or(rest, |end| &rest[..end]))
 }
 
-/// The steps of a text.
 pub fn steps(text: &str) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     for block in text.split("```console\n").skip(1) {

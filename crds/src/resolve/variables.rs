@@ -28,7 +28,6 @@ impl<'a> Variables<'a> {
         names.iter().find_map(|name| self.text(name))
     }
 
-    /// A switch.
     pub(super) fn switch(self, name: &str) -> Result<Option<bool>, Fault> {
         let Some(text) = self.text(name) else { return Ok(None) };
         match normal(text).as_str() {

@@ -139,7 +139,6 @@ pub struct Resources {
 /// A quantity, as a number or as a text with a unit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-#[allow(missing_docs)]
 pub enum Quantity {
     Number(i64),
     Text(String),

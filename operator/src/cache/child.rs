@@ -9,11 +9,8 @@ use crate::labels;
 /// An object that was made for a supervisor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Child {
-    /// Its kind.
     pub kind: Kind,
-    /// Its name.
     pub name: String,
-    /// Its uid.
     pub uid: String,
     /// The uid of the object that controls it.
     pub controller: Option<String>,
@@ -29,7 +26,6 @@ pub struct Child {
     pub applied: Option<String>,
     /// The fields that the operator manages.
     pub managed_fields: ManagedFields,
-    /// Its agent.
     pub agent: Option<String>,
     /// Since when it drains ([`labels::DRAINING_SINCE`]).
     pub draining_since: Option<String>,

@@ -13,7 +13,6 @@ use crate::labels;
 #[derive(Debug, Clone, Deserialize, Resource)]
 #[resource(inherit = Deployment)]
 pub struct PartialDeployment {
-    /// Its metadata.
     pub metadata: ObjectMeta,
     #[serde(default)]
     spec: Spec,

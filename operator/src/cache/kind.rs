@@ -41,7 +41,6 @@ impl Kind {
         Self::NetworkPolicy,
     ];
 
-    /// The name of the kind.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::ServiceAccount => "ServiceAccount",
@@ -55,7 +54,6 @@ impl Kind {
         }
     }
 
-    /// The API resource of the kind.
     pub fn resource(self) -> ApiResource {
         match self {
             Self::ServiceAccount => ApiResource::erase::<ServiceAccount>(&()),

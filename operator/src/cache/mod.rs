@@ -32,11 +32,9 @@ pub struct ObservedState {
     pub children: BTreeMap<(Kind, String), Arc<Child>>,
     /// The state of its Deployments, by name.
     pub workloads: BTreeMap<String, Arc<Workload>>,
-    /// Its pods, by name.
     pub pods: BTreeMap<String, Arc<Pod>>,
 }
 
-/// A cached object.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CachedObject {
     child: Option<Arc<Child>>,
@@ -54,9 +52,7 @@ impl CachedObject {
 /// A kind of referenced objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ReferenceKind {
-    /// A `ConfigMap`.
     ConfigMap,
-    /// A Secret.
     Secret,
 }
 

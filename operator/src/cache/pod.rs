@@ -14,7 +14,6 @@ use crate::labels;
 #[derive(Debug, Clone, Deserialize, Resource)]
 #[resource(inherit = ApiPod)]
 pub struct PartialPod {
-    /// Its metadata.
     pub metadata: ObjectMeta,
     #[serde(default)]
     status: PodStatus,
@@ -25,13 +24,10 @@ pub struct PartialPod {
 pub struct Pod {
     /// Its component, a `COMPONENT_…` of [`labels`].
     pub component: String,
-    /// Its agent.
     pub agent: Option<String>,
-    /// Its tool server.
     pub tool_server: Option<String>,
     /// Its address.
     pub ip: Option<IpAddr>,
-    /// Whether it is ready.
     pub ready: bool,
     /// Whether it is terminating.
     pub deleting: bool,

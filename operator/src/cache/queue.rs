@@ -27,7 +27,6 @@ impl WorkQueue {
         self.keys.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// Whether the queue is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -41,7 +41,6 @@ pub struct Watches {
     pub cache: Arc<Cache>,
     /// The queue of supervisors to reconcile.
     pub queue: Arc<WorkQueue>,
-    /// The metrics.
     pub metrics: Arc<Metrics>,
     /// Liveness, which a watch that ends revokes.
     pub health: Health,

@@ -57,7 +57,6 @@ pub(super) enum Topic {
 }
 
 impl Reason {
-    /// All reasons.
     pub const ALL: &'static [Self] = &[
         Self::AgentMoving,
         Self::AgentMoved,

@@ -19,7 +19,6 @@ pub(super) struct Seen {
 /// The next action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Act {
-    /// Wait.
     Wait(Duration),
     /// Read the lease.
     Read,

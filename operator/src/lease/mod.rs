@@ -28,7 +28,6 @@ pub use owner::owner;
 pub struct LeaseOptions {
     /// The namespace of the lease: the operator's own.
     pub namespace: String,
-    /// The name of the lease.
     pub name: String,
     /// The identity of this process; unique. See [`identity`].
     pub identity: String,

@@ -15,7 +15,6 @@ macro_rules! label {
         }
 
         impl $name {
-            /// All values.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
             /// The value of the label.
@@ -69,7 +68,6 @@ label! {
 }
 
 label! {
-    /// The outcome of a step.
     StepOutcome {
         /// The step succeeded.
         Ok => "ok",
@@ -119,7 +117,6 @@ label! {
         CaipeSupervisor => "CaipeSupervisor",
         /// Settings and rendered specs.
         ConfigMap => "ConfigMap",
-        /// The definition of the resource.
         CustomResourceDefinition => "CustomResourceDefinition",
         /// Supervisors, agents and tool servers.
         Deployment => "Deployment",
@@ -151,7 +148,6 @@ label! {
         Create => "create",
         /// Deletion.
         Delete => "delete",
-        /// Patch.
         Patch => "patch",
         /// Replacement.
         Replace => "replace",
@@ -171,7 +167,6 @@ label! {
 }
 
 label! {
-    /// The outcome of a probe.
     ProbeOutcome {
         /// The response is valid.
         Ok => "ok",
@@ -227,13 +222,11 @@ label! {
         Degraded => "Degraded",
         /// Not reachable.
         Unreachable => "Unreachable",
-        /// Draining.
         Draining => "Draining",
     }
 }
 
 label! {
-    /// The stage of a migration.
     MigrationStage {
         /// The migration started: the new placement is being prepared.
         Started => "started",
@@ -243,9 +236,7 @@ label! {
 }
 
 label! {
-    /// The outcome of an event.
     EventOutcome {
-        /// Published.
         Published => "published",
         /// Counted onto an earlier event.
         Repeated => "repeated",

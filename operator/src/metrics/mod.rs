@@ -207,7 +207,6 @@ impl Metrics {
         self.resource_counts.register(registry);
     }
 
-    /// Starts the timer of a reconcile.
     pub fn start_reconcile(&self) -> ReconcileTimer<'_> {
         ReconcileTimer::begin(self)
     }

@@ -15,9 +15,7 @@ use crate::key::Key;
 /// The state of a resource and its agents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResourceState {
-    /// The phase of the resource.
     pub phase: ResourcePhase,
-    /// The placements and phases of its agents.
     pub agents: Vec<(Placement, Phase)>,
 }
 

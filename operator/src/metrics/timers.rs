@@ -62,7 +62,6 @@ impl StepTimer<'_> {
         self.metrics.failures.get_or_create(&ByFailure { step: self.step, category }).inc();
     }
 
-    /// Records the result.
     pub fn record<T, E>(self, result: &Result<T, E>, category: impl FnOnce(&E) -> Category) {
         match result {
             Ok(_) => self.done(),

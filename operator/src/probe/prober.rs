@@ -23,7 +23,6 @@ use crate::metrics::labels::{Endpoint, ProbeOutcome};
 /// After this time a routine probe frees its slot: it waits for the pod and uses no processor.
 const BRIEF: Duration = Duration::from_millis(20);
 
-/// Options of the prober.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProberOptions {
     /// Maximum number of concurrent probes.

@@ -31,7 +31,6 @@ pub enum Endpoints {
     Status,
     /// The agent card, of our agent or of another image.
     Card,
-    /// Both.
     Both,
 }
 

@@ -10,7 +10,6 @@ use crate::references::References;
 /// The inputs of the objects, of which building is a pure function.
 #[derive(Debug, Clone, Copy)]
 pub struct BuildInputs<'a> {
-    /// The resource.
     pub resource: &'a CaipeSupervisor,
     /// The referenced objects.
     pub references: &'a References,

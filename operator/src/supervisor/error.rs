@@ -16,7 +16,6 @@ pub enum Error {
     Api {
         /// The attempted action.
         action: String,
-        /// The error.
         #[source]
         source: Box<kube::Error>,
     },
@@ -24,30 +23,17 @@ pub enum Error {
     #[error(
         "{kind} {name} is there already and belongs to {owner}: rename this resource or its agent, or delete that object"
     )]
-    Foreign {
-        /// Its kind.
-        kind: &'static str,
-        /// Its name.
-        name: String,
-        /// Its owner.
-        owner: String,
-    },
+    Foreign { kind: &'static str, name: String, owner: String },
     /// An object of that name belongs to an earlier resource of this name.
     #[error(
         "{kind} {name} is of an earlier CaipeSupervisor of this name: waiting until Kubernetes has collected it"
     )]
-    Former {
-        /// Its kind.
-        kind: &'static str,
-        /// Its name.
-        name: String,
-    },
+    Former { kind: &'static str, name: String },
     /// The Secret with the keys lacks one.
     #[error(
         "Secret {name} lacks {missing}, and the operator changes no Secret: add a long random text under that name, or delete the Secret, which the operator then creates again"
     )]
     Keys {
-        /// Its name.
         name: String,
         /// The names of the keys.
         missing: String,

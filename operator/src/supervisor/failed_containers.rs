@@ -9,13 +9,10 @@ use crate::labels;
 /// The component that a pod belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PodOwner {
-    /// The supervisor.
     Supervisor,
     /// A remote agent.
     Agent(String),
-    /// A tool server with pods of its own.
     ToolServer {
-        /// The agent that it is for.
         agent: String,
         /// Its name among those of the agent.
         name: String,

@@ -14,7 +14,6 @@ pub const FIRST: Duration = Duration::from_secs(1);
 /// A pod that does not run the newest spec.
 #[derive(Debug, Clone, Copy)]
 pub struct StalePod<'a> {
-    /// Its annotation.
     pub annotation: Option<&'a str>,
     /// Time since its last annotation, if known.
     pub since: Option<Duration>,

@@ -13,9 +13,7 @@ use crate::labels;
 /// An object to apply.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Manifest {
-    /// Its kind.
     pub kind: Kind,
-    /// Its name.
     pub name: String,
     /// The hash of the object, also its annotation [`labels::APPLIED`].
     pub hash: String,

@@ -13,16 +13,13 @@ use super::decision::Decision;
 /// The spec in the cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CurrentSpec {
-    /// Its epoch.
     pub epoch: u64,
-    /// Its hash.
     pub hash: String,
     /// The placement of each agent, sorted by name.
     placements: Box<[(String, Placement)]>,
 }
 
 impl CurrentSpec {
-    /// The placement of an agent.
     pub fn placement(&self, agent: &str) -> Option<&Placement> {
         let found = self.placements.binary_search_by(|(name, _)| name.as_str().cmp(agent)).ok()?;
         self.placements.get(found).map(|(_, placement)| placement)

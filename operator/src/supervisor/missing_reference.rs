@@ -17,7 +17,6 @@ pub enum ReferenceState<'a> {
     Missing(&'a str),
     /// All exist.
     Found,
-    /// Unknown.
     Unknown,
 }
 

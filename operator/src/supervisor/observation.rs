@@ -117,7 +117,6 @@ impl Observation {
         Targets { pods: pods.filter_map(target).collect(), token }
     }
 
-    /// The failed containers.
     pub fn failed_containers(&self) -> BTreeMap<PodOwner, String> {
         failed_containers::failed_containers(self.observed.pods.values().map(Arc::as_ref))
     }

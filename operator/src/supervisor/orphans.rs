@@ -17,7 +17,6 @@ use crate::cache::{Child, Kind};
 pub enum Act {
     /// Annotate it as draining.
     Mark,
-    /// Wait.
     Wait,
     /// Delete it.
     Remove(RemovalReason),

@@ -40,7 +40,6 @@ pub struct Context {
     pub cache: Arc<Cache>,
     /// The state between reconciles.
     pub states: ReconcileStates,
-    /// The metrics.
     pub metrics: Arc<Metrics>,
     /// The probes of pods.
     pub prober: Arc<dyn Probes>,

@@ -44,16 +44,13 @@ pub struct ReconcileState {
 pub struct WrittenStatus {
     /// The uid of its resource.
     pub uid: String,
-    /// The status.
     pub status: CaipeSupervisorStatus,
 }
 
 /// The Secret with the keys.
 #[derive(Debug, Clone)]
 pub struct Keys {
-    /// Its uid.
     pub uid: String,
-    /// Its version.
     pub version: String,
     /// The bearer token of the pods' internal status.
     pub status_token: SecretString,
@@ -102,7 +99,6 @@ impl ReconcileStates {
         self.supervisors.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// Saves the state.
     pub fn save(&self, key: &Key, state: ReconcileState) {
         let mut supervisors = self.supervisors.lock().unwrap_or_else(PoisonError::into_inner);
         supervisors.insert(key.clone(), Arc::new(state));

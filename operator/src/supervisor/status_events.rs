@@ -11,7 +11,6 @@ use crate::events::Reason;
 /// An event to publish.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusEvent {
-    /// Its reason.
     pub reason: Reason,
     /// Its agent; empty for the resource.
     pub about: String,
@@ -19,7 +18,6 @@ pub struct StatusEvent {
     pub text: String,
 }
 
-/// The events of a change of the status.
 pub fn changes(before: Option<&CaipeSupervisorStatus>, after: &CaipeSupervisorStatus) -> Vec<StatusEvent> {
     let mut events = of_conditions(before, after);
     if let Some(before) = before {

@@ -27,7 +27,6 @@ use crate::metrics::{Metrics, ResourceState};
 pub struct Reporter {
     /// The API server.
     pub client: Client,
-    /// The metrics.
     pub metrics: Arc<Metrics>,
     /// The publisher of events.
     pub events: Events,

@@ -64,7 +64,6 @@ impl Pods {
         self.inner().busy.insert(agent.to_owned(), tasks);
     }
 
-    /// Whether an agent's pods answer.
     pub(crate) fn answer(&self, agent: &str, answers: bool) {
         let mut inner = self.inner();
         inner.silent.retain(|silent| silent != agent);

@@ -12,7 +12,6 @@ pub(crate) fn supervisor(name: &str, spec: &Value) -> Value {
     })
 }
 
-/// A Secret with one key.
 pub(crate) fn secret(name: &str, key: &str, value: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Secret", "metadata": { "name": name, "namespace": NAMESPACE },
@@ -20,7 +19,6 @@ pub(crate) fn secret(name: &str, key: &str, value: &str) -> Value {
     })
 }
 
-/// A `ConfigMap` with one key.
 pub(crate) fn config_map(name: &str, key: &str, value: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name, "namespace": NAMESPACE },

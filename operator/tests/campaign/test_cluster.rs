@@ -31,7 +31,6 @@ const QUIET: Duration = Duration::from_secs(65);
 /// Timeout of each wait.
 const PATIENCE: Duration = Duration::from_hours(1);
 
-/// A cluster.
 pub(crate) struct TestCluster {
     pub(crate) server: ApiServer,
     pub(crate) controllers: Controllers,

@@ -18,7 +18,6 @@ pub enum A2aError {
     TaskNotCancelable {
         /// The task.
         id: String,
-        /// The state.
         state: TaskState,
     },
     /// Push notifications are not offered.

@@ -6,7 +6,6 @@ use crate::form::Form;
 use crate::names::{AgentName, CallId};
 use crate::plan_step::{PlanCause, PlanStep};
 
-/// One event of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunEvent {
     /// Whose event it is: empty for the agent that the user talks to, else the agents on the way down to it.
@@ -51,17 +50,10 @@ pub enum EventKind {
     /// The model began to write its final answer (structured mode).
     Composing,
     /// A tool call began.
-    ToolStarted {
-        /// The call.
-        call: CallId,
-        /// The tool.
-        tool: String,
-    },
+    ToolStarted { call: CallId, tool: String },
     /// A tool call ended. Every start has exactly one end.
     ToolFinished {
-        /// The call.
         call: CallId,
-        /// The tool.
         tool: String,
         /// How it ended.
         end: CallEnd,
@@ -70,17 +62,10 @@ pub enum EventKind {
         output: Option<String>,
     },
     /// A task was handed to another agent.
-    DelegationStarted {
-        /// The call.
-        call: CallId,
-        /// The agent.
-        agent: AgentName,
-    },
+    DelegationStarted { call: CallId, agent: AgentName },
     /// The agent is done. Every start has exactly one end.
     DelegationFinished {
-        /// The call.
         call: CallId,
-        /// The agent.
         agent: AgentName,
         /// How it ended.
         end: CallEnd,

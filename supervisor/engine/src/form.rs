@@ -155,10 +155,7 @@ pub enum Decision {
     /// Continue as asked; for a form, without values.
     Approve,
     /// Run the call with these arguments instead. Fits an approval only.
-    Edit {
-        /// The arguments.
-        arguments: Map<String, Value>,
-    },
+    Edit { arguments: Map<String, Value> },
     /// The answers to a form, by field name. Fits a form only.
     Submit {
         /// The answers.

@@ -51,27 +51,19 @@ pub enum Input {
     },
     /// A tool answered or failed.
     ToolFinished {
-        /// Which call.
         call: CallId,
         /// How it went.
         output: ToolOutput,
     },
     /// An agent that a tool asks says something about its work.
     ToolProgress {
-        /// Which call.
         call: CallId,
-        /// The agent.
         agent: AgentName,
         /// What it says: a sign, then one line.
         text: String,
     },
     /// News of a delegation.
-    Delegate {
-        /// Which call.
-        call: CallId,
-        /// The news.
-        update: DelegateUpdate,
-    },
+    Delegate { call: CallId, update: DelegateUpdate },
     /// A human answered.
     Decided {
         /// One decision for each call of [`Form::calls`] of each waiting question, in call order. Any other number, or a
@@ -95,21 +87,17 @@ pub enum Input {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "delta", rename_all = "snake_case")]
 pub enum ModelDelta {
-    /// Text.
     Text {
-        /// The new text.
         text: String,
     },
     /// A call begins.
     CallStart {
-        /// The call's id.
         id: CallId,
         /// The tool's name.
         name: String,
     },
     /// More of a call's arguments.
     CallArguments {
-        /// The call's id.
         id: CallId,
         /// The new piece of JSON text.
         text: String,
@@ -119,7 +107,6 @@ pub enum ModelDelta {
 /// A failed model turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelFailure {
-    /// What kind.
     pub kind: caipe_model::ModelErrorKind,
     /// What happened, for people.
     pub message: String,
@@ -202,7 +189,6 @@ pub enum DelegationOutcome {
 /// What shall be done, in this order.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
-    /// Emit an event.
     Emit(RunEvent),
     /// Ask the model for the turn after `RunState::messages`.
     CallModel {
@@ -213,18 +199,13 @@ pub enum Effect {
     },
     /// Run a tool. All `CallTool` and `Delegate` effects of one decision run at once.
     CallTool {
-        /// The call's id.
         call: CallId,
-        /// The tool's name.
         tool: String,
-        /// Its arguments.
         arguments: Value,
     },
     /// Hand a task to another agent.
     Delegate {
-        /// The call's id.
         call: CallId,
-        /// Which agent.
         agent: AgentName,
         /// What to do.
         prompt: String,
@@ -233,14 +214,12 @@ pub enum Effect {
     },
     /// Stop whatever runs for these calls, at the peer too.
     Abort {
-        /// The calls.
         calls: Vec<CallId>,
     },
     /// Tell a remote agent that nobody will answer what it asked: its task is not wanted any more.
     Withdraw {
         /// The call that it works for.
         call: CallId,
-        /// Which agent.
         agent: AgentName,
         /// Where its task stands.
         from: ResumePoint,

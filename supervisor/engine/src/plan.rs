@@ -30,7 +30,6 @@ pub struct Plan {
 pub struct PlanTask {
     /// The call that did it.
     pub call: CallId,
-    /// The agent.
     pub agent: AgentName,
     /// What it was asked, shortened.
     pub title: String,

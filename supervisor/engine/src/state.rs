@@ -24,13 +24,11 @@ pub struct RunState {
     pub messages: Vec<Arc<Message>>,
     /// The virtual files of the conversation, by path.
     pub files: BTreeMap<String, String>,
-    /// The plan of the run.
     pub plan: Plan,
     /// Where the run stands.
     pub phase: Phase,
     /// The calls of the newest assistant message, in the order it asked for them.
     pub calls: Vec<PendingCall>,
-    /// The text of the run so far.
     pub text: AnswerText,
     /// What the agents that were asked in this run have answered, in the order they finished.
     #[serde(default)]
@@ -76,7 +74,6 @@ impl RunState {
 /// The answer of an agent that a task was handed to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentAnswer {
-    /// Which agent.
     pub agent: AgentName,
     /// What it said, cut to [`Limits::tool_output_chars`].
     pub text: String,
@@ -103,7 +100,6 @@ pub enum Phase {
 /// A call that the model asked for, until its result is in the conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PendingCall {
-    /// The call's id.
     pub id: CallId,
     /// The tool's name.
     pub name: String,
@@ -130,10 +126,7 @@ pub enum CallKind {
     /// The edge runs a tool.
     Tool,
     /// Another agent.
-    Delegation {
-        /// Which one.
-        agent: AgentName,
-    },
+    Delegation { agent: AgentName },
     /// A human fills in a form.
     Ask,
 }
@@ -169,10 +162,7 @@ pub enum CallStatus {
         then: Box<CallStatus>,
     },
     /// Answered; the result waits for its siblings.
-    Done {
-        /// The result.
-        result: ToolResult,
-    },
+    Done { result: ToolResult },
 }
 
 impl CallStatus {
@@ -199,7 +189,6 @@ impl CallStatus {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Counters {
-    /// Steps so far.
     pub steps: u32,
     /// Model turns so far; also numbers them.
     pub turns: u32,

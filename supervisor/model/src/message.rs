@@ -32,10 +32,7 @@ pub struct Message {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Part {
     /// Plain text.
-    Text {
-        /// The text.
-        text: String,
-    },
+    Text { text: String },
     /// What the model thought. Some providers refuse a tool turn that is replayed without it.
     Reasoning {
         /// The visible thought; may be empty where only the signature counts.
@@ -62,7 +59,6 @@ pub enum Part {
 pub struct ToolCall {
     /// The provider's id of the call; results refer to it.
     pub id: String,
-    /// The tool's name.
     pub name: String,
     /// The arguments as the model wrote them. Text on purpose: the executor of the call parses it
     /// strictly, and tells the model when it is not JSON.
@@ -72,7 +68,6 @@ pub struct ToolCall {
 /// The answer to one call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolResult {
-    /// [`ToolCall::id`] of the call.
     pub call_id: String,
     /// What the model reads.
     pub content: String,
@@ -82,7 +77,6 @@ pub struct ToolResult {
 }
 
 impl Message {
-    /// A message of one text.
     pub fn text(role: Role, text: impl Into<String>) -> Self {
         Self { role, parts: vec![Part::Text { text: text.into() }], extra: None }
     }

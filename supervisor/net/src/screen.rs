@@ -33,7 +33,6 @@ pub enum Refusal {
     /// An address that is not public.
     #[error("{address} is {special}, which is not allowed")]
     Address {
-        /// The address.
         address: IpAddr,
         /// Why it is not public.
         special: Special,

@@ -15,7 +15,6 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// The changes from now on.
     pub(super) fn since_now(
         mut tools: watch::Receiver<Arc<ToolsView>>,
         mut agents: Option<watch::Receiver<Arc<Listing>>>,

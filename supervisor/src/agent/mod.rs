@@ -32,7 +32,6 @@ const SETTLE_DEADLINE: Duration = Duration::from_secs(15);
 
 /// An agent that this process runs.
 pub struct Agent {
-    /// Its name.
     pub name: AgentName,
     /// Its name for people.
     pub title: String,
@@ -42,7 +41,6 @@ pub struct Agent {
     pub prompt: String,
     /// What it does for the user.
     pub role: Role,
-    /// Its model.
     pub model: Arc<dyn ChatModel>,
     /// Its MCP tools. Consecutive instances of an agent share them if they are the same.
     pub toolbox: Arc<Toolbox>,

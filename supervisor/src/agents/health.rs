@@ -44,7 +44,6 @@ pub(super) struct ProbeSettings {
     pub(super) retry_delay: Duration,
 }
 
-/// The next probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NextProbe {
     pub(super) after: Duration,

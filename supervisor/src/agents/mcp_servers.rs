@@ -24,7 +24,6 @@ pub fn missing_variables(settings: &Settings) -> Vec<String> {
     in_process.flat_map(faults).collect()
 }
 
-/// An agent's servers.
 pub(super) fn server_specs(spec: &RenderedSpec, agent: &RenderedAgent) -> Vec<ServerSpec> {
     agent.mcp.iter().map(|server| server_spec(&spec.limits, agent, server)).collect()
 }

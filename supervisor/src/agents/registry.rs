@@ -54,18 +54,13 @@ pub enum RegistryError {
 pub struct RegistryStatus {
     /// Why no request can be answered now; empty if one can.
     pub reasons: Vec<String>,
-    /// The agents, by name.
     pub agents: Vec<AgentStatus>,
 }
 
-/// The status of one agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentStatus {
-    /// Its name.
     pub name: String,
-    /// Its phase.
     pub phase: AgentPhase,
-    /// Its tools, by name.
     pub tools: Vec<String>,
     /// The faults of its tool servers, or of the connection to it.
     pub faults: Vec<String>,

@@ -12,7 +12,6 @@ use super::plan::PlanView;
 /// What a text is that a person must read whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Whole {
-    /// The answer.
     Answer,
     /// What the run waits for; it comes as a form too.
     Question,

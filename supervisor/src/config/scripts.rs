@@ -34,7 +34,6 @@ impl Scripts {
         self.0.get(path)?.as_deref().ok()
     }
 
-    /// The files.
     pub(super) fn files(&self) -> impl Iterator<Item = PathBuf> {
         self.0.keys().map(PathBuf::from)
     }

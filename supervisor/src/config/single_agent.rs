@@ -15,7 +15,6 @@ use super::{ConfigError, Environment, Settings, read_bounded};
 pub struct SingleAgent {
     /// The settings, with this agent as the only one, in this process.
     pub settings: Settings,
-    /// The agent.
     pub agent: RenderedAgent,
     /// Its skills, if its folder names any.
     pub skills: Vec<Skill>,
@@ -83,7 +82,6 @@ fn faulty(source: Option<&Path>, faults: Faults) -> ConfigError {
     ConfigError::Faulty { source_name, faults }
 }
 
-/// Reads the identity of an agent from its folder.
 fn read_folder(name: &str, folder: &Path) -> Result<identity::Document, ConfigError> {
     let identity = read_bounded(&folder.join(IDENTITY_FILE))?;
     let context = match folder.join(CONTEXT_FILE) {

@@ -18,11 +18,8 @@ use crate::run::Runs;
 
 /// The state of the routes.
 pub struct AppState {
-    /// The A2A agent.
     pub agent: Arc<dyn A2aAgent>,
-    /// The agents.
     pub registry: Arc<AgentRegistry>,
-    /// The runs.
     pub runs: Arc<Runs>,
     /// Whether the process serves a single agent.
     pub alone: bool,

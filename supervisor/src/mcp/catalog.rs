@@ -52,10 +52,8 @@ pub struct ToolsView {
     routes: BTreeMap<String, Route>,
 }
 
-/// The status of one server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerStatus {
-    /// Its name.
     pub name: String,
     /// The phase of its life.
     pub phase: ServerPhase,
@@ -69,7 +67,6 @@ pub struct ServerStatus {
     pub protocol_version: Option<String>,
 }
 
-/// The phase of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerPhase {
     /// It starts for the first time.

@@ -30,7 +30,6 @@ pub(super) struct Answer {
 pub(super) enum Rank {
     /// Of an agent that it asked itself.
     Nested,
-    /// Its own.
     Own,
     /// Its own, after it has asked others.
     Final,
@@ -54,7 +53,6 @@ pub(super) enum Join {
 }
 
 impl Answer {
-    /// A whole result.
     pub(super) fn result(&mut self, rank: Rank, text: String) {
         let outranked = self.result.as_ref().is_some_and(|(known, _)| *known > rank);
         if !outranked && !text.is_empty() {

@@ -9,7 +9,6 @@ use caipe_view::activity::{Activity, ActivityEvent, ActivityStatus};
 pub(super) struct Facts {
     /// The step.
     pub(super) fact: Fact,
-    /// The call.
     pub(super) call: CallId,
     /// Whose tool it is, or which agent is asked.
     pub(super) agent: Option<AgentName>,

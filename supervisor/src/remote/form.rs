@@ -67,7 +67,6 @@ fn field(field: Field) -> Option<FormField> {
     })
 }
 
-/// A question in words, as a form of one field.
 pub(crate) fn in_words(agent: &str, question: Option<&str>) -> Form {
     let description =
         question.map_or_else(|| format!("The agent {agent} needs more information."), str::to_owned);

@@ -97,7 +97,6 @@ impl Reader {
         self.end.as_ref()
     }
 
-    /// Its answer.
     pub(super) fn answer(&self) -> &Answer {
         &self.answer
     }

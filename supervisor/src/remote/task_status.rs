@@ -26,7 +26,6 @@ pub enum RemoteTaskStatus {
     Asks {
         /// The task's id at the agent.
         task: String,
-        /// The question.
         question: String,
         /// Whether it is put as a form or an approval: then only a person may answer it.
         is_for_a_person: bool,

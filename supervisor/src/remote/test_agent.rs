@@ -22,7 +22,6 @@ use super::{RemoteBackend, RemoteTarget};
 /// What a request is answered with.
 #[derive(Debug, Clone)]
 pub(super) enum TestResponse {
-    /// A result.
     Result(Value),
     /// These events, from this number on, then the end of the stream.
     Events(u64, Vec<Value>),
@@ -207,7 +206,6 @@ pub(super) fn status(state: &str, text: &str) -> Value {
     json!({"statusUpdate": {"taskId": "t", "contextId": "k", "status": {"state": state, "message": message}}})
 }
 
-/// An artifact of it.
 pub(super) fn artifact(id: &str, name: &str, description: &str, text: &str) -> Value {
     json!({"artifactUpdate": {"taskId": "t", "contextId": "k", "artifact": {
         "artifactId": id, "name": name, "description": description, "parts": [{"text": text}]}}})

@@ -30,7 +30,6 @@ struct Tasks {
 /// A hold on a task that is under way.
 #[derive(Debug, Clone)]
 pub(super) struct Handle {
-    /// Stops it.
     pub(super) stop: CancellationToken,
     /// Cancelled once it is under way no more.
     pub(super) over: CancellationToken,

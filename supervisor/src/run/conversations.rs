@@ -27,7 +27,6 @@ pub(super) struct Turn {
 }
 
 impl Conversations {
-    /// The conversations in `store`.
     pub(super) fn new(store: Arc<dyn Store>) -> Arc<Self> {
         Arc::new(Self { store, turns: Mutex::default() })
     }

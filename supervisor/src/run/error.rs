@@ -15,26 +15,13 @@ pub enum RunError {
     #[error(
         "task {task} is {} and takes no message; send it without taskId to go on in its context", phase_name(*.phase)
     )]
-    NotOpen {
-        /// The task.
-        task: String,
-        /// Its phase.
-        phase: TaskPhase,
-    },
+    NotOpen { task: String, phase: TaskPhase },
     /// The task has ended.
     #[error("task {task} is {} and cannot be canceled", phase_name(*.phase))]
-    NotCancelable {
-        /// The task.
-        task: String,
-        /// Its phase.
-        phase: TaskPhase,
-    },
+    NotCancelable { task: String, phase: TaskPhase },
     /// The message names a task of another conversation.
     #[error("message.contextId: task {task} belongs to another context")]
-    ContextMismatch {
-        /// The task.
-        task: String,
-    },
+    ContextMismatch { task: String },
     /// Too many runs are active.
     #[error("{MOST_RUNS} runs are under way already; try again later")]
     Busy,

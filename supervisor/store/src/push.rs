@@ -11,7 +11,6 @@ pub const MAX_PUSH_BYTES: usize = 16 << 10;
 /// A push configuration of a task, as its owner gave it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PushRecord {
-    /// The task.
     pub task: String,
     /// Its id among those of the task.
     pub id: String,

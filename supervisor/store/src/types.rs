@@ -20,7 +20,6 @@ pub struct Retention {
 pub struct Pruned {
     /// Tasks, each with its log.
     pub tasks: usize,
-    /// Conversations.
     pub conversations: usize,
 }
 
@@ -72,14 +71,12 @@ pub struct LoggedEvent {
     pub seq: u64,
     /// When it happened, to the microsecond.
     pub at: Timestamp,
-    /// The event.
     pub event: RunEvent,
 }
 
 /// What is known of a task besides its events.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskRecord {
-    /// The task's id.
     pub id: String,
     /// The conversation.
     pub context: String,
@@ -119,7 +116,6 @@ pub struct TaskReply {
 pub struct TaskPlace {
     /// When its phase last changed; compared by microseconds.
     pub updated: Timestamp,
-    /// Its id.
     pub id: String,
 }
 
@@ -188,7 +184,6 @@ pub enum StoreError {
     /// It cannot be reached or opened.
     #[error("failed to reach the {backend} store: {reason}")]
     Unavailable {
-        /// Which backend.
         backend: &'static str,
         /// Why.
         reason: String,
@@ -198,7 +193,6 @@ pub enum StoreError {
         "failed to open the {backend} store: {place}: another process uses it; stop that one, or choose another data directory"
     )]
     InUse {
-        /// Which backend.
         backend: &'static str,
         /// Where it is.
         place: String,
@@ -206,7 +200,6 @@ pub enum StoreError {
     /// It refused a write or a read.
     #[error("failed to {action} in the {backend} store: {reason}")]
     Failed {
-        /// Which backend.
         backend: &'static str,
         /// What was tried.
         action: &'static str,
@@ -216,7 +209,6 @@ pub enum StoreError {
     /// One value is larger than a store takes.
     #[error("failed to store {what}: {bytes} bytes, at most {limit} are allowed")]
     TooLarge {
-        /// Which value.
         what: String,
         /// Its size when serialised.
         bytes: usize,

@@ -10,7 +10,6 @@ use tokio::task::JoinSet;
 /// How many tests run at once.
 const AT_ONCE: usize = 6;
 
-/// A test and its name.
 pub(crate) struct Test {
     name: &'static str,
     body: Pin<Box<dyn Future<Output = ()> + Send>>,

@@ -23,7 +23,6 @@ pub(crate) struct Bench {
     mark: String,
 }
 
-/// The stand-in as a server.
 pub(crate) fn stand_in(name: &str, arguments: &[&str]) -> ServerSpec {
     let program = std::env::current_exe().unwrap();
     let arguments = [STAND_IN].iter().chain(arguments).map(ToString::to_string);

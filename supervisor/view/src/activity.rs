@@ -22,10 +22,8 @@ pub struct Activity {
     /// The agent that is called, or the agent whose tool is called; absent for a tool of the sender itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// The tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// The id of the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_id: Option<String>,
     /// The status of the call.
@@ -48,7 +46,6 @@ pub enum ActivityEvent {
     ToolStart,
     /// The call of a tool ended.
     ToolEnd,
-    /// The output of a tool.
     ToolOutput,
     /// A kind of a newer release.
     #[serde(other)]
@@ -70,7 +67,6 @@ pub enum ActivityStatus {
     Running,
     /// It succeeded.
     Completed,
-    /// It failed.
     Failed,
     /// It was canceled.
     Canceled,

@@ -60,7 +60,6 @@ pub enum ViewEvent {
 /// Whose text it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presentation {
-    /// The answer.
     Answer,
     /// What the agent thinks aloud on the way.
     Narration,

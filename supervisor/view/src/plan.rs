@@ -41,7 +41,6 @@ impl StepStatus {
     }
 }
 
-/// One step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
     id: String,
@@ -71,7 +70,6 @@ pub struct Plan {
     steps: Vec<Step>,
 }
 
-/// A plan as it is on the wire.
 #[derive(Deserialize)]
 struct WirePlan {
     #[serde(default)]
@@ -89,7 +87,6 @@ struct WireStep {
 }
 
 impl Plan {
-    /// The steps.
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }

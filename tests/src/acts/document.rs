@@ -17,7 +17,6 @@ pub struct Document {
     pub acts_version: String,
     /// The version of A2A that the tests are about; also the value of the `A2A-Version` header.
     pub spec_version: String,
-    /// Values for `{{name}}`.
     #[serde(default)]
     pub variables: Map<String, Value>,
     /// Further files, beside this one.
@@ -31,7 +30,6 @@ pub struct Document {
 /// Tests about one subject.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Suite {
-    /// Its id.
     pub id: String,
     /// A name for people.
     #[serde(default)]
@@ -39,7 +37,6 @@ pub struct Suite {
     /// Inherited by the tests.
     #[serde(default)]
     pub tags: Vec<String>,
-    /// The tests.
     #[serde(default)]
     pub tests: Vec<Test>,
 }
@@ -68,7 +65,6 @@ pub enum Binding {
     Grpc,
 }
 
-/// One test.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Test {
     /// Its id, unique over all files.
@@ -255,7 +251,6 @@ pub struct Case {
     pub spec_version: String,
     /// The variables of the file, and of the file that includes it.
     pub variables: Map<String, Value>,
-    /// The test.
     pub test: Test,
 }
 

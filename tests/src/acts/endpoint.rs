@@ -21,7 +21,6 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 pub struct Endpoint {
     http: reqwest::Client,
     base: String,
-    /// The binding.
     pub binding: Binding,
     version: String,
     token: Option<String>,

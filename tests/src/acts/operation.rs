@@ -11,7 +11,6 @@ pub struct Request {
     pub method: reqwest::Method,
     /// The path, with a slash at the start.
     pub path: String,
-    /// The query.
     pub query: Vec<(String, String)>,
     /// The body, as JSON.
     pub body: Option<Value>,

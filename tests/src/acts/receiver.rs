@@ -19,7 +19,6 @@ const TIMEOUT: Duration = Duration::from_secs(40);
 /// One request that the webhook got.
 #[derive(Debug, Clone)]
 pub struct Delivery {
-    /// Its headers.
     pub headers: HeaderMap,
     /// Its body; null if it is no JSON.
     pub body: Value,
@@ -60,7 +59,6 @@ struct Inbox {
 }
 
 impl Receiver {
-    /// Starts one.
     pub async fn start(manners: Manners) -> Result<Self> {
         let inbox = Arc::new(Inbox { manners, ..Inbox::default() });
         let listener = TcpListener::bind("127.0.0.1:0").await.context("failed to listen for webhooks")?;

@@ -39,13 +39,10 @@ pub enum Depth {
 /// One test of a run.
 #[derive(Debug, Clone)]
 pub struct Verdict {
-    /// The suite.
     pub suite: String,
     /// The test.
     pub id: String,
-    /// Its name.
     pub name: String,
-    /// Its level.
     pub level: Level,
     /// What it came to.
     pub outcome: Outcome,
@@ -58,7 +55,6 @@ pub struct Verdict {
 /// A run.
 #[derive(Debug, Clone)]
 pub struct Report {
-    /// Its name.
     pub run: String,
     /// Its tests, in the order of the files.
     pub verdicts: Vec<Verdict>,

@@ -80,7 +80,6 @@ impl Bench {
         &self.other_task
     }
 
-    /// Runs `cases`.
     pub async fn run(&self, cases: &[Case]) -> Report {
         let verdicts = futures::stream::iter(cases).map(|case| self.verdict(case)).buffered(PARALLEL);
         Report { run: self.name.clone(), verdicts: verdicts.collect().await }

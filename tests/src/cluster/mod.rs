@@ -30,7 +30,6 @@ use self::node::Node;
 use crate::programs;
 use crate::supervisor::unique;
 
-/// The name of the definition.
 pub const DEFINITION: &str = "caipesupervisors.caipe.io";
 
 /// What the tests of a binary share.
@@ -47,7 +46,6 @@ struct Shared {
 /// The cluster, as one test sees it: from a namespace of its own.
 #[allow(missing_debug_implementations, reason = "a client has none")]
 pub struct Cluster {
-    /// The control plane.
     pub plane: Arc<ControlPlane>,
     space: TestNamespace,
 }

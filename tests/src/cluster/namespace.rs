@@ -24,7 +24,6 @@ pub struct TestNamespace {
     pub client: kube::Client,
     /// An administrator's files.
     pub admin: Admin,
-    /// The namespace's name.
     pub namespace: String,
 }
 

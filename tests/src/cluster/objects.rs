@@ -19,7 +19,6 @@ impl Kind {
         Self { group, plural }
     }
 
-    /// The plural name.
     pub const fn plural(self) -> &'static str {
         self.plural
     }
@@ -27,15 +26,10 @@ impl Kind {
 
 /// What this project defines.
 pub const SUPERVISORS: Kind = Kind::new("apis/caipe.io/v1alpha1", "caipesupervisors");
-/// Deployments.
 pub const DEPLOYMENTS: Kind = Kind::new("apis/apps/v1", "deployments");
-/// Pods.
 pub const PODS: Kind = Kind::new("api/v1", "pods");
-/// Services.
 pub const SERVICES: Kind = Kind::new("api/v1", "services");
-/// `ConfigMap`s.
 pub const CONFIG_MAPS: Kind = Kind::new("api/v1", "configmaps");
-/// Secrets.
 pub const SECRETS: Kind = Kind::new("api/v1", "secrets");
 /// Accounts of pods.
 pub const ACCOUNTS: Kind = Kind::new("api/v1", "serviceaccounts");
@@ -43,7 +37,6 @@ pub const ACCOUNTS: Kind = Kind::new("api/v1", "serviceaccounts");
 pub const CLAIMS: Kind = Kind::new("api/v1", "persistentvolumeclaims");
 /// Network policies.
 pub const POLICIES: Kind = Kind::new("apis/networking.k8s.io/v1", "networkpolicies");
-/// Leases.
 pub const LEASES: Kind = Kind::new("apis/coordination.k8s.io/v1", "leases");
 /// What Argo CD keeps the cluster like.
 pub const APPLICATIONS: Kind = Kind::new("apis/argoproj.io/v1alpha1", "applications");

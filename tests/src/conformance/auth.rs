@@ -15,7 +15,6 @@ use serde_json::json;
 /// The accepted bearer tokens.
 #[derive(Debug, Clone, Default)]
 pub struct Users {
-    /// User names by token.
     pub tokens: HashMap<String, String>,
     /// Tokens of users without permissions.
     pub forbidden: Vec<String>,

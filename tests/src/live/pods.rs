@@ -23,7 +23,6 @@ pub fn container(name: &str, image: &str) -> Value {
             "capabilities": {"drop": ["ALL"]}}})
 }
 
-/// The name of an object.
 pub fn name_of(object: &Value) -> &str {
     object["metadata"]["name"].as_str().unwrap_or_default()
 }

@@ -13,7 +13,6 @@ use crate::supervisor::until;
 /// An endpoint, and the port forwarding that keeps it reachable.
 #[derive(Debug)]
 pub struct ServiceAddress {
-    /// The endpoint.
     pub endpoint: Endpoint,
     _forward: Option<Forward>,
 }
@@ -31,7 +30,6 @@ impl Live {
         Ok(address)
     }
 
-    /// The address of a port of a Service.
     pub async fn port_address(&self, service: &str, port: u16) -> Result<ServiceAddress> {
         let forward = if is_inside() { None } else { Some(Forward::to(self, service, port)?) };
         let address = if let Some(forward) = &forward {

@@ -6,9 +6,7 @@ use caipe_tests::acts::report::{Count, Report};
 
 /// A test that some runs do not pass.
 pub(crate) struct Known {
-    /// The test.
     pub(crate) test: &'static str,
-    /// The runs.
     pub(crate) runs: &'static [&'static str],
     /// Why.
     pub(crate) reason: &'static str,

@@ -37,12 +37,10 @@ pub(crate) fn path(relative: &str) -> PathBuf {
     workspace().join(relative)
 }
 
-/// Its text.
 pub(crate) fn text(relative: &str) -> Result<String> {
     std::fs::read_to_string(path(relative)).with_context(|| format!("failed to read {relative}"))
 }
 
-/// Its one document.
 pub(crate) fn document(relative: &str) -> Result<Value> {
     serde_saphyr::from_str(&text(relative)?).with_context(|| format!("failed to read {relative} as YAML"))
 }
@@ -113,7 +111,6 @@ pub(crate) fn title(object: &Value) -> String {
     format!("{kind} {namespace}{}", object["metadata"]["name"].as_str().unwrap_or("?"))
 }
 
-/// The objects of a kind.
 pub(crate) fn of_kind<'a>(objects: &'a [Value], kind: &str) -> Vec<&'a Value> {
     objects.iter().filter(|object| object["kind"] == kind).collect()
 }

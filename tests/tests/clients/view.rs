@@ -80,7 +80,6 @@ impl View {
         self.results().next().and_then(|result| result["text"].as_str()).unwrap_or_default()
     }
 
-    /// The name of that result.
     pub(crate) fn result_name(&self) -> &str {
         self.results().next().and_then(|result| result["name"].as_str()).unwrap_or_default()
     }
@@ -90,7 +89,6 @@ impl View {
             .filter(|result| result["name"] == "final_result" || result["name"] == "partial_result")
     }
 
-    /// The forms.
     pub(crate) fn forms(&self) -> Vec<&Value> {
         self.all("form").collect()
     }
@@ -105,7 +103,6 @@ impl View {
         self.all("status").last().and_then(|status| status["text"].as_str()).unwrap_or_default()
     }
 
-    /// The texts of the notifications.
     pub(crate) fn notification_texts(&self) -> Vec<&str> {
         self.all("notification").filter_map(|notification| notification["text"].as_str()).collect()
     }

@@ -74,7 +74,6 @@ pub(crate) const FIGURES: Table = Table {
     ],
 };
 
-/// Tells of a scenario.
 pub(crate) fn tell(scenario: &str, outcome: &Outcome) -> Result<()> {
     let meanwhile = if outcome.killed { ", the operator killed meanwhile" } else { "" };
     SCENARIOS.report(&format!("{scenario}{meanwhile}"), &cells(outcome))

@@ -13,7 +13,6 @@ pub(crate) enum Event {
     Message(String),
 }
 
-/// A task.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Task {
     pub(crate) id: String,

@@ -25,7 +25,6 @@ use crate::metrics::labels::{Category, Verb};
 pub struct Applier<'a> {
     /// The API server.
     pub client: &'a Client,
-    /// The metrics.
     pub metrics: &'a Metrics,
     /// The cache, which learns of each write.
     pub cache: &'a Cache,

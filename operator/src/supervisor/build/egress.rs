@@ -15,7 +15,6 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use url::{Host, Url};
 
-/// Kubernetes' own label with the namespace's name.
 pub(super) const NAMESPACE_LABEL: &str = "kubernetes.io/metadata.name";
 const HTTPS: u16 = 443;
 const DNS: u16 = 53;

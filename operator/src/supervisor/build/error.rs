@@ -12,7 +12,6 @@ pub enum BuildError {
     /// A remote agent cannot be built.
     #[error("failed to build agent `{agent}`: {reason}")]
     Agent {
-        /// Its name.
         agent: String,
         /// What is missing.
         reason: String,
@@ -23,11 +22,9 @@ pub enum BuildError {
          give one of them another port, or `placement: Service`"
     )]
     PortTaken {
-        /// The port.
         port: u16,
         /// The first one, as agent and server.
         first: String,
-        /// The second one.
         second: String,
     },
     /// The rendered spec is too large for a `ConfigMap`.

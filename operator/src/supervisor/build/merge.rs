@@ -40,7 +40,6 @@ const EXCLUSIVE: [(&str, &[&str]); 6] = [
 const PROBES: &[&str] = &["exec", "grpc", "httpGet", "tcpSocket"];
 const HANDLERS: &[&str] = &["exec", "httpGet", "sleep", "tcpSocket"];
 
-/// An invalid patch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::supervisor) struct InvalidPatch {
     /// Where in the patch, as `.spec.containers`; empty if that is not known.

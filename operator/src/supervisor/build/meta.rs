@@ -17,12 +17,7 @@ pub(super) enum Component<'a> {
     /// A remote agent.
     Agent(&'a str),
     /// A tool server with pods of its own.
-    ToolServer {
-        /// The agent that it is for.
-        agent: &'a str,
-        /// Its name.
-        server: &'a str,
-    },
+    ToolServer { agent: &'a str, server: &'a str },
 }
 
 impl Component<'_> {
@@ -55,7 +50,6 @@ impl Component<'_> {
         labels
     }
 
-    /// The selector of its pods.
     pub(super) fn pods(self, supervisor: &str) -> LabelSelector {
         LabelSelector { match_labels: Some(self.selector(supervisor)), match_expressions: None }
     }

@@ -54,7 +54,6 @@ pub struct Objects {
 /// The objects of a remote agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentObjects {
-    /// The agent.
     pub name: String,
     /// The spec with this agent alone; none for another image.
     pub spec: Option<ConfigMap>,
@@ -69,9 +68,7 @@ pub struct AgentObjects {
 /// The objects of a tool server with pods of its own.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolServerObjects {
-    /// The agent that it is for.
     pub agent: String,
-    /// Its name.
     pub name: String,
     /// Its endpoint.
     pub service: Service,

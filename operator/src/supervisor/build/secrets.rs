@@ -18,11 +18,8 @@ const MODE: i32 = 0o440;
 /// A file with one key of a Secret.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::supervisor) struct KeyFile {
-    /// The file's name: the variable's.
     pub(in crate::supervisor) variable: String,
-    /// The Secret.
     pub(in crate::supervisor) secret: String,
-    /// Its key.
     pub(in crate::supervisor) key: String,
 }
 

@@ -10,7 +10,6 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use super::context::BuildContext;
 use super::meta::Component;
 
-/// The name of the A2A port.
 pub(super) const A2A_PORT: &str = "a2a";
 /// The name of a tool server's port.
 pub(super) const MCP_PORT: &str = "mcp";

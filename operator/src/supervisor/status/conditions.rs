@@ -26,7 +26,6 @@ pub enum Reason {
     Moving,
     /// Some agents are not usable.
     AgentsNotReady,
-    /// A reference is missing.
     ReferenceMissing,
     /// The resource is invalid.
     InvalidSpec,
@@ -46,7 +45,6 @@ pub enum Reason {
     ScaledToZero,
     /// Every remote agent responds.
     AllConnected,
-    /// No agent is remote.
     NoRemoteAgents,
     /// Some remote agents do not respond.
     AgentsUnreachable,

@@ -26,7 +26,6 @@ pub use conditions::{Reason, Verdict};
 pub struct Facts<'a> {
     /// The resource's generation.
     pub generation: i64,
-    /// The status before.
     pub before: Option<&'a CaipeSupervisorStatus>,
     /// Why the resource cannot be applied, if it cannot.
     pub refusal: Option<&'a Refusal>,
@@ -72,7 +71,6 @@ pub struct Refusal {
     pub message: String,
 }
 
-/// The status.
 pub fn status(facts: Facts<'_>) -> CaipeSupervisorStatus {
     let agents = agents::agents(&facts);
     let verdict = conditions::verdict(&facts, &agents);

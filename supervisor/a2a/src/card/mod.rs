@@ -18,7 +18,6 @@ pub use sign::{CardSigner, SignError, sign};
 pub use verify::{KeySet, SignatureError, Verified, verify};
 pub use write::{CardMode, document};
 
-/// The path of the card.
 pub const PATH: &str = "/.well-known/agent-card.json";
 
 /// The path of the card in 0.2.

@@ -25,7 +25,6 @@ pub(super) enum Presence {
 pub(super) enum Shape {
     /// A text, a number, a truth, a list or map of texts, or free-form data.
     Plain,
-    /// One message.
     Message(&'static [Field]),
     /// Several.
     List(&'static [Field]),
@@ -34,7 +33,6 @@ pub(super) enum Shape {
 }
 
 impl Shape {
-    /// A whole card.
     pub(super) const CARD: Self = Self::Message(CARD);
 }
 

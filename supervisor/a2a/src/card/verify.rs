@@ -113,7 +113,6 @@ fn trusted(jwk: &Jwk) -> Option<TrustedKey> {
 pub struct Verified {
     /// The key that made it.
     pub kid: String,
-    /// The coverage.
     pub coverage: Coverage,
 }
 

@@ -1,9 +1,7 @@
 //! Limits of the bytes of a stream. Pure.
 
-/// Limits in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ByteLimits {
-    /// One line.
     pub(super) line: usize,
     /// One event: all lines up to an empty one.
     pub(super) event: usize,

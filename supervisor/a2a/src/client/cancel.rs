@@ -32,7 +32,6 @@ impl Drop for CancelOnDrop {
     }
 }
 
-/// Cancels a task in the background.
 pub(super) fn cancel_in_background(client: A2aClient, task: String) {
     spawn(async move { cancel(&client, &task).await });
 }

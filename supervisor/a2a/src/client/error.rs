@@ -7,50 +7,28 @@ use reqwest::StatusCode;
 use super::remote::RemoteError;
 use crate::card::{CardError, SignatureError};
 
-/// An error of the client.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// The URL is invalid.
     #[error("failed to use {url:?} as an agent's address: {reason}")]
-    BaseUrl {
-        /// The URL.
-        url: String,
-        /// The reason.
-        reason: String,
-    },
+    BaseUrl { url: String, reason: String },
     /// A header that HTTP does not allow. Omits the value, which may be secret.
     #[error("failed to use the header {0:?}: its name or value holds characters that HTTP does not allow")]
     Header(String),
     /// The host name cannot be resolved.
     #[error("failed to find {host}: {reason}; check the name")]
-    Dns {
-        /// The host.
-        host: String,
-        /// The reason.
-        reason: String,
-    },
+    Dns { host: String, reason: String },
     /// The connection failed.
     #[error("failed to connect to {host}: {reason}")]
-    Connect {
-        /// The host.
-        host: String,
-        /// The reason.
-        reason: String,
-    },
+    Connect { host: String, reason: String },
     /// The TLS handshake failed.
     #[error(
         "failed to agree on TLS with {host}: {reason}; check its certificate and the trusted authorities"
     )]
-    Tls {
-        /// The host.
-        host: String,
-        /// The reason.
-        reason: String,
-    },
+    Tls { host: String, reason: String },
     /// No response in time.
     #[error("failed to get an answer from {host} within {} s", .after.as_secs_f32())]
     Timeout {
-        /// The host.
         host: String,
         /// The time limit.
         after: Duration,
@@ -63,12 +41,7 @@ pub enum ClientError {
     Idle(Duration),
     /// The connection broke.
     #[error("failed to read from {host}: {reason}")]
-    Broken {
-        /// The host.
-        host: String,
-        /// The reason.
-        reason: String,
-    },
+    Broken { host: String, reason: String },
     /// The stream ended before the task did.
     #[error("failed to follow the stream: it ended before the task did")]
     Cut,
@@ -83,7 +56,6 @@ pub enum ClientError {
     /// The server rejected the credentials, or they are missing.
     #[error("failed with HTTP status {status} from {host}{}: {excerpt}", wanted(.scheme.as_deref()))]
     Denied {
-        /// The host.
         host: String,
         /// 401 or 403.
         status: StatusCode,
@@ -97,7 +69,6 @@ pub enum ClientError {
         "failed to follow {host} to {to}: it is another origin; give that address if it is the right one"
     )]
     Redirected {
-        /// The host.
         host: String,
         /// The origin.
         to: String,
@@ -105,21 +76,16 @@ pub enum ClientError {
     /// The server responded with an HTTP error.
     #[error("failed with HTTP status {status} from {host}: {excerpt}")]
     Status {
-        /// The host.
         host: String,
-        /// The status.
         status: StatusCode,
         /// The beginning of the body.
         excerpt: String,
-        /// `Retry-After`.
         retry_after: Option<Duration>,
     },
     /// The response has another content type: most likely the server is no agent.
     #[error("failed to understand {host}: it answered with {content_type} instead of JSON: {excerpt}")]
     ContentType {
-        /// The host.
         host: String,
-        /// The content type.
         content_type: String,
         /// The beginning of the body.
         excerpt: String,

@@ -10,7 +10,6 @@ use super::reconnect::Reconnect;
 use crate::card::KeySet;
 use crate::version::ProtocolVersion;
 
-/// The options of a client.
 #[derive(Debug, Clone)]
 pub struct ClientOptions {
     /// A bearer token for every request.

@@ -18,7 +18,6 @@ use crate::version::ProtocolVersion;
 /// An agent that is there.
 #[derive(Debug, Clone)]
 pub struct Probe {
-    /// Its card.
     pub card: Arc<AgentCard>,
     /// The URL of requests.
     pub endpoint: Url,

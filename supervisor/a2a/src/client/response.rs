@@ -31,7 +31,6 @@ pub(super) fn acknowledged(json: &[u8]) -> Result<(), ClientError> {
     parse(json)?.error.map_or(Ok(()), |error| Err(ClientError::Remote(error)))
 }
 
-/// The result of a response.
 pub(super) fn result(json: &[u8]) -> Result<&RawValue, ClientError> {
     let response = parse(json)?;
     match (response.error, response.result) {

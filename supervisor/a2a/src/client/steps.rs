@@ -5,12 +5,10 @@ use futures::stream::BoxStream;
 use super::error::ClientError;
 use crate::model::Event;
 
-/// An event of a stream.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StreamEvent {
     /// The number, if the server numbers its events. A new subscription continues after it.
     pub seq: Option<u64>,
-    /// The event.
     pub event: Event,
     /// Whether the event replaces all earlier ones: it is the whole task, because events in between may be missing.
     /// Text of earlier events is in it again.

@@ -12,10 +12,8 @@ pub struct Artifact {
     /// The id, unique within the task.
     #[serde(alias = "artifact_id")]
     pub artifact_id: String,
-    /// A name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// A description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The content.

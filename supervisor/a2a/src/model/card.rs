@@ -13,7 +13,6 @@ use super::{Metadata, SecurityRequirement, SecurityScheme};
 pub struct AgentCard {
     /// A name for people.
     pub name: String,
-    /// A description.
     #[serde(default, deserialize_with = "null_is_default")]
     pub description: String,
     /// The interfaces of the agent, the preferred one first.
@@ -22,10 +21,8 @@ pub struct AgentCard {
     /// The organization that runs the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<AgentProvider>,
-    /// The agent's own version.
     #[serde(default, deserialize_with = "null_is_default")]
     pub version: String,
-    /// The URL of the documentation.
     #[serde(default, alias = "documentation_url", skip_serializing_if = "Option::is_none")]
     pub documentation_url: Option<String>,
     /// The optional features of the agent.
@@ -53,13 +50,10 @@ pub struct AgentCard {
     /// The media types of the agent's responses.
     #[serde(default, alias = "default_output_modes", deserialize_with = "null_is_default")]
     pub default_output_modes: Vec<String>,
-    /// The skills of the agent.
     #[serde(default, deserialize_with = "null_is_default")]
     pub skills: Vec<AgentSkill>,
-    /// Signatures of the card.
     #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
     pub signatures: Vec<AgentCardSignature>,
-    /// The URL of an icon.
     #[serde(default, alias = "icon_url", skip_serializing_if = "Option::is_none")]
     pub icon_url: Option<String>,
 }
@@ -68,7 +62,6 @@ pub struct AgentCard {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentInterface {
-    /// The URL.
     pub url: String,
     /// `JSONRPC`, `GRPC`, `HTTP+JSON` or a URI.
     #[serde(alias = "protocol_binding")]
@@ -105,7 +98,6 @@ pub struct AgentProvider {
     /// The URL of the organization.
     #[serde(default, deserialize_with = "null_is_default")]
     pub url: String,
-    /// The name of the organization.
     #[serde(default, deserialize_with = "null_is_default")]
     pub organization: String,
 }
@@ -149,16 +141,13 @@ pub struct AgentExtension {
     pub params: Option<Metadata>,
 }
 
-/// A skill of an agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentSkill {
-    /// The id.
     pub id: String,
     /// A name for people.
     #[serde(default, deserialize_with = "null_is_default")]
     pub name: String,
-    /// A description.
     #[serde(default, deserialize_with = "null_is_default")]
     pub description: String,
     /// Keywords.

@@ -9,7 +9,6 @@ use super::{Artifact, Message, Metadata, Task, TaskState, TaskStatus};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", try_from = "WireEvent")]
 pub enum Event {
-    /// The task as a whole.
     Task(Box<Task>),
     /// A message; the only event of its stream.
     Message(Box<Message>),
@@ -68,13 +67,10 @@ impl From<TaskArtifactUpdateEvent> for Event {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskStatusUpdateEvent {
-    /// The id of the task.
     #[serde(alias = "task_id")]
     pub task_id: String,
-    /// The id of the task's context.
     #[serde(default, alias = "context_id", deserialize_with = "null_is_default")]
     pub context_id: String,
-    /// The new status.
     pub status: TaskStatus,
     /// Free-form data about the event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -85,10 +81,8 @@ pub struct TaskStatusUpdateEvent {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskArtifactUpdateEvent {
-    /// The id of the task.
     #[serde(alias = "task_id")]
     pub task_id: String,
-    /// The id of the task's context.
     #[serde(default, alias = "context_id", deserialize_with = "null_is_default")]
     pub context_id: String,
     /// The artifact, or a piece of it.

@@ -11,13 +11,11 @@ pub enum Role {
     /// The client.
     #[serde(rename = "ROLE_USER")]
     User,
-    /// The agent.
     #[default]
     #[serde(rename = "ROLE_AGENT", alias = "ROLE_UNSPECIFIED")]
     Agent,
 }
 
-/// A message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Message {
@@ -77,7 +75,6 @@ impl Message {
         Self::new(Role::User, message_id, vec![Part::text(text)])
     }
 
-    /// A text from the agent.
     pub fn agent(message_id: impl Into<String>, text: impl Into<String>) -> Self {
         Self::new(Role::Agent, message_id, vec![Part::text(text)])
     }

@@ -10,7 +10,6 @@ use super::Metadata;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(try_from = "WirePart")]
 pub struct Part {
-    /// The content.
     pub content: Content,
     /// A name for it, for example `report.pdf`.
     pub filename: Option<String>,
@@ -20,10 +19,8 @@ pub struct Part {
     pub metadata: Option<Metadata>,
 }
 
-/// The content of a part.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
-    /// Text.
     Text(String),
     /// The bytes of a file, in base64 as on the wire.
     Raw(String),
@@ -36,7 +33,6 @@ pub enum Content {
 }
 
 impl Part {
-    /// Text.
     pub fn text(text: impl Into<String>) -> Self {
         Content::Text(text.into()).into()
     }

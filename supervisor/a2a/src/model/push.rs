@@ -10,13 +10,11 @@ use super::serde_helpers::{count, null_is_default};
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskPushNotificationConfig {
-    /// The tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
     /// The id, unique within the task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// The id of the task.
     #[serde(default, alias = "task_id", skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
     /// The address.
@@ -51,7 +49,6 @@ impl fmt::Debug for TaskPushNotificationConfig {
 pub struct AuthenticationInfo {
     /// The HTTP scheme, for example `Bearer`.
     pub scheme: String,
-    /// The credentials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credentials: Option<String>,
 }
@@ -66,10 +63,8 @@ impl fmt::Debug for AuthenticationInfo {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GetTaskPushNotificationConfigRequest {
-    /// The tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
-    /// The id of the task.
     #[serde(default, alias = "task_id", deserialize_with = "null_is_default")]
     pub task_id: String,
     /// The id of the configuration. Empty, which only 0.3 allows, means the first one of the task.
@@ -81,10 +76,8 @@ pub struct GetTaskPushNotificationConfigRequest {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeleteTaskPushNotificationConfigRequest {
-    /// The tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
-    /// The id of the task.
     #[serde(default, alias = "task_id", deserialize_with = "null_is_default")]
     pub task_id: String,
     /// The id of the configuration.
@@ -96,10 +89,8 @@ pub struct DeleteTaskPushNotificationConfigRequest {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListTaskPushNotificationConfigsRequest {
-    /// The tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
-    /// The id of the task.
     #[serde(default, alias = "task_id", deserialize_with = "null_is_default")]
     pub task_id: String,
     /// The most configurations to return, at least 1; `None` means all.

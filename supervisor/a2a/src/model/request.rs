@@ -12,7 +12,6 @@ pub struct SendMessageRequest {
     /// The tenant of the interface that the client chose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
-    /// The message.
     pub message: Message,
     /// How the server responds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -51,7 +50,6 @@ pub struct SendMessageConfiguration {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub accepted_output_modes: Vec<String>,
-    /// The push configuration for the task.
     #[serde(default, alias = "task_push_notification_config", skip_serializing_if = "Option::is_none")]
     pub task_push_notification_config: Option<TaskPushNotificationConfig>,
     /// The most messages of history to return, the newest ones; `None` means all.
@@ -72,14 +70,11 @@ pub struct SendMessageConfiguration {
     pub return_immediately: bool,
 }
 
-/// A request for a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GetTaskRequest {
-    /// The tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
-    /// The id of the task.
     #[serde(default, deserialize_with = "null_is_default")]
     pub id: String,
     /// The most messages of history to return, the newest ones; `None` means all.
@@ -92,13 +87,10 @@ pub struct GetTaskRequest {
     pub history_length: Option<u32>,
 }
 
-/// A request to cancel a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CancelTaskRequest {
-    /// The tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
-    /// The id of the task.
     #[serde(default, deserialize_with = "null_is_default")]
     pub id: String,
     /// Free-form data about the request.
@@ -106,13 +98,10 @@ pub struct CancelTaskRequest {
     pub metadata: Option<Metadata>,
 }
 
-/// A request to subscribe to a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubscribeToTaskRequest {
-    /// The tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
-    /// The id of the task.
     #[serde(default, deserialize_with = "null_is_default")]
     pub id: String,
 }
@@ -121,7 +110,6 @@ pub struct SubscribeToTaskRequest {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListTasksRequest {
-    /// The tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
     /// Return only tasks of this context.
@@ -178,7 +166,6 @@ impl ListTasksRequest {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListTasksResponse {
-    /// The tasks.
     #[serde(default, deserialize_with = "null_is_default")]
     pub tasks: Vec<Task>,
     /// The token of the next page; empty on the last page.

@@ -16,7 +16,6 @@ pub enum SecurityScheme {
     HttpAuthSecurityScheme(HttpAuthScheme),
     /// OAuth 2.
     Oauth2SecurityScheme(OAuth2Scheme),
-    /// `OpenID` Connect.
     OpenIdConnectSecurityScheme(OpenIdConnectScheme),
     /// A client certificate.
     MtlsSecurityScheme(MtlsScheme),
@@ -55,7 +54,6 @@ impl TryFrom<WireScheme> for SecurityScheme {
 /// A key in a header, a query or a cookie.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApiKeyScheme {
-    /// A description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// `header`, `query` or `cookie`.
@@ -68,7 +66,6 @@ pub struct ApiKeyScheme {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HttpAuthScheme {
-    /// A description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// For example `bearer`.
@@ -82,10 +79,8 @@ pub struct HttpAuthScheme {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OAuth2Scheme {
-    /// A description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The flows.
     #[serde(default, deserialize_with = "null_is_default")]
     pub flows: Box<OAuthFlows>,
     /// The URL of the authorization server's metadata (RFC 8414).
@@ -144,11 +139,9 @@ pub struct OAuthFlow {
     pub pkce_required: bool,
 }
 
-/// `OpenID` Connect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OpenIdConnectScheme {
-    /// A description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The discovery document.
@@ -159,7 +152,6 @@ pub struct OpenIdConnectScheme {
 /// A client certificate.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MtlsScheme {
-    /// A description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }
@@ -173,7 +165,6 @@ pub struct SecurityRequirement {
 }
 
 impl SecurityRequirement {
-    /// One scheme with its scopes.
     pub fn new<T: Into<String>>(scheme: impl Into<String>, scopes: impl IntoIterator<Item = T>) -> Self {
         let list = StringList { list: scopes.into_iter().map(Into::into).collect() };
         Self { schemes: BTreeMap::from([(scheme.into(), list)]) }

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use super::serde_helpers::{null_is_default, timestamp};
 use super::{Artifact, Message, Metadata};
 
-/// A task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Task {
@@ -52,10 +51,8 @@ impl Task {
     }
 }
 
-/// The status of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskStatus {
-    /// The state.
     pub state: TaskState,
     /// The agent's message about the state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -72,7 +69,6 @@ impl TaskStatus {
     }
 }
 
-/// The states of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum TaskState {
     /// Accepted.
@@ -87,7 +83,6 @@ pub enum TaskState {
     /// Ended badly.
     #[serde(rename = "TASK_STATE_FAILED")]
     Failed,
-    /// Canceled.
     #[serde(rename = "TASK_STATE_CANCELED")]
     Canceled,
     /// Waits for the client's next message.

@@ -28,12 +28,10 @@ pub struct CallContext {
 pub struct Principal(pub Arc<str>);
 
 impl Principal {
-    /// A principal with a name.
     pub fn new(name: impl Into<Arc<str>>) -> Self {
         Self(name.into())
     }
 
-    /// The name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -63,7 +61,6 @@ impl From<Message> for Sent {
 /// The events of a task after a position.
 #[derive(Debug, Clone)]
 pub struct Subscription {
-    /// The task's log.
     pub log: Arc<TaskLog>,
     /// The number of the last event that the client has. 0 reads the log from its start, whose first event is the task;
     /// with another number the stream starts with the task as it was then.

@@ -34,7 +34,6 @@ struct Inner {
 /// An event that a log rejects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LogError {
-    /// The log is closed.
     #[error("failed to append to the task's log: it is closed")]
     Closed,
     /// The number is not above the last one.
@@ -132,7 +131,6 @@ impl TaskLog {
         self.changed.notify_waiters();
     }
 
-    /// Whether the log is closed.
     pub fn is_closed(&self) -> bool {
         self.lock().closed
     }
@@ -142,12 +140,10 @@ impl TaskLog {
         self.lock().window.last_seq()
     }
 
-    /// The task's id.
     pub fn task_id(&self) -> String {
         self.lock().window.task().id.clone()
     }
 
-    /// The task's state.
     pub fn state(&self) -> TaskState {
         self.lock().window.task().status.state
     }

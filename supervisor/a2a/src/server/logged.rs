@@ -57,7 +57,6 @@ impl LoggedEvent {
         self.at
     }
 
-    /// The event.
     pub const fn event(&self) -> &Event {
         &self.event
     }

@@ -9,7 +9,6 @@ use super::push::Pushes;
 use crate::card::CardMode;
 use crate::error::A2aError;
 
-/// The options of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "switches that are set independently of each other")]
 pub struct ServerOptions {

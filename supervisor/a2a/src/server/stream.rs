@@ -73,7 +73,6 @@ fn events(body: Body) -> Response {
     (HEADERS, body).into_response()
 }
 
-/// A keep-alive is due.
 struct KeepAliveDue;
 
 /// Writes what a cursor reads.

@@ -156,7 +156,6 @@ fn requirements_to_0_3(owner: &mut Map<String, Value>) {
     owner.insert("security".to_owned(), requirements);
 }
 
-/// The objects of a list.
 fn objects(list: Option<&mut Value>) -> impl Iterator<Item = &mut Map<String, Value>> {
     list.and_then(Value::as_array_mut).into_iter().flatten().filter_map(Value::as_object_mut)
 }

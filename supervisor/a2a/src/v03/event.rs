@@ -9,9 +9,7 @@ use crate::model::Metadata;
 /// One event of a stream, and the answer to a message. Decodes from JSON text only.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    /// The task as a whole.
     Task(Box<Task>),
-    /// A message.
     Message(Box<Message>),
     /// A change of the task's status.
     StatusUpdate(StatusUpdate),
@@ -23,17 +21,13 @@ pub enum Event {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StatusUpdate {
-    /// `status-update`.
     pub kind: Option<StatusUpdateTag>,
-    /// The task.
     pub task_id: String,
-    /// Its context.
     #[serde(default)]
     pub context_id: String,
     /// Whether this is the stream's last event.
     #[serde(default, rename = "final")]
     pub is_final: bool,
-    /// The new status.
     pub status: TaskStatus,
     /// Free-form data.
     pub metadata: Option<Metadata>,
@@ -43,11 +37,8 @@ pub struct StatusUpdate {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ArtifactUpdate {
-    /// `artifact-update`.
     pub kind: Option<ArtifactUpdateTag>,
-    /// The task.
     pub task_id: String,
-    /// Its context.
     #[serde(default)]
     pub context_id: String,
     /// Whether the piece is appended to the artifact. CAIPE's agents omit it for chunks, so the default is `true`; for an

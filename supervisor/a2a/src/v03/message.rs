@@ -13,16 +13,13 @@ use crate::model::null_is_default;
 pub enum Role {
     /// The client.
     User,
-    /// The agent.
     #[default]
     Agent,
 }
 
-/// A message.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Message {
-    /// `message`.
     pub kind: Option<MessageTag>,
     /// The sender.
     #[serde(default, deserialize_with = "null_is_default")]
@@ -33,9 +30,7 @@ pub struct Message {
     /// The id. Empty if a peer omitted it.
     #[serde(default)]
     pub message_id: String,
-    /// The id of its task.
     pub task_id: Option<String>,
-    /// The id of its context.
     pub context_id: Option<String>,
     /// The ids of other tasks that the message refers to.
     #[serde(default, deserialize_with = "null_is_default")]
@@ -47,15 +42,11 @@ pub struct Message {
     pub metadata: Option<Metadata>,
 }
 
-/// The kind of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PartKind {
-    /// `text`.
     Text,
-    /// `file`.
     File,
-    /// `data`.
     Data,
     /// Unknown to 0.3.
     #[serde(other)]
@@ -65,11 +56,8 @@ pub enum PartKind {
 /// One piece of content. Without a `kind`, its only member determines the kind.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct Part {
-    /// The kind.
     pub kind: Option<PartKind>,
-    /// Text.
     pub text: Option<String>,
-    /// A file.
     pub file: Option<File>,
     /// An object. Other values, which parts of unknown kinds may have, are ignored.
     #[serde(default, deserialize_with = "object")]
@@ -102,7 +90,6 @@ impl Part {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct File {
-    /// The name.
     pub name: Option<String>,
     /// The media type.
     pub mime_type: Option<String>,

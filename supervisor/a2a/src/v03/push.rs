@@ -9,10 +9,8 @@ use crate::model::{self, Metadata, null_is_default};
 /// A push configuration. Its `Debug` form omits everything but the id.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PushConfig {
-    /// The id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// The URL.
     pub url: String,
     /// A token that each notification contains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -34,7 +32,6 @@ pub struct Authentication {
     /// HTTP schemes; 1.0 keeps the first.
     #[serde(default, deserialize_with = "null_is_default")]
     pub schemes: Vec<String>,
-    /// The credentials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credentials: Option<String>,
 }
@@ -49,7 +46,6 @@ impl fmt::Debug for Authentication {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskPushConfig {
-    /// The task.
     pub task_id: String,
     /// The configuration.
     pub push_notification_config: PushConfig,

@@ -9,7 +9,6 @@ use crate::model::{Metadata, null_is_default};
 /// Parameters of `message/send` and `message/stream`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct SendParams {
-    /// The message.
     pub message: Message,
     /// How the server responds.
     pub configuration: Option<Configuration>,

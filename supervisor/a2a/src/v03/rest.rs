@@ -57,7 +57,6 @@ pub fn tasks(page: &ListTasksResponse) -> Value {
     })
 }
 
-/// A task.
 pub fn task(task: &Task) -> Value {
     present(json!({
         "id": task.id,

@@ -6,20 +6,14 @@ use serde::Deserialize;
 use super::{Message, Part, TaskTag};
 use crate::model::{Metadata, null_is_default, timestamp};
 
-/// A task.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Task {
-    /// `task`.
     pub kind: Option<TaskTag>,
-    /// The id.
     pub id: String,
-    /// The context.
     #[serde(default)]
     pub context_id: String,
-    /// The status.
     pub status: TaskStatus,
-    /// The artifacts.
     #[serde(default, deserialize_with = "null_is_default")]
     pub artifacts: Vec<Artifact>,
     /// The messages, oldest first.
@@ -29,10 +23,8 @@ pub struct Task {
     pub metadata: Option<Metadata>,
 }
 
-/// The status of a task.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct TaskStatus {
-    /// The state.
     pub state: TaskState,
     /// The agent's message about the state.
     pub message: Option<Message>,
@@ -41,10 +33,8 @@ pub struct TaskStatus {
     pub timestamp: Option<Timestamp>,
 }
 
-/// The states of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs)]
 pub enum TaskState {
     Submitted,
     Working,
@@ -58,15 +48,11 @@ pub enum TaskState {
     Unknown,
 }
 
-/// An artifact.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Artifact {
-    /// The id.
     pub artifact_id: String,
-    /// A name.
     pub name: Option<String>,
-    /// A description.
     pub description: Option<String>,
     /// The content.
     #[serde(default, deserialize_with = "null_is_default")]

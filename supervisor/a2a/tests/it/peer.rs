@@ -37,10 +37,13 @@ pub(crate) enum Answer {
     /// Answers with status, further header lines and a body.
     Whole(u16, &'static str, String),
     /// Streams in chunks of a size, then ends.
-    Stream { body: String, chunk: usize, end: End },
+    Stream {
+        body: String,
+        chunk: usize,
+        end: End,
+    },
     /// Says nothing and keeps the connection.
     Silent,
-    /// Hangs up.
     HangUp,
 }
 
@@ -120,7 +123,6 @@ impl Peer {
         Self::raw(move |request| if request.is_card() { Answer::json(&card) } else { script(request) }).await
     }
 
-    /// The calls so far.
     pub(crate) fn calls(&self) -> Vec<Request> {
         self.requests.lock().unwrap().iter().filter(|request| !request.is_card()).cloned().collect()
     }

@@ -98,7 +98,6 @@ pub struct ServerProcess {
 pub struct Pipes {
     /// The child's messages, without the rest of its stdout.
     pub reader: DuplexStream,
-    /// The child's stdin.
     pub writer: ChildStdin,
 }
 

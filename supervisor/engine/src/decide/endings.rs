@@ -61,7 +61,6 @@ pub(super) fn finish_call(
     close(call, result, chars);
 }
 
-/// Emits the end of a call.
 pub(super) fn emit_end(call: &PendingCall, end: CallEnd, text: &str, out: &mut Effects) {
     let id = call.id.clone();
     out.emit(if let CallKind::Delegation { agent } = &call.kind {

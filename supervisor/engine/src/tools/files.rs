@@ -48,7 +48,6 @@ pub(crate) fn normalise(path: &str) -> FileResult {
     Ok(format!("/{}", segments.join("/")))
 }
 
-/// `ls`.
 pub(crate) fn ls(files: &Files, arguments: &Map<String, Value>) -> FileResult {
     let folder = folder(arguments)?;
     let hits = files.iter().filter(|(path, _)| is_under(path, &folder));
@@ -56,14 +55,12 @@ pub(crate) fn ls(files: &Files, arguments: &Map<String, Value>) -> FileResult {
     Ok(listed(lines, "There are no files here."))
 }
 
-/// `glob`.
 pub(crate) fn glob(files: &Files, arguments: &Map<String, Value>) -> FileResult {
     let pattern = path_matcher(required(arguments, &["pattern"])?)?;
     let hits = files.keys().filter(|path| pattern.is_match(path));
     Ok(listed(hits.cloned(), "No file matches."))
 }
 
-/// `grep`.
 pub(crate) fn grep(files: &Files, arguments: &Map<String, Value>) -> FileResult {
     let wanted = required(arguments, &["pattern"])?;
     if wanted.is_empty() {
@@ -84,7 +81,6 @@ pub(crate) fn grep(files: &Files, arguments: &Map<String, Value>) -> FileResult 
     Ok(listed(hits, "No line contains it."))
 }
 
-/// `read_file`.
 pub(crate) fn read(files: &Files, arguments: &Map<String, Value>) -> FileResult {
     let (path, content) = existing(files, arguments)?;
     if content.is_empty() {
@@ -110,14 +106,12 @@ pub(crate) fn read(files: &Files, arguments: &Map<String, Value>) -> FileResult 
     Ok(lines.join("\n"))
 }
 
-/// `write_file`.
 pub(crate) fn write(files: &mut Files, arguments: &Map<String, Value>, most: usize) -> FileResult {
     let path = normalise(required(arguments, &["file_path", "path"])?)?;
     let content = required(arguments, &["content"])?;
     store(files, path, content.to_owned(), most)
 }
 
-/// `edit_file`.
 pub(crate) fn edit(files: &mut Files, arguments: &Map<String, Value>, most: usize) -> FileResult {
     let (path, content) = existing(files, arguments)?;
     let (old, new) = (required(arguments, &["old_string"])?, required(arguments, &["new_string"])?);

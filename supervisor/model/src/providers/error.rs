@@ -12,18 +12,12 @@ pub enum ConnectError {
     #[error(
         "{variable} is not set, and the model provider {provider} needs it: set it in the environment or in the Secret of the model"
     )]
-    Missing {
-        /// The provider.
-        provider: Provider,
-        /// The variable.
-        variable: &'static str,
-    },
+    Missing { provider: Provider, variable: &'static str },
     /// The address is not an HTTP URL.
     #[error(
         "the model provider {provider} cannot be used: {url:?} is not an http or https URL; check {variable}"
     )]
     BaseUrl {
-        /// The provider.
         provider: Provider,
         /// What was given.
         url: String,
@@ -33,7 +27,6 @@ pub enum ConnectError {
     /// The HTTP client of this provider cannot be made.
     #[error("the model provider {provider} cannot be used: {message}")]
     Client {
-        /// The provider.
         provider: Provider,
         /// What is wrong.
         message: String,

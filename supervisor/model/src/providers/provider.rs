@@ -20,7 +20,6 @@ pub enum Provider {
     GcpVertexai,
     /// `ollama`: a local Ollama by its own API.
     Ollama,
-    /// `groq`: Groq.
     Groq,
     /// `scripted`: answers from a file, see [`crate::Scripted`].
     Scripted,

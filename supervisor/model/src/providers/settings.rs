@@ -74,7 +74,6 @@ pub struct ModelSettings {
 pub struct ApiKey {
     /// The variable's name, for messages.
     pub variable: String,
-    /// The key.
     pub value: SecretString,
 }
 
@@ -91,16 +90,10 @@ pub enum SettingsError {
     UnknownProvider(#[from] UnknownProvider),
     /// No model is named, and the provider has no default.
     #[error("no model is named for {provider}: set {variable}")]
-    NoModel {
-        /// The provider.
-        provider: Provider,
-        /// The variable that names it.
-        variable: String,
-    },
+    NoModel { provider: Provider, variable: String },
     /// A variable's value is not what it must be.
     #[error("{variable} must be {expected}")]
     Invalid {
-        /// The variable.
         variable: String,
         /// What it must be.
         expected: &'static str,

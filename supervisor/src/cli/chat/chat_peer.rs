@@ -72,7 +72,6 @@ impl Peer {
         Self { url, shared }
     }
 
-    /// The requests so far.
     pub(super) fn requests(&self) -> Vec<Value> {
         self.shared.requests.lock().unwrap().iter().map(|(request, _)| request.clone()).collect()
     }

@@ -29,7 +29,6 @@ Ctrl-C   while an answer is made: cancel it; at the prompt: clear the line
 A line that begins with // is sent with one of them.";
 
 impl<'a> Command<'a> {
-    /// Reads a line.
     pub(super) fn read(line: &'a str) -> Self {
         let line = line.trim();
         match line {

@@ -15,7 +15,6 @@ pub(super) enum FollowError {
     /// The connection broke, and could not be taken up again.
     #[error("gave up after {tries} tries to follow task {task}: {source}; the task may still be running")]
     Lost {
-        /// The task.
         task: String,
         /// How often it was tried.
         tries: u32,

@@ -10,7 +10,6 @@ use tokio::sync::mpsc;
 pub(super) enum Interrupt {
     /// Stop what is being done.
     Cancel,
-    /// Leave.
     Leave,
 }
 
@@ -42,7 +41,6 @@ impl Interrupts {
         Ok(Self { queue, leaving: false })
     }
 
-    /// Interrupts from a queue.
     #[cfg(test)]
     pub(super) const fn from_queue(queue: mpsc::Receiver<Interrupt>) -> Self {
         Self { queue, leaving: false }

@@ -17,7 +17,6 @@ const HISTORY: usize = 1000;
 /// What came of asking for a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Typed {
-    /// A line.
     Line(String),
     /// Ctrl-C.
     Interrupted,

@@ -18,7 +18,6 @@ const TAKEOVER: Duration = Duration::from_mins(1);
 /// The time between two attempts to open it.
 const AGAIN: Duration = Duration::from_millis(100);
 
-/// A listener at the address.
 pub(in crate::cli) async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
     match TcpListener::bind(address).await {
         Err(error) if error.kind() == ErrorKind::AddrInUse => anyhow::bail!(

@@ -25,9 +25,7 @@ const ALGORITHMS: [Algorithm; 6] = [
 /// Which tokens are valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenRules {
-    /// The issuer (`ISSUER`).
     pub issuer: String,
-    /// The audience (`AUDIENCE`).
     pub audience: String,
     /// The URL of the issuer's keys (`JWKS_URI`).
     pub jwks_uri: String,

@@ -48,7 +48,6 @@ pub struct Progress {
 pub struct Caller {
     /// The call's id.
     pub call: String,
-    /// The run.
     pub run: RunInfo,
     /// The receiver of progress.
     pub progress: mpsc::Sender<Progress>,
@@ -60,7 +59,6 @@ impl A2aTools {
         tool_specs::specs(&self.names().collect::<Vec<_>>())
     }
 
-    /// The names of the tools.
     pub fn tools() -> impl Iterator<Item = &'static str> {
         TOOLS.into_iter()
     }

@@ -73,7 +73,6 @@ pub fn task(id: &str, context: &str, phase: TaskPhase, second: i64) -> TaskRecor
     }
 }
 
-/// A commit of a task's record.
 pub fn recorded(record: TaskRecord) -> Commit {
     Commit { context: record.context.clone(), task: Some(record), ..Commit::default() }
 }

@@ -30,7 +30,6 @@ impl Trace {
         Self { answers: Vec::new(), receiver }
     }
 
-    /// The last answer.
     fn last(&self) -> Result<&Answer, Fault> {
         self.answers.last().ok_or_else(|| Fault::new("the test has no step"))
     }
@@ -74,7 +73,6 @@ pub enum Check {
     CardShape,
     /// So does a task.
     TaskShape,
-    /// The media type of REST.
     RestMediaType,
     /// The media type of JSON-RPC.
     JsonMediaType,
@@ -85,7 +83,6 @@ pub enum Check {
 }
 
 impl Check {
-    /// The check of a test.
     pub fn of(test: &str) -> Option<Self> {
         Some(match test {
             "SEC-AUTH-001" | "SEC-AUTH-004" | "SEC-AUTH-006" => Self::NoCredentials,

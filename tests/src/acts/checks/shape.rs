@@ -231,7 +231,6 @@ pub(super) fn event(root: &Value) -> Result<(), Fault> {
     fits(Kind::One(&EVENT), root, "event")
 }
 
-/// A card.
 pub(super) fn card(root: &Value) -> Result<(), Fault> {
     fits(Kind::One(&CARD), root, "card")
 }

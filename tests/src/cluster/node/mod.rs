@@ -35,7 +35,6 @@ use super::control_plane::ControlPlane;
 use crate::dns::{NameServer, Names};
 use crate::programs;
 
-/// The node's name.
 pub const NAME: &str = "node-1";
 /// How often the node asks what is new.
 const TICK: Duration = Duration::from_millis(100);
@@ -57,7 +56,6 @@ impl NodeContext {
         Ipv4Addr::new(10, 244, third, last)
     }
 
-    /// The node's own address.
     fn address(&self) -> Ipv4Addr {
         self.plane.endpoint().0
     }

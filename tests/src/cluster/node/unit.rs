@@ -94,7 +94,6 @@ impl Unit {
         self.program.is_none() && !matches!(self.state, State::Ended(_)) && Instant::now() >= self.start_after
     }
 
-    /// Whether it runs.
     pub(super) const fn runs(&self) -> bool {
         self.program.is_some()
     }

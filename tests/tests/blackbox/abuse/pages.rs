@@ -61,7 +61,6 @@ async fn a_page_of_large_tasks_ends_early_and_goes_on() -> Result<()> {
     Ok(())
 }
 
-/// The result of a method of 1.0.
 async fn call_1_0(supervisor: &Supervisor, method: &str, params: Value) -> Result<Value> {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
     let request = reqwest::Client::new().post(supervisor.url()).header("a2a-version", "1.0").json(&body);

@@ -11,7 +11,6 @@ use crate::version::ProtocolVersion;
 /// A push configuration of a task and the progress of its deliveries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Registration {
-    /// The task.
     pub task: String,
     /// The id of the configuration.
     pub id: String,
@@ -34,7 +33,6 @@ impl Registration {
 pub struct PushStoreError {
     /// The failed action, for example `store`.
     pub action: &'static str,
-    /// The reason.
     pub reason: String,
 }
 

@@ -55,7 +55,6 @@ pub(super) fn faults(config: &TaskPushNotificationConfig, prefix: &str) -> Vec<V
     faults
 }
 
-/// The path of a field.
 pub(super) fn field_path(prefix: &str, member: &str) -> String {
     if prefix.is_empty() { member.to_owned() } else { format!("{prefix}.{member}") }
 }

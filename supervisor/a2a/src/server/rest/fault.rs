@@ -36,7 +36,6 @@ impl Fault {
         }
     }
 
-    /// The body.
     pub(in crate::server) fn body(&self, version: ProtocolVersion) -> Value {
         let (code, message) = (self.status.as_u16(), self.error.to_string());
         match version {

@@ -122,7 +122,6 @@ impl DelegationRecord {
         form
     }
 
-    /// The kinds of its events.
     pub(super) fn kinds(&self) -> impl Iterator<Item = (&[AgentName], &EventKind)> {
         self.updates.iter().filter_map(|update| match update {
             DelegateUpdate::Event { event, .. } => Some((event.path.as_slice(), &event.kind)),

@@ -32,7 +32,6 @@ struct Line<'a> {
 }
 
 impl<W: Write> Json<W> {
-    /// Writes to `out`.
     pub(crate) const fn new(out: W) -> Self {
         Self { out }
     }

@@ -54,11 +54,9 @@ pub(super) trait Screen {
 /// What is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Waiting {
-    /// The agent.
     Agent,
     /// The end of a task that is being canceled.
     Cancel,
-    /// A new connection.
     Connection {
         /// Which try this is, from 1.
         attempt: u32,

@@ -14,7 +14,6 @@ impl Paint {
         Self { color }
     }
 
-    /// Whether it has color.
     pub(crate) const fn has_color(self) -> bool {
         self.color
     }

@@ -22,7 +22,6 @@ pub(crate) struct Plain<W> {
 }
 
 impl<W: Write> Plain<W> {
-    /// Writes to `out`.
     pub(crate) fn new(out: W) -> Self {
         Self {
             out,

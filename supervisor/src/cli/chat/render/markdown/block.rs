@@ -15,7 +15,6 @@ pub(crate) enum Block {
         level: u8,
         /// Its number, in a numbered list.
         number: Option<u32>,
-        /// The text.
         text: String,
     },
     /// A quoted line.
@@ -31,7 +30,6 @@ pub(crate) enum Block {
 /// A block, and whether more of it may come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Piece {
-    /// The block.
     pub(crate) block: Block,
     /// Whether its last line is not whole yet.
     pub(crate) open: bool,
