@@ -1,27 +1,27 @@
-//! The tool servers of an agent, spoken to over the Model Context Protocol.
+//! The client of the tool servers of an agent (Model Context Protocol).
 //!
 //! A [`Toolbox`] holds all servers of one agent. Each runs in a task of its own that starts it, lists its tools,
-//! watches it, and starts it again when it ends, so that one broken server costs its own tools and nothing else.
-//! What is on offer is published as a [`ToolsView`]; a call never fails at the caller: every failure is reported to
-//! the model in words.
+//! watches it, and restarts it when it ends, so that a broken server only affects its own tools.
+//! The offered tools are published as a [`ToolsView`]. A failed call is an output for the model, not an error of the caller.
 //!
-//! Decisions are pure functions (templates, names, back-off, results in words); what touches processes and sockets is thin
-//! (`process`, `session`, `server`).
+//! Templates, names of tools and texts of results are pure functions; only `session` and `server_task` do I/O. The processes are
+//! those of [`caipe_bridge::process`].
 //!
-//! # What becomes of the children
+//! # The end of child processes
 //!
 //! A child leads its own process group. It is stopped by closing its stdin, then `SIGTERM`, then `SIGKILL`, the latter two
-//! to the whole group, so that what a launcher such as `npx` started goes too. If the supervisor is itself killed
-//! with `SIGKILL`, its end of the pipes closes and a child sees the end of its stdin, at which the protocol obliges it to exit
-//! (specification, "stdio: shutdown"); in a container it goes with the container in any case.
+//! to the whole group, which includes the children of a launcher such as `npx`. If the supervisor itself is killed
+//! with `SIGKILL`, the pipes close, and the protocol obliges a child to exit at the end of its stdin
+//! (specification, "stdio: shutdown"); in a container it ends with the container in any case.
 
 mod call;
 mod catalog;
 mod connection_error;
 mod environment;
 mod error;
-mod server;
+mod server_registry;
 mod server_spec;
+mod server_task;
 mod session;
 mod template;
 mod tolerant_transport;

@@ -13,8 +13,9 @@ use tracing::Instrument as _;
 use super::call::ServerClient;
 use super::catalog::{ServerPhase, ServerState, ToolsView};
 use super::error::SpecError;
-use super::server::{ServerRegistry, ServerTask};
+use super::server_registry::ServerRegistry;
 use super::server_spec::{ServerSpec, Transport};
+use super::server_task::ServerTask;
 use super::session::Target;
 use caipe_bridge::redact::Redactor;
 

@@ -15,7 +15,7 @@ async fn knows_only_its_own_tools() {
 }
 
 #[tokio::test]
-async fn tells_the_date() {
+async fn returns_the_date() {
     let output = call("get_current_date", &Map::new(), CancellationToken::new()).await.unwrap();
     assert!(!output.is_error && output.content.starts_with("UTC: "), "{}", output.content);
     let output = call("get_current_date", &arguments(&json!({"timezone": 7})), CancellationToken::new())

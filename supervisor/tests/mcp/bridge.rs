@@ -20,14 +20,14 @@ tests![
     serves_the_stateless_era,
     has_a_child_ready_for_the_first_client,
     gives_each_session_a_child,
-    tells_of_a_child_that_dies_and_starts_another,
+    reports_a_child_that_dies_and_starts_another,
     hides_secrets_of_a_child_that_cannot_start,
     forwards_requests_of_the_server,
-    holds_to_its_bounds,
+    limits_sessions_and_message_sizes,
     ends_a_call_with_an_oversized_result,
-    leaves_nothing_behind,
+    ends_all_children_at_the_end,
     listens_on_loopback_only,
-    answers_nobody_else,
+    rejects_foreign_pages_and_invalid_requests,
 ];
 
 /// A bridge in a process of its own.
@@ -280,7 +280,7 @@ async fn gives_each_session_a_child() {
     bridge.finish().await;
 }
 
-async fn tells_of_a_child_that_dies_and_starts_another() {
+async fn reports_a_child_that_dies_and_starts_another() {
     let bridge = Bridge::stand_in(&[], &["--mode", "die-mid-call"]).await;
     let bench = bridge.client().await;
     let first = bridge.children();
@@ -331,7 +331,7 @@ async fn forwards_requests_of_the_server() {
     bridge.finish().await;
 }
 
-async fn holds_to_its_bounds() {
+async fn limits_sessions_and_message_sizes() {
     let bridge = Bridge::stand_in(&["--max-sessions", "1"], &[]).await;
     let first = bridge.client().await;
     let second = Bench::settled([bridge.spec()]).await;
@@ -356,7 +356,7 @@ async fn ends_a_call_with_an_oversized_result() {
     bridge.finish().await;
 }
 
-async fn leaves_nothing_behind() {
+async fn ends_all_children_at_the_end() {
     let bridge = Bridge::stand_in(&[], &["--mode", "stubborn"]).await;
     let bench = bridge.client().await;
     assert_eq!(bridge.children().len(), 2);
@@ -373,7 +373,7 @@ async fn listens_on_loopback_only() {
     }
 }
 
-async fn answers_nobody_else() {
+async fn rejects_foreign_pages_and_invalid_requests() {
     let bridge = Bridge::stand_in(&[], &[]).await;
     let mut hand = Hand::at(&bridge);
     hand.begin().await;

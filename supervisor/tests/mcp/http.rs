@@ -19,7 +19,7 @@ tests![
     refuses_a_url_that_is_none,
     gives_a_hanging_server_its_deadline,
     cancels_a_call_that_takes_too_long,
-    finds_a_server_again_that_went_away,
+    reconnects_to_a_server_that_restarts,
     ends_a_call_with_an_oversized_result,
 ];
 
@@ -122,7 +122,7 @@ async fn ends_a_call_with_an_oversized_result() {
     }
 }
 
-async fn finds_a_server_again_that_went_away() {
+async fn reconnects_to_a_server_that_restarts() {
     let (url, server) = stand_in(Options::default()).await;
     let address = url.trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
     let bench = Bench::settled([spec(&url)]).await;

@@ -25,7 +25,7 @@ tests![
     cancels_a_call_on_request,
     cancels_a_call_that_is_dropped,
     runs_calls_side_by_side,
-    leaves_nothing_of_a_stubborn_server,
+    kills_all_processes_of_a_stubborn_server,
     stops_its_servers_when_dropped,
     stops_a_server_that_is_still_starting,
 ];
@@ -176,7 +176,7 @@ async fn cancels_a_call_that_takes_too_long() {
     let refusal = bench.refusal("hang", json!({})).await;
     assert!(refusal.contains("`hang` (server `one`) did not finish within 500ms"), "{refusal}");
     eventually(|| notes(&path).contains("cancelled")).await;
-    // The late answer is nobody else's.
+    // The late answer belongs to no other call.
     for word in ["a", "b", "c"] {
         assert_eq!(bench.ask("echo", json!({"text": word})).await, word);
     }
@@ -225,7 +225,7 @@ async fn runs_calls_side_by_side() {
     bench.finish().await;
 }
 
-async fn leaves_nothing_of_a_stubborn_server() {
+async fn kills_all_processes_of_a_stubborn_server() {
     let bench = Bench::settled([stand_in("one", &["--mode", "stubborn"])]).await;
     assert_eq!(bench.processes().len(), 2);
     assert_eq!(names(&bench.toolbox.view()).len(), 8);

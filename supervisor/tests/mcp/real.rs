@@ -84,7 +84,7 @@ async fn filesystem() {
     std::fs::write(path.join("note.txt"), "remember the milk").unwrap();
     let bench = start("files", program, &[path.to_str().unwrap()]).await;
     let note = path.join("note.txt").to_str().unwrap().to_owned();
-    // Its `read_text_file` is nobody else's; its `write_file` is also the name of a built-in tool.
+    // Only this server has `read_text_file`; its `write_file` is also the name of a built-in tool.
     assert_eq!(bench.ask("read_text_file", json!({"path": note})).await, "remember the milk");
     assert!(names(&bench.toolbox.view()).contains(&"files_write_file"));
     assert!(bench.refusal("read_text_file", json!({"path": "/etc/hostname"})).await.contains("denied"));

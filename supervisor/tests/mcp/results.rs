@@ -9,14 +9,14 @@ use crate::support::{Bench, message, names, stand_in, status, with_env};
 tests![
     offers_what_the_server_has,
     brings_results_as_text,
-    tells_what_is_wrong_with_a_call,
+    reports_an_invalid_call,
     keeps_our_environment_from_children,
     reads_all_pages,
     gives_up_on_endless_pages,
     follows_a_changed_list,
     offers_only_what_is_allowed,
-    tells_servers_with_the_same_tools_apart,
-    survives_junk_on_stdout,
+    prefixes_tools_that_two_servers_offer,
+    ignores_other_lines_on_stdout,
     ignores_only_the_malformed_tools,
     ends_a_call_with_an_oversized_result,
 ];
@@ -49,7 +49,7 @@ async fn brings_results_as_text() {
     bench.finish().await;
 }
 
-async fn tells_what_is_wrong_with_a_call() {
+async fn reports_an_invalid_call() {
     let bench = Bench::settled([stand_in("one", &[])]).await;
     assert_eq!(bench.refusal("fail", json!({})).await, "it did not work");
     assert_eq!(
@@ -109,7 +109,7 @@ async fn offers_only_what_is_allowed() {
     bench.finish().await;
 }
 
-async fn tells_servers_with_the_same_tools_apart() {
+async fn prefixes_tools_that_two_servers_offer() {
     let (mut one, mut two) = (stand_in("one", &[]), stand_in("two", &["--mode", "hang-in-call"]));
     one.allow = vec!["echo".into(), "add".into()];
     two.allow = vec!["echo".into(), "hang".into()];
@@ -146,7 +146,7 @@ async fn ends_a_call_with_an_oversized_result() {
     bench.finish().await;
 }
 
-async fn survives_junk_on_stdout() {
+async fn ignores_other_lines_on_stdout() {
     let bench = Bench::settled([stand_in("one", &["--mode", "junk"])]).await;
     assert_eq!(status(&bench.toolbox.view(), "one").phase, ServerPhase::Ready);
     for number in 0..20 {

@@ -1,8 +1,8 @@
-//! Messages among whatever else a child prints.
+//! Separates the messages of a child from other lines on its stdout.
 //!
-//! Many servers print a banner or a log line on stdout. The client library survives text that is not JSON, but answers every JSON line
-//! that is no message (a structured log, say) with an error, which such a server may answer in turn. Hence the
-//! lines that are no messages are taken out here, and kept for the status message.
+//! Many servers print a banner or log lines on stdout. The client library ignores text that is not JSON, but answers every JSON line
+//! that is not a message (such as a structured log) with an error, which such a server may answer in turn. So the filter removes
+//! these lines, and stores the last ones for the status message.
 
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
@@ -55,7 +55,7 @@ pub(super) async fn filter(
     }
 }
 
-/// The message in a line: the line itself, or what follows a text that the server printed without ending its line.
+/// The message in a line: the line itself, or the part after text that the server printed without a line end.
 fn message(line: &[u8]) -> Option<&[u8]> {
     let line = line.trim_ascii();
     let names_protocol = |bytes: &[u8]| bytes.windows(9).any(|window| window == b"\"jsonrpc\"");

@@ -72,6 +72,7 @@ impl Talk {
             aside: false,
             waiting: None,
             trace: None,
+            task: None,
         };
         Self { session, output, interrupts }
     }
@@ -295,6 +296,7 @@ async fn a_second_ctrl_c_leaves() {
     let interrupt = interrupt(talk.output.clone(), talk.interrupts.clone(), &[Interrupt::Cancel; 2]);
     let (left, ()) = tokio::join!(talk.session.say("work"), interrupt);
     assert_eq!(left.unwrap(), Left::Gone);
+    assert!(talk.session.unconfirmed().ends_with(" --task t"), "{}", talk.session.unconfirmed());
 }
 
 fn asked() -> Vec<Step> {

@@ -32,7 +32,7 @@ use follow::FollowError;
 use interrupts::Interrupts;
 use lines::{Lines, Prompt, history_path};
 use render::{Json, Paint, Plain, Screen, Terminal};
-use session::{Session, UNCONFIRMED};
+use session::Session;
 use turn::{Left, TurnError};
 
 /// The task failed.
@@ -161,6 +161,7 @@ fn session(args: &Chat, terminal: &Terminals, client: A2aClient) -> anyhow::Resu
         aside: terminal.error,
         waiting: None,
         trace: None,
+        task: None,
     })
 }
 
@@ -191,7 +192,7 @@ fn finish(session: &Session, args: &Chat, left: Result<Left, TurnError>) -> Exit
         Left::Ended(End::Failed(_)) => (FAILED, None),
         Left::Ended(End::InputRequired) => (INPUT_REQUIRED, answer_later(session)),
         Left::Ended(End::Canceled) => (CANCELED, None),
-        Left::Unconfirmed | Left::Gone => (CANCELED, Some(UNCONFIRMED.to_owned())),
+        Left::Unconfirmed | Left::Gone => (CANCELED, Some(session.unconfirmed())),
     };
     if let Some(note) = note.filter(|_| args.output == Output::Text) {
         session.note(&note);

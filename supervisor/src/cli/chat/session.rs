@@ -8,16 +8,13 @@ use uuid::Uuid;
 
 use super::ask::Questionnaire;
 use super::command::{Command, HELP};
-use super::error::explain_follow;
+use super::error::{command, explain_follow};
 use super::follow::{Following, follow, rejoin};
 use super::interrupts::Interrupts;
 use super::lines::{Prompt, Typed};
 use super::render::{Paint, Screen};
 use super::turn::{Left, Turn, TurnError};
 use caipe_view::{End, Form, FormAnswer, View, one_line};
-
-/// What is said when a task may still be running.
-pub(super) const UNCONFIRMED: &str = "Nobody confirmed that the task was canceled.";
 
 /// A conversation with one agent.
 pub(super) struct Session {
@@ -36,6 +33,8 @@ pub(super) struct Session {
     pub(super) waiting: Option<View>,
     /// The trace of the last answer.
     pub(super) trace: Option<String>,
+    /// The last task.
+    pub(super) task: Option<String>,
 }
 
 impl Session {
@@ -86,6 +85,7 @@ impl Session {
             self.context = Some(context.to_owned());
         }
         self.trace = view.trace().map(one_line);
+        self.task = view.task().map(str::to_owned);
     }
 
     /// Sends a message of this conversation, and of a task that waits for it.
@@ -164,9 +164,9 @@ impl Session {
             }
             Ok(Left::Ended(End::Failed(_))) => self.note_trace(),
             Ok(Left::Ended(End::Completed | End::Canceled)) => {}
-            Ok(Left::Unconfirmed) => self.note(UNCONFIRMED),
+            Ok(Left::Unconfirmed) => self.note(&self.unconfirmed()),
             Ok(Left::Gone) => {
-                self.note(UNCONFIRMED);
+                self.note(&self.unconfirmed());
                 self.lines = None;
             }
             Err(TurnError::Follow(error)) => self.note(&explain_follow(&error, &self.url)),
@@ -180,6 +180,15 @@ impl Session {
     pub(super) fn note_trace(&self) {
         if let Some(trace) = &self.trace {
             self.note(&format!("trace id {trace}"));
+        }
+    }
+
+    /// What the user should know of a task that may still be running.
+    pub(super) fn unconfirmed(&self) -> String {
+        let note = "The agent did not confirm that the task is canceled";
+        match &self.task {
+            Some(task) => format!("{note}; to follow it: {}", command(&self.url, "--task", task)),
+            None => format!("{note}."),
         }
     }
 
