@@ -62,8 +62,10 @@ fn the_page_and_the_sources_name_the_same_variables() -> Result<()> {
     }
     sources.retain(|name| !OTHERS.iter().any(|other| name.starts_with(other)));
     let described: BTreeSet<&str> = page.split('`').skip(1).step_by(2).filter(|name| is_name(name)).collect();
-    let describes =
-        |name: &str| described.contains(name) || described.contains(format!("{PREFIX}{name}").as_str());
+    let describes = |name: &str| {
+        let unscoped = name.strip_prefix("SUPERVISOR_").unwrap_or(name);
+        [name, unscoped, &format!("{PREFIX}{name}")].into_iter().any(|name| described.contains(name))
+    };
     let missing: Vec<_> = sources.iter().filter(|name| !describes(name)).collect();
     ensure!(missing.is_empty(), "docs/environment.md does not name {missing:?}");
     // The operator sets some, which the supervisor reads elsewhere.
