@@ -24,7 +24,7 @@ const PREFIX: &str = "AGENT_CONNECTIVITY_";
 
 fn is_name(text: &str) -> bool {
     let upper = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
-    (text.contains('_') || text == "ISSUER" || text == "AUDIENCE")
+    (text.contains('_') || ["ISSUER", "AUDIENCE", "TIMEOUT"].contains(&text))
         && text.chars().all(upper)
         && text.starts_with(|c: char| c.is_ascii_uppercase())
 }
@@ -41,7 +41,7 @@ fn read(path: &Path, found: &mut BTreeSet<String>) -> Result<()> {
         }
         return Ok(());
     }
-    if name.ends_with("_tests.rs") || name == "chat_peer.rs" || !name.ends_with(".rs") {
+    if name.ends_with("_tests.rs") || name == "chat_peer.rs" || path.extension() != Some("rs".as_ref()) {
         return Ok(());
     }
     let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
@@ -61,10 +61,10 @@ fn the_page_and_the_sources_name_the_same_variables() -> Result<()> {
         read(&workspace().join(source), &mut sources)?;
     }
     sources.retain(|name| !OTHERS.iter().any(|other| name.starts_with(other)));
-    let described: BTreeSet<&str> = page.split('`').skip(1).step_by(2).filter(|name| is_name(name)).collect();
+    let on_page: BTreeSet<&str> = page.split('`').skip(1).step_by(2).filter(|name| is_name(name)).collect();
     let describes = |name: &str| {
         let unscoped = name.strip_prefix("SUPERVISOR_").unwrap_or(name);
-        [name, unscoped, &format!("{PREFIX}{name}")].into_iter().any(|name| described.contains(name))
+        [name, unscoped, &format!("{PREFIX}{name}")].into_iter().any(|name| on_page.contains(name))
     };
     let missing: Vec<_> = sources.iter().filter(|name| !describes(name)).collect();
     ensure!(missing.is_empty(), "docs/environment.md does not name {missing:?}");
@@ -75,7 +75,7 @@ fn the_page_and_the_sources_name_the_same_variables() -> Result<()> {
             || sources.contains(name)
             || name.strip_prefix(PREFIX).is_some_and(|rest| sources.contains(rest))
     };
-    let unread: Vec<_> = described.iter().filter(|name| !is_read(name)).collect();
+    let unread: Vec<_> = on_page.iter().filter(|name| !is_read(name)).collect();
     ensure!(unread.is_empty(), "no source reads {unread:?}");
     Ok(())
 }
