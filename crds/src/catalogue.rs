@@ -41,7 +41,6 @@ pub struct Entry {
     pub name: String,
     /// The name that people see.
     pub title: String,
-    /// What it does.
     pub description: String,
     /// When the supervisor should use it.
     pub routing_hint: String,
@@ -58,7 +57,6 @@ pub struct Entry {
     /// The variables that it reads.
     #[serde(default)]
     pub env: Vec<Variable>,
-    /// Its tool servers.
     #[serde(default)]
     pub servers: Vec<Server>,
     /// Allow-list of tools, for servers with more than an agent should see. Empty: all.
@@ -71,7 +69,6 @@ pub struct Entry {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Variable {
     pub name: String,
-    /// Its meaning.
     pub description: String,
     /// Whether the agent cannot work without it.
     #[serde(default)]
@@ -108,7 +105,6 @@ pub struct Server {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Command {
-    /// The program.
     pub command: String,
     /// Its arguments; templates.
     #[serde(default)]
@@ -123,7 +119,6 @@ pub struct Command {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Image {
     pub image: String,
-    /// Its arguments.
     #[serde(default)]
     pub args: Vec<String>,
     /// Further environment; values are templates.

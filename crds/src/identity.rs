@@ -58,7 +58,6 @@ pub struct Skill {
 pub struct Document {
     /// The name that people see.
     pub title: Option<String>,
-    /// What it does.
     pub description: String,
     /// When the supervisor should use it, if the front matter has it.
     pub routing_hint: Option<String>,

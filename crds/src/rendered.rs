@@ -198,7 +198,6 @@ pub enum Placement {
     InProcess {},
     /// Behind A2A.
     Remote {
-        /// Its base URL.
         url: String,
         /// Headers of each request; values are templates.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -212,7 +211,6 @@ pub enum Placement {
 pub struct McpServer {
     /// Its name, unique within the agent.
     pub name: String,
-    /// How it is reached.
     pub transport: McpTransport,
 }
 
@@ -222,7 +220,6 @@ pub struct McpServer {
 pub enum McpTransport {
     /// A child process that speaks on its standard input and output.
     Stdio {
-        /// The program.
         command: String,
         /// Its arguments; templates.
         #[serde(default)]
@@ -230,7 +227,6 @@ pub enum McpTransport {
         /// Its environment beside `PATH`, `HOME` and the like; values are templates.
         #[serde(default)]
         env: BTreeMap<String, String>,
-        /// Its working directory.
         #[serde(default)]
         cwd: Option<String>,
     },

@@ -30,7 +30,6 @@ pub const COMMAND: [&str; 5] = ["serve", "--listen", "0.0.0.0:8000", "--data-dir
 /// The version and the revision on the image's labels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct About {
-    /// The programs' version.
     pub version: String,
     /// The commit that they were built from, if known.
     pub revision: Option<String>,

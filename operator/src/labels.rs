@@ -13,7 +13,6 @@ pub const INSTANCE: &str = "app.kubernetes.io/instance";
 pub const COMPONENT: &str = "app.kubernetes.io/component";
 /// The supervisor itself.
 pub const COMPONENT_SUPERVISOR: &str = "supervisor";
-/// A remote agent.
 pub const COMPONENT_AGENT: &str = "agent";
 /// A tool server with pods of its own.
 pub const COMPONENT_TOOL_SERVER: &str = "tool-server";

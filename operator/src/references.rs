@@ -59,7 +59,6 @@ pub type Version = String;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConfigMapContent {
     pub version: Version,
-    /// Its texts.
     pub data: BTreeMap<String, String>,
 }
 

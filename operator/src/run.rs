@@ -71,7 +71,6 @@ pub struct Dependencies {
     pub metrics: Arc<Metrics>,
     /// The handle of the leader election.
     pub leadership: Leadership,
-    /// The publisher of events.
     pub events: Events,
     /// Liveness and readiness.
     pub health: Health,

@@ -32,7 +32,6 @@ const MAX_FILE: u64 = 1_500_000;
 /// The configuration of a process.
 #[derive(Clone)]
 pub struct Settings {
-    /// What to run.
     pub spec: RenderedSpec,
     /// Faults that do not prevent a start.
     pub warnings: Vec<Fault>,
@@ -53,7 +52,6 @@ pub enum ConfigError {
     Unreadable {
         /// The file.
         path: String,
-        /// Why.
         reason: String,
     },
     /// The file, or the environment, is wrong; one line a fault.

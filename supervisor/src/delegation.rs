@@ -36,7 +36,6 @@ pub struct Delegation {
     /// The call that asks for it.
     pub call: CallId,
     pub agent: AgentName,
-    /// What to do.
     pub prompt: String,
     /// Where the delegation stopped, if it was started before.
     pub resume: Option<Resume>,
@@ -67,7 +66,6 @@ impl From<DelegateUpdate> for DelegationEvent {
     }
 }
 
-/// How a delegation ends.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DelegationEnd {
     /// The agent finished, failed or was canceled.

@@ -25,7 +25,6 @@ struct Spec {
     replicas: Option<i32>,
 }
 
-/// How a Deployment is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Workload {
     /// Wanted pods.

@@ -19,21 +19,18 @@ pub struct PartialPod {
     status: PodStatus,
 }
 
-/// How a pod is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pod {
     /// Its component, a `COMPONENT_…` of [`labels`].
     pub component: String,
     pub agent: Option<String>,
     pub tool_server: Option<String>,
-    /// Its address.
     pub ip: Option<IpAddr>,
     pub ready: bool,
     /// Whether it is terminating.
     pub deleting: bool,
     /// The epoch on its annotation ([`labels::EPOCH`]).
     pub epoch: Option<String>,
-    /// Its problem.
     pub trouble: Option<Trouble>,
 }
 

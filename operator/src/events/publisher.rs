@@ -22,7 +22,6 @@ use crate::labels::MANAGER;
 use crate::metrics::Metrics;
 use crate::metrics::labels::{Category, EventOutcome, ObjectKind, Verb};
 
-/// Options of the publisher.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventsOptions {
     /// The name of the operator's pod.

@@ -120,7 +120,6 @@ impl Contender {
         self.until.is_some_and(|until| now < until)
     }
 
-    /// What to do now.
     pub(super) fn act(&self, now: Moment) -> Act {
         if now < self.next {
             return Act::Wait(self.next.saturating_sub(now));

@@ -10,7 +10,6 @@ use crate::labels;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PodOwner {
     Supervisor,
-    /// A remote agent.
     Agent(String),
     ToolServer {
         agent: String,

@@ -17,7 +17,6 @@ pub struct Manifest {
     pub name: String,
     /// The hash of the object, also its annotation [`labels::APPLIED`].
     pub hash: String,
-    /// The object.
     pub value: Value,
 }
 

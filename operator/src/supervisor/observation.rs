@@ -22,7 +22,6 @@ use crate::probe::{Endpoints, PodTarget, ProbeResults, Targets};
 #[derive(Debug)]
 pub struct Observation {
     name: String,
-    /// Its objects.
     pub observed: Arc<ObservedState>,
     /// The probe results of its pods.
     pub results: ProbeResults,

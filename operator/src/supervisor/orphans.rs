@@ -25,11 +25,9 @@ pub enum Act {
 /// Why an orphan is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RemovalReason {
-    /// It has no tasks.
     Idle,
     /// The deadline has passed; its tasks are lost.
     Deadline,
-    /// It cannot have tasks.
     Unused,
 }
 

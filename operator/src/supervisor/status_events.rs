@@ -14,7 +14,6 @@ pub struct StatusEvent {
     pub reason: Reason,
     /// Its agent; empty for the resource.
     pub about: String,
-    /// Its message.
     pub text: String,
 }
 

@@ -28,7 +28,6 @@ pub struct Reporter {
     /// The API server.
     pub client: Client,
     pub metrics: Arc<Metrics>,
-    /// The publisher of events.
     pub events: Events,
 }
 

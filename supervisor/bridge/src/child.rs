@@ -35,9 +35,7 @@ const EXIT_STATUS_GRACE: Duration = Duration::from_millis(500);
 pub struct ChildCommand {
     /// The program: a path, or a name to be found on the `PATH`.
     pub program: String,
-    /// Its arguments.
     pub args: Vec<String>,
-    /// Its whole environment.
     pub env: BTreeMap<String, String>,
     /// Its working directory; that of this process if absent.
     pub cwd: Option<String>,

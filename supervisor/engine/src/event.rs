@@ -11,7 +11,6 @@ pub struct RunEvent {
     /// Whose event it is: empty for the agent that the user talks to, else the agents on the way down to it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub path: Vec<AgentName>,
-    /// What happened.
     pub kind: EventKind,
 }
 
@@ -34,7 +33,6 @@ impl RunEvent {
     }
 }
 
-/// What happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum EventKind {
@@ -55,7 +53,6 @@ pub enum EventKind {
     ToolFinished {
         call: CallId,
         tool: String,
-        /// How it ended.
         end: CallEnd,
         /// What it returned, for those who show it; cut to a fixed size.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -67,7 +64,6 @@ pub enum EventKind {
     DelegationFinished {
         call: CallId,
         agent: AgentName,
-        /// How it ended.
         end: CallEnd,
         /// Its answer, or the reason of its failure.
         text: String,
@@ -111,17 +107,13 @@ pub enum EventKind {
         form: Form,
     },
     /// The run is over.
-    Finished {
-        /// How it ended.
-        outcome: Outcome,
-    },
+    Finished { outcome: Outcome },
 }
 
 /// What a piece of text is part of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TextRole {
-    /// The final answer.
     Answer,
     /// What the model says on the way, between calls.
     Narration,
@@ -129,19 +121,14 @@ pub enum TextRole {
     Plain,
 }
 
-/// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallEnd {
-    /// Well.
     Completed,
-    /// Badly.
     Failed,
-    /// It was stopped.
     Canceled,
 }
 
-/// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
@@ -157,7 +144,6 @@ pub enum Outcome {
         /// Why, for people.
         reason: String,
     },
-    /// It was cancelled.
     Canceled,
     /// It waits for a human; [`EventKind::InputRequired`] was emitted just before.
     InputRequired,

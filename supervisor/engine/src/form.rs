@@ -123,7 +123,6 @@ const SEPARATOR: &str = ", ";
 pub struct FormField {
     /// The key of the answer.
     pub field_name: String,
-    /// What is asked.
     pub field_description: String,
     /// The choices, if there are only these.
     pub field_values: Option<Vec<String>>,

@@ -18,7 +18,6 @@ use crate::state::{RemotePlace, RunState};
 pub enum Input {
     /// A person, or a delegating agent, says something: a run begins.
     Message {
-        /// What is said.
         message: Arc<Message>,
         /// What the agent may do in this run.
         abilities: Abilities,
@@ -36,25 +35,11 @@ pub enum Input {
         delta: ModelDelta,
     },
     /// The model's turn is complete.
-    ModelFinished {
-        /// The turn's number.
-        turn: u32,
-        /// What it said.
-        completion: Completion,
-    },
+    ModelFinished { turn: u32, completion: Completion },
     /// The model's turn failed, after whatever retries the model layer makes.
-    ModelFailed {
-        /// The turn's number.
-        turn: u32,
-        /// Why.
-        error: ModelFailure,
-    },
+    ModelFailed { turn: u32, error: ModelFailure },
     /// A tool answered or failed.
-    ToolFinished {
-        call: CallId,
-        /// How it went.
-        output: ToolOutput,
-    },
+    ToolFinished { call: CallId, output: ToolOutput },
     /// An agent that a tool asks says something about its work.
     ToolProgress {
         call: CallId,
@@ -121,7 +106,6 @@ impl From<&ModelError> for ModelFailure {
 /// How a tool call ended at the edge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolOutput {
-    /// What the model reads.
     pub content: String,
     /// Whether the call failed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -134,7 +118,6 @@ pub struct ToolOutput {
 pub enum DelegateUpdate {
     /// A remote agent accepted the task.
     Accepted {
-        /// The remote task.
         task: String,
         /// The remote conversation.
         context: String,
@@ -156,19 +139,14 @@ pub enum DelegateUpdate {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         place: Option<RemotePlace>,
     },
-    /// It asks the user.
     Asks {
         /// The question.
         form: Form,
     },
     /// The delegation ended.
-    Finished {
-        /// How.
-        outcome: DelegationOutcome,
-    },
+    Finished { outcome: DelegationOutcome },
 }
 
-/// How a delegation ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum DelegationOutcome {
@@ -182,7 +160,6 @@ pub enum DelegationOutcome {
         /// Why, for people and for the model.
         reason: String,
     },
-    /// It was cancelled.
     Canceled,
 }
 
@@ -207,7 +184,6 @@ pub enum Effect {
     Delegate {
         call: CallId,
         agent: AgentName,
-        /// What to do.
         prompt: String,
         /// The saved state to continue from; `None` starts from the beginning.
         resume: Option<Resume>,
@@ -252,7 +228,6 @@ pub struct Answered {
 pub enum ResumePoint {
     /// A remote task.
     Remote {
-        /// The remote task.
         task: String,
         /// The remote conversation.
         context: String,
@@ -270,7 +245,6 @@ pub enum Durability {
     Events,
     /// The input itself, appended to what is saved; applying it again gives the same state.
     Append,
-    /// The whole state.
     Snapshot,
 }
 

@@ -15,7 +15,6 @@ impl AgentName {
         Self(name.trim().to_lowercase().into())
     }
 
-    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -33,7 +33,6 @@ pub struct PlanTask {
     pub agent: AgentName,
     /// What it was asked, shortened.
     pub title: String,
-    /// How far it is.
     pub status: StepStatus,
 }
 
@@ -44,6 +43,5 @@ pub struct Todo {
     pub id: String,
     /// The text, usually `[Agent] what to do`.
     pub content: String,
-    /// How far it is.
     pub status: StepStatus,
 }

@@ -7,11 +7,9 @@ use serde::{Deserialize, Serialize};
 pub struct PlanStep {
     /// `step-` and 12 hex digits of a hash of agent and title.
     pub step_id: String,
-    /// What is done.
     pub title: String,
     /// Who does it, for display.
     pub agent: String,
-    /// How far it is.
     pub status: StepStatus,
     /// Its place, from 0.
     pub order: usize,

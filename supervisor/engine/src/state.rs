@@ -87,10 +87,7 @@ pub enum Phase {
     #[default]
     Idle,
     /// The model is asked; the number is that of [`Effect::CallModel`](crate::Effect::CallModel).
-    Model {
-        /// The turn's number.
-        turn: u32,
-    },
+    Model { turn: u32 },
     /// Calls are under way, or wait for a human.
     Calls,
     /// The run ended while calls wait for a human; their decision starts it again.
@@ -103,11 +100,8 @@ pub struct PendingCall {
     pub id: CallId,
     /// The tool's name.
     pub name: String,
-    /// Its arguments, parsed.
     pub arguments: Value,
-    /// Who answers it.
     pub kind: CallKind,
-    /// How far it is.
     pub status: CallStatus,
 }
 
@@ -119,7 +113,6 @@ impl PendingCall {
     }
 }
 
-/// Who answers a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum CallKind {
@@ -141,7 +134,6 @@ pub enum CallStatus {
     Running,
     /// A remote agent has accepted it.
     Remote {
-        /// The remote task.
         task: String,
         /// The remote conversation.
         context: String,

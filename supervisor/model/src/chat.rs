@@ -55,7 +55,6 @@ pub struct ToolSpec {
 /// One piece of a model turn.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ModelEvent {
-    /// Text for the user.
     TextDelta(String),
     /// A thought.
     ReasoningDelta(String),
@@ -82,19 +81,15 @@ pub enum ModelEvent {
 pub struct Completion {
     /// The whole assistant message, as it goes into the conversation.
     pub message: Message,
-    /// Why the model stopped.
     pub reason: FinishReason,
-    /// What it cost.
     pub usage: Usage,
     /// Which model answered, as `provider/model`; differs from the one asked after a fallback.
     pub model: String,
 }
 
-/// Why a model stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FinishReason {
-    /// It was done.
     Stop,
     /// It waits for tool results.
     ToolCalls,
@@ -162,7 +157,6 @@ pub enum ModelErrorKind {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{model}: {message}")]
 pub struct ModelError {
-    /// What kind of failure.
     pub kind: ModelErrorKind,
     /// Which model, as `provider/model`.
     pub model: String,

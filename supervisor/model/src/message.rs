@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Who speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -18,7 +17,6 @@ pub enum Role {
 /// One message of a conversation. The system prompt is not one: it goes along with each request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Message {
-    /// Who speaks.
     pub role: Role,
     /// What is said, in order.
     pub parts: Vec<Part>,
@@ -69,7 +67,6 @@ pub struct ToolCall {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolResult {
     pub call_id: String,
-    /// What the model reads.
     pub content: String,
     /// Whether the call failed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

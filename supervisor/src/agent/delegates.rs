@@ -19,7 +19,6 @@ pub struct Delegate {
     pub backend: Arc<dyn AgentBackend>,
     /// Counts the delegations that are active. It is closed when the backend takes no new ones.
     pub active: TaskTracker,
-    /// Its name in plans.
     pub title: String,
     /// When to ask it, for the model.
     pub routing_hint: String,
@@ -48,7 +47,6 @@ pub type Listing = BTreeMap<AgentName, ListingEntry>;
 /// What a model reads about an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListingEntry {
-    /// Its name in plans.
     pub title: String,
     /// When to ask it.
     pub routing_hint: String,

@@ -31,7 +31,6 @@ const SUPERVISOR: &str = "supervisor";
 /// Agents that are probed at a time: those where connections hang must not delay the others.
 const CONCURRENT_PROBES: usize = 64;
 
-/// What all instances share.
 #[derive(Debug)]
 pub(super) struct InstanceFactory {
     /// For models.

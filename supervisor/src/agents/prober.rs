@@ -28,7 +28,6 @@ pub(super) struct Health {
     /// The last successful probe.
     pub(super) report: Option<ProbeReport>,
     pub(super) probed_at: Option<Timestamp>,
-    /// The number of probes.
     pub(super) probes: u64,
     /// Why the last probe failed.
     pub(super) message: Option<String>,

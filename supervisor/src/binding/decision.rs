@@ -10,7 +10,6 @@ use serde_json::{Map, Value};
 /// What a model reads of a rejection without words.
 const REJECTED: &str = "User rejected the request";
 
-/// How a refusal begins.
 const NOT_APPLIED: &str = "The decision was not applied.";
 
 /// A decision as it was sent.

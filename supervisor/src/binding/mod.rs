@@ -35,7 +35,6 @@ use supervisor::Supervisor;
 #[derive(Debug, Clone)]
 pub struct Binding(Speaker);
 
-/// Who speaks.
 #[derive(Debug, Clone)]
 enum Speaker {
     Supervisor(Box<Supervisor>),

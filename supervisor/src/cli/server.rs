@@ -37,11 +37,9 @@ const PUSH_GRACE: Duration = Duration::from_secs(2);
 /// How long clients may take to read the last events once all runs are over.
 const LAST_EVENTS: Duration = Duration::from_secs(2);
 
-/// What a server serves.
 pub(super) struct ServerConfig<'a> {
     /// The settings at the start.
     pub(super) settings: &'a Settings,
-    /// The default port.
     pub(super) port: u16,
     /// The file of the default store, below the data directory.
     pub(super) database: String,

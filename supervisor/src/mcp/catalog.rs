@@ -71,7 +71,6 @@ pub struct ServerStatus {
 pub enum ServerPhase {
     /// It starts for the first time.
     Starting,
-    /// It answers.
     Ready,
     /// It could not be started. The supervisor retries in the background if that may help.
     Failed,

@@ -41,7 +41,6 @@ pub enum Transport {
     Stdio {
         /// The program: a path, or a name to be found on the `PATH`.
         command: String,
-        /// Its arguments.
         args: Vec<String>,
         /// Its environment, on top of the few variables that every child gets (`PATH`, `HOME`, proxies, CA bundles).
         env: BTreeMap<String, String>,
@@ -50,7 +49,6 @@ pub enum Transport {
     },
     /// A server at a URL (streamable HTTP).
     Http {
-        /// The endpoint.
         url: String,
         /// Headers of every request.
         headers: BTreeMap<String, String>,

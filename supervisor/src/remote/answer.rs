@@ -46,9 +46,7 @@ struct Piece {
 /// How a text is joined to the artifact that it is a part of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Join {
-    /// It is added.
     Add,
-    /// It takes its place.
     Replace,
 }
 

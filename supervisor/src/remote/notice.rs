@@ -27,10 +27,8 @@ pub(super) enum Notice {
         agent: Option<String>,
         /// The tool, as it is written there.
         tool: String,
-        /// How.
         end: CallEnd,
     },
-    /// What a tool returned.
     Output(String),
     /// Anything else about the work: the sign, then one line.
     Other {

@@ -24,7 +24,6 @@ const MAYBE_DONE: &str = "It may still be at work: look what was done before you
 /// How the agent's work stands when it works no more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum End {
-    /// It is done.
     Completed,
     /// It failed, and says why or does not.
     Failed(Option<String>),
@@ -34,7 +33,6 @@ pub(super) enum End {
     Rejected(Option<String>),
     /// It waits for an answer; its words.
     Asks(Option<String>),
-    /// It waits for credentials.
     WantsCredentials(Option<String>),
 }
 

@@ -14,7 +14,6 @@ pub struct ProbeReport {
     pub latency: Duration,
     /// The version of A2A that is spoken with it, for example `1.0`.
     pub protocol_version: String,
-    /// What it calls itself.
     pub card_name: String,
     /// The names of what it can do.
     pub skills: Vec<String>,
@@ -28,13 +27,7 @@ pub enum ProbeError {
     Unreachable(String),
     /// Another agent responds at the address.
     #[error("failed to find agent {wanted} there: the card is that of \"{found}\"; check the address")]
-    WrongCard {
-        /// Who was looked for.
-        wanted: String,
-        /// Who is there.
-        found: String,
-    },
-    /// Nothing came in time.
+    WrongCard { wanted: String, found: String },
     #[error("failed to read the agent's card within {} s", .0.as_secs_f32())]
     Timeout(Duration),
 }

@@ -101,7 +101,6 @@ impl Reader {
         &self.answer
     }
 
-    /// What it asks.
     pub(super) fn forms(&mut self) -> Vec<Form> {
         self.forms.drain(..).map(|(_, form)| form).collect()
     }

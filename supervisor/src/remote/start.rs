@@ -21,7 +21,6 @@ enum Found {
     Task(RemoteTask),
     /// There is none.
     Nothing,
-    /// It cannot say.
     Unknown,
 }
 

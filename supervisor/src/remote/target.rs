@@ -21,7 +21,6 @@ pub(crate) const NO_ADDRESS: &str = "it has no address";
 pub struct RemoteTarget {
     /// Its name in this process.
     pub name: AgentName,
-    /// Its base URL.
     pub url: Url,
     /// Headers of each request to it, templates resolved; secret values are marked sensitive.
     pub headers: HeaderMap,

@@ -15,7 +15,6 @@ use crate::delegation::{Delegation, RunInfo};
 /// How a task of an agent stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RemoteTaskStatus {
-    /// It is not over.
     UnderWay {
         /// The task's id at the agent.
         task: String,
@@ -30,7 +29,6 @@ pub enum RemoteTaskStatus {
         /// Whether it is put as a form or an approval: then only a person may answer it.
         is_for_a_person: bool,
     },
-    /// It is over.
     Ended(DelegationOutcome),
 }
 

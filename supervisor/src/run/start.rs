@@ -6,7 +6,6 @@ use caipe_engine::{Abilities, Input, Outcome, Phase, RunState};
 
 use crate::binding::{Reply, Request};
 
-/// Why a run starts.
 #[derive(Debug)]
 pub(super) enum RunTrigger {
     /// The first message of a new conversation.
@@ -23,7 +22,6 @@ pub(super) enum RunTrigger {
     Cancel,
 }
 
-/// How a run starts.
 #[derive(Debug, PartialEq)]
 pub(super) enum RunStart {
     /// With this input.

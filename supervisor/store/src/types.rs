@@ -80,7 +80,6 @@ pub struct TaskRecord {
     pub id: String,
     /// The conversation.
     pub context: String,
-    /// How far it is.
     pub phase: TaskPhase,
     /// When it was made.
     pub created: Timestamp,
@@ -131,9 +130,7 @@ pub enum TaskPhase {
     InputRequired,
     /// It ended with an answer.
     Completed,
-    /// It ended without one.
     Failed,
-    /// It was cancelled.
     Canceled,
 }
 
@@ -161,7 +158,6 @@ impl TaskPhase {
     }
 }
 
-/// Which tasks to list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TaskFilter {
     /// Only this conversation's.
@@ -183,11 +179,7 @@ pub struct TaskFilter {
 pub enum StoreError {
     /// It cannot be reached or opened.
     #[error("failed to reach the {backend} store: {reason}")]
-    Unavailable {
-        backend: &'static str,
-        /// Why.
-        reason: String,
-    },
+    Unavailable { backend: &'static str, reason: String },
     /// Another process has it; it may come free.
     #[error(
         "failed to open the {backend} store: {place}: another process uses it; stop that one, or choose another data directory"
@@ -199,13 +191,7 @@ pub enum StoreError {
     },
     /// It refused a write or a read.
     #[error("failed to {action} in the {backend} store: {reason}")]
-    Failed {
-        backend: &'static str,
-        /// What was tried.
-        action: &'static str,
-        /// Why.
-        reason: String,
-    },
+    Failed { backend: &'static str, action: &'static str, reason: String },
     /// One value is larger than a store takes.
     #[error("failed to store {what}: {bytes} bytes, at most {limit} are allowed")]
     TooLarge {
@@ -221,7 +207,6 @@ pub enum StoreError {
     /// What is stored cannot be read back.
     #[error("failed to read back from the store: {what}: {reason}")]
     Corrupt {
-        /// What was read.
         what: String,
         /// Why it cannot be used.
         reason: String,

@@ -63,12 +63,9 @@ impl ActivityEvent {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ActivityStatus {
-    /// It is under way.
     Running,
-    /// It succeeded.
     Completed,
     Failed,
-    /// It was canceled.
     Canceled,
     /// Absent, or one of a newer release.
     #[default]

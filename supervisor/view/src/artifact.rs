@@ -8,9 +8,13 @@ use super::{Presentation, notice};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     /// One line about a call; `ends` if it is named as an end.
-    Notification { ends: bool },
+    Notification {
+        ends: bool,
+    },
     /// The plan: whole, or what changed of it.
-    Plan { whole: bool },
+    Plan {
+        whole: bool,
+    },
     /// A question with fields.
     Form,
     /// Text, shown as it comes.
@@ -19,9 +23,7 @@ pub(super) enum Role {
     Result,
     /// The answer of an agent that the supervisor called: the supervisor's own will say it.
     AgentAnswer,
-    /// What went wrong.
     Error,
-    /// Nothing to show.
     Marker,
 }
 

@@ -58,7 +58,6 @@ pub struct Field {
     wire: Map<String, Value>,
 }
 
-/// What the user answered.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FormAnswer {
     /// Values by field name, in the form's order.
@@ -67,7 +66,6 @@ pub enum FormAnswer {
     Approve,
     /// It may not, and why.
     Reject(String),
-    /// Text.
     Words(String),
 }
 

@@ -53,7 +53,6 @@ pub enum ViewEvent {
     Doing(String),
     /// The agent asks something.
     Form(Form),
-    /// It is over.
     End(End),
 }
 
@@ -65,12 +64,9 @@ pub enum Presentation {
     Narration,
 }
 
-/// How a turn ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
-    /// Well.
     Completed,
-    /// Badly, and why.
     Failed(String),
     /// At the request of a client.
     Canceled,

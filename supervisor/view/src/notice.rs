@@ -8,7 +8,6 @@ use super::clean::{clean, one_line};
 /// The longest line that is shown of a tool's output, in characters.
 const OUTPUT_LINE: usize = 120;
 
-/// What a notification tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {
     /// Something began.
@@ -26,7 +25,6 @@ pub enum Sign {
 pub struct Notice {
     /// 0 for the supervisor's own calls, 1 for those of an agent that it called.
     pub depth: usize,
-    /// What it tells.
     pub sign: Sign,
     /// The line, its sign included.
     pub text: String,

@@ -46,9 +46,7 @@ pub struct Step {
     id: String,
     /// Who does it, for display; empty for the supervisor itself.
     pub agent: String,
-    /// What is done.
     pub title: String,
-    /// How far it is.
     pub status: StepStatus,
     order: usize,
 }

@@ -77,10 +77,8 @@ impl ShownText {
     }
 }
 
-/// What a text adds.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Missing<'a> {
-    /// It was not said.
     All,
     /// Its beginning was said, this was not.
     Tail(&'a str),

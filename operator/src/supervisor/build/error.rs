@@ -11,11 +11,7 @@ pub enum BuildError {
     NoImage,
     /// A remote agent cannot be built.
     #[error("failed to build agent `{agent}`: {reason}")]
-    Agent {
-        agent: String,
-        /// What is missing.
-        reason: String,
-    },
+    Agent { agent: String, reason: String },
     /// Two tool servers of one pod listen on the same port.
     #[error(
         "failed to put tool servers `{first}` and `{second}` into one pod: both listen on port {port}; \
@@ -33,9 +29,7 @@ pub enum BuildError {
          allowed; shorten system prompts, or take agents out"
     )]
     SpecTooLarge {
-        /// The object.
         config_map: String,
-        /// Its size.
         bytes: usize,
         /// The most that it may have.
         limit: usize,

@@ -44,7 +44,6 @@ const HANDLERS: &[&str] = &["exec", "httpGet", "sleep", "tcpSocket"];
 pub(in crate::supervisor) struct InvalidPatch {
     /// Where in the patch, as `.spec.containers`; empty if that is not known.
     pub(in crate::supervisor) at: String,
-    /// What is wrong.
     pub(in crate::supervisor) reason: String,
 }
 

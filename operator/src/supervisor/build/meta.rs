@@ -14,10 +14,12 @@ const PRODUCT: &str = "caipe";
 pub(super) enum Component<'a> {
     /// The supervisor itself.
     Supervisor,
-    /// A remote agent.
     Agent(&'a str),
     /// A tool server with pods of its own.
-    ToolServer { agent: &'a str, server: &'a str },
+    ToolServer {
+        agent: &'a str,
+        server: &'a str,
+    },
 }
 
 impl Component<'_> {

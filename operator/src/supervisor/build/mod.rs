@@ -57,9 +57,7 @@ pub struct AgentObjects {
     pub name: String,
     /// The spec with this agent alone; none for another image.
     pub spec: Option<ConfigMap>,
-    /// Its endpoint.
     pub service: Service,
-    /// Its allowed connections.
     pub network_policy: NetworkPolicy,
     /// The agent itself.
     pub deployment: Deployment,
@@ -70,9 +68,7 @@ pub struct AgentObjects {
 pub struct ToolServerObjects {
     pub agent: String,
     pub name: String,
-    /// Its endpoint.
     pub service: Service,
-    /// Its allowed connections.
     pub network_policy: NetworkPolicy,
     /// The server itself.
     pub deployment: Deployment,

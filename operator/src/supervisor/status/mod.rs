@@ -52,7 +52,6 @@ pub struct Facts<'a> {
 /// Facts about the pods of an agent: its own if it is remote, and those of its tool servers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RemoteFacts {
-    /// Why its rollout failed.
     pub failure: Option<String>,
     /// The problem of its pods.
     pub trouble: Option<String>,

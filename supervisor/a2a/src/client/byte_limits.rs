@@ -5,7 +5,6 @@ pub(super) struct ByteLimits {
     pub(super) line: usize,
     /// One event: all lines up to an empty one.
     pub(super) event: usize,
-    /// Everything.
     pub(super) stream: u64,
 }
 

@@ -80,7 +80,6 @@ impl CardCache {
         Self { shared: Arc::default(), capacity }
     }
 
-    /// The number of cards.
     pub fn len(&self) -> usize {
         self.entries().known.len()
     }

@@ -36,7 +36,6 @@ pub struct Message {
     /// The sender.
     #[serde(default, deserialize_with = "null_is_default")]
     pub role: Role,
-    /// The content.
     #[serde(default, deserialize_with = "null_is_default")]
     pub parts: Vec<Part>,
     /// Free-form data about the message.

@@ -174,7 +174,6 @@ impl SecurityRequirement {
 /// A list of texts, wrapped because a map of `lf.a2a.v1` cannot hold lists.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StringList {
-    /// The texts.
     #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
     pub list: Vec<String>,
 }

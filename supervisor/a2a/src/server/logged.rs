@@ -47,7 +47,6 @@ impl LoggedEvent {
         Self { seq, at: Timestamp::MIN, event, weight: 0, v0_3, v1_0, rest_v0_3 }
     }
 
-    /// The number.
     pub const fn seq(&self) -> u64 {
         self.seq
     }

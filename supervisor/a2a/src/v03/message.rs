@@ -24,7 +24,6 @@ pub struct Message {
     /// The sender.
     #[serde(default, deserialize_with = "null_is_default")]
     pub role: Role,
-    /// The content.
     #[serde(default, deserialize_with = "null_is_default")]
     pub parts: Vec<Part>,
     /// The id. Empty if a peer omitted it.

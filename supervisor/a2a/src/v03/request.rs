@@ -10,7 +10,6 @@ use crate::model::{Metadata, null_is_default};
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct SendParams {
     pub message: Message,
-    /// How the server responds.
     pub configuration: Option<Configuration>,
     /// Free-form data.
     pub metadata: Option<Metadata>,

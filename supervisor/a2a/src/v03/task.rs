@@ -54,7 +54,6 @@ pub struct Artifact {
     pub artifact_id: String,
     pub name: Option<String>,
     pub description: Option<String>,
-    /// The content.
     #[serde(default, deserialize_with = "null_is_default")]
     pub parts: Vec<Part>,
     /// Free-form data.

@@ -39,16 +39,13 @@ const SIGTERM: i32 = 15;
 /// Bytes on the way from the child to the client.
 const PIPE_BYTES: usize = 64 * 1024;
 
-/// What to run.
 #[derive(Debug, Clone, Copy)]
 pub struct Program<'a> {
     /// The server's name, for logs.
     pub server: &'a str,
     /// The program: a path, or a name to be found on the `PATH`.
     pub command: &'a str,
-    /// Its arguments.
     pub args: &'a [String],
-    /// Its whole environment.
     pub env: &'a BTreeMap<String, String>,
     /// Its working directory; that of this process if absent.
     pub cwd: Option<&'a str>,
@@ -61,14 +58,10 @@ pub struct Program<'a> {
 pub enum SpawnError {
     /// The program does not exist.
     #[error("failed to run {command:?}: no such program; install it, or correct the command or the PATH")]
-    NoSuchProgram {
-        /// The program.
-        command: String,
-    },
+    NoSuchProgram { command: String },
     /// The working directory does not exist.
     #[error("failed to run {command:?} in {cwd:?}: no such directory")]
     NoSuchDirectory {
-        /// The program.
         command: String,
         /// The directory.
         cwd: String,
@@ -76,7 +69,6 @@ pub enum SpawnError {
     /// The system rejects it.
     #[error("failed to run {command:?}: {reason}")]
     System {
-        /// The program.
         command: String,
         /// The error of the system.
         reason: io::Error,

@@ -96,7 +96,6 @@ const fn model_reason(kind: ModelErrorKind) -> &'static str {
 /// Why nothing more can be had from the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cause {
-    /// It failed.
     Model(ModelErrorKind),
     /// The model returned an empty last answer.
     NoAnswer,

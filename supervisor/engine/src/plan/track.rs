@@ -17,7 +17,6 @@ const TITLE_CHARS: usize = 120;
 pub(crate) enum TodoChange {
     /// The step began.
     Started(String),
-    /// It is done.
     Finished(String),
 }
 

@@ -19,24 +19,18 @@ pub enum ConnectError {
     )]
     BaseUrl {
         provider: Provider,
-        /// What was given.
         url: String,
         /// The variable that it comes from.
         variable: &'static str,
     },
     /// The HTTP client of this provider cannot be made.
     #[error("the model provider {provider} cannot be used: {message}")]
-    Client {
-        provider: Provider,
-        /// What is wrong.
-        message: String,
-    },
+    Client { provider: Provider, message: String },
     /// The file of a scripted model cannot be read.
     #[error("failed to read the script {path}: {source}")]
     ReadScript {
         /// The file.
         path: String,
-        /// What is wrong.
         source: io::Error,
     },
     /// The file of a scripted model is not a script.

@@ -43,7 +43,6 @@ pub struct ModelChoice {
 /// Settings of one model and of those to turn to when it fails.
 #[derive(Debug, Clone)]
 pub struct ModelSettings {
-    /// Who serves it.
     pub provider: Provider,
     /// The model's name at the provider; Azure's deployment; the file of a script.
     pub model: String,
@@ -93,11 +92,7 @@ pub enum SettingsError {
     NoModel { provider: Provider, variable: String },
     /// A variable's value is not what it must be.
     #[error("{variable} must be {expected}")]
-    Invalid {
-        variable: String,
-        /// What it must be.
-        expected: &'static str,
-    },
+    Invalid { variable: String, expected: &'static str },
 }
 
 impl ModelSettings {

@@ -92,7 +92,6 @@ pub(super) struct When {
     tool: Option<String>,
 }
 
-/// What is said.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Reply {

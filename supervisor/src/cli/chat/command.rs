@@ -3,7 +3,6 @@
 /// A line at the prompt.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Command<'a> {
-    /// Nothing but blanks.
     Nothing,
     /// A message for the agent.
     Say(&'a str),
@@ -19,7 +18,6 @@ pub(super) enum Command<'a> {
     Unknown(&'a str),
 }
 
-/// What [`Command::Help`] prints.
 pub(super) const HELP: &str = "\
 /new     begin a new conversation
 /trace   show the trace id of the last answer

@@ -29,13 +29,11 @@ pub(super) enum Left {
     Gone,
 }
 
-/// Why a turn failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TurnError {
     /// The agent cannot be followed.
     #[error(transparent)]
     Follow(#[from] FollowError),
-    /// Nothing can be shown.
     #[error("failed to write the answer: {0}")]
     Write(#[from] io::Error),
 }
@@ -46,7 +44,6 @@ pub(super) struct Turn<'a> {
     pub(super) client: &'a A2aClient,
     /// Where it is shown.
     pub(super) screen: &'a mut dyn Screen,
-    /// What stops it.
     pub(super) interrupts: &'a mut Interrupts,
     /// What is known of the task so far.
     pub(super) view: &'a mut View,

@@ -37,7 +37,6 @@ const TOOLS: [&str; 4] = [LIST, DISCOVER, CALL, CALL_STREAMING];
 /// A line of progress of a remote agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
-    /// The remote agent.
     pub agent: AgentName,
     /// One line: an emoji, then the text.
     pub text: String,
@@ -49,7 +48,6 @@ pub struct Caller {
     /// The call's id.
     pub call: String,
     pub run: RunInfo,
-    /// The receiver of progress.
     pub progress: mpsc::Sender<Progress>,
 }
 

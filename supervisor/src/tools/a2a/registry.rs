@@ -30,7 +30,6 @@ pub struct A2aTools {
 /// An agent that is known by name.
 #[derive(Debug)]
 pub(super) struct Registered {
-    /// Its URL without credentials.
     pub(super) url: String,
     pub(super) description: String,
     /// The reason if its registration is not usable.

@@ -32,7 +32,6 @@ pub(super) struct Job {
 
 type Answer = oneshot::Sender<Result<Pruned, StoreError>>;
 
-/// What to write.
 pub(super) enum Work {
     Commit(Box<Write>),
     Push(PushChange),

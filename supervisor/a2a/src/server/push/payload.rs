@@ -18,7 +18,6 @@ const MOST_MERGED: usize = 256 * 1024;
 pub(super) struct Payload {
     /// The number of the newest event in it.
     pub(super) last: u64,
-    /// Its JSON.
     pub(super) body: Bytes,
 }
 

@@ -32,7 +32,6 @@ pub(super) trait Screen {
         Ok(())
     }
 
-    /// What an event means.
     fn show(&mut self, show: &ViewEvent) -> io::Result<()>;
 
     /// What is waited for from now on.
@@ -51,7 +50,6 @@ pub(super) trait Screen {
     }
 }
 
-/// What is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Waiting {
     Agent,

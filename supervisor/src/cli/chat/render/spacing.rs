@@ -9,7 +9,6 @@ pub(super) enum Kind {
     Text,
 }
 
-/// What was shown last.
 #[derive(Debug, Default)]
 pub(super) struct Spacing {
     last: Option<Kind>,

@@ -5,7 +5,6 @@
 pub(crate) enum Block {
     /// An empty line.
     Blank,
-    /// Text.
     Paragraph(String),
     /// A heading and its level, from 1.
     Heading(u8, String),

@@ -8,14 +8,12 @@ const LONGEST: usize = 4096;
 /// Deeper nesting is not followed.
 const DEEPEST: usize = 8;
 
-/// Text of one style.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) text: String,
     pub(super) style: Style,
 }
 
-/// How text looks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "styles are independent of each other")]
 pub(super) struct Style {

@@ -18,7 +18,6 @@ const WIDEST: usize = 100;
 /// What stands before a line of code.
 const CODE_INDENT: &str = "    ";
 
-/// How Markdown looks.
 #[derive(Debug)]
 pub(crate) struct Theme {
     skin: MadSkin,
