@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use caipe_crds::report::Report;
 use caipe_crds::resource::agent_state::AgentPlacement::{self, InProcess, Remote};
@@ -10,6 +11,7 @@ use futures::FutureExt as _;
 use tokio_util::sync::CancellationToken;
 
 use super::{AgentInstances, Migration, PendingWork, Runtime};
+use crate::agents::AgentRegistry;
 use crate::agents::builder::InstanceFactory;
 use crate::config::Settings;
 use crate::mcp::Toolbox;
@@ -145,4 +147,23 @@ async fn tool_servers_stop_with_the_last_instance_that_uses_them() {
     let stopped = stage.instances.remove_drained(work.drain[0].0).expect("no instance uses them");
     assert!(Arc::ptr_eq(&used, &stopped));
     assert!(stage.instances.remove_drained(work.drain[0].0).is_none(), "removed already");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_removed_instance_with_an_endless_delegation_is_dropped_after_an_hour() {
+    drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
+    let load = |agents| Settings::clone(&settings(1, agents, ""));
+    let shutdown = CancellationToken::new();
+    let registry =
+        AgentRegistry::start(load(&[("jira", ""), ("slack", "")]), reqwest::Client::new(), &shutdown)
+            .unwrap();
+    let delegation = registry.instances().current().next().unwrap().1.active.token();
+    registry.apply(load(&[("slack", "")]));
+    let draining = || registry.report().draining.len();
+    tokio::time::sleep(Duration::from_mins(59)).await;
+    assert_eq!(draining(), 1, "the delegation may still end");
+    tokio::time::sleep(Duration::from_mins(2)).await;
+    assert_eq!(draining(), 0);
+    drop(delegation);
+    shutdown.cancel();
 }

@@ -189,7 +189,7 @@ impl AgentRegistry {
         futures::future::join_all(toolboxes.iter().map(|toolbox| toolbox.shutdown())).await;
     }
 
-    fn instances(&self) -> MutexGuard<'_, AgentInstances> {
+    pub(super) fn instances(&self) -> MutexGuard<'_, AgentInstances> {
         self.instances.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
