@@ -27,7 +27,7 @@ fn crd_prints_the_generated_file() {
 }
 
 #[test]
-fn crd_tells_what_it_does_not_take_any_more() {
+fn crd_reports_what_it_no_longer_accepts() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("crd.yaml");
     let (_, ours, _) = operator(&["crd"], "");
@@ -40,7 +40,7 @@ fn crd_tells_what_it_does_not_take_any_more() {
     assert!(stderr.ends_with("crd.yaml: compatible\n"), "{stderr}");
     let (code, _, stderr) = compare(&ours.replace("distributedAgents:", "formerName:"));
     assert_eq!(code, 1);
-    assert!(stderr.contains("crd.yaml: error: spec.formerName: is gone\n"), "{stderr}");
+    assert!(stderr.contains("crd.yaml: error: spec.formerName: is removed\n"), "{stderr}");
     let (code, _, stderr) = compare("kind: CustomResourceDefinition\nspec: []\n");
     assert_eq!(code, 1);
     assert!(stderr.contains("failed to read a CustomResourceDefinition from"), "{stderr}");
