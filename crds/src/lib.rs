@@ -8,7 +8,7 @@
 //! * [`resolve()`]: turns the resource and the environment into a [`rendered::RenderedSpec`], the contract between
 //!   operator and supervisor;
 //! * [`prompt`]: the supervisor's system prompt;
-//! * [`report`]: the internal status of a running supervisor;
+//! * [`internal_status`]: the internal status of a running supervisor;
 //! * [`manifest`]: the CRD as YAML;
 //! * [`compatibility`]: the comparison of two versions of the CRD;
 //! * [`names`]: the names of the objects of a supervisor.
@@ -20,6 +20,7 @@ pub mod catalogue;
 pub mod compatibility;
 pub mod fault;
 pub mod identity;
+pub mod internal_status;
 #[cfg(feature = "kubernetes")]
 pub mod manifest;
 pub mod names;
@@ -27,7 +28,6 @@ pub mod placement;
 pub mod prompt;
 pub mod read;
 pub mod rendered;
-pub mod report;
 pub mod resolve;
 pub mod resource;
 mod schema;

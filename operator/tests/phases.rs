@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use caipe_crds::report::{AgentReport, DrainingInstance, Report};
+use caipe_crds::internal_status::{AgentReport, DrainingInstance, Report};
 use caipe_crds::resource::agent_state::{AgentPhase, AgentPlacement};
 use caipe_crds::{CaipeSupervisor, CaipeSupervisorStatus, Target, resolve_for};
 use caipe_operator::cache::Workload;

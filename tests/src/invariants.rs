@@ -1,4 +1,4 @@
-//! What holds for every answer, whatever was asked (upstream contract, section 3, with the design's choices).
+//! What holds for every answer, whatever was asked.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -96,6 +96,6 @@ fn an_object_is_known_by_its_owner_even_without_its_label() {
         owner_references: Some(vec![owner]),
         ..ObjectMeta::default()
     };
-    assert_eq!(child::key(&meta), Some(key()));
-    assert_eq!(child::key(&ObjectMeta { owner_references: None, ..meta }), None);
+    assert_eq!(managed_object::key(&meta), Some(key()));
+    assert_eq!(managed_object::key(&ObjectMeta { owner_references: None, ..meta }), None);
 }

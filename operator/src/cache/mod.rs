@@ -2,10 +2,10 @@
 //!
 //! The cache does no input or output: [`watch`] fills it, reconciles read it.
 
-mod child;
 mod deployment;
 mod kind;
 mod managed_fields;
+mod managed_object;
 mod pod;
 mod queue;
 mod reservation;
@@ -14,10 +14,10 @@ pub mod watch;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-pub use child::Child;
 pub use deployment::{PartialDeployment, Workload};
 pub use kind::Kind;
 pub use managed_fields::ManagedFields;
+pub use managed_object::Child;
 pub use pod::{Pod, Trouble};
 pub use queue::WorkQueue;
 pub use reservation::NameReservation;

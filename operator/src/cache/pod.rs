@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use serde::Deserialize;
 
-use super::child::label;
+use super::managed_object::label;
 use crate::labels;
 
 /// The deserialized part of a pod, without its spec.

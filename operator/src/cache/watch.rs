@@ -18,8 +18,8 @@ use serde::de::DeserializeOwned;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-use super::child::{self, Child};
 use super::deployment::PartialDeployment;
+use super::managed_object::{self, Child};
 use super::pod::PartialPod;
 use super::{Cache, Extract, Kind, Place, Pod, ReferenceKind, WorkQueue, Workload};
 use crate::health::Health;
@@ -163,7 +163,7 @@ impl Watches {
         match event {
             Event::Init => *listing = Some(HashSet::new()),
             Event::InitApply(object) | Event::Apply(object) => {
-                let Some(key) = child::key(object.meta()) else { return };
+                let Some(key) = managed_object::key(object.meta()) else { return };
                 if let Some(listed) = listing {
                     listed.insert((key.clone(), object.name_any()));
                 }
@@ -175,7 +175,7 @@ impl Watches {
                 }
             }
             Event::Delete(object) => {
-                let Some(key) = child::key(object.meta()) else { return };
+                let Some(key) = managed_object::key(object.meta()) else { return };
                 if self.cache.remove(&key, kind, &object.name_any()) {
                     self.queue.add(key);
                 }

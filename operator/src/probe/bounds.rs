@@ -1,6 +1,6 @@
 //! Bounds what is stored of a pod's report.
 
-use caipe_crds::report::Report;
+use caipe_crds::internal_status::Report;
 
 /// Maximum characters of names on cards and in reports.
 pub(super) const NAME: usize = 128;

@@ -1,6 +1,6 @@
 //! A probed pod with its result.
 
-use caipe_crds::report::Report;
+use caipe_crds::internal_status::Report;
 
 use super::debounce::Debounce;
 use super::failure::Failure;

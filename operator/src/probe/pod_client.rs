@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use caipe_a2a::client::{CardCache, ClientOptions, probe};
+use caipe_crds::internal_status::Report;
 use caipe_crds::names::PORT;
-use caipe_crds::report::Report;
 use reqwest::header::{CONNECTION, HeaderMap, HeaderValue};
 use reqwest::{Response, redirect};
 use secrecy::{ExposeSecret, SecretString};

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use caipe_crds::report::Report;
+use caipe_crds::internal_status::Report;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 

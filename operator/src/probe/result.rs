@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use caipe_crds::report::Report;
+use caipe_crds::internal_status::Report;
 use secrecy::SecretString;
 
 /// The pods to probe for one supervisor.

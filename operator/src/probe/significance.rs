@@ -1,7 +1,7 @@
 //! Decides which changes of probe results queue a reconcile: those that a status or a decision depends on. Times and
 //! latencies are not: they change with every probe.
 
-use caipe_crds::report::{AgentReport, DrainingInstance, NextInstance, Report};
+use caipe_crds::internal_status::{AgentReport, DrainingInstance, NextInstance, Report};
 
 use super::result::{CardSummary, ProbeResult};
 

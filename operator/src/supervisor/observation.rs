@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use caipe_crds::catalogue;
+use caipe_crds::internal_status::Report;
 use caipe_crds::placement::SupportedPlacements;
-use caipe_crds::report::Report;
 use caipe_crds::{CaipeSupervisor, names};
 use secrecy::SecretString;
 

@@ -1,4 +1,4 @@
-use caipe_crds::report::Report;
+use caipe_crds::internal_status::Report;
 
 use super::*;
 use crate::cache::Trouble;

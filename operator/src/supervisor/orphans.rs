@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use caipe_crds::report::Report;
+use caipe_crds::internal_status::Report;
 use caipe_crds::resource::agent_state::AgentPlacement;
 use jiff::Timestamp;
 

@@ -1,4 +1,4 @@
-use caipe_crds::report::{AgentReport, DrainingInstance};
+use caipe_crds::internal_status::{AgentReport, DrainingInstance};
 use caipe_crds::resource::agent_state::AgentPhase;
 
 use super::*;

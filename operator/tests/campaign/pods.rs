@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use caipe_crds::internal_status::{AgentReport, DrainingInstance, Report};
 use caipe_crds::rendered::Placement;
-use caipe_crds::report::{AgentReport, DrainingInstance, Report};
 use caipe_crds::resource::agent_state::{AgentPhase, AgentPlacement};
 use caipe_crds::{RenderedSpec, names, read_rendered};
 use caipe_fixtures::apiserver::ApiServer;

@@ -27,7 +27,7 @@ pub struct Abilities {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerMode {
-    /// It calls the response tool (`USE_STRUCTURED_RESPONSE=true`, upstream contract 3.6).
+    /// It calls the response tool (`USE_STRUCTURED_RESPONSE=true`, as upstream does).
     #[default]
     Structured,
     /// It writes `[FINAL ANSWER]` first (`USE_STRUCTURED_RESPONSE=false`).

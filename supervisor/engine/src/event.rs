@@ -149,7 +149,7 @@ pub enum Outcome {
     InputRequired,
 }
 
-/// Where a final answer comes from (upstream contract 3.6).
+/// Where a final answer comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerOrigin {
@@ -163,7 +163,7 @@ pub enum AnswerOrigin {
     Synthesis,
     /// The run was cut short; this is what there is (path C).
     Partial,
-    /// The model failed; this is what was gathered before (upstream contract 3.8).
+    /// The model failed; this is what was gathered before.
     Recovered,
 }
 

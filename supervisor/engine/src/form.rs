@@ -1,4 +1,4 @@
-//! Questions to a human, and the answers (upstream contract 3.7).
+//! Questions to a human, and the answers.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};

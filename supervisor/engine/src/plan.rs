@@ -1,4 +1,4 @@
-//! The plan that the user sees (upstream contract 3.4).
+//! The plan that the user sees.
 
 mod steps;
 mod track;

@@ -1,11 +1,11 @@
-//! The text of a run: what is narration, what is the answer, what must wait (upstream contract 3.6).
+//! The text of a run: what is narration, what is the answer, what must wait.
 //!
 //! Text is emitted as it comes, and each character once: the emitted pieces of a turn, joined, are the turn's text,
 //! however the model cut it into pieces.
 
-mod json;
+mod json_string;
 mod marker;
-mod words;
+mod word_buffer;
 
 use serde::{Deserialize, Serialize};
 
@@ -13,10 +13,10 @@ use crate::abilities::AnswerMode;
 use crate::event::{Emit, EventKind, TextRole};
 use crate::names::CallId;
 
-use json::ContentReader;
+use json_string::ContentReader;
 use marker::MarkerSplit;
 pub(crate) use marker::after_marker;
-use words::WordHold;
+use word_buffer::WordBuffer;
 
 /// The text of this run so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,7 +59,7 @@ enum Shown {
 struct Responding {
     call: CallId,
     reader: ContentReader,
-    words: WordHold,
+    words: WordBuffer,
 }
 
 impl AnswerText {

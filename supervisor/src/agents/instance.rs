@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use caipe_crds::report::{AgentReport, DrainingInstance, NextInstance};
+use caipe_crds::internal_status::{AgentReport, DrainingInstance, NextInstance};
 use caipe_crds::resource::agent_state::AgentPhase;
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use caipe_crds::report::Report;
+use caipe_crds::internal_status::Report;
 use caipe_engine::AgentName;
 use tokio_util::task::TaskTracker;
 

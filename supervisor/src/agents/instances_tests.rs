@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use caipe_crds::report::Report;
+use caipe_crds::internal_status::Report;
 use caipe_crds::resource::agent_state::AgentPlacement::{self, InProcess, Remote};
 use caipe_engine::AgentName;
 use futures::FutureExt as _;

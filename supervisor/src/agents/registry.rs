@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use caipe_crds::report::Report;
+use caipe_crds::internal_status::Report;
 use caipe_crds::resource::agent_state::{AgentPhase, AgentPlacement};
 use caipe_engine::AgentName;
 use tokio::sync::watch;

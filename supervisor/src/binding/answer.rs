@@ -1,4 +1,4 @@
-//! How a run ends on the wire (upstream contract 3.6, 3.7): whatever a person must read is text of the stream, too.
+//! How a run ends on the wire: whatever a person must read is text of the stream, too.
 
 use caipe_a2a::model::{Event, Metadata, Part, TaskState};
 use caipe_engine::{ANSWER_FIELD, AnswerOrigin, Form, FormField, Outcome};

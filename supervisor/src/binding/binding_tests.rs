@@ -1,4 +1,4 @@
-//! The wire's texts, order and ids, event by event (upstream contract 3.2-3.6).
+//! The wire's texts, order and ids, event by event.
 
 use caipe_a2a::model::{Event, TaskArtifactUpdateEvent, TaskState};
 use caipe_engine::{

@@ -1,4 +1,4 @@
-//! The cards of a supervisor (upstream contract 1.1) and of an agent that is served alone.
+//! The cards of a supervisor and of an agent that is served alone.
 
 use caipe_a2a::card::CardBuilder;
 use caipe_a2a::model::{AgentCard, AgentSkill, HttpAuthScheme, SecurityRequirement, SecurityScheme};

@@ -1,6 +1,6 @@
 //! What existing clients show of random runs: every answer, question and failure, and none of them twice in one place.
 //!
-//! The clients are models of what upstream's Slack bot and web UI and the SDKs do with a stream (upstream contract 7, 8).
+//! The clients are models of what upstream's Slack bot and web UI and the SDKs do with a stream.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

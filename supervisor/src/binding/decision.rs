@@ -1,4 +1,4 @@
-//! The decisions that a client sends as data, and the calls that they decide (upstream contract 3.7).
+//! The decisions that a client sends as data, and the calls that they decide.
 //!
 //! A decision that cannot be read, or that fits no call, refuses them all: an approval must never reach another call than
 //! the one it was given for.

@@ -1,5 +1,5 @@
-//! Run events to A2A events: the only place that knows artifact names, texts and signs (upstream contract
-//! 2.6, 3.1-3.6).
+//! Run events to A2A events: the only place that knows artifact names, texts and emojis, which are those of upstream's
+//! supervisor, so that its clients work here.
 //!
 //! A binding is a pure fold over the task's log, ids included: the same log gives the same wire events, so a
 //! stream can be rebuilt after a restart, event by event, under the same numbers.

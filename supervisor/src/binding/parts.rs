@@ -1,4 +1,4 @@
-//! The skeletons of wire events (upstream contract 3.1), and ids that depend on nothing but the log.
+//! The skeletons of wire events, and ids that depend on nothing but the log.
 
 use std::sync::Arc;
 

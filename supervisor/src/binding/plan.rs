@@ -1,4 +1,4 @@
-//! The plan on the wire (upstream contract 3.4).
+//! The plan on the wire.
 
 use caipe_a2a::model::{Event, Metadata, Part};
 use caipe_engine::{PlanCause, PlanStep, StepStatus};

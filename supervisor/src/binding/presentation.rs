@@ -13,12 +13,12 @@ const TOOL_OUTPUT: usize = 2000;
 /// As whom a process speaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Presentation {
-    /// As the supervisor, to people (upstream contract 3).
+    /// As the supervisor, to people.
     Supervisor {
         /// So many characters of what its agents' tools return are shown; nothing of it without a number.
         tool_output: Option<usize>,
     },
-    /// As an agent, to its supervisor and to other clients (upstream contract 2.6).
+    /// As an agent, to its supervisor and to other clients.
     SubAgent {
         /// The agent's name.
         name: Arc<str>,

@@ -1,4 +1,4 @@
-//! What a client's message asks for: a new question, or the answer to one of ours (upstream contract 3.7).
+//! What a client's message asks for: a new question, or the answer to one of ours.
 
 use caipe_a2a::model::{Content, Message as A2aMessage, Metadata};
 use caipe_engine::{ANSWER_FIELD, Decision, Form};

@@ -1,4 +1,4 @@
-//! What clients really send (upstream contract 3.7, 7.2, 8).
+//! What clients really send.
 
 use caipe_a2a::model::{Message as A2aMessage, Part, Role as A2aRole};
 use caipe_engine::{ANSWER_FIELD, ASK_TOOL, Decision, Form, FormField};

@@ -33,7 +33,7 @@ impl Whole {
 /// The streaming artifact, and what two kinds of clients have seen of it.
 ///
 /// A client of the SDKs keeps the text of the artifact as it stands. Upstream's Slack bot reads neither narration nor,
-/// under a plan, what is said before the plan's last step; what it has shown it cannot take back (upstream contract 7.6).
+/// under a plan, what is said before the plan's last step; what it has shown it cannot take back.
 /// Many clients print neither the status text nor `final_result`, so whatever a person must read is in this artifact.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TextStream {

@@ -1,4 +1,4 @@
-//! What an agent says to the supervisor that asks it (upstream contract 2.6, the newer generation): its calls as
+//! What an agent says to the supervisor that asks it: its calls as
 //! notifications, its words as they come, its whole answer once.
 
 use std::sync::Arc;

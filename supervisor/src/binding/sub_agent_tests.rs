@@ -1,4 +1,4 @@
-//! The wire of an agent, event by event (upstream contract 2.6).
+//! The wire of an agent, event by event.
 
 use caipe_engine::{AnswerOrigin, Form};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! What the supervisor says to the user (upstream contract 3.1-3.6).
+//! What the supervisor says to the user.
 
 use std::collections::BTreeMap;
 

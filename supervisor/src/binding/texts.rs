@@ -1,4 +1,4 @@
-//! The fixed texts of the wire (upstream contract 3.2). Nobody else knows them.
+//! The fixed texts of the wire. Nobody else knows them.
 
 use caipe_engine::CallEnd;
 use caipe_model::truncated;

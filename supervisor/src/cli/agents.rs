@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use axum::http::StatusCode;
+use caipe_crds::internal_status::{AgentReport, Report};
 use caipe_crds::rendered::{Placement, RenderedAgent};
-use caipe_crds::report::{AgentReport, Report};
 use secrecy::ExposeSecret as _;
 use serde_json::json;
 

@@ -8,7 +8,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use caipe_crds::report::Report;
+use caipe_crds::internal_status::Report;
 use caipe_crds::resource::agent_state::AgentPhase;
 use caipe_engine::AgentName;
 use caipe_store::Store;

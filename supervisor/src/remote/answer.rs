@@ -181,7 +181,7 @@ fn part(part: &Part) -> Option<String> {
     }
 }
 
-/// The structured answer of an upstream agent, which its model writes at the end of its text (upstream contract 2.6).
+/// The structured answer of an upstream agent, which its model writes at the end of its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Structured {
     /// It failed, and says why.

@@ -1,4 +1,4 @@
-//! Questions of an agent, as forms, and what is said in answer (upstream contract 3.7). Pure.
+//! Questions of an agent, as forms, and what is said in answer. Pure.
 
 use caipe_a2a::model::{Artifact, Part};
 use caipe_engine::{ANSWER_FIELD, ASK_TOOL, Answered, Decision, Form, FormField};

@@ -81,7 +81,7 @@ fn unreachable(error: &ClientError) -> ProbeError {
     ProbeError::Unreachable(outcome::unreached(error))
 }
 
-/// Whether the card is that of the agent `name`: the names are alike (upstream contract 2.4), or one of the card's
+/// Whether the card is that of the agent `name`: the names are alike, or one of the card's
 /// skills is called so.
 pub(super) fn is_card_of(name: &str, card: &AgentCard) -> bool {
     let skills = card.skills.iter().flat_map(|skill| std::iter::once(&skill.id).chain(&skill.tags));

@@ -1,6 +1,6 @@
 //! What an agent's stream means: its calls and those of the agents that it asks itself, its answer, its questions.
 //!
-//! Our own metadata counts first (the activity extension), then the names of artifacts (upstream contract 2.6), then
+//! Our own metadata counts first (the activity extension), then the names of artifacts, then
 //! the signs in texts, for agents of the older generation. Pure: the same events give the same updates, so what was
 //! told before a crash is known by its number.
 

@@ -1,5 +1,5 @@
-//! What is sent to the agent: ids that are the same however often it is sent, and metadata that upstream's agents read
-//! (upstream contract 2.5). Pure.
+//! What is sent to the agent: ids that are the same however often it is sent, and metadata that upstream's agents
+//! read. Pure.
 
 use caipe_a2a::client::CallOptions;
 use caipe_a2a::model::{Message, Metadata, Part, Role};

@@ -1,4 +1,4 @@
-//! What an artifact is to the user, by its name and metadata (upstream contract 3.2).
+//! What an artifact is to the user, by its name and metadata.
 
 use caipe_a2a::model::{Artifact, Content, Metadata, Part};
 

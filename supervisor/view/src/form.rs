@@ -1,4 +1,4 @@
-//! A question to the user, and the answer as it goes back (upstream contract 3.7).
+//! A question to the user, and the answer as it goes back.
 
 use caipe_a2a::model::Part;
 use serde::Deserialize;

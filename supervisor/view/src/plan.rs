@@ -1,4 +1,4 @@
-//! The plan as the user sees it (upstream contract 3.4).
+//! The plan as the user sees it.
 
 use serde::Deserialize;
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! The status of each agent, from the reports of the supervisor's pods.
 
+use caipe_crds::internal_status::{AgentReport, DrainingInstance, Report};
 use caipe_crds::rendered::Placement;
-use caipe_crds::report::{AgentReport, DrainingInstance, Report};
 use caipe_crds::resource::agent_state::{AgentPhase, AgentPlacement};
 use caipe_crds::resource::status::AgentStatus;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;

@@ -9,7 +9,7 @@ mod conditions;
 use std::collections::{BTreeMap, BTreeSet};
 
 use caipe_crds::CaipeSupervisorStatus;
-use caipe_crds::report::Report;
+use caipe_crds::internal_status::Report;
 use caipe_crds::resource::agent_state::{AgentPhase, AgentPlacement};
 use caipe_crds::resource::status::AgentStatus;
 use jiff::Timestamp;

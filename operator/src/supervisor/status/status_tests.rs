@@ -1,4 +1,4 @@
-use caipe_crds::report::{AgentReport, DrainingInstance, NextInstance};
+use caipe_crds::internal_status::{AgentReport, DrainingInstance, NextInstance};
 use caipe_crds::{Target, resolve_for};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 

@@ -16,7 +16,7 @@ pub(crate) type Messages = Vec<Arc<Message>>;
 /// How the note begins that asks for a last answer after an error.
 const RECOVERY: &str = "[Recovery after error: ";
 
-/// The message that asks the model to answer from what it has (upstream contract 3.8).
+/// The message that asks the model to answer from what it has.
 const LAST_WORD: &str = "You have finished gathering information. Based ONLY on what was retrieved above, write your final \
                          answer now. Do not call any more tools.";
 

@@ -10,7 +10,7 @@ use super::Messages;
 /// The members of a provider's message, and the types of its blocks, that are tool calls.
 const CALL_NAMES: [&str; 2] = ["toolUse", "tool_use"];
 
-/// What the model reads in place of the result of a call that was cut short (upstream contract 3.8).
+/// What the model reads in place of the result of a call that was cut short.
 pub(crate) fn interrupted(tool: &str) -> String {
     format!("Tool '{tool}' did not complete (session was interrupted).")
 }

@@ -7,7 +7,7 @@ use caipe_model::{Message, Part, Role, truncated};
 
 use super::{Messages, request};
 
-/// Characters that make about one token (upstream contract 3.8). Bytes are counted: characters beyond ASCII
+/// Characters that make about one token. Bytes are counted: characters beyond ASCII
 /// cost more tokens, too.
 const TOKEN_BYTES: u64 = 4;
 

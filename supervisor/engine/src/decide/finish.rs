@@ -1,4 +1,4 @@
-//! How a run ends, and with which words (upstream contract 3.6).
+//! How a run ends, and with which words.
 
 use std::sync::Arc;
 

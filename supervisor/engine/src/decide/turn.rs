@@ -10,7 +10,7 @@ use super::finish::{self, Cause};
 /// The share of the context that the conversation may fill, and the one it is trimmed to, in percent.
 const FILL: (u64, u64) = (80, 60);
 
-/// What the description of a tool costs, and of how many tools it is reckoned (upstream contract 3.8).
+/// What the description of a tool costs, and of how many tools it is reckoned.
 const TOOL_TOKENS: u64 = 500;
 const MOST_TOOLS: usize = 50;
 

@@ -11,7 +11,7 @@ use crate::plan_step::{PlanStep, StepStatus};
 pub(super) const NOBODY: &str = "Supervisor";
 
 impl Plan {
-    /// The steps of the newest to-do list, or else of the tasks (upstream contract 3.4).
+    /// The steps of the newest to-do list, or else of the tasks.
     ///
     /// A step that was shown as completed or failed stays so. If nothing is under way in the first plan, its first
     /// open step is, until the model says otherwise.

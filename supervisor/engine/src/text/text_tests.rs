@@ -1,6 +1,6 @@
-use super::json::ContentReader;
+use super::json_string::ContentReader;
 use super::marker::{MarkerSplit, after_marker};
-use super::words::WordHold;
+use super::word_buffer::WordBuffer;
 
 fn read(pieces: &[&str]) -> String {
     let (mut reader, mut answer) = (ContentReader::default(), String::new());
@@ -56,7 +56,7 @@ fn the_reader_puts_surrogates_together() {
 
 #[test]
 fn words_wait_until_they_are_whole() {
-    let mut hold = WordHold::default();
+    let mut hold = WordBuffer::default();
     for (piece, shown) in [
         ("Hel", ""),
         ("lo", ""),

@@ -1,4 +1,4 @@
-//! `CAIPEAgentResponse`: asking the user with a form (upstream contract 3.7).
+//! `CAIPEAgentResponse`: asking the user with a form.
 
 use serde_json::{Map, Value};
 

@@ -28,7 +28,7 @@ pub(crate) const TODO_TOOL: &str = "write_todos";
 pub(crate) const FILE_TOOLS: [&str; 7] =
     ["ls", "read_file", "write_file", "edit_file", "glob", "grep", "tool_result_to_file"];
 
-/// Whether a tool is the one for the final answer (upstream contract 3.6: two names, in any case).
+/// Whether a tool is the one for the final answer.
 pub(crate) fn is_response(name: &str) -> bool {
     name.eq_ignore_ascii_case(RESPONSE_TOOL) || name.eq_ignore_ascii_case("ResponseFormat")
 }

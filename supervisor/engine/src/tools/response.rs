@@ -1,4 +1,4 @@
-//! The response tool: the final answer of a model in structured mode (upstream contract 3.6).
+//! The response tool: the final answer of a model in structured mode.
 
 use serde_json::{Map, Value};
 

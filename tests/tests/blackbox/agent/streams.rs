@@ -1,4 +1,4 @@
-//! What an agent says on the wire (upstream contract 2.6, the newer generation).
+//! What an agent says on the wire.
 
 use anyhow::{Context, Result, ensure};
 use caipe_tests::agent::{self, transcript};

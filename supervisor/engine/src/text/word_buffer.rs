@@ -8,11 +8,11 @@ const LONGEST_HELD: usize = 80;
 /// The word that is not complete yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct WordHold {
+pub(super) struct WordBuffer {
     held: String,
 }
 
-impl WordHold {
+impl WordBuffer {
     /// Takes the next piece and returns what may be emitted: all up to the last boundary, or everything once the
     /// word grows too long.
     pub(super) fn push(&mut self, piece: &str) -> String {
@@ -37,7 +37,7 @@ impl WordHold {
     }
 }
 
-/// The boundaries of upstream contract 3.6.
+/// The boundaries of words.
 fn is_boundary(c: char) -> bool {
     c.is_whitespace() || ".,!?:;-)]}>*#/\\[({<\"'`".contains(c)
 }
