@@ -86,7 +86,7 @@ async fn scrape(State(about): State<About>) -> Response {
     }
 }
 
-/// Serves until `stop`, then finishes open responses within [`GRACE`].
+/// Serves until `stop`, then finishes open responses within `GRACE`.
 pub async fn serve(listener: TcpListener, health: Health, metrics: Arc<Metrics>, stop: CancellationToken) {
     let routes = TowerToHyperService::new(router(health, metrics));
     let (places, mut connections) = (Arc::new(Semaphore::new(CONNECTIONS)), JoinSet::new());

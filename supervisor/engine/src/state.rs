@@ -75,7 +75,7 @@ impl RunState {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentAnswer {
     pub agent: AgentName,
-    /// What it said, cut to [`Limits::tool_output_chars`].
+    /// What it said, cut to [`Limits::tool_output_chars`](crate::Limits::tool_output_chars).
     pub text: String,
 }
 

@@ -156,7 +156,7 @@ pub struct ClientResponse {
 /// How often a step is done.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Repeat {
-    /// The condition; see [`super::until`].
+    /// The condition; see [`super::condition`].
     pub until: String,
     /// Fails after so many attempts.
     #[serde(default = "ten")]

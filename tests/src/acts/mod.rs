@@ -2,7 +2,7 @@
 //!
 //! A test is a list of steps, each an operation, a literal HTTP request or a payload for our own client, with
 //! patterns that say what must come back. [`document`] reads the files, [`variables`], [`pattern`], [`path`],
-//! [`until`], [`events`] and [`expect`] are pure, [`operation`] says what an operation looks like on the wire, and
+//! [`condition`], [`events`] and [`expect`] are pure, [`operation`] says what an operation looks like on the wire, and
 //! [`endpoint`] sends it. [`run`] puts a test together; [`checks`] has what tests describe beyond their steps.
 
 pub mod answer;
