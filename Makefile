@@ -37,8 +37,8 @@ help: ## List what can be made.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-15s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: peers ## Build the supervisor and serve the quick start on http://127.0.0.1:8000.
-	$(CARGO) build --release --locked -p caipe-supervisor
-	PATH="$(PEERS_PATH):$$PATH" scripts/run "$(TARGET)/release/caipe-supervisor" --listen "$(LISTEN)" --data-dir "$(DATA_DIR)"
+	$(CARGO) build --profile first-run --locked -p caipe-supervisor
+	PATH="$(PEERS_PATH):$$PATH" scripts/run "$(TARGET)/first-run/caipe-supervisor" --listen "$(LISTEN)" --data-dir "$(DATA_DIR)"
 
 test: peers control-plane ## Run every test; the ones against real peers and a real control plane too.
 	CAIPE_REQUIRE_PEERS=1 CAIPE_REQUIRE_CONTROL_PLANE=1 $(CARGO) test --locked --workspace
