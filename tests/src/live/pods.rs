@@ -1,6 +1,9 @@
 //! Pods: those that the tests need themselves, and what is done to others.
 
+use std::time::Duration;
+
 use anyhow::Result;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::Live;
@@ -77,6 +80,20 @@ impl Live {
 /// Whether a pod takes requests.
 pub fn is_ready(pod: &Value) -> bool {
     crate::cluster::objects::condition(pod, "Ready").starts_with("True")
+}
+
+/// Waits until every container of the namespace has been running for longer than `age`.
+pub async fn until_older(space: &TestNamespace, age: Duration) -> Result<()> {
+    until("the containers are old enough", async || {
+        let limit = Timestamp::now() - age;
+        let pods = space.pods(&[]).await?;
+        let mut containers = pods.iter().filter_map(|pod| pod["status"]["containerStatuses"].as_array()).flatten();
+        Ok(containers.all(|container| {
+            let started = container["state"]["running"]["startedAt"].as_str();
+            started.and_then(|time| time.parse::<Timestamp>().ok()).is_some_and(|time| time < limit)
+        }))
+    })
+    .await
 }
 
 /// How often the containers of some pods were started again, by pod and container.

@@ -5,13 +5,18 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use caipe_tests::live;
 use caipe_tests::live::node::Node;
-use caipe_tests::live::pods::restarts;
+use caipe_tests::live::pods::{restarts, until_older};
 use caipe_tests::live::scenario_run::{Operator, ScenarioRun, scenario};
 
 use crate::table::{SHOWN, tell};
 
 /// How long what was killed stays away.
 const AWAY: Duration = Duration::from_secs(5);
+
+/// A restarted kubelet reports a container as not ready until its first probe if the container is younger than this
+/// (`kubeletRestartGracePeriod` of Kubernetes 1.35 and later; older versions do so for containers of any age). The
+/// Service has no endpoint in that time, whatever the container does.
+const KUBELET_GRACE: Duration = Duration::from_secs(10);
 
 /// What happens to a program of the cluster while one agent is remote: nobody who asks notices, no container is started
 /// again, and after that the agent moves as ever.
@@ -24,6 +29,7 @@ fn undisturbed(
     live::with_node(name, async |live, node| {
         let mut run = ScenarioRun::start(live, &scenario(), operator).await?;
         run.migrate(true).await?;
+        until_older(live, KUBELET_GRACE).await?;
         let before = restarts(live, &[]).await?;
         let began = Instant::now();
         run.during(fault(node)).await?;
