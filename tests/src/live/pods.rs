@@ -87,7 +87,8 @@ pub async fn until_older(space: &TestNamespace, age: Duration) -> Result<()> {
     until("the containers are old enough", async || {
         let limit = Timestamp::now() - age;
         let pods = space.pods(&[]).await?;
-        let mut containers = pods.iter().filter_map(|pod| pod["status"]["containerStatuses"].as_array()).flatten();
+        let mut containers =
+            pods.iter().filter_map(|pod| pod["status"]["containerStatuses"].as_array()).flatten();
         Ok(containers.all(|container| {
             let started = container["state"]["running"]["startedAt"].as_str();
             started.and_then(|time| time.parse::<Timestamp>().ok()).is_some_and(|time| time < limit)
