@@ -262,11 +262,17 @@ impl Supervisor {
         until(what, holds).await.with_context(|| format!("log:\n{}", self.log()))
     }
 
+    /// Sends it a signal of this name, and does not wait.
+    pub async fn signal(&self, name: &str) -> Result<()> {
+        let pid = self.child.id().context("it has already ended")?;
+        let sent = Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status().await?;
+        ensure!(sent.success(), "failed to send SIG{name}");
+        Ok(())
+    }
+
     /// Stops it as an orchestrator does (SIGTERM); returns its exit code, if it had one.
     pub async fn stop(mut self) -> Result<Option<i32>> {
-        let pid = self.child.id().context("it has already ended")?;
-        let sent = Command::new("kill").args(["-TERM", &pid.to_string()]).status().await?;
-        ensure!(sent.success(), "failed to send SIGTERM");
+        self.signal("TERM").await?;
         let ended = tokio::time::timeout(TIMEOUT, self.child.wait()).await;
         Ok(ended.with_context(|| format!("it did not stop on SIGTERM; log:\n{}", self.log()))??.code())
     }

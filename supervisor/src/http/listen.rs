@@ -156,15 +156,16 @@ async fn wait_for_place(State(waiting): State<Arc<Waiting>>, request: Request, n
     if waiting.place.get().is_none() && !HEALTH_PATHS.contains(&request.uri().path()) {
         match tokio::time::timeout(waiting.wait, waiting.places.clone().acquire_owned()).await {
             Ok(Ok(place)) => drop(waiting.place.set(place)),
-            _ => return too_many_connections(),
+            _ => return unavailable("too many connections: try again later\n"),
         }
     }
     next.run(request).await
 }
 
-fn too_many_connections() -> Response {
+/// A refusal for now: nothing was done, and the client may send the request again after a second.
+pub(super) fn unavailable(reason: &'static str) -> Response {
     let headers = [(header::RETRY_AFTER, "1"), (header::CONNECTION, "close")];
-    (StatusCode::SERVICE_UNAVAILABLE, headers, "too many connections: try again later\n").into_response()
+    (StatusCode::SERVICE_UNAVAILABLE, headers, reason).into_response()
 }
 
 /// The next connection. Ignores a connection that breaks early, and waits while the system has no file for one.

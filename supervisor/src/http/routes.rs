@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::Response;
 use axum::routing::get;
 use axum::{Json, Router, middleware};
 use caipe_a2a::server::{self, Agent as A2aAgent, ServerOptions};
@@ -11,6 +14,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
 
 use super::auth::{self, Guard};
+use super::listen::unavailable;
 use super::origin::{self, Origins, Pages};
 use super::status::{self, About};
 use crate::agents::AgentRegistry;
@@ -33,6 +37,8 @@ pub struct AppState {
 
 /// All routes.
 pub fn router(state: AppState) -> Router {
+    let protocol = server::router(state.agent, ServerOptions::default())
+        .layer(middleware::from_fn_with_state(state.runs.clone(), admit));
     let about = Router::new()
         .route("/health", get(|| async { Json(json!({"status": "ok"})) }))
         .route("/ready", get(status::ready))
@@ -50,7 +56,7 @@ pub fn router(state: AppState) -> Router {
         .allow_origin(AllowOrigin::predicate(move |origin, _| origins.contains(origin)))
         .allow_methods(AllowMethods::mirror_request())
         .allow_headers(AllowHeaders::mirror_request());
-    let routes = server::router(state.agent, ServerOptions::default())
+    let routes = protocol
         .merge(about)
         .layer(middleware::from_fn_with_state(state.guard, auth::check))
         .layer(cors)
@@ -58,4 +64,13 @@ pub fn router(state: AppState) -> Router {
         .layer(CatchPanicLayer::new());
     // Outside of the guard, which compares paths.
     server::normalize_paths(routes)
+}
+
+/// Refuses a request of the protocol once the process stops. The client sends it again, and reaches another process.
+async fn admit(State(runs): State<Arc<Runs>>, request: Request, next: Next) -> Response {
+    match runs.admit_request() {
+        // Held until the response begins; the run is counted by then.
+        Some(_admitted) => next.run(request).await,
+        None => unavailable("the server is stopping: send the request again\n"),
+    }
 }

@@ -44,7 +44,7 @@ impl Call<'_> {
                         .map_err(|error| RemoteFailure::WrongCard(error.to_string()))?;
                     return Ok(Some(client.with(request::options(&self.delegation.run, &self.ids))));
                 }
-                Err(error) if error.is_unreached() && attempt < TRIES && !self.cancel.is_cancelled() => {
+                Err(error) if error.is_unaccepted() && attempt < TRIES && !self.cancel.is_cancelled() => {
                     tracing::debug!(agent = %target.name, %error, attempt, "failed to reach the agent; trying again");
                 }
                 Err(error) => return Err(RemoteFailure::Unreached(error)),

@@ -9,6 +9,7 @@ use caipe_engine::{Outcome, Phase, RunState};
 use caipe_store::{Store, StoreError, TaskFilter, TaskPhase, TaskRecord};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 use tracing::Instrument as _;
 
 use super::active_tasks::{ActiveTasks, TaskLease};
@@ -37,6 +38,8 @@ pub struct Runs {
     pub(super) asking_agents: AskingAgents,
     pub(super) active_tasks: ActiveTasks,
     pub(super) tracker: TaskTracker,
+    /// Requests that may start a run; closed when the process stops.
+    requests: TaskTracker,
     /// Cancelled to leave the runs to the next process.
     halt: CancellationToken,
     time_limit: Duration,
@@ -53,8 +56,8 @@ impl Runs {
         time_limit: Duration,
     ) -> Arc<Self> {
         let conversations = Conversations::new(store.clone());
-        let (active_tasks, tracker, halt) =
-            (ActiveTasks::default(), TaskTracker::new(), CancellationToken::new());
+        let (active_tasks, tracker, requests) =
+            (ActiveTasks::default(), TaskTracker::new(), TaskTracker::new());
         let pushes = OnceLock::new();
         let supervisor = supervisor.into();
         Arc::new(Self {
@@ -65,7 +68,8 @@ impl Runs {
             asking_agents: AskingAgents::default(),
             active_tasks,
             tracker,
-            halt,
+            requests,
+            halt: CancellationToken::new(),
             time_limit,
             pushes,
         })
@@ -159,11 +163,24 @@ impl Runs {
         Ok(log.snapshot())
     }
 
-    /// Waits for the active runs, at most `grace`. The next process continues the runs that are still active then, from
-    /// their last commit.
+    /// Admits a request that may start a run; `None` once the process stops. [`Runs::drain`] waits until the token is
+    /// dropped, so that the agent's tools serve each run of an admitted request.
+    pub fn admit_request(&self) -> Option<TaskTrackerToken> {
+        let token = self.requests.token();
+        // Counted first: a request that is not refused here is one that the drain waits for.
+        (!self.requests.is_closed()).then_some(token)
+    }
+
+    /// Admits no more requests, and waits for the active runs, at most `grace`. The next process continues the runs that
+    /// are still active then, from their last commit.
     pub async fn drain(&self, grace: Duration) {
+        self.requests.close();
         self.tracker.close();
-        if tokio::time::timeout(grace, self.tracker.wait()).await.is_err() {
+        let drained = async {
+            self.requests.wait().await;
+            self.tracker.wait().await;
+        };
+        if tokio::time::timeout(grace, drained).await.is_err() {
             tracing::warn!(
                 runs = self.tracker.len(),
                 "stopping before all runs have ended; the next start continues them"

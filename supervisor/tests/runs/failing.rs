@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::support::{
-    TestSetup, Tools, decisions, last_state, message, read, read_after, runs, texts, to_task,
+    PATIENCE, TestSetup, Tools, decisions, last_state, message, read, read_after, runs, texts, to_task,
 };
 
 #[tokio::test]
@@ -261,6 +261,24 @@ async fn what_outlives_the_grace_period_is_left_for_the_next_process() {
     let second = runs(store);
     assert_eq!(second.recover().await.unwrap(), 1);
     assert_eq!(second.cancel(&id).await.unwrap().status.state, TaskState::Canceled);
+}
+
+#[tokio::test]
+async fn a_request_that_was_admitted_before_the_stop_gets_its_whole_run() {
+    let runs = runs(Arc::new(MemoryStore::default()));
+    let admitted = runs.admit_request().expect("it does not stop yet");
+    let draining = tokio::spawn({
+        let runs = runs.clone();
+        async move { runs.drain(PATIENCE).await }
+    });
+    while runs.admit_request().is_some() {
+        tokio::task::yield_now().await;
+    }
+    let (log, _) = runs.send(message("hello", None)).await.unwrap();
+    assert!(!draining.is_finished());
+    drop(admitted);
+    draining.await.unwrap();
+    assert_eq!(log.snapshot().status.state, TaskState::Completed);
 }
 
 #[tokio::test]

@@ -163,13 +163,20 @@ impl ClientError {
         match self {
             Self::Timeout { .. } | Self::Idle(_) | Self::Broken { .. } | Self::Cut => true,
             Self::Status { status, .. } => status.is_server_error() || status.as_u16() == 429,
-            _ => self.is_unreached(),
+            _ => self.is_unaccepted(),
         }
     }
 
-    /// Whether the request cannot have reached the agent.
-    pub const fn is_unreached(&self) -> bool {
-        matches!(self, Self::Connect { .. } | Self::Dns { .. })
+    /// Whether the agent cannot have acted on the request: there was no connection, or the server refused it for now, with
+    /// status 503 and `Retry-After`.
+    pub fn is_unaccepted(&self) -> bool {
+        match self {
+            Self::Connect { .. } | Self::Dns { .. } => true,
+            Self::Status { status, retry_after, .. } => {
+                *status == StatusCode::SERVICE_UNAVAILABLE && retry_after.is_some()
+            }
+            _ => false,
+        }
     }
 
     /// Whether the agent may have received the message although the call failed.

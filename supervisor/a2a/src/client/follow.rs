@@ -199,7 +199,7 @@ impl Follower {
     fn unreached(&mut self, error: ClientError) -> Result<Option<Followed>, ClientError> {
         let quiet = self.record_failure(&error);
         let policy = &self.client.inner.options.reconnect;
-        self.sent.store(!error.is_unreached(), Ordering::Relaxed);
+        self.sent.store(!error.is_unaccepted(), Ordering::Relaxed);
         let again = self.position.unreached(error, policy, quiet, fastrand::f64())?;
         self.source = Source::Unsent { wait: again.wait };
         Ok(Some(self.losing(again)))

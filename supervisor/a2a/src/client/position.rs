@@ -165,7 +165,7 @@ impl Position {
         quiet: Duration,
         chance: f64,
     ) -> Result<Retry, ClientError> {
-        if error.is_unreached() { self.retry(error, policy, quiet, chance) } else { Err(error) }
+        if error.is_unaccepted() { self.retry(error, policy, quiet, chance) } else { Err(error) }
     }
 
     fn retry(

@@ -6,8 +6,8 @@ use super::error::ClientError;
 
 /// The policy for reconnecting.
 ///
-/// The client sends a message again only if there was no connection at all, because otherwise the agent may have received
-/// it. It follows a known task after every failure.
+/// The client sends a message again only if the agent cannot have acted on it: there was no connection, or the server refused
+/// it for now (503 with `Retry-After`). It follows a known task after every failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reconnect {
     /// Most attempts until a new event arrives or a connection is stable; 0 disables reconnecting.

@@ -388,6 +388,20 @@ async fn a_message_is_sent_once_the_agent_can_be_reached() {
 }
 
 #[tokio::test]
+async fn a_message_that_is_refused_for_now_is_sent_again() {
+    let task = Counting { version: V1_0, events: 4, numbered: true };
+    let refusals = std::sync::atomic::AtomicUsize::new(0);
+    let peer =
+        Peer::start(V1_0, move |_| match refusals.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
+            0 | 1 => Answer::Whole(503, "retry-after: 0\r\nconnection: close\r\n", "stopping".to_owned()),
+            _ => Answer::stream(task.frames(0).concat(), End::Close),
+        })
+        .await;
+    let events = read(connect(&peer, quick()).await.stream(ask()).await.unwrap()).await;
+    assert_eq!((events.len(), peer.calls().len()), (4, 3));
+}
+
+#[tokio::test]
 async fn a_stream_that_ended_well_is_not_taken_up_again() {
     // After a final status, a bare message, and a question, whatever becomes of the connection.
     let waits =
