@@ -10,7 +10,7 @@ use super::mcp::McpServer;
 use super::model::ModelOverride;
 use super::rules;
 
-/// One agent. With only a `name` it is the catalogue's; `identity`, `external` and `image` make it another kind.
+/// An agent. With a `name` only, it is an agent of the catalogue; `identity`, `external` and `image` select another kind.
 #[derive(KubeSchema, Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(
@@ -21,23 +21,23 @@ use super::rules;
     validation = Rule::new(rules::SIDECAR_PORTS_CEL).message(rules::SIDECAR_PORTS),
 )]
 pub struct Agent {
-    /// The name: what `distributedAgents` lists and the model calls. In lower case.
+    /// The name, in lower case, for `distributedAgents` and for the model that delegates.
     #[schemars(length(min = 1, max = 32), regex(pattern = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"))]
     pub name: String,
-    /// `false` takes the agent out without losing its settings.
+    /// `false` disables the agent and keeps its settings.
     #[serde(default = "yes")]
     pub enabled: bool,
-    /// Makes it an agent of your own: who it is. Its tools are those of `mcp`.
+    /// The identity of a custom agent, whose tools are those of `mcp`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<Identity>,
-    /// Makes it an external A2A agent, at a URL. Always remote.
+    /// The URL of an external A2A agent, which is always remote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external: Option<External>,
-    /// Makes it an image of your own that speaks A2A on port 8000. Always remote.
+    /// The image of an agent that serves A2A on port 8000. The agent is always remote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 512))]
     pub image: Option<String>,
-    /// Tool servers; for an agent of the catalogue they replace the built-in ones.
+    /// Tool servers. They replace those of an agent of the catalogue.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     #[x_kube(merge_strategy = list_map("name"))]
@@ -50,7 +50,7 @@ pub struct Agent {
     #[schemars(length(max = 64))]
     #[x_kube(merge_strategy = list_map("name"))]
     pub env: Vec<EnvVar>,
-    /// Allow-list of tools; `*` matches any characters. Empty: all.
+    /// The permitted tools; `*` matches any characters. An empty list permits all tools.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 256), inner(length(min = 1, max = 128)))]
     pub tools: Vec<String>,
@@ -58,46 +58,46 @@ pub struct Agent {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 256), inner(length(min = 1, max = 128)))]
     pub require_approval: Vec<String>,
-    /// A model of its own.
+    /// The agent's own model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelOverride>,
-    /// Compute resources of its container while it runs remotely.
+    /// Compute resources of the agent's container while the agent is remote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<Resources>,
-    /// Anything else of its pod while it runs remotely: a partial pod template, applied over the generated one.
+    /// A partial pod template for the agent's pod while the agent is remote, applied over the generated one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod_template: Option<PodTemplate>,
 }
 
-/// Who an agent of your own is.
+/// The identity of a custom agent.
 #[derive(KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("has(self.inline) != has(self.configMapRef)").message(rules::TEXT_SOURCE))]
 pub struct Identity {
-    /// Given here.
+    /// The identity itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inline: Option<InlineIdentity>,
-    /// In a `ConfigMap` with the keys `description` and `systemPrompt`, and perhaps `title` and `routingHint`.
+    /// A `ConfigMap` with the keys `description` and `systemPrompt`, and optionally `title` and `routingHint`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_map_ref: Option<ConfigMapRef>,
 }
 
-/// An identity, given in the resource.
+/// An identity in the resource.
 #[derive(KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InlineIdentity {
-    /// The name that people see; made from the agent's name without it.
+    /// The name that people see. The default is derived from the agent's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 64))]
     pub title: Option<String>,
-    /// What it does, in a sentence or two.
+    /// The purpose of the agent, in a sentence or two.
     #[schemars(length(min = 1, max = 1024))]
     pub description: String,
-    /// When the supervisor should use it; the description without it.
+    /// When the supervisor should use the agent. The default is the description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 1024))]
     pub routing_hint: Option<String>,
-    /// Its system prompt.
+    /// The system prompt.
     #[schemars(length(min = 1, max = 65536))]
     pub system_prompt: String,
 }
@@ -106,14 +106,14 @@ pub struct InlineIdentity {
 #[derive(KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct External {
-    /// Its base URL; the card is at `/.well-known/agent-card.json` below it.
+    /// The base URL; the card is at `/.well-known/agent-card.json` below it.
     #[schemars(length(max = 2048))]
     #[x_kube(validation = Rule::new(rules::URL_CEL).message(rules::URL))]
     pub url: String,
-    /// The key of a Secret with its bearer token.
+    /// The key of a Secret with the agent's bearer token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<TokenRef>,
-    /// What it does; its card says so without it.
+    /// The purpose of the agent, by which the supervisor decides when to use it. The default is `NAME: operations and management`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 1024))]
     pub description: Option<String>,
@@ -125,7 +125,7 @@ pub struct TokenRef {
     /// The Secret's name.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
-    /// The key; `token` without it.
+    /// The key. The default is `token`.
     #[serde(default = "token")]
     #[schemars(length(min = 1, max = 253), regex(pattern = r"^[-._a-zA-Z0-9]+$"))]
     pub key: String,

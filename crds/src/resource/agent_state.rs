@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::derive::JsonSchema;
 
-/// Where an agent runs.
+/// The placement of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum AgentPlacement {
     /// In the supervisor's process.
@@ -20,7 +20,7 @@ pub enum AgentPhase {
     Pending,
     /// Usable.
     Ready,
-    /// Usable in part: some of its tool servers do not respond.
+    /// Partly usable: some of its tool servers do not respond.
     Degraded,
     /// Not reachable.
     Unreachable,

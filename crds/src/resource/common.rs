@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::derive::KubeSchema;
 use super::rules;
 
-/// A list whose entries are identified by `key`, so that two appliers can each own some.
+/// A list whose entries are identified by `key`, so that two field managers can own different entries.
 #[cfg(feature = "kubernetes")]
 pub(super) fn list_map(key: &str) -> kube::core::ListMerge {
     kube::core::ListMerge::Map(vec![key.to_owned()])
@@ -17,7 +17,7 @@ pub(super) fn list_map(key: &str) -> kube::core::ListMerge {
 /// A Secret of the same namespace.
 #[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecretRef {
-    /// Its name. Each of its keys is one variable, named like the key.
+    /// The name. Each key of the Secret becomes a variable with the name of the key.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
 }
@@ -28,7 +28,7 @@ pub struct SecretKeyRef {
     /// The Secret's name.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
-    /// The key; outside a cluster, the variable of that name, with `_` for `-` and `.`.
+    /// The key. Outside a cluster: the variable with this name, with `_` for `-` and `.`.
     #[schemars(length(min = 1, max = 253), regex(pattern = r"^[-._a-zA-Z0-9]+$"))]
     pub key: String,
 }
@@ -53,7 +53,7 @@ pub struct ConfigMapKeyRef {
     pub key: String,
 }
 
-/// A text, given here or in a `ConfigMap`.
+/// A text, in the resource or in a `ConfigMap`.
 #[derive(KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("has(self.inline) != has(self.configMapRef)").message(rules::TEXT_SOURCE))]
@@ -62,7 +62,7 @@ pub struct TextSource {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 65536))]
     pub inline: Option<String>,
-    /// Where it is.
+    /// The `ConfigMap` with the text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_map_ref: Option<ConfigMapKeyRef>,
 }
@@ -75,11 +75,11 @@ pub struct EnvVar {
     /// The name.
     #[schemars(length(min = 1, max = 128), regex(pattern = r"^[A-Za-z_][A-Za-z0-9_]*$"))]
     pub name: String,
-    /// The value; may name other variables as `${VAR}`. Not for secrets.
+    /// The value. `${VAR}` refers to another variable. Not for secrets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 4096))]
     pub value: Option<String>,
-    /// The key of a Secret that holds it.
+    /// The key of a Secret with the value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_key_ref: Option<SecretKeyRef>,
 }
@@ -91,15 +91,15 @@ pub struct SecretHeader {
     /// The header's name.
     #[schemars(length(min = 1, max = 128), regex(pattern = r"^[-A-Za-z0-9_]+$"))]
     pub name: String,
-    /// What stands before the secret, as in `"Bearer "`.
+    /// The text before the secret, for example `"Bearer "`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 64))]
     pub prefix: String,
-    /// The key of a Secret that holds the rest.
+    /// The key of a Secret with the rest of the value.
     pub secret_key_ref: SecretKeyRef,
 }
 
-/// A partial pod template; the operator applies it over the one that it generates.
+/// A partial pod template, which the operator applies over the generated one.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct PodTemplate(pub Map<String, Value>);
@@ -118,7 +118,7 @@ impl schemars::JsonSchema for PodTemplate {
 /// A `ConfigMap` of the same namespace.
 #[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigMapRef {
-    /// Its name.
+    /// The name.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
 }
@@ -126,11 +126,11 @@ pub struct ConfigMapRef {
 /// Compute resources of a container.
 #[derive(KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resources {
-    /// What it may use at most, as in `memory: 256Mi`.
+    /// Upper bounds, for example `memory: 256Mi`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "Quantities", extend("maxProperties" = 16))]
     pub limits: BTreeMap<String, Quantity>,
-    /// What it is sure to get.
+    /// Reserved resources.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "Quantities", extend("maxProperties" = 16))]
     pub requests: BTreeMap<String, Quantity>,
@@ -144,6 +144,6 @@ pub enum Quantity {
     Text(String),
 }
 
-/// Quantities as the schema has them.
+/// Quantities by name, in the form of the schema.
 #[cfg(feature = "kubernetes")]
 type Quantities = BTreeMap<String, k8s_openapi::apimachinery::pkg::util::intstr::IntOrString>;

@@ -8,12 +8,12 @@ use super::common::{EnvVar, Resources, SecretHeader};
 use super::derive::{JsonSchema, KubeSchema};
 use super::rules;
 
-/// One MCP server.
+/// An MCP server.
 #[derive(KubeSchema, Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("[has(self.stdio), has(self.http), has(self.container)].filter(x, x).size() == 1").message(rules::MCP_KIND))]
 pub struct McpServer {
-    /// Its name, unique within the agent.
+    /// The name, unique within the agent.
     #[schemars(length(min = 1, max = 32), regex(pattern = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"))]
     pub name: String,
     /// A child process of the process that runs the agent.
@@ -31,24 +31,24 @@ pub struct McpServer {
 #[derive(KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Stdio {
-    /// The image that has the program. In a cluster it then runs in a container of its own beside the agent; without
-    /// one, the agent's own image must have it.
+    /// The image with the program. In a cluster, the program then runs in a container beside the agent. Without this
+    /// field, the agent's own image must contain the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 512))]
     pub image: Option<String>,
-    /// The program: a name on the path, or a path.
+    /// The program: a name on the `PATH`, or a path.
     #[schemars(length(min = 1, max = 4096))]
     pub command: String,
-    /// Its arguments; may name variables as `${VAR}`.
+    /// The arguments. `${VAR}` refers to a variable.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), inner(length(max = 4096)))]
     pub args: Vec<String>,
-    /// Its environment, beside the agent's.
+    /// Variables in addition to those of the agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
     #[x_kube(merge_strategy = list_map("name"))]
     pub env: Vec<EnvVar>,
-    /// Its working directory.
+    /// The working directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 4096))]
     pub cwd: Option<String>,
@@ -58,7 +58,7 @@ pub struct Stdio {
 #[derive(KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Http {
-    /// The URL, path included; may name variables as `${VAR}`.
+    /// The URL with its path. `${VAR}` refers to a variable.
     #[schemars(length(max = 2048))]
     #[x_kube(validation = Rule::new(rules::MCP_URL_CEL).message(rules::MCP_URL))]
     pub url: String,
@@ -85,22 +85,22 @@ pub struct Container {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), inner(length(max = 4096)))]
     pub args: Vec<String>,
-    /// The port that it listens on. Sidecars share their pod's ports, of which 8000 is the agent's own.
+    /// The port on which the server listens. Sidecars share the ports of their pod, of which 8000 belongs to the agent.
     #[schemars(range(min = 1024, max = 65535))]
     pub port: u16,
-    /// The path of its endpoint; `/mcp` without it.
+    /// The path of the endpoint. The default is `/mcp`.
     #[serde(default = "mcp_path")]
     #[schemars(length(min = 1, max = 512), regex(pattern = r"^/"))]
     pub path: String,
-    /// Its environment, beside the agent's.
+    /// Variables in addition to those of the agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
     #[x_kube(merge_strategy = list_map("name"))]
     pub env: Vec<EnvVar>,
-    /// Beside the agent, wherever that runs, or in a Deployment of its own; `Sidecar` without it.
+    /// Where the container runs. The default is `Sidecar`.
     #[serde(default)]
     pub placement: ContainerPlacement,
-    /// Its compute resources.
+    /// Compute resources of the container.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<Resources>,
 }

@@ -63,17 +63,17 @@ pub use status::CaipeSupervisorStatus;
     validation = Rule::new(rules::VOLUME_FIXED_CEL).message(rules::VOLUME_FIXED),
 )]
 pub struct CaipeSupervisorSpec {
-    /// The language model. Absent: chosen by the environment (`LLM_PROVIDER` and the provider's variables).
+    /// The language model. If absent, the environment selects it (`LLM_PROVIDER` and the provider's variables).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Model>,
-    /// Agents that run remotely, by name; `all` means every agent. Empty: all run in the supervisor's process.
+    /// The names of remote agents; `all` means every agent. With an empty list, all agents run in the supervisor's process.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 1000), inner(length(max = 63)))]
     pub distributed_agents: Vec<String>,
-    /// Older form of `distributedAgents: [all]`; counts only while that list is empty.
+    /// An older form of `distributedAgents: [all]`. It applies only if that list is empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distributed_mode: Option<bool>,
-    /// The agents. Absent: the core agents of the catalogue. An empty list is a supervisor without agents.
+    /// The agents. If absent, the core agents of the catalogue; an empty list means no agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 128))]
     #[x_kube(merge_strategy = list_map("name"))]
@@ -82,31 +82,31 @@ pub struct CaipeSupervisorSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(validation = Rule::new("false").message(rules::UNSUPPORTED))]
     pub rag: Option<Rag>,
-    /// Gives the supervisor tools that ask A2A agents of others.
+    /// Enables the supervisor's tools that call other A2A agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub a2a: Option<A2aTools>,
-    /// Bounds of one run.
+    /// The limits of a run.
     #[serde(default)]
     pub limits: Limits,
-    /// Where conversations are kept. Absent: `SQLite` on a volume.
+    /// The store of conversations. The default is `SQLite` on a volume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<Store>,
-    /// How remote agents are probed.
+    /// The probes of remote agents.
     #[serde(default)]
     pub connectivity: Connectivity,
-    /// How the supervisor presents itself.
+    /// The agent card of the supervisor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub card: Option<Card>,
-    /// Prompts and the form of answers.
+    /// Prompts, and the form of answers.
     #[serde(default)]
     pub prompts: Prompts,
-    /// Who may call.
+    /// The credentials that callers need.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auth: Option<Auth>,
-    /// How the supervisor answers HTTP requests.
+    /// Settings of the HTTP server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<Server>,
-    /// How the supervisor is exposed in the cluster.
+    /// The Service of the supervisor.
     #[serde(default)]
     pub service: Service,
     /// Supervisor pods: 1, or 0 to stop the supervisor. More than one is not supported by this version.
@@ -114,20 +114,20 @@ pub struct CaipeSupervisorSpec {
     #[schemars(range(min = 0, max = 50))]
     #[x_kube(validation = Rule::new("self <= 1").message(rules::REPLICAS))]
     pub replicas: Option<i32>,
-    /// The image of the supervisor and of agents that run remotely. Absent: the operator's own release.
+    /// The image of the supervisor and of remote agents. The default is that of the operator's release.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 512))]
     pub image: Option<String>,
     /// Compute resources of the supervisor's container.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<Resources>,
-    /// Anything else of the supervisor's pod: a partial pod template, applied over the generated one.
+    /// A partial pod template for the supervisor's pod, applied over the generated one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod_template: Option<PodTemplate>,
 }
 
 impl CaipeSupervisorSpec {
-    /// The agents that are listed, or none if the list is absent.
+    /// The listed agents, or none if the list is absent.
     pub fn agents(&self) -> &[Agent] {
         self.agents.as_deref().unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! `spec.model`: which language model.
+//! `spec.model`: the language model.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,11 +6,11 @@ use super::common::{ConfigMapKeyRef, SecretRef};
 use super::derive::{JsonSchema, KubeSchema};
 use super::rules;
 
-/// Whose models. The names are upstream's (`LLM_PROVIDER`), with `ollama`, `groq` and `scripted` added.
+/// The provider of a model. The names are upstream's (`LLM_PROVIDER`), with `ollama`, `groq` and `scripted` added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Provider {
-    /// `OpenAI`, or anything that speaks its API (`baseUrl`).
+    /// `OpenAI`, or another server with its API (`baseUrl`).
     #[serde(rename = "openai")]
     OpenAi,
     /// Azure `OpenAI`.
@@ -29,7 +29,7 @@ pub enum Provider {
     Ollama,
     /// Groq.
     Groq,
-    /// No model: turns from a file, for tests, demos and first runs.
+    /// No model: scripted turns for tests, demos and first runs.
     Scripted,
 }
 
@@ -47,7 +47,7 @@ impl Provider {
         Self::Scripted,
     ];
 
-    /// The name, as in the resource and in `LLM_PROVIDER`.
+    /// The name in the resource and in `LLM_PROVIDER`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::OpenAi => "openai",
@@ -72,7 +72,7 @@ impl Provider {
         self.url_variables().first().copied()
     }
 
-    /// The variables that name the provider's model; the first that is set counts.
+    /// The variables that name the provider's model; the first one that is set applies.
     pub(crate) const fn name_variables(self) -> &'static [&'static str] {
         match self {
             Self::OpenAi => &["OPENAI_MODEL_NAME"],
@@ -87,7 +87,7 @@ impl Provider {
         }
     }
 
-    /// The variables that name the provider's endpoint; the first that is set counts.
+    /// The variables that name the provider's endpoint; the first one that is set applies.
     pub(crate) const fn url_variables(self) -> &'static [&'static str] {
         match self {
             Self::OpenAi => &["OPENAI_ENDPOINT", "OPENAI_BASE_URL"],
@@ -103,7 +103,7 @@ impl Provider {
         }
     }
 
-    /// Reads a value of `LLM_PROVIDER`: a name, or the short form that people write (`anthropic`, `bedrock`).
+    /// Parses a value of `LLM_PROVIDER`: a name, or its usual short form (`anthropic`, `bedrock`).
     pub fn from_variable(text: &str) -> Option<Self> {
         let name = crate::names::normal(text);
         let short = match name.as_str() {
@@ -126,7 +126,7 @@ impl Provider {
     validation = Rule::new("(self.provider == 'scripted') == has(self.script)").message(rules::MODEL_SCRIPT),
 )]
 pub struct Model {
-    /// Whose model.
+    /// The provider of the model.
     pub provider: Provider,
     /// The model's name; for Azure, the deployment's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -140,29 +140,29 @@ pub struct Model {
     /// The Secret with the provider's variables, such as `OPENAI_API_KEY`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<SecretRef>,
-    /// Sampling temperature; the provider's default without it.
+    /// The sampling temperature. The default is the provider's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 2))]
     pub temperature: Option<f64>,
-    /// Most tokens of one answer; the provider's default without it.
+    /// Most tokens of one answer. The default is the provider's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_output_tokens: Option<u32>,
     /// The turns of provider `scripted`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<Script>,
-    /// Models to ask, in order, when this one cannot answer.
+    /// The models to try in this order if the first one fails. They do not inherit `temperature` and `maxOutputTokens`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 8))]
     pub fallbacks: Vec<Fallback>,
 }
 
-/// A model to ask when those before it cannot answer.
+/// A model to try if the ones before it fail.
 #[derive(KubeSchema, Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("self.provider != 'scripted'").message(rules::SCRIPTED_FALLBACK))]
 pub struct Fallback {
-    /// Whose model.
+    /// The provider of the model.
     pub provider: Provider,
     /// The model's name; for Azure, the deployment's.
     #[schemars(length(min = 1, max = 256))]
@@ -172,17 +172,17 @@ pub struct Fallback {
     #[schemars(length(max = 2048))]
     #[x_kube(validation = Rule::new(rules::URL_CEL).message(rules::URL))]
     pub base_url: Option<String>,
-    /// The Secret with the provider's variables; that of the preferred model without it.
+    /// The Secret with the provider's variables. The default is that of the preferred model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<SecretRef>,
 }
 
-/// An agent's own model; what it leaves out is the supervisor's.
+/// The model of one agent. From the supervisor's model it inherits the Secret only.
 #[derive(KubeSchema, Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("self.provider != 'scripted'").message(rules::SCRIPTED_AGENT))]
 pub struct ModelOverride {
-    /// Whose model.
+    /// The provider of the model.
     pub provider: Provider,
     /// The model's name; for Azure, the deployment's.
     #[schemars(length(min = 1, max = 256))]
@@ -192,20 +192,20 @@ pub struct ModelOverride {
     #[schemars(length(max = 2048))]
     #[x_kube(validation = Rule::new(rules::URL_CEL).message(rules::URL))]
     pub base_url: Option<String>,
-    /// The Secret with the provider's variables; the supervisor's without it.
+    /// The Secret with the provider's variables. The default is the supervisor's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<SecretRef>,
-    /// Sampling temperature.
+    /// The sampling temperature. The default is the provider's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 2))]
     pub temperature: Option<f64>,
-    /// Most tokens of one answer.
+    /// Most tokens of one answer. The default is the provider's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_output_tokens: Option<u32>,
 }
 
-/// Where the turns of provider `scripted` are.
+/// The source of the turns of provider `scripted`.
 #[derive(KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("has(self.configMapRef) != has(self.path)").message(rules::SCRIPT_SOURCE))]
@@ -213,7 +213,7 @@ pub struct Script {
     /// A key of a `ConfigMap`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_map_ref: Option<ConfigMapKeyRef>,
-    /// A file; a relative path counts from the resource's file. `serve` follows its changes.
+    /// A file. A relative path starts at the folder of the resource's file. `serve` applies its changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 4096))]
     pub path: Option<String>,

@@ -1,72 +1,72 @@
 //! The messages of the rules, each said by the API server and by [`crate::validate()`] alike.
 
-/// Names of objects made for a supervisor must stay within 63 characters.
+/// Names of a supervisor's objects have at most 63 characters.
 pub const RESOURCE_NAME: &str = "metadata.name must be at most 30 characters of a-z, 0-9 and `-`, begin with a letter and not end in `-`: choose a shorter or simpler name";
 /// More than one replica needs a store that the replicas share.
 pub const REPLICAS: &str = "more than 1 is not supported by this version, because each replica would keep its own conversations: set replicas to 1 or 0";
-/// Fields of features that are not built yet.
+/// Fields of features that this version does not support.
 pub const UNSUPPORTED: &str = "is not supported by this version: remove it";
 /// The model's name.
 pub const MODEL_NAME: &str = "the provider needs the name of a model: set name";
-/// The script and the provider `scripted` go together.
+/// The provider `scripted` needs a script, and no other provider has one.
 pub const MODEL_SCRIPT: &str =
     "script and provider `scripted` go together: set both, or take the script out and name another provider";
-/// One script.
+/// A script has one source.
 pub const SCRIPT_SOURCE: &str =
     "a script is in a ConfigMap or in a file: set exactly one of configMapRef and path";
-/// No script as fallback.
+/// A fallback model is not scripted.
 pub const SCRIPTED_FALLBACK: &str = "provider `scripted` cannot be a fallback: name a real provider";
-/// No script for a single agent.
+/// An agent's own model is not scripted.
 pub const SCRIPTED_AGENT: &str =
     "provider `scripted` is for the whole supervisor: set it in spec.model, or name a real provider";
-/// Words with a meaning of their own.
+/// Reserved names of agents.
 pub const AGENT_RESERVED: &str = "`all`, `user-input`, `rag`, `supervisor` and `general-purpose` have a meaning of their own: choose another name";
-/// Kinds of agent.
+/// An agent has one kind.
 pub const AGENT_KIND: &str = "an agent has one source, an identity of your own, an external URL or an image: set at most one of identity, external and image";
-/// An agent that we do not run has its own tools.
+/// An agent of another program has its own tools.
 pub const AGENT_FOREIGN_TOOLS: &str = "an external agent or an image brings its own tools and model: take out mcp, tools, requireApproval and model";
 /// An external agent has no pod.
 pub const AGENT_EXTERNAL_POD: &str = "nothing is run for an external agent: take out secretRef, env, resources and podTemplate (its token is external.secretRef)";
-/// A text is in one place.
+/// A text has one source.
 pub const TEXT_SOURCE: &str =
     "it is given here or in a ConfigMap: set exactly one of inline and configMapRef";
-/// A value comes from one place.
+/// A value has one source.
 pub const ENV_VALUE: &str = "a variable has one source: set exactly one of value and secretKeyRef";
-/// Kinds of tool server.
+/// A tool server has one kind.
 pub const MCP_KIND: &str = "a tool server is a child process, an endpoint or a container: set exactly one of stdio, http and container";
-/// 8000 is the agent's.
+/// Port 8000 belongs to the agent.
 pub const SIDECAR_PORT: &str =
     "port 8000 of the pod is the agent's own: give the sidecar another port, or set placement to Service";
-/// One port each.
+/// Each sidecar has its own port.
 pub const SIDECAR_PORTS: &str = "the sidecars of an agent share its pod's ports: give each another port";
-/// A URL that can be asked.
+/// A complete HTTP URL.
 pub const URL: &str = "must be an http:// or https:// URL with a host and, if any, a port up to 65535";
-/// The same, where variables are filled in later.
+/// An HTTP URL that may contain variables.
 pub const MCP_URL: &str =
     "must be an http:// or https:// URL with a host, or begin with a variable, as `${MCP_URL}`";
-/// What Kubernetes can read as an amount.
+/// A quantity of Kubernetes.
 pub const QUANTITY: &str = "must be a quantity of 0 or more, as `250m` or `64Mi`";
 /// The size of a volume.
 pub const VOLUME_SIZE: &str = "must be a size above 0, as `10Gi`";
-/// The name of an object that has the form of a domain.
+/// An object name in the form of a domain.
 pub const STORAGE_CLASS: &str = "must be the name of a StorageClass: a-z, 0-9, `-` and `.`, with a letter or digit first, last and beside each `.`";
-/// What the supervisor can read as an exception, and a policy as a network.
+/// An entry that the supervisor can parse as a destination, and a NetworkPolicy as a network.
 pub const A2A_ALLOW: &str =
     "must be a host, `*.domain` or address, each with `:port` if need be, a network as `10.0.0.0/8`, or `*`";
-/// A volume is made once.
+/// A volume does not change.
 pub const VOLUME_FIXED: &str = "the volume of conversations stays as it was made: leave sqlite.size and sqlite.storageClassName as they are";
-/// The CEL of [`URL`]. Texts are only compared, never
-/// made: the API server cannot tell how long they get, and refuses what might cost too much.
+/// The CEL of [`URL`]. It compares texts and makes none: the API server cannot bound the length of a new text, and rejects
+/// rules that might cost too much.
 pub(super) const URL_CEL: &str = "isURL(self) && self.matches('^https?://[^ :/?#][^ ]*$') && !self.matches('^[a-z]+://[^/?#]*:(6553[6-9]|655[4-9][0-9]|65[6-9][0-9]{2}|6[6-9][0-9]{3}|[7-9][0-9]{4}|[0-9]{6,})([/?#]|$)')";
-/// The CEL of [`MCP_URL`]: there may be so many that more would cost too much. The code looks closer.
+/// The CEL of [`MCP_URL`]. A stricter rule would cost too much, because there may be many servers; the code is stricter.
 pub(super) const MCP_URL_CEL: &str =
     "self.startsWith('http://') || self.startsWith('https://') || self.startsWith('${')";
-/// The pattern of [`QUANTITY`]. As CEL it would cost too much: of what may be a number or a text, the API server does not
-/// know how long it gets.
+/// The pattern of [`QUANTITY`]. As CEL it would cost too much, because the API server cannot bound the length of a value
+/// that is a number or a text.
 pub(crate) const QUANTITY_PATTERN: &str =
     "^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][-+]?[0-9]+)?$";
-/// The CEL of [`A2A_ALLOW`]: no white space, and behind a `/` no more bits than an address has. The code looks closer.
-/// (`isCIDR` is not known everywhere yet.)
+/// The CEL of [`A2A_ALLOW`]: no white space, and behind a `/` no more bits than an address has. The code is stricter, because
+/// not every API server knows `isCIDR`.
 pub(super) const A2A_ALLOW_CEL: &str = "self.matches('^([^/,[:space:]]+|([0-9]{1,3}[.]){3}[0-9]{1,3}/([12]?[0-9]|3[0-2])|[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*/([1-9]?[0-9]|1[01][0-9]|12[0-8]))$')";
 /// The CEL of [`VOLUME_FIXED`]: size and class are the same.
 pub(super) const VOLUME_FIXED_CEL: &str = "(has(self.store) && has(self.store.sqlite) ? self.store.sqlite.size : '1Gi') == (has(oldSelf.store) && has(oldSelf.store.sqlite) ? oldSelf.store.sqlite.size : '1Gi') && (has(self.store) && has(self.store.sqlite) && has(self.store.sqlite.storageClassName) ? self.store.sqlite.storageClassName : '') == (has(oldSelf.store) && has(oldSelf.store.sqlite) && has(oldSelf.store.sqlite.storageClassName) ? oldSelf.store.sqlite.storageClassName : '')";
@@ -76,7 +76,7 @@ pub(super) const SIDECAR_PORTS_CEL: &str = "!has(self.mcp) || self.mcp.filter(m,
 pub(super) const SCOPE_PATTERN: &str = r"^[!#-\[\]-~]+$";
 /// The pattern of a web origin (RFC 6454, section 6.2): nothing behind the port, which is at most 65535.
 pub(crate) const ORIGIN_PATTERN: &str = r"^[a-z][a-z0-9+.-]*://([a-zA-Z0-9]([a-zA-Z0-9._-]*[a-zA-Z0-9])?|\[[0-9a-fA-F:.]+\])(:([0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?$";
-/// What a text must be to match a pattern, in words; the API server tells the pattern itself.
+/// The meaning of a pattern in words; the API server reports the pattern itself.
 pub(crate) const IN_WORDS: [(&str, &str); 6] = [
     (ORIGIN_PATTERN, ORIGIN),
     (SCOPE_PATTERN, "must be a scope: printable ASCII without spaces, quotes and backslashes"),
@@ -85,16 +85,16 @@ pub(crate) const IN_WORDS: [(&str, &str); 6] = [
     ("^[A-Za-z_][A-Za-z0-9_]*$", "must be letters, digits and `_`, and not begin with a digit"),
     ("^[-._a-zA-Z0-9]+$", "must be letters, digits, `-`, `_` and `.`"),
 ];
-/// What a browser sends as the origin of a page.
+/// A web origin.
 pub const ORIGIN: &str = "must be a web origin, scheme://host or scheme://host:port, without a path, as `https://portal.example.com`";
-/// A pod that no node could hold as asked. Of the code alone.
+/// A request above its limit. Only the code checks this rule.
 pub const REQUEST_ABOVE_LIMIT: &str =
     "is more than the limit of the same name: raise the limit, or ask for less";
 /// No empty access rule.
 pub const AUTH_EMPTY: &str =
     "auth without a way in locks everybody out: set sharedKey or oauth2, or take auth out";
 
-/// All that the definition has too.
+/// The rules that the definition contains too.
 pub const ALL: [&str; 24] = [
     RESOURCE_NAME,
     REPLICAS,

@@ -8,7 +8,7 @@ use super::common::{SecretKeyRef, SecretRef, TextSource};
 use super::derive::{JsonSchema, KubeSchema};
 use super::rules;
 
-/// The knowledge base. (Seeds' variables: `ENABLE_RAG`, `RAG_SERVER_URL`, `SEARCH_MAX_CALLS`, …)
+/// The knowledge base.
 #[derive(KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Rag {
@@ -24,7 +24,7 @@ pub struct Rag {
     #[serde(default = "number::<10>")]
     #[schemars(range(min = 1, max = 1000))]
     pub fetch_document_max_calls: u32,
-    /// Most characters of one result; more is cut.
+    /// Most characters of one result; a longer result is truncated.
     #[serde(default = "number::<10_000>")]
     #[schemars(range(min = 100, max = 1_000_000))]
     pub max_output_chars: u32,
@@ -34,27 +34,27 @@ pub struct Rag {
     pub max_search_results: u32,
 }
 
-/// Tools that ask A2A agents of others: the external ones of `agents` by name, and what `allow` lists by URL.
+/// Tools that call other A2A agents: the external ones of `agents` by name, and those that `allow` permits by URL.
 #[derive(KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct A2aTools {
-    /// Where URLs may lead: hosts, `*.domain`, addresses, each with `:port` if need be, networks; `*` is every public
-    /// address. Empty: nowhere.
+    /// The permitted destinations of URLs: hosts, `*.domain`, addresses, each with an optional `:port`, and networks; `*`
+    /// means every public address. An empty list permits none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), extend("items" = destination()))]
     pub allow: Vec<String>,
 }
 
-/// The schema of an entry: a rule of its own tells which one is wrong.
+/// The schema of an entry. Its own rule names the invalid entry.
 fn destination() -> Value {
     let rule = json!({ "rule": rules::A2A_ALLOW_CEL, "message": rules::A2A_ALLOW });
     json!({ "type": "string", "minLength": 1, "maxLength": 253, "x-kubernetes-validations": [rule] })
 }
 
-/// Bounds of one run.
+/// The limits of a run.
 #[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Limits {
-    /// Most steps of a run before it must answer from what it has.
+    /// Most steps of a run. After them, the model must answer from what it has.
     #[serde(default = "number::<500>")]
     #[schemars(range(min = 1, max = 100_000))]
     pub recursion: u32,
@@ -62,11 +62,11 @@ pub struct Limits {
     #[serde(default = "number::<100_000>")]
     #[schemars(range(min = 1000, max = 10_000_000))]
     pub max_context_tokens: u32,
-    /// Messages that compaction always keeps.
+    /// The number of messages that compaction keeps.
     #[serde(default = "number::<4>")]
     #[schemars(range(min = 1, max = 1000))]
     pub min_messages_to_keep: u32,
-    /// Most characters of one tool result; more is cut.
+    /// Most characters of one tool result; a longer result is truncated.
     #[serde(default = "number::<50_000>")]
     #[schemars(range(min = 100, max = 10_000_000))]
     pub max_tool_output_chars: u32,
@@ -78,7 +78,8 @@ pub struct Limits {
     #[serde(default = "number::<120>")]
     #[schemars(range(min = 1, max = 86_400))]
     pub tool_timeout_seconds: u32,
-    /// Longest silence of a remote agent, in seconds.
+    /// Longest time without an event of a remote agent, in seconds. Then the supervisor retries the call, and fails it after
+    /// twice that time.
     #[serde(default = "number::<120>")]
     #[schemars(range(min = 1, max = 86_400))]
     pub agent_timeout_seconds: u32,
@@ -88,7 +89,7 @@ pub struct Limits {
     pub mcp_start_timeout_seconds: u32,
 }
 
-/// Where conversations are stored; `SQLite` by default.
+/// The store of conversations. The default is `SQLite`.
 #[derive(KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Store {
@@ -114,7 +115,7 @@ pub struct Sqlite {
     #[schemars(length(max = 32))]
     #[x_kube(validation = Rule::new("isQuantity(self) && quantity(self).isGreaterThan(quantity('0'))").message(rules::VOLUME_SIZE))]
     pub size: String,
-    /// Its storage class; the cluster's default without it.
+    /// The storage class. The default is the cluster's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     #[x_kube(validation = Rule::new("self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')").message(rules::STORAGE_CLASS))]
@@ -131,34 +132,35 @@ pub struct ExternalStore {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 63), regex(pattern = r"^[A-Za-z0-9_.:-]+$"))]
     pub database: Option<String>,
-    /// Forget a conversation after so many minutes without a change; 0 is never.
+    /// Minutes without a change after which a conversation is deleted; 0 keeps it.
     #[serde(default)]
     #[schemars(range(min = 0, max = 5_256_000))]
     pub ttl_minutes: u32,
-    /// Refuse to serve while it cannot be reached, instead of going on in memory with a warning.
+    /// Whether the supervisor refuses to serve while the store is unreachable, instead of keeping conversations in memory.
     #[serde(default)]
     pub required: bool,
 }
 
-/// How remote agents are probed.
+/// The probes of remote agents.
 #[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Connectivity {
-    /// Probe remote agents before the first request.
+    /// Whether remote agents are probed. `false` disables all probes; each agent then counts as reachable.
     #[serde(default = "yes")]
     pub check: bool,
-    /// Probe them again and again, so that a late one joins by itself.
+    /// Whether the probes repeat in the background, so that an agent that starts late becomes usable.
     #[serde(default = "yes")]
     pub background: bool,
-    /// Deadline of one probe, in seconds.
+    /// Deadline of each probe until the first success, in seconds.
     #[serde(default = "number::<5>")]
     #[schemars(range(min = 1, max = 300))]
     pub timeout_seconds: u32,
-    /// Further attempts after a failed one.
+    /// Further attempts after a failed probe. Applies only if `background` is `false`.
     #[serde(default = "number::<3>")]
     #[schemars(range(min = 0, max = 100))]
     pub max_retries: u32,
-    /// Wait before the first further attempt, in seconds; doubles each time.
+    /// Wait before the first further attempt, in seconds; each further wait is twice as long. Applies only if `background` is
+    /// `false`.
     #[serde(default = "number::<2>")]
     #[schemars(range(min = 0, max = 300))]
     pub retry_delay_seconds: u32,
@@ -166,30 +168,30 @@ pub struct Connectivity {
     #[serde(default)]
     #[schemars(range(min = 0, max = 3600))]
     pub startup_delay_seconds: u32,
-    /// Time between background probes of an agent that answers, in seconds; 1.5 without it, so that a dead one is
-    /// shown within five.
+    /// Time between background probes of a responding agent, in seconds. The default is 1.5, so that the status reports a
+    /// lost agent within 5 seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 86_400))]
     pub refresh_interval_seconds: Option<u32>,
-    /// Deadline of one background probe, in seconds.
+    /// Deadline of each later probe, in the background and before a delegation, in seconds.
     #[serde(default = "number::<2>")]
     #[schemars(range(min = 1, max = 300))]
     pub fast_check_timeout_seconds: u32,
 }
 
-/// How the supervisor presents itself.
+/// The agent card of the supervisor.
 #[derive(KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Card {
-    /// Its name.
+    /// The supervisor's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 128))]
     pub name: Option<String>,
-    /// What it does.
+    /// The purpose of the supervisor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 2048))]
     pub description: Option<String>,
-    /// The URL under which clients outside the cluster reach it.
+    /// The URL of the supervisor for clients outside the cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 2048))]
     #[x_kube(validation = Rule::new(rules::URL_CEL).message(rules::URL))]
@@ -200,7 +202,7 @@ pub struct Card {
     pub skill_examples: Vec<String>,
 }
 
-/// Prompts and the form of answers.
+/// Prompts, and the form of answers.
 #[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Prompts {
@@ -208,10 +210,10 @@ pub struct Prompts {
     /// `{final_answer_instructions}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<TextSource>,
-    /// How the model marks its final answer: by a tool call, or by the marker `[FINAL ANSWER]`.
+    /// How the model marks its final answer.
     #[serde(default)]
     pub answer_mode: AnswerMode,
-    /// Whether answers stream token by token.
+    /// Whether text streams token by token, or is sent once it is complete.
     #[serde(default = "yes")]
     pub streaming: bool,
 }
@@ -226,7 +228,7 @@ pub enum AnswerMode {
     Marker,
 }
 
-/// Who may call; both may be set, then either will do.
+/// The credentials that callers need. If both are set, either one is accepted.
 #[derive(KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("has(self.sharedKey) || has(self.oauth2)").message(rules::AUTH_EMPTY))]
@@ -243,21 +245,21 @@ pub struct Auth {
 #[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SharedKey {
-    /// Where it is.
+    /// The key of a Secret.
     pub secret_key_ref: SecretKeyRef,
 }
 
-/// How bearer tokens are checked.
+/// The rules for bearer tokens.
 #[derive(KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OAuth2 {
-    /// The issuer that tokens must name.
+    /// The required issuer of tokens.
     #[schemars(length(min = 1, max = 2048))]
     pub issuer: String,
-    /// The audience that tokens must name.
+    /// The required audience of tokens.
     #[schemars(length(min = 1, max = 512))]
     pub audience: String,
-    /// The issuer's keys.
+    /// The URL of the issuer's keys (JSON Web Key Set).
     #[schemars(length(max = 2048))]
     #[x_kube(validation = Rule::new(rules::URL_CEL).message(rules::URL))]
     pub jwks_uri: String,
@@ -267,18 +269,18 @@ pub struct OAuth2 {
     pub required_scopes: Vec<String>,
 }
 
-/// How the supervisor answers HTTP requests.
+/// Settings of the HTTP server.
 #[derive(KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Server {
-    /// The web origins whose pages may call, as `https://portal.example.com`. Pages of the supervisor's own origin always
-    /// may.
+    /// The web origins whose pages may send requests, for example `https://portal.example.com`. Pages of the supervisor's
+    /// own origin are always permitted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), inner(length(max = 300), regex(pattern = rules::ORIGIN_PATTERN)))]
     pub cors_origins: Vec<String>,
 }
 
-/// How the supervisor is exposed in the cluster.
+/// The Service of the supervisor.
 #[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Service {
@@ -298,12 +300,12 @@ pub struct Service {
 /// Kinds of Service.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ServiceKind {
-    /// Within the cluster.
+    /// Reachable within the cluster.
     #[default]
     ClusterIP,
-    /// On a port of every node.
+    /// Reachable on a port of every node.
     NodePort,
-    /// Behind the cloud's load balancer.
+    /// Reachable through the cloud's load balancer.
     LoadBalancer,
 }
 
@@ -372,7 +374,7 @@ impl Default for Service {
 }
 
 impl Rag {
-    /// A knowledge base with the usual bounds.
+    /// A knowledge base with the default limits.
     pub fn at(url: &str) -> Self {
         Self {
             url: url.to_owned(),

@@ -7,11 +7,11 @@ use super::agent_state::{AgentPhase, AgentPlacement};
 use super::common::list_map;
 use super::derive::KubeSchema;
 
-/// What was last seen. `Ready` means: it answers A2A with every enabled agent usable.
+/// The last observed state. `Ready` means that the supervisor answers A2A and every enabled agent is usable.
 #[derive(KubeSchema, Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CaipeSupervisorStatus {
-    /// The generation that this status is about; -1 before the first pass.
+    /// The generation of the resource that this status describes; -1 before the first reconcile.
     #[serde(default = "not_observed")]
     pub observed_generation: i64,
     /// The epoch of the spec that the supervisor runs.
@@ -24,44 +24,44 @@ pub struct CaipeSupervisorStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = list_map("type"))]
     pub conditions: Vec<Condition>,
-    /// Usable agents of all enabled ones, as `5/6`.
+    /// Usable and enabled agents, for example `5/6`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agents_ready: Option<String>,
-    /// How many agents run remotely.
+    /// The number of remote agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remote_agents: Option<i32>,
-    /// Each enabled agent.
+    /// The enabled agents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = list_map("name"))]
     pub agents: Vec<AgentStatus>,
 }
 
-/// What was last seen of an agent.
+/// The last observed state of an agent.
 #[derive(KubeSchema, Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentStatus {
-    /// Its name.
+    /// The agent's name.
     pub name: String,
-    /// Where it runs.
+    /// The agent's placement.
     pub placement: AgentPlacement,
     /// The agent's phase.
     pub phase: AgentPhase,
-    /// Where a remote one answers.
+    /// The URL of a remote agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
-    /// The A2A version that it speaks.
+    /// The A2A version of a remote agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol_version: Option<String>,
-    /// How long its last probe took, in milliseconds.
+    /// Duration of the last probe, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_ms: Option<i64>,
-    /// When it was last probed.
+    /// The time of the last probe.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_probe_time: Option<Time>,
-    /// Delegations under way.
+    /// The number of active delegations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active_tasks: Option<i32>,
-    /// What is wrong, or what it waits for.
+    /// The fault, or what the agent waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
