@@ -50,7 +50,7 @@ pub struct RenderedSpec {
     pub agents: Vec<RenderedAgent>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SupervisorIdentity {
     /// The name on its card.
@@ -137,14 +137,14 @@ pub enum Store {
 }
 
 /// How remote agents are probed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Connectivity {
-    /// Whether remote agents are probed before the first request.
+    /// Whether remote agents are probed. If not, each agent counts as reachable.
     pub check: bool,
     /// Whether they are probed in the background, so that an agent that starts late becomes usable.
     pub background: bool,
-    /// Deadline of one probe at start, in milliseconds.
+    /// Deadline of each probe until the first success, in milliseconds.
     pub timeout_ms: u64,
     /// Further attempts after a failed one, where there are no background probes.
     pub max_retries: u32,
@@ -155,7 +155,7 @@ pub struct Connectivity {
     /// Time between background probes of an agent that responds, in milliseconds; 1.5 s by default. An agent that does not
     /// respond is probed about every second.
     pub refresh_interval_ms: Option<u64>,
-    /// Deadline of one background probe, in milliseconds.
+    /// Deadline of each later probe, in milliseconds.
     pub fast_check_timeout_ms: u64,
 }
 
@@ -260,7 +260,8 @@ impl RenderedSpec {
         self
     }
 
-    /// The spec for a process that serves one agent, without the other agents. Returns that agent too.
+    /// The spec for a process that serves one agent. Returns that agent too. The other agents and the settings of the
+    /// supervisor are left out, so that a change there does not change this spec.
     ///
     /// # Errors
     /// If there is no such agent, or this program cannot run it.
@@ -275,6 +276,10 @@ impl RenderedSpec {
             return Err(Fault::new(format!("agents[{}]", agent.name), message));
         }
         self.agents = vec![agent.clone()];
+        self.supervisor = SupervisorIdentity::default();
+        self.answer_mode = AnswerMode::Structured;
+        self.a2a = None;
+        self.connectivity = Connectivity::default();
         // The supervisor is the only caller, with a key of its own.
         self.oauth2 = None;
         self.cors_origins = Vec::new();

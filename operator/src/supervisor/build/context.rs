@@ -121,17 +121,9 @@ impl Program {
     }
 }
 
-/// The part of the spec that a process with one agent uses. Settings of the supervisor are left out, so that a change
-/// there neither touches the agent's objects nor rolls its pod; the epoch is 0 for the same reason.
+/// The spec to which a remote agent is added. Its epoch is 0, so that another epoch does not roll the agent's pod.
 fn without_agents(wanted: &RenderedSpec) -> RenderedSpec {
-    let mut spec = wanted.clone();
-    spec.epoch = 0;
-    spec.a2a = None;
-    spec.supervisor.system_prompt = None;
-    spec.supervisor.skill_examples = Vec::new();
-    spec.supervisor.external_url = None;
-    spec.agents = Vec::new();
-    spec
+    RenderedSpec { epoch: 0, agents: Vec::new(), ..wanted.clone() }
 }
 
 /// The owner reference of the objects; none for a resource without a uid.
