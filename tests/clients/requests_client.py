@@ -1,6 +1,6 @@
 """A client made with `requests` alone, as CAIPE's Slack bot is: requests_client.py HOW.
 
-HOW is `0.3`, `1.0`, `REST 0.3` or `REST 1.0`. The body is decoded as `requests` does it if it is told nothing.
+HOW is `0.3`, `1.0`, `REST 0.3` or `REST 1.0`. The body is decoded with the defaults of `requests`.
 """
 
 import asyncio

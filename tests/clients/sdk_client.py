@@ -25,7 +25,7 @@ class Client:
         """Sends a message and reads the stream: `url`, `text`, perhaps `data`, `context`, `task`, `extension`."""
         url = command["url"]
         if url not in self.clients:
-            # The SDK's own time-out of five seconds is too short for an answer that is waited for.
+            # The SDK's default timeout of five seconds is too short for a blocking call.
             self.clients[url] = await connect(url, httpx.AsyncClient(timeout=60))
         view = View()
         send = send_0_3 if IS_OLD else send_1_0
