@@ -1,5 +1,5 @@
 # syntax=docker/dockerfile:1
-# The supervisor and the operator as static programs, for those who have a container engine; `make image` needs none. Two
+# Builds the supervisor and the operator as static programs with a container engine; `make image` needs none. There are two
 # images:
 #
 #   supervisor         both programs and nothing else, for agents that are remote or speak MCP over HTTP, and for clusters;
@@ -8,23 +8,23 @@
 #
 #   docker build --target supervisor-tools -t caipe-supervisor .
 #
-# It listens on all addresses of the container, and therefore asks for A2A_AUTH_SHARED_KEY; without one it starts only
-# with CAIPE_ALLOW_UNAUTHENTICATED=true. It writes to /data and /tmp, and to nothing else.
+# The supervisor listens on all addresses of the container, so it requires A2A_AUTH_SHARED_KEY; without a key it starts only
+# with CAIPE_ALLOW_UNAUTHENTICATED=true. It writes only to /data and /tmp.
 #
-# UNTESTED: no container engine has run this. What it says is checked against `make image`, which is tested.
+# UNTESTED with a container engine. A test compares this file with `make image`, which is tested.
 
 FROM rust:1.95-alpine AS build
 RUN apk add --no-cache build-base cmake perl linux-headers
 WORKDIR /src
 COPY . .
-# The allocator would say when it was compiled.
+# Without it, the allocator contains its build time.
 ENV SOURCE_DATE_EPOCH=0
 RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,target=/src/target \
     cargo build --release --locked -p caipe-supervisor -p caipe-operator --features caipe-supervisor/mimalloc && \
     cargo run --quiet --release --locked -p caipe-image -- \
       tree --supervisor target/release/caipe-supervisor --operator target/release/caipe-operator --out /out
 
-# The stand-ins for the compose profile `test`. No other image holds them.
+# The stand-ins for the compose profile `test`. No other image contains them.
 FROM build AS build-fixtures
 RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,target=/src/target \
     cargo build --release --locked -p caipe-fixtures -p caipe-fixture-model --no-default-features \

@@ -1,5 +1,5 @@
--- The health of a CaipeSupervisor for Argo CD. kstatus-compatible: the same order of questions, the same answers.
--- InProgress is Progressing, Failed is Degraded, Current is Healthy.
+-- The health of a CaipeSupervisor for Argo CD, with the rules of kstatus in the same order: InProgress is Progressing,
+-- Failed is Degraded, Current is Healthy.
 local health = { status = "Progressing", message = "Waiting for the operator" }
 
 if obj.metadata.deletionTimestamp ~= nil then
@@ -12,7 +12,7 @@ if status == nil then
   return health
 end
 
--- Until the operator has seen this generation, its conditions are about an older one; -1 is before it has seen any.
+-- The conditions describe observedGeneration, which is -1 before the first reconcile.
 if status.observedGeneration == nil or status.observedGeneration ~= obj.metadata.generation then
   return health
 end
@@ -22,7 +22,7 @@ for _, condition in ipairs(status.conditions or {}) do
   conditions[condition.type] = condition
 end
 
--- Both are there only while they are true.
+-- The conditions Reconciling and Stalled exist only while they are true.
 local reconciling = conditions.Reconciling
 if reconciling ~= nil and reconciling.status == "True" then
   health.message = reconciling.message

@@ -20,10 +20,10 @@ make_access() {
   local new=$state/access.new user token
   rm -rf "$new"
   mkdir -m 700 "$new"
-  # Tokens of service accounts are signed and checked with these.
+  # The API server signs and verifies tokens of service accounts with these keys.
   quietly openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out "$new/accounts.key"
   quietly openssl pkey -in "$new/accounts.key" -pubout -out "$new/accounts.pub"
-  # With this the API server asks the kubelet for logs and the like.
+  # The client certificate of the API server for requests to the kubelet, such as logs.
   quietly openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 3650 \
     -subj /O=system:masters/CN=kube-apiserver -addext extendedKeyUsage=clientAuth \
     -keyout "$new/kubelet-client.key" -out "$new/kubelet-client.crt"
@@ -35,13 +35,13 @@ make_access() {
   mv "$new" "$state/access"
 }
 
-# quietly COMMAND...: what it says counts only if it fails.
+# quietly COMMAND...: prints the output only if the command fails.
 quietly() {
   local said
   said=$("$@" 2>&1) || die "failed to run $1 $2: $said"
 }
 
-# The API server writes its certificate when it first starts; it is its own authority.
+# The API server creates a self-signed certificate at its first start, which is also the authority.
 kubeconfig() {
   cat <<YAML
 apiVersion: v1

@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # variables of the other parts
-# The programs of the cluster: how each is started, when it serves, how it ends.
+# Starts, probes and stops the programs of the cluster.
 
-# arguments COMPONENT: one a line.
+# arguments COMPONENT: prints its arguments, one per line.
 arguments() {
   local access=$state/access
   case $1 in
@@ -39,7 +39,7 @@ arguments() {
         --cert-dir "$state/kubelet-certificates" --hostname-override "$node_name" --node-ip "$node_address"
       ;;
     kube-proxy)
-      # Of connection tracking, a network namespace may not set these.
+      # A network namespace cannot change these settings of connection tracking.
       printf '%s\n' --kubeconfig "$access/kube-proxy.kubeconfig" --hostname-override "$node_name" --cluster-cidr "$pod_range" \
         --proxy-mode iptables --conntrack-max-per-core 0 --conntrack-tcp-timeout-established 0s \
         --conntrack-tcp-timeout-close-wait 0s --oom-score-adj 0
@@ -50,7 +50,7 @@ arguments() {
   esac
 }
 
-# What the programs read. Written at each start, so that a new release finds its own.
+# Writes the configuration files at each start, so that they match the release.
 write_configuration() {
   local file text
   for file in containerd.toml kubelet.yaml Corefile resolv.conf network.conflist; do
@@ -66,12 +66,12 @@ write_configuration() {
   mv "$state/network.conflist" "$state/cni/10-caipe.conflist"
 }
 
-# pid COMPONENT: among the node's own programs, so that nobody else's is meant.
+# pid COMPONENT: the process ids of a program of this node, not of other processes with the same name.
 pid() {
   local links=() line
   mapfile -t links < <(own_processes)
   [ ${#links[@]} -gt 0 ] || return 0
-  # Some may end meanwhile. A rebuilt program has another file by now.
+  # Processes may end during this call. The file of a rebuilt program is marked as deleted.
   { stat --format %N "${links[@]/%//exe}" 2>/dev/null || true; } | while read -r line; do
     case $line in
       *" -> '$bin/$1'" | *" -> '$bin/$1 (deleted)'")
@@ -89,13 +89,13 @@ launch() {
   mapfile -t flags < <(arguments "$1")
   (
     join node
-    # Started by a shell that ends at once, it belongs to the first process of the namespaces.
+    # The shell ends at once, so the first process of the namespaces adopts the program.
     # shellcheck disable=SC2016 # for that shell
     inside setsid bash -c '"$@" &' bash "$bin/$1" "${flags[@]}" </dev/null >>"$state/log/$1.log" 2>&1 9>&-
   )
 }
 
-# answers PORT PATH: is there a 200 on this port of the node?
+# answers PORT PATH: succeeds if the node answers with 200 on this port.
 answers() {
   # shellcheck disable=SC2016 # for the shell inside
   nsenter "--net=/proc/$(space)/ns/net" -- timeout 2 bash -c 'exec 3<>"/dev/tcp/127.0.0.1/$1" || exit
@@ -130,7 +130,7 @@ component_start() {
   local until=$((SECONDS + 90)) missed=0
   if gone "$1"; then launch "$1"; fi
   until alive_and_serves "$1"; do
-    # It may not have begun; but when it is never there, it has ended.
+    # A program that is missing for 40 probes in a row has ended.
     if gone "$1"; then missed=$((missed + 1)); else missed=0; fi
     if [ $missed -gt 40 ] || [ $SECONDS -ge $until ]; then
       die "$1 does not serve; the end of $state/log/$1.log:

@@ -1,15 +1,15 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # variables of the other parts
-# From whatever is there to nothing.
+# Removes the cluster in any state.
 
 down() {
-  # One kill suffices for all inside; it is sent to each so that half a cluster goes too.
+  # Killing the first process ends all others. Every process gets a signal, in case the first one is missing.
   await 60 'the end of all processes' none_left || die "these do not end: $(others | paste -sd ' ')"
   await 20 'the removal of the control groups' groups_gone || die "control groups stay: $(find /sys/fs/cgroup -maxdepth 2 -name "$name" | paste -sd ' ')"
   remove_folder
   echo 'cluster: nothing is left of it'
 }
 
-# The cluster's processes but this one and those that wait for it, when it was called by `run`.
+# The cluster's processes, without this one and its parents if `run` called it.
 others() {
   local pid=$BASHPID mine=' '
   while [ "${pid:-0}" -gt 1 ]; do
@@ -39,17 +39,17 @@ groups_gone() {
 remove_folder() {
   [ -e "$state/$marker" ] || return 0
   local place
-  # There should be no mount; but if there is, its contents are not ours to remove.
+  # Unmount remaining mounts first, so that their contents are not removed.
   mounts | while read -r place; do
     umount --lazy "$place"
   done
   rm -rf --one-file-system "$state"
 }
 
-# Mounts of the machine below the cluster's folder, the deepest first.
+# The machine's mounts below the cluster's folder, the deepest first.
 mounts() { awk -v folder="$state/" 'index($5, folder) == 1 { print $5 }' /proc/self/mountinfo | sort -r; }
 
-# left [this]: of any cluster, or of this one only.
+# left [this]: lists the remains of any cluster, or of this one only.
 left() {
   local group pid found=0
   for group in $(all_groups); do
@@ -57,7 +57,7 @@ left() {
     echo "control group $group"
     found=1
     for pid in $(members "$group"); do
-      # It may end meanwhile.
+      # The process may end during this call.
       echo "process $pid $({ tr '\0' ' ' <"/proc/$pid/cmdline"; } 2>/dev/null | cut -c1-100)"
     done
   done

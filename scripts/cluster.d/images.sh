@@ -1,11 +1,11 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # variables of the other parts
-# Container images. There is no registry: they are imported from archives.
+# Container images, imported from archives. There is no registry.
 
 containers() {
   inside "$bin/ctr" --address /run/containerd.sock --namespace k8s.io "$@" 2> >(grep -v 'msg="DEPRECATION' >&2)
 }
 
-# pack PROGRAM NAME ARCHIVE: an image of one static program.
+# pack PROGRAM NAME ARCHIVE: creates an image of one static program.
 pack() {
   local folder layer
   folder=$(mktemp -d)
@@ -42,12 +42,12 @@ load_pause() {
   load "$archive"
 }
 
-# The images there are, as `NAME DIGEST`, once the container runtime took note of them.
+# The images that the container runtime knows, as `NAME DIGEST`.
 image_list() {
   containers images list 'labels."io.cri-containerd.image"==managed' | awk 'NR > 1 { print $1, $3 }' | sort
 }
 
-# load ARCHIVE...: what was imported from the same bytes, and is still there, is not imported again.
+# load ARCHIVE...: imports images, but skips an archive whose content is imported already.
 load() {
   local archive note
   mkdir -p "$state/images"
@@ -62,10 +62,10 @@ load() {
   done
 }
 
-# import ARCHIVE NOTE: and note what it was.
+# import ARCHIVE NOTE: imports an archive and writes the names of its images to NOTE.
 import() {
   local log
-  # The archive is opened here: inside, parts of the machine's files are out of sight.
+  # Open the archive here, because some of the machine's files are not visible inside.
   log=$(containers images import --local - <"$1" 2>&1) || die "failed to import $1: $log"
   # One line for each image: `unpacking NAME (DIGEST)...done`.
   sed -n 's/^unpacking \([^ ]*\) (\([^)]*\)).*/\1 \2/p' <<<"$log" | sort >"$2.new"

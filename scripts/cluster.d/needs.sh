@@ -1,16 +1,16 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # variables of the other parts
-# What the machine must have.
+# The requirements of the machine.
 
 need_root() {
-  [ "$(uname -s)" = Linux ] || die 'a node takes Linux'
-  [ "$(id -u)" = 0 ] || die "a node takes root: network and mount namespaces are made. Try again with: sudo -E $0 $command"
+  [ "$(uname -s)" = Linux ] || die 'a node requires Linux'
+  [ "$(id -u)" = 0 ] || die "a node requires root, because it creates network and mount namespaces; try again with: sudo -E $0 $command"
 }
 
-# Each program, and the Debian package it comes in.
+# Each program and its Debian package.
 programs='runc=runc iptables=iptables conntrack=conntrack ip=iproute2 openssl=openssl cc=gcc tar=tar
   nsenter=util-linux unshare=util-linux setsid=util-linux flock=util-linux mount=mount getent=libc-bin'
 
-# Where the plugins are that connect pods to the network.
+# The folder of the CNI plugins.
 cni_folder() {
   local folder
   for folder in /usr/lib/cni /opt/cni/bin /usr/libexec/cni; do
@@ -34,11 +34,11 @@ need_kernel() {
       grep -qw "$controller" /sys/fs/cgroup/cgroup.controllers
     else
       [ -d "/sys/fs/cgroup/$controller" ]
-    fi || die "the control groups of this machine have no '$controller'; a node takes cpu, cpuset, memory and pids"
+    fi || die "the control groups of this machine have no '$controller'; a node requires cpu, cpuset, memory and pids"
   done
-  [ -w "$groups_book" ] || die "$groups_book is read-only: in a container, this takes --privileged"
+  [ -w "$groups_book" ] || die "$groups_book is read-only; a container needs --privileged"
   unshare --mount --net --pid --fork true 2>/dev/null ||
-    die 'this kernel refuses new namespaces, even to root: in a container, this takes --privileged'
+    die 'this kernel refuses new namespaces, even to root; a container needs --privileged'
 }
 
 need_machine() {

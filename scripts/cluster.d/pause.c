@@ -1,4 +1,4 @@
-// The first process of every pod: it keeps the pod's namespaces and waits for orphans.
+// The first process of every pod. It keeps the pod's namespaces and reaps orphaned processes.
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>

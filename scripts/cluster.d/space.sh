@@ -1,14 +1,14 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # variables of the other parts
-# The place where the node lives: a network, a mount and a process namespace that are kept by their first process, in
-# which no pod meets anything of the machine. When that process ends, the kernel ends all the others and drops their mounts.
+# The namespaces of the node: a network, a mount and a process namespace, which isolate its pods from the machine. Their
+# first process keeps them. When it ends, the kernel ends the others and removes their mounts.
 
-# The folders in /proc of the programs in it, without those in containers.
+# The /proc folders of the node's programs, without processes in containers.
 own_processes() {
   local file=$groups_book/$name/node/cgroup.procs
   [ ! -f "$file" ] || sed 's,^,/proc/,' "$file"
 }
 
-# The first process, as seen from here; empty if the place does not exist.
+# The process id of the first process, outside of the namespaces; empty if they do not exist.
 space() {
   local folder
   for folder in $(own_processes); do
@@ -36,20 +36,20 @@ space_ready() {
   [ -n "$first" ] && [ -e "/proc/$first/root/run/caipe.ready" ]
 }
 
-# await SECONDS WHAT COMMAND...: until the command succeeds.
+# await SECONDS WHAT COMMAND...: waits until the command succeeds.
 await() {
   local until=$((SECONDS + $1)) what=$2
   shift 2
   until "$@"; do
     [ $SECONDS -lt $until ] || {
-      echo "cluster: waited in vain for $what" >&2
+      echo "cluster: timed out waiting for $what" >&2
       return 1
     }
     sleep 0.05
   done
 }
 
-# inside COMMAND...: in all of the place's namespaces.
+# inside COMMAND...: runs a command in all namespaces of the node.
 inside() {
   local first
   first=$(space)
@@ -57,7 +57,7 @@ inside() {
   nsenter --target "$first" --mount --net --pid -- "$@"
 }
 
-# run COMMAND...: in its network alone; files and processes are the user's.
+# run COMMAND...: runs a command in the node's network, with the user's files and processes.
 run() {
   local first
   first=$(space)
@@ -67,7 +67,7 @@ run() {
   exec nsenter "--net=/proc/$first/ns/net" -- "$@"
 }
 
-# The same for what is asked here, on the way.
+# kubectl ARGUMENT...: for the requests of these scripts.
 kubectl() {
   nsenter "--net=/proc/$(space)/ns/net" -- "$bin/kubectl" --kubeconfig "$state/kubeconfig" "$@"
 }

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # variables of the other parts
-# From nothing, or from what is left, to a node that is ready.
+# Starts the node, from nothing or from a stopped cluster, and waits until it is ready.
 
 marker=.caipe-cluster
 
@@ -16,7 +16,7 @@ up() {
   echo "cluster: ready after $(since "$began") s; its kubeconfig, for scripts/cluster run: $state/kubeconfig"
 }
 
-# Only a folder that we made is ever removed.
+# Marks the folder, because `down` removes only marked folders.
 own_folder() {
   case $state in /run/* | /var/run/* | /proc/* | /sys/*) die "the cluster cannot keep its state in $state; set CAIPE_CLUSTER" ;; esac
   if [ ! -e "$state/$marker" ]; then
@@ -35,13 +35,13 @@ make_place() {
 }
 
 start_containers() {
-  # It takes longest, and meanwhile there is something to do.
+  # The API server starts slowest, so launch it first.
   if gone kube-apiserver; then launch kube-apiserver; fi
   component_start containerd
   load_pause >/dev/null
 }
 
-# They need each other only in what they do, not to start.
+# These programs start without each other.
 start_rest() {
   local component rest='kube-controller-manager kube-scheduler kubelet kube-proxy coredns'
   apply_dns
@@ -73,7 +73,7 @@ node_ready() {
   local seen
   seen=$(kubectl get node "$node_name" --output \
     'jsonpath={.status.conditions[?(@.type=="Ready")].status} {.spec.taints}' 2>/dev/null) && [ "$seen" = 'True ' ] || return
-  # Of a node that was there before, that may be the last word of then; the kubelet renews its lease first.
+  # The condition of an existing node may be from before the restart. The kubelet renews its lease first.
   [ -z "$kubelet_began" ] || [[ ! $(kubectl get lease "$node_name" --namespace kube-node-lease --output \
     'jsonpath={.spec.renewTime}' 2>/dev/null) < $kubelet_began ]]
 }
@@ -82,7 +82,7 @@ names_resolve() {
   inside getent ahostsv4 kubernetes.default.svc.cluster.local >/dev/null
 }
 
-# step WHAT COMMAND...: and how long it took.
+# step WHAT COMMAND...: runs the command and prints its duration.
 step() {
   local what=$1 began=$EPOCHREALTIME
   shift

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # variables of the other parts
-# Places for data. There is no driver that makes volumes on demand: there are some, for claims that name no class. One that
-# was given up is emptied and offered again by the next `up`.
+# Persistent volumes. No driver creates volumes on demand, so the cluster has a fixed number for claims without a class. The
+# next `up` empties released volumes and offers them again.
 
 volume_count=50
 
@@ -27,7 +27,7 @@ fill_volumes() {
   for number; do volume "$number"; done | kubectl create --validate=false --filename - >/dev/null
 }
 
-# `local` rather than `hostPath`: it belongs to the pod's group.
+# Type `local`, because the kubelet does not apply the pod's fsGroup to `hostPath`.
 volume() {
   printf '%s\n' 'apiVersion: v1' 'kind: PersistentVolume' "metadata: {name: volume-$1, labels: {caipe.test/volume: ''}}" \
     'spec:' '  capacity: {storage: 10Gi}' '  accessModes: [ReadWriteOnce]' '  persistentVolumeReclaimPolicy: Retain' \

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154  # root, parts, images and work are set by scripts/images
-# Our own image.
+# The image of the supervisor and the operator.
 
 profile=${CAIPE_IMAGE_PROFILE:-release}
 

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154  # root, parts, images and work are set by scripts/images
-# What the images have in common. Sourced by scripts/images, which sets `root`, `images` and, for each image, `work`.
+# The functions that the images share. Sourced by scripts/images, which sets `root`, `images` and, for each image, `work`.
 
-# Who runs in all of them.
+# The user of all images.
 user=65532
 
 die() {
@@ -13,10 +13,10 @@ die() {
 # need PROGRAM "WHAT TO DO"
 need() { command -v "$1" >/dev/null || die "$1 was not found. $2"; }
 
-# The digest of some files' contents.
+# hash FILE...: the digest of the contents of the files.
 hash() { cat "$@" | sha256sum | cut -d ' ' -f 1; }
 
-# sources PATH...: the digest of all files of the checkout below these, names and contents, but for what git ignores.
+# sources PATH...: the digest of names and contents of all files below the paths, without files that git ignores.
 sources() {
   # shellcheck disable=SC2016  # for the shell of xargs
   (cd "$root" && if git rev-parse --git-dir >/dev/null 2>&1; then
@@ -26,7 +26,7 @@ sources() {
   fi | sort -z | xargs -0 sh -c 'for file; do [ ! -f "$file" ] || sha256sum "$file"; done' sh | sha256sum)
 }
 
-# pack DIRECTORY ARCHIVE NAME [FLAG...] -- ENTRYPOINT...: an image of what lies in a directory.
+# pack DIRECTORY ARCHIVE NAME [FLAG...] -- ENTRYPOINT...: creates an image from a directory.
 pack() {
   local dir=$1 archive=$2 name=$3
   shift 3
@@ -34,7 +34,7 @@ pack() {
     directory --root "$dir" --out "$archive" --name "$name" --env HOME=/tmp "$@")
 }
 
-# furnish DIRECTORY: who is who, and where one may write.
+# furnish DIRECTORY: creates the users, groups and /tmp of a root file system.
 furnish() {
   mkdir -p "$1/etc" "$1/tmp"
   chmod 1777 "$1/tmp"
@@ -42,12 +42,12 @@ furnish() {
   printf 'root:x:0:\nnobody:x:%s:\n' $user >"$1/etc/group"
 }
 
-# debian DIRECTORY PACKAGE...: these packages of Debian 12 and what they need, unpacked and not set up. What they are is
-# written into the image.
+# debian DIRECTORY PACKAGE...: unpacks packages of Debian 12 and their dependencies, without configuring them. /etc/packages
+# in the image lists them.
 debian() {
   local dir=$1 packages
   shift
-  # It unpacks packages of Debian, and knows by the keyring that they are.
+  # mmdebstrap unpacks the packages and verifies them with the keyring.
   "$root/scripts/packages" mmdebstrap=mmdebstrap /usr/share/keyrings/debian-archive-keyring.gpg=debian-archive-keyring
   packages=$(IFS=,; echo "$*")
   # shellcheck disable=SC2016  # for the shell of the hook
@@ -62,13 +62,13 @@ debian() {
   mkdir -p "$dir"
   tar -x --no-same-owner --exclude=./dev -f "$work/debian.tar" -C "$dir"
   rm "$work/debian.tar"
-  # What nobody reads in a container; and Perl, which only setting packages up takes.
+  # Remove documentation, and Perl, which only the configuration of packages needs.
   rm -rf "$dir"/usr/share/{doc,man,info,locale,lintian,bash-completion,bug,gitweb} "$dir"/var/{lib,cache}/{dpkg,apt} \
     "$dir"/usr/{bin/perl*,share/perl*,lib/*/perl*,lib/*/libperl*}
   furnish "$dir"
 }
 
-# inside DIRECTORY COMMAND...: runs a program of a root with that root.
+# inside DIRECTORY COMMAND...: runs a program with this directory as its root.
 inside() {
   if [ "$(id -u)" = 0 ]; then chroot "$@"; else unshare --user --map-root-user chroot "$@"; fi
 }

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154  # root, parts, images and work are set by scripts/images
-# Our stand-ins: `caipe-fixture-mcp` and `caipe-fixture-model`, nothing else.
+# The stand-ins `caipe-fixture-mcp` and `caipe-fixture-model`.
 
 profile=${CAIPE_IMAGE_PROFILE:-release}
 

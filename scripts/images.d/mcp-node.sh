@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154  # root, parts, images and work are set by scripts/images
-# MCP servers and Node.js itself from npm, on Debian's C library: server-filesystem, which speaks over stdio and gets
-# /srv/files to serve, and server-everything, which can serve HTTP by itself.
+# MCP servers and Node.js from npm, on Debian's C library: server-filesystem, which uses stdio and serves /srv/files, and
+# server-everything, which serves HTTP.
 
 lock=$parts/mcp-node/package-lock.json
 
@@ -14,7 +14,7 @@ make() {
   debian "$dir" libstdc++6
   mkdir -p "$dir"/usr/local/{bin,lib} "$dir/srv/files"
   cp "$parts/mcp-node/package.json" "$lock" "$parts/mcp-node/terminate.mjs" "$dir/usr/local/lib/"
-  # No package here needs an install script, so none may run.
+  # No package needs an install script, so npm runs none.
   npm ci --prefix "$dir/usr/local/lib" --ignore-scripts --no-audit --no-fund --loglevel=error ||
     die "npm could not install $lock; is the registry reachable?"
   mv "$dir$modules"/node-linux-*/bin/node "$dir/usr/local/bin/"
@@ -30,7 +30,7 @@ make() {
     -- /usr/local/bin/node --import /usr/local/lib/terminate.mjs /usr/local/bin/mcp-server-everything streamableHttp
 }
 
-# same_as_peers PACKAGE: are the tests without a cluster made with the same one?
+# same_as_peers PACKAGE: fails if the tests without a cluster use another version.
 same_as_peers() {
   local pinned
   pinned=$(grep -F "\"$1\":" "$parts/mcp-node/package.json")

@@ -1,6 +1,6 @@
-"""A client made with `requests` alone, as CAIPE's Slack bot is: requests_client.py HOW.
+"""A client made with `requests` only, like CAIPE's Slack bot: requests_client.py HOW.
 
-HOW is `0.3`, `1.0`, `REST 0.3` or `REST 1.0`. The body is decoded as `requests` does it if it is told nothing.
+HOW is `0.3`, `1.0`, `REST 0.3` or `REST 1.0`. The body is decoded with the defaults of `requests`.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ import requests
 from peer import obey, say
 from view import View
 
-# The method or the path that streams.
+# The streaming method or path.
 WAYS = {
     "0.3": "message/stream",
     "1.0": "SendStreamingMessage",
@@ -33,7 +33,7 @@ class Client:
         await asyncio.to_thread(getattr(self, command["do"]), command)
 
     def ask(self, command):
-        """Sends a message and reads the stream: `url`, `text`, perhaps `data`, `context`, `task`, `extension`."""
+        """Sends a message and reads the stream: `url`, `text`, optionally `data`, `context`, `task`, `extension`."""
         url, body = command["url"], {"message": self.message(command)}
         headers = dict(self.headers)
         if "extension" in command:
@@ -48,7 +48,7 @@ class Client:
         follow(response)
 
     def call(self, command):
-        """Sends any `body` to any `path`, or gets that without one, and prints the answer: `url`, perhaps `headers`."""
+        """Sends a `body` to a `path`, or a GET without one, and prints the response: `url`, optionally `headers`."""
         url, headers = command["url"] + command["path"], {**self.headers, **command.get("headers", {})}
         method = "POST" if "body" in command else "GET"
         response = requests.request(method, url, json=command.get("body"), headers=headers, timeout=60)
@@ -81,7 +81,7 @@ def follow(response):
 
 
 def frames(response):
-    """The data of each event: lines are trimmed, and those of data joined without anything between them."""
+    """Yields the data of each event: lines are trimmed, and data lines are joined without a separator."""
     rest, data = "", ""
     for piece in response.iter_content(chunk_size=None, decode_unicode=True):
         *lines, rest = (rest + piece).split("\n")

@@ -42,7 +42,7 @@ async function client(url) {
   return clients.get(url);
 }
 
-/** Sends a message and reads the stream: `url`, `text`, perhaps `data`, `context`, `task`, `extension`. */
+/** Sends a message and reads the stream: `url`, `text`, optionally `data`, `context`, `task`, `extension`. */
 async function ask(command) {
   const old = version === '0.3';
   const { extension, url } = command;

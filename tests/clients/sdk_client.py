@@ -1,4 +1,4 @@
-"""A client made with the Python SDK of A2A, of 0.3 or of 1.0, whichever is installed: sdk_client.py."""
+"""A client made with the Python SDK of A2A, of the installed version, 0.3 or 1.0: sdk_client.py."""
 
 import asyncio
 import uuid
@@ -22,10 +22,10 @@ class Client:
         await getattr(self, command["do"])(command)
 
     async def ask(self, command):
-        """Sends a message and reads the stream: `url`, `text`, perhaps `data`, `context`, `task`, `extension`."""
+        """Sends a message and reads the stream: `url`, `text`, optionally `data`, `context`, `task`, `extension`."""
         url = command["url"]
         if url not in self.clients:
-            # The SDK's own time-out of five seconds is too short for an answer that is waited for.
+            # The SDK's default timeout of five seconds is too short for a blocking call.
             self.clients[url] = await connect(url, httpx.AsyncClient(timeout=60))
         view = View()
         send = send_0_3 if IS_OLD else send_1_0

@@ -1,4 +1,4 @@
-// What a person sees of a task in a client of CAIPE. Reads the events of A2A 0.3 and 1.0.
+// The user's view of a task in a client of CAIPE. Reads the events of A2A 0.3 and 1.0.
 'use strict';
 
 const { say } = require('../../fixtures/a2a-peers/peer.cjs');
@@ -51,7 +51,7 @@ class View {
   }
 }
 
-/** The kind of an event and what is in it: an event of 0.3 has a `kind`, one of 1.0 is wrapped. */
+/** Returns the kind and the content of an event: an event of 0.3 has a `kind`, one of 1.0 is wrapped. */
 function unwrapped(event) {
   if (event.kind) return [event.kind, event];
   const [[name, body]] = Object.entries(event);
@@ -61,7 +61,7 @@ function unwrapped(event) {
 const textOf = ({ parts = [] }) => parts.map((part) => part.text ?? '').join('');
 const dataOf = ({ parts = [] }) => parts.find((part) => part.data)?.data ?? {};
 
-/** The state as 0.3 calls it. */
+/** Returns the name of the state in 0.3. */
 const state = ({ status }) => status.state.replace(/^TASK_STATE_/, '').toLowerCase().replaceAll('_', '-');
 
 module.exports = { View };

@@ -1,4 +1,4 @@
-"""What a person sees of a task in a client of CAIPE. Reads the events of A2A 0.3 and 1.0."""
+"""The user's view of a task in a client of CAIPE. Reads the events of A2A 0.3 and 1.0."""
 
 from peer import say
 
@@ -51,7 +51,7 @@ class View:
         known["text"] = known["text"] + text if append else text
 
     def replace_texts(self, task):
-        """Replaces the texts with those of the task that the SDK put together."""
+        """Replaces the texts with those of the task that the SDK assembled."""
         for artifact in task.get("artifacts", []):
             if artifact["artifactId"] in self.streamed:
                 self.streamed[artifact["artifactId"]]["text"] = text_of(artifact)
@@ -62,7 +62,7 @@ class View:
 
 
 def unwrapped(event):
-    """The kind of an event and what is in it: an event of 0.3 has a `kind`, one of 1.0 or of REST is wrapped."""
+    """Returns the kind and the content of an event: an event of 0.3 has a `kind`, one of 1.0 or of REST is wrapped."""
     if "kind" in event:
         return event["kind"], event
     ((name, body),) = event.items()
@@ -78,11 +78,11 @@ def text_of(holder):
 
 
 def data_of(artifact):
-    """The data of an artifact; REST of 0.3 wraps it once more."""
+    """Returns the data of an artifact; REST of 0.3 wraps it once more."""
     data = next((part["data"] for part in parts(artifact) if "data" in part), {})
     return data["data"] if set(data) == {"data"} else data
 
 
 def state(holder):
-    """The state as 0.3 calls it."""
+    """Returns the name of the state in 0.3."""
     return holder["status"]["state"].removeprefix("TASK_STATE_").lower().replace("_", "-")

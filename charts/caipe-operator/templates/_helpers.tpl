@@ -1,9 +1,9 @@
-{{/* The chart's name, at most a label long. */}}
+{{/* The chart's name, cut to the length of a label. */}}
 {{- define "caipe-operator.name" -}}
 {{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
 {{- end }}
 
-{{/* The name of most objects. A release that is called like the chart does not say it twice. */}}
+{{/* The name of most objects. If the release's name contains the chart's name, the name is not repeated. */}}
 {{- define "caipe-operator.fullname" -}}
 {{- $name := include "caipe-operator.name" . }}
 {{- if .Values.fullnameOverride }}
@@ -15,19 +15,19 @@
 {{- end }}
 {{- end }}
 
-{{/* The Service for the metrics. Its name must begin with a letter, and has no dots; those of other objects need not. */}}
+{{/* The Service for the metrics. Its name must begin with a letter and contain no dot, unlike the names of other objects. */}}
 {{- define "caipe-operator.metricsName" -}}
 {{- $name := include "caipe-operator.fullname" . | replace "." "-" }}
 {{- printf "%s%s-metrics" (regexMatch "^[0-9]" $name | ternary "op-" "") $name }}
 {{- end }}
 
-{{/* What selects the operator's pods; never changes within a release. */}}
+{{/* The selector of the operator's pods. It never changes within a release. */}}
 {{- define "caipe-operator.selectorLabels" -}}
 app.kubernetes.io/name: {{ include "caipe-operator.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
-{{/* The labels of every object. What a user gives cannot change what selects pods. */}}
+{{/* The labels of every object. The labels of a user cannot override the selector. */}}
 {{- define "caipe-operator.labels" -}}
 {{- $own := dict
   "helm.sh/chart" (printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_")
@@ -36,13 +36,13 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- merge (include "caipe-operator.commonLabels" . | fromYaml) $own | toYaml }}
 {{- end }}
 
-{{/* The labels of objects and pods alike. */}}
+{{/* The labels that objects and pods have in common. */}}
 {{- define "caipe-operator.commonLabels" -}}
 {{- $own := dict "app.kubernetes.io/component" "operator" "app.kubernetes.io/part-of" "caipe" }}
 {{- merge (include "caipe-operator.selectorLabels" . | fromYaml) .Values.commonLabels $own | toYaml }}
 {{- end }}
 
-{{/* The image that the chart names. */}}
+{{/* The operator's image. */}}
 {{- define "caipe-operator.image" -}}
 {{- with .Values.image }}
 {{- if .digest }}
@@ -61,12 +61,12 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 {{- end }}
 
-{{/* The Lease: one name for all releases of a namespace, for two operators that look after the same must share it. */}}
+{{/* The name of the Lease. All releases in a namespace share it, so that two operators never manage the same resources. */}}
 {{- define "caipe-operator.lease" -}}
 caipe-operator
 {{- end }}
 
-{{/* What supervisors are given that do not say otherwise; the file of `--defaults`. */}}
+{{/* The defaults of supervisors: the content of the file of `--defaults`. */}}
 {{- define "caipe-operator.defaults" -}}
 {{- with .Values.defaults -}}
 image: {{ default (include "caipe-operator.image" $) .image | quote }}
@@ -78,7 +78,7 @@ imagePullSecrets:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- with .resources }}
-# Texts: of a large number or a fraction, YAML makes one that is no quantity.
+# Quantities are strings, because YAML would rewrite large numbers and fractions.
 resources:
   {{- range $what, $amounts := . }}
   {{- with $amounts }}
@@ -95,14 +95,14 @@ podTemplate:
 {{- end }}
 drainSeconds: {{ .drainSeconds }}
 {{- end }}
-# The pods that the NetworkPolicies of supervisors let in.
+# The operator's pods, which the NetworkPolicies of supervisors allow.
 operator:
   namespace: {{ .Release.Namespace | quote }}
   labels:
     {{- include "caipe-operator.selectorLabels" . | nindent 4 }}
 {{- end }}
 
-{{/* The labels of the pod of `helm test`: not those that select the operator's pods. */}}
+{{/* The labels of the pod of `helm test`. They differ from the selector of the operator's pods. */}}
 {{- define "caipe-operator.testLabels" -}}
 app.kubernetes.io/name: {{ include "caipe-operator.name" . | trunc 58 | trimSuffix "-" }}-test
 app.kubernetes.io/instance: {{ .Release.Name | quote }}

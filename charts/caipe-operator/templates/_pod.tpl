@@ -1,4 +1,4 @@
-{{/* The operator's pod. It meets the Pod Security level "restricted", whatever the values say. */}}
+{{/* The operator's pod. It meets the Pod Security level "restricted" with any values. */}}
 {{- define "caipe-operator.pod" -}}
 serviceAccountName: {{ include "caipe-operator.serviceAccountName" . | quote }}
 automountServiceAccountToken: true
@@ -27,7 +27,7 @@ volumes:
 {{- include "caipe-operator.placement" . }}
 {{- end }}
 
-{{/* Where the pods go. */}}
+{{/* The scheduling of the pods. */}}
 {{- define "caipe-operator.placement" -}}
 {{- with .Values.nodeSelector }}
 nodeSelector:
@@ -56,7 +56,7 @@ topologySpreadConstraints:
 {{- end }}
 {{- end }}
 
-{{/* The security of every container of ours. */}}
+{{/* The security context of every container of this chart. */}}
 {{- define "caipe-operator.containerSecurity" -}}
 allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
@@ -68,7 +68,7 @@ capabilities:
 {{- define "caipe-operator.container" -}}
 image: {{ include "caipe-operator.image" . | quote }}
 imagePullPolicy: {{ .Values.image.pullPolicy }}
-# The image starts the supervisor unless told otherwise.
+# The entry point of the image is the supervisor.
 command: [/usr/local/bin/caipe-operator]
 args:
   - run
@@ -96,7 +96,7 @@ env:
 ports:
   - name: metrics
     containerPort: 8080
-# Alive while its loops turn; waiting for the Lease or for the CustomResourceDefinition is no fault.
+# The operator is live while its loops run, also while it waits for the Lease or the CustomResourceDefinition.
 livenessProbe:
   httpGet:
     path: /healthz

@@ -1,56 +1,56 @@
 {{/*
-The rights in the namespaces that are looked after. Each with its reason; tests hold them against the calls that are made.
+The permissions in the watched namespaces, each with its reason. Tests compare them with the API calls of the operator.
 */}}
 {{- define "caipe-operator.rules" -}}
-# The resources themselves. They are never changed, but for their status.
+# The resources. The operator changes only their status.
 - apiGroups: [caipe.io]
   resources: [caipesupervisors]
   verbs: [list, watch]
-# What is seen of them.
+# The status of the resources.
 - apiGroups: [caipe.io]
   resources: [caipesupervisors/status]
   verbs: [patch]
-# Where OwnerReferencesPermissionEnforcement is on (OpenShift), an owner that blocks deletion may be named only by who may
-# do this; nothing else is done with it.
+# With the admission plugin OwnerReferencesPermissionEnforcement (OpenShift), an owner reference with blockOwnerDeletion
+# requires this permission. The operator has no other use for it.
 - apiGroups: [caipe.io]
   resources: [caipesupervisors/finalizers]
   verbs: [update]
-# Supervisors, remote agents and tool servers. Get, here and below: what is not of ours by that name is left alone. Create
-# and patch: server-side apply is both. Deleted when an agent moves back or a tool server goes.
+# Supervisors, remote agents and tool servers. Get, here and below: to leave an object of another owner unchanged. Create
+# and patch: for server-side apply. Delete: when an agent becomes in-process or a tool server is removed.
 - apiGroups: [apps]
   resources: [deployments]
   verbs: [get, list, watch, create, patch, delete]
-# Their addresses; deleted with them.
+# The Services of these pods. Delete: together with their Deployment.
 - apiGroups: [""]
   resources: [services]
   verbs: [get, list, watch, create, patch, delete]
-# Rendered specs, and the texts that resources refer to, which are read.
+# Rendered specs. The operator also reads the ConfigMaps that resources refer to.
 - apiGroups: [""]
   resources: [configmaps]
   verbs: [get, list, watch, create, patch, delete]
-# Create and get: the Secret with the keys that are made for a supervisor, once. List and watch: the metadata alone is asked
-# for, so that a changed Secret rolls the pods that mount it; Kubernetes has no narrower right for that. What is in a Secret
-# of yours is never read, and no Secret is ever changed or deleted.
+# Create and get: the Secret with the keys of a supervisor, which the operator creates once. List and watch: the operator
+# requests only the metadata, to roll the pods that use a changed Secret; Kubernetes has no narrower permission for that. The
+# operator never reads the content of your Secrets, and never changes or deletes a Secret.
 - apiGroups: [""]
   resources: [secrets]
   verbs: [get, list, watch, create]
-# Who the pods are; no token is mounted in them.
+# The identity of the pods. The pods mount no token.
 - apiGroups: [""]
   resources: [serviceaccounts]
   verbs: [get, list, watch, create, patch]
-# Volumes of conversations. Never deleted by the operator: only with their supervisor, by Kubernetes.
+# Volumes of conversations. The operator never deletes them; Kubernetes deletes them with their supervisor.
 - apiGroups: [""]
   resources: [persistentvolumeclaims]
   verbs: [get, list, watch, create, patch]
-# Who may talk to whom; deleted with the agent or tool server.
+# The allowed traffic of the pods. Delete: together with the agent or tool server.
 - apiGroups: [networking.k8s.io]
   resources: [networkpolicies]
   verbs: [get, list, watch, create, patch, delete]
-# Addresses of pods, to ask how they are. Patch: an annotation, which has the kubelet refresh the mounted spec at once.
+# The addresses of pods, for probes. Patch: an annotation, which makes the kubelet refresh the mounted spec at once.
 - apiGroups: [""]
   resources: [pods]
   verbs: [list, watch, patch]
-# What happened, for `kubectl describe`; a repeated event is a patch.
+# Events for `kubectl describe`. Patch: a repeated event.
 - apiGroups: [events.k8s.io]
   resources: [events]
   verbs: [create, patch]

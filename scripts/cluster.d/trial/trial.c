@@ -1,7 +1,7 @@
-// What the pods of scripts/cluster-check run.
-//   trial serve PORT        an HTTP server that says its host's name
-//   trial get HOST PORT     prints what a server says; fails unless it says 200
-//   trial eat MIB           takes so much memory, then waits
+// The program of the pods of scripts/cluster-check.
+//   trial serve PORT        an HTTP server that responds with its host name
+//   trial get HOST PORT     prints the response of a server; fails unless the status is 200
+//   trial eat MIB           allocates so much memory, then waits
 //   trial wait              waits
 #include <netdb.h>
 #include <netinet/in.h>
@@ -75,7 +75,7 @@ static void end(int signal) {
 }
 
 int main(int count, char **words) {
-  // The first process of a container is asked to end in vain unless it listens.
+  // The first process of a container ignores SIGTERM unless it has a handler.
   signal(SIGTERM, end);
   const char *mode = count > 1 ? words[1] : "";
   if (!strcmp(mode, "serve") && count == 3)

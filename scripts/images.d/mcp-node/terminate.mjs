@@ -1,2 +1,2 @@
-// The first process of a container has no handler for SIGTERM but its own, and would be waited for in vain.
+// The first process of a container ignores SIGTERM unless it has a handler.
 process.on("SIGTERM", () => process.exit(0));

@@ -1,4 +1,4 @@
-// Adds to sdk.json what the official JavaScript SDK 1.3.0 signs of the same cards:
+// Adds the signatures of the official JavaScript SDK 1.3.0 for the same cards to sdk.json:
 //
 //     npm install @a2a-js/sdk@1.3.0 jose && node make.mjs sdk.json
 import { readFileSync, writeFileSync } from "node:fs";

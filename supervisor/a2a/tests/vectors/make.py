@@ -1,4 +1,4 @@
-"""Makes sdk.json: what the official Python SDK 1.3.0 makes of the objects below.
+"""Writes sdk.json: the results of the official Python SDK 1.3.0 for the objects below.
 
     python -m venv v && v/bin/pip install 'a2a-sdk[signing]==1.3.0' && v/bin/python make.py > sdk.json
 """
@@ -130,7 +130,7 @@ def pairs():
 
 
 def parsed(pair):
-    """What the SDK reads from its own 0.3."""
+    """Returns what the SDK parses from its own 0.3 output."""
     if pair["what"] == "event":
         kinds = {"task": t.Task, "message": t.Message, "status-update": t.TaskStatusUpdateEvent,
                  "artifact-update": t.TaskArtifactUpdateEvent}
@@ -140,7 +140,7 @@ def parsed(pair):
 
 
 def up(what, read):
-    """The way back."""
+    """Converts from 0.3 to 1.0."""
     if what == "event":
         return c.to_core_stream_response(t.SendStreamingMessageSuccessResponse(id=1, result=read))
     if what == "send":

@@ -1,8 +1,7 @@
 # sh container.sh ROOT USER:GROUP PROGRAMS [SOURCE TARGET ro|rw]... -- COMMAND [ARGUMENT]...
 #
-# Runs a command as a container's: in a mount namespace of its own (the caller's), as another user, with a root of its
-# own that it cannot write to. In that there are what programs of this machine need, our programs in /usr/local/bin,
-# and what is mounted. The environment is the container's already.
+# Runs a command like a container: in the mount namespace of the caller, as another user, with a read-only root. The root
+# contains the programs and libraries of this machine, those of this project in /usr/local/bin, and the mounts. The caller sets the environment.
 set -e
 root=$1 user=$2 programs=$3
 shift 3
