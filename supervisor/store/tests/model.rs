@@ -2,13 +2,15 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod samples;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use caipe_store::contract::samples::{appended, event, logged, recorded, saved, state, task};
 use caipe_store::{Commit, MemoryStore, Saved, SqliteStore, Store, TaskFilter, TaskPhase};
 use proptest::prelude::*;
 use tempfile::TempDir;
+use samples::{appended, event, logged, recorded, saved, state, task};
 
 /// One commit, by small numbers.
 #[derive(Debug, Clone)]
