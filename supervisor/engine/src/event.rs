@@ -47,7 +47,10 @@ pub enum EventKind {
     /// The model began to write its final answer (structured mode).
     Composing,
     /// A tool call began.
-    ToolStarted { call: CallId, tool: String },
+    ToolStarted {
+        call: CallId,
+        tool: String,
+    },
     /// A tool call ended. Every start has exactly one end.
     ToolFinished {
         call: CallId,
@@ -57,7 +60,10 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output: Option<String>,
     },
-    DelegationStarted { call: CallId, agent: AgentName },
+    DelegationStarted {
+        call: CallId,
+        agent: AgentName,
+    },
     /// A delegation ended. Every start has exactly one end.
     DelegationFinished {
         call: CallId,
@@ -75,9 +81,13 @@ pub enum EventKind {
         end: Option<CallEnd>,
     },
     /// A step of the model's own to-do list began.
-    TodoStarted { content: String },
+    TodoStarted {
+        content: String,
+    },
     /// A step of the model's own to-do list is done.
-    TodoFinished { content: String },
+    TodoFinished {
+        content: String,
+    },
     /// The whole plan, after a change. The model can add and remove steps; a step keeps its id.
     Plan {
         steps: Vec<PlanStep>,
@@ -91,9 +101,13 @@ pub enum EventKind {
         reason: String,
     },
     /// The run stops until a person answers.
-    InputRequired { form: Form },
+    InputRequired {
+        form: Form,
+    },
     /// The run ended.
-    Finished { outcome: Outcome },
+    Finished {
+        outcome: Outcome,
+    },
 }
 
 /// The role of a piece of text.

@@ -16,16 +16,33 @@ use crate::state::{RemotePlace, RunState};
 #[serde(tag = "input", rename_all = "snake_case")]
 pub enum Input {
     /// A message of a person or a delegating agent: a run begins.
-    Message { message: Arc<Message>, abilities: Abilities },
+    Message {
+        message: Arc<Message>,
+        abilities: Abilities,
+    },
     /// The tools or agents changed while the run is under way.
-    Abilities { abilities: Abilities },
+    Abilities {
+        abilities: Abilities,
+    },
     /// A piece of the model's turn. Pieces of any other turn are ignored.
-    ModelDelta { turn: u32, delta: ModelDelta },
+    ModelDelta {
+        turn: u32,
+        delta: ModelDelta,
+    },
     /// The model's turn is complete.
-    ModelFinished { turn: u32, completion: Completion },
+    ModelFinished {
+        turn: u32,
+        completion: Completion,
+    },
     /// The model's turn failed, after the retries of the model layer.
-    ModelFailed { turn: u32, error: ModelFailure },
-    ToolFinished { call: CallId, output: ToolOutput },
+    ModelFailed {
+        turn: u32,
+        error: ModelFailure,
+    },
+    ToolFinished {
+        call: CallId,
+        output: ToolOutput,
+    },
     /// The progress of an agent that a tool calls.
     ToolProgress {
         call: CallId,
@@ -33,7 +50,10 @@ pub enum Input {
         /// A sign, then one line.
         text: String,
     },
-    Delegate { call: CallId, update: DelegateUpdate },
+    Delegate {
+        call: CallId,
+        update: DelegateUpdate,
+    },
     /// A person answered.
     Decided {
         /// One decision for each call of [`Form::calls`] of each waiting question, in call order. Any other number, or a
@@ -119,8 +139,12 @@ pub enum DelegateUpdate {
         place: Option<RemotePlace>,
     },
     /// The agent asks a person.
-    Asks { form: Form },
-    Finished { outcome: DelegationOutcome },
+    Asks {
+        form: Form,
+    },
+    Finished {
+        outcome: DelegationOutcome,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

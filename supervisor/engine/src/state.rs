@@ -107,7 +107,9 @@ impl PendingCall {
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum CallKind {
     Tool,
-    Delegation { agent: AgentName },
+    Delegation {
+        agent: AgentName,
+    },
     /// A person fills in a form.
     Ask,
 }
@@ -128,7 +130,9 @@ pub enum CallStatus {
         place: RemotePlace,
     },
     /// An in-process agent works on the task; `frame` is its state as last saved.
-    Nested { frame: Box<RunState> },
+    Nested {
+        frame: Box<RunState>,
+    },
     /// A person must answer first.
     Waiting {
         /// The question.
@@ -137,7 +141,9 @@ pub enum CallStatus {
         then: Box<CallStatus>,
     },
     /// The call has its result; others of the same turn may not.
-    Done { result: ToolResult },
+    Done {
+        result: ToolResult,
+    },
 }
 
 impl CallStatus {

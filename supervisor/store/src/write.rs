@@ -112,7 +112,9 @@ impl Chunk {
         // The columns of the stores are signed 64-bit numbers.
         let last = first.checked_add(events.len() as u64 - 1);
         let last = last.filter(|last| first > 0 && *last <= i64::MAX.unsigned_abs()).ok_or_else(|| {
-            StoreError::Encode(format!("event number {first} of task {task:?} is out of range; the first is 1"))
+            StoreError::Encode(format!(
+                "event number {first} of task {task:?} is out of range; the first is 1"
+            ))
         })?;
         let json = sized(|| format!("the events of task {task:?} from {first} on"), encode(events)?)?;
         // Stores keep microseconds.

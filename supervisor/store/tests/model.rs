@@ -9,8 +9,8 @@ use std::path::Path;
 
 use caipe_store::{Commit, MemoryStore, Saved, SqliteStore, Store, TaskFilter, TaskPhase};
 use proptest::prelude::*;
-use tempfile::TempDir;
 use samples::{appended, event, logged, recorded, saved, state, task};
+use tempfile::TempDir;
 
 /// One commit, by small numbers.
 #[derive(Debug, Clone)]

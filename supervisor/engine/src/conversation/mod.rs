@@ -25,9 +25,8 @@ const CAUSE_CHARS: usize = 200;
 
 /// The note that asks the model for its last answer.
 pub(crate) fn last_answer_note(cause: Option<&str>) -> Arc<Message> {
-    let cause = cause.map_or_else(String::new, |cause| {
-        format!("{RECOVERY}{}] ", truncated(cause, CAUSE_CHARS, ""))
-    });
+    let cause =
+        cause.map_or_else(String::new, |cause| format!("{RECOVERY}{}] ", truncated(cause, CAUSE_CHARS, "")));
     Arc::new(Message::text(Role::User, cause + LAST_ANSWER))
 }
 

@@ -55,8 +55,7 @@ fn choose(abilities: &Abilities, name: &str, arguments: Map<String, Value>) -> R
 }
 
 fn start(abilities: &Abilities, name: &str, kind: CallKind, arguments: Map<String, Value>) -> Route {
-    let needs_approval =
-        abilities.require_approval.iter().any(|pattern| glob::name_matches(pattern, name));
+    let needs_approval = abilities.require_approval.iter().any(|pattern| glob::name_matches(pattern, name));
     let question = needs_approval.then(|| Form::approval(name, Value::Object(arguments.clone())));
     Route::Start { kind, arguments, question }
 }

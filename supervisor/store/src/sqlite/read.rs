@@ -77,7 +77,8 @@ pub(super) fn conversation(connection: &mut Connection, context: &str) -> Result
         .optional()?;
     let Some(state) = state else { return Ok(None) };
     let mut appends = Vec::new();
-    let mut statement = transaction.prepare_cached("SELECT inputs FROM appends WHERE context = ?1 ORDER BY id")?;
+    let mut statement =
+        transaction.prepare_cached("SELECT inputs FROM appends WHERE context = ?1 ORDER BY id")?;
     let mut rows = statement.query([context])?;
     while let Some(row) = rows.next()? {
         appends.extend(decode::<Vec<_>>(|| format!("what was appended to {context:?}"), text(row, 0)?)?);

@@ -1,6 +1,10 @@
 //! Small values to store, for the tests and the benchmark of this crate.
 
-#![allow(dead_code, clippy::expect_used, reason = "each test program uses some of them; a failure is a failed test")]
+#![allow(
+    dead_code,
+    clippy::expect_used,
+    reason = "each test program uses some of them; a failure is a failed test"
+)]
 
 use std::sync::Arc;
 
