@@ -109,7 +109,9 @@ fn write_todos(
     let cause = if state.plan.todos.is_empty() { PlanCause::Todos } else { PlanCause::Progress };
     let changes = state.plan.write(todos);
     if state.abilities.answer != AnswerMode::Plain {
-        changes.into_iter().for_each(|change| out.emit(change));
+        for change in changes {
+            out.emit(change);
+        }
         calls::emit_plan(state, cause, out);
     }
     Ok(summary)

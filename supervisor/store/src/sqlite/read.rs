@@ -30,7 +30,7 @@ impl Readers {
         Self { path: path.to_owned(), permits, idle: Mutex::default() }
     }
 
-    /// Runs a query on a thread that may block. It runs to its end even if nobody waits for it any more.
+    /// Runs a query on a thread that may block. Dropping the future does not stop the query.
     pub(super) async fn read<T: Send + 'static>(
         self: &Arc<Self>,
         query: impl FnOnce(&mut Connection) -> Result<T, Failure> + Send + 'static,

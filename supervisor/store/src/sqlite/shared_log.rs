@@ -37,7 +37,7 @@ pub(super) struct SharedLog {
     extent: Extent,
 }
 
-/// The places of the shared log that are in the file: the begin of its first row, and that of the next one.
+/// The places of the shared log that are in the file: that of its first row, and that of the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Extent {
     begin: i64,

@@ -15,11 +15,10 @@ use crate::push::PushChange;
 use crate::types::{Pruned, Retention, StoreError};
 use crate::write::Write;
 
-/// Most jobs in one transaction: nobody should wait for too many neighbours.
+/// Most jobs in one transaction, which bounds how long each of them waits.
 const GROUP: usize = 256;
 
-/// How long a busy writer waits for more at a time, and at most: one transaction for many costs each of them less,
-/// and wakes them together.
+/// How long a busy writer waits for more jobs, and how often at most: a large transaction costs each job less.
 const LINGER: Duration = Duration::from_micros(250);
 const LONGEST_LINGER: u32 = 8;
 
