@@ -152,12 +152,11 @@ impl StoredData {
     fn apply(&mut self, write: Write) -> Result<(), Refusal> {
         self.admit(&write)?;
         if let Some(TaskRow { record, .. }) = write.task {
-            match self.tasks.get_mut(&record.id) {
-                Some(task) => task.record = record,
-                None => {
-                    let id = record.id.clone();
-                    self.tasks.insert(id, Task { record, log: Vec::new(), pushes: BTreeMap::new() });
-                }
+            if let Some(task) = self.tasks.get_mut(&record.id) {
+                task.record = record;
+            } else {
+                let id = record.id.clone();
+                self.tasks.insert(id, Task { record, log: Vec::new(), pushes: BTreeMap::new() });
             }
         }
         if let Some(state) = write.state {
