@@ -130,10 +130,8 @@ impl Child {
     /// Sends a message that has no answer.
     pub(crate) async fn send(&self, message: Message) -> Result<(), BridgeError> {
         self.touch();
-        match self.input.send_timeout(message, STALL_TIMEOUT).await {
-            Ok(()) => Ok(()),
-            Err(_) => Err(BridgeError::unavailable("the tool server does not read its input")),
-        }
+        let sent = self.input.send_timeout(message, STALL_TIMEOUT).await;
+        sent.map_err(|_| BridgeError::unavailable("the tool server does not read its input"))
     }
 
     /// Opens the stream for messages that belong to no request.
@@ -161,7 +159,7 @@ impl Child {
 
     /// Whether the child has ended or is being stopped.
     pub(crate) fn has_ended(&self) -> bool {
-        self.stop.is_cancelled() || self.router().closed().is_some()
+        self.stop.is_cancelled() || self.router().is_closed()
     }
 
     /// Whether the child got no request so far.

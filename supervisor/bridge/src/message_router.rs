@@ -33,7 +33,7 @@ pub(crate) struct MessageRouter {
     pending: BTreeMap<String, PendingRequest>,
     listener: Option<MessageSender>,
     buffered: VecDeque<Message>,
-    /// The reason, once the child takes no more requests.
+    /// The reason, once the child accepts no more requests.
     closed: Option<String>,
 }
 
@@ -82,9 +82,8 @@ impl MessageRouter {
         self.count == 0
     }
 
-    /// The reason, once the child takes no more requests.
-    pub(crate) fn closed(&self) -> Option<&str> {
-        self.closed.as_deref()
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.is_some()
     }
 
     /// Adds a request. Returns its key, and the message for the child.
@@ -145,10 +144,7 @@ impl MessageRouter {
     /// The destination of a message of the child.
     pub(crate) fn route(&mut self, message: Message) -> Destination {
         match (message.contains_key("method"), message.get("id")) {
-            (false, Some(id)) => {
-                let key = id.to_string();
-                self.answer(&key, message)
-            }
+            (false, Some(id)) => self.answer(&id.to_string(), message),
             (true, Some(_)) => self.child_request(message),
             (true, None) => self.notification(message),
             (false, None) => Destination::None,

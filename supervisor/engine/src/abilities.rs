@@ -6,20 +6,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::names::AgentName;
 
-/// What an agent may do. Names only: descriptions and schemas go to the model from the edge.
+/// What an agent may do. Names only: the edge sends descriptions and schemas to the model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Abilities {
     /// The tools that the edge can run.
     pub tools: BTreeSet<String>,
-    /// The agents that it may delegate to.
+    /// The agents that the agent may delegate to.
     pub agents: BTreeSet<AgentName>,
-    /// Tools that a human must approve first: exact names or patterns with `*`.
+    /// Tools that a person must approve first: exact names or patterns with `*`.
     pub require_approval: Vec<String>,
-    /// How the model marks its final answer.
     pub answer: AnswerMode,
     /// Whether the agent may ask the user with a form.
     pub forms: bool,
-    /// The run's limits.
     pub limits: Limits,
 }
 
@@ -27,12 +25,12 @@ pub struct Abilities {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerMode {
-    /// It calls the response tool (`USE_STRUCTURED_RESPONSE=true`, as upstream does).
+    /// By the response tool (`USE_STRUCTURED_RESPONSE=true`, as upstream does).
     #[default]
     Structured,
-    /// It writes `[FINAL ANSWER]` first (`USE_STRUCTURED_RESPONSE=false`).
+    /// By `[FINAL ANSWER]` before it (`USE_STRUCTURED_RESPONSE=false`).
     Marker,
-    /// Its text without calls is the answer; what sub-agents do.
+    /// Not at all: a text without calls is the answer. The mode of sub-agents.
     Plain,
 }
 
@@ -42,13 +40,13 @@ pub enum AnswerMode {
 pub struct Limits {
     /// Most steps; a model turn is one, a round of tools is one (`LANGGRAPH_RECURSION_LIMIT`).
     pub steps: u32,
-    /// Model turns in a row that may bring neither text nor a call.
+    /// Most consecutive model turns with neither text nor a call.
     pub empty_turns: u32,
-    /// Size in tokens that the conversation may have before old parts are dropped (`MAX_CONTEXT_TOKENS`).
+    /// Tokens of the model's context, of which the conversation may fill a part (`MAX_CONTEXT_TOKENS`).
     pub context_tokens: u64,
     /// Newest messages that trimming never touches (`MIN_MESSAGES_TO_KEEP`).
     pub keep_messages: usize,
-    /// Characters of one tool result that the model gets to read (`MAX_TOOL_OUTPUT_CHARS`).
+    /// Most characters of one tool result that the model reads (`MAX_TOOL_OUTPUT_CHARS`).
     pub tool_output_chars: usize,
     /// Most virtual files (`MAX_VIRTUAL_FILES`).
     pub files: usize,

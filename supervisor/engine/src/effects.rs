@@ -1,24 +1,21 @@
-//! What a decision has brought about so far.
+//! The effects of a decision so far.
 
 use crate::event::{Emit, EventKind, RunEvent};
 use crate::io::Effect;
 
-/// The effects of one decision, in the order in which they shall happen.
+/// The effects of one decision, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Effects(Vec<Effect>);
 
 impl Effects {
-    /// Adds an effect.
     pub(crate) fn push(&mut self, effect: Effect) {
         self.0.push(effect);
     }
 
-    /// Adds effects.
     pub(crate) fn extend(&mut self, effects: impl IntoIterator<Item = Effect>) {
         self.0.extend(effects);
     }
 
-    /// All of them.
     pub(crate) fn into_vec(self) -> Vec<Effect> {
         self.0
     }

@@ -1,4 +1,4 @@
-//! Questions to a human, and the answers.
+//! Questions to a person, and the answers.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -6,19 +6,19 @@ use serde_json::{Map, Value, json};
 /// The tool by which a model asks the user.
 pub const ASK_TOOL: &str = "CAIPEAgentResponse";
 
-/// The only field of a question that is put in words: whatever is said is its answer.
+/// The only field of a question without fields of its own: any text is its answer.
 pub const ANSWER_FIELD: &str = "answer";
 
-/// The field of an approval of one call, with the choices [`APPROVE`] and [`REJECT`], so that a client that only draws forms can answer.
+/// The field of an approval of one call, with the choices [`APPROVE`] and [`REJECT`], for clients that only know forms.
 pub const DECISION_FIELD: &str = "decision";
 
 /// The value of [`DECISION_FIELD`] that lets the call run.
 pub const APPROVE: &str = "approve";
 
-/// The value of [`DECISION_FIELD`] that does not.
+/// The value of [`DECISION_FIELD`] that rejects the call.
 pub const REJECT: &str = "reject";
 
-/// A question to a human.
+/// A question to a person.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Form {
@@ -27,16 +27,15 @@ pub struct Form {
     /// The call's arguments, for an approval.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub arguments: Value,
-    /// A heading.
     pub title: String,
-    /// What is asked, and why.
+    /// The question and its reason.
     pub description: String,
-    /// What to fill in; of an approval, a field named [`Form::decision_field`] for each call.
+    /// The fields to fill in; in an approval, a field named [`Form::decision_field`] for each call.
     pub fields: Vec<FormField>,
 }
 
 impl Form {
-    /// Asks whether this call may run.
+    /// The question whether this call may run.
     pub fn approval(tool: &str, arguments: Value) -> Self {
         Self {
             action: tool.to_owned(),
@@ -47,12 +46,12 @@ impl Form {
         }
     }
 
-    /// Whether it asks about tool calls, rather than for values.
+    /// Whether the form asks about tool calls, rather than for values.
     pub fn is_approval(&self) -> bool {
         self.action != ASK_TOOL
     }
 
-    /// The calls that it asks about, each as a form of its own; itself if it asks about one.
+    /// The calls of an approval, each as a form of its own; the form itself if it asks about one call.
     pub fn calls(&self) -> Vec<Self> {
         let listed = self.arguments.get("calls").and_then(Value::as_array);
         let several = listed.filter(|calls| !calls.is_empty() && self.action.contains(SEPARATOR));
@@ -65,7 +64,7 @@ impl Form {
         calls.iter().map(call).collect()
     }
 
-    /// The name of the field that decides the call of this number, from 0, of those that it asks about.
+    /// The name of the field that decides the call with this index in [`Form::calls`].
     pub fn decision_field(&self, call: usize) -> String {
         if self.calls().len() < 2 {
             DECISION_FIELD.to_owned()
@@ -74,7 +73,7 @@ impl Form {
         }
     }
 
-    /// One form that asks everything that these ask, with a decision of its own for each call.
+    /// One form with the questions of all these forms, and a decision for each call.
     pub fn joined(forms: Vec<Self>) -> Self {
         if forms.len() < 2 {
             return forms.into_iter().next().unwrap_or_default();
@@ -114,21 +113,18 @@ impl Form {
     }
 }
 
-/// Between the actions of a form that asks about several calls.
+/// Separates the actions of a form that asks about several calls.
 const SEPARATOR: &str = ", ";
 
-/// Something to fill in.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FormField {
     /// The key of the answer.
     pub field_name: String,
     pub field_description: String,
-    /// The choices, if there are only these.
+    /// The only allowed values; `None` allows any.
     pub field_values: Option<Vec<String>>,
-    /// What holds if nothing is chosen.
     pub default_value: Option<Value>,
-    /// Whether it must be answered.
     pub required: bool,
     /// The answer so far.
     pub value: Option<Value>,
@@ -147,7 +143,7 @@ impl FormField {
     }
 }
 
-/// What a human decided about one waiting call.
+/// A person's decision about one waiting call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Decision {
@@ -156,19 +152,15 @@ pub enum Decision {
     /// Run the call with these arguments instead. Fits an approval only.
     Edit { arguments: Map<String, Value> },
     /// The answers to a form, by field name. Fits a form only.
-    Submit {
-        /// The answers.
-        values: Map<String, Value>,
-    },
-    /// Do not.
+    Submit { values: Map<String, Value> },
     Reject {
-        /// What to tell the model.
+        /// The message to the model.
         message: String,
     },
 }
 
 impl Decision {
-    /// Whether it can be the answer to this question.
+    /// Whether the decision can answer this question.
     pub fn fits(&self, question: &Form) -> bool {
         match self {
             Self::Approve | Self::Reject { .. } => true,

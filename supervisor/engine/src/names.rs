@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct AgentName(Arc<str>);
 
 impl AgentName {
-    /// The normal form of a name.
+    /// Normalizes a name.
     pub fn new(name: &str) -> Self {
         Self(name.trim().to_lowercase().into())
     }
@@ -38,5 +38,5 @@ impl std::fmt::Display for AgentName {
     }
 }
 
-/// The id of a tool call, unique within its frame.
+/// The id of a tool call, unique within its run.
 pub type CallId = String;

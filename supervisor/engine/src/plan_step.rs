@@ -8,25 +8,20 @@ pub struct PlanStep {
     /// `step-` and 12 hex digits of a hash of agent and title.
     pub step_id: String,
     pub title: String,
-    /// Who does it, for display.
+    /// The agent's name, for display.
     pub agent: String,
     pub status: StepStatus,
-    /// Its place, from 0.
+    /// The index in the plan.
     pub order: usize,
 }
 
-/// How far a step is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepStatus {
-    /// Not begun.
     #[default]
     Pending,
-    /// Under way.
     InProgress,
-    /// Done.
     Completed,
-    /// Given up.
     Failed,
 }
 
@@ -36,16 +31,16 @@ pub enum StepStatus {
 pub enum PlanCause {
     /// The model wrote its to-do list.
     Todos,
-    /// A task was handed to an agent.
+    /// A task was delegated.
     Delegation,
     /// An agent finished its task.
     TaskCompleted,
-    /// The list changed on the way.
+    /// The to-do list changed.
     Progress,
-    /// The run continues after a human has answered; the plan is unchanged.
+    /// The run continues after a person answered; the plan is unchanged.
     Resumed,
     /// The run ends with an answer: every open step is closed.
     Closing,
-    /// The run ends without one: what was under way has failed.
+    /// The run ends without an answer: the steps in progress are closed.
     GivenUp,
 }

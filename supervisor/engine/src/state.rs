@@ -1,4 +1,4 @@
-//! Everything that one run knows: plain data, saved and loaded as it stands.
+//! The state of a run: plain data, saved and loaded unchanged.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -13,34 +13,30 @@ use crate::names::{AgentName, CallId};
 use crate::plan::Plan;
 use crate::text::AnswerText;
 
-/// The state of one agent's conversation and of the run that is under way in it.
+/// The state of one agent's conversation and of its run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunState {
-    /// Whose run this is.
     pub agent: AgentName,
-    /// What this agent may do, as of the newest input that said so.
+    /// The abilities of the newest input that set them.
     pub abilities: Abilities,
     /// The conversation, oldest first.
     pub messages: Vec<Arc<Message>>,
     /// The virtual files of the conversation, by path.
     pub files: BTreeMap<String, String>,
     pub plan: Plan,
-    /// Where the run stands.
     pub phase: Phase,
-    /// The calls of the newest assistant message, in the order it asked for them.
+    /// The calls of the newest assistant message, in order.
     pub calls: Vec<PendingCall>,
     pub text: AnswerText,
-    /// What the agents that were asked in this run have answered, in the order they finished.
+    /// The answers of the delegations of this run, in the order of their ends.
     #[serde(default)]
     pub answers: Vec<AgentAnswer>,
-    /// What was spent in this run.
     pub counters: Counters,
-    /// What the run has been through and must not go through again.
     pub guards: Guards,
 }
 
 impl RunState {
-    /// An empty conversation of an agent, with no run under way.
+    /// An empty conversation without a run.
     pub fn new(agent: AgentName) -> Self {
         Self {
             agent,
@@ -57,44 +53,38 @@ impl RunState {
         }
     }
 
-    /// The questions that a human must answer before the run continues, in call order; none unless it waits.
+    /// The questions that a person must answer before the run continues, in call order; none unless it waits.
     pub fn questions(&self) -> Vec<&Form> {
         if self.phase != Phase::Waiting {
             return Vec::new();
         }
-        let waiting = self.calls.iter().map(|call| &call.status);
-        waiting
-            .filter_map(
-                |status| if let CallStatus::Waiting { form, .. } = status { Some(form) } else { None },
-            )
-            .collect()
+        self.calls.iter().filter_map(|call| call.status.question()).collect()
     }
 }
 
-/// The answer of an agent that a task was handed to.
+/// The answer of a delegation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentAnswer {
     pub agent: AgentName,
-    /// What it said, cut to [`Limits::tool_output_chars`](crate::Limits::tool_output_chars).
+    /// The text, cut to [`Limits::tool_output_chars`](crate::Limits::tool_output_chars).
     pub text: String,
 }
 
-/// Where a run stands.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "phase", rename_all = "snake_case")]
 pub enum Phase {
     /// No run is under way.
     #[default]
     Idle,
-    /// The model is asked; the number is that of [`Effect::CallModel`](crate::Effect::CallModel).
+    /// The model works on the turn of [`Effect::CallModel`](crate::Effect::CallModel).
     Model { turn: u32 },
-    /// Calls are under way, or wait for a human.
+    /// Calls are under way, or wait for a person.
     Calls,
-    /// The run ended while calls wait for a human; their decision starts it again.
+    /// The run ended while calls wait for a person; a decision continues it.
     Waiting,
 }
 
-/// A call that the model asked for, until its result is in the conversation.
+/// A call of the model, until its result is in the conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PendingCall {
     pub id: CallId,
@@ -116,23 +106,21 @@ impl PendingCall {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum CallKind {
-    /// The edge runs a tool.
     Tool,
-    /// Another agent.
-    Delegation { agent: AgentName },
-    /// A human fills in a form.
+    Delegation {
+        agent: AgentName,
+    },
+    /// A person fills in a form.
     Ask,
 }
 
-/// How far a call is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum CallStatus {
-    /// Decided, and not yet handed to the edge.
+    /// Allowed, and not yet started.
     Ready,
-    /// At the edge.
     Running,
-    /// A remote agent has accepted it.
+    /// A remote agent has accepted the task.
     Remote {
         task: String,
         /// The remote conversation.
@@ -141,20 +129,21 @@ pub enum CallStatus {
         #[serde(default)]
         place: RemotePlace,
     },
-    /// An in-process agent works on it; this is its frame as last saved.
+    /// An in-process agent works on the task; `frame` is its state as last saved.
     Nested {
-        /// The agent's own state.
         frame: Box<RunState>,
     },
-    /// A human must answer first.
+    /// A person must answer first.
     Waiting {
         /// The question.
         form: Form,
-        /// The status to continue with, once answered.
+        /// The status after the answer.
         then: Box<CallStatus>,
     },
-    /// Answered; the result waits for its siblings.
-    Done { result: ToolResult },
+    /// The call has its result; others of the same turn may not.
+    Done {
+        result: ToolResult,
+    },
 }
 
 impl CallStatus {
@@ -168,6 +157,11 @@ impl CallStatus {
         matches!(self, Self::Running | Self::Remote { .. } | Self::Nested { .. })
     }
 
+    /// The question of a call that waits for a person.
+    pub(crate) const fn question(&self) -> Option<&Form> {
+        if let Self::Waiting { form, .. } = self { Some(form) } else { None }
+    }
+
     /// Whether the call's start was emitted and its end was not.
     pub(crate) fn is_started(&self) -> bool {
         match self {
@@ -177,12 +171,12 @@ impl CallStatus {
     }
 }
 
-/// What a run has spent.
+/// The resources that a run has used.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Counters {
     pub steps: u32,
-    /// Model turns so far; also numbers them.
+    /// Model turns so far; the number of the newest turn.
     pub turns: u32,
     /// Model turns in a row without text or call.
     pub empty_turns: u32,
@@ -192,18 +186,18 @@ pub struct Counters {
     pub usage: Usage,
 }
 
-/// What a run must not go through twice.
+/// The measures that a run takes at most once.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one thing that happens at most once in a run")]
 pub struct Guards {
     /// The conversation was trimmed after an overflow.
     pub trimmed: bool,
-    /// A broken model turn was tried again.
+    /// A failed model turn was tried again.
     pub retried: bool,
-    /// The model was asked to answer from what it has.
+    /// The model was asked for its last answer.
     pub last_turn: bool,
-    /// The model gave an empty answer and was asked for another.
+    /// The model was asked again after an empty answer.
     pub empty_answer: bool,
 }
 
@@ -211,7 +205,7 @@ pub struct Guards {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RemotePlace {
-    /// The number of the agent's event that was emitted last, if it numbers them (`Last-Event-ID`).
+    /// The number of the last emitted event of the agent, if the agent numbers them (`Last-Event-ID`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
     /// The number of events emitted since the task began.

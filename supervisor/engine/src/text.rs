@@ -1,7 +1,7 @@
-//! The text of a run: what is narration, what is the answer, what must wait.
+//! The text of a run: separates the answer from the narration while the text arrives.
 //!
-//! Text is emitted as it comes, and each character once: the emitted pieces of a turn, joined, are the turn's text,
-//! however the model cut it into pieces.
+//! Each character is emitted once, as soon as possible: the emitted pieces of a turn, joined, are the turn's text, in
+//! whatever pieces the model sends it.
 
 mod json_string;
 mod marker;
@@ -24,16 +24,15 @@ use word_buffer::WordBuffer;
 pub struct AnswerText {
     /// The text of the turn under way.
     pub turn: String,
-    /// What the turn under way has put into its response tool.
+    /// The answer in the response call of the turn under way.
     pub answer: String,
     /// How the model marks the answer in the turn under way.
     mode: AnswerMode,
     /// Whether the turn under way is the last one, in which all text is the answer.
     last: bool,
-    /// What of the turn was emitted.
     #[serde(alias = "told")]
     shown: Shown,
-    /// Whether the turn has begun a call, so that its text goes with that call.
+    /// Whether the turn has begun a call, so that its text is narration.
     calling: bool,
     /// Whether `Composing` was emitted; it is emitted once.
     composing: bool,
@@ -63,12 +62,11 @@ struct Responding {
 }
 
 impl AnswerText {
-    /// Forgets the turn before: a new one begins.
     pub(crate) fn begin_turn(&mut self, mode: AnswerMode, last: bool) {
         *self = Self { mode, last, composing: self.composing, ..Self::default() };
     }
 
-    /// Takes text that the model said.
+    /// Adds text of the model.
     pub(crate) fn push(&mut self, text: String, out: &mut impl Emit) {
         if text.is_empty() {
             return;
@@ -83,7 +81,6 @@ impl AnswerText {
         }
     }
 
-    /// Takes note that the model began a call.
     pub(crate) fn begin_call(&mut self, id: &CallId, is_response: bool, out: &mut impl Emit) {
         if self.mode == AnswerMode::Structured && is_response {
             self.compose(out);
@@ -96,7 +93,7 @@ impl AnswerText {
         self.flush_marker(out);
     }
 
-    /// Takes more of a call's arguments.
+    /// Adds a piece of a call's arguments.
     pub(crate) fn push_arguments(&mut self, id: &str, piece: &str, out: &mut impl Emit) {
         let Some(response) = self.response.as_mut().filter(|response| response.call == id) else { return };
         let known = self.answer.len();
@@ -105,8 +102,7 @@ impl AnswerText {
         self.emit_text(TextRole::Answer, shown, out);
     }
 
-    /// Takes the whole text of the finished turn and emits what of it was not emitted yet. The answer in a response call
-    /// is left to [`AnswerText::conclude`].
+    /// Emits the rest of the finished turn's text. [`AnswerText::conclude`] emits the answer in a response call.
     pub(crate) fn complete(&mut self, content: &str, with_calls: bool, out: &mut impl Emit) {
         self.calling |= with_calls;
         if let Some(rest) = content.strip_prefix(self.turn.as_str()) {
@@ -120,7 +116,7 @@ impl AnswerText {
         self.flush_marker(out);
     }
 
-    /// Emits the answer so that it has been emitted whole, exactly once; for after [`AnswerText::complete`].
+    /// Emits the rest of the answer, after [`AnswerText::complete`].
     pub(crate) fn conclude(&mut self, answer: &str, out: &mut impl Emit) {
         self.compose(out);
         let held = self.response.take().map(|mut response| response.words.flush()).unwrap_or_default();
@@ -136,7 +132,7 @@ impl AnswerText {
         answer.clone_into(&mut self.answer);
     }
 
-    /// Lets go what is held back of a turn that will not be complete.
+    /// Emits the buffered text of a turn that will not be complete.
     pub(crate) fn release(&mut self, out: &mut impl Emit) {
         self.flush_marker(out);
         if let Some(mut response) = self.response.take() {
@@ -145,7 +141,7 @@ impl AnswerText {
         }
     }
 
-    /// Takes back the emitted text of the turn, if there is any.
+    /// Resets the emitted text of the turn, if there is any.
     pub(crate) fn void(&mut self, out: &mut impl Emit) {
         if self.shown != Shown::Nothing {
             out.emit(EventKind::TextReset);
@@ -154,20 +150,20 @@ impl AnswerText {
         self.answer.clear();
     }
 
-    /// Takes back an answer that turned out not to be the last word.
+    /// Resets an emitted answer that is not the final one.
     pub(crate) fn retract_answer(&mut self, out: &mut impl Emit) {
         if self.shown == Shown::Answer {
             self.void(out);
         }
     }
 
-    /// What of the turn under way is worth showing if nothing more comes.
+    /// The answer of the turn under way or, without one, its text.
     pub(crate) fn so_far(&self) -> &str {
         let spoken = if self.answer.trim().is_empty() { &self.turn } else { &self.answer };
         spoken.trim()
     }
 
-    /// The same turn with nothing said in it.
+    /// The same turn without text.
     fn emptied(&self) -> Self {
         let Self { mode, last, calling, composing, .. } = *self;
         Self { mode, last, calling, composing, ..Self::default() }

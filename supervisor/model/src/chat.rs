@@ -1,4 +1,4 @@
-//! The one trait behind which every language model stands.
+//! The trait of language models, its requests, events and errors.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::message::Message;
 
-/// A language model that answers in pieces.
+/// A language model that streams its answers.
 pub trait ChatModel: Send + Sync + fmt::Debug {
-    /// What to call it in logs and errors, as `provider/model`.
+    /// The name in logs and errors, as `provider/model`.
     fn name(&self) -> &str;
 
     /// Starts one model turn.
@@ -26,18 +26,18 @@ pub trait ChatModel: Send + Sync + fmt::Debug {
 /// The pieces of one model turn.
 pub type ModelStream = BoxStream<'static, Result<ModelEvent, ModelError>>;
 
-/// What a model is asked. Cheap to clone: the conversation is shared, not copied.
+/// A request to a model. Cheap to clone, because clones share the conversation.
 #[derive(Debug, Clone)]
 pub struct ChatRequest {
     /// The system prompt.
     pub system: Arc<str>,
     /// The conversation, oldest first.
     pub messages: Vec<Arc<Message>>,
-    /// The tools on offer, in a stable order so that prompt caches hit.
+    /// The tools that the model may call, in a stable order for the prompt caches.
     pub tools: Arc<[ToolSpec]>,
-    /// Most tokens that the answer may have; `None` leaves it to the provider.
+    /// Most tokens of the answer; `None` for the provider's default.
     pub max_output_tokens: Option<u32>,
-    /// Sampling temperature; `None` leaves it to the provider.
+    /// The sampling temperature; `None` for the provider's default.
     pub temperature: Option<f64>,
 }
 
@@ -46,7 +46,7 @@ pub struct ChatRequest {
 pub struct ToolSpec {
     /// The name, `[A-Za-z0-9_-]{1,64}` for most providers.
     pub name: String,
-    /// What it does, for the model.
+    /// The purpose, for the model.
     pub description: String,
     /// JSON Schema of the arguments.
     pub schema: Value,
@@ -60,16 +60,12 @@ pub enum ModelEvent {
     ReasoningDelta(String),
     /// A tool call begins.
     ToolCallStart {
-        /// The call's id.
         id: String,
-        /// The tool's name.
         name: String,
     },
-    /// More of a call's arguments; only what is new.
+    /// The next piece of a call's arguments.
     ToolArgsDelta {
-        /// The call's id.
         id: String,
-        /// The next piece of the JSON text.
         delta: String,
     },
     /// The turn is complete.
@@ -79,11 +75,11 @@ pub enum ModelEvent {
 /// A complete model turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Completion {
-    /// The whole assistant message, as it goes into the conversation.
+    /// The whole assistant message.
     pub message: Message,
     pub reason: FinishReason,
     pub usage: Usage,
-    /// Which model answered, as `provider/model`; differs from the one asked after a fallback.
+    /// The model that answered, as `provider/model`; after a fallback not the first one.
     pub model: String,
 }
 
@@ -91,11 +87,11 @@ pub struct Completion {
 #[serde(rename_all = "snake_case")]
 pub enum FinishReason {
     Stop,
-    /// It waits for tool results.
+    /// The model waits for tool results.
     ToolCalls,
-    /// It hit the output limit.
+    /// The answer reached the output limit.
     Length,
-    /// The provider's filter stopped it.
+    /// The provider's filter stopped the answer.
     ContentFilter,
 }
 
@@ -125,44 +121,44 @@ impl std::ops::AddAssign for Usage {
     }
 }
 
-/// What went wrong, as far as anybody can act on it.
+/// The kind of a failure, which decides who can act on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelErrorKind {
-    /// The key was refused, or is missing.
+    /// The key is invalid or missing.
     Auth,
     /// Too many requests; try again later.
     RateLimited,
     /// The provider is overloaded or broken (5xx).
     Overloaded,
-    /// The conversation does not fit.
+    /// The conversation is too long.
     ContextOverflow,
-    /// The request was refused as it is; the same again will be too.
+    /// The provider rejects the request, and would reject it again.
     InvalidRequest,
-    /// The provider's filter refused.
+    /// The provider's filter rejects the request.
     ContentFilter,
-    /// No connection, or it broke.
+    /// The connection failed or broke.
     Transport,
     /// The stream ended before the answer did.
     Truncated,
-    /// The provider answered something that is not its protocol.
+    /// The response violates the provider's protocol.
     Protocol,
     /// The deadline passed.
     Deadline,
-    /// We cancelled.
+    /// The caller cancelled the call.
     Cancelled,
 }
 
-/// A model turn that failed. The message holds no key.
+/// A failed model turn. The message contains no key.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{model}: {message}")]
 pub struct ModelError {
     pub kind: ModelErrorKind,
-    /// Which model, as `provider/model`.
+    /// The model, as `provider/model`.
     pub model: String,
-    /// What happened and, where it can be said, what to do.
+    /// What happened and, if known, what to do.
     pub message: String,
-    /// How long the provider asks us to wait.
+    /// The wait that the provider asks for.
     pub retry_after: Option<Duration>,
 }
 

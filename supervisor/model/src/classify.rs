@@ -1,6 +1,4 @@
-//! What a failed call means: status, headers and body of whatever client made it, turned into a [`ModelError`].
-//!
-//! Pure: the time comes in, nothing is read or sent.
+//! Turns the status, the headers and the body of a failed call into a [`ModelError`]. Pure.
 
 use std::time::Duration;
 
@@ -14,31 +12,30 @@ use crate::chat::{ModelError, ModelErrorKind};
 use crate::redact::redact;
 use crate::text::truncated;
 
-/// Longest piece of a provider's own words that goes into a message, in characters.
+/// Most characters of a provider's message in an error.
 const DETAIL_CHARS: usize = 300;
 
-/// Longest wait that a provider may ask for; more is a mistake or an attack, and the caller decides anyway.
+/// The longest accepted wait; a provider that asks for more is wrong or malicious.
 const LONGEST_WAIT: Duration = Duration::from_hours(1);
 
-/// What is known of a failed call.
+/// A failed call.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Failure<'a> {
-    /// The HTTP status, unless the failure came inside a stream that began well.
+    /// The HTTP status; `None` for a failure inside a stream.
     pub status: Option<StatusCode>,
-    /// The HTTP headers that came with the status.
     pub headers: Option<&'a HeaderMap>,
-    /// The body, or the error event of a stream, as it came.
+    /// The body, or the error event of a stream.
     pub body: &'a str,
 }
 
-/// Whom the failure concerns; words for the message.
+/// The model of a failed call, for messages.
 #[derive(Debug, Clone, Default)]
 pub struct Subject {
-    /// Which model, as `provider/model`.
+    /// The name, as `provider/model`.
     pub model: String,
-    /// The variable that holds the key, as the user would set it.
+    /// The environment variable of the key.
     pub key_variable: Option<String>,
-    /// The key itself, so that it can be taken out of whatever the provider echoes.
+    /// The key, to be removed from the provider's message.
     pub secret: Option<secrecy::SecretString>,
 }
 
@@ -47,24 +44,24 @@ impl Subject {
         self.model.split('/').next().unwrap_or_default()
     }
 
-    /// An error about this model; the message loses everything that looks like a key.
+    /// An error of this model. Removes everything that looks like a key from the message.
     pub fn error(&self, kind: ModelErrorKind, message: impl AsRef<str>) -> ModelError {
         let message = redact(message.as_ref(), self.secret.as_ref());
         ModelError { kind, model: self.model.clone(), message, retry_after: None }
     }
 }
 
-/// Says what a failed call means and what to do about it.
+/// The error of a failed call, with what to do about it.
 pub fn classify(failure: &Failure<'_>, subject: &Subject, now: Timestamp) -> ModelError {
     let body = Body::parse(failure.body);
     let kind = kind(failure.status, &body);
-    let wait = failure.headers.and_then(|headers| header_wait(headers, now)).or_else(|| body.wait());
+    let wait = failure.headers.and_then(|headers| header_wait(headers, now)).or(body.retry_delay);
     let mut error = subject.error(kind, message(kind, failure.status, &body, subject, wait));
     error.retry_after = wait;
     error
 }
 
-/// How long the headers ask us to wait: `retry-after-ms`, or `retry-after` in seconds or as an HTTP date
+/// The wait that the headers ask for: `retry-after-ms`, or `retry-after` in seconds or as an HTTP date
 /// (RFC 9110, 10.2.3).
 pub fn header_wait(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
@@ -135,11 +132,11 @@ const OVERFLOW: [&str; 7] = [
     "exceeds the context window",
 ];
 
-/// A provider's error body, whatever its dialect.
+/// The error body of any provider.
 struct Body {
-    /// The provider's sentence, or the start of what it sent instead of JSON.
+    /// The provider's message, or the start of a body that is not JSON.
     detail: String,
-    /// Codes, types and the sentence, in lower case, for matching.
+    /// Codes, types and the message, in lower case, for matching.
     words: String,
     retry_delay: Option<Duration>,
 }
@@ -177,7 +174,7 @@ impl Body {
         !rate && (self.says(&OVERFLOW) || (limit && !own_setting))
     }
 
-    /// The kind of an error event inside a stream, where there is no status to go by.
+    /// The kind of an error event inside a stream, which has no status.
     fn kind(&self) -> ModelErrorKind {
         let table: [(&[&str], ModelErrorKind); 4] = [
             (
@@ -195,12 +192,8 @@ impl Body {
             (&["event-stream", "crc mismatch", "truncated"], ModelErrorKind::Protocol),
         ];
         let found = table.iter().find(|(needles, _)| self.says(needles));
-        // Whatever else a provider reports in the middle of an answer is its own trouble.
+        // Any other error in the middle of an answer is the provider's.
         found.map_or(ModelErrorKind::Overloaded, |(_, kind)| *kind)
-    }
-
-    fn wait(&self) -> Option<Duration> {
-        self.retry_delay
     }
 }
 

@@ -1,11 +1,11 @@
 //! Language models behind one trait: [`ChatModel`].
 //!
-//! [`ModelSettings`] say which model, [`connect`] makes it. What comes back answers in a stream of
-//! [`ModelEvent`]s, tries again and turns to the next model while nothing was shown yet, keeps its deadlines, and
-//! fails with a [`ModelError`] whose kind says who can act on it. [`Scripted`] is a model that needs no provider.
+//! [`connect`] makes a model from [`ModelSettings`]. The model answers with a stream of [`ModelEvent`]s. It retries, and
+//! falls back to the next model, until something was shown. It has deadlines, and fails with a [`ModelError`].
+//! [`Scripted`] is a model that needs no provider.
 //!
-//! No message of this crate holds a key. The client library underneath logs what providers answer, word for word,
-//! so the program that sets up logging switches its target off: `genai=off`.
+//! No message of this crate contains a key. The client library logs the responses of providers, so the program that
+//! configures logging must disable its target: `genai=off`.
 
 mod chat;
 mod classify;

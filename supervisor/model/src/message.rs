@@ -1,4 +1,4 @@
-//! Our own conversation types. They are what checkpoints hold, so they belong to nobody's client library.
+//! Conversations. Checkpoints contain these types, so they are independent of any client library.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -14,13 +14,12 @@ pub enum Role {
     Tool,
 }
 
-/// One message of a conversation. The system prompt is not one: it goes along with each request.
+/// One message of a conversation. The system prompt is a part of each request instead.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Message {
     pub role: Role,
-    /// What is said, in order.
     pub parts: Vec<Part>,
-    /// Members of a provider's message that fit nowhere else, kept as they came.
+    /// Other members of a provider's message, unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra: Option<Value>,
 }
@@ -29,41 +28,38 @@ pub struct Message {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Part {
-    /// Plain text.
-    Text { text: String },
-    /// What the model thought. Some providers refuse a tool turn that is replayed without it.
-    Reasoning {
-        /// The visible thought; may be empty where only the signature counts.
+    Text {
         text: String,
-        /// The provider's proof that the thought is its own.
+    },
+    /// A thought of the model. Some providers reject a tool turn that is replayed without it.
+    Reasoning {
+        /// The visible thought; may be empty if there is a signature.
+        text: String,
+        /// The provider's signature of the thought.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signature: Option<String>,
     },
-    /// The model asks for a tool.
     ToolCall(ToolCall),
-    /// A tool's answer.
     ToolResult(ToolResult),
-    /// A content block of one provider that has no form of ours, replayed to that provider untouched.
+    /// Any other content block of a provider, replayed to that provider unchanged.
     Provider {
         /// The provider's name, e.g. `anthropic`.
         provider: String,
-        /// The block as it came.
         block: Value,
     },
 }
 
-/// A call that the model asked for.
+/// A call of the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
     /// The provider's id of the call; results refer to it.
     pub id: String,
     pub name: String,
-    /// The arguments as the model wrote them. Text on purpose: the executor of the call parses it
-    /// strictly, and tells the model when it is not JSON.
+    /// The arguments as the model wrote them. The executor of the call parses them, and reports invalid JSON to the model.
     pub arguments: String,
 }
 
-/// The answer to one call.
+/// The result of one call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolResult {
     pub call_id: String,
@@ -78,7 +74,7 @@ impl Message {
         Self { role, parts: vec![Part::Text { text: text.into() }], extra: None }
     }
 
-    /// A tool message of the given results, in that order.
+    /// A tool message with these results.
     pub fn results(results: impl IntoIterator<Item = ToolResult>) -> Self {
         Self { role: Role::Tool, parts: results.into_iter().map(Part::ToolResult).collect(), extra: None }
     }
@@ -91,7 +87,7 @@ impl Message {
             .collect()
     }
 
-    /// The calls that the message asks for, in order.
+    /// The calls of the message, in order.
     pub fn tool_calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.parts.iter().filter_map(|part| if let Part::ToolCall(call) = part { Some(call) } else { None })
     }

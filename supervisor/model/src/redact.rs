@@ -1,14 +1,13 @@
-//! Keeps keys out of messages.
+//! Removes keys from messages.
 
 use secrecy::{ExposeSecret, SecretString};
 
 const MASK: &str = "[redacted]";
 
-/// How the keys of well-known providers begin. Long enough words that begin so are masked even where the key is
-/// not ours, because a provider's proxy may echo its own.
+/// The prefixes of the keys of well-known providers. Other keys than ours are masked too, because a proxy may echo its own.
 const PREFIXES: [&str; 8] = ["sk-", "gsk_", "AIza", "AKIA", "ya29.", "xai-", "ABSK", "eyJ"];
 
-/// Shortest word that is taken for a key.
+/// The shortest word that counts as a key.
 const SHORTEST: usize = 12;
 
 /// The text without the given secret and without words that look like keys.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// The first `chars` characters of a text, with `marker` behind them if there were more.
+/// The first `chars` characters of a text, followed by `marker` if the text has more.
 pub fn truncated<'a>(text: &'a str, chars: usize, marker: &str) -> Cow<'a, str> {
     match text.char_indices().nth(chars) {
         Some((end, _)) => format!("{}{marker}", text.get(..end).unwrap_or_default()).into(),

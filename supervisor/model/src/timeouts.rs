@@ -7,7 +7,7 @@ use std::time::Duration;
 pub struct Timeouts {
     /// The whole call, from the request to the last byte (`LLM_TIMEOUT_SECONDS`, `limits.modelTimeoutSeconds`).
     pub total: Duration,
-    /// Until the response's headers are there (`LLM_CONNECT_TIMEOUT_SECONDS`).
+    /// Until the headers of the response (`LLM_CONNECT_TIMEOUT_SECONDS`).
     pub headers: Duration,
     /// Between two pieces of the answer (`LLM_IDLE_TIMEOUT_SECONDS`).
     pub idle: Duration,

@@ -1,7 +1,7 @@
 //! Addresses that are not public.
 //!
 //! The ranges are those of IANA's registries of special-purpose addresses (RFC 6890 and its updates). Of IPv6, only
-//! global unicast (`2000::/3`) is public. An IPv6 address that carries an IPv4 address is judged by the latter.
+//! global unicast (`2000::/3`) is public. For an IPv6 address that contains an IPv4 address, the latter decides.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -56,7 +56,7 @@ const fn v6(first: u16, second: u16, third: u16, length: u8) -> Ipv6Net {
 }
 
 /// The first range that contains an address decides.
-const SPECIAL_V4: [(Ipv4Net, Special); 18] = [
+const SPECIAL_V4: [(Ipv4Net, Special); 19] = [
     // AWS, Google, Azure and others; then Azure's second one, Alibaba's and Oracle's.
     (v4(169, 254, 169, 254, 32), Special::Metadata),
     (v4(168, 63, 129, 16, 32), Special::Metadata),
@@ -76,10 +76,8 @@ const SPECIAL_V4: [(Ipv4Net, Special); 18] = [
     (v4(198, 51, 100, 0, 24), Special::Documentation),
     (v4(203, 0, 113, 0, 24), Special::Documentation),
     (v4(224, 0, 0, 0, 4), Special::Multicast),
+    (v4(240, 0, 0, 0, 4), Special::Reserved),
 ];
-
-/// Above multicast nothing is assigned.
-const RESERVED_V4: Ipv4Net = v4(240, 0, 0, 0, 4);
 
 const SPECIAL_V6: [(Ipv6Net, Special); 9] = [
     (Ipv6Net::new_assert(Ipv6Addr::UNSPECIFIED, 128), Special::Unspecified),
@@ -103,11 +101,11 @@ const ENDING_IN_V4: [Ipv6Net; 3] = [
     v6(0x64, 0xff9b, 0, 96),
 ];
 
-/// 6to4, where the IPv4 address comes second.
+/// 6to4: the prefix is followed by the IPv4 address.
 const SIX_TO_FOUR: Ipv6Net = v6(0x2002, 0, 0, 16);
 
 impl Special {
-    /// Why an address is not public; nothing for one that is.
+    /// Why an address is not public; `None` for a public one.
     pub fn of(address: IpAddr) -> Option<Self> {
         match address {
             IpAddr::V4(address) => special_v4(address),
@@ -117,8 +115,7 @@ impl Special {
 }
 
 fn special_v4(address: Ipv4Addr) -> Option<Special> {
-    let listed = SPECIAL_V4.iter().find(|(net, _)| net.contains(&address)).map(|(_, special)| *special);
-    listed.or_else(|| RESERVED_V4.contains(&address).then_some(Special::Reserved))
+    SPECIAL_V4.iter().find(|(net, _)| net.contains(&address)).map(|(_, special)| *special)
 }
 
 fn special_v6(address: Ipv6Addr) -> Option<Special> {

@@ -58,12 +58,14 @@ impl AllowList {
     }
 
     pub(super) fn match_name(&self, name: &str, port: u16) -> NameMatch {
-        let mut listed = self.entries.iter().filter(|entry| entry.matches_name(name)).peekable();
-        if listed.peek().is_none() {
-            return NameMatch::Unlisted;
+        let mut listed = self.entries.iter().filter(|entry| entry.matches_name(name));
+        if listed.any(|entry| entry.port.is_none_or(|only| only == port)) {
+            NameMatch::Allowed
+        } else if self.lists_name(name) {
+            NameMatch::OtherPort
+        } else {
+            NameMatch::Unlisted
         }
-        let on_port = listed.any(|entry| entry.port.is_none_or(|only| only == port));
-        if on_port { NameMatch::Allowed } else { NameMatch::OtherPort }
     }
 
     pub(super) fn lists_name(&self, name: &str) -> bool {

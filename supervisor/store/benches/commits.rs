@@ -2,11 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
+#[path = "../tests/samples/mod.rs"]
+mod samples;
+
 use std::sync::Arc;
 use std::time::Instant;
 
-use caipe_store::contract::samples::{logged, recorded, saved, task};
 use caipe_store::{Commit, MemoryStore, SqliteStore, Store, TaskPhase};
+use samples::{logged, recorded, saved, task};
 
 /// Commits per figure: shared by the writers, so that the time of a run and the memory it takes are bounded.
 const COMMITS: u64 = 20_480;

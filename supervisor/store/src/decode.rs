@@ -1,4 +1,4 @@
-//! Reading back what was written.
+//! Parsing stored values.
 
 use caipe_engine::RunEvent;
 use jiff::Timestamp;
@@ -6,8 +6,7 @@ use serde::de::DeserializeOwned;
 
 use crate::types::{LoggedEvent, StoreError};
 
-/// Levels of nesting that can be read back. A value is parsed with 128 at most when it comes in; in a record
-/// it lies a few levels deeper, and in a nested frame deeper still.
+/// Most levels of nesting of a stored value. Incoming values have at most 128; a record or a nested run adds a few.
 const MAX_DEPTH: usize = 256;
 
 /// Parses a stored value; `what` names it in the error.
@@ -29,7 +28,7 @@ fn decode_deep<T: DeserializeOwned>(json: &str) -> serde_json::Result<T> {
     reader.end().map(|()| value)
 }
 
-/// How deep arrays and objects are nested.
+/// The levels of nested arrays and objects.
 fn depth(json: &str) -> usize {
     let (mut depth, mut deepest, mut in_string, mut escaped) = (0_usize, 0, false, false);
     for byte in json.bytes() {
@@ -49,8 +48,8 @@ fn depth(json: &str) -> usize {
     deepest
 }
 
-/// Adds the events of commits that follow one another, from number `first` on, that come after `after`, until there
-/// are `limit`.
+/// Adds the events of consecutive commits, of which the first event has the number `first`: those after `after`, until
+/// `events` has `limit`.
 pub(crate) fn extend(
     events: &mut Vec<LoggedEvent>,
     first: u64,

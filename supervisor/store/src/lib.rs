@@ -1,15 +1,19 @@
-//! Where conversations, tasks and event logs live.
+//! Persistence of conversations, tasks and event logs.
 //!
-//! Two backends: [`MemoryStore`], which forgets with the process, and [`SqliteStore`], a single file. Both
-//! write the same thing, a [`Commit`] that was serialised and checked where it was made, so that the part
-//! that is shared by all runs, a lock or a writer thread, only ever moves bytes.
+//! Two backends: [`MemoryStore`], which loses its data with the process, and [`SqliteStore`], a single file. The caller of
+//! a [`Commit`] serialises and checks it, so that the part that all runs share (a lock or a writer thread) only copies bytes.
+
+// The samples name this crate as other test programs do.
+#[cfg(test)]
+extern crate self as caipe_store;
 
 mod backend;
-#[cfg(any(test, feature = "contract"))]
-pub mod contract;
 mod decode;
 mod memory;
 mod push;
+#[cfg(test)]
+#[path = "../tests/samples/mod.rs"]
+mod samples;
 mod sqlite;
 mod types;
 mod write;

@@ -1,4 +1,4 @@
-//! Everything in this process, gone with it: for tests, and where losing it is fine.
+//! A store in memory: for tests, and for data that may be lost with the process.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use crate::push::{PushChange, PushRecord};
 use crate::types::{Commit, LoggedEvent, Pruned, Retention, Saved, StoreError, TaskFilter, TaskRecord};
 use crate::write::{Chunk, Refusal, TaskRow, Write};
 
-/// A store that forgets with the process.
+/// A store in memory. It loses its data when the process ends.
 #[derive(Default)]
 pub struct MemoryStore {
     data: Mutex<StoredData>,
@@ -26,7 +26,7 @@ struct StoredData {
 
 struct Conversation {
     touched: Timestamp,
-    // Shared, so that it is parsed outside the lock.
+    // Shared, so that readers parse it outside the lock.
     state: Arc<String>,
     appends: Vec<Arc<String>>,
 }
@@ -35,12 +35,6 @@ struct Task {
     record: TaskRecord,
     log: Vec<Arc<Chunk>>,
     pushes: BTreeMap<String, PushRecord>,
-}
-
-impl Task {
-    const fn new(record: TaskRecord) -> Self {
-        Self { record, log: Vec::new(), pushes: BTreeMap::new() }
-    }
 }
 
 impl MemoryStore {
@@ -150,7 +144,7 @@ impl Store for MemoryStore {
 }
 
 impl StoredData {
-    /// Those that are in the list, from whichever place on it is read.
+    /// The tasks of a filter, without its place and its limit.
     fn matching(&self, filter: &TaskFilter) -> impl Iterator<Item = &TaskRecord> {
         self.tasks.values().map(|task| &task.record).filter(|record| matches(filter, record))
     }
@@ -158,9 +152,11 @@ impl StoredData {
     fn apply(&mut self, write: Write) -> Result<(), Refusal> {
         self.admit(&write)?;
         if let Some(TaskRow { record, .. }) = write.task {
-            match self.tasks.get_mut(&record.id) {
-                Some(task) => task.record = record,
-                None => drop(self.tasks.insert(record.id.clone(), Task::new(record))),
+            if let Some(task) = self.tasks.get_mut(&record.id) {
+                task.record = record;
+            } else {
+                let id = record.id.clone();
+                self.tasks.insert(id, Task { record, log: Vec::new(), pushes: BTreeMap::new() });
             }
         }
         if let Some(state) = write.state {
@@ -245,7 +241,7 @@ impl StoredData {
     }
 }
 
-/// Lists go from the greatest place to the least.
+/// The sort key of lists, whose order is descending.
 fn place_of(record: &TaskRecord) -> (i64, &str) {
     (record.updated.as_microsecond(), record.id.as_str())
 }

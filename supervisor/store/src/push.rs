@@ -8,21 +8,20 @@ use crate::write::check_id;
 /// Most bytes of the body of one push configuration.
 pub const MAX_PUSH_BYTES: usize = 16 << 10;
 
-/// A push configuration of a task, as its owner gave it.
+/// A push configuration of a task.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PushRecord {
     pub task: String,
-    /// Its id among those of the task.
+    /// The id, unique within the task.
     pub id: String,
-    /// The configuration as JSON, at most [`MAX_PUSH_BYTES`]. A store does not look into it.
+    /// The configuration as JSON, at most [`MAX_PUSH_BYTES`]. Stores do not parse it.
     pub body: String,
-    /// The number of the last event that was delivered; 0 before the first, [`PushRecord::DONE`] once nothing is
-    /// left to be.
+    /// The number of the last delivered event: 0 before the first, [`PushRecord::DONE`] after the task's last.
     pub delivered: u64,
 }
 
 impl PushRecord {
-    /// The number after the last delivery: the task has ended and its end was delivered.
+    /// The number once the task's end was delivered.
     pub const DONE: u64 = i64::MAX.unsigned_abs();
 }
 
@@ -47,7 +46,7 @@ pub(crate) enum PushChange {
 }
 
 impl PushChange {
-    /// A configuration that is small enough to be kept.
+    /// Checks the size of a configuration.
     pub(crate) fn put(push: PushRecord) -> Result<Self, StoreError> {
         check_id("task", &push.task)?;
         check_id("push configuration", &push.id)?;

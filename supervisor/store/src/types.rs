@@ -8,10 +8,10 @@ use serde_json::Value;
 /// What [`Store::prune`](crate::Store::prune) removes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Retention {
-    /// Tasks that ended before this go, with their logs; `None` keeps them.
+    /// Removes tasks that ended before this time, with their logs; `None` keeps them.
     pub tasks_before: Option<Timestamp>,
-    /// Conversations that were last written to before this go, with all their tasks, unless one of these is
-    /// under way; `None` keeps them. A task that still waits for a human does not hold its conversation.
+    /// Removes conversations without a write since this time, with their tasks, unless one of these tasks is under way;
+    /// `None` keeps them. A task that waits for a person is not under way.
     pub conversations_before: Option<Timestamp>,
 }
 
@@ -26,85 +26,81 @@ pub struct Pruned {
 /// One atomic write.
 #[derive(Debug, Clone, Default)]
 pub struct Commit {
-    /// The conversation it belongs to.
+    /// The conversation.
     pub context: String,
-    /// The task as it is from now on.
+    /// The new record of the task.
     pub task: Option<TaskRecord>,
-    /// The whole state of the conversation; replaces what was saved and every append since.
+    /// The whole state of the conversation; replaces the earlier snapshot and its appends.
     pub snapshot: Option<Snapshot>,
     /// Inputs to apply on top of the newest snapshot, in order. If both are given, the snapshot comes first.
     pub appends: Vec<Input>,
     /// Events for the task's log; their sequence numbers are consecutive from `first_seq`.
     pub events: Vec<RunEvent>,
-    /// When the events happened. A store keeps microseconds of it.
+    /// When the events happened. Stores keep microseconds.
     pub at: Timestamp,
     /// The sequence number of the first event; the first of a task is 1.
     pub first_seq: u64,
-    /// The task that the events belong to; needed if there are any.
+    /// The task of the events; required if there are any.
     pub events_of: String,
 }
 
-/// A serialised [`RunState`]. Made where the state lives, so that nobody copies it.
+/// A serialised [`RunState`]. The owner of the state makes it, so that the state is not copied.
 #[derive(Debug, Clone)]
 pub struct Snapshot(pub(crate) String);
 
 impl Snapshot {
-    /// Serialises a state.
     pub fn of(state: &RunState) -> Result<Self, StoreError> {
         serde_json::to_string(state).map(Self).map_err(|error| StoreError::Encode(error.to_string()))
     }
 }
 
-/// What was saved of a conversation.
+/// A stored conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Saved {
     /// The newest snapshot.
     pub state: RunState,
-    /// What came after it, in order.
+    /// The inputs after the snapshot, in order.
     pub appends: Vec<Input>,
 }
 
 /// An event with its place in the task's log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoggedEvent {
-    /// Its sequence number; the first of a task is 1.
+    /// The sequence number; the first of a task is 1.
     pub seq: u64,
-    /// When it happened, to the microsecond.
+    /// When the event happened, to the microsecond.
     pub at: Timestamp,
     pub event: RunEvent,
 }
 
-/// What is known of a task besides its events.
+/// A task without its events.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskRecord {
     pub id: String,
     /// The conversation.
     pub context: String,
     pub phase: TaskPhase,
-    /// When it was made.
     pub created: Timestamp,
-    /// When its phase last changed.
+    /// When the phase last changed.
     pub updated: Timestamp,
-    /// The principal that may see it; `None` without authentication.
+    /// The principal that may see the task; `None` without authentication.
     pub owner: Option<String>,
-    /// The trace that it belongs to.
     pub trace_id: String,
-    /// The message that began it, in the shape of the protocol's canonical model.
+    /// The message that began the task, in the shape of the protocol's canonical model.
     pub request: Value,
-    /// What the client said to it since, oldest first.
+    /// The later messages of the client, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replies: Vec<TaskReply>,
-    /// What the agent says of its phase, in the same shape.
+    /// The agent's message about the phase, in the same shape.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status_message: Option<Value>,
 }
 
-/// What a client said to a task that waited for it.
+/// A client's message to a task that waited for it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskReply {
-    /// The number of the last event before it.
+    /// The number of the last event before the message.
     pub after: u64,
-    /// When it was said.
     pub at: Timestamp,
     /// The message, in the shape of the protocol's canonical model.
     pub message: Value,
@@ -113,22 +109,19 @@ pub struct TaskReply {
 /// A task's place in the order of lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskPlace {
-    /// When its phase last changed; compared by microseconds.
+    /// When the phase last changed; compared by microseconds.
     pub updated: Timestamp,
     pub id: String,
 }
 
-/// How far a task is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskPhase {
-    /// Accepted.
     Submitted,
-    /// Under way.
     Working,
-    /// It waits for a human.
+    /// The task waits for a person.
     InputRequired,
-    /// It ended with an answer.
+    /// The task ended with an answer.
     Completed,
     Failed,
     Canceled,
@@ -152,7 +145,6 @@ impl TaskPhase {
         matches!(self, Self::Submitted | Self::Working)
     }
 
-    /// Whether nothing more will happen.
     pub const fn is_terminal(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Canceled)
     }
@@ -160,57 +152,43 @@ impl TaskPhase {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TaskFilter {
-    /// Only this conversation's.
+    /// Only tasks of this conversation.
     pub context: Option<String>,
-    /// Only those in one of these phases; empty means any.
+    /// Only tasks in one of these phases; empty means any.
     pub phases: Vec<TaskPhase>,
-    /// Only this owner's.
+    /// Only tasks of this owner.
     pub owner: Option<String>,
-    /// Only those whose phase changed at this time or since.
+    /// Only tasks whose phase changed at this time or later.
     pub since: Option<Timestamp>,
-    /// Only those that come after this place in the list.
+    /// Only tasks after this place in the list.
     pub beyond: Option<TaskPlace>,
-    /// Most of them; 0 means no limit.
+    /// The most tasks to return; 0 means no limit.
     pub limit: usize,
 }
 
-/// What a backend can fail with.
+/// A failure of a backend.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreError {
-    /// It cannot be reached or opened.
+    /// The backend cannot be reached or opened.
     #[error("failed to reach the {backend} store: {reason}")]
     Unavailable { backend: &'static str, reason: String },
-    /// Another process has it; it may come free.
+    /// Another process uses the store.
     #[error(
         "failed to open the {backend} store: {place}: another process uses it; stop that one, or choose another data directory"
     )]
-    InUse {
-        backend: &'static str,
-        /// Where it is.
-        place: String,
-    },
-    /// It refused a write or a read.
+    InUse { backend: &'static str, place: String },
+    /// The backend rejected a write or a read.
     #[error("failed to {action} in the {backend} store: {reason}")]
     Failed { backend: &'static str, action: &'static str, reason: String },
-    /// One value is larger than a store takes.
+    /// A value is larger than the limit.
     #[error("failed to store {what}: {bytes} bytes, at most {limit} are allowed")]
-    TooLarge {
-        what: String,
-        /// Its size when serialised.
-        bytes: usize,
-        /// The most that is allowed.
-        limit: usize,
-    },
-    /// Something cannot be written as JSON.
+    TooLarge { what: String, bytes: usize, limit: usize },
+    /// A value cannot be written as JSON.
     #[error("failed to encode for the store: {0}")]
     Encode(String),
-    /// What is stored cannot be read back.
+    /// Stored data cannot be read back.
     #[error("failed to read back from the store: {what}: {reason}")]
-    Corrupt {
-        what: String,
-        /// Why it cannot be used.
-        reason: String,
-    },
+    Corrupt { what: String, reason: String },
 }
 
 impl StoreError {

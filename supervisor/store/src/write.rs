@@ -1,4 +1,4 @@
-//! A commit made ready: serialised and checked by the one who wants it, before anyone else waits for it.
+//! A commit, serialised and checked by its caller before any other caller waits for it.
 
 use caipe_engine::{Input, RunEvent};
 use jiff::Timestamp;
@@ -12,7 +12,7 @@ pub const MAX_VALUE_BYTES: usize = 64 << 20;
 /// Most bytes of the id of a conversation or a task. Clients choose these.
 pub const MAX_ID_BYTES: usize = 1024;
 
-/// What a backend writes as it stands.
+/// A commit as a backend writes it.
 #[derive(Debug)]
 pub(crate) struct Write {
     pub(crate) context: String,
@@ -24,7 +24,7 @@ pub(crate) struct Write {
     pub(crate) events: Option<Chunk>,
 }
 
-/// A task's record, as it is and as text.
+/// A task's record, as a value and as JSON text.
 #[derive(Debug)]
 pub(crate) struct TaskRow {
     pub(crate) record: TaskRecord,
@@ -42,7 +42,7 @@ pub(crate) struct Chunk {
     pub(crate) json: String,
 }
 
-/// Why a commit does not fit what is stored.
+/// Why a commit contradicts the stored data.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refusal {
     #[error("conversation {0:?} has no snapshot that inputs could be appended to; commit one first")]
@@ -78,17 +78,17 @@ impl Write {
         })
     }
 
-    /// Whether the conversation must have a snapshot already.
+    /// Whether the conversation must already have a snapshot.
     pub(crate) const fn needs_snapshot(&self) -> bool {
         self.appends.is_some() && self.state.is_none()
     }
 
-    /// Whether a store that keeps events apart writes at most one row.
+    /// Whether this commit is at most one row, apart from its events.
     pub(crate) const fn is_single(&self) -> bool {
         self.state.is_none() && !(self.task.is_some() && self.appends.is_some())
     }
 
-    /// Whether this commit brings the record of the task that its events belong to.
+    /// Whether this commit contains the record of this task.
     pub(crate) fn brings(&self, task: &str) -> bool {
         self.task.as_ref().is_some_and(|row| row.record.id == task)
     }
@@ -109,23 +109,20 @@ impl Chunk {
             return Ok(None);
         }
         check_id("task", &task)?;
-        // The bound is that of the columns of the stores: a signed 64-bit number.
-        let last = i64::try_from(events.len())
-            .ok()
-            .zip(i64::try_from(first).ok())
-            .filter(|(_, first)| *first > 0)
-            .and_then(|(count, first)| first.checked_add(count - 1))
-            .ok_or_else(|| {
-                StoreError::Encode(format!(
-                    "event number {first} of task {task:?} is out of range; the first is 1"
-                ))
-            })?;
+        // The columns of the stores are signed 64-bit numbers.
+        let last = first.checked_add(events.len() as u64 - 1);
+        let last = last.filter(|last| first > 0 && *last <= i64::MAX.unsigned_abs()).ok_or_else(|| {
+            StoreError::Encode(format!(
+                "event number {first} of task {task:?} is out of range; the first is 1"
+            ))
+        })?;
         let json = sized(|| format!("the events of task {task:?} from {first} on"), encode(events)?)?;
-        let at = to_microsecond(at);
-        Ok(Some(Self { task, first, last: last.unsigned_abs(), at, json }))
+        // Stores keep microseconds.
+        let at = Timestamp::from_microsecond(at.as_microsecond()).unwrap_or(at);
+        Ok(Some(Self { task, first, last, at, json }))
     }
 
-    /// Whether it continues a log whose last event has this number; `None` if there is no such task.
+    /// Whether these events continue a log whose last event has this number; `None` if there is no such task.
     pub(crate) fn follows(&self, last: Option<u64>) -> Result<(), Refusal> {
         match last {
             None => Err(Refusal::UnknownTask(self.task.clone())),
@@ -135,11 +132,6 @@ impl Chunk {
             }
         }
     }
-}
-
-/// A time as stores keep it.
-pub(crate) fn to_microsecond(time: Timestamp) -> Timestamp {
-    Timestamp::from_microsecond(time.as_microsecond()).unwrap_or(time)
 }
 
 fn encode_appends(context: &str, appends: &[Input]) -> Result<Option<String>, StoreError> {

@@ -2,13 +2,15 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod samples;
+
 use std::fs;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 
-use caipe_store::contract::samples::{appended, input, logged, recorded, saved, state, task};
 use caipe_store::{Retention, Saved, SqliteStore, Store, StoreError, TaskPhase};
 use rusqlite::Connection;
+use samples::{appended, input, logged, recorded, saved, state, task};
 
 fn refused(path: &Path) -> StoreError {
     let error = SqliteStore::open(path).expect_err("it should not open");

@@ -2,12 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod samples;
+
 use std::io::{BufRead, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use caipe_store::contract::samples::{event, logged, recorded, saved, task};
 use caipe_store::{Commit, SqliteStore, Store, TaskPhase};
+use samples::{event, logged, recorded, saved, task};
 
 const FILE: &str = "CAIPE_STORE_TEST_FILE";
 const RUNS: usize = 8;

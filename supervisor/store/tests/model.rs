@@ -2,12 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod samples;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use caipe_store::contract::samples::{appended, event, logged, recorded, saved, state, task};
 use caipe_store::{Commit, MemoryStore, Saved, SqliteStore, Store, TaskFilter, TaskPhase};
 use proptest::prelude::*;
+use samples::{appended, event, logged, recorded, saved, state, task};
 use tempfile::TempDir;
 
 /// One commit, by small numbers.

@@ -1,11 +1,11 @@
-//! The conversation as a model gets to read it: whole, and not too long.
+//! The conversation as the model reads it: complete, and not too long.
 
 mod repair;
 mod trim;
 
 use std::sync::Arc;
 
-use caipe_model::{Message, Part, Role};
+use caipe_model::{Message, Part, Role, truncated};
 
 pub(crate) use repair::{interrupted, repair};
 pub(crate) use trim::{TRUNCATED, shrink, trim};
@@ -13,37 +13,35 @@ pub(crate) use trim::{TRUNCATED, shrink, trim};
 /// A conversation, oldest message first.
 pub(crate) type Messages = Vec<Arc<Message>>;
 
-/// How the note begins that asks for a last answer after an error.
+/// The beginning of the note that asks for a last answer after an error.
 const RECOVERY: &str = "[Recovery after error: ";
 
-/// The message that asks the model to answer from what it has.
-const LAST_WORD: &str = "You have finished gathering information. Based ONLY on what was retrieved above, write your final \
+/// The note that asks the model for its last answer.
+const LAST_ANSWER: &str = "You have finished gathering information. Based ONLY on what was retrieved above, write your final \
                          answer now. Do not call any more tools.";
 
-/// Most characters of an error in that message.
+/// Most characters of an error in the note.
 const CAUSE_CHARS: usize = 200;
 
 /// The note that asks the model for its last answer.
-pub(crate) fn last_word(cause: Option<&str>) -> Arc<Message> {
-    let cause: String = cause.map_or_else(String::new, |cause| {
-        let cause: String = cause.chars().take(CAUSE_CHARS).collect();
-        format!("{RECOVERY}{cause}] ")
-    });
-    Arc::new(Message::text(Role::User, cause + LAST_WORD))
+pub(crate) fn last_answer_note(cause: Option<&str>) -> Arc<Message> {
+    let cause =
+        cause.map_or_else(String::new, |cause| format!("{RECOVERY}{}] ", truncated(cause, CAUSE_CHARS, "")));
+    Arc::new(Message::text(Role::User, cause + LAST_ANSWER))
 }
 
-/// Takes the note back: it was meant for one turn, and would forbid tools for ever.
-pub(crate) fn withdraw_last_word(messages: &mut Messages) {
-    messages.retain(|message| !is_last_word(message));
+/// Removes the note, which would forbid tools in later turns.
+pub(crate) fn remove_last_answer_note(messages: &mut Messages) {
+    messages.retain(|message| !is_last_answer_note(message));
 }
 
-fn is_last_word(message: &Message) -> bool {
+fn is_last_answer_note(message: &Message) -> bool {
     message.role == Role::User
-        && matches!(message.parts.as_slice(), [Part::Text { text }] if text.ends_with(LAST_WORD)
-            && (text.starts_with(RECOVERY) || text == LAST_WORD))
+        && matches!(message.parts.as_slice(), [Part::Text { text }] if text.ends_with(LAST_ANSWER)
+            && (text.starts_with(RECOVERY) || text == LAST_ANSWER))
 }
 
-/// Puts a human's arguments in place of the model's, so that it reads what was really run.
+/// Replaces the arguments of calls that a person edited, so that the model reads the arguments of the actual call.
 pub(crate) fn edit_calls(messages: &mut Messages, edited: Vec<(String, String)>) {
     for (id, arguments) in edited {
         let asking = messages.iter_mut().rev().find(|message| message.tool_calls().any(|call| call.id == id));
@@ -56,19 +54,14 @@ pub(crate) fn edit_calls(messages: &mut Messages, edited: Vec<(String, String)>)
     }
 }
 
-/// The messages since the request that the run is about.
-fn of_run(messages: &Messages) -> impl Iterator<Item = &Arc<Message>> {
-    let from = request(messages).map_or(0, |at| at + 1);
-    messages.iter().skip(from)
+/// The index of the request that began the run.
+fn request_index(messages: &[Arc<Message>]) -> Option<usize> {
+    messages.iter().rposition(|message| message.role == Role::User && !is_last_answer_note(message))
 }
 
-/// Where the request stands that the run is about.
-fn request(messages: &[Arc<Message>]) -> Option<usize> {
-    messages.iter().rposition(|message| message.role == Role::User && !is_last_word(message))
-}
-
-/// Whether the run has brought any result that a model could answer from.
+/// Whether a call of the run has succeeded.
 pub(crate) fn has_results(messages: &Messages) -> bool {
-    let mut parts = of_run(messages).flat_map(|message| &message.parts);
+    let from = request_index(messages).map_or(0, |at| at + 1);
+    let mut parts = messages.iter().skip(from).flat_map(|message| &message.parts);
     parts.any(|part| matches!(part, Part::ToolResult(result) if !result.is_error))
 }

@@ -1,4 +1,4 @@
-//! Every call has one result: providers refuse a conversation in which one is missing, doubled or of no call.
+//! Ensures that every call has exactly one result, because providers reject any other conversation.
 
 use std::sync::Arc;
 
@@ -7,16 +7,16 @@ use serde_json::Value;
 
 use super::Messages;
 
-/// The members of a provider's message, and the types of its blocks, that are tool calls.
+/// The names of tool calls among the members and the block types of a provider's message.
 const CALL_NAMES: [&str; 2] = ["toolUse", "tool_use"];
 
-/// What the model reads in place of the result of a call that was cut short.
+/// The result of an interrupted call.
 pub(crate) fn interrupted(tool: &str) -> String {
     format!("Tool '{tool}' did not complete (session was interrupted).")
 }
 
-/// Gives every call without a result a result that says so, right after the message that asked for it, and drops
-/// results that are doubled or belong to no call. Leaves a whole conversation as it is.
+/// Adds a result to every call without one, right after the message of the call, and drops results that are repeated or
+/// belong to no call.
 pub(crate) fn repair(messages: &mut Messages) {
     if is_whole(messages) {
         return;
@@ -24,7 +24,7 @@ pub(crate) fn repair(messages: &mut Messages) {
     let mut old = std::mem::take(messages).into_iter().peekable();
     while let Some(message) = old.next() {
         if message.role == Role::Tool {
-            // Those that follow a call are taken with it, below.
+            // The loop below consumes the results that follow their call.
             continue;
         }
         let mut open = calls(&message);
@@ -69,7 +69,7 @@ impl Call {
     }
 }
 
-/// Whether this is the result of one of the open calls, which is then open no more.
+/// Whether this is the result of an open call. Removes the call from the open ones.
 fn answers(part: &Part, open: &mut Vec<Call>) -> bool {
     let Some(id) = result_id(part) else { return false };
     let Some(at) = open.iter().position(|call| call.id == id) else { return false };

@@ -1,28 +1,27 @@
-//! Keeping the conversation within the model's context.
+//! Keeps the conversation within the model's context.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use caipe_model::{Message, Part, Role, truncated};
 
-use super::{Messages, request};
+use super::{Messages, request_index};
 
-/// Characters that make about one token. Bytes are counted: characters beyond ASCII
-/// cost more tokens, too.
+/// The estimated bytes of a token. Bytes, because characters beyond ASCII also cost more tokens.
 const TOKEN_BYTES: u64 = 4;
 
-/// What a message costs besides its text.
+/// The tokens of a message besides its text.
 const MESSAGE_TOKENS: u64 = 4;
 
 /// Most characters that [`shrink`] leaves of a tool result.
 const SHRUNK_CHARS: usize = 4000;
 
-/// The end of whatever was cut.
+/// The end of a truncated result.
 pub(crate) const TRUNCATED: &str = "\n\n[Output truncated]";
 
-/// Once the conversation has more than `most` tokens, drops its oldest messages until it has at most `target`, as far
-/// as that can be done without touching the newest `keep` messages or the request that the run is about, or parting a
-/// call from its results. A target well below the limit keeps the rest stable for the provider's prompt cache.
+/// If the conversation has more than `most` tokens, drops its oldest messages until it has at most `target`. Keeps the
+/// newest `keep` messages, the request that began the run, and each call together with its results. A target well below
+/// the limit keeps the rest stable for the provider's prompt cache.
 ///
 /// Returns whether anything was dropped.
 pub(crate) fn trim(messages: &mut Messages, most: u64, target: u64, keep: usize) -> bool {
@@ -32,7 +31,7 @@ pub(crate) fn trim(messages: &mut Messages, most: u64, target: u64, keep: usize)
     }
     let mut excess = total.saturating_sub(target);
     let tail = messages.len().saturating_sub(keep);
-    let request = request(messages);
+    let request = request_index(messages);
     let head = drop_head(messages, request.unwrap_or(0).min(tail), &mut excess);
     let old = drop_old(messages, request.map_or(0, |at| at + 1), tail, &mut excess);
     let mut at = 0..;
@@ -40,7 +39,7 @@ pub(crate) fn trim(messages: &mut Messages, most: u64, target: u64, keep: usize)
     !head.is_empty() || !old.is_empty()
 }
 
-/// What to drop of the messages before the request: whole exchanges, since providers want a user's message first.
+/// The messages to drop before the request: whole exchanges, because providers want a user's message first.
 fn drop_head(messages: &[Arc<Message>], before: usize, excess: &mut u64) -> Range<usize> {
     let starts =
         (0..=before).filter(|at| messages.get(*at).is_some_and(|message| message.role == Role::User));
@@ -55,7 +54,7 @@ fn drop_head(messages: &[Arc<Message>], before: usize, excess: &mut u64) -> Rang
     0..end
 }
 
-/// What to drop of the run's own turns.
+/// The messages to drop after the request.
 fn drop_old(messages: &[Arc<Message>], from: usize, tail: usize, excess: &mut u64) -> Range<usize> {
     let mut end = from;
     for group in groups(messages).into_iter().filter(|group| group.start >= from && group.end <= tail) {
@@ -72,8 +71,8 @@ fn sum(messages: &[Arc<Message>], range: Range<usize>) -> u64 {
     messages.get(range).unwrap_or_default().iter().map(|message| tokens(message)).sum()
 }
 
-/// Does what can be done when a model has refused the conversation as too long: drops all that [`trim`] may drop but
-/// the last exchange, down to `target` tokens, and cuts long results.
+/// Shortens a conversation that the model rejected as too long: trims it to `target` tokens with [`trim`], except the last
+/// message, and truncates long results.
 pub(crate) fn shrink(messages: &mut Messages, target: u64) -> bool {
     let trimmed = trim(messages, target, target, 1);
     let mut cut = false;
@@ -89,7 +88,7 @@ pub(crate) fn shrink(messages: &mut Messages, target: u64) -> bool {
 }
 
 fn is_long(part: &Part) -> bool {
-    // The mark that a cut leaves must not make the text long again.
+    // The end of a truncated result must not make it long again.
     matches!(part, Part::ToolResult(result) if result.content.len() > SHRUNK_CHARS + 2 * TRUNCATED.len()
         && result.content.chars().count() > SHRUNK_CHARS + 2 * TRUNCATED.len())
 }
@@ -110,7 +109,7 @@ fn part_bytes(part: &Part) -> usize {
     }
 }
 
-/// The messages in pieces that must stay together: one message and the results that follow it.
+/// The ranges of messages that must stay together: a message and the results after it.
 fn groups(messages: &[Arc<Message>]) -> Vec<Range<usize>> {
     let mut groups: Vec<Range<usize>> = Vec::new();
     for (at, message) in messages.iter().enumerate() {

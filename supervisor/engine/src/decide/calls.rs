@@ -1,4 +1,4 @@
-//! The calls that are under way, from their start until all of them have a result.
+//! The calls of a round, from their start until all of them have a result.
 
 use crate::abilities::AnswerMode;
 use crate::effects::Effects;
@@ -8,8 +8,7 @@ use crate::names::AgentName;
 use crate::plan_step::PlanCause;
 use crate::state::{CallKind, CallStatus, PendingCall, Phase, RunState};
 
-use super::endings::{self, ending, finish_call};
-use super::{route, turn};
+use super::{endings, route, turn};
 
 /// Starts the ready calls. Emits the plan first, so that every start finds its step.
 pub(super) fn start_ready(state: &mut RunState, out: &mut Effects) {
@@ -33,7 +32,7 @@ pub(super) fn start_ready(state: &mut RunState, out: &mut Effects) {
     out.extend(effects);
 }
 
-/// The effect that makes the edge work on a call.
+/// The effect that executes a call.
 pub(super) fn perform(call: &PendingCall, resume: Option<Resume>) -> Effect {
     match &call.kind {
         CallKind::Delegation { agent } => Effect::Delegate {
@@ -50,7 +49,7 @@ pub(super) fn perform(call: &PendingCall, resume: Option<Resume>) -> Effect {
     }
 }
 
-/// Emits what the agent behind a tool reports; nothing once the tool has its result.
+/// Emits the progress of an agent that a tool calls, until the tool has its result.
 pub(super) fn tool_progress(state: &RunState, id: &str, agent: &AgentName, text: String, out: &mut Effects) {
     if state.phase == Phase::Calls && state.calls.iter().any(|call| is_running_tool(call, id)) {
         let kind = EventKind::Noticed { text, end: None };
@@ -62,47 +61,37 @@ fn is_running_tool(call: &PendingCall, id: &str) -> bool {
     call.id == id && call.kind == CallKind::Tool && call.status == CallStatus::Running
 }
 
-/// Takes the result of a tool.
-pub(super) fn tool_finished(state: &mut RunState, id: &str, output: &ToolOutput, out: &mut Effects) {
+pub(super) fn tool_finished(state: &mut RunState, id: &str, output: ToolOutput, out: &mut Effects) {
     if state.phase != Phase::Calls {
         return;
     }
     let chars = state.abilities.limits.tool_output_chars;
     let Some(call) = state.calls.iter_mut().find(|call| is_running_tool(call, id)) else { return };
-    let result = if output.is_error { Err(output.content.clone()) } else { Ok(output.content.clone()) };
-    finish_call(call, ending(&result), result, chars, out);
+    let result = if output.is_error { Err(output.content) } else { Ok(output.content) };
+    endings::finish_call(call, result, chars, out);
     settle(state, out);
 }
 
-/// Continues once no call is under way: asks the model, or waits for the human.
+/// Continues once no call is open: asks the model, or waits for a person.
 pub(super) fn settle(state: &mut RunState, out: &mut Effects) {
     if state.calls.iter().any(|call| call.status.is_open()) {
         return;
     }
-    if state.calls.iter().any(|call| matches!(call.status, CallStatus::Waiting { .. })) {
+    if state.calls.iter().any(|call| call.status.question().is_some()) {
         return suspend(state, out);
     }
     endings::conclude_round(state);
     turn::ask(state, out);
 }
 
-/// Stops the run until a human has answered all that waits.
+/// Stops the run until a person has answered every question.
 pub(super) fn suspend(state: &mut RunState, out: &mut Effects) {
     state.phase = Phase::Waiting;
-    for call in &state.calls {
-        if let CallStatus::Waiting { form, .. } = &call.status {
-            out.emit(EventKind::InputRequired { form: form.clone() });
-        }
+    for form in state.questions() {
+        out.emit(EventKind::InputRequired { form: form.clone() });
     }
     out.emit(EventKind::Finished { outcome: Outcome::InputRequired });
     out.push(Effect::Finish);
-}
-
-/// Repeats the last emitted plan: the answer to a question may begin another task, whose client knows no plan.
-pub(super) fn repeat_plan(state: &RunState, out: &mut Effects) {
-    if let Some(plan) = state.plan.again() {
-        out.emit(plan);
-    }
 }
 
 /// Emits the plan if it has changed and this agent shows one.

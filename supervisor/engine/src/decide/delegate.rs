@@ -1,4 +1,4 @@
-//! News of a delegation.
+//! Updates of a delegation.
 
 use caipe_model::truncated;
 
@@ -9,12 +9,11 @@ use crate::form::Form;
 use crate::io::{DelegateUpdate, DelegationOutcome, Effect};
 use crate::names::AgentName;
 use crate::plan_step::PlanCause;
-use crate::state::RemotePlace;
-use crate::state::{AgentAnswer, CallKind, CallStatus, PendingCall, Phase, RunState};
+use crate::state::{AgentAnswer, CallKind, CallStatus, PendingCall, Phase, RemotePlace, RunState};
 
 use super::{calls, endings};
 
-/// Takes news of a delegation that is under way.
+/// Applies an update of a delegation that is under way.
 pub(super) fn update(state: &mut RunState, id: &str, update: DelegateUpdate, out: &mut Effects) {
     if !matches!(state.phase, Phase::Calls | Phase::Waiting) {
         return;
@@ -56,7 +55,7 @@ fn under_way<'a>(state: &'a mut RunState, id: &str) -> Option<(&'a mut PendingCa
     Some((call, agent))
 }
 
-/// Where the agent stands, whether it waits or not.
+/// The agent's status, whether the call waits for a person or not.
 fn place(status: &mut CallStatus) -> &mut CallStatus {
     match status {
         CallStatus::Waiting { then, .. } => place(then),
@@ -64,7 +63,7 @@ fn place(status: &mut CallStatus) -> &mut CallStatus {
     }
 }
 
-/// The agent asks. If it asks several things, they become one form.
+/// Adds a question of the agent. Several questions become one form.
 fn ask(call: &mut PendingCall, form: Form) {
     match &mut call.status {
         CallStatus::Waiting { form: known, .. } if *known == form => {}

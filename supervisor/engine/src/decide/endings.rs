@@ -13,23 +13,21 @@ use crate::state::{CallKind, CallStatus, PendingCall, RunState};
 /// Most characters of a result that an event shows (`MAX_TOOL_OUTPUT_LENGTH`).
 const SHOWN_CHARS: usize = 2000;
 
-/// Ends those of the calls without a result that are meant, and stops what runs for them.
-pub(super) fn stop(
+/// Cancels the calls without a result for which `affected` is true, and stops the work for them.
+pub(super) fn cancel(
     state: &mut RunState,
-    meant: impl Fn(&PendingCall) -> bool,
-    end: CallEnd,
+    affected: impl Fn(&PendingCall) -> bool,
     why: impl Fn(&PendingCall) -> String,
     out: &mut Effects,
 ) {
     let mut aborted = Vec::new();
-    for call in
-        state.calls.iter_mut().filter(|call| !matches!(call.status, CallStatus::Done { .. }) && meant(call))
-    {
+    let unfinished = |call: &&mut PendingCall| !matches!(call.status, CallStatus::Done { .. });
+    for call in state.calls.iter_mut().filter(unfinished).filter(|call| affected(call)) {
         let why = why(call);
         out.extend(withdrawal(call));
         if call.status.is_started() {
             aborted.push(call.id.clone());
-            emit_end(call, end, &why, out);
+            emit_end(call, CallEnd::Canceled, &why, out);
         }
         close(call, Err(why), usize::MAX);
     }
@@ -38,7 +36,7 @@ pub(super) fn stop(
     }
 }
 
-/// Withdraws the question of a remote agent that nobody will answer. The edge stops an agent that is at work.
+/// Withdraws the unanswered question of a remote agent. The edge stops an agent that works.
 fn withdrawal(call: &PendingCall) -> Option<Effect> {
     let (CallKind::Delegation { agent }, CallStatus::Waiting { then, .. }) = (&call.kind, &call.status)
     else {
@@ -48,15 +46,17 @@ fn withdrawal(call: &PendingCall) -> Option<Effect> {
     Some(Effect::Withdraw { call: call.id.clone(), agent: agent.clone(), from })
 }
 
-/// Ends a started call: emits the end; the result waits for its siblings.
+/// Ends a started call: emits its end and stores its result.
 pub(super) fn finish_call(
     call: &mut PendingCall,
-    end: CallEnd,
     result: Result<String, String>,
     chars: usize,
     out: &mut Effects,
 ) {
-    let (Ok(text) | Err(text)) = &result;
+    let (end, text) = match &result {
+        Ok(text) => (CallEnd::Completed, text),
+        Err(text) => (CallEnd::Failed, text),
+    };
     emit_end(call, end, text, out);
     close(call, result, chars);
 }
@@ -71,7 +71,7 @@ pub(super) fn emit_end(call: &PendingCall, end: CallEnd, text: &str, out: &mut E
     });
 }
 
-/// Gives a call its result without telling anybody.
+/// Stores the result of a call without an event.
 pub(super) fn close(call: &mut PendingCall, result: Result<String, String>, chars: usize) {
     let is_error = result.is_err();
     let text = match result {
@@ -82,12 +82,7 @@ pub(super) fn close(call: &mut PendingCall, result: Result<String, String>, char
         CallStatus::Done { result: ToolResult { call_id: call.id.clone(), content: text, is_error } };
 }
 
-/// How a call ended that says this.
-pub(super) const fn ending(result: &Result<String, String>) -> CallEnd {
-    if result.is_ok() { CallEnd::Completed } else { CallEnd::Failed }
-}
-
-/// Where a delegation stood, if anything of it was saved.
+/// The saved state of a delegation, if there is one.
 pub(super) fn resume_point(status: &CallStatus) -> Option<ResumePoint> {
     match status {
         CallStatus::Remote { task, context, place } => {
@@ -98,7 +93,7 @@ pub(super) fn resume_point(status: &CallStatus) -> Option<ResumePoint> {
     }
 }
 
-/// Puts the results of the round into the conversation, in the order in which the model asked.
+/// Moves the results of the calls into the conversation, in the order of the model's calls.
 pub(super) fn conclude_round(state: &mut RunState) {
     let results: Vec<ToolResult> = std::mem::take(&mut state.calls)
         .into_iter()

@@ -11,7 +11,7 @@ use crate::tools::TODO_TOOL;
 use super::finish::{self, Cause};
 use super::turn;
 
-/// Tries again where that can help, else gets an answer from what was gathered, else ends the run.
+/// Tries again if that can help, else asks for an answer from the results so far, else ends the run.
 pub(super) fn failed(state: &mut RunState, turn: u32, error: &ModelFailure, out: &mut Effects) {
     if state.phase != (Phase::Model { turn }) {
         return;
@@ -20,10 +20,8 @@ pub(super) fn failed(state: &mut RunState, turn: u32, error: &ModelFailure, out:
     if can_try_again(state, error.kind) {
         state.text.void(out);
         turn::ask_again(state, out);
-    } else if error.kind == ModelErrorKind::Auth {
-        // No turn can succeed with this key, not even a last one.
-        finish::cut_short(state, cause, out);
-    } else if state.guards.last_turn {
+    } else if error.kind == ModelErrorKind::Auth || state.guards.last_turn {
+        // With a rejected key even a last turn fails.
         finish::cut_short(state, cause, out);
     } else if has_results(state) {
         state.text.void(out);
@@ -33,15 +31,15 @@ pub(super) fn failed(state: &mut RunState, turn: u32, error: &ModelFailure, out:
     }
 }
 
-/// Whether the run has brought anything that an answer could be made of.
+/// Whether the run has results that the model can answer from.
 fn has_results(state: &RunState) -> bool {
     state.counters.calls.keys().any(|tool| tool != TODO_TOOL) && conversation::has_results(&state.messages)
 }
 
-/// Whether the same turn may go better, now or after making the conversation smaller; once each.
+/// Whether the same turn may succeed now, or with a smaller conversation; once each.
 fn can_try_again(state: &mut RunState, kind: ModelErrorKind) -> bool {
     match kind {
-        // The model layer tries again only what has not begun to answer.
+        // The model layer retries only a turn that has not shown anything.
         ModelErrorKind::Truncated | ModelErrorKind::Transport => {
             !std::mem::replace(&mut state.guards.retried, true)
         }

@@ -1,4 +1,4 @@
-//! How a run ends, and with which words.
+//! The end of a run, and its answer.
 
 use std::sync::Arc;
 
@@ -15,33 +15,32 @@ use crate::tools::response::Response;
 
 use super::{endings, route};
 
-/// The answer of a run whose model returned only empty answers: an answer is never empty.
+/// The answer of a run whose model returned only empty answers.
 const NO_ANSWER: &str = "I have no answer: the language model returned an empty one. Please ask again, or put the \
                          question in other words.";
 
-/// What follows an answer that the model could not finish.
+/// The end of an answer that the model could not finish.
 pub(super) const CUT_OFF: &str =
     "\n\n[The answer is cut off: it reached the output limit of the language model.]";
 
-/// Ends a run that has nothing to show though nothing failed.
-pub(super) fn empty_handed(state: &mut RunState, out: &mut Effects) {
+/// Ends a run in which nothing failed, but the model gave no answer.
+pub(super) fn without_answer(state: &mut RunState, out: &mut Effects) {
     state.text.conclude(NO_ANSWER, out);
     complete(state, NO_ANSWER.to_owned(), AnswerOrigin::Partial, out);
 }
 
-/// The model's turn has text and no calls: that is the answer.
+/// Ends the run with the text of a turn without calls.
 pub(super) fn answered(state: &mut RunState, content: &str, out: &mut Effects) {
-    let marked = match state.abilities.answer {
-        AnswerMode::Marker => after_marker(content).filter(|answer| !answer.trim().is_empty()),
-        _ => None,
+    let marked = after_marker(content).filter(|answer| !answer.trim().is_empty());
+    let (answer, origin) = match marked.filter(|_| state.abilities.answer == AnswerMode::Marker) {
+        Some(answer) => (answer, AnswerOrigin::Marked),
+        None if state.answers.len() > 1 => (content, AnswerOrigin::Synthesis),
+        None => (content, AnswerOrigin::Model),
     };
-    match marked {
-        Some(answer) => complete(state, answer.to_owned(), AnswerOrigin::Marked, out),
-        None => complete(state, content.to_owned(), spoken(state), out),
-    }
+    complete(state, answer.to_owned(), origin, out);
 }
 
-/// The last turn is over: whatever it said is the answer.
+/// Ends the run with the answer or the text of its last turn.
 pub(super) fn last_answer(state: &mut RunState, requests: &[ToolCall], content: &str, out: &mut Effects) {
     refuse(state, requests);
     let response = requests.iter().find(|call| route::responds(&state.abilities, &call.name));
@@ -58,7 +57,7 @@ pub(super) fn last_answer(state: &mut RunState, requests: &[ToolCall], content: 
     }
 }
 
-/// The calls of a turn that was offered no tools get their results nevertheless.
+/// Gives results to the calls of a turn that must not have any.
 fn refuse(state: &mut RunState, requests: &[ToolCall]) {
     let result = |call: &ToolCall| ToolResult {
         call_id: call.id.clone(),
@@ -70,7 +69,7 @@ fn refuse(state: &mut RunState, requests: &[ToolCall]) {
     }
 }
 
-/// What people read of a failed turn. The words of the provider, which may name hosts, models and accounts, are in the log.
+/// The reason of a failed turn, for people. The provider's message, which may name hosts, models and accounts, is in the log.
 const fn model_reason(kind: ModelErrorKind) -> &'static str {
     match kind {
         ModelErrorKind::Auth => {
@@ -93,20 +92,20 @@ const fn model_reason(kind: ModelErrorKind) -> &'static str {
     }
 }
 
-/// Why nothing more can be had from the model.
+/// Why the model gets no further turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cause {
     Model(ModelErrorKind),
     /// The model returned an empty last answer.
     NoAnswer,
-    /// The time of the run is up.
+    /// The run reached its deadline.
     Time,
-    /// The run has no step left.
+    /// The run reached its limit of steps.
     Steps,
 }
 
 impl Cause {
-    /// The reason for people, without the words of a provider or the name of a model: those are in the log.
+    /// The reason, for people.
     const fn reason(self) -> &'static str {
         match self {
             Self::Model(kind) => model_reason(kind),
@@ -124,7 +123,7 @@ impl Cause {
     }
 }
 
-/// Nothing more can be had from the model: the run ends with what there is, and says so.
+/// Ends the run with the text so far or the answers of its delegations, and with the reason.
 pub(super) fn cut_short(state: &mut RunState, cause: Cause, out: &mut Effects) {
     state.text.release(out);
     let spoken = state.text.so_far();
@@ -134,7 +133,7 @@ pub(super) fn cut_short(state: &mut RunState, cause: Cause, out: &mut Effects) {
         cause.reason()
     );
     if !spoken.is_empty() {
-        let text = format!("{}\n\n{apology}", after_marker(spoken).unwrap_or(spoken));
+        let text = format!("{}\n\n{apology}", without_narration(spoken));
         out.text(role, format!("\n\n{apology}"));
         complete(state, text, cause.origin(), out);
     } else if let Some(gathered) = gathered(state) {
@@ -142,24 +141,23 @@ pub(super) fn cut_short(state: &mut RunState, cause: Cause, out: &mut Effects) {
         out.text(role, text.clone());
         complete(state, text, cause.origin(), out);
     } else if cause == Cause::NoAnswer && state.abilities.answer != AnswerMode::Plain {
-        empty_handed(state, out);
+        without_answer(state, out);
     } else {
         failed(state, cause, out);
     }
 }
 
-/// The run has nothing to show.
 pub(super) fn failed(state: &mut RunState, cause: Cause, out: &mut Effects) {
     end(state, Outcome::Failed { reason: format!("Agent execution failed: {}", cause.reason()) }, out);
 }
 
-/// Ends the run; calls that are still open must have been stopped.
+/// Ends the run. The caller must have cancelled open calls.
 pub(super) fn end(state: &mut RunState, outcome: Outcome, out: &mut Effects) {
     endings::conclude_round(state);
-    conversation::withdraw_last_word(&mut state.messages);
+    conversation::remove_last_answer_note(&mut state.messages);
     conversation::repair(&mut state.messages);
     state.phase = Phase::Idle;
-    let is_cut_off = cut_off(&outcome);
+    let is_cut_off = is_cut_off(&outcome);
     if (is_cut_off || state.guards.last_turn)
         && let Some(plan) = state.plan.give_up(!is_cut_off)
     {
@@ -170,7 +168,7 @@ pub(super) fn end(state: &mut RunState, outcome: Outcome, out: &mut Effects) {
 }
 
 /// Whether the run ended before its plan was carried out.
-const fn cut_off(outcome: &Outcome) -> bool {
+const fn is_cut_off(outcome: &Outcome) -> bool {
     matches!(
         outcome,
         Outcome::Failed { .. }
@@ -191,23 +189,19 @@ pub(super) fn complete(state: &mut RunState, text: String, origin: AnswerOrigin,
     end(state, Outcome::Completed { text, origin }, out);
 }
 
-/// The origin of what the model just said.
-fn spoken(state: &RunState) -> AnswerOrigin {
-    if state.answers.len() > 1 { AnswerOrigin::Synthesis } else { AnswerOrigin::Model }
-}
-
-/// The words of the agents that were asked. What the model said on the way is no result, and was shown already.
+/// The answers of the delegations, as one text. The model's narration is no result, and was shown already.
 pub(super) fn gathered(state: &RunState) -> Option<String> {
     let text = match state.answers.as_slice() {
-        [] => return None,
-        [only] => after_marker(&only.text).unwrap_or(&only.text).to_owned(),
-        several => several
+        [only] => without_narration(&only.text).to_owned(),
+        answers => answers
             .iter()
-            .map(|answer| {
-                format!("**{}**\n\n{}", answer.agent, after_marker(&answer.text).unwrap_or(&answer.text))
-            })
+            .map(|answer| format!("**{}**\n\n{}", answer.agent, without_narration(&answer.text)))
             .collect::<Vec<_>>()
             .join("\n\n"),
     };
     (!text.trim().is_empty()).then_some(text)
+}
+
+fn without_narration(text: &str) -> &str {
+    after_marker(text).unwrap_or(text)
 }

@@ -1,4 +1,4 @@
-//! A human has decided.
+//! A person's decisions.
 
 use serde_json::{Map, Value};
 
@@ -13,14 +13,14 @@ use crate::tools::ask;
 
 use super::{calls, endings, route};
 
-/// What a rejection without words says.
+/// The message of a rejection without one.
 const REJECTED: &str = "User rejected the request";
 
-/// Why decisions are refused that do not fit the questions.
+/// The reason for rejecting decisions that do not fit the questions.
 const MISFIT: &str =
     "The decision was not applied: there must be one decision that fits for each call that waits.";
 
-/// Applies one decision to each call that is asked about, and continues the run. Finished calls are not repeated.
+/// Applies one decision to each call that waits, and continues the run. Finished calls are not repeated.
 pub(super) fn decided(state: &mut RunState, decisions: Vec<Decision>, out: &mut Effects) {
     if state.phase != Phase::Waiting {
         return;
@@ -29,7 +29,10 @@ pub(super) fn decided(state: &mut RunState, decisions: Vec<Decision>, out: &mut 
         return ask_again(state, MISFIT.to_owned(), out);
     }
     state.phase = Phase::Calls;
-    calls::repeat_plan(state, out);
+    // The answer may begin another task, whose client has not seen the plan.
+    if let Some(plan) = state.plan.last_emitted() {
+        out.emit(plan);
+    }
     let mut decisions = decisions.into_iter();
     let mut resumed = Vec::new();
     let mut edited = Vec::new();
@@ -48,14 +51,14 @@ pub(super) fn decided(state: &mut RunState, decisions: Vec<Decision>, out: &mut 
     calls::settle(state, out);
 }
 
-/// Whether there is one decision for each call that is asked about, and each fits.
+/// Whether there is one decision for each call that waits, and each fits.
 fn fit(state: &RunState, decisions: &[Decision]) -> bool {
     let asked: Vec<Form> = state.questions().into_iter().flat_map(Form::calls).collect();
     asked.len() == decisions.len()
         && asked.iter().zip(decisions).all(|(question, decision)| decision.fits(question))
 }
 
-/// Asks again what waits; an answer that cannot be taken changes nothing.
+/// Asks the waiting questions again. The rejected answer changes nothing.
 pub(super) fn ask_again(state: &mut RunState, reason: String, out: &mut Effects) {
     if state.phase == Phase::Waiting {
         out.emit(EventKind::DecisionRefused { reason });
@@ -63,13 +66,13 @@ pub(super) fn ask_again(state: &mut RunState, reason: String, out: &mut Effects)
     }
 }
 
-/// Applies the decisions to the call that waits for them; the effect resumes an agent that had asked.
+/// Applies the decisions to the call that waits for them. The effect resumes an agent that asked.
 fn apply(abilities: &Abilities, call: &mut PendingCall, decisions: Vec<Decision>) -> Option<Effect> {
     let CallStatus::Waiting { form, then } = std::mem::replace(&mut call.status, CallStatus::Ready) else {
         return None;
     };
     if call.kind != CallKind::Ask && then.is_started() {
-        // The agent knows what it asked: it gets the decisions as they are.
+        // The agent applies the decisions to its own question.
         let from = endings::resume_point(&then);
         call.status = *then;
         let answered = Some(Answered { form, decisions });
@@ -86,7 +89,7 @@ fn apply(abilities: &Abilities, call: &mut PendingCall, decisions: Vec<Decision>
     None
 }
 
-/// What the model reads of a form.
+/// The result of a form.
 fn answer(form: &Form, decision: &Decision) -> Result<String, String> {
     match decision {
         Decision::Approve | Decision::Edit { .. } => ask::submitted(form, &Map::new()),
@@ -95,14 +98,14 @@ fn answer(form: &Form, decision: &Decision) -> Result<String, String> {
     }
 }
 
-/// Approves a call, with other arguments if the human edited it.
+/// Approves a call, with other arguments if the person edited it.
 fn approve(abilities: &Abilities, call: &mut PendingCall, decision: &Decision) -> Result<(), String> {
     match decision {
         Decision::Approve | Decision::Submit { .. } => {}
         Decision::Edit { arguments } => call.arguments = Value::Object(arguments.clone()),
         Decision::Reject { message } => return Err(rejection(message)),
     }
-    // Much may have changed since: arguments, and who is there.
+    // The arguments and the available agents may have changed since the question.
     if matches!(call.kind, CallKind::Delegation { .. }) {
         call.kind = CallKind::Delegation { agent: route::delegate(abilities, call.arguments())? };
     }

@@ -7,17 +7,16 @@ use caipe_model::Message;
 use crate::abilities::Abilities;
 use crate::conversation;
 use crate::effects::Effects;
-use crate::event::CallEnd;
 use crate::plan::Plan;
 use crate::state::{CallKind, Counters, Guards, PendingCall, Phase, RunState};
 use crate::text::AnswerText;
 
 use super::{endings, turn};
 
-/// What the model reads of a form that the user did not fill in.
+/// The result of a form that the user did not submit.
 const UNANSWERED: &str = "The form was not submitted: the user went on with the next message instead.";
 
-/// What the model reads of a call that was never approved.
+/// The result of a call that the user did not approve.
 const UNAPPROVED: &str = "Not run: the user did not approve it and went on with the next message instead.";
 
 /// Begins a run, unless one is under way.
@@ -39,9 +38,9 @@ pub(super) fn begin(state: &mut RunState, message: Arc<Message>, abilities: Abil
     turn::ask(state, out);
 }
 
-/// Ends what waits for the user, who has something else to say.
+/// Cancels the calls that wait for the user, who sent another message instead of an answer.
 fn give_up_waiting(state: &mut RunState, out: &mut Effects) {
-    endings::stop(state, |_| true, CallEnd::Canceled, |call| unanswered(call).to_owned(), out);
+    endings::cancel(state, |_| true, |call| unanswered(call).to_owned(), out);
     endings::conclude_round(state);
 }
 

@@ -18,13 +18,13 @@ use crate::effects::Effects;
 use crate::io::{Effect, Input};
 use crate::state::RunState;
 
-/// Applies an input to the state and says what must be done now, in this order.
+/// Applies an input to the state and returns the effects, in order.
 ///
-/// Deterministic and total: an input that does not fit the state, because it is late, doubled or nonsense, changes
-/// nothing and asks for nothing. A message counts only while no run is under way: the caller hands over the
-/// messages of one conversation one after the other.
+/// Deterministic and total: an input that does not fit the state, because it is late, repeated or invalid, changes
+/// nothing and has no effect. A message is ignored while a run is under way: the caller sends the messages of one
+/// conversation one after the other.
 ///
-/// A new [`Effect::CallModel`] takes the place of one that is under way; [`Effect::Finish`] ends all that is.
+/// A new [`Effect::CallModel`] replaces an earlier one that is under way; [`Effect::Finish`] ends all effects under way.
 pub fn decide(state: &mut RunState, input: Input) -> Vec<Effect> {
     let mut out = Effects::default();
     match input {
@@ -33,7 +33,7 @@ pub fn decide(state: &mut RunState, input: Input) -> Vec<Effect> {
         Input::Abilities { abilities } => state.abilities = abilities,
         Input::ModelFinished { turn, completion } => model::finished(state, turn, completion, &mut out),
         Input::ModelFailed { turn, error } => failure::failed(state, turn, &error, &mut out),
-        Input::ToolFinished { call, output } => calls::tool_finished(state, &call, &output, &mut out),
+        Input::ToolFinished { call, output } => calls::tool_finished(state, &call, output, &mut out),
         Input::ToolProgress { call, agent, text } => {
             calls::tool_progress(state, &call, &agent, text, &mut out);
         }

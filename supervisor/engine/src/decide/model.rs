@@ -1,4 +1,4 @@
-//! What the model says.
+//! The model's turns.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::tools::is_response;
 use super::finish::{self, Cause};
 use super::{round, turn};
 
-/// Takes a piece of the turn under way.
+/// Applies a piece of the turn under way.
 pub(super) fn delta(state: &mut RunState, turn: u32, delta: ModelDelta, out: &mut Effects) {
     if state.phase != (Phase::Model { turn }) {
         return;
@@ -25,14 +25,14 @@ pub(super) fn delta(state: &mut RunState, turn: u32, delta: ModelDelta, out: &mu
     }
 }
 
-/// Takes the complete turn: its calls are started, or else the run ends.
+/// Applies the complete turn: starts its calls, or ends the run.
 pub(super) fn finished(state: &mut RunState, turn: u32, completion: Completion, out: &mut Effects) {
     if state.phase != (Phase::Model { turn }) {
         return;
     }
     let Completion { mut message, reason, usage, .. } = completion;
     state.counters.usage += usage;
-    // A turn went well: the next trouble is a new one. Steps bound how often that can be.
+    // The turn succeeded, so the next failure may be handled again. The limit of steps bounds the repetitions.
     (state.guards.trimmed, state.guards.retried) = (false, false);
     name_calls(state, &mut message);
     let calls: Vec<ToolCall> = message.tool_calls().cloned().collect();
@@ -56,7 +56,7 @@ pub(super) fn finished(state: &mut RunState, turn: u32, completion: Completion, 
     }
 }
 
-/// The model said nothing: it gets another chance, a few times.
+/// Asks again after an empty turn, a limited number of times.
 fn empty_turn(state: &mut RunState, out: &mut Effects) {
     state.counters.empty_turns += 1;
     if state.counters.empty_turns >= state.abilities.limits.empty_turns {
@@ -67,8 +67,8 @@ fn empty_turn(state: &mut RunState, out: &mut Effects) {
     }
 }
 
-/// Makes the ids of the calls unique in the conversation. Some models number the calls of each turn from zero, or give
-/// no ids; a result could then be taken for that of another call.
+/// Makes the ids of the calls unique in the conversation, because some models number the calls of each turn from zero or
+/// give no ids.
 fn name_calls(state: &RunState, message: &mut Message) {
     let mut known: HashSet<String> =
         state.messages.iter().flat_map(|message| message.tool_calls()).map(|call| call.id.clone()).collect();

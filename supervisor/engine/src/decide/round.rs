@@ -1,4 +1,4 @@
-//! The calls of one model turn: each is answered at once, started, refused, or put before a human.
+//! The calls of one model turn: each is answered at once, started, rejected, or waits for a person.
 
 use caipe_model::ToolCall;
 use serde_json::{Map, Value};
@@ -7,23 +7,22 @@ use crate::abilities::AnswerMode;
 use crate::effects::Effects;
 use crate::event::{AnswerOrigin, Emit, EventKind};
 use crate::form::Form;
-use crate::plan::TodoChange;
 use crate::plan_step::PlanCause;
 use crate::state::{CallKind, CallStatus, PendingCall, Phase, RunState};
 use crate::tools::response::Response;
 use crate::tools::{TODO_TOOL, run_file_tool, todos};
 
-use super::endings::{self, close, ending, finish_call};
+use super::endings;
 use super::route::{self, Route};
 use super::{calls, finish, turn};
 
-/// Most calls of one turn; more are a model gone wild.
+/// Most calls of one turn.
 const MOST_CALLS: usize = 64;
 
-/// What the model reads of an empty answer.
+/// The result of an empty answer.
 const EMPTY_ANSWER: &str = "The answer is empty. Give the whole answer in `content`.";
 
-/// Begins the calls of a turn; `cut` if the model was stopped at its output limit.
+/// Begins the calls of a turn; `cut` if the turn reached the output limit of the model.
 pub(super) fn begin(state: &mut RunState, requests: Vec<ToolCall>, cut: bool, out: &mut Effects) {
     state.phase = Phase::Calls;
     let alone = requests.iter().all(|call| route::is_immediate(&state.abilities, &call.name));
@@ -63,14 +62,14 @@ fn respond(state: &RunState, request: &ToolCall, cut: bool, answer: &mut Option<
         Ok(arguments) => {
             let response = Response::parse(&arguments);
             let call = match &response.question {
-                Some(form) => waiting(request, arguments, CallKind::Ask, form.clone()),
+                Some(form) => pending(request, CallKind::Ask, arguments, Some(form.clone())),
                 None if response.content.trim().is_empty() => closed(request, Err(EMPTY_ANSWER.to_owned())),
                 None => closed(request, Ok("The answer was given to the user.".to_owned())),
             };
             *answer = Some(response);
             call
         }
-        // The answer is too long for the model, and would be again: what has arrived of it is the answer.
+        // The answer is too long for the model, and would be again: the part that arrived is the answer.
         Err(_) if cut && !state.text.answer.trim().is_empty() => {
             let content = format!("{}{}", state.text.answer, finish::CUT_OFF);
             *answer = Some(Response { content, question: None });
@@ -80,29 +79,21 @@ fn respond(state: &RunState, request: &ToolCall, cut: bool, answer: &mut Option<
     }
 }
 
-/// Answers a call at once, or gets it ready to be started.
+/// Answers a call at once, or prepares its start.
 fn accept(state: &mut RunState, request: &ToolCall, out: &mut Effects) -> PendingCall {
     match route::route(&state.abilities, request) {
-        Route::Start { kind, arguments, approval: None } => PendingCall {
-            id: request.id.clone(),
-            name: request.name.clone(),
-            arguments: Value::Object(arguments),
-            kind,
-            status: CallStatus::Ready,
-        },
-        Route::Start { kind, arguments, approval: Some(form) } => waiting(request, arguments, kind, form),
-        Route::Ask { arguments, form } => waiting(request, arguments, CallKind::Ask, form),
+        Route::Start { kind, arguments, question } => pending(request, kind, arguments, question),
         Route::Todos(arguments) => closed(request, write_todos(state, &arguments, out)),
         Route::Files(arguments) => {
             count(state, &request.name);
             out.emit(EventKind::ToolStarted { call: request.id.clone(), tool: request.name.clone() });
             let result = run_file_tool(state, &request.name, &arguments);
-            let mut call = closed(request, Ok(String::new()));
-            finish_call(&mut call, ending(&result), result, state.abilities.limits.tool_output_chars, out);
+            let mut call = pending(request, CallKind::Tool, Map::new(), None);
+            endings::finish_call(&mut call, result, state.abilities.limits.tool_output_chars, out);
             call
         }
         // A second answer of the same turn: the first one counts.
-        Route::Respond(_) => closed(request, Err("Not taken: the answer was given already.".to_owned())),
+        Route::Respond => closed(request, Err("Not taken: the answer was given already.".to_owned())),
         Route::Refuse(error) => closed(request, Err(error)),
     }
 }
@@ -119,38 +110,34 @@ fn write_todos(
     let changes = state.plan.write(todos);
     if state.abilities.answer != AnswerMode::Plain {
         for change in changes {
-            out.emit(match change {
-                TodoChange::Started(content) => EventKind::TodoStarted { content },
-                TodoChange::Finished(content) => EventKind::TodoFinished { content },
-            });
+            out.emit(change);
         }
         calls::emit_plan(state, cause, out);
     }
     Ok(summary)
 }
 
-/// A call that has its result already.
+/// A call that has its result.
 fn closed(request: &ToolCall, result: Result<String, String>) -> PendingCall {
-    let mut call = PendingCall {
-        id: request.id.clone(),
-        name: request.name.clone(),
-        arguments: Value::Object(Map::new()),
-        kind: CallKind::Tool,
-        status: CallStatus::Ready,
-    };
-    close(&mut call, result, usize::MAX);
+    let mut call = pending(request, CallKind::Tool, Map::new(), None);
+    endings::close(&mut call, result, usize::MAX);
     call
 }
 
-/// A call that a human must answer first.
-fn waiting(request: &ToolCall, arguments: Map<String, Value>, kind: CallKind, form: Form) -> PendingCall {
-    let status = CallStatus::Waiting { form, then: Box::new(CallStatus::Ready) };
+/// A call that is ready, or waits for the answer to a question.
+fn pending(
+    request: &ToolCall,
+    kind: CallKind,
+    arguments: Map<String, Value>,
+    question: Option<Form>,
+) -> PendingCall {
+    let waiting = |form| CallStatus::Waiting { form, then: Box::new(CallStatus::Ready) };
     PendingCall {
         id: request.id.clone(),
         name: request.name.clone(),
         arguments: Value::Object(arguments),
         kind,
-        status,
+        status: question.map_or(CallStatus::Ready, waiting),
     }
 }
 
@@ -158,8 +145,8 @@ fn count(state: &mut RunState, tool: &str) {
     *state.counters.calls.entry(tool.to_owned()).or_default() += 1;
 }
 
-/// The model gave its final answer by the response tool; a round of calls is under way. An empty answer is replaced by
-/// what was gathered. Where nothing was, the model gets one more turn.
+/// Ends the run with the model's answer. The answers of the delegations replace an empty answer. If there are none, the
+/// model gets one more turn.
 fn responded(state: &mut RunState, response: Response, out: &mut Effects) {
     let content = Some(response.content).filter(|content| !content.trim().is_empty());
     let text = content.or_else(|| finish::gathered(state));
@@ -181,7 +168,7 @@ fn responded(state: &mut RunState, response: Response, out: &mut Effects) {
         }
         None => {
             endings::conclude_round(state);
-            finish::empty_handed(state, out);
+            finish::without_answer(state, out);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a call of the model is: who answers it, or why nobody can.
+//! Decides how a call of the model is answered, or why it is rejected.
 
 use caipe_model::ToolCall;
 use serde_json::{Map, Value};
@@ -8,7 +8,7 @@ use crate::form::{ASK_TOOL, Form};
 use crate::names::AgentName;
 use crate::state::CallKind;
 use crate::tools::{
-    FILE_TOOLS, TASK_TOOL, TODO_TOOL, ask, builtin_tools, glob, is_edge_tool, is_response, offers_files,
+    EDGE_TOOLS, FILE_TOOLS, TASK_TOOL, TODO_TOOL, ask, builtin_tools, glob, is_response, offers_files,
 };
 
 /// Most names that an error lists.
@@ -17,38 +17,36 @@ const MOST_LISTED: usize = 50;
 /// Most characters of a name that the model made up, in an error.
 const NAME_CHARS: usize = 80;
 
-/// What is to be done with a call.
-#[derive(Debug, PartialEq)]
+/// How a call is answered.
 pub(super) enum Route {
-    /// It is the final answer.
-    Respond(Map<String, Value>),
-    /// It is a new to-do list.
+    /// The call is the final answer.
+    Respond,
+    /// The call is a new to-do list.
     Todos(Map<String, Value>),
-    /// It works on the virtual files.
+    /// The engine runs the call on the virtual files.
     Files(Map<String, Value>),
-    /// The edge or an agent answers it.
-    Start { kind: CallKind, arguments: Map<String, Value>, approval: Option<Form> },
-    /// A human answers it.
-    Ask { arguments: Map<String, Value>, form: Form },
-    /// Nobody can; the model reads this.
+    /// The edge, an agent or a person answers the call, once a person has answered the question, if there is one.
+    Start { kind: CallKind, arguments: Map<String, Value>, question: Option<Form> },
+    /// The call is rejected with this message to the model.
     Refuse(String),
 }
 
-/// Decides what is to be done with a call.
 pub(super) fn route(abilities: &Abilities, call: &ToolCall) -> Route {
     parse(call).and_then(|arguments| choose(abilities, &call.name, arguments)).unwrap_or_else(Route::Refuse)
 }
 
 fn choose(abilities: &Abilities, name: &str, arguments: Map<String, Value>) -> Result<Route, String> {
     Ok(match name {
-        _ if responds(abilities, name) => Route::Respond(arguments),
+        _ if responds(abilities, name) => Route::Respond,
         TODO_TOOL => Route::Todos(arguments),
         TASK_TOOL if !abilities.agents.is_empty() => {
             let kind = CallKind::Delegation { agent: delegate(abilities, &arguments)? };
             start(abilities, name, kind, arguments)
         }
-        ASK_TOOL if abilities.forms => Route::Ask { form: ask::form(&arguments)?, arguments },
-        _ if abilities.tools.contains(name) || is_edge_tool(name) => {
+        ASK_TOOL if abilities.forms => {
+            Route::Start { kind: CallKind::Ask, question: Some(ask::form(&arguments)?), arguments }
+        }
+        _ if abilities.tools.contains(name) || EDGE_TOOLS.contains(&name) => {
             start(abilities, name, CallKind::Tool, arguments)
         }
         _ if FILE_TOOLS.contains(&name) && offers_files(abilities) => Route::Files(arguments),
@@ -57,9 +55,9 @@ fn choose(abilities: &Abilities, name: &str, arguments: Map<String, Value>) -> R
 }
 
 fn start(abilities: &Abilities, name: &str, kind: CallKind, arguments: Map<String, Value>) -> Route {
-    let approval =
-        needs_approval(abilities, name).then(|| Form::approval(name, Value::Object(arguments.clone())));
-    Route::Start { kind, arguments, approval }
+    let needs_approval = abilities.require_approval.iter().any(|pattern| glob::name_matches(pattern, name));
+    let question = needs_approval.then(|| Form::approval(name, Value::Object(arguments.clone())));
+    Route::Start { kind, arguments, question }
 }
 
 /// Whether a call is the final answer.
@@ -67,15 +65,11 @@ pub(super) fn responds(abilities: &Abilities, name: &str) -> bool {
     abilities.answer == AnswerMode::Structured && is_response(name)
 }
 
-/// Whether a call is answered at once, from the state alone.
+/// Whether the engine answers a call at once, from the state alone.
 pub(super) fn is_immediate(abilities: &Abilities, name: &str) -> bool {
     responds(abilities, name)
         || name == TODO_TOOL
         || (FILE_TOOLS.contains(&name) && !abilities.tools.contains(name) && offers_files(abilities))
-}
-
-fn needs_approval(abilities: &Abilities, name: &str) -> bool {
-    abilities.require_approval.iter().any(|pattern| glob::name_matches(pattern, name))
 }
 
 /// The arguments as an object; a call without any has an empty one.
@@ -90,7 +84,7 @@ pub(super) fn parse(call: &ToolCall) -> Result<Map<String, Value>, String> {
     Err(format!("failed to read the arguments of {name}: {problem}. Call it again with one JSON object."))
 }
 
-/// The agent that a delegation names; it must have something to do, too.
+/// The agent that a delegation names. Fails also if the delegation has no prompt.
 pub(super) fn delegate(abilities: &Abilities, arguments: &Map<String, Value>) -> Result<AgentName, String> {
     let known = || listed(abilities.agents.iter().map(AgentName::as_str));
     let Some(name) = arguments.get("subagent_type").and_then(Value::as_str) else {
@@ -110,7 +104,7 @@ pub(super) fn delegate(abilities: &Abilities, arguments: &Map<String, Value>) ->
     Ok(agent)
 }
 
-/// What an agent is asked to do.
+/// The prompt of a delegation.
 pub(super) fn prompt(arguments: &Map<String, Value>) -> &str {
     ["description", "prompt"].iter().find_map(|key| arguments.get(*key)?.as_str()).unwrap_or_default().trim()
 }

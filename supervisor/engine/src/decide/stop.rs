@@ -1,25 +1,23 @@
-//! Stopping before the end.
+//! Cancels a run, or ends it at its deadline.
 
 use crate::conversation::interrupted;
 use crate::effects::Effects;
-use crate::event::{CallEnd, Outcome};
-use crate::state::{CallStatus, PendingCall, Phase, RunState};
+use crate::event::Outcome;
+use crate::state::{PendingCall, Phase, RunState};
 
 use super::finish::{self, Cause};
 use super::{calls, endings, turn};
 
-/// Why a run that has no time left ends.
 const TIME_IS_UP: &str = "the time for this request is up";
 
-/// Stops the run, and what it has started.
 pub(super) fn cancel(state: &mut RunState, out: &mut Effects) {
     if state.phase != Phase::Idle {
-        endings::stop(state, |_| true, CallEnd::Canceled, |call| interrupted(&call.name), out);
+        endings::cancel(state, |_| true, |call| interrupted(&call.name), out);
         finish::end(state, Outcome::Canceled, out);
     }
 }
 
-/// Gets an answer from what there is; a second deadline does without the model.
+/// Asks the model for its last answer; a second deadline ends the run without it.
 pub(super) fn deadline(state: &mut RunState, out: &mut Effects) {
     match state.phase {
         Phase::Idle | Phase::Waiting => {}
@@ -32,11 +30,11 @@ pub(super) fn deadline(state: &mut RunState, out: &mut Effects) {
     }
 }
 
-/// Stops what is at work. What waits for a human keeps waiting: that time does not count.
+/// Cancels the open calls. Calls that wait for a person keep waiting: that time does not count.
 fn stop_calls(state: &mut RunState, out: &mut Effects) {
     let why = |call: &PendingCall| format!("Tool '{}' did not complete ({TIME_IS_UP}).", call.name);
-    endings::stop(state, |call| call.status.is_open(), CallEnd::Canceled, why, out);
-    if state.calls.iter().any(|call| matches!(call.status, CallStatus::Waiting { .. })) {
+    endings::cancel(state, |call| call.status.is_open(), why, out);
+    if state.calls.iter().any(|call| call.status.question().is_some()) {
         return calls::suspend(state, out);
     }
     endings::conclude_round(state);

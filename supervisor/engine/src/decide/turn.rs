@@ -7,14 +7,14 @@ use crate::state::{Phase, RunState};
 
 use super::finish::{self, Cause};
 
-/// The share of the context that the conversation may fill, and the one it is trimmed to, in percent.
+/// The percentage of the context at which the conversation is trimmed, and to which.
 const FILL: (u64, u64) = (80, 60);
 
-/// What the description of a tool costs, and of how many tools it is reckoned.
+/// The estimated tokens of a tool's description, and the most tools that the estimate counts.
 const TOOL_TOKENS: u64 = 500;
 const MOST_TOOLS: usize = 50;
 
-/// Asks the model for the next turn, or for its last answer where the run has no step left.
+/// Asks the model for the next turn, or for its last answer if no step is left.
 pub(super) fn ask(state: &mut RunState, out: &mut Effects) {
     if steps_left(state) {
         state.counters.steps += 1;
@@ -24,8 +24,7 @@ pub(super) fn ask(state: &mut RunState, out: &mut Effects) {
     }
 }
 
-/// Asks the model for an answer from what it has, with no tools; there is only one such turn in a run.
-/// The model reads the `detail` of the `cause`.
+/// Asks the model for an answer without tools, once in a run. The model reads the `detail` of the `cause`.
 pub(super) fn ask_for_last_answer(
     state: &mut RunState,
     detail: Option<&str>,
@@ -37,21 +36,20 @@ pub(super) fn ask_for_last_answer(
     }
     state.guards.last_turn = true;
     conversation::repair(&mut state.messages);
-    state.messages.push(conversation::last_word(detail));
+    state.messages.push(conversation::last_answer_note(detail));
     call_model(state, false, out);
 }
 
-/// Asks the same once more, after a turn that failed or was lost; that is no new step.
+/// Repeats a turn that failed or was lost. A repetition is no new step.
 pub(super) fn ask_again(state: &mut RunState, out: &mut Effects) {
     call_model(state, !state.guards.last_turn, out);
 }
 
-/// Whether one more step is allowed.
 pub(super) const fn steps_left(state: &RunState) -> bool {
     state.counters.steps < state.abilities.limits.steps
 }
 
-/// Tokens that the conversation may have, at most and after trimming.
+/// The most tokens of the conversation, and those after trimming.
 pub(super) fn budget(state: &RunState) -> (u64, u64) {
     let tools = u64::try_from(state.abilities.tools.len().min(MOST_TOOLS)).unwrap_or_default() * TOOL_TOKENS;
     let share = |percent: u64| {

@@ -1,20 +1,18 @@
-//! From to-do lists and tasks to the steps that are shown.
-
-use std::collections::HashMap;
+//! Turns to-do lists and tasks into the steps that the user sees.
 
 use sha2::{Digest, Sha256};
 
 use super::{Plan, PlanTask, Todo};
 use crate::plan_step::{PlanStep, StepStatus};
 
-/// Who does a step that names nobody.
+/// The agent of a step that names none.
 pub(super) const NOBODY: &str = "Supervisor";
 
 impl Plan {
     /// The steps of the newest to-do list, or else of the tasks.
     ///
-    /// A step that was shown as completed or failed stays so. If nothing is under way in the first plan, its first
-    /// open step is, until the model says otherwise.
+    /// A step that was shown as completed or failed keeps that status. If no step of the first plan is in progress, its
+    /// first pending step is shown as such until the model changes it.
     pub(super) fn derive(&self) -> Vec<PlanStep> {
         let mut steps = if self.todos.is_empty() {
             numbered(self.tasks.iter().map(of_task))
@@ -43,7 +41,7 @@ impl Plan {
 }
 
 impl StepStatus {
-    /// Whether nothing more will happen to the step.
+    /// Whether the status is final.
     pub(crate) const fn is_closed(self) -> bool {
         matches!(self, Self::Completed | Self::Failed)
     }
@@ -58,18 +56,14 @@ impl StepStatus {
     }
 }
 
-/// Puts the steps in order and makes one of those with the same id.
+/// Numbers the steps and merges those with the same id.
 fn numbered(steps: impl Iterator<Item = PlanStep>) -> Vec<PlanStep> {
-    let mut places: HashMap<String, usize> = HashMap::new();
     let mut unique: Vec<PlanStep> = Vec::new();
-    for mut step in steps {
-        if let Some(twin) = places.get(&step.step_id).and_then(|place| unique.get_mut(*place)) {
-            twin.status = twin.status.with(step.status);
-            continue;
+    for step in steps {
+        match unique.iter_mut().find(|known| known.step_id == step.step_id) {
+            Some(known) => known.status = known.status.with(step.status),
+            None => unique.push(PlanStep { order: unique.len(), ..step }),
         }
-        step.order = unique.len();
-        places.insert(step.step_id.clone(), step.order);
-        unique.push(step);
     }
     unique
 }
@@ -100,13 +94,13 @@ fn split_agent(content: &str) -> Option<(&str, &str)> {
     (!agent.trim().is_empty() && !title.trim().is_empty()).then_some((agent, title))
 }
 
-/// The id under which a step is known on the wire, the same in every version of a plan.
+/// The id of a step on the wire, the same in every version of a plan.
 pub(super) fn step_id(agent: &str, title: &str) -> String {
     let hash = Sha256::digest(format!("{}::{}", agent.trim().to_lowercase(), title.trim()));
     hash.iter().take(6).fold("step-".to_owned(), |id, byte| id + &format!("{byte:02x}"))
 }
 
-/// A name for display: every letter that does not follow a letter is a capital, the others are small.
+/// A name in title case: a letter that does not follow a letter is a capital, the others are small.
 fn display_name(name: &str) -> String {
     let mut shown = String::with_capacity(name.len());
     let mut after_letter = false;

@@ -1,4 +1,4 @@
-//! How a plan changes in the course of a run.
+//! The changes of a plan during a run.
 
 use caipe_model::truncated;
 
@@ -12,24 +12,15 @@ use crate::plan_step::{PlanCause, StepStatus};
 /// Most characters of a task's description that its step shows.
 const TITLE_CHARS: usize = 120;
 
-/// An entry of the to-do list that changed its status.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum TodoChange {
-    /// The step began.
-    Started(String),
-    Finished(String),
-}
-
 impl Plan {
-    /// Takes the model's new to-do list, sorted by numeric id, and says which entries began or ended with it.
-    pub(crate) fn write(&mut self, mut todos: Vec<Todo>) -> Vec<TodoChange> {
+    /// Replaces the to-do list with this one, sorted by numeric id. Returns an event for each entry that began or ended.
+    pub(crate) fn write(&mut self, mut todos: Vec<Todo>) -> Vec<EventKind> {
         todos.sort_by_key(|todo| todo.id.parse::<u64>().unwrap_or(u64::MAX));
         let changes = todos.iter().filter_map(|todo| self.change(todo)).collect();
         self.todos = todos;
         changes
     }
 
-    /// Takes note of a task that is handed to an agent.
     pub(crate) fn delegate(&mut self, call: &CallId, agent: &AgentName, description: &str) {
         self.tasks.push(PlanTask {
             call: call.clone(),
@@ -39,10 +30,9 @@ impl Plan {
         });
     }
 
-    /// Takes note of how a task ended.
-    pub(crate) fn end_task(&mut self, call: &str, well: bool) {
+    pub(crate) fn end_task(&mut self, call: &str, completed: bool) {
         if let Some(task) = self.tasks.iter_mut().find(|task| task.call == call) {
-            task.status = if well { StepStatus::Completed } else { StepStatus::Failed };
+            task.status = if completed { StepStatus::Completed } else { StepStatus::Failed };
         }
     }
 
@@ -53,23 +43,23 @@ impl Plan {
             return None;
         }
         self.steps = steps;
-        Some(self.tell(cause))
+        Some(self.event(cause))
     }
 
-    /// The plan as it was last emitted, if it was.
-    pub(crate) fn again(&self) -> Option<EventKind> {
+    /// The plan as it was last emitted; `None` if it never was.
+    pub(crate) fn last_emitted(&self) -> Option<EventKind> {
         let plan = || EventKind::Plan { steps: self.steps.clone(), cause: PlanCause::Resumed, first: false };
         self.shown.then(plan)
     }
 
-    /// Closes every open step and returns the last word on the plan, if there ever was a first.
+    /// Closes every open step. Returns the plan if it was ever emitted.
     pub(crate) fn close(&mut self) -> Option<EventKind> {
         for step in &mut self.steps {
             if !step.status.is_closed() {
                 step.status = StepStatus::Completed;
             }
         }
-        self.shown.then(|| self.tell(PlanCause::Closing))
+        self.shown.then(|| self.event(PlanCause::Closing))
     }
 
     /// Closes the steps in progress of a run that ends before its plan is carried out, and returns the plan if that
@@ -87,23 +77,23 @@ impl Plan {
             step.status = if is_done { StepStatus::Completed } else { StepStatus::Failed };
             changed = true;
         }
-        (self.shown && changed).then(|| self.tell(PlanCause::GivenUp))
+        (self.shown && changed).then(|| self.event(PlanCause::GivenUp))
     }
 
-    fn tell(&mut self, cause: PlanCause) -> EventKind {
+    fn event(&mut self, cause: PlanCause) -> EventKind {
         let first = !std::mem::replace(&mut self.shown, true);
         EventKind::Plan { steps: self.steps.clone(), cause, first }
     }
 
-    fn change(&self, todo: &Todo) -> Option<TodoChange> {
+    fn change(&self, todo: &Todo) -> Option<EventKind> {
         let same_text = || self.todos.iter().filter(|known| known.content == todo.content);
         let before = same_text().find(|known| known.id == todo.id).or_else(|| same_text().next());
         let before = before.map_or(StepStatus::Pending, |known| known.status);
         match todo.status {
             now if now == before => None,
-            StepStatus::InProgress => Some(TodoChange::Started(todo.content.clone())),
-            StepStatus::Completed => Some(TodoChange::Finished(todo.content.clone())),
-            _ => None,
+            StepStatus::InProgress => Some(EventKind::TodoStarted { content: todo.content.clone() }),
+            StepStatus::Completed => Some(EventKind::TodoFinished { content: todo.content.clone() }),
+            StepStatus::Pending | StepStatus::Failed => None,
         }
     }
 }

@@ -1,18 +1,16 @@
-//! Reading one string out of a JSON object that is still arriving.
-//!
-//! Upstream parses the whole text again after each piece; this reads each character once.
+//! Reads one string of a JSON object that is still arriving. Reads each character once.
 
 use serde::{Deserialize, Serialize};
 
 /// The members that may hold the answer.
 const WANTED: [&str; 3] = ["content", "message", "response"];
 
-/// No wanted key is longer.
+/// The length of the longest wanted key.
 const LONGEST_KEY: usize = 8;
 
-/// Reads the answer's text out of the arguments of a response call, piece by piece.
+/// Reads the answer in the arguments of a response call, piece by piece.
 ///
-/// Assumes JSON and never fails: what it reads from anything else is taken back when the turn is complete.
+/// Assumes JSON and never fails: the end of the turn resets an answer that was read from anything else.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct ContentReader {
@@ -32,14 +30,14 @@ enum At {
     Outside,
     /// In a key of the outermost object.
     Key,
-    /// In the string that is wanted.
+    /// In the string of a wanted key.
     Wanted,
     /// In any other string.
     Other,
 }
 
 impl ContentReader {
-    /// Reads the next piece and appends what it holds of the answer.
+    /// Reads the next piece and appends its part of the answer.
     pub(super) fn read(&mut self, piece: &str, answer: &mut String) {
         for c in piece.chars() {
             if self.at == At::Outside {
@@ -110,7 +108,7 @@ struct Unescape {
     high: Option<u32>,
 }
 
-/// How far an escape sequence is.
+/// The state of an escape sequence.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 enum Escape {
     #[default]
@@ -140,7 +138,7 @@ impl Unescape {
         }
     }
 
-    /// Follows the text without decoding it: only whether a quote is escaped matters.
+    /// Reads a character without decoding it, only to find out whether a quote is escaped.
     const fn skip(&mut self, c: char) {
         self.escape = match self.escape {
             Escape::None if c == '\\' => Escape::Begun,
@@ -167,7 +165,7 @@ impl Unescape {
         }
     }
 
-    /// Takes a UTF-16 code unit.
+    /// Adds a UTF-16 code unit.
     fn unit(&mut self, unit: u32, text: &mut String) {
         match (self.high.take(), unit) {
             (Some(high), 0xDC00..=0xDFFF) => {

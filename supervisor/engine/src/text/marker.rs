@@ -1,11 +1,11 @@
-//! Marker mode: the answer is what follows `[FINAL ANSWER]`.
+//! Marker mode: the answer is the text after `[FINAL ANSWER]`.
 
 use serde::{Deserialize, Serialize};
 
 /// Both spellings; they have the same length.
 const MARKERS: [&str; 2] = ["[FINAL ANSWER]", "[FINAL_ANSWER]"];
 
-/// How many characters wait because they might be the beginning of a marker.
+/// How many characters are buffered because they may begin a marker.
 const HELD_CHARS: usize = 14;
 
 /// Separates narration from answer while the text arrives.
@@ -17,7 +17,7 @@ pub(super) struct MarkerSplit {
     begun: bool,
 }
 
-/// What may be emitted after a piece of text.
+/// The text to emit after a piece of text.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Shown {
     pub(super) narration: String,
@@ -25,7 +25,7 @@ pub(super) struct Shown {
 }
 
 impl MarkerSplit {
-    /// Takes the next piece.
+    /// Adds the next piece.
     pub(super) fn push(&mut self, text: &str) -> Shown {
         if self.answering {
             return Shown { narration: String::new(), answer: self.answer(text) };
@@ -40,12 +40,12 @@ impl MarkerSplit {
         Shown { narration: self.release(), answer: String::new() }
     }
 
-    /// Lets go what is held back: no marker can follow any more.
+    /// Returns the buffered text, once no marker can follow.
     pub(super) fn flush(&mut self) -> String {
         std::mem::take(&mut self.held)
     }
 
-    /// All but the newest characters of what is held.
+    /// Returns the buffered text except its newest characters.
     fn release(&mut self) -> String {
         let cut = self.held.char_indices().rev().nth(HELD_CHARS - 1).map_or(0, |(at, _)| at);
         let rest = self.held.split_off(cut);

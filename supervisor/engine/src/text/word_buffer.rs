@@ -1,11 +1,11 @@
-//! Holding back the last partial word of a streamed answer, so that Markdown is not shown half.
+//! Buffers the last partial word of a streamed answer, so that clients never show half of a Markdown mark.
 
 use serde::{Deserialize, Serialize};
 
 /// A word of more characters is emitted in parts.
 const LONGEST_HELD: usize = 80;
 
-/// The word that is not complete yet.
+/// The incomplete word.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct WordBuffer {
@@ -13,8 +13,7 @@ pub(super) struct WordBuffer {
 }
 
 impl WordBuffer {
-    /// Takes the next piece and returns what may be emitted: all up to the last boundary, or everything once the
-    /// word grows too long.
+    /// Adds the next piece and returns the text to emit: all up to the last boundary, or everything once the word is too long.
     pub(super) fn push(&mut self, piece: &str) -> String {
         if let Some(at) = piece.rfind(is_boundary) {
             let end = at + piece.get(at..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
@@ -31,13 +30,12 @@ impl WordBuffer {
         }
     }
 
-    /// Lets go what is held back.
+    /// Returns the buffered word.
     pub(super) fn flush(&mut self) -> String {
         std::mem::take(&mut self.held)
     }
 }
 
-/// The boundaries of words.
 fn is_boundary(c: char) -> bool {
     c.is_whitespace() || ".,!?:;-)]}>*#/\\[({<\"'`".contains(c)
 }

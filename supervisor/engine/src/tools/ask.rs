@@ -9,7 +9,7 @@ use super::response::{fields, plain};
 /// Most characters of one answer.
 const ANSWER_CHARS: usize = 20_000;
 
-/// Reads the form out of a call's arguments, or says to the model what is missing.
+/// The form in a call's arguments. The error is for the model.
 pub(crate) fn form(arguments: &Map<String, Value>) -> Result<Form, String> {
     let metadata = arguments.get("metadata").and_then(Value::as_object);
     let fields = fields(metadata, false);
@@ -28,9 +28,9 @@ pub(crate) fn form(arguments: &Map<String, Value>) -> Result<Form, String> {
     })
 }
 
-/// Puts what the user answered into the form and says it in the words that models were taught to look for.
+/// The result of a form that the user answered, in the form that prompts describe to models.
 ///
-/// A field that was left open holds what it held before, else its default.
+/// A field without an answer has its previous value, else its default.
 pub(crate) fn submitted(form: &Form, answers: &Map<String, Value>) -> Result<String, String> {
     let value =
         |field: &FormField| answer(answers.get(&field.field_name)).or_else(|| answer(field.value.as_ref()));

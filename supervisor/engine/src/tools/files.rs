@@ -1,19 +1,20 @@
-//! The virtual files of a conversation.
+//! The virtual files of a conversation, and the tools that work on them.
 
 use std::collections::BTreeMap;
 
-use caipe_model::truncated;
+use caipe_model::{Part, ToolResult, truncated};
 use serde_json::{Map, Value};
 
 use super::glob::path_matcher;
+use crate::state::RunState;
 
 /// The files of a conversation, by path.
-pub(crate) type Files = BTreeMap<String, String>;
+type Files = BTreeMap<String, String>;
 
 /// Most bytes of one file.
 const FILE_BYTES: usize = 1 << 20;
 
-/// Most bytes of all files of a conversation: they are saved with it, and stores limit what they take.
+/// Most bytes of all files of a conversation, which are saved with it.
 const TOTAL_BYTES: usize = 4 << 20;
 
 /// Most bytes of a path.
@@ -28,11 +29,54 @@ const LINE_CHARS: usize = 2000;
 /// Most hits of `ls`, `glob` and `grep`.
 const MOST_HITS: usize = 500;
 
-/// What a tool says to the model, either way.
-pub(crate) type FileResult = Result<String, String>;
+/// What the model reads of a call: its result, or why it failed.
+type FileResult = Result<String, String>;
 
-/// The path as it is kept: absolute, with no `.` or empty segments.
-pub(crate) fn normalise(path: &str) -> FileResult {
+/// Runs one of [`FILE_TOOLS`](super::FILE_TOOLS).
+pub(crate) fn run_file_tool(state: &mut RunState, name: &str, arguments: &Map<String, Value>) -> FileResult {
+    let most = state.abilities.limits.files;
+    match name {
+        "ls" => ls(&state.files, arguments),
+        "read_file" => read(&state.files, arguments),
+        "write_file" => write(&mut state.files, arguments, most),
+        "edit_file" => edit(&mut state.files, arguments, most),
+        "glob" => glob(&state.files, arguments),
+        "grep" => grep(&state.files, arguments),
+        _ => tool_result_to_file(state, arguments, most),
+    }
+}
+
+fn tool_result_to_file(state: &mut RunState, arguments: &Map<String, Value>, most: usize) -> FileResult {
+    let path = normalise(required(arguments, &["file_path", "path"])?)?;
+    let given = |key: &str| arguments.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let result = newest_result(state, given("tool_call_id"), given("tool_name")).ok_or_else(|| {
+        "failed to find the tool result: no earlier call in this conversation fits. Call the tool first, and store its \
+         result in a later turn."
+            .to_owned()
+    })?;
+    let content = result.content.clone();
+    store(&mut state.files, path, content, most)
+}
+
+/// The newest result of this call, if one is named, and of this tool, if one is named.
+fn newest_result<'a>(state: &'a RunState, id: Option<&str>, tool: Option<&str>) -> Option<&'a ToolResult> {
+    let parts = state.messages.iter().rev().flat_map(|message| message.parts.iter().rev());
+    let mut results = parts.filter_map(|part| match part {
+        Part::ToolResult(result) => Some(result),
+        _ => None,
+    });
+    let tool_of = |id: &str| {
+        let mut calls = state.messages.iter().flat_map(|message| message.tool_calls());
+        calls.find(|call| call.id == id).map(|call| call.name.as_str())
+    };
+    results.find(|result| {
+        id.is_none_or(|id| result.call_id == id)
+            && tool.is_none_or(|tool| tool_of(&result.call_id) == Some(tool))
+    })
+}
+
+/// The stored form of a path: absolute, without `.` and empty segments.
+fn normalise(path: &str) -> FileResult {
     let path = path.trim();
     if path.is_empty() || path.len() > PATH_BYTES || path.chars().any(char::is_control) {
         return Err(format!(
@@ -48,20 +92,20 @@ pub(crate) fn normalise(path: &str) -> FileResult {
     Ok(format!("/{}", segments.join("/")))
 }
 
-pub(crate) fn ls(files: &Files, arguments: &Map<String, Value>) -> FileResult {
+fn ls(files: &Files, arguments: &Map<String, Value>) -> FileResult {
     let folder = folder(arguments)?;
     let hits = files.iter().filter(|(path, _)| is_under(path, &folder));
     let lines = hits.map(|(path, content)| format!("{path} ({} bytes)", content.len()));
     Ok(listed(lines, "There are no files here."))
 }
 
-pub(crate) fn glob(files: &Files, arguments: &Map<String, Value>) -> FileResult {
+fn glob(files: &Files, arguments: &Map<String, Value>) -> FileResult {
     let pattern = path_matcher(required(arguments, &["pattern"])?)?;
     let hits = files.keys().filter(|path| pattern.is_match(path));
     Ok(listed(hits.cloned(), "No file matches."))
 }
 
-pub(crate) fn grep(files: &Files, arguments: &Map<String, Value>) -> FileResult {
+fn grep(files: &Files, arguments: &Map<String, Value>) -> FileResult {
     let wanted = required(arguments, &["pattern"])?;
     if wanted.is_empty() {
         return Err("failed to search: \"pattern\" is empty.".to_owned());
@@ -81,7 +125,7 @@ pub(crate) fn grep(files: &Files, arguments: &Map<String, Value>) -> FileResult 
     Ok(listed(hits, "No line contains it."))
 }
 
-pub(crate) fn read(files: &Files, arguments: &Map<String, Value>) -> FileResult {
+fn read(files: &Files, arguments: &Map<String, Value>) -> FileResult {
     let (path, content) = existing(files, arguments)?;
     if content.is_empty() {
         return Ok(format!("{path} is empty."));
@@ -106,13 +150,13 @@ pub(crate) fn read(files: &Files, arguments: &Map<String, Value>) -> FileResult 
     Ok(lines.join("\n"))
 }
 
-pub(crate) fn write(files: &mut Files, arguments: &Map<String, Value>, most: usize) -> FileResult {
+fn write(files: &mut Files, arguments: &Map<String, Value>, most: usize) -> FileResult {
     let path = normalise(required(arguments, &["file_path", "path"])?)?;
     let content = required(arguments, &["content"])?;
     store(files, path, content.to_owned(), most)
 }
 
-pub(crate) fn edit(files: &mut Files, arguments: &Map<String, Value>, most: usize) -> FileResult {
+fn edit(files: &mut Files, arguments: &Map<String, Value>, most: usize) -> FileResult {
     let (path, content) = existing(files, arguments)?;
     let (old, new) = (required(arguments, &["old_string"])?, required(arguments, &["new_string"])?);
     let all = arguments.get("replace_all").and_then(Value::as_bool).unwrap_or_default();
@@ -120,7 +164,7 @@ pub(crate) fn edit(files: &mut Files, arguments: &Map<String, Value>, most: usiz
     match found {
         0 => Err(format!("failed to edit {path}: the old text does not occur in it. Read the file first.")),
         1 => store(files, path, content.replacen(old, new, 1), most),
-        // Checked before it is made: replacing a letter a million times could make a huge text.
+        // Checked before the replacement, which could need much memory.
         _ if all && content.len().saturating_add(found.saturating_mul(new.len())) <= FILE_BYTES => {
             store(files, path, content.replace(old, new), most)
         }
@@ -133,8 +177,8 @@ pub(crate) fn edit(files: &mut Files, arguments: &Map<String, Value>, most: usiz
     }
 }
 
-/// Keeps a file, within the limits.
-pub(crate) fn store(files: &mut Files, path: String, content: String, most: usize) -> FileResult {
+/// Stores a file within the limits.
+fn store(files: &mut Files, path: String, content: String, most: usize) -> FileResult {
     if path == "/" {
         return Err("failed to write: the path names no file.".to_owned());
     }
@@ -162,7 +206,7 @@ pub(crate) fn store(files: &mut Files, path: String, content: String, most: usiz
 }
 
 /// The argument under the first of these names.
-pub(crate) fn required<'a>(arguments: &'a Map<String, Value>, names: &[&str]) -> Result<&'a str, String> {
+fn required<'a>(arguments: &'a Map<String, Value>, names: &[&str]) -> Result<&'a str, String> {
     let given = names.iter().find_map(|name| arguments.get(*name)?.as_str());
     given.ok_or_else(|| {
         format!("failed to read the arguments: give {:?} as a string.", names.first().unwrap_or(&""))

@@ -1,16 +1,15 @@
-//! The tools that every agent has: names, descriptions, and the tools that need nothing but the state.
+//! The built-in tools: their names and descriptions, and those that the engine runs itself.
 
 pub(crate) mod ask;
 mod files;
 pub(crate) mod glob;
-mod own;
 pub(crate) mod response;
 mod specs;
 pub(crate) mod todos;
 
-pub(crate) use own::run_file_tool;
+pub(crate) use files::run_file_tool;
 pub use specs::builtin_tools;
-pub(crate) use specs::{is_edge_tool, offers_files};
+pub(crate) use specs::offers_files;
 
 /// The tool by which a model gives its final answer; `ResponseFormat` is its other name.
 pub const RESPONSE_TOOL: &str = "PlatformEngineerResponse";
@@ -18,7 +17,7 @@ pub const RESPONSE_TOOL: &str = "PlatformEngineerResponse";
 /// The built-in tools that the edge runs, because they need a clock or a process.
 pub const EDGE_TOOLS: [&str; 3] = ["get_current_date", "wait", "jq"];
 
-/// The tool by which a model hands a task to another agent.
+/// The tool by which a model delegates a task.
 pub(crate) const TASK_TOOL: &str = "task";
 
 /// The tool by which a model writes its plan.

@@ -4,17 +4,16 @@ use serde_json::{Map, Value};
 
 use crate::form::{ASK_TOOL, Form, FormField};
 
-/// What a response call says.
+/// The arguments of a response call.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Response {
-    /// The answer.
     pub(crate) content: String,
-    /// What the user must fill in before the run can continue, if anything.
+    /// The form that the user must fill in before the run can continue.
     pub(crate) question: Option<Form>,
 }
 
 impl Response {
-    /// Reads the arguments. The content may stand under `message` or `response` too.
+    /// Parses the arguments. The content may also have the name `message` or `response`.
     pub(crate) fn parse(arguments: &Map<String, Value>) -> Self {
         let content = ["content", "message", "response"]
             .iter()
@@ -46,7 +45,7 @@ fn is_true(value: Option<&Value>) -> bool {
 /// Most fields of a form.
 const MOST_FIELDS: usize = 100;
 
-/// The usable fields of a form's metadata; `required` is what holds for a field that does not say.
+/// The valid fields of a form's metadata; `required` is the default of their member of that name.
 pub(crate) fn fields(metadata: Option<&Map<String, Value>>, required: bool) -> Vec<FormField> {
     let listed = metadata.and_then(|data| data.get("input_fields")).and_then(Value::as_array);
     listed.into_iter().flatten().filter_map(|value| field(value, required)).take(MOST_FIELDS).collect()

@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use crate::abilities::{Abilities, AnswerMode};
 use crate::form::ASK_TOOL;
 
-use super::{EDGE_TOOLS, FILE_TOOLS, RESPONSE_TOOL, TASK_TOOL, TODO_TOOL};
+use super::{FILE_TOOLS, RESPONSE_TOOL, TASK_TOOL, TODO_TOOL};
 
-/// The tools that every agent has besides its own, as far as its abilities allow, in a stable order.
+/// The built-in tools that an agent's abilities allow, in a stable order.
 ///
-/// A tool among [`Abilities::tools`] takes the place of a built-in one of the same name; the tools for
-/// virtual files then step back all together, so that a model never mixes virtual and real files.
+/// A tool of [`Abilities::tools`] replaces the built-in one of the same name. If it replaces a tool for virtual files, no
+/// tool for virtual files is offered, so that a model never mixes virtual and real files.
 pub fn builtin_tools(abilities: &Abilities) -> Vec<ToolSpec> {
     let mut specs = vec![write_todos()];
     if !abilities.agents.is_empty() {
@@ -30,14 +30,9 @@ pub fn builtin_tools(abilities: &Abilities) -> Vec<ToolSpec> {
     specs
 }
 
-/// Whether the virtual files are on offer.
+/// Whether the tools for virtual files are offered.
 pub(crate) fn offers_files(abilities: &Abilities) -> bool {
     !FILE_TOOLS.iter().any(|name| abilities.tools.contains(*name))
-}
-
-/// Whether the edge runs this tool although it is not in [`Abilities::tools`].
-pub(crate) fn is_edge_tool(name: &str) -> bool {
-    EDGE_TOOLS.contains(&name)
 }
 
 fn spec(name: &str, description: &str, schema: Value) -> ToolSpec {
@@ -91,10 +86,10 @@ fn task() -> ToolSpec {
 
 fn files() -> Vec<ToolSpec> {
     let path = text("An absolute path such as /notes/plan.md.");
-    [looking(&path), writing(&path)].concat()
+    [reading(&path), writing(&path)].concat()
 }
 
-fn looking(path: &Value) -> Vec<ToolSpec> {
+fn reading(path: &Value) -> Vec<ToolSpec> {
     vec![
         spec(
             "ls",
@@ -171,7 +166,7 @@ fn writing(path: &Value) -> Vec<ToolSpec> {
     ]
 }
 
-/// In the order of [`EDGE_TOOLS`].
+/// In the order of [`EDGE_TOOLS`](super::EDGE_TOOLS).
 fn edge() -> Vec<ToolSpec> {
     vec![
         spec(

@@ -21,7 +21,7 @@ struct Entry {
     status: String,
 }
 
-/// Reads a to-do list out of a call's arguments.
+/// The to-do list in a call's arguments. The error is for the model.
 pub(crate) fn parse(arguments: &Map<String, Value>) -> Result<Vec<Todo>, String> {
     let todos = arguments.get("todos").cloned().unwrap_or_default();
     let entries: Vec<Entry> = serde_json::from_value(todos).map_err(|error| {
@@ -62,7 +62,7 @@ fn status(status: &str) -> StepStatus {
     }
 }
 
-/// What the model reads of its new list.
+/// The result of a call.
 pub(crate) fn summary(todos: &[Todo]) -> String {
     let open = todos.iter().filter(|todo| !todo.status.is_closed()).count();
     format!("The to-do list now has {} entries, {open} of them open.", todos.len())

@@ -1,4 +1,4 @@
-//! One call: the connection, the deadlines and the end.
+//! One call: its connection, its deadlines and its end.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use crate::chat::{ChatRequest, ModelError, ModelErrorKind, ModelEvent};
 pub(super) struct Call {
     model: Arc<Inner>,
     cancel: CancellationToken,
-    meter: Meter,
+    meter: Arc<Meter>,
     state: State,
     ready: VecDeque<ModelEvent>,
 }
 
 enum State {
-    /// Nothing was sent. The clock starts with the first poll, not with the making of the stream.
+    /// Nothing was sent. The deadline counts from the first poll of the stream.
     New(ChatRequest),
     Streaming {
         stream: ChatStream,
@@ -35,10 +35,10 @@ enum State {
 
 impl Call {
     pub(super) fn new(model: Arc<Inner>, request: ChatRequest, cancel: CancellationToken) -> Self {
-        Self { model, cancel, meter: Meter::default(), state: State::New(request), ready: VecDeque::new() }
+        Self { model, cancel, meter: Arc::default(), state: State::New(request), ready: VecDeque::new() }
     }
 
-    /// The next event. After a finish or an error the connection is gone and nothing follows.
+    /// The next event. A finish or an error closes the connection and is the last.
     pub(super) async fn next(&mut self) -> Option<Result<ModelEvent, ModelError>> {
         loop {
             if let Some(event) = self.ready.pop_front() {
@@ -58,7 +58,7 @@ impl Call {
         let cancel = self.cancel.clone();
         tokio::select! {
             biased;
-            () = cancel.cancelled() => Err(self.error(ModelErrorKind::Cancelled, "cancelled".to_owned())),
+            () = cancel.cancelled() => Err(self.error(ModelErrorKind::Cancelled, "cancelled")),
             done = self.step() => done,
         }
     }
@@ -96,55 +96,47 @@ impl Call {
         let item = timeout_at(deadline, stream.next()).await.map_err(|_| self.too_slow())?;
         if self.meter.is_over() {
             let message = format!("the answer is longer than {} MiB", MOST_BYTES / 1024 / 1024);
-            return Err(self.error(ModelErrorKind::Protocol, message));
+            return Err(self.error(ModelErrorKind::Protocol, &message));
         }
         let Some(item) = item else { return Err(self.no_end()) };
         let event =
             item.map_err(|error| fault::of(&error, &self.model.connection.subject, Timestamp::now()))?;
-        let over = turn.accept(event, &mut self.ready).map_err(|fault| self.fault(&fault))?;
+        let over = turn
+            .accept(event, &mut self.ready)
+            .map_err(|fault| self.error(ModelErrorKind::Truncated, &fault.to_string()))?;
         if !over {
             self.state = State::Streaming { stream, turn, deadline };
         }
         Ok(())
     }
 
-    fn fault(&self, fault: &TurnFault) -> ModelError {
-        let kind = match fault {
-            TurnFault::NoStopReason | TurnFault::Aborted { .. } => ModelErrorKind::Truncated,
-        };
-        self.error(kind, fault.to_string())
-    }
-
     fn no_end(&self) -> ModelError {
         if self.meter.is_nonsense() {
             let message =
                 "the server answered something that is not the provider's protocol: check the base URL";
-            return self.error(ModelErrorKind::Protocol, message.to_owned());
+            return self.error(ModelErrorKind::Protocol, message);
         }
-        self.error(
-            ModelErrorKind::Truncated,
-            "the connection closed before the answer was complete".to_owned(),
-        )
+        self.error(ModelErrorKind::Truncated, &TurnFault::NoStopReason.to_string())
     }
 
     fn too_slow(&self) -> ModelError {
         let seconds = self.model.connection.timeouts.total.as_secs_f64();
         self.error(
             ModelErrorKind::Deadline,
-            format!(
+            &format!(
                 "the answer took longer than {seconds} s (limits.modelTimeoutSeconds or LLM_TIMEOUT_SECONDS)"
             ),
         )
     }
 
-    fn error(&self, kind: ModelErrorKind, message: String) -> ModelError {
+    fn error(&self, kind: ModelErrorKind, message: &str) -> ModelError {
         self.model.connection.subject.error(kind, message)
     }
 }
 
-fn with_request(mut options: ChatOptions, request: &ChatRequest, meter: Meter) -> ChatOptions {
+fn with_request(mut options: ChatOptions, request: &ChatRequest, meter: Arc<Meter>) -> ChatOptions {
     options.temperature = request.temperature.or(options.temperature);
     options.max_tokens = request.max_output_tokens.or(options.max_tokens);
-    options.raw_frame_sink = Some(Arc::new(meter));
+    options.raw_frame_sink = Some(meter);
     options
 }

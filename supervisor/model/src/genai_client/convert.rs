@@ -1,4 +1,4 @@
-//! Our conversation as the client's.
+//! Converts conversations to requests of the client library.
 
 use genai::adapter::AdapterKind;
 use genai::chat::{
@@ -23,7 +23,7 @@ pub(super) fn request(request: &ChatRequest, kind: AdapterKind) -> Asked {
             earlier.iter().rev().flat_map(|message| message.tool_calls()).find(|call| call.id == call_id)
         })
     });
-    // What is left empty, such as an answer of another provider's thoughts only, is refused by most.
+    // Most providers reject an empty message, such as one with only the thoughts of another provider.
     let messages = messages.filter(|message| !message.content.is_empty());
     let messages = if kind == AdapterKind::BedrockApi { alternating(messages) } else { messages.collect() };
     let mut asked = Asked::from_messages(messages);
@@ -32,7 +32,8 @@ pub(super) fn request(request: &ChatRequest, kind: AdapterKind) -> Asked {
     asked
 }
 
-/// Neighbours of one side joined, a tool's results and the user being one side: Bedrock wants the sides to alternate.
+/// Joins consecutive messages of the same side, because Bedrock wants the sides to alternate. Results of tools are on the
+/// user's side.
 fn alternating(messages: impl Iterator<Item = ChatMessage>) -> Vec<ChatMessage> {
     let mut joined: Vec<ChatMessage> = Vec::new();
     for message in messages {
@@ -48,17 +49,17 @@ fn alternating(messages: impl Iterator<Item = ChatMessage>) -> Vec<ChatMessage> 
     joined
 }
 
-/// Tool calls in the conversation so far.
+/// The number of tool calls in the conversation.
 pub(super) fn calls_in(request: &ChatRequest) -> usize {
     request.messages.iter().map(|message| message.tool_calls().count()).sum()
 }
 
-/// What [`Message::extra`] says of a message with thoughts, so that no other provider is sent them.
+/// The [`Message::extra`] of a message with thoughts, so that they are sent to no other provider.
 pub(super) fn provider_mark(kind: AdapterKind) -> Value {
     json!({ MARK: kind.as_lower_str() })
 }
 
-/// By name, whatever order they come in: the providers' prompt caches match on the bytes.
+/// The tools sorted by name, because the providers' prompt caches match on the bytes.
 fn tools(specs: &[ToolSpec]) -> Vec<Tool> {
     let mut tools: Vec<Tool> = specs.iter().map(tool).collect();
     tools.sort_by(|one, other| one.name.as_str().cmp(other.name.as_str()));
@@ -90,7 +91,7 @@ fn message_of<'a>(
     }
 }
 
-/// Anthropic and Bedrock want all results of a turn in one message; Ollama's messages hold one each.
+/// Anthropic and Bedrock want all results of a turn in one message; Ollama wants a message for each.
 fn tool_messages(responses: Vec<ToolResponse>, kind: AdapterKind) -> Vec<ChatMessage> {
     if kind == AdapterKind::Ollama {
         return responses
@@ -101,7 +102,7 @@ fn tool_messages(responses: Vec<ToolResponse>, kind: AdapterKind) -> Vec<ChatMes
     vec![ChatMessage::tool(MessageContent::from_tool_responses(responses))]
 }
 
-/// The client has no place for a failed result's flag, so the text says it.
+/// Marks a failed result in its text, because the client library has no flag for it.
 fn response(result: &ToolResult, call: Option<&ToolCall>) -> ToolResponse {
     let says_so =
         result.content.trim_start().get(..5).is_some_and(|start| start.eq_ignore_ascii_case("error"));
@@ -135,7 +136,7 @@ fn assistant(message: &Message, kind: AdapterKind) -> Vec<ContentPart> {
                     parts.extend(signed(text, signature, kind));
                 }
             }
-            // Only the providers without signatures take a bare thought back.
+            // Only providers without signatures accept an unsigned thought.
             Part::Reasoning { text, signature: None } if ours && !signs_thoughts(kind) => {
                 parts.push(ContentPart::ReasoningContent(text.clone()));
             }
@@ -151,8 +152,8 @@ fn assistant(message: &Message, kind: AdapterKind) -> Vec<ContentPart> {
     parts
 }
 
-/// The signature before its thought, as the client pairs them. Anthropic pairs an empty thought too; to Bedrock a
-/// signature alone is a redacted thought.
+/// The signature before its thought, as the client library pairs them. Anthropic needs the thought even if it is empty;
+/// for Bedrock a signature alone is a redacted thought.
 fn signed(text: &str, signature: &str, kind: AdapterKind) -> Vec<ContentPart> {
     let alone = text.is_empty() && kind != AdapterKind::Anthropic;
     let thought = (!alone).then(|| ContentPart::ReasoningContent(text.to_owned()));
@@ -173,8 +174,8 @@ fn tool_call(call: &ToolCall, signatures: Vec<String>) -> GenaiCall {
     }
 }
 
-/// Providers demand an object where a past call's arguments are. Text that is none is wrapped, so that the model
-/// sees what it wrote beside the error that it got for it.
+/// The arguments of a past call as the object that providers require. Wraps any other text, so that the model sees it
+/// together with the error.
 fn replayed(arguments: &str) -> Value {
     match serde_json::from_str(arguments) {
         Ok(Value::Object(members)) => Value::Object(members),

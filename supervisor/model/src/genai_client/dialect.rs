@@ -1,9 +1,9 @@
-//! The provider whose conventions a model follows, whichever server serves it.
+//! The provider whose conventions a model follows, on any server.
 
 use genai::ModelIden;
 use genai::adapter::AdapterKind;
 
-/// The adapter whose messages and events the model's are: Vertex AI serves Gemini and Claude in their own forms.
+/// The adapter whose messages and events a model uses: Vertex AI serves Gemini and Claude in their own forms.
 pub(super) fn of(model: &ModelIden) -> AdapterKind {
     match model.adapter_kind {
         AdapterKind::Vertex if model.model_name.namespace_and_name().1.starts_with("claude") => {
@@ -17,12 +17,12 @@ pub(super) fn of(model: &ModelIden) -> AdapterKind {
     }
 }
 
-/// Whether a tool call comes whole, in one event, and not piece by piece.
+/// Whether a tool call arrives whole, in one event.
 pub(super) const fn sends_whole_calls(kind: AdapterKind) -> bool {
     matches!(kind, AdapterKind::Gemini | AdapterKind::Ollama)
 }
 
-/// Whether thoughts are signed, so that a bare one is not taken back.
+/// Whether the provider signs thoughts, and rejects unsigned ones.
 pub(super) const fn signs_thoughts(kind: AdapterKind) -> bool {
     matches!(kind, AdapterKind::Anthropic | AdapterKind::BedrockApi | AdapterKind::Gemini)
 }

@@ -1,4 +1,4 @@
-//! The client's errors as ours.
+//! Errors of the client library as [`ModelError`]s.
 
 use std::error::Error as _;
 
@@ -9,10 +9,9 @@ use serde_json::Value;
 use crate::chat::{ModelError, ModelErrorKind};
 use crate::classify::{Failure, Subject, classify};
 
-/// What an error of the client means.
+/// The meaning of an error of the client library.
 ///
-/// The HTTP error of a streaming call comes wrapped as a stream error whose own status and headers are `None`;
-/// the wrapped one has them.
+/// The HTTP error of a streaming call is wrapped in a stream error, whose own status and headers are `None`.
 pub(super) fn of(error: &genai::Error, subject: &Subject, now: Timestamp) -> ModelError {
     match error {
         genai::Error::WebStream { error, .. } => wrapped(error.as_ref(), subject, now),
@@ -34,7 +33,7 @@ pub(super) fn of(error: &genai::Error, subject: &Subject, now: Timestamp) -> Mod
             ModelErrorKind::Protocol,
             format!("an event of the answer is not as the protocol says: {error}"),
         ),
-        // The rest is refused before anything is sent: a message or a model that the provider has no form for.
+        // The client library rejects the request before it sends anything.
         other => {
             subject.error(ModelErrorKind::InvalidRequest, format!("the request cannot be sent: {other}"))
         }
@@ -67,7 +66,7 @@ fn in_stream(body: &Value, subject: &Subject, now: Timestamp) -> ModelError {
     classify(&Failure { status: None, headers: None, body: &text }, subject, now)
 }
 
-/// An event that is cut off in the middle of its JSON means that the connection was, too.
+/// An event with incomplete JSON means that the connection broke.
 fn unparsable(error: &serde_json::Error, subject: &Subject) -> ModelError {
     if error.is_eof() {
         return subject.error(ModelErrorKind::Truncated, "the answer was cut off in the middle of an event");
@@ -78,7 +77,7 @@ fn unparsable(error: &serde_json::Error, subject: &Subject) -> ModelError {
     )
 }
 
-/// The causes only: the error's own text may hold a URL with credentials in it.
+/// Shows the causes only, because the error's own text may contain a URL with credentials.
 fn transport(error: &reqwest::Error, subject: &Subject) -> ModelError {
     let what = match error {
         error if error.is_timeout() => "the connection timed out",

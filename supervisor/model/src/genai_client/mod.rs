@@ -93,7 +93,7 @@ fn options(connection: &Connection) -> ChatOptions {
     let speaks_openai = matches!(kind, AdapterKind::OpenAI | AdapterKind::Groq);
     let name = connection.target.model.model_name.namespace_and_name().1;
     if speaks_openai && ReasoningEffort::from_model_name(name).0.is_some() {
-        // An effort of its own keeps the client from reading one off the name, and a budget is sent to none of these.
+        // An explicit effort keeps the client from parsing one out of the name. A budget is sent to none of these providers.
         options.reasoning_effort = Some(ReasoningEffort::Budget(0));
     }
     options

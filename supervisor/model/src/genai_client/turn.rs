@@ -1,4 +1,4 @@
-//! One turn as the client reports it, turned into our events; pure.
+//! Turns the events of the client library into those of one model turn; pure.
 
 use std::collections::VecDeque;
 
@@ -11,21 +11,18 @@ use super::dialect::sends_whole_calls;
 use crate::chat::{Completion, FinishReason, ModelEvent, Usage};
 use crate::message::{Message, Part, Role, ToolCall};
 
-/// An end that is none.
+/// The stream of a turn ended without an answer.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum TurnFault {
-    /// The stream ended without a reason, as a cut one does.
+    /// The stream ended without a stop reason: the connection broke.
     #[error("the connection closed before the answer was complete")]
     NoStopReason,
-    /// The provider gave up.
+    /// The provider stopped, with its own reason.
     #[error("the provider stopped without an answer ({reason})")]
-    Aborted {
-        /// Its own word for why.
-        reason: String,
-    },
+    Aborted { reason: String },
 }
 
-/// What of a turn has come so far.
+/// The part of a turn that has arrived.
 pub(super) struct Turn {
     model: String,
     kind: AdapterKind,
@@ -36,9 +33,9 @@ pub(super) struct Turn {
 }
 
 struct Pending {
-    /// The id on the wire, by which later pieces refer to the call.
+    /// The provider's id, by which later pieces refer to the call.
     wire_id: String,
-    /// The id that we give out.
+    /// The id in our events.
     id: String,
     name: String,
     arguments: String,
@@ -50,7 +47,7 @@ impl Turn {
         Self { model, kind, calls_before, text: String::new(), calls: Vec::new() }
     }
 
-    /// Takes an event; puts out what it says. True when the turn is complete.
+    /// Adds an event of the client library. Returns whether the turn is complete.
     pub(super) fn accept(
         &mut self,
         event: ChatStreamEvent,
@@ -74,13 +71,13 @@ impl Turn {
         Ok(false)
     }
 
-    /// A piece carries all of the arguments so far; only what is new goes out.
+    /// Emits the new part of the arguments: each piece contains all of them so far.
     fn call_piece(&mut self, chunk: Chunk, out: &mut VecDeque<ModelEvent>) {
         let arguments = text_of(chunk.fn_arguments);
         let known = if sends_whole_calls(self.kind) {
             None
         } else {
-            // Servers exist that give every call the same empty id; arguments that do not continue tell them apart.
+            // Some servers give every call an empty id. Arguments that do not continue show another call.
             self.calls.iter_mut().rev().find(|call| {
                 call.wire_id == chunk.call_id
                     && call.name == chunk.fn_name
@@ -94,34 +91,19 @@ impl Turn {
             }
             call.arguments = arguments;
         } else if !chunk.fn_name.is_empty() {
-            self.new_call(
-                chunk.call_id,
-                chunk.fn_name,
-                arguments,
-                chunk.thought_signatures.unwrap_or_default(),
-                out,
-            );
+            let (wire_id, name) = (chunk.call_id, chunk.fn_name);
+            let id = self.id_for(&wire_id, &name);
+            out.push_back(ModelEvent::ToolCallStart { id: id.clone(), name: name.clone() });
+            if !arguments.is_empty() {
+                out.push_back(ModelEvent::ToolArgsDelta { id: id.clone(), delta: arguments.clone() });
+            }
+            let signatures = chunk.thought_signatures.unwrap_or_default();
+            self.calls.push(Pending { wire_id, id, name, arguments, signatures });
         }
     }
 
-    fn new_call(
-        &mut self,
-        wire_id: String,
-        name: String,
-        arguments: String,
-        signatures: Vec<String>,
-        out: &mut VecDeque<ModelEvent>,
-    ) {
-        let id = self.id_for(&wire_id, &name);
-        out.push_back(ModelEvent::ToolCallStart { id: id.clone(), name: name.clone() });
-        if !arguments.is_empty() {
-            out.push_back(ModelEvent::ToolArgsDelta { id: id.clone(), delta: arguments.clone() });
-        }
-        self.calls.push(Pending { wire_id, id, name, arguments, signatures });
-    }
-
-    /// The provider's id where it is one. Stand-ins of the client (`call#NAME#0` for Gemini) repeat, so they are
-    /// numbered through the conversation, in the form that the client knows for its own.
+    /// The provider's id, if it is unique. The client library's own ids (`call#NAME#0` for Gemini) repeat, so they are
+    /// numbered through the conversation in the same form.
     fn id_for(&self, wire_id: &str, name: &str) -> String {
         let number = self.calls_before + self.calls.len();
         if wire_id.starts_with("call#") {
@@ -177,7 +159,7 @@ impl Turn {
 }
 
 impl Pending {
-    /// The call, after the signature that the provider put on it.
+    /// The call, after its signatures.
     fn into_parts(self) -> impl Iterator<Item = Part> {
         let signatures = self
             .signatures
@@ -192,7 +174,7 @@ fn has_thought_text(parts: &[Part]) -> bool {
     parts.iter().any(|part| matches!(part, Part::Reasoning { text, .. } if !text.is_empty()))
 }
 
-/// The signed thoughts that the client captured, without those that belong to a call.
+/// The captured thoughts and provider blocks, without the signatures of calls.
 fn signed_thoughts(captured: Vec<ContentPart>, kind: AdapterKind, of_calls: &[&String]) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     for part in captured {
@@ -214,7 +196,7 @@ fn signed_thoughts(captured: Vec<ContentPart>, kind: AdapterKind, of_calls: &[&S
     parts
 }
 
-/// The arguments as text; the client has them as a string while they stream, as a tree where they came whole.
+/// The arguments as text: the client library has a string while they stream, and a tree if they arrive whole.
 fn text_of(arguments: Value) -> String {
     match arguments {
         Value::String(text) => text,

@@ -1,6 +1,5 @@
-//! From settings to a model that answers.
+//! Makes a model from its settings.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use super::error::ConnectError;
@@ -12,7 +11,7 @@ use crate::genai_client::GenaiModel;
 use crate::retry::{Fallback, Retrying};
 use crate::scripted::Scripted;
 
-/// The model that the settings describe, with its retries and fallbacks around it. Nothing is sent yet.
+/// The model of the settings, with its retries and fallbacks. Sends nothing.
 ///
 /// All providers share the HTTP client; its own timeouts should be longer than those of the settings, or none.
 pub fn connect(settings: &ModelSettings, http: reqwest::Client) -> Result<Arc<dyn ChatModel>, ConnectError> {
@@ -24,7 +23,7 @@ pub fn connect(settings: &ModelSettings, http: reqwest::Client) -> Result<Arc<dy
 
 fn single(settings: &ModelSettings, http: reqwest::Client) -> Result<Arc<dyn ChatModel>, ConnectError> {
     if settings.provider == Provider::Scripted {
-        // No retries: what a script says is what a test or a demonstration wants to see.
+        // No retries: tests and demonstrations want the errors of the script.
         return Ok(Arc::new(read_script(&settings.model)?));
     }
     let model = GenaiModel::new(target::resolve(settings)?, http)
@@ -33,7 +32,7 @@ fn single(settings: &ModelSettings, http: reqwest::Client) -> Result<Arc<dyn Cha
 }
 
 fn read_script(path: &str) -> Result<Scripted, ConnectError> {
-    let yaml = std::fs::read_to_string(Path::new(path))
+    let yaml = std::fs::read_to_string(path)
         .map_err(|source| ConnectError::ReadScript { path: path.to_owned(), source })?;
     Ok(Scripted::from_yaml(path, &yaml)?)
 }

@@ -1,11 +1,11 @@
-//! Why settings do not lead to a model.
+//! Why a model cannot be made.
 
 use std::io;
 
 use super::provider::Provider;
 use crate::scripted::ScriptError;
 
-/// Settings that do not lead to a model.
+/// Settings that describe no usable model.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// A variable that the provider needs is not set.
@@ -17,22 +17,13 @@ pub enum ConnectError {
     #[error(
         "the model provider {provider} cannot be used: {url:?} is not an http or https URL; check {variable}"
     )]
-    BaseUrl {
-        provider: Provider,
-        url: String,
-        /// The variable that it comes from.
-        variable: &'static str,
-    },
+    BaseUrl { provider: Provider, url: String, variable: &'static str },
     /// The HTTP client of this provider cannot be made.
     #[error("the model provider {provider} cannot be used: {message}")]
     Client { provider: Provider, message: String },
     /// The file of a scripted model cannot be read.
     #[error("failed to read the script {path}: {source}")]
-    ReadScript {
-        /// The file.
-        path: String,
-        source: io::Error,
-    },
+    ReadScript { path: String, source: io::Error },
     /// The file of a scripted model is not a script.
     #[error(transparent)]
     Script(#[from] ScriptError),

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Who serves the model (`LLM_PROVIDER`; contract, 4.5).
+/// A provider of models (`LLM_PROVIDER`; contract, 4.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Provider {
     /// `azure-openai`: OpenAI models on Azure, by deployment.
@@ -42,7 +42,7 @@ pub(super) struct Variables {
 }
 
 impl Provider {
-    /// All of them, in the order in which keys are looked for.
+    /// All providers, in the order in which [`Provider::infer`] prefers them.
     pub const ALL: [Self; 9] = [
         Self::AzureOpenai,
         Self::Openai,
@@ -107,7 +107,7 @@ impl Provider {
         Variables { key, model, base_url }
     }
 
-    /// The model where none is named; only for providers whose own names are stable.
+    /// The model if none is configured; only for providers with stable model names.
     pub(super) const fn default_model(self) -> Option<&'static str> {
         match self {
             Self::Openai => Some("gpt-5"),

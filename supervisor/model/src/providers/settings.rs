@@ -12,27 +12,25 @@ use crate::timeouts::Timeouts;
 /// Variables by name.
 type Env = BTreeMap<String, String>;
 
-/// Whose model it is: the variables with its prefix come before the global ones.
+/// The agent of a model. Variables with its prefix override the global ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope<'a> {
-    /// Nobody's in particular: global variables only.
+    /// Global variables only.
     Global,
-    /// The supervisor's: `SUPERVISOR_*` first.
+    /// The supervisor: `SUPERVISOR_*` first.
     Supervisor,
-    /// A sub-agent's: `SUBAGENT_<NAME>_*` first, the name in upper case with `_` for `-`.
+    /// A sub-agent: `SUBAGENT_<NAME>_*` first, the name in upper case with `_` for `-`.
     SubAgent(&'a str),
 }
 
-/// What a file (`spec.model`) says about the model. Variables of the environment come before it, defaults after.
+/// The model of the resource (`spec.model`). Environment variables override it; it overrides the defaults.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ModelChoice {
     /// `LLM_PROVIDER`.
     pub provider: Option<Provider>,
     /// The model's name; for `scripted` the file.
     pub model: Option<String>,
-    /// Another address of the provider.
     pub base_url: Option<String>,
-    /// Sampling temperature.
     pub temperature: Option<f64>,
     /// Most tokens of one answer.
     pub max_output_tokens: Option<u32>,
@@ -40,15 +38,14 @@ pub struct ModelChoice {
     pub timeout: Option<Duration>,
 }
 
-/// Settings of one model and of those to turn to when it fails.
+/// Settings of one model and of its fallbacks.
 #[derive(Debug, Clone)]
 pub struct ModelSettings {
     pub provider: Provider,
     /// The model's name at the provider; Azure's deployment; the file of a script.
     pub model: String,
-    /// Where the provider is, if not at its own address.
+    /// The address, if it is not the provider's default.
     pub base_url: Option<String>,
-    /// The key, if there is one.
     pub key: Option<ApiKey>,
     /// Azure's `api-version`; a dated one means the classic API, none means v1.
     pub api_version: Option<String>,
@@ -56,53 +53,50 @@ pub struct ModelSettings {
     pub region: Option<String>,
     /// The project (Vertex AI).
     pub project: Option<String>,
-    /// Sampling temperature where the request names none.
+    /// The temperature of requests that set none.
     pub temperature: Option<f64>,
-    /// Most tokens of one answer where the request names none.
+    /// Most tokens of one answer, for requests that set no limit.
     pub max_output_tokens: Option<u32>,
-    /// How long one call may take.
     pub timeouts: Timeouts,
-    /// How often it is tried.
     pub retry: RetryPolicy,
-    /// The models to turn to in order (`LLM_FALLBACKS`).
+    /// The models to ask, in order, if this one fails (`LLM_FALLBACKS`).
     pub fallbacks: Vec<ModelSettings>,
 }
 
-/// A key and the variable that it came from. Its `Debug` shows the variable only.
+/// A key and the variable that contains it. `Debug` shows the variable only.
 #[derive(Debug, Clone)]
 pub struct ApiKey {
-    /// The variable's name, for messages.
+    /// The variable's name.
     pub variable: String,
     pub value: SecretString,
 }
 
-/// Variables that do not make sense together.
+/// Invalid variables.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
-    /// Nothing says which model to use.
+    /// No variable chooses a model.
     #[error(
         "no model is configured: set LLM_PROVIDER, or a key such as OPENAI_API_KEY, ANTHROPIC_API_KEY or AZURE_OPENAI_API_KEY"
     )]
     NoProvider,
-    /// The provider's name is not known.
     #[error(transparent)]
     UnknownProvider(#[from] UnknownProvider),
-    /// No model is named, and the provider has no default.
+    /// No variable names the model, and the provider has no default.
     #[error("no model is named for {provider}: set {variable}")]
     NoModel { provider: Provider, variable: String },
-    /// A variable's value is not what it must be.
+    /// The value of a variable is invalid.
     #[error("{variable} must be {expected}")]
     Invalid { variable: String, expected: &'static str },
 }
 
 impl ModelSettings {
-    /// The settings that the variables give, see [`Self::resolve`].
+    /// The settings of the variables, see [`Self::resolve`].
     pub fn from_env(env: &Env, scope: Scope<'_>) -> Result<Self, SettingsError> {
         Self::resolve(env, scope, &ModelChoice::default())
     }
 
-    /// The settings that the variables and a file give. A variable with the scope's prefix comes before the
-    /// global one, which comes before the file, which comes before what the keys at hand suggest.
+    /// The settings of the variables and the resource. A variable with the scope's prefix overrides the global one, which
+    /// overrides the resource. Without any of them, the available keys decide the provider.
     pub fn resolve(env: &Env, scope: Scope<'_>, choice: &ModelChoice) -> Result<Self, SettingsError> {
         let scoped = Scoped { env, prefix: scope.prefix() };
         let named = scoped.get(&["LLM_PROVIDER"]).map(|(_, name)| name.parse()).transpose()?;
@@ -124,7 +118,7 @@ impl Provider {
                 Self::Ollama => {
                     scoped.get(variables.model).is_some() && scoped.get(variables.base_url).is_some()
                 }
-                // Cloud tokens are often there for other reasons; a model's name says that they are meant for this.
+                // Cloud tokens often exist for other purposes, so a model's name is required.
                 Self::Scripted | Self::AwsBedrock | Self::GcpVertexai => {
                     scoped.get(variables.model).is_some()
                 }
@@ -146,14 +140,14 @@ impl Scope<'_> {
     }
 }
 
-/// The variables as one scope sees them.
+/// The variables of one scope.
 struct Scoped<'a> {
     env: &'a Env,
     prefix: Option<String>,
 }
 
 impl<'a> Scoped<'a> {
-    /// The first of the variables that is set and not blank, those with the prefix first.
+    /// The first of these variables that is set and not blank, those with the prefix first.
     fn get(&self, names: &[&str]) -> Option<(String, &'a str)> {
         let prefixed =
             self.prefix.iter().flat_map(|prefix| names.iter().map(move |name| format!("{prefix}{name}")));
@@ -210,7 +204,7 @@ impl<'a> Scoped<'a> {
         })
     }
 
-    /// `SUPERVISOR_MODEL` or `SUBAGENT_X_MODEL`, the provider's own variable, the file, the default.
+    /// `SUPERVISOR_MODEL` or `SUBAGENT_X_MODEL`, else the provider's own variable, the resource, the default.
     fn model(&self, provider: Provider, choice: &ModelChoice) -> Result<String, SettingsError> {
         let variables = provider.variables().model;
         let own = self.prefix.as_ref().and_then(|prefix| self.env.get(&format!("{prefix}MODEL")));
@@ -274,7 +268,7 @@ impl<'a> Scoped<'a> {
             timeout,
             ..ModelChoice::default()
         };
-        // A model named here is meant; `SUPERVISOR_MODEL` names the first model, not this one.
+        // `SUPERVISOR_MODEL` names the first model, not this one.
         let global = Scoped { env: self.env, prefix: None };
         let mut settings = global.settings(provider, &choice)?;
         if let Some(model) = choice.model {

@@ -1,4 +1,4 @@
-//! Where each provider is and how it wants to be asked.
+//! The address, the adapter and the credentials of each provider.
 
 use genai::adapter::AdapterKind;
 use genai::resolver::{AuthData, Endpoint};
@@ -12,7 +12,7 @@ use super::settings::ModelSettings;
 use crate::classify::Subject;
 use crate::genai_client::Connection;
 
-/// What a key-less server gets as a key: the header must be there, its value does not matter.
+/// The key for a server without keys: the client library always sends the header.
 const NO_KEY: &str = "none";
 
 pub(super) fn resolve(settings: &ModelSettings) -> Result<Connection, ConnectError> {
@@ -59,10 +59,10 @@ fn target(settings: &ModelSettings) -> Result<ServiceTarget, ConnectError> {
 fn openai(settings: &ModelSettings) -> Result<ServiceTarget, ConnectError> {
     let url = base_url(settings, "https://api.openai.com/v1/", "v1/")?;
     let own = url.host_str() == Some("api.openai.com");
-    // A server of one's own, such as vLLM or LM Studio, may do without a key.
+    // Other servers, such as vLLM or LM Studio, may need no key.
     let auth =
         if own { key(settings)? } else { key(settings).unwrap_or_else(|_| AuthData::from_single(NO_KEY)) };
-    // These OpenAI serves through its Responses API only; everything else speaks Chat Completions.
+    // OpenAI serves these models through its Responses API only.
     let responses = own && (settings.model.contains("-codex") || settings.model.ends_with("-pro"));
     let kind = if responses { AdapterKind::OpenAIResp } else { AdapterKind::OpenAI };
     Ok(service(kind, &url, auth, &settings.model))
@@ -134,7 +134,7 @@ fn ollama(settings: &ModelSettings) -> Result<ServiceTarget, ConnectError> {
 }
 
 fn service(kind: AdapterKind, url: &Url, auth: AuthData, model: &str) -> ServiceTarget {
-    // The client takes what stands before a `::` for a namespace of its own, and ARNs contain one.
+    // The client library parses the text before `::` as a namespace of its own, and ARNs contain `::`.
     let literal =
         if model.contains("::") { format!("{}::{model}", kind.as_lower_str()) } else { model.to_owned() };
     ServiceTarget {
@@ -144,7 +144,7 @@ fn service(kind: AdapterKind, url: &Url, auth: AuthData, model: &str) -> Service
     }
 }
 
-/// The settings' address or the default, ending in `/`. `path` is what an address without a path gets.
+/// The address of the settings or the default, ending in `/`. `path` is added to an address without a path.
 fn base_url(settings: &ModelSettings, default: &str, path: &str) -> Result<Url, ConnectError> {
     let Some(given) = &settings.base_url else { return parse(settings, default) };
     let with_scheme = if given.contains("://") { given.clone() } else { format!("http://{given}") };

@@ -1,4 +1,4 @@
-//! When to try again; pure.
+//! When to retry; pure.
 
 use std::time::Duration;
 
@@ -11,9 +11,9 @@ pub struct RetryPolicy {
     pub max_attempts: u32,
     /// The wait before the second attempt; each later one doubles it.
     pub base: Duration,
-    /// The longest wait of our own making. A provider may ask for more.
+    /// The longest wait, unless the provider asks for more.
     pub cap: Duration,
-    /// No attempt begins later than this after the first.
+    /// The time after the first attempt in which further ones may begin.
     pub total: Duration,
 }
 
@@ -40,8 +40,8 @@ impl RetryPolicy {
         (elapsed.saturating_add(wait) <= self.total).then_some(wait)
     }
 
-    /// Half of the back-off is fixed, half is jitter. What the provider asks for is never undercut, and gets
-    /// jitter on top so that clients with the same hint do not retry together.
+    /// Half of the back-off is fixed, half is jitter. A wait that the provider asks for also gets jitter, so that clients
+    /// do not retry at the same time.
     fn wait(&self, failed: u32, asked: Option<Duration>, jitter: f64) -> Duration {
         let doublings = failed.saturating_sub(1).min(16);
         let half = self.base.saturating_mul(1 << doublings).min(self.cap) / 2;
@@ -58,9 +58,8 @@ pub fn is_transient(kind: ModelErrorKind) -> bool {
 
 /// Whether another model may succeed where this one failed.
 ///
-/// Yes for what is wrong with the provider (key, quota, 5xx, network, nonsense, too slow); no for what is wrong
-/// with the request (400, context overflow, content filter), which the next model should not be asked to swallow
-/// in silence, and no for a cancellation.
+/// True for faults of the provider (key, quota, 5xx, network, protocol, deadline); false for faults of the request (400,
+/// context overflow, content filter), which must not be hidden, and for a cancellation.
 pub fn is_providers_fault(kind: ModelErrorKind) -> bool {
     use ModelErrorKind::{Auth, Deadline, Protocol};
     is_transient(kind) || matches!(kind, Auth | Protocol | Deadline)

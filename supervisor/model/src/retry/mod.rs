@@ -1,8 +1,7 @@
-//! Models that do not give up at once: [`Retrying`] tries the same one again, [`Fallback`] tries the next.
+//! Models that handle failures: [`Retrying`] asks the same model again, [`Fallback`] asks the next.
 //!
-//! Both only until something of the answer was shown: a text or the start of a tool call. From there on an error
-//! is the caller's, because an answer cannot be taken back. Thoughts do not count as shown; after a new attempt
-//! they are streamed again, and the finished message holds only those of the attempt that succeeded.
+//! Both only until a text or the start of a tool call was streamed. A later error goes to the caller. Thoughts do not count:
+//! a new attempt streams its own, and the finished message has only those of the successful attempt.
 
 mod backoff;
 mod relay;

@@ -1,4 +1,4 @@
-//! The decorators: one loop over attempts, with the choice of the next attempt left to the decorator.
+//! The decorators: one loop over attempts, in which the decorator chooses the next attempt.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,19 +13,18 @@ use crate::chat::{ChatModel, ChatRequest, ModelError, ModelErrorKind, ModelEvent
 
 /// Tries a model again while its failure is transient and nothing was shown yet.
 #[derive(Debug)]
-pub struct Retrying<M: ?Sized> {
+pub struct Retrying {
     policy: RetryPolicy,
-    model: Arc<M>,
+    model: Arc<dyn ChatModel>,
 }
 
-impl<M: ChatModel + ?Sized> Retrying<M> {
-    /// The model with the policy around it.
-    pub fn new(model: Arc<M>, policy: RetryPolicy) -> Self {
+impl Retrying {
+    pub fn new(model: Arc<dyn ChatModel>, policy: RetryPolicy) -> Self {
         Self { policy, model }
     }
 }
 
-impl<M: ChatModel + ?Sized + 'static> ChatModel for Retrying<M> {
+impl ChatModel for Retrying {
     fn name(&self) -> &str {
         self.model.name()
     }
@@ -36,16 +35,16 @@ impl<M: ChatModel + ?Sized + 'static> ChatModel for Retrying<M> {
     }
 }
 
-struct Again<M: ?Sized> {
-    model: Arc<M>,
+struct Again {
+    model: Arc<dyn ChatModel>,
     policy: RetryPolicy,
     began: Instant,
     failed: u32,
 }
 
-impl<M: ChatModel + ?Sized + 'static> Plan for Again<M> {
+impl Plan for Again {
     fn model(&self) -> &dyn ChatModel {
-        &self.model
+        self.model.as_ref()
     }
 
     fn after(&mut self, error: &ModelError) -> Option<Duration> {
@@ -57,16 +56,6 @@ impl<M: ChatModel + ?Sized + 'static> Plan for Again<M> {
     }
 }
 
-impl<M: ChatModel + ?Sized> ChatModel for Arc<M> {
-    fn name(&self) -> &str {
-        self.as_ref().name()
-    }
-
-    fn stream(&self, request: ChatRequest, cancel: CancellationToken) -> ModelStream {
-        self.as_ref().stream(request, cancel)
-    }
-}
-
 /// Several models, of which the first that works answers.
 #[derive(Debug)]
 pub struct Fallback {
@@ -75,7 +64,7 @@ pub struct Fallback {
 }
 
 impl Fallback {
-    /// `first`, and the others to turn to in order when it fails for the provider's own fault.
+    /// Asks `first`, and if its provider fails, the others in order.
     pub fn new(first: Arc<dyn ChatModel>, others: impl IntoIterator<Item = Arc<dyn ChatModel>>) -> Self {
         Self { others: others.into_iter().collect(), first }
     }
@@ -113,7 +102,7 @@ impl Plan for Onward {
     }
 }
 
-/// Who is asked, and what follows a failure with nothing shown.
+/// Chooses the model of each attempt, and what follows a failure before anything was shown.
 trait Plan: Send + Sync + 'static {
     /// The model of the next attempt.
     fn model(&self) -> &dyn ChatModel;
@@ -130,7 +119,7 @@ struct Relay<P> {
     over: bool,
 }
 
-/// Passes the events of one attempt after the other on, as the plan wants it.
+/// The events of the attempts of a plan, as one stream.
 fn relay(plan: impl Plan, request: ChatRequest, cancel: CancellationToken) -> ModelStream {
     let relay = Relay { plan, request, cancel, attempt: None, shown: false, over: false };
     stream::unfold(Box::new(relay), |mut relay| async move { relay.step().await.map(|item| (item, relay)) })
@@ -160,7 +149,7 @@ impl<P: Plan> Relay<P> {
     }
 
     async fn recover(&mut self, error: ModelError) -> Result<(), ModelError> {
-        // The broken attempt's connection is let go before the wait, not after it.
+        // Closes the connection of the failed attempt before the wait.
         self.attempt = None;
         let wait = if self.shown { None } else { self.plan.after(&error) };
         let Some(wait) = wait else { return Err(error) };

@@ -75,7 +75,7 @@ async fn waits_grow_and_obey_the_provider() {
         cap: Duration::from_secs(30),
         total: Duration::from_mins(1),
     };
-    end(&Retrying::new(Arc::clone(&flaky), policy)).await.unwrap();
+    end(&Retrying::new(flaky.clone(), policy)).await.unwrap();
     let waits: Vec<f64> = flaky.waits().iter().map(Duration::as_secs_f64).collect();
     // Half fixed, half jitter; tokio's clock counts in milliseconds.
     let bounds = [0.5..=1.002, 9.0..=10.002, 2.0..=4.002];
@@ -88,7 +88,7 @@ async fn the_total_time_is_bounded() {
     let flaky = Flaky::failing(&[(ModelErrorKind::RateLimited, Some(100)); 5]);
     let policy = RetryPolicy { max_attempts: 10, total: Duration::from_secs(250), ..RetryPolicy::default() };
     let began = Instant::now();
-    let error = end(&Retrying::new(Arc::clone(&flaky), policy)).await.unwrap_err();
+    let error = end(&Retrying::new(flaky.clone(), policy)).await.unwrap_err();
     assert_eq!(error.kind, ModelErrorKind::RateLimited);
     assert!(began.elapsed() <= Duration::from_secs(250), "{:?}", began.elapsed());
     assert!(began.elapsed() >= Duration::from_secs(200), "{:?}", began.elapsed());

@@ -1,4 +1,4 @@
-//! What a script sees of a conversation.
+//! The view of a conversation that scripts match and templates read.
 
 use std::fmt;
 
@@ -8,10 +8,10 @@ use crate::chat::ChatRequest;
 use crate::message::{Message, Part, Role};
 use crate::text::truncated;
 
-/// Most characters of a text in a message.
+/// Most characters of a text in an error message.
 const SHOWN_CHARS: usize = 120;
 
-/// The parts of a request that turns are matched by. Borrows; nothing of the conversation is copied.
+/// The parts of a request that turns match.
 pub(super) struct View<'a> {
     pub(super) system: &'a str,
     /// The last user message.
@@ -24,7 +24,7 @@ pub(super) struct View<'a> {
     pub(super) messages: Vec<&'a Message>,
 }
 
-/// A tool's answer with the name of the tool.
+/// A tool's result and name.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct ResultView<'a> {
     pub(super) tool: &'a str,
@@ -54,7 +54,7 @@ impl<'a> View<'a> {
         self.system.lines().find_map(agent_line)
     }
 
-    /// Tool calls in the whole conversation so far; makes ids that do not repeat.
+    /// The number of tool calls in the conversation, for unique ids.
     pub(super) fn calls_so_far(&self) -> usize {
         self.messages.iter().map(|message| message.tool_calls().count()).sum()
     }

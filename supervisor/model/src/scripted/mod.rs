@@ -16,7 +16,7 @@
 //!     reply: { text: I have no script for this. }
 //! ```
 //!
-//! It keeps no state: which turn answers follows from the conversation alone, and the first that matches wins.
+//! It has no state: the first turn that matches the conversation answers.
 //! Texts and arguments are [minijinja](https://docs.rs/minijinja) templates over
 //!
 //! * `user`: the last user message,
@@ -24,8 +24,8 @@
 //! * `last_result`: the content of the last of them,
 //! * `history`: every message, each `{role, text}`,
 //!
-//! with the filters `first_line`, `lines(n)`, `json` (parses), `truncate_chars(n)` beside minijinja's own, so that
-//! an answer is true to what the tools returned. What is undefined is an error, not an empty string.
+//! with the filters `first_line`, `lines(n)`, `json` (parses), `truncate_chars(n)` and those of minijinja. An undefined
+//! name is an error, not an empty string.
 
 mod conversation;
 mod playback;
@@ -52,7 +52,7 @@ pub struct Scripted {
 }
 
 impl Scripted {
-    /// Reads a script. `origin` is where it came from, for messages; usually the file's path.
+    /// Parses a script. `origin`, usually the file's path, is for messages.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! A rendered reply, streamed.
+//! Renders a reply and streams it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,15 +12,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::conversation::View;
 use super::script::{Call, Fault, Repeat, Reply};
-use super::template::{TemplateContext, TemplateError};
+use super::template::{TemplateContext, TemplateError, Text};
 use crate::chat::{Completion, FinishReason, ModelError, ModelErrorKind, ModelEvent, ModelStream, Usage};
 use crate::classify::{Failure, Subject, classify};
 use crate::message::{Message, Part, Role, ToolCall};
 
-/// Bytes of text that count as one token where the script gives no usage.
+/// The bytes of a token, if the script gives no usage.
 const BYTES_PER_TOKEN: u64 = 4;
 
-/// A reply with its templates filled in.
+/// A reply with rendered templates.
 #[derive(Debug)]
 pub(super) struct Rendered {
     reasoning: String,
@@ -30,6 +30,7 @@ pub(super) struct Rendered {
     reason: FinishReason,
     usage: Usage,
     fault: Option<Fault>,
+    /// The pauses before the first token and between two.
     pace: (Duration, Duration),
 }
 
@@ -40,11 +41,9 @@ impl Reply {
         view: &View<'_>,
     ) -> Result<Rendered, TemplateError> {
         let context = TemplateContext::new(templates, view);
-        let text = |text: &Option<super::template::Text>| {
-            text.as_ref().map(|text| text.render(&context)).transpose()
-        };
-        let (reasoning, text) =
-            (text(&self.reasoning)?.unwrap_or_default(), text(&self.text)?.unwrap_or_default());
+        let render =
+            |text: &Option<Text>| text.as_ref().map_or(Ok(String::new()), |text| text.render(&context));
+        let (reasoning, text) = (render(&self.reasoning)?, render(&self.text)?);
         let so_far = view.calls_so_far();
         let calls: Vec<ToolCall> = self
             .calls
@@ -52,17 +51,17 @@ impl Reply {
             .enumerate()
             .map(|(index, call)| call.render(&context, so_far + index))
             .collect::<Result<_, _>>()?;
-        let otherwise = if calls.is_empty() { FinishReason::Stop } else { FinishReason::ToolCalls };
+        let default = if calls.is_empty() { FinishReason::Stop } else { FinishReason::ToolCalls };
         let usage = self.usage.unwrap_or_else(|| estimate(view, &text, self.repeat.as_ref()));
         Ok(Rendered {
             reasoning,
             text,
             repeat: self.repeat.clone(),
             calls,
-            reason: self.finish.unwrap_or(otherwise),
+            reason: self.finish.unwrap_or(default),
             usage,
             fault: self.error.clone(),
-            pace: self.pace(),
+            pace: (Duration::from_millis(self.ttft_ms), Duration::from_millis(self.delay_ms)),
         })
     }
 }
@@ -83,7 +82,7 @@ impl Call {
     }
 }
 
-/// What the reply would have cost, roughly, so that budgets and dashboards have something to show.
+/// An estimate of the reply's tokens, for budgets and dashboards.
 fn estimate(view: &View<'_>, text: &str, repeat: Option<&Repeat>) -> Usage {
     let results: usize = view.results.iter().map(|result| result.content.len()).sum();
     let repeated = repeat.map_or(0, |repeat| repeat.token.len().saturating_mul(repeat.times));
@@ -95,14 +94,14 @@ fn estimate(view: &View<'_>, text: &str, repeat: Option<&Repeat>) -> Usage {
     }
 }
 
-/// The next thing to say. Positions only: nothing is copied but the token itself.
+/// The position of the next token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cursor {
     Reasoning(usize),
     Text(usize),
     Repeat(usize),
     CallStart(usize),
-    /// Of which call, and from where.
+    /// The call, and the offset in its arguments.
     CallArguments(usize, usize),
     Finish,
     Over,
@@ -113,7 +112,7 @@ struct Playback {
     reply: Rendered,
     cursor: Cursor,
     sent: usize,
-    /// When the first of it was asked for.
+    /// When the first token was requested.
     begun: Option<Instant>,
     cancel: CancellationToken,
 }
@@ -133,7 +132,9 @@ impl Playback {
         }
         self.settle();
         if self.pause().await.is_err() {
-            return Some(Err(self.end(ModelErrorKind::Cancelled, "cancelled")));
+            self.cursor = Cursor::Over;
+            let (kind, model) = (ModelErrorKind::Cancelled, self.model.to_string());
+            return Some(Err(ModelError { kind, model, message: "cancelled".into(), retry_after: None }));
         }
         let fails = |fault: &mut Fault| self.sent >= fault.after_tokens || self.cursor == Cursor::Finish;
         if let Some(fault) = self.reply.fault.take_if(fails) {
@@ -144,7 +145,7 @@ impl Playback {
         Some(Ok(self.event()))
     }
 
-    /// Waits until the next thing is due. None is late because the one before it was.
+    /// Waits until the next token is due, counted from the first one. Fails if the turn is cancelled.
     async fn pause(&mut self) -> Result<(), ()> {
         if self.cancel.is_cancelled() {
             return Err(());
@@ -164,12 +165,7 @@ impl Playback {
         }
     }
 
-    fn end(&mut self, kind: ModelErrorKind, message: &str) -> ModelError {
-        self.cursor = Cursor::Over;
-        ModelError { kind, model: self.model.to_string(), message: message.into(), retry_after: None }
-    }
-
-    /// Moves the cursor past what the reply does not have, to the next thing to say.
+    /// Moves the cursor past the empty parts of the reply.
     fn settle(&mut self) {
         let reply = &self.reply;
         loop {
@@ -190,7 +186,7 @@ impl Playback {
         }
     }
 
-    /// The event at the settled cursor, which moves on.
+    /// The event at the cursor. Advances the cursor.
     fn event(&mut self) -> ModelEvent {
         match self.cursor {
             Cursor::Reasoning(at) => {

@@ -1,6 +1,4 @@
-//! The script file: its shape, its faults, and which turn answers.
-
-use std::time::Duration;
+//! The script file: its format, its validation, and the matching of turns.
 
 use minijinja::Environment;
 use reqwest::StatusCode;
@@ -11,31 +9,24 @@ use super::conversation::View;
 use super::template::{self, Text};
 use crate::chat::{FinishReason, ModelErrorKind, Usage};
 
-/// Largest script that is read, in bytes.
+/// Most bytes of a script.
 const LARGEST: usize = 1024 * 1024;
 
-/// Most tokens that a `repeat` may make.
+/// Most tokens of a `repeat`.
 const MOST_TOKENS: usize = 10_000_000;
 
-/// A script that cannot be used.
+/// An invalid script.
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptError {
     /// The file is not YAML, or not a script; `message` names the line and the column.
     #[error("failed to read the script {origin}: {message}")]
-    Parse {
-        /// Where the script came from.
-        origin: String,
-        /// What is wrong, with the line.
-        message: String,
-    },
-    /// One of the values is wrong.
+    Parse { origin: String, message: String },
+    /// A value is invalid.
     #[error("failed to read the script {origin}: {path}: {message}")]
     Invalid {
-        /// Where the script came from.
         origin: String,
-        /// Which value, e.g. `turns[3].reply.text`.
+        /// The path of the value, e.g. `turns[3].reply.text`.
         path: String,
-        /// What is wrong with it.
         message: String,
     },
     /// The file is too large.
@@ -43,14 +34,13 @@ pub enum ScriptError {
         "failed to read the script {origin}: {size} bytes are more than the {LARGEST} that a script may have"
     )]
     TooLarge {
-        /// Where the script came from.
         origin: String,
-        /// How large it is, in bytes.
+        /// The size in bytes.
         size: usize,
     },
 }
 
-/// A script, checked.
+/// A valid script.
 #[derive(Debug)]
 pub(super) struct Script {
     pub(super) turns: Vec<Turn>,
@@ -63,7 +53,7 @@ struct File {
     turns: Vec<Turn>,
 }
 
-/// One answer, and when it is given.
+/// A reply and its condition.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Turn {
@@ -72,7 +62,7 @@ pub(super) struct Turn {
     pub(super) reply: Reply,
 }
 
-/// What must hold for a turn to answer. What is left out holds always.
+/// The condition of a turn. An absent member matches everything.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct When {
@@ -82,7 +72,7 @@ pub(super) struct When {
     system: Option<String>,
     /// A phrase of the last user message, or `*`.
     user: Option<String>,
-    /// How many assistant messages came since the last user message.
+    /// The number of assistant messages since the last user message.
     turn: Option<u32>,
     /// Whether a tool has answered since the last user message.
     has_result: Option<bool>,
@@ -121,23 +111,22 @@ pub(super) struct Repeat {
 #[serde(deny_unknown_fields)]
 pub(super) struct Call {
     pub(super) name: Text,
-    /// A tree whose strings are templates; or one string, which is the text of the arguments as it is, valid
-    /// JSON or not.
+    /// A tree whose strings are templates; or one string, which is the text of the arguments, valid JSON or not.
     #[serde(default)]
     pub(super) arguments: Value,
     pub(super) id: Option<Text>,
 }
 
-/// How a reply fails instead of ending.
+/// An error instead of the end of a reply.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Fault {
     pub(super) kind: Option<ModelErrorKind>,
-    /// An HTTP status, which is classified as a provider's would be.
+    /// An HTTP status, classified like that of a provider.
     pub(super) status: Option<u16>,
     pub(super) message: Option<String>,
     pub(super) retry_after_ms: Option<u64>,
-    /// How many tokens come before it.
+    /// The number of tokens before the error.
     #[serde(default)]
     pub(super) after_tokens: usize,
 }
@@ -156,7 +145,7 @@ impl Script {
         }
     }
 
-    /// The first value that is wrong, with its path.
+    /// The path of the first invalid value, and its error.
     fn fault(&self) -> Option<(String, String)> {
         if self.turns.is_empty() {
             return Some(("turns".into(), "a script needs at least one turn".into()));
@@ -232,11 +221,6 @@ impl Reply {
                 Some((format!(".calls[{index}]{path}"), message))
             })
         })
-    }
-
-    /// The pause before the first token and the one between two.
-    pub(super) fn pace(&self) -> (Duration, Duration) {
-        (Duration::from_millis(self.ttft_ms), Duration::from_millis(self.delay_ms))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Texts that are templates, and the filters that they may use.
+//! Templates and their filters.
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
@@ -10,13 +10,13 @@ use super::conversation::{ResultView, View};
 use crate::message::Role;
 use crate::text::truncated;
 
-/// Steps that one template may take; a runaway loop ends here.
+/// Most steps of one template, against endless loops.
 const FUEL: u64 = 1_000_000;
 
-/// What templates may name.
+/// The names that templates may use.
 const NAMES: [&str; 4] = ["user", "results", "last_result", "history"];
 
-/// A text of the script. Most are plain, and plain ones never meet the template engine.
+/// A text of the script. Plain texts are not rendered.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(from = "String")]
 pub(super) struct Text {
@@ -53,7 +53,7 @@ pub(super) struct TemplateError {
     message: String,
 }
 
-/// What templates see; made on first use, because most replies have none.
+/// The values of the names; made on first use, because most replies have no templates.
 pub(super) struct TemplateContext<'a, 'b> {
     environment: &'a Environment<'static>,
     view: &'a View<'b>,
@@ -78,7 +78,7 @@ impl<'a, 'b> TemplateContext<'a, 'b> {
             .map_err(|error| TemplateError { template: source.to_owned(), message: describe(&error) })
     }
 
-    /// The tree with each string in it rendered.
+    /// The tree with rendered strings.
     pub(super) fn render_tree(&self, tree: &Value) -> Result<Value, TemplateError> {
         Ok(match tree {
             Value::String(text) if is_template(text) => Value::String(self.render(text)?),
@@ -104,13 +104,13 @@ fn context(view: &View<'_>) -> Jinja {
         ("results", Jinja::from(Serde(&view.results))),
         ("history", Jinja::from(Serde(&history))),
     ];
-    // Undefined where no tool has answered, so that a script that counts on one says so.
+    // Undefined if no tool has answered, so that a script that needs a result fails.
     context
         .extend(view.results.last().map(|last: &ResultView<'_>| ("last_result", Jinja::from(last.content))));
     Jinja::from_pairs(context)
 }
 
-/// What is wrong with the templates of a tree, with the path of the first.
+/// The path of the first invalid template of a tree, and its error.
 pub(super) fn tree_fault(environment: &Environment<'_>, tree: &Value) -> Option<(String, String)> {
     let below = |key: String, value: &Value| {
         tree_fault(environment, value).map(|(path, message)| (format!("{key}{path}"), message))
@@ -127,7 +127,7 @@ pub(super) fn tree_fault(environment: &Environment<'_>, tree: &Value) -> Option<
     }
 }
 
-/// What is wrong with a template: its syntax, or a name that no conversation gives.
+/// The error of a template: its syntax, or an unknown name.
 fn check(environment: &Environment<'_>, source: &str) -> Option<String> {
     let template = match environment.template_from_str(source) {
         Ok(template) => template,
@@ -152,7 +152,7 @@ pub(super) fn environment() -> Environment<'static> {
         environment.set_syntax(syntax);
     }
     environment.set_fuel(Some(FUEL));
-    // An error's text goes to people who asked a question, not to those who debug templates.
+    // Errors are shown to users.
     environment.set_debug(false);
     environment.add_filter("first_line", |text: &str| text.lines().next().unwrap_or_default().to_owned());
     environment.add_filter("lines", |text: &str, count: usize| {

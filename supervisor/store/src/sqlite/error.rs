@@ -1,4 +1,4 @@
-//! SQLite's failures as ours. Each names the file, since that is what an operator can act on.
+//! Errors of SQLite as errors of the store. Each names the file, because an administrator must find it.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -9,38 +9,26 @@ use super::BACKEND;
 use crate::types::StoreError;
 use crate::write::Refusal;
 
-/// What can go wrong below the store's surface: SQLite itself, or what was found in the file.
-#[derive(Debug)]
+/// An error of SQLite, or one that is already a [`StoreError`].
+#[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {
-    /// SQLite said no.
-    Sqlite(rusqlite::Error),
-    /// An error that is worded already.
-    Ours(StoreError),
-}
-
-impl From<rusqlite::Error> for Failure {
-    fn from(error: rusqlite::Error) -> Self {
-        Self::Sqlite(error)
-    }
-}
-
-impl From<StoreError> for Failure {
-    fn from(error: StoreError) -> Self {
-        Self::Ours(error)
-    }
+    #[error(transparent)]
+    Sqlite(#[from] rusqlite::Error),
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
-        Self::Ours(refusal.by(BACKEND))
+        Self::Store(refusal.by(BACKEND))
     }
 }
 
 impl Failure {
-    /// The same for those outside, told of this file.
+    /// The error for callers of the store. It names the file and the action.
     pub(super) fn at(self, path: &Path, action: &'static str) -> StoreError {
         match self {
-            Self::Ours(error) => error,
+            Self::Store(error) => error,
             Self::Sqlite(error) => translate(path, action, &error),
         }
     }

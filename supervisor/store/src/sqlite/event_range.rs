@@ -1,4 +1,4 @@
-//! A range of one log as text: what a row of the events holds, and an entry of the shared log.
+//! A range of one log as text: the content of a row of the events, and of an entry of the shared log.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use crate::decode::{decode, extend};
 use crate::types::{LoggedEvent, StoreError};
 use crate::write::Chunk;
 
-/// Events of one task that follow one another. It grows by text alone: nothing in it is parsed until it is read.
+/// Consecutive events of one task, as JSON text that is parsed only when a reader needs the events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct EventRange {
     pub(super) first: u64,
@@ -23,39 +23,25 @@ pub(super) struct EventRange {
 impl EventRange {
     /// The events of one commit.
     pub(super) fn of(chunk: &Chunk) -> Self {
-        let mut range = Self { first: chunk.first, last: chunk.last, chunks: String::new() };
-        range.write(chunk);
-        range
+        let chunks = format!("[{},{}]", chunk.at.as_microsecond(), chunk.json);
+        Self { first: chunk.first, last: chunk.last, chunks }
     }
 
-    /// Adds those of the next commit.
-    pub(super) fn push(&mut self, chunk: &Chunk) {
-        self.chunks.push(',');
-        self.last = chunk.last;
-        self.write(chunk);
-    }
-
-    fn write(&mut self, chunk: &Chunk) {
-        self.chunks.reserve(chunk.json.len() + 24);
-        // Writing to a string cannot fail.
-        let _ = write!(self.chunks, "[{},{}]", chunk.at.as_microsecond(), chunk.json);
-    }
-
-    /// Adds the range that follows it.
+    /// Adds the range that follows this one.
     pub(super) fn append(&mut self, next: &Self) {
         self.chunks.push(',');
         self.last = next.last;
         self.chunks.push_str(&next.chunks);
     }
 
-    /// Its size, in bytes.
+    /// The size in bytes.
     pub(super) const fn len(&self) -> usize {
         self.chunks.len()
     }
 }
 
-/// A row of the events, of ranges that follow one another: the numbers of its first and its last event, and its
-/// text. Nothing where there is nothing to write.
+/// A row of the events, of consecutive ranges: the numbers of its first and its last event, and its text. `None` if
+/// there are no ranges.
 pub(super) fn event_row<'a>(ranges: impl IntoIterator<Item = &'a EventRange>) -> Option<(u64, u64, String)> {
     let mut ranges = ranges.into_iter();
     let EventRange { first, last, chunks } = ranges.next()?;
@@ -85,7 +71,7 @@ pub(super) fn read_row(
     Ok(())
 }
 
-/// A row of the shared log: `[[task,first,last,[chunk,...]],...]`. Nothing where there is nothing to write.
+/// A row of the shared log: `[[task,first,last,[chunk,...]],...]`. `None` if there are no ranges.
 pub(super) fn shared_log_row<'a>(
     logs: impl IntoIterator<Item = (&'a str, &'a EventRange)>,
 ) -> Option<String> {
@@ -116,7 +102,7 @@ pub(super) fn entries(row: &str) -> Result<Vec<(String, EventRange)>, StoreError
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::samples::logged;
+    use crate::samples::logged;
     use crate::write::Write;
 
     fn chunk(task: &str, first: u64, count: u64) -> Chunk {
@@ -133,7 +119,7 @@ mod tests {
     #[test]
     fn a_range_is_read_from_anywhere() {
         let mut range = EventRange::of(&chunk("t", 5, 2));
-        range.push(&chunk("t", 7, 1));
+        range.append(&EventRange::of(&chunk("t", 7, 1)));
         let next = EventRange::of(&chunk("t", 8, 3));
         let (first, last, row) = event_row([&range, &next]).unwrap();
         range.append(&next);

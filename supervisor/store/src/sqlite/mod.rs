@@ -1,7 +1,7 @@
-//! Everything in one SQLite file: the default, it survives a restart and needs no server.
+//! A store in one SQLite file: the default, which survives a restart and needs no server.
 //!
-//! One thread writes; it takes whatever waits into one transaction, so that one slow stream pays one sync of
-//! the disk and a thousand busy ones share it. Readers have connections of their own and never wait for it.
+//! One thread writes. It puts all waiting jobs into one transaction, so that a thousand busy tasks share one sync of the
+//! disk. Readers have connections of their own and never wait for the writer.
 
 mod error;
 mod event_range;
@@ -41,7 +41,7 @@ const PROBE_DEADLINE: Duration = Duration::from_secs(5);
 
 /// Conversations, tasks and logs in one SQLite file.
 ///
-/// A value that is dropped without [`Store::close`] still writes what waits, but nobody learns when it is done.
+/// A store that is dropped without [`Store::close`] still writes the waiting commits, but reports no result.
 pub struct SqliteStore {
     path: PathBuf,
     jobs: mpsc::Sender<Job>,
@@ -50,20 +50,19 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the file, or makes it, and the directories above it. Only one process may have it open.
+    /// Opens the file. Makes the file and its directories if they are missing. Only one process can have it open.
     ///
-    /// The file is for its owner alone (mode 0600), in write-ahead mode with `synchronous=FULL`: what was
-    /// acknowledged survives the loss of the machine's power. A file of an older schema is brought up to
-    /// date; one of a newer schema is refused, and so is anything that is not a store's file. Blocks for the
-    /// time it takes to open it.
+    /// The file has mode 0600 and is in write-ahead mode with `synchronous=FULL`: an acknowledged commit survives a power
+    /// failure. A file with an older schema is migrated. A file with a newer schema, or of another program, is rejected.
+    /// Blocks the thread.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let file = open::prepare(path)?;
+        let lock = open::prepare(path)?;
         let mut connection = open::for_writing(path)?;
         let unsealed = Arc::new(UnsealedEvents::default());
         let shared_log =
             SharedLog::open(&mut connection, &unsealed).map_err(|failure| failure.at(path, "open"))?;
         let (jobs, queue) = mpsc::channel(QUEUE);
-        writer::start(path, (connection, shared_log), file, queue)?;
+        writer::start(path, (connection, shared_log), lock, queue)?;
         Ok(Self { path: path.to_owned(), jobs, readers: Arc::new(Readers::new(path)), unsealed })
     }
 
@@ -150,7 +149,7 @@ impl Store for SqliteStore {
         probe.map_err(slow)?.map(drop)
     }
 
-    /// Works in small steps, between which commits get their turn.
+    /// Prunes in small steps. Commits can run between them.
     async fn prune(&self, retention: Retention) -> Result<Pruned, StoreError> {
         let mut total = Pruned::default();
         loop {

@@ -1,9 +1,9 @@
-//! The file: made for its owner alone, locked, and set up.
+//! Opening the file: its mode, its lock, its connections.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
@@ -16,12 +16,9 @@ use crate::types::StoreError;
 /// How long to wait for the lock of another program, such as a backup tool.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// Proof that this process alone uses the file; given up when dropped, or when the process dies in any way.
-#[derive(Debug)]
-pub(super) struct Claim(#[expect(dead_code, reason = "held for its lock")] File);
-
-/// Makes the directories and the file if they are not there, and claims it.
-pub(super) fn prepare(path: &Path) -> Result<Claim, StoreError> {
+/// Makes missing directories and the file, and locks it: no other process can open the store until the returned file
+/// is closed.
+pub(super) fn prepare(path: &Path) -> Result<File, StoreError> {
     if path.is_dir() {
         return Err(unavailable(path, "it is a directory; name a file in it"));
     }
@@ -31,28 +28,22 @@ pub(super) fn prepare(path: &Path) -> Result<Claim, StoreError> {
             unavailable(path, format!("failed to make the directory {}: {error}", directory.display()))
         })?;
     }
-    let claim = claim(path)?;
+    let lock = lock(path)?;
     // SQLite gives its side files the mode of the file that it finds.
     private(path).map_err(|error| unavailable(path, format!("failed to open it for writing: {error}")))?;
-    Ok(claim)
+    Ok(lock)
 }
 
-/// Takes the lock beside the file. It is not SQLite's own lock, since that would keep our readers out too.
-fn claim(path: &Path) -> Result<Claim, StoreError> {
-    let beside = lock_path(path);
+/// Locks a file beside the store's file. SQLite's own lock would also block this process's readers.
+fn lock(path: &Path) -> Result<File, StoreError> {
+    let beside = path.with_added_extension("lock");
     let file = private(&beside)
         .map_err(|error| unavailable(&beside, format!("failed to open the lock: {error}")))?;
     match file.try_lock() {
-        Ok(()) => Ok(Claim(file)),
+        Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(in_use(path)),
         Err(TryLockError::Error(error)) => Err(unavailable(&beside, format!("failed to lock it: {error}"))),
     }
-}
-
-fn lock_path(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".lock");
-    name.into()
 }
 
 fn private(path: &Path) -> io::Result<File> {
@@ -89,16 +80,13 @@ fn set_up(connection: &Connection, path: &Path) -> Result<(), Failure> {
     schema::refuse_foreign(connection, path)?;
     let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
     if mode != "wal" {
-        return Err(corrupt_mode(path, &mode).into());
+        let reason = format!("its file system has no write-ahead log (mode {mode}); use a local disk");
+        return Err(unavailable(path, reason).into());
     }
     connection.pragma_update(None, "synchronous", "FULL")?;
-    // The shared log is removed from the pages that were written last, and a thousand logs have rows in places of their own.
+    // Room for the newest pages of the shared log and the last rows of a thousand logs.
     connection.pragma_update(None, "cache_size", -(16 << 10))?;
     // A single big write must not leave a big side file behind for good.
     connection.pragma_update(None, "journal_size_limit", 16 << 20)?;
     Ok(())
-}
-
-fn corrupt_mode(path: &Path, mode: &str) -> StoreError {
-    unavailable(path, format!("its file system has no write-ahead log (mode {mode}); use a local disk"))
 }

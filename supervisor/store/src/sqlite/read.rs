@@ -1,4 +1,4 @@
-//! Reading, on connections of its own and off the runtime's threads.
+//! Queries, on connections of their own and on threads that may block.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,6 +10,7 @@ use tokio::sync::Semaphore;
 use super::error::{Failure, unavailable};
 use super::event_range::{EventRange, event_row, read_row};
 use super::open;
+use super::rows::column;
 use crate::decode::decode;
 use crate::types::{LoggedEvent, Saved, StoreError, TaskFilter, TaskPhase, TaskRecord};
 
@@ -29,7 +30,7 @@ impl Readers {
         Self { path: path.to_owned(), permits, idle: Mutex::default() }
     }
 
-    /// Runs a query on a thread that may block. It runs to its end even if nobody waits for it any more.
+    /// Runs a query on a thread that may block. Dropping the future does not stop the query.
     pub(super) async fn read<T: Send + 'static>(
         self: &Arc<Self>,
         query: impl FnOnce(&mut Connection) -> Result<T, Failure> + Send + 'static,
@@ -58,7 +59,7 @@ impl Readers {
         Ok(found)
     }
 
-    /// Waits for the reads that are under way, and lets nobody in any more.
+    /// Waits for the reads that are under way. Later reads fail.
     pub(super) async fn close(&self) {
         let all = self.permits.acquire_many(READERS).await;
         self.permits.close();
@@ -68,15 +69,16 @@ impl Readers {
 }
 
 pub(super) fn conversation(connection: &mut Connection, context: &str) -> Result<Option<Saved>, Failure> {
-    // Both queries see the same moment.
-    let moment = connection.transaction()?;
-    let state: Option<String> = moment
+    // Both queries read the same snapshot of the file.
+    let transaction = connection.transaction()?;
+    let state: Option<String> = transaction
         .prepare_cached("SELECT state FROM conversations WHERE context = ?1")?
         .query_row([context], |row| row.get(0))
         .optional()?;
     let Some(state) = state else { return Ok(None) };
     let mut appends = Vec::new();
-    let mut statement = moment.prepare_cached("SELECT inputs FROM appends WHERE context = ?1 ORDER BY id")?;
+    let mut statement =
+        transaction.prepare_cached("SELECT inputs FROM appends WHERE context = ?1 ORDER BY id")?;
     let mut rows = statement.query([context])?;
     while let Some(row) = rows.next()? {
         appends.extend(decode::<Vec<_>>(|| format!("what was appended to {context:?}"), text(row, 0)?)?);
@@ -122,7 +124,7 @@ fn select(filter: &TaskFilter) -> (String, Vec<Value>) {
     (format!("SELECT id, record FROM tasks {filtered} ORDER BY updated DESC, id DESC LIMIT ?"), values)
 }
 
-/// What makes a task part of the list.
+/// The conditions of a filter except its place and its limit.
 fn conditions(filter: &TaskFilter) -> (Vec<String>, Vec<Value>) {
     let mut conditions = Vec::new();
     let mut values = Vec::new();
@@ -152,7 +154,8 @@ fn record(row: &Row<'_>) -> Result<TaskRecord, Failure> {
     Ok(decode(|| format!("the record of task {id:?}"), text(row, 1)?)?)
 }
 
-/// The events of a task after `after`: first those in the file, then those of the `tail` that was there before.
+/// The events of a task after `after`: first those in the table of the events, then those of the unsealed `tail`, which
+/// the caller must have read before.
 pub(super) fn events(
     connection: &Connection,
     task: &str,
@@ -181,9 +184,4 @@ pub(super) fn events(
 
 fn text<'a>(row: &'a Row<'_>, column: usize) -> rusqlite::Result<&'a str> {
     Ok(row.get_ref(column)?.as_str()?)
-}
-
-/// A number as SQLite takes it; nothing there is larger.
-fn column(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }

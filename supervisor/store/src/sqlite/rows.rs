@@ -1,4 +1,4 @@
-//! What a write does to the rows. Each function runs inside a savepoint of the writer's transaction.
+//! The rows of conversations and tasks. Each function runs inside a savepoint of the writer's transaction.
 
 use jiff::Timestamp;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, params};
@@ -7,11 +7,11 @@ use super::error::Failure;
 use crate::types::{Pruned, Retention};
 use crate::write::{Refusal, TaskRow, Write};
 
-/// Most tasks and conversations that one prune takes at a time; commits wait for it.
+/// Most tasks and conversations of one step of a prune; commits wait for it.
 const PRUNE_STEP: i64 = 64;
 
-/// Writes all of a commit but its events, which the shared log takes afterwards. `unsealed` is the number of the
-/// last event of the task that is not in the table of the events yet.
+/// Writes a commit except its events, which the shared log gets afterwards. `unsealed` is the number of the task's last
+/// event, if that event is not in the table of the events yet.
 pub(super) fn commit(connection: &Connection, write: &Write, unsealed: Option<u64>) -> Result<(), Failure> {
     admit(connection, write, unsealed)?;
     if let Some(task) = &write.task {
@@ -79,7 +79,7 @@ pub(super) fn probe(connection: &Connection, at: Timestamp) -> Result<(), Failur
     Ok(run(connection, SQL, [at.as_microsecond()])?)
 }
 
-/// Removes a few of what is too old; nothing left to remove is an empty answer.
+/// Removes the next few of the tasks and conversations that are too old.
 pub(super) fn prune(connection: &Connection, retention: Retention) -> Result<Pruned, Failure> {
     let mut pruned = Pruned::default();
     if let Some(cutoff) = retention.tasks_before {

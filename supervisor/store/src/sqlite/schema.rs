@@ -1,4 +1,4 @@
-//! What the file looks like, by version. A migration is never changed once it was released: add the next one.
+//! The schema of the file, by version. Never change a released migration: add the next one.
 
 use std::path::Path;
 
@@ -11,8 +11,8 @@ const APPLICATION_ID: i32 = 0x4341_4950;
 
 /// The step from each version to the next; a file's version (`PRAGMA user_version`) is how many it has had.
 ///
-/// Times are microseconds since 1970. Texts other than ids are JSON. What may be large comes last in its
-/// table, so that reading the rest does not read through it.
+/// Times are microseconds since 1970. Texts other than ids are JSON. Large columns come last, so that SQLite reads the
+/// others without them.
 const MIGRATIONS: &[&str] = &[FIRST, PUSH_CONFIGS, DATED_EVENTS, SHARED_LOG];
 
 const FIRST: &str = r"
@@ -70,7 +70,7 @@ CREATE TABLE push_configs (
 ) STRICT, WITHOUT ROWID;
 ";
 
-// Of events that were kept before, no better time is known than that of the task's last change.
+// The best known time of an older event is that of the task's last change.
 const DATED_EVENTS: &str = r"
 CREATE TABLE dated_events (
     task      TEXT NOT NULL,
@@ -87,8 +87,8 @@ ALTER TABLE dated_events RENAME TO events;
 CREATE UNIQUE INDEX events_by_task ON events (task, last_seq);
 ";
 
-// A row of the events now holds what several commits told, as [[microseconds, [event, ...]], ...]. What is not
-// there yet is in the journal, one row per transaction, as [[task, first number, microseconds, [event, ...]], ...].
+// A row of the events holds the events of several commits, as [[microseconds, [event, ...]], ...]. The journal holds the
+// events that are not there yet, one row per transaction, as `event_range::shared_log_row` writes it.
 const SHARED_LOG: &str = r"
 CREATE TABLE sealed_events (
     task      TEXT NOT NULL,
@@ -109,7 +109,7 @@ CREATE TABLE journal (
 ) STRICT;
 ";
 
-/// Refuses a file that is not ours, before anything is written to it.
+/// Rejects a file of another program before anything is written to it.
 pub(super) fn refuse_foreign(connection: &Connection, path: &Path) -> Result<(), Failure> {
     let id: i32 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
     let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
@@ -119,7 +119,7 @@ pub(super) fn refuse_foreign(connection: &Connection, path: &Path) -> Result<(),
     }
 }
 
-/// Takes the file from its version to the newest, step by step, each whole or not at all.
+/// Migrates the file from its version to the newest. Each step is one transaction.
 pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Failure> {
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let Some(missing) = usize::try_from(version).ok().and_then(|version| MIGRATIONS.get(version..)) else {

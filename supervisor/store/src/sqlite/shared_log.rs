@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use rusqlite::{Connection, TransactionBehavior, params};
+use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
 use super::error::Failure;
 use super::event_range::{EventRange, entries, event_row, shared_log_row};
@@ -18,13 +18,13 @@ use super::rows::{column, last_seq, run};
 use super::unsealed::UnsealedEvents;
 use crate::write::Write;
 
-/// What one transaction tells of one log is sealed at once from this size on: it fills a page of its own.
+/// Events of one log and one transaction that have at least this size are sealed at once: they fill a page of their own.
 const PAGE: usize = 4 << 10;
 
 /// A longer end of a log is sealed, because every reader of the log parses it.
 const LONGEST_TAIL: usize = 32 << 10;
 
-/// About how many bytes the shared log may have: it is read at the next start, and is in memory.
+/// About how many bytes the shared log may have: it is also in memory, and the next start reads it.
 const LONGEST_SHARED_LOG: i64 = 8 << 20;
 
 /// The shared log's old part is removed in pieces of at least this many bytes.
@@ -37,7 +37,7 @@ pub(super) struct SharedLog {
     extent: Extent,
 }
 
-/// The places of the shared log that are in the file: where its rows begin, and where the next one will.
+/// The places of the shared log that are in the file: that of its first row, and that of the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Extent {
     begin: i64,
@@ -49,69 +49,73 @@ struct Extent {
 pub(super) struct Staged<'g> {
     unsealed: &'g UnsealedEvents,
     logs: HashMap<Cow<'g, str>, Log>,
-    /// Nothing that is sealed may stay in the shared log.
+    /// Whether the shared log must lose every sealed event.
     purge: bool,
 }
 
 /// What happens to one log in one transaction.
 #[derive(Debug, Default)]
 struct Log {
-    /// Its tail, and whatever this transaction told of it before, has become a row of the events.
+    /// Its unsealed events, with those of this transaction so far, have become a row of the events.
     sealed: bool,
-    /// Its task is under way no more.
+    /// Its task is no longer under way.
     rests: bool,
     /// It could not be sealed.
     stuck: bool,
-    /// What is in no row yet.
+    /// The events of this transaction that are in no row yet.
     fresh: Option<EventRange>,
 }
 
-/// What becomes true with the transaction.
-#[derive(Debug)]
-pub(super) struct Written<'g> {
-    logs: HashMap<Cow<'g, str>, Log>,
-    /// Where in the shared log the fresh events are.
-    at: i64,
-    extent: Extent,
-}
-
 impl SharedLog {
-    /// The shared log of the file; what a former process left in it goes where it belongs.
+    /// The shared log of the file. Seals the events that an earlier process left in it.
     pub(super) fn open(connection: &mut Connection, unsealed: &Arc<UnsealedEvents>) -> Result<Self, Failure> {
         let mut shared_log = Self { unsealed: unsealed.clone(), extent: Extent { begin: 0, end: 0 } };
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut staged = Staged::new(unsealed);
         shared_log.extent = staged.take_up(&transaction)?;
         staged.purge(&transaction)?;
-        let written = shared_log.write(&transaction, staged)?;
-        transaction.commit()?;
-        shared_log.settle(written);
+        shared_log.commit(transaction, staged)?;
         Ok(shared_log)
     }
 
-    /// Moves all of it into the table of the events, so that the file is read without it.
+    /// Moves all events into the table of the events.
     pub(super) fn close(&mut self, connection: &mut Connection) -> rusqlite::Result<()> {
         let unsealed = self.unsealed.clone();
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut staged = Staged::new(&unsealed);
         staged.purge(&transaction)?;
-        let written = self.write(&transaction, staged)?;
-        transaction.commit()?;
-        self.settle(written);
-        Ok(())
+        self.commit(transaction, staged)
     }
 
-    /// Where the ends of the logs are.
     pub(super) fn unsealed(&self) -> Arc<UnsealedEvents> {
         self.unsealed.clone()
     }
 
-    /// Writes what a transaction tells, as its last statements.
-    pub(super) fn write<'g>(
-        &self,
-        connection: &Connection,
-        mut staged: Staged<'g>,
-    ) -> rusqlite::Result<Written<'g>> {
+    /// Writes the staged events and commits the transaction.
+    pub(super) fn commit(
+        &mut self,
+        transaction: Transaction<'_>,
+        mut staged: Staged<'_>,
+    ) -> rusqlite::Result<()> {
+        let at = self.extent.end;
+        let extent = self.write(&transaction, &mut staged)?;
+        transaction.commit()?;
+        self.extent = extent;
+        for (task, log) in staged.logs {
+            if log.sealed {
+                self.unsealed.remove(&task);
+            }
+            if let Some(fresh) = log.fresh {
+                self.unsealed.grow(&task, fresh, at);
+            }
+            if log.stuck {
+                self.unsealed.set_stuck(&task);
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&self, connection: &Connection, staged: &mut Staged<'_>) -> rusqlite::Result<Extent> {
         staged.seal_due(connection)?;
         let Extent { mut begin, end: at } = self.extent;
         staged.shorten(connection, at - LONGEST_SHARED_LOG)?;
@@ -121,23 +125,7 @@ impl SharedLog {
             run(connection, "DELETE FROM journal WHERE id < ?1", [live])?;
             begin = live;
         }
-        Ok(Written { logs: staged.logs, at, extent: Extent { begin, end } })
-    }
-
-    /// Takes note that the transaction has come true.
-    pub(super) fn settle(&mut self, written: Written<'_>) {
-        self.extent = written.extent;
-        for (task, log) in written.logs {
-            if log.sealed {
-                self.unsealed.remove(&task);
-            }
-            if let Some(fresh) = log.fresh {
-                self.unsealed.grow(&task, fresh, written.at);
-            }
-            if log.stuck {
-                self.unsealed.leave(&task);
-            }
-        }
+        Ok(Extent { begin, end })
     }
 }
 
@@ -146,7 +134,7 @@ impl<'g> Staged<'g> {
         Self { unsealed, logs: HashMap::new(), purge: false }
     }
 
-    /// The number of a log's last event, as far as it is not in the table of the events.
+    /// The number of the last event of a log, if that event is not in the table of the events yet.
     pub(super) fn last_seq(&self, task: &str) -> Option<u64> {
         match self.logs.get(task) {
             Some(Log { fresh: Some(fresh), .. }) => Some(fresh.last),
@@ -160,24 +148,24 @@ impl<'g> Staged<'g> {
         write.events.as_ref().and_then(|chunk| self.last_seq(&chunk.task))
     }
 
-    /// Takes the events of a commit whose other rows are written.
+    /// Adds the events of a commit whose other rows are written.
     pub(super) fn take(&mut self, write: &'g Write) {
         if let Some(chunk) = &write.events {
-            match &mut self.log(&chunk.task).fresh {
-                Some(fresh) => fresh.push(chunk),
-                none => *none = Some(EventRange::of(chunk)),
-            }
+            self.add(Cow::Borrowed(&chunk.task), EventRange::of(chunk));
         }
         if let Some(row) = write.task.as_ref().filter(|row| !row.record.phase.is_under_way()) {
-            self.log(&row.record.id).rests = true;
+            self.logs.entry(Cow::Borrowed(&row.record.id)).or_default().rests = true;
         }
     }
 
-    fn log(&mut self, task: &'g str) -> &mut Log {
-        self.logs.entry(Cow::Borrowed(task)).or_default()
+    fn add(&mut self, task: Cow<'g, str>, range: EventRange) {
+        match &mut self.logs.entry(task).or_default().fresh {
+            Some(fresh) => fresh.append(&range),
+            none => *none = Some(range),
+        }
     }
 
-    /// Takes what is in the shared log of the file and in no row of the events.
+    /// Adds the events of the shared log of the file that are in no row of the events.
     fn take_up(&mut self, connection: &Connection) -> Result<Extent, Failure> {
         let mut extent = Extent { begin: 0, end: 0 };
         let mut statement = connection.prepare("SELECT id, entries FROM journal ORDER BY id")?;
@@ -192,7 +180,7 @@ impl<'g> Staged<'g> {
         Ok(extent)
     }
 
-    /// Takes what follows the end of its log. All else was sealed before, or its task is gone.
+    /// Adds an entry that continues its log. Any other was sealed before, or its task was removed.
     fn take_entry(
         &mut self,
         connection: &Connection,
@@ -204,15 +192,12 @@ impl<'g> Staged<'g> {
             known => known,
         };
         if last.is_some_and(|last| last + 1 == entry.first) {
-            match &mut self.logs.entry(Cow::Owned(task)).or_default().fresh {
-                Some(fresh) => fresh.append(&entry),
-                none => *none = Some(entry),
-            }
+            self.add(Cow::Owned(task), entry);
         }
         Ok(())
     }
 
-    /// Seals every log, and has the shared log emptied: a task that goes must leave nothing there.
+    /// Seals every log, and empties the shared log with this transaction: a removed task must leave nothing there.
     pub(super) fn purge(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         self.purge = true;
         let fresh = self.logs.keys().cloned();
@@ -241,14 +226,14 @@ impl<'g> Staged<'g> {
         Ok(())
     }
 
-    /// From where on the shared log is still needed, if this is where its next row begins.
+    /// The place of the oldest event that is still needed; `at`, that of the next row, if there is none.
     fn live_from(&self, at: i64) -> i64 {
         let needed = |task: &str| self.logs.get(task).is_none_or(|log| !log.sealed);
         self.unsealed.oldest(|task, _| needed(task)).map_or(at, |(since, _)| since)
     }
 
-    /// Writes what there is of a log as a row of the events. Where that fails for this log alone, for example because
-    /// of a damaged page, its events continue in the shared log.
+    /// Writes the unsealed events of a log as a row of the events. If that fails for this log alone, for example because
+    /// of a damaged page, its events stay in the shared log.
     fn seal(&mut self, connection: &Connection, task: &str) -> rusqlite::Result<()> {
         const SQL: &str = "INSERT INTO events (task, first_seq, last_seq, chunks) VALUES (?1, ?2, ?3, ?4)";
         if !self.logs.contains_key(task) {

@@ -1,26 +1,25 @@
 use std::path::Path;
 
 use super::*;
-use crate::contract::samples::{event, logged, recorded, task};
-use crate::sqlite::open::{self, Claim};
-use crate::sqlite::{SqliteStore, read, rows};
+use crate::samples::{event, logged, recorded, task};
+use crate::sqlite::{SqliteStore, open, read, rows};
 use crate::{Commit, LoggedEvent, Retention, Store, TaskPhase};
 
 /// A file as the writer has it, without its thread: dropped, it leaves what a kill would leave.
 struct File {
     connection: Connection,
     shared_log: SharedLog,
-    _claim: Claim,
+    _lock: std::fs::File,
 }
 
 impl File {
     fn open(path: &Path) -> Self {
-        let claim = open::prepare(path).unwrap();
+        let lock = open::prepare(path).unwrap();
         let mut connection = open::for_writing(path).unwrap();
         // What is tested here survives a process, not the machine.
         connection.pragma_update(None, "synchronous", "OFF").unwrap();
         let shared_log = SharedLog::open(&mut connection, &Arc::default()).unwrap();
-        Self { connection, shared_log, _claim: claim }
+        Self { connection, shared_log, _lock: lock }
     }
 
     /// One transaction of these commits.
@@ -34,9 +33,7 @@ impl File {
             rows::commit(&transaction, write, staged.last_seq_before(write)).unwrap();
             staged.take(write);
         }
-        let written = self.shared_log.write(&transaction, staged).unwrap();
-        transaction.commit().unwrap();
-        self.shared_log.settle(written);
+        self.shared_log.commit(transaction, staged).unwrap();
     }
 
     fn begin(&mut self, tasks: &[&str]) {

@@ -1,12 +1,12 @@
-//! What was committed of the logs and is in no row of theirs yet: it is in the shared log, and here to be read.
+//! The unsealed events of each log: committed in the shared log, in no row of the events yet, and in memory for readers.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::event_range::EventRange;
 
-/// The ends of the logs that are written to. The writer changes them after each transaction; readers look into them
-/// before they look into the file: what is sealed in between is then found twice rather than not at all.
+/// The unsealed events (the *tail*) of each log. The writer changes them after each transaction. Readers read them before
+/// the file: a log that is sealed in between is then found twice rather than not at all.
 #[derive(Debug, Default)]
 pub(super) struct UnsealedEvents(Mutex<Index>);
 
@@ -18,20 +18,20 @@ struct Index {
 
 #[derive(Debug)]
 struct Unsealed {
-    /// Where in the shared log it begins.
+    /// The place in the shared log where it begins.
     since: i64,
     range: EventRange,
-    /// It could not be sealed, and is not tried again until the shared log is purged.
+    /// It could not be sealed. The writer tries again when it purges the shared log.
     stuck: bool,
 }
 
 impl UnsealedEvents {
-    /// The number of the last event; `None` where the log has no tail.
+    /// The number of the last event; `None` if the log has no tail.
     pub(super) fn last_seq(&self, task: &str) -> Option<u64> {
         self.lock().by_task.get(task).map(|tail| tail.range.last)
     }
 
-    /// How many bytes long a tail is that may be sealed; `None` where it cannot be.
+    /// The size in bytes of a tail, 0 if there is none; `None` if it is stuck.
     pub(super) fn sealable(&self, task: &str) -> Option<usize> {
         match self.lock().by_task.get(task) {
             Some(tail) if tail.stuck => None,
@@ -39,14 +39,12 @@ impl UnsealedEvents {
         }
     }
 
-    /// Leaves a tail as it is from now on.
-    pub(super) fn leave(&self, task: &str) {
+    pub(super) fn set_stuck(&self, task: &str) {
         if let Some(tail) = self.lock().by_task.get_mut(task) {
             tail.stuck = true;
         }
     }
 
-    /// A task's tail, as far as there is one.
     pub(super) fn get(&self, task: &str) -> Option<EventRange> {
         self.lock().by_task.get(task).map(|tail| tail.range.clone())
     }
@@ -57,20 +55,20 @@ impl UnsealedEvents {
         index.by_task.get(task).filter(|tail| tail.range.last > after).map(|tail| tail.range.clone())
     }
 
-    /// The task with the oldest tail of those that count, by their names and whether they are stuck, and where in the
-    /// shared log it begins.
+    /// The oldest tail for which `counts` is true, given its task and whether it is stuck: its place in the shared log and
+    /// its task.
     pub(super) fn oldest(&self, counts: impl Fn(&str, bool) -> bool) -> Option<(i64, Arc<str>)> {
         let index = self.lock();
         let stuck = |task: &str| index.by_task.get(task).is_some_and(|tail| tail.stuck);
         index.by_age.iter().find(|(_, task)| counts(task, stuck(task))).cloned()
     }
 
-    /// The tasks that have one.
+    /// The tasks that have a tail.
     pub(super) fn tasks(&self) -> Vec<Arc<str>> {
         self.lock().by_task.keys().cloned().collect()
     }
 
-    /// Forgets a tail: it is in the file now.
+    /// Removes a tail that was sealed.
     pub(super) fn remove(&self, task: &str) {
         let mut index = self.lock();
         if let Some((task, tail)) = index.by_task.remove_entry(task) {
@@ -78,7 +76,7 @@ impl UnsealedEvents {
         }
     }
 
-    /// Lets a tail grow, or begin at this place of the shared log.
+    /// Appends to a tail. A new one begins at this place of the shared log.
     pub(super) fn grow(&self, task: &str, range: EventRange, since: i64) {
         let mut index = self.lock();
         if let Some(tail) = index.by_task.get_mut(task) {
@@ -90,7 +88,7 @@ impl UnsealedEvents {
         }
     }
 
-    /// A panic elsewhere leaves no tail half changed.
+    /// A poisoned lock is usable: no change can stop halfway.
     fn lock(&self) -> MutexGuard<'_, Index> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,5 +1,6 @@
 //! The one thread that writes.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -8,25 +9,23 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
 use super::error::{Failure, translate, unavailable};
-use super::open::Claim;
 use super::shared_log::{SharedLog, Staged};
 use super::{push, rows};
 use crate::push::PushChange;
 use crate::types::{Pruned, Retention, StoreError};
 use crate::write::Write;
 
-/// Most jobs in one transaction: nobody should wait for too many neighbours.
+/// Most jobs in one transaction, which bounds how long each of them waits.
 const GROUP: usize = 256;
 
-/// How long a busy writer waits for more at a time, and at most: one transaction for many costs each of them less,
-/// and wakes them together.
+/// How long a busy writer waits for more jobs, and how often at most: a large transaction costs each job less.
 const LINGER: Duration = Duration::from_micros(250);
 const LONGEST_LINGER: u32 = 8;
 
-/// Something to write, and who waits for it.
+/// Something to write.
 pub(super) struct Job {
     pub(super) work: Work,
-    /// Told once it is durable. Only a prune counts anything.
+    /// Receives the result once the write is durable. Only a prune counts anything.
     pub(super) done: Answer,
 }
 
@@ -52,19 +51,19 @@ struct Writer {
 pub(super) fn start(
     path: &Path,
     (connection, shared_log): (Connection, SharedLog),
-    claim: Claim,
+    lock: File,
     queue: mpsc::Receiver<Job>,
 ) -> Result<(), StoreError> {
     let writer = Writer { path: path.to_owned(), connection, shared_log, queue, closing: Vec::new() };
     std::thread::Builder::new()
         .name("caipe-store".into())
-        .spawn(move || writer.run(claim))
+        .spawn(move || writer.run(lock))
         .map(drop)
         .map_err(|error| unavailable(path, format!("failed to start its thread: {error}")))
 }
 
 impl Writer {
-    fn run(mut self, claim: Claim) {
+    fn run(mut self, lock: File) {
         while let Some(first) = self.queue.blocking_recv() {
             let group = self.gather(first);
             self.write(group);
@@ -72,7 +71,7 @@ impl Writer {
         }
         let Self { path, connection, shared_log, closing, .. } = self;
         let closed = close(&path, connection, shared_log);
-        drop(claim);
+        drop(lock);
         if let Err(error) = &closed {
             tracing::warn!(%error, "the store closed badly; its log is replayed when it is opened next");
         }
@@ -98,7 +97,7 @@ impl Writer {
         }
     }
 
-    /// Whatever waits, up to a limit, in the order it came. Who asked to close is answered at the very end.
+    /// The jobs in the queue, up to a limit, in order. A request to close is answered once the file is closed.
     fn gather(&mut self, first: Job) -> Vec<Job> {
         let mut group = Vec::new();
         let mut next = Some(first);
@@ -132,7 +131,7 @@ impl Writer {
     }
 }
 
-/// Writes a group in one transaction. The outer result is that of all; an inner one touches nobody else.
+/// Writes a group in one transaction. The outer result is that of all jobs, each inner one that of one job.
 fn transact(
     connection: &mut Connection,
     shared_log: &mut SharedLog,
@@ -143,9 +142,9 @@ fn transact(
     let mut staged = Staged::new(&unsealed);
     let mut outcomes = Vec::with_capacity(group.len());
     for job in group {
-        let outcome = job.work.within(&mut transaction, &mut staged);
+        let outcome = job.work.run(&mut transaction, &mut staged);
         if transaction.is_autocommit() {
-            // Out of space or the like: SQLite has taken the whole transaction back, neighbours included.
+            // For example out of space: SQLite has rolled back the whole transaction.
             return Err(match outcome {
                 Err(Failure::Sqlite(error)) => error,
                 _ => rusqlite::Error::InvalidQuery,
@@ -153,14 +152,12 @@ fn transact(
         }
         outcomes.push(outcome);
     }
-    let written = shared_log.write(&transaction, staged)?;
-    transaction.commit()?;
-    shared_log.settle(written);
+    shared_log.commit(transaction, staged)?;
     Ok(outcomes)
 }
 
 impl Work {
-    fn within<'g>(
+    fn run<'g>(
         &'g self,
         transaction: &mut Transaction<'_>,
         staged: &mut Staged<'g>,
@@ -168,30 +165,29 @@ impl Work {
         if let Self::Commit(write) = self
             && write.is_single()
         {
-            // A statement is taken back whole if it fails; a savepoint around it would cost more than it does.
+            // SQLite rolls back a statement that fails; a savepoint would cost more than the statement.
             rows::commit(transaction, write, staged.last_seq_before(write))?;
             staged.take(write);
             return Ok(Pruned::default());
         }
         if matches!(self, Self::Prune(_)) {
-            // Before it, for what is sealed stays sealed whether or not the prune fails.
+            // Before the savepoint, because sealed logs stay sealed if the prune fails.
             staged.purge(transaction)?;
         }
         let savepoint = transaction.savepoint()?;
-        let outcome = match self {
-            Self::Commit(write) => {
-                rows::commit(&savepoint, write, staged.last_seq_before(write)).map(|()| Pruned::default())?
-            }
-            Self::Push(change) => push::change(&savepoint, change).map(|()| Pruned::default())?,
-            Self::Prune(retention) => rows::prune(&savepoint, *retention)?,
-            Self::Probe(at) => rows::probe(&savepoint, *at).map(|()| Pruned::default())?,
-            Self::Close => Pruned::default(),
-        };
+        let mut pruned = Pruned::default();
+        match self {
+            Self::Commit(write) => rows::commit(&savepoint, write, staged.last_seq_before(write))?,
+            Self::Push(change) => push::change(&savepoint, change)?,
+            Self::Prune(retention) => pruned = rows::prune(&savepoint, *retention)?,
+            Self::Probe(at) => rows::probe(&savepoint, *at)?,
+            Self::Close => {}
+        }
         savepoint.commit()?;
         if let Self::Commit(write) = self {
             staged.take(write);
         }
-        Ok(outcome)
+        Ok(pruned)
     }
 
     const fn action(&self) -> &'static str {

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::contract::samples::saved;
+use crate::samples::saved;
 use crate::sqlite::open;
 
 fn job(context: &str, size: usize) -> Job {
@@ -19,7 +19,7 @@ fn contexts(connection: &Connection) -> Vec<String> {
 fn a_full_disk_costs_only_what_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("caipe.db");
-    let _claim = open::prepare(&path).unwrap();
+    let _lock = open::prepare(&path).unwrap();
     let mut connection = open::for_writing(&path).unwrap();
     let mut shared_log = SharedLog::open(&mut connection, &Arc::default()).unwrap();
     let pages: i64 = connection.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();

@@ -1,9 +1,9 @@
 use std::collections::BTreeMap;
 
+use caipe_store::{Commit, Store, StoreError, TaskPhase};
 use futures::future::join_all;
 
-use super::samples::{event, logged, recorded, saved, task, time_of};
-use crate::{Commit, Store, StoreError, TaskPhase};
+use crate::samples::{event, logged, recorded, saved, task, time_of};
 
 async fn begin(store: &dyn Store, id: &str) {
     store.commit(recorded(task(id, "one", TaskPhase::Working, 0))).await.unwrap();
@@ -19,7 +19,7 @@ async fn numbers(store: &dyn Store, task: &str, after: u64, limit: usize) -> Vec
 }
 
 /// Pages of every size, from every place, cut through commits or not.
-pub async fn events_are_paged_exactly(store: &dyn Store) {
+pub(crate) async fn events_are_paged_exactly(store: &dyn Store) {
     begin(store, "t").await;
     let mut next = 1;
     for count in [1, 7, 2, 1, 40] {
@@ -36,7 +36,7 @@ pub async fn events_are_paged_exactly(store: &dyn Store) {
 }
 
 /// Each event has the time of its commit, to the microsecond, however the log is cut when it is read.
-pub async fn events_keep_their_times(store: &dyn Store) {
+pub(crate) async fn events_keep_their_times(store: &dyn Store) {
     begin(store, "t").await;
     let finer = jiff::SignedDuration::from_nanos(999);
     for first in [1, 4, 7] {
@@ -53,7 +53,7 @@ pub async fn events_keep_their_times(store: &dyn Store) {
 }
 
 /// A cursor is a number that a client names: it may be past the end, as far as numbers go.
-pub async fn the_cursor_may_be_anywhere(store: &dyn Store) {
+pub(crate) async fn the_cursor_may_be_anywhere(store: &dyn Store) {
     begin(store, "t").await;
     store.commit(logged("t", 1, 3)).await.unwrap();
     for after in [3, 4, i64::MAX.unsigned_abs(), u64::MAX] {
@@ -65,7 +65,7 @@ pub async fn the_cursor_may_be_anywhere(store: &dyn Store) {
 }
 
 /// Numbers follow one another, from 1; whatever else comes is a second writer's.
-pub async fn a_gap_or_a_repeat_is_refused(store: &dyn Store) {
+pub(crate) async fn a_gap_or_a_repeat_is_refused(store: &dyn Store) {
     begin(store, "t").await;
     for (first, expected) in [(0, ""), (2, "expects event 1"), (u64::MAX, "")] {
         let refused = store.commit(Commit { first_seq: first, ..logged("t", 1, 1) }).await.unwrap_err();
@@ -82,7 +82,7 @@ pub async fn a_gap_or_a_repeat_is_refused(store: &dyn Store) {
 }
 
 /// A log without a task would never be found, nor removed.
-pub async fn events_need_a_task(store: &dyn Store) {
+pub(crate) async fn events_need_a_task(store: &dyn Store) {
     let refused = store.commit(logged("t", 1, 1)).await.unwrap_err();
     assert!(refused.to_string().contains("\"t\""), "{refused}");
     let together = Commit { task: Some(task("t", "one", TaskPhase::Working, 0)), ..logged("t", 1, 2) };
@@ -91,7 +91,7 @@ pub async fn events_need_a_task(store: &dyn Store) {
 }
 
 /// All of a commit or nothing of it.
-pub async fn a_refused_commit_leaves_nothing(store: &dyn Store) {
+pub(crate) async fn a_refused_commit_leaves_nothing(store: &dyn Store) {
     begin(store, "t").await;
     let bad = Commit { task: Some(task("t", "one", TaskPhase::Completed, 9)), ..logged("t", 5, 1) };
     let bad = Commit { snapshot: saved("one", "new").snapshot, context: "one".into(), ..bad };
@@ -102,7 +102,7 @@ pub async fn a_refused_commit_leaves_nothing(store: &dyn Store) {
 }
 
 /// Two that write the same log at once: each number goes to one of them.
-pub async fn of_two_writers_one_is_refused(store: &dyn Store) {
+pub(crate) async fn of_two_writers_one_is_refused(store: &dyn Store) {
     begin(store, "t").await;
     for first in 1..=50 {
         let both = join_all((0..2).map(|_| store.commit(logged("t", first, 1)))).await;
@@ -112,7 +112,7 @@ pub async fn of_two_writers_one_is_refused(store: &dyn Store) {
 }
 
 /// Many runs at once, some of which misbehave: each log is whole and in order, and no failure is shared.
-pub async fn concurrent_tasks_do_not_mix(store: &dyn Store) {
+pub(crate) async fn concurrent_tasks_do_not_mix(store: &dyn Store) {
     const TASKS: u64 = 64;
     const COMMITS: u64 = 20;
     let refusals = join_all((0..TASKS).map(async |number| {

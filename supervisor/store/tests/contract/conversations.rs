@@ -1,8 +1,8 @@
 use caipe_engine::{CallKind, CallStatus, PendingCall};
+use caipe_store::{Commit, MAX_VALUE_BYTES, Saved, Snapshot, Store, StoreError};
 use serde_json::{Value, json};
 
-use super::samples::{appended, input, saved, state};
-use crate::{Commit, MAX_VALUE_BYTES, Saved, Snapshot, Store, StoreError};
+use crate::samples::{appended, input, saved, state};
 
 async fn expect(store: &dyn Store, context: &str, text: &str, appends: &[&str]) {
     let found = store.conversation(context).await.unwrap().expect("the conversation");
@@ -10,7 +10,7 @@ async fn expect(store: &dyn Store, context: &str, text: &str, appends: &[&str]) 
 }
 
 /// Nothing is found where nothing was written.
-pub async fn an_unknown_conversation_is_none(store: &dyn Store) {
+pub(crate) async fn an_unknown_conversation_is_none(store: &dyn Store) {
     assert_eq!(store.conversation("none").await.unwrap(), None);
     store.commit(saved("one", "hello")).await.unwrap();
     assert_eq!(store.conversation("none").await.unwrap(), None);
@@ -18,7 +18,7 @@ pub async fn an_unknown_conversation_is_none(store: &dyn Store) {
 }
 
 /// Inputs come back in the order of their commits, and within each in its own order.
-pub async fn appends_come_back_in_order(store: &dyn Store) {
+pub(crate) async fn appends_come_back_in_order(store: &dyn Store) {
     store.commit(saved("one", "hello")).await.unwrap();
     store.commit(appended("one", &["a", "b"])).await.unwrap();
     store.commit(appended("one", &["c"])).await.unwrap();
@@ -26,7 +26,7 @@ pub async fn appends_come_back_in_order(store: &dyn Store) {
 }
 
 /// A snapshot replaces everything before it; the rest of the same commit comes after it.
-pub async fn a_snapshot_replaces_the_appends_before_it(store: &dyn Store) {
+pub(crate) async fn a_snapshot_replaces_the_appends_before_it(store: &dyn Store) {
     store.commit(saved("one", "first")).await.unwrap();
     store.commit(saved("other", "first")).await.unwrap();
     store.commit(appended("one", &["a"])).await.unwrap();
@@ -40,7 +40,7 @@ pub async fn a_snapshot_replaces_the_appends_before_it(store: &dyn Store) {
 }
 
 /// An input alone could never be applied.
-pub async fn an_append_needs_a_snapshot(store: &dyn Store) {
+pub(crate) async fn an_append_needs_a_snapshot(store: &dyn Store) {
     let refused = store.commit(appended("one", &["a"])).await.unwrap_err();
     assert!(matches!(&refused, StoreError::Failed { action: "commit", .. }), "{refused}");
     assert!(refused.to_string().contains("\"one\""), "{refused}");
@@ -48,7 +48,7 @@ pub async fn an_append_needs_a_snapshot(store: &dyn Store) {
 }
 
 /// Any text, in values and in ids: other scripts, signs of several code points, NUL, quotes.
-pub async fn unicode_comes_back(store: &dyn Store) {
+pub(crate) async fn unicode_comes_back(store: &dyn Store) {
     let text = "ä 🔧 👩‍👩‍👧 \u{0} \u{202e} \"'; DROP TABLE conversations; -- \r\n 会話";
     store.commit(saved(text, text)).await.unwrap();
     store.commit(appended(text, &[text])).await.unwrap();
@@ -60,7 +60,7 @@ pub async fn unicode_comes_back(store: &dyn Store) {
 }
 
 /// A state of five megabytes.
-pub async fn large_states_come_back(store: &dyn Store) {
+pub(crate) async fn large_states_come_back(store: &dyn Store) {
     let large = "0123456789".repeat(500_000);
     store.commit(saved("one", &large)).await.unwrap();
     expect(store, "one", &large, &[]).await;
@@ -69,7 +69,7 @@ pub async fn large_states_come_back(store: &dyn Store) {
 }
 
 /// One value above the limit is refused, by name; nothing is written.
-pub async fn huge_values_are_refused(store: &dyn Store) {
+pub(crate) async fn huge_values_are_refused(store: &dyn Store) {
     let refused = store.commit(saved("one", &"x".repeat(MAX_VALUE_BYTES))).await.unwrap_err();
     assert!(matches!(&refused, StoreError::TooLarge { limit: MAX_VALUE_BYTES, .. }), "{refused}");
     assert!(refused.to_string().contains("the state of \"one\""), "{refused}");
@@ -77,7 +77,7 @@ pub async fn huge_values_are_refused(store: &dyn Store) {
 }
 
 /// What was as deep as a JSON parser allows when it came in lies deeper in the state, and is read all the same.
-pub async fn deep_values_come_back(store: &dyn Store) {
+pub(crate) async fn deep_values_come_back(store: &dyn Store) {
     let deep = (0..125).fold(json!("deep"), |inner, _| Value::Array(vec![inner]));
     let call = |arguments: Value, status| PendingCall {
         id: "call-1".into(),

@@ -1,7 +1,7 @@
+use caipe_store::{Pruned, Retention, Store, TaskFilter, TaskPhase};
 use jiff::{SignedDuration, Timestamp};
 
-use super::samples::{appended, logged, recorded, saved, task};
-use crate::{Pruned, Retention, Store, TaskFilter, TaskPhase};
+use crate::samples::{appended, logged, recorded, saved, task};
 
 fn soon() -> Timestamp {
     Timestamp::now() + SignedDuration::from_hours(1)
@@ -17,7 +17,7 @@ async fn run(store: &dyn Store, id: &str, context: &str, phase: TaskPhase, secon
 }
 
 /// Without a policy, or where all is young enough, everything stays.
-pub async fn nothing_goes_without_a_policy(store: &dyn Store) {
+pub(crate) async fn nothing_goes_without_a_policy(store: &dyn Store) {
     store.commit(saved("one", "hello")).await.unwrap();
     run(store, "t", "one", TaskPhase::Completed, 0).await;
     let young = Retention {
@@ -32,7 +32,7 @@ pub async fn nothing_goes_without_a_policy(store: &dyn Store) {
 }
 
 /// Tasks that ended long ago go with their logs, more of them than one step takes; the others stay.
-pub async fn tasks_go_when_ended_and_old(store: &dyn Store) {
+pub(crate) async fn tasks_go_when_ended_and_old(store: &dyn Store) {
     const DAY: i64 = 24 * 3600;
     for number in 0..150 {
         run(store, &format!("old-{number}"), "one", TaskPhase::Completed, number).await;
@@ -53,7 +53,7 @@ pub async fn tasks_go_when_ended_and_old(store: &dyn Store) {
 }
 
 /// A conversation goes with its tasks, even one that waits for a human, unless a run is under way in it.
-pub async fn conversations_go_when_idle(store: &dyn Store) {
+pub(crate) async fn conversations_go_when_idle(store: &dyn Store) {
     for context in ["idle", "busy", "alone"] {
         store.commit(saved(context, "hello")).await.unwrap();
         store.commit(appended(context, &["a"])).await.unwrap();

@@ -1,29 +1,34 @@
-//! Small values to store.
+//! Small values to store, for the tests and the benchmark of this crate.
+
+#![allow(
+    dead_code,
+    clippy::expect_used,
+    reason = "each test program uses some of them; a failure is a failed test"
+)]
 
 use std::sync::Arc;
 
 use caipe_engine::{AgentName, EventKind, Input, RunEvent, RunState, TextRole, ToolOutput};
 use caipe_model::{Message, Role};
+use caipe_store::{Commit, Snapshot, TaskPhase, TaskRecord};
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::{Commit, Snapshot, TaskPhase, TaskRecord};
-
 /// A conversation that has one message.
-pub fn state(text: &str) -> RunState {
+pub(crate) fn state(text: &str) -> RunState {
     let mut state = RunState::new(AgentName::new("supervisor"));
     state.messages.push(Arc::new(Message::text(Role::User, text)));
     state
 }
 
 /// A commit of the whole state of a conversation.
-pub fn saved(context: &str, text: &str) -> Commit {
+pub(crate) fn saved(context: &str, text: &str) -> Commit {
     let snapshot = Snapshot::of(&state(text)).expect("a state can be written");
     Commit { context: context.into(), snapshot: Some(snapshot), ..Commit::default() }
 }
 
 /// A tool's result.
-pub fn input(text: &str) -> Input {
+pub(crate) fn input(text: &str) -> Input {
     Input::ToolFinished {
         call: "call-1".into(),
         output: ToolOutput { content: text.into(), is_error: false },
@@ -31,7 +36,7 @@ pub fn input(text: &str) -> Input {
 }
 
 /// A commit of inputs.
-pub fn appended(context: &str, texts: &[&str]) -> Commit {
+pub(crate) fn appended(context: &str, texts: &[&str]) -> Commit {
     Commit {
         context: context.into(),
         appends: texts.iter().copied().map(input).collect(),
@@ -39,25 +44,25 @@ pub fn appended(context: &str, texts: &[&str]) -> Commit {
     }
 }
 
-/// A piece of text, told.
-pub fn event(text: &str) -> RunEvent {
+/// A piece of an answer.
+pub(crate) fn event(text: &str) -> RunEvent {
     RunEvent::own(EventKind::Text { text: text.into(), role: TextRole::Answer })
 }
 
 /// A commit of events that are named by their numbers.
-pub fn logged(task: &str, first: u64, count: u64) -> Commit {
+pub(crate) fn logged(task: &str, first: u64, count: u64) -> Commit {
     let events = (first..first + count).map(|seq| event(&seq.to_string())).collect();
     Commit { events, at: time_of(first), first_seq: first, events_of: task.into(), ..Commit::default() }
 }
 
 /// When events were committed whose first has this number.
-pub fn time_of(first: u64) -> Timestamp {
+pub(crate) fn time_of(first: u64) -> Timestamp {
     let micros = i64::try_from(first).unwrap_or(i64::MAX).min(1_000_000_000);
     Timestamp::from_microsecond(1_577_836_800_000_001 + micros).expect("a time")
 }
 
 /// A task whose last change was this many seconds after 2020 began.
-pub fn task(id: &str, context: &str, phase: TaskPhase, second: i64) -> TaskRecord {
+pub(crate) fn task(id: &str, context: &str, phase: TaskPhase, second: i64) -> TaskRecord {
     let created: Timestamp = "2020-01-01T00:00:00Z".parse().expect("a time");
     TaskRecord {
         id: id.into(),
@@ -73,6 +78,6 @@ pub fn task(id: &str, context: &str, phase: TaskPhase, second: i64) -> TaskRecor
     }
 }
 
-pub fn recorded(record: TaskRecord) -> Commit {
+pub(crate) fn recorded(record: TaskRecord) -> Commit {
     Commit { context: record.context.clone(), task: Some(record), ..Commit::default() }
 }

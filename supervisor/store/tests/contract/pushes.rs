@@ -1,5 +1,6 @@
-use super::samples::{recorded, saved, task};
-use crate::{MAX_ID_BYTES, MAX_PUSH_BYTES, PushRecord, Retention, Store, StoreError, TaskPhase};
+use caipe_store::{MAX_ID_BYTES, MAX_PUSH_BYTES, PushRecord, Retention, Store, StoreError, TaskPhase};
+
+use crate::samples::{recorded, saved, task};
 
 fn push(task: &str, id: &str, body: &str, delivered: u64) -> PushRecord {
     PushRecord { task: task.into(), id: id.into(), body: body.into(), delivered }
@@ -10,7 +11,7 @@ async fn begin(store: &dyn Store, id: &str, phase: TaskPhase) {
 }
 
 /// One of each id, the last that was put; the number of what was delivered only rises.
-pub async fn pushes_are_replaced_and_deleted(store: &dyn Store) {
+pub(crate) async fn pushes_are_replaced_and_deleted(store: &dyn Store) {
     begin(store, "t", TaskPhase::Working).await;
     begin(store, "u", TaskPhase::Working).await;
     for (task, id, body) in [("t", "b", "{}"), ("t", "a", r#"{"url":"ü"}"#), ("u", "a", "1"), ("t", "b", "2")]
@@ -34,7 +35,7 @@ pub async fn pushes_are_replaced_and_deleted(store: &dyn Store) {
 }
 
 /// After a restart the store lists the configurations whose task may still have events to deliver.
-pub async fn pending_pushes_are_those_not_done(store: &dyn Store) {
+pub(crate) async fn pending_pushes_are_those_not_done(store: &dyn Store) {
     begin(store, "t", TaskPhase::Working).await;
     begin(store, "done", TaskPhase::Completed).await;
     for (task, id) in [("t", "b"), ("done", "x"), ("t", "a"), ("done", "y")] {
@@ -49,7 +50,7 @@ pub async fn pending_pushes_are_those_not_done(store: &dyn Store) {
 }
 
 /// Clients choose ids and bodies.
-pub async fn a_push_needs_a_task_and_a_small_body(store: &dyn Store) {
+pub(crate) async fn a_push_needs_a_task_and_a_small_body(store: &dyn Store) {
     let refused = store.put_push(push("none", "a", "{}", 0)).await.unwrap_err();
     assert!(refused.to_string().contains("\"none\""), "{refused}");
     begin(store, "t", TaskPhase::Working).await;
@@ -66,7 +67,7 @@ pub async fn a_push_needs_a_task_and_a_small_body(store: &dyn Store) {
 }
 
 /// Removing a task removes its push configurations.
-pub async fn pushes_go_with_their_task(store: &dyn Store) {
+pub(crate) async fn pushes_go_with_their_task(store: &dyn Store) {
     store.commit(saved("one", "hello")).await.unwrap();
     begin(store, "old", TaskPhase::Completed).await;
     begin(store, "waiting", TaskPhase::InputRequired).await;

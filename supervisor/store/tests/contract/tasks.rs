@@ -1,7 +1,7 @@
+use caipe_store::{MAX_ID_BYTES, Store, StoreError, TaskFilter, TaskPhase, TaskPlace, TaskRecord, TaskReply};
 use serde_json::json;
 
-use super::samples::{logged, recorded, saved, task};
-use crate::{MAX_ID_BYTES, Store, StoreError, TaskFilter, TaskPhase, TaskPlace, TaskRecord, TaskReply};
+use crate::samples::{logged, recorded, saved, task};
 
 async fn ids(store: &dyn Store, filter: &TaskFilter) -> Vec<String> {
     store.tasks(filter).await.unwrap().into_iter().map(|record| record.id).collect()
@@ -16,7 +16,7 @@ async fn beyond(store: &dyn Store, before: &[&str]) -> TaskFilter {
 }
 
 /// A record is as it was last written, every member of it.
-pub async fn tasks_are_replaced(store: &dyn Store) {
+pub(crate) async fn tasks_are_replaced(store: &dyn Store) {
     let first = task("t", "one", TaskPhase::Submitted, 0);
     store.commit(recorded(first.clone())).await.unwrap();
     assert_eq!(store.task("t").await.unwrap(), Some(first.clone()));
@@ -36,7 +36,7 @@ pub async fn tasks_are_replaced(store: &dyn Store) {
 }
 
 /// Newest change first, whatever the order of writing; pages neither overlap nor leave a gap.
-pub async fn lists_are_ordered_and_paged(store: &dyn Store) {
+pub(crate) async fn lists_are_ordered_and_paged(store: &dyn Store) {
     for (id, second) in [("b", 5), ("a", 5), ("d", 1), ("c", 9), ("e", 3)] {
         store.commit(recorded(task(id, "one", TaskPhase::Working, second))).await.unwrap();
     }
@@ -58,7 +58,7 @@ pub async fn lists_are_ordered_and_paged(store: &dyn Store) {
 }
 
 /// Every part of a filter narrows.
-pub async fn filters_combine(store: &dyn Store) {
+pub(crate) async fn filters_combine(store: &dyn Store) {
     use TaskPhase::{Completed, Failed, Working};
     let owned = |id, context, phase, owner: Option<&str>| TaskRecord {
         owner: owner.map(Into::into),
@@ -95,7 +95,7 @@ pub async fn filters_combine(store: &dyn Store) {
 }
 
 /// A time bounds the list from below; what changed in that very microsecond is in it.
-pub async fn lists_may_begin_at_a_time(store: &dyn Store) {
+pub(crate) async fn lists_may_begin_at_a_time(store: &dyn Store) {
     for (id, second) in [("a", 1), ("b", 2), ("c", 3)] {
         store.commit(recorded(task(id, "one", TaskPhase::Working, second))).await.unwrap();
     }
@@ -109,7 +109,7 @@ pub async fn lists_may_begin_at_a_time(store: &dyn Store) {
 }
 
 /// Clients choose ids: an empty one or a huge one is refused, with a reason.
-pub async fn ids_are_bounded(store: &dyn Store) {
+pub(crate) async fn ids_are_bounded(store: &dyn Store) {
     let longest = "x".repeat(MAX_ID_BYTES);
     let long = "x".repeat(MAX_ID_BYTES + 1);
     store.commit(saved(&longest, "hello")).await.unwrap();
@@ -127,7 +127,7 @@ pub async fn ids_are_bounded(store: &dyn Store) {
 }
 
 /// A backend that works says so, as often as it is asked.
-pub async fn the_backend_is_healthy(store: &dyn Store) {
+pub(crate) async fn the_backend_is_healthy(store: &dyn Store) {
     assert!(!store.backend().is_empty());
     store.healthy().await.unwrap();
     store.healthy().await.unwrap();
