@@ -24,9 +24,9 @@ use crate::defaults::Defaults;
 use crate::events::Events;
 use crate::health::{Gate, Health};
 use crate::key::Key;
+use crate::kind::Kind;
 use crate::lease::Leadership;
 use crate::metrics::Metrics;
-use crate::metrics::labels::ObjectKind;
 use crate::probe::Probes;
 use crate::supervisor::error::Error;
 use crate::supervisor::reconcile::{Context, Reconciler};
@@ -281,7 +281,7 @@ fn observe_event(cx: &Context, event: &Result<watcher::Event<CompressedSuperviso
                 cx.metrics.crd_missing(true);
             }
             tracing::warn!(%error, "the watch of CaipeSupervisors failed and is restarted");
-            cx.metrics.watch_failed(ObjectKind::CaipeSupervisor);
+            cx.metrics.watch_failed(Kind::CaipeSupervisor);
         }
     }
 }

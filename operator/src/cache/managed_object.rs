@@ -2,8 +2,9 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
-use super::{Kind, ManagedFields};
+use super::ManagedFields;
 use crate::key::Key;
+use crate::kind::Kind;
 use crate::labels;
 
 /// An object that was made for a supervisor.

@@ -3,7 +3,6 @@
 //! The cache does no input or output: [`watch`] fills it, reconciles read it.
 
 mod deployment;
-mod kind;
 mod managed_fields;
 mod managed_object;
 mod pod;
@@ -15,7 +14,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use deployment::{PartialDeployment, Workload};
-pub use kind::Kind;
 pub use managed_fields::ManagedFields;
 pub use managed_object::Child;
 pub use pod::{Pod, Trouble};
@@ -23,6 +21,7 @@ pub use queue::WorkQueue;
 pub use reservation::NameReservation;
 
 use crate::key::Key;
+use crate::kind::Kind;
 use crate::references::{Names, Version};
 
 /// The observed objects of one supervisor.

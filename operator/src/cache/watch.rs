@@ -21,9 +21,10 @@ use tokio::task::JoinSet;
 use super::deployment::PartialDeployment;
 use super::managed_object::{self, Child};
 use super::pod::PartialPod;
-use super::{Cache, Extract, Kind, Place, Pod, ReferenceKind, WorkQueue, Workload};
+use super::{Cache, Extract, Place, Pod, ReferenceKind, WorkQueue, Workload};
 use crate::health::Health;
 use crate::key::Key;
+use crate::kind::Kind;
 use crate::labels;
 use crate::metrics::Metrics;
 
@@ -244,7 +245,7 @@ impl Watches {
 
     fn failed(&self, kind: Kind, error: &watcher::Error) {
         tracing::warn!(kind = kind.as_str(), scope = self.scope, %error, "a watch failed and is restarted");
-        self.metrics.watch_failed(kind.into());
+        self.metrics.watch_failed(kind);
     }
 }
 

@@ -5,26 +5,17 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// A condition of readiness.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Gate {
-    /// The custom resource definition exists.
-    Definition,
-    /// Every watch has listed its objects once.
-    Caches,
-    /// The leader is known; a follower is ready too.
-    Leadership,
-}
+use crate::text_enum::text_enum;
 
-impl Gate {
-    const ALL: [Self; 3] = [Self::Definition, Self::Caches, Self::Leadership];
-
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Definition => "definition",
-            Self::Caches => "caches",
-            Self::Leadership => "leadership",
-        }
+text_enum! {
+    /// A condition of readiness.
+    Gate {
+        /// The custom resource definition exists.
+        Definition => "definition",
+        /// Every watch has listed its objects once.
+        Caches => "caches",
+        /// The leader is known; a follower is ready too.
+        Leadership => "leadership",
     }
 }
 
@@ -100,7 +91,7 @@ impl Health {
     /// The conditions of readiness that do not hold.
     pub fn missing(&self) -> Vec<&'static str> {
         let shared = self.shared();
-        Gate::ALL.into_iter().filter(|gate| !shared.open.contains(gate)).map(Gate::as_str).collect()
+        Gate::ALL.iter().filter(|gate| !shared.open.contains(gate)).map(|gate| gate.as_str()).collect()
     }
 
     fn shared(&self) -> MutexGuard<'_, Shared> {
@@ -112,12 +103,6 @@ impl Heartbeat {
     /// Sends a heartbeat.
     pub fn now(&self) {
         self.change(|pulse| pulse.last = Instant::now());
-    }
-
-    /// Ends the loop without making the program unhealthy.
-    pub fn finish(self) {
-        self.change(|pulse| pulse.silence = Duration::MAX);
-        std::mem::forget(self);
     }
 
     fn change(&self, change: impl FnOnce(&mut HeartbeatState)) {

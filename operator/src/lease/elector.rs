@@ -15,9 +15,10 @@ use tokio_util::sync::CancellationToken;
 use super::contender::{Act, Answer, Contender, Moment, Spans};
 use super::leadership::{Leadership, LeadershipState, Until};
 use super::{LeaseOptions, record};
+use crate::kind::Kind;
 use crate::labels;
 use crate::metrics::Metrics;
-use crate::metrics::labels::{Category, ObjectKind, Verb};
+use crate::metrics::labels::{Category, Verb};
 
 /// Runs leader election until `stop`, then releases the lease so that the next leader starts at once. Cancel `stop`
 /// after the last write.
@@ -148,7 +149,7 @@ impl LeaderElector {
 
     async fn create(&mut self) -> Answer {
         let lease = record::held(None, &self.options, Timestamp::now());
-        self.metrics.count_write(ObjectKind::Lease, Verb::Create);
+        self.metrics.count_write(Kind::Lease, Verb::Create);
         match self.within(self.api.create(&params(), &lease)).await {
             Some(Ok(lease)) => self.record_answer(lease, Answer::Written),
             other => failed(other),
@@ -158,7 +159,7 @@ impl LeaderElector {
     async fn take(&mut self, version: &str) -> Answer {
         let mut lease = record::held(self.newest.as_ref(), &self.options, Timestamp::now());
         lease.metadata.resource_version = Some(version.to_owned());
-        self.metrics.count_write(ObjectKind::Lease, Verb::Replace);
+        self.metrics.count_write(Kind::Lease, Verb::Replace);
         match self.within(self.api.replace(&self.options.name, &params(), &lease)).await {
             Some(Ok(lease)) => self.record_answer(lease, Answer::Written),
             other => failed(other),
@@ -188,7 +189,7 @@ impl LeaderElector {
         let (Some(version), Some(newest)) = (version, &self.newest) else { return };
         let mut lease = record::released(newest, &self.options, Timestamp::now());
         lease.metadata.resource_version = Some(version);
-        self.metrics.count_write(ObjectKind::Lease, Verb::Replace);
+        self.metrics.count_write(Kind::Lease, Verb::Replace);
         let replaced = self.within(self.api.replace(&self.options.name, &params(), &lease)).await;
         match replaced {
             Some(Ok(_)) => tracing::info!("released the lease"),

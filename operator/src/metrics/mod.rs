@@ -23,11 +23,12 @@ pub use resource_counts::ResourceState;
 pub use timers::{ReconcileTimer, StepTimer};
 
 use self::labels::{
-    Category, Endpoint, EventOutcome, MigrationStage, ObjectKind, Outcome, Phase, Placement, ProbeOutcome,
-    ResourcePhase, Step, StepOutcome, Verb,
+    Category, Endpoint, EventOutcome, MigrationStage, Outcome, Phase, Placement, ProbeOutcome, ResourcePhase,
+    Step, StepOutcome, Verb,
 };
 use self::resource_counts::ResourceCounts;
 use crate::key::Key;
+use crate::kind::Kind;
 
 /// The media type of [`Metrics::encode`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -63,13 +64,13 @@ struct ByFailure {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByWrite {
-    kind: ObjectKind,
+    kind: Kind,
     verb: Verb,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByKind {
-    kind: ObjectKind,
+    kind: Kind,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -217,12 +218,12 @@ impl Metrics {
     }
 
     /// Counts a write that was sent to the API server.
-    pub fn count_write(&self, kind: ObjectKind, verb: Verb) {
+    pub fn count_write(&self, kind: Kind, verb: Verb) {
         self.writes.get_or_create(&ByWrite { kind, verb }).inc();
     }
 
     /// Counts a failed watch.
-    pub fn watch_failed(&self, kind: ObjectKind) {
+    pub fn watch_failed(&self, kind: Kind) {
         self.watch_errors.get_or_create(&ByKind { kind }).inc();
     }
 

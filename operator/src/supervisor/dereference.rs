@@ -16,8 +16,9 @@ use super::apply::Applier;
 use super::error::Error;
 use super::migration::CurrentSpec;
 use super::state::{Keys, ReconcileState, ReconcileStates};
-use crate::cache::{Cache, Child, Kind, ObservedState, ReferenceKind};
+use crate::cache::{Cache, Child, ObservedState, ReferenceKind};
 use crate::key::Key;
+use crate::kind::Kind;
 use crate::labels;
 use crate::references::{ConfigMapContent, Names, References};
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::build::{AgentObjects, Objects, ToolServerObjects};
-use crate::cache::Kind;
+use crate::kind::Kind;
 use crate::labels;
 
 /// An object to apply.

@@ -13,8 +13,9 @@ use super::failed_containers::{self, PodOwner};
 use super::manifest::Manifest;
 use super::orphans::Use;
 use super::status::RemoteFacts;
-use crate::cache::{Child, Kind, ObservedState, Pod, Workload};
+use crate::cache::{Child, ObservedState, Pod, Workload};
 use crate::key::Key;
+use crate::kind::Kind;
 use crate::labels;
 use crate::probe::{Endpoints, PodTarget, ProbeResults, Targets};
 

@@ -10,7 +10,8 @@ use caipe_crds::internal_status::Report;
 use caipe_crds::resource::agent_state::AgentPlacement;
 use jiff::Timestamp;
 
-use crate::cache::{Child, Kind};
+use crate::cache::Child;
+use crate::kind::Kind;
 
 /// The next action for an orphan.
 #[derive(Debug, Clone, PartialEq, Eq)]

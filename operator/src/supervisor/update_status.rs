@@ -15,11 +15,12 @@ use super::failed_containers::PodOwner;
 use super::missing_reference::{Announcement, MissingReference, ReferenceState};
 use super::orphans::RemovalReason;
 use super::{missing_reference, status, status_events};
-use crate::cache::{Child, Kind};
+use crate::cache::Child;
 use crate::events::{Events, Reason};
 use crate::key::Key;
+use crate::kind::Kind;
 use crate::labels;
-use crate::metrics::labels::{ObjectKind, ResourcePhase, Verb};
+use crate::metrics::labels::{ResourcePhase, Verb};
 use crate::metrics::{Metrics, ResourceState};
 
 /// Writes statuses and publishes events.
@@ -57,7 +58,7 @@ impl Reporter {
         });
         let params = PatchParams::apply(labels::MANAGER).force();
         let patched = api.patch_status(&name, &params, &Patch::Apply(&patch)).await;
-        self.metrics.count_write(ObjectKind::CaipeSupervisor, Verb::Status);
+        self.metrics.count_write(Kind::CaipeSupervisor, Verb::Status);
         patched.map_err(Error::api("write the status"))?;
         if let Some(ready) = status.conditions.iter().find(|it| it.type_ == "Ready") {
             let agents = status.agents_ready.as_deref();

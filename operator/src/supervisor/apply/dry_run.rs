@@ -6,7 +6,8 @@ use super::super::error::Error;
 use super::super::manifest::Manifest;
 use super::super::state::ReconcileState;
 use super::{Applier, needs_writing};
-use crate::cache::{Kind, ObservedState};
+use crate::cache::ObservedState;
+use crate::kind::Kind;
 use crate::labels;
 
 impl Applier<'_> {

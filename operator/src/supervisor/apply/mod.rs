@@ -15,8 +15,9 @@ use serde_json::json;
 use super::error::Error;
 use super::manifest::Manifest;
 use super::state::ReconcileState;
-use crate::cache::{Cache, Child, Kind, ObservedState, PartialDeployment, Workload};
+use crate::cache::{Cache, Child, ObservedState, PartialDeployment, Workload};
 use crate::key::Key;
+use crate::kind::Kind;
 use crate::labels;
 use crate::metrics::Metrics;
 use crate::metrics::labels::{Category, Verb};
@@ -98,7 +99,7 @@ impl Applier<'_> {
         let params = PatchParams::apply(labels::MANAGER).force();
         let before = self.cache.known(self.key, kind, name);
         let patched = self.api(kind).patch(name, &params, &Patch::Apply(&value)).await;
-        self.metrics.count_write(kind.into(), Verb::Apply);
+        self.metrics.count_write(kind, Verb::Apply);
         let object = patched.map_err(Error::api(format!("apply {} {name}", kind.as_str())))?;
         let child = Child::new(kind, &object.metadata);
         self.cache.record_write(self.key, &child, workload(kind, object)?, &before);
@@ -113,7 +114,7 @@ impl Applier<'_> {
         let params = PostParams { field_manager: Some(labels::MANAGER.to_owned()), ..PostParams::default() };
         let before = self.cache.known(self.key, kind, &object.name_any());
         let made = self.api(kind).create(&params, object).await;
-        self.metrics.count_write(kind.into(), Verb::Create);
+        self.metrics.count_write(kind, Verb::Create);
         match made {
             Ok(object) => {
                 let child = Child::new(kind, &object.metadata);
@@ -163,7 +164,7 @@ impl Applier<'_> {
         let params =
             PatchParams { field_manager: Some(labels::MANAGER.to_owned()), ..PatchParams::default() };
         let patched = self.api(kind).patch_metadata(name, &params, &Patch::Merge(&patch)).await;
-        self.metrics.count_write(kind.into(), Verb::Patch);
+        self.metrics.count_write(kind, Verb::Patch);
         patched.map_err(Error::api(format!("annotate {} {name}", kind.as_str())))?;
         Ok(())
     }
@@ -180,7 +181,7 @@ impl Applier<'_> {
             ..DeleteParams::default()
         };
         let removed = self.api(child.kind).delete(&child.name, &params).await;
-        self.metrics.count_write(child.kind.into(), Verb::Delete);
+        self.metrics.count_write(child.kind, Verb::Delete);
         let action = format!("delete {} {}", child.kind.as_str(), child.name);
         let removed = removed.map(drop).map_err(Error::api(action));
         removed.or_else(|error| if is_missing(&error) { Ok(()) } else { Err(error) })

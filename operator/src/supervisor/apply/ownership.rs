@@ -6,7 +6,8 @@ use kube::core::PartialObjectMeta;
 use super::super::error::Error;
 use super::super::manifest::Manifest;
 use super::Applier;
-use crate::cache::{Child, Kind, NameReservation};
+use crate::cache::{Child, NameReservation};
+use crate::kind::Kind;
 
 impl Applier<'_> {
     /// Reserves the name of an object.
