@@ -12,12 +12,12 @@ use kube::runtime::controller::{Action, Config, Controller};
 use kube::runtime::reflector::{self, ObjectRef, Store};
 use kube::runtime::watcher::{self, watcher};
 use kube::runtime::{PredicateConfig, WatchStreamExt};
-use kube::{Api, Client, Resource, ResourceExt};
+use kube::{Client, Resource, ResourceExt};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::cache::watch::{InitialSync, PAGE, Watches};
+use crate::cache::watch::{self, InitialSync, PAGE, Watches};
 use crate::cache::{Cache, WorkQueue};
 use crate::compressed::CompressedSupervisor;
 use crate::defaults::Defaults;
@@ -146,16 +146,6 @@ impl Scope {
         }
         namespaces.iter().cloned().map(Some).map(one).collect()
     }
-
-    fn api<K>(&self, client: &Client) -> Api<K>
-    where
-        K: Resource<Scope = kube::core::NamespaceResourceScope, DynamicType = ()>,
-    {
-        match &self.namespace {
-            Some(namespace) => Api::namespaced(client.clone(), namespace),
-            None => Api::all(client.clone()),
-        }
-    }
 }
 
 fn watches(
@@ -213,7 +203,7 @@ async fn reconcile_while_leader(
 
 /// Runs the controller of a scope until `stop`.
 async fn run_controller(cx: &Arc<Context>, scope: &Scope, options: &Options, stop: &CancellationToken) {
-    let api = scope.api::<CompressedSupervisor>(&cx.client);
+    let api = watch::api::<CompressedSupervisor>(&cx.client, scope.namespace.as_deref());
     let (reader, writer) = reflector::store();
     let supervisors = watcher(api, watcher::Config::default().page_size(PAGE))
         .default_backoff()
@@ -253,7 +243,7 @@ fn observe_status(cx: &Context, object: &CompressedSupervisor) {
 /// Waits until the definition exists.
 async fn wait_for_definition(cx: &Context, scopes: &[Scope]) {
     let Some(scope) = scopes.first() else { return };
-    let api = scope.api::<CaipeSupervisor>(&cx.client);
+    let api = watch::api::<CaipeSupervisor>(&cx.client, scope.namespace.as_deref());
     while let Err(kube::Error::Api(status)) = api.list_metadata(&ListParams::default().limit(1)).await {
         if status.code != 404 {
             break;

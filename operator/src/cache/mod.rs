@@ -48,13 +48,6 @@ impl CachedObject {
     }
 }
 
-/// A kind of referenced objects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ReferenceKind {
-    ConfigMap,
-    Secret,
-}
-
 /// A namespace and a name.
 type Place = (String, String);
 
@@ -68,8 +61,8 @@ pub struct Cache {
 struct Inner {
     observed: HashMap<Key, Arc<ObservedState>>,
     reservations: HashMap<reservation::Place, Key>,
-    versions: HashMap<ReferenceKind, HashMap<Place, Version>>,
-    users: HashMap<(ReferenceKind, Place), BTreeSet<Key>>,
+    versions: HashMap<Kind, HashMap<Place, Version>>,
+    users: HashMap<(Kind, Place), BTreeSet<Key>>,
     uses: HashMap<Key, Names>,
 }
 
@@ -79,8 +72,8 @@ impl Cache {
         self.lock().observed.get(key).cloned().unwrap_or_default()
     }
 
-    /// The version of a referenced object; none if it does not exist.
-    pub fn version(&self, kind: ReferenceKind, namespace: &str, name: &str) -> Option<Version> {
+    /// The version of a `ConfigMap` or Secret; none if it does not exist.
+    pub fn version(&self, kind: Kind, namespace: &str, name: &str) -> Option<Version> {
         let place = (namespace.to_owned(), name.to_owned());
         self.lock().versions.get(&kind)?.get(&place).cloned()
     }
@@ -165,7 +158,7 @@ impl Cache {
 
     /// Sets or removes the version of a referenced object; returns the supervisors that refer to it if it has
     /// changed.
-    fn put_version(&self, kind: ReferenceKind, place: &Place, version: Option<&Version>) -> Vec<Key> {
+    fn put_version(&self, kind: Kind, place: &Place, version: Option<&Version>) -> Vec<Key> {
         let mut inner = self.lock();
         let versions = inner.versions.entry(kind).or_default();
         let before = match version {
@@ -180,7 +173,7 @@ impl Cache {
     }
 
     /// Removes the versions in the scope that were not listed; returns the supervisors that referred to them.
-    fn retain_versions(&self, kind: ReferenceKind, scope: Option<&str>, listed: &HashSet<Place>) -> Vec<Key> {
+    fn retain_versions(&self, kind: Kind, scope: Option<&str>, listed: &HashSet<Place>) -> Vec<Key> {
         let gone: Vec<Place> = {
             let inner = self.lock();
             let places = inner.versions.get(&kind).into_iter().flat_map(HashMap::keys);
@@ -219,10 +212,10 @@ impl Inner {
     }
 }
 
-fn places(key: &Key, names: &Names) -> Vec<(ReferenceKind, Place)> {
+fn places(key: &Key, names: &Names) -> Vec<(Kind, Place)> {
     let place = |name: &String| (key.namespace().to_owned(), name.clone());
-    let maps = names.config_maps.iter().map(|name| (ReferenceKind::ConfigMap, place(name)));
-    let secrets = names.secrets.iter().map(|name| (ReferenceKind::Secret, place(name)));
+    let maps = names.config_maps.iter().map(|name| (Kind::ConfigMap, place(name)));
+    let secrets = names.secrets.iter().map(|name| (Kind::Secret, place(name)));
     maps.chain(secrets).collect()
 }
 

@@ -42,7 +42,7 @@ impl Defaults {
         });
         let resource = read_resource(&resource.to_string())?;
         let references = References::default();
-        let resolved = validate(&resource, &references, "default")?.resolved;
+        let resolved = validate(&resource, &references, "default")?;
         let (plain, decision) = (Self::default(), converged(&resource, resolved.spec));
         let wanted = BuildInputs {
             resource: &resource,

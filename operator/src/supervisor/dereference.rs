@@ -16,7 +16,7 @@ use super::apply::Applier;
 use super::error::Error;
 use super::migration::CurrentSpec;
 use super::state::{Keys, ReconcileState, ReconcileStates};
-use crate::cache::{Cache, Child, ObservedState, ReferenceKind};
+use crate::cache::{Cache, Child, ObservedState};
 use crate::key::Key;
 use crate::kind::Kind;
 use crate::labels;
@@ -46,12 +46,12 @@ pub async fn references(
 ) -> Result<References, Error> {
     let mut references = References::default();
     for name in &names.secrets {
-        if let Some(version) = cache.version(ReferenceKind::Secret, key.namespace(), name) {
+        if let Some(version) = cache.version(Kind::Secret, key.namespace(), name) {
             references.secrets.insert(name.clone(), version);
         }
     }
     for name in &names.config_maps {
-        let Some(version) = cache.version(ReferenceKind::ConfigMap, key.namespace(), name) else { continue };
+        let Some(version) = cache.version(Kind::ConfigMap, key.namespace(), name) else { continue };
         if let Some(content) = content(client, key, name, &version, states).await? {
             references.config_maps.insert(name.clone(), content.as_ref().clone());
         }
