@@ -13,13 +13,8 @@ use crate::values::patterns_meet;
 
 use super::{Context, Target, models, servers, variable_part};
 
-const AGENT_PORT: u32 = 8000;
-
 /// The tools that every agent has besides those of its servers and that can need approval.
 const BUILT_IN_TOOLS: [&str; 6] = ["get_current_date", "wait", "jq", "a2a_list", "a2a_discover", "a2a_call"];
-
-/// The variable with the supervisor's key for its remote agents. The operator generates the key.
-const AGENT_KEY: &str = "CAIPE_AGENT_KEY";
 
 /// The enabled agents, in the order of the resource.
 pub(super) fn agents(cx: &mut Context<'_>, chain: Option<&ModelChoice>) -> Vec<RenderedAgent> {
@@ -254,7 +249,7 @@ pub(super) fn address(cx: &mut Context<'_>, agent: &Agent) -> Option<String> {
     let prefix = variable_part(&agent.name);
     let url = cx.vars.url(&format!("{prefix}_AGENT_URL"));
     let port = cx.vars.number(&format!("{prefix}_AGENT_PORT"), 1..=65535);
-    let (url, port) = (cx.read(url), cx.read(port).unwrap_or(AGENT_PORT));
+    let (url, port) = (cx.read(url), cx.read(port).unwrap_or(names::PORT.into()));
     let host = cx.vars.text(&format!("{prefix}_AGENT_HOST"));
     let url = url.map(str::to_owned).or_else(|| Some(format!("http://{}:{port}", host?)));
     let url = url.or_else(|| Some(agent.external.as_ref()?.url.clone())).or_else(|| service(cx, agent))?;
@@ -265,7 +260,7 @@ pub(super) fn address(cx: &mut Context<'_>, agent: &Agent) -> Option<String> {
 fn token_header(cx: &Context<'_>, agent: &Agent) -> BTreeMap<String, String> {
     let key = match &agent.external {
         Some(external) => external.secret_ref.as_ref().map(|token| SecretKeyRef::from(token).variable()),
-        None => cx.in_cluster().then(|| AGENT_KEY.to_owned()),
+        None => cx.in_cluster().then(|| names::AGENT_KEY.to_owned()),
     };
     let header = |key: String| ("Authorization".to_owned(), format!("Bearer ${{{key}}}"));
     key.map(header).into_iter().collect()

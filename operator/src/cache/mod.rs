@@ -42,7 +42,7 @@ pub struct CachedObject {
 
 impl CachedObject {
     fn of(observed: &ObservedState, kind: Kind, name: &str) -> Self {
-        let child = observed.children.get(&(kind, name.to_owned())).cloned();
+        let child = observed.child(kind, name).cloned();
         let workload = observed.workloads.get(name).filter(|_| kind == Kind::Deployment).cloned();
         Self { child, workload }
     }
@@ -228,6 +228,10 @@ enum Extract {
 }
 
 impl ObservedState {
+    pub fn child(&self, kind: Kind, name: &str) -> Option<&Arc<Child>> {
+        self.children.get(&(kind, name.to_owned()))
+    }
+
     fn put(&mut self, seen: Extract) -> bool {
         match seen {
             Extract::Child(child) => self.put_child(child),

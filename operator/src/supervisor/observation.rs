@@ -95,7 +95,7 @@ impl Observation {
     pub fn supervisor(&self, manifests: &[Manifest]) -> Option<Workload> {
         let name = &self.name;
         let mut workload = self.deployment()?.clone();
-        let child = self.observed.children.get(&(Kind::Deployment, name.clone()));
+        let child = self.observed.child(Kind::Deployment, name);
         let applied = manifests.iter().find(|it| it.kind == Kind::Deployment && it.name == *name);
         let is_current = child.and_then(|child| child.applied.as_ref()) == applied.map(|it| &it.hash);
         workload.rolled_out &= is_current;

@@ -240,8 +240,7 @@ impl<'a> Reconciler<'a> {
     async fn apply(&mut self, manifests: &[Manifest], decision: &Decision) -> Result<Written, Error> {
         let applier = applier(self.cx, &self.key, &self.uid);
         let after = applier.apply(manifests, &self.observation.observed, &self.state).await?;
-        let before =
-            |child: &Child| self.observation.observed.children.get(&(child.kind, child.name.clone()));
+        let before = |child: &Child| self.observation.observed.child(child.kind, &child.name);
         let wrote = after.iter().any(|child| before(child) != Some(child));
         self.state.applied(after.iter().map(AsRef::as_ref));
         let epoch = decision.spec.epoch;

@@ -19,7 +19,7 @@ impl Applier<'_> {
         observed: &ObservedState,
         state: &ReconcileState,
     ) -> Result<(), Error> {
-        let child = |manifest: &Manifest| observed.children.get(&(manifest.kind, manifest.name.clone()));
+        let child = |manifest: &Manifest| observed.child(manifest.kind, &manifest.name);
         let changes =
             |manifest: &Manifest| child(manifest).is_some_and(|child| needs_writing(manifest, child, state));
         if !manifests.iter().any(|manifest| manifest.kind == Kind::ConfigMap && changes(manifest)) {

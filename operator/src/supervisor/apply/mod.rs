@@ -62,7 +62,7 @@ impl Applier<'_> {
         self.dry_run(manifests, observed, state).await?;
         let mut after = Vec::with_capacity(manifests.len());
         for manifest in manifests {
-            let child = observed.children.get(&(manifest.kind, manifest.name.clone()));
+            let child = observed.child(manifest.kind, &manifest.name);
             if let Some(child) = child.filter(|child| !needs_writing(manifest, child, state)) {
                 after.push(Arc::clone(child));
                 continue;

@@ -1,13 +1,13 @@
 //! The objects of a remote agent.
 
 use caipe_crds::RenderedSpec;
-use caipe_crds::names::{self, PORT};
+use caipe_crds::names::{self, AGENT_KEY, PORT, SHARED_KEY, STATUS_TOKEN};
 use caipe_crds::resource::model::Model;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Container, EnvVar, PodSpec};
 
 use super::context::{BuildContext, Member, Program};
-use super::deployment::{self, AGENT_KEY, SHARED_KEY, STATUS_TOKEN};
+use super::deployment;
 use super::meta::Component;
 use super::pod::{self, Mounts};
 use super::service::A2A_PORT;

@@ -1,6 +1,6 @@
 //! The Deployment of the supervisor, and what all Deployments share.
 
-use caipe_crds::names::{self, PORT};
+use caipe_crds::names::{self, AGENT_KEY, PORT, SHARED_KEY, SPEC_KEY, STATUS_TOKEN};
 use caipe_crds::resolve::SCRIPT_DIR;
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy, RollingUpdateDeployment};
 use k8s_openapi::api::core::v1::{
@@ -22,12 +22,6 @@ const SPEC_DIR: &str = "/etc/caipe/spec";
 const DATA_DIR: &str = "/data";
 /// `progressDeadlineSeconds`.
 const PROGRESS_SECONDS: i32 = 300;
-/// The Secret's key with which the supervisor calls remote agents.
-pub(super) const AGENT_KEY: &str = "CAIPE_AGENT_KEY";
-/// The key of the internal status.
-pub(super) const STATUS_TOKEN: &str = "CAIPE_STATUS_TOKEN";
-/// The key of callers of a supervisor or an agent.
-pub(super) const SHARED_KEY: &str = "A2A_AUTH_SHARED_KEY";
 
 /// The supervisor with the tool servers and Secrets of its hosted agents.
 pub(super) fn deployment(cx: &BuildContext<'_>) -> Result<Deployment, BuildError> {
@@ -121,7 +115,7 @@ pub(super) fn program(
     grace: i64,
 ) -> Result<Container, BuildError> {
     let mut container = pod::container(cx, name, &cx.image()?);
-    let (spec, listen) = (format!("{SPEC_DIR}/{}", super::SPEC_KEY), format!("0.0.0.0:{PORT}"));
+    let (spec, listen) = (format!("{SPEC_DIR}/{}", SPEC_KEY), format!("0.0.0.0:{PORT}"));
     let grace = grace.to_string();
     let flags = ["-f", &spec, "--listen", &listen, "--data-dir", DATA_DIR, "--grace", &grace];
     container.command = Some(vec![PROGRAM.to_owned()]);

@@ -24,7 +24,6 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Service, ServiceAccount};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 
-pub use config_map::{MAX_SPEC_BYTES, SPEC_KEY};
 pub use error::BuildError;
 
 use super::decision::BuildInputs;
