@@ -45,67 +45,30 @@ const RECONCILE_BUCKETS: [f64; 12] =
 /// In seconds. A card takes 1 to 5 ms within a cluster, and a probe times out after one second.
 const PROBE_BUCKETS: [f64; 9] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 0.5, 1.0];
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByOutcome {
-    outcome: Outcome,
+/// Defines sets of labels.
+macro_rules! label_sets {
+    ($($name:ident { $($label:ident: $value:ident),+ })+) => {$(
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+        struct $name { $($label: $value),+ }
+    )+};
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByStep {
-    step: Step,
-    outcome: StepOutcome,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByFailure {
-    step: Step,
-    category: Category,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByWrite {
-    kind: Kind,
-    verb: Verb,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByKind {
-    kind: Kind,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByProbe {
-    endpoint: Endpoint,
-    outcome: ProbeOutcome,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByEndpoint {
-    endpoint: Endpoint,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByPhase {
-    phase: ResourcePhase,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByAgent {
-    placement: Placement,
-    phase: Phase,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByMigration {
-    stage: MigrationStage,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByEvent {
-    outcome: EventOutcome,
+label_sets! {
+    ByOutcome { outcome: Outcome }
+    ByStep { step: Step, outcome: StepOutcome }
+    ByFailure { step: Step, category: Category }
+    ByWrite { kind: Kind, verb: Verb }
+    ByKind { kind: Kind }
+    ByProbe { endpoint: Endpoint, outcome: ProbeOutcome }
+    ByEndpoint { endpoint: Endpoint }
+    ByPhase { phase: ResourcePhase }
+    ByAgent { placement: Placement, phase: Phase }
+    ByMigration { stage: MigrationStage }
+    ByEvent { outcome: EventOutcome }
 }
 
 /// The registry of all metrics.
+#[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
     reconciles: Family<ByOutcome, Histogram, fn() -> Histogram>,
@@ -122,12 +85,6 @@ pub struct Metrics {
     resource_counts: ResourceCounts,
     migrations: Family<ByMigration, Counter>,
     events: Family<ByEvent, Counter>,
-}
-
-impl fmt::Debug for Metrics {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Metrics").finish_non_exhaustive()
-    }
 }
 
 impl Default for Metrics {

@@ -29,11 +29,10 @@ impl Applier<'_> {
         for manifest in manifests.iter().filter(|it| it.kind == Kind::Deployment && changes(it)) {
             let (api, name) = (self.api(manifest.kind), &manifest.name);
             let tried = api.patch(name, &params, &Patch::Apply(&manifest.value)).await;
-            match tried {
-                Err(error) if is_invalid(&error) => {
-                    return Err(Error::api(format!("apply Deployment {name}"))(error));
-                }
-                _ => {}
+            if let Err(error) = tried
+                && is_invalid(&error)
+            {
+                return Err(Error::api(format!("apply Deployment {name}"))(error));
             }
         }
         Ok(())

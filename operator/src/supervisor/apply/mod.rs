@@ -131,10 +131,7 @@ impl Applier<'_> {
     /// # Errors
     /// If the API server rejects it.
     pub async fn mark(&self, kind: Kind, name: &str, since: Option<&str>) -> Result<(), Error> {
-        match self.annotate(kind, name, labels::DRAINING_SINCE, since).await {
-            Err(error) if !is_missing(&error) => return Err(error),
-            _ => {}
-        }
+        self.annotate(kind, name, labels::DRAINING_SINCE, since).await?;
         self.cache.record_draining(self.key, kind, name, since);
         Ok(())
     }
@@ -144,13 +141,9 @@ impl Applier<'_> {
     /// # Errors
     /// If the API server rejects it.
     pub async fn refresh_kubelet(&self, pod: &str, epoch: &str) -> Result<(), Error> {
-        match self.annotate(Kind::Pod, pod, labels::EPOCH, Some(epoch)).await {
-            Err(error) if !is_missing(&error) => Err(error),
-            _ => {
-                self.cache.record_epoch(self.key, pod, epoch);
-                Ok(())
-            }
-        }
+        self.annotate(Kind::Pod, pod, labels::EPOCH, Some(epoch)).await?;
+        self.cache.record_epoch(self.key, pod, epoch);
+        Ok(())
     }
 
     async fn annotate(
@@ -165,8 +158,7 @@ impl Applier<'_> {
             PatchParams { field_manager: Some(labels::MANAGER.to_owned()), ..PatchParams::default() };
         let patched = self.api(kind).patch_metadata(name, &params, &Patch::Merge(&patch)).await;
         self.metrics.count_write(kind, Verb::Patch);
-        patched.map_err(Error::api(format!("annotate {} {name}", kind.as_str())))?;
-        Ok(())
+        unless_deleted(patched, format!("annotate {} {name}", kind.as_str()))
     }
 
     /// Deletes an object if its uid is unchanged.
@@ -182,9 +174,7 @@ impl Applier<'_> {
         };
         let removed = self.api(child.kind).delete(&child.name, &params).await;
         self.metrics.count_write(child.kind, Verb::Delete);
-        let action = format!("delete {} {}", child.kind.as_str(), child.name);
-        let removed = removed.map(drop).map_err(Error::api(action));
-        removed.or_else(|error| if is_missing(&error) { Ok(()) } else { Err(error) })
+        unless_deleted(removed, format!("delete {} {}", child.kind.as_str(), child.name))
     }
 
     fn api(&self, kind: Kind) -> Api<DynamicObject> {
@@ -201,7 +191,10 @@ fn workload(kind: Kind, object: DynamicObject) -> Result<Option<Workload>, Error
     Ok(Some(Workload::from(&deployment)))
 }
 
-fn is_missing(error: &Error) -> bool {
-    let Error::Api { source, .. } = error else { return false };
-    matches!(source.as_ref(), kube::Error::Api(status) if status.code == 404)
+/// The error of a write. A deleted object is none.
+fn unless_deleted<T>(result: kube::Result<T>, action: String) -> Result<(), Error> {
+    match result {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        result => result.map(drop).map_err(Error::api(action)),
+    }
 }
