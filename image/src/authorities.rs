@@ -1,8 +1,6 @@
 //! The certificate authorities that the image trusts: Mozilla's, of a pinned crate, so that no certificate of the
 //! machine that builds gets in.
 
-use std::fmt::Write as _;
-
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
@@ -16,16 +14,8 @@ pub fn bundle() -> String {
 
 fn pem(certificate: &[u8]) -> String {
     let encoded = BASE64_STANDARD.encode(certificate);
-    let mut text = String::from("-----BEGIN CERTIFICATE-----\n");
-    let mut rest = encoded.as_str();
-    while !rest.is_empty() {
-        let (line, after) = rest.split_at(LINE.min(rest.len()));
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{line}");
-        rest = after;
-    }
-    text.push_str("-----END CERTIFICATE-----\n");
-    text
+    let lines: Vec<_> = encoded.as_bytes().chunks(LINE).map(String::from_utf8_lossy).collect();
+    format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", lines.join("\n"))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use kube::runtime::controller::{Action, Config, Controller};
 use kube::runtime::reflector::{self, ObjectRef, Store};
 use kube::runtime::watcher::{self, watcher};
 use kube::runtime::{PredicateConfig, WatchStreamExt};
-use kube::{Client, Resource, ResourceExt};
+use kube::{Client, Resource};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -232,7 +232,7 @@ async fn run_controller(cx: &Arc<Context>, scope: &Scope, options: &Options, sto
 
 /// Drops the pending status if the object has it. The watch may have delivered that before the reconcile ended.
 fn observe_status(cx: &Context, object: &CompressedSupervisor) {
-    let key = key(object);
+    let key = Key::of(object);
     if cx.states.has_reported(&key)
         && let Some(status) = object.open().ok().and_then(|resource| resource.status)
     {
@@ -263,7 +263,7 @@ fn observe_event(cx: &Context, event: &Result<watcher::Event<CompressedSuperviso
         cx.metrics.crd_missing(false);
     }
     match event {
-        Ok(watcher::Event::Delete(object)) => cx.forget(&key(object)),
+        Ok(watcher::Event::Delete(object)) => cx.forget(&Key::of(object)),
         Ok(watcher::Event::Apply(object)) => observe_status(cx, object),
         Ok(_) => {}
         Err(error) => {
@@ -310,17 +310,13 @@ fn queued(
     })
 }
 
-fn key(object: &CompressedSupervisor) -> Key {
-    Key::new(&object.namespace().unwrap_or_default(), &object.name_any())
-}
-
 /// Reconciles one resource. Loads the state at once: the watch may deliver a newer status before the reconcile
 /// starts, which would drop what this object does not have yet.
 fn reconcile(
     object: Arc<CompressedSupervisor>,
     cx: Arc<Context>,
 ) -> impl Future<Output = Result<Action, Error>> {
-    let key = key(&object);
+    let key = Key::of(object.as_ref());
     let state = cx.states.load(&key, object.meta().uid.as_deref());
     reconcile_object(object, cx, key, state)
 }
@@ -365,7 +361,7 @@ async fn reconcile_object(
 /// Retries with exponential backoff.
 #[expect(clippy::needless_pass_by_value, reason = "the controller gives them away")]
 fn retry(object: Arc<CompressedSupervisor>, error: &Error, cx: Arc<Context>) -> Action {
-    let key = key(&object);
+    let key = Key::of(object.as_ref());
     let failures = cx.states.failed(&key);
     let wait = FIRST.saturating_mul(1 << failures.min(8)).min(LONGEST);
     if error.is_expected() {

@@ -75,7 +75,7 @@ impl Events {
     /// agent, a Secret or an object; empty for the resource itself. Never blocks.
     pub fn publish(&self, resource: &CaipeSupervisor, reason: Reason, about: &str, note: &str) {
         let regarding = ObjectReference { resource_version: None, ..resource.object_ref(&()) };
-        let Some(key) = key(&regarding) else { return };
+        let key = Key::of(resource);
         let note = object::cut(note);
         let fingerprint = Fingerprint::new(reason, &note, resource.metadata.generation);
         if !self.deduplicator().is_new(&key, about, fingerprint) {
@@ -109,10 +109,6 @@ impl Events {
     fn deduplicator(&self) -> MutexGuard<'_, Deduplicator> {
         self.deduplicator.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn key(regarding: &ObjectReference) -> Option<Key> {
-    Some(Key::new(regarding.namespace.as_deref()?, regarding.name.as_deref()?))
 }
 
 /// How long a repeated event is counted onto the first one, as in Kubernetes' own recorder.

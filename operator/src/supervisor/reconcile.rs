@@ -82,7 +82,7 @@ struct Reconciled {
 impl<'a> Reconciler<'a> {
     /// Prepares a reconcile of the resource.
     pub fn new(cx: &'a Context, resource: &'a CaipeSupervisor, state: ReconcileState) -> Self {
-        let key = Key::new(&resource.namespace().unwrap_or_default(), &resource.name_any());
+        let key = Key::of(resource);
         let observation = Observation::new(&key, cx.cache.observed(&key), cx.prober.results(&key));
         let uid = resource.uid().unwrap_or_default();
         Self { cx, key, resource, uid, observation, state, now: Timestamp::now(), due: None }

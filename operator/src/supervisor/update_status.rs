@@ -43,13 +43,13 @@ impl Reporter {
         before: Option<&CaipeSupervisorStatus>,
         status: &CaipeSupervisorStatus,
     ) -> Result<bool, Error> {
-        let (namespace, name) = (resource.namespace().unwrap_or_default(), resource.name_any());
-        let key = Key::new(&namespace, &name);
+        let key = Key::of(resource);
+        let (namespace, name) = (key.namespace(), key.name());
         self.metrics.resource_state(&key, resource_state(status));
         if before.is_some_and(|before| status::same(before, status)) {
             return Ok(false);
         }
-        let api = Api::<CaipeSupervisor>::namespaced(self.client.clone(), &namespace);
+        let api = Api::<CaipeSupervisor>::namespaced(self.client.clone(), namespace);
         let patch = json!({
             "apiVersion": "caipe.io/v1alpha1",
             "kind": "CaipeSupervisor",
@@ -57,7 +57,7 @@ impl Reporter {
             "status": status,
         });
         let params = PatchParams::apply(labels::MANAGER).force();
-        let patched = api.patch_status(&name, &params, &Patch::Apply(&patch)).await;
+        let patched = api.patch_status(name, &params, &Patch::Apply(&patch)).await;
         self.metrics.count_write(Kind::CaipeSupervisor, Verb::Status);
         patched.map_err(Error::api("write the status"))?;
         if let Some(ready) = status.conditions.iter().find(|it| it.type_ == "Ready") {
@@ -72,7 +72,7 @@ impl Reporter {
 
     /// Publishes an event even if it repeats.
     fn change(&self, resource: &CaipeSupervisor, reason: Reason, about: &str, text: &str) {
-        let key = Key::new(&resource.namespace().unwrap_or_default(), &resource.name_any());
+        let key = Key::of(resource);
         self.events.clear(&key, reason, about);
         self.events.publish(resource, reason, about, text);
     }
@@ -116,7 +116,7 @@ impl Reporter {
         before: &BTreeSet<PodOwner>,
         failed_containers: &BTreeMap<PodOwner, String>,
     ) {
-        let key = Key::new(&resource.namespace().unwrap_or_default(), &resource.name_any());
+        let key = Key::of(resource);
         for owner in before.iter().filter(|owner| !failed_containers.contains_key(owner)) {
             self.events.clear(&key, Reason::PodFailing, &owner.about());
         }

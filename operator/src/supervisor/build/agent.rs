@@ -25,7 +25,7 @@ pub(super) fn agent(cx: &BuildContext<'_>, member: &Member<'_>) -> Result<AgentO
         (None, None, foreign(cx, member, image))
     } else {
         let alone = alone(cx, member)?;
-        let config_map = config_map::of_agent(cx, &name, agent, &alone)?;
+        let config_map = config_map::config_map(cx, &name, Component::Agent(agent), &alone)?;
         (Some(config_map), Some(alone.hash), ours(cx, member, &name)?)
     };
     let deployment = workload(cx, member, &name, pod, hash)?;

@@ -13,20 +13,7 @@ use super::meta::Component;
 /// but not `managedFields` and the annotation of `kubectl apply`.
 const MAX_SPEC_BYTES: usize = 900_000;
 
-pub(super) fn of_supervisor(cx: &BuildContext<'_>) -> Result<ConfigMap, BuildError> {
-    config_map(cx, &names::spec(cx.name), Component::Supervisor, &cx.inputs.decision.spec)
-}
-
-pub(super) fn of_agent(
-    cx: &BuildContext<'_>,
-    name: &str,
-    agent: &str,
-    spec: &RenderedSpec,
-) -> Result<ConfigMap, BuildError> {
-    config_map(cx, name, Component::Agent(agent), spec)
-}
-
-fn config_map(
+pub(super) fn config_map(
     cx: &BuildContext<'_>,
     name: &str,
     component: Component<'_>,
