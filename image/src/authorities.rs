@@ -1,5 +1,5 @@
-//! The certificate authorities that the image trusts: Mozilla's, of a pinned crate, so that no certificate of the
-//! machine that builds gets in.
+//! The certificate authorities that the image trusts: Mozilla's, of a pinned crate, so that the image has no
+//! certificate of the machine that builds it.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -7,7 +7,7 @@ use base64::prelude::BASE64_STANDARD;
 /// Characters of a line of PEM (RFC 7468).
 const LINE: usize = 64;
 
-/// All of them, as `/etc/ssl/certs/ca-certificates.crt` has them.
+/// All authorities, in the format of `/etc/ssl/certs/ca-certificates.crt`.
 pub fn bundle() -> String {
     webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter().map(|certificate| pem(certificate)).collect()
 }

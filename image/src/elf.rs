@@ -1,4 +1,4 @@
-//! What of a program must hold for it to run alone in an image (ELF, 64 bits, little-endian).
+//! Checks that a program can run alone in an image (ELF, 64 bits, little-endian).
 
 /// The segment that names a program's loader (`PT_INTERP`).
 const INTERPRETER: u32 = 3;
@@ -16,7 +16,7 @@ pub enum Unfit {
 /// The architecture that a program is for, in OCI's words.
 ///
 /// # Errors
-/// When the program cannot run alone in an image.
+/// If the program cannot run alone in an image.
 pub fn architecture(program: &[u8]) -> Result<&'static str, Unfit> {
     let machine = read::<2>(program, 18).map(u16::from_le_bytes);
     let architecture = match machine {

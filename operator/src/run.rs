@@ -285,7 +285,7 @@ fn is_missing(error: &watcher::Error) -> bool {
 }
 
 /// The parts of a resource that need a reconcile. The uid distinguishes a recreated resource.
-#[expect(clippy::unnecessary_wraps, reason = "the filter wants it so")]
+#[expect(clippy::unnecessary_wraps, reason = "the filter needs this signature")]
 fn version(object: &CompressedSupervisor) -> Option<u64> {
     let mut hasher = DefaultHasher::new();
     let meta = object.meta();
@@ -359,7 +359,7 @@ async fn reconcile_object(
 }
 
 /// Retries with exponential backoff.
-#[expect(clippy::needless_pass_by_value, reason = "the controller gives them away")]
+#[expect(clippy::needless_pass_by_value, reason = "the controller passes them by value")]
 fn retry(object: Arc<CompressedSupervisor>, error: &Error, cx: Arc<Context>) -> Action {
     let key = Key::of(object.as_ref());
     let failures = cx.states.failed(&key);

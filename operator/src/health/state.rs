@@ -41,7 +41,7 @@ struct HeartbeatState {
 
 /// The heartbeat of one loop. Dropping it makes the program unhealthy, because the loop has ended.
 #[derive(Debug)]
-#[must_use = "a loop whose sign of life is dropped counts as dead"]
+#[must_use = "dropping the heartbeat makes the program unhealthy"]
 pub struct Heartbeat {
     health: Health,
     index: usize,
@@ -83,9 +83,10 @@ impl Health {
     pub fn silent(&self) -> Vec<&'static str> {
         let now = Instant::now();
         let shared = self.shared();
-        let is_silent =
-            |pulse: &&HeartbeatState| pulse.ended || now.duration_since(pulse.last) > pulse.silence;
-        shared.heartbeats.iter().filter(is_silent).map(|pulse| pulse.name).collect()
+        let is_silent = |heartbeat: &&HeartbeatState| {
+            heartbeat.ended || now.duration_since(heartbeat.last) > heartbeat.silence
+        };
+        shared.heartbeats.iter().filter(is_silent).map(|heartbeat| heartbeat.name).collect()
     }
 
     /// The conditions of readiness that do not hold.
@@ -102,18 +103,18 @@ impl Health {
 impl Heartbeat {
     /// Sends a heartbeat.
     pub fn now(&self) {
-        self.change(|pulse| pulse.last = Instant::now());
+        self.change(|heartbeat| heartbeat.last = Instant::now());
     }
 
     fn change(&self, change: impl FnOnce(&mut HeartbeatState)) {
-        if let Some(pulse) = self.health.shared().heartbeats.get_mut(self.index) {
-            change(pulse);
+        if let Some(heartbeat) = self.health.shared().heartbeats.get_mut(self.index) {
+            change(heartbeat);
         }
     }
 }
 
 impl Drop for Heartbeat {
     fn drop(&mut self) {
-        self.change(|pulse| pulse.ended = true);
+        self.change(|heartbeat| heartbeat.ended = true);
     }
 }

@@ -128,7 +128,7 @@ impl LeaderElector {
         let until = self.contender.until().filter(|until| now < *until);
         let state = LeadershipState {
             known: self.contender.answered(),
-            until: until.map(|until| Until::Then(self.start + until)),
+            until: until.map(|until| Until::Time(self.start + until)),
         };
         let before = self.state.send_replace(state);
         self.metrics.leads(until.is_some());

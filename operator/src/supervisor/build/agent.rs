@@ -56,7 +56,7 @@ fn workload(
     hash: Option<String>,
 ) -> Result<Deployment, BuildError> {
     let component = Component::Agent(&member.rendered.name);
-    probes::ends_within(&mut pod, probes::grace(cx.inputs.defaults.drain_seconds));
+    probes::set_termination_period(&mut pod, probes::grace(cx.inputs.defaults.drain_seconds));
     let own = member.declared.pod_template.as_ref();
     let path = || format!("spec.agents[{}].podTemplate", member.rendered.name);
     let own = own.map(|patch| Patch { path: path(), patch });
@@ -105,7 +105,7 @@ fn foreign(cx: &BuildContext<'_>, member: &Member<'_>, image: &str) -> PodSpec {
     mounts.empty("tmp", "/tmp");
     mounts.empty("data", "/data");
     container.volume_mounts = Some(mounts.mounts);
-    probes::port(&mut container, A2A_PORT);
+    probes::probe_port(&mut container, A2A_PORT);
     finish(cx, member, &mut container);
     pod::pod(cx, vec![container], mounts.volumes)
 }
@@ -121,7 +121,7 @@ fn model_variables(model: &Model) -> Vec<EnvVar> {
 fn finish(cx: &BuildContext<'_>, member: &Member<'_>, container: &mut Container) {
     let declared = member.declared.resources.as_ref();
     container.resources = Some(pod::resources(declared, cx.inputs.defaults.resources.as_ref()));
-    probes::step_aside(container);
+    probes::delay_termination(container);
 }
 
 /// The keys of a remote agent: for calls of the supervisor, and for its status.

@@ -43,7 +43,7 @@ pub(super) fn deployment(cx: &BuildContext<'_>) -> Result<Deployment, BuildError
     let volumes = [mounts.volumes, sidecars.volumes].concat();
     let mut pod = pod::pod(cx, vec![container], volumes);
     pod.init_containers = (!sidecars.init_containers.is_empty()).then_some(sidecars.init_containers);
-    probes::ends_within(&mut pod, grace);
+    probes::set_termination_period(&mut pod, grace);
     let own = spec.pod_template.as_ref().map(|patch| Patch { path: "spec.podTemplate".to_owned(), patch });
     let template = template::template(cx, component, pod, None, own)?;
     let mut made = of(cx, cx.name, component, template);
@@ -123,7 +123,7 @@ pub(super) fn program(
     container.env = Some(env);
     container.ports = Some(vec![sidecars::container_port(A2A_PORT, PORT)]);
     container.volume_mounts = Some(mounts.mounts.clone());
-    probes::ours(&mut container);
+    probes::probe_program(&mut container);
     Ok(container)
 }
 
