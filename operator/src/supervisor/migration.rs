@@ -113,8 +113,8 @@ impl MigrationInputs<'_> {
 
     /// The agents that the supervisor's pods must host, and those that they host already.
     fn hosted(&self, spec: &RenderedSpec) -> BTreeSet<String> {
-        let kept = self.hosted.iter().filter(|name| spec.agent(name).is_some()).cloned();
-        in_process(spec).chain(in_process(self.wanted)).chain(kept).collect()
+        let still_hosted = self.hosted.iter().filter(|name| spec.agent(name).is_some()).cloned();
+        in_process(spec).chain(in_process(self.wanted)).chain(still_hosted).collect()
     }
 
     /// The agents with a Deployment that they no longer need.
