@@ -11,13 +11,15 @@
 //! * [`internal_status`]: the internal status of a running supervisor;
 //! * [`manifest`]: the CRD as YAML;
 //! * [`compatibility`]: the comparison of two versions of the CRD;
-//! * [`names`]: the names of the objects of a supervisor.
+//! * [`names`]: the names of the objects of a supervisor;
+//! * [`digest`]: digests of texts.
 //!
 //! Pure: no I/O, no environment, no clock.
 
 pub mod catalogue;
 #[cfg(feature = "kubernetes")]
 pub mod compatibility;
+pub mod digest;
 pub mod fault;
 pub mod identity;
 pub mod internal_status;

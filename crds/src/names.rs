@@ -3,7 +3,7 @@
 //! A Service's name is a DNS label of at most 63 characters; a resource's name has at most 30, an agent's at most 32. The
 //! names of objects other than Services contain a dot, so that they differ from the names of all agents' objects.
 
-use sha2::{Digest, Sha256};
+use crate::digest::sha256_hex;
 
 /// Most characters of a DNS label.
 const LABEL: usize = 63;
@@ -37,22 +37,32 @@ pub fn sidecar(agent: &str, server: &str) -> String {
 
 /// The parts joined with `-`, truncated so that a hash of them fits at the end.
 fn unique_name(parts: &[&str]) -> String {
-    let digest = Sha256::digest(parts.join("\n").as_bytes());
-    let hash = digest.iter().take(HASH / 2).fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"));
+    let hash = sha256_hex(&parts.join("\n"), HASH);
     let mut name = parts.join("-");
     name.truncate(LABEL - HASH - 1);
     format!("{}-{hash}", name.trim_end_matches('-'))
 }
 
-/// The `ConfigMap` with the rendered spec.
+/// The `ConfigMap` with the rendered spec, which is under [`SPEC_KEY`].
 pub fn spec(supervisor: &str) -> String {
     format!("{supervisor}.spec")
 }
 
-/// The Secret with the keys that the operator generates.
+/// The key of the rendered spec in its `ConfigMap`.
+pub const SPEC_KEY: &str = "spec.yaml";
+
+/// The Secret with the keys that the operator generates: [`SHARED_KEY`], [`AGENT_KEY`] and [`STATUS_TOKEN`]. Each is also
+/// the name of a variable.
 pub fn keys(supervisor: &str) -> String {
     format!("{supervisor}.keys")
 }
+
+/// The key of callers, unless the resource names another one.
+pub const SHARED_KEY: &str = "A2A_AUTH_SHARED_KEY";
+/// The key with which the supervisor calls its remote agents.
+pub const AGENT_KEY: &str = "CAIPE_AGENT_KEY";
+/// The bearer token of `/internal/status`.
+pub const STATUS_TOKEN: &str = "CAIPE_STATUS_TOKEN";
 
 /// The volume of conversations.
 pub fn data(supervisor: &str) -> String {

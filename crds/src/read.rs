@@ -51,16 +51,18 @@ impl From<CaipeSupervisor> for Partial {
 
 impl Partial {
     /// Adds the faults that a later step found, except those that may only follow from a part that is left out.
-    pub fn with(self, found: impl IntoIterator<Item = Fault>) -> Vec<Fault> {
-        let Self { mut faults, left_out, .. } = self;
+    pub fn with(mut self, found: impl IntoIterator<Item = Fault>) -> Vec<Fault> {
+        self.add(found);
+        self.faults
+    }
+
+    fn add(&mut self, found: impl IntoIterator<Item = Fault>) {
         for fault in found {
-            let follows =
-                left_out.iter().any(|path| path.starts_with(&fault.path) || fault.path.starts_with(path));
-            if !follows && !faults.contains(&fault) {
-                faults.push(fault);
+            let related = |path: &String| path.starts_with(&fault.path) || fault.path.starts_with(path);
+            if !self.left_out.iter().any(related) && !self.faults.contains(&fault) {
+                self.faults.push(fault);
             }
         }
-        faults
     }
 }
 
@@ -131,9 +133,9 @@ fn partial_resource(mut value: Value) -> Result<Partial, Faults> {
         Err(_) => return Err(Faults::new(faults)),
     };
     let broken = validate::validate(&resource);
-    let document = Document::Resource(Box::new(resource));
-    let partial = Partial { document: document.clone(), faults, left_out: left_out.clone() };
-    Ok(Partial { document, faults: partial.with(broken), left_out })
+    let mut partial = Partial { document: Document::Resource(Box::new(resource)), faults, left_out };
+    partial.add(broken);
+    Ok(partial)
 }
 
 /// Removes the member at a path such as `spec.agents[0].name`. Entries of lists stay.

@@ -9,8 +9,8 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
+use crate::digest::sha256_hex;
 use crate::fault::Fault;
 use crate::resource::model::Provider;
 use crate::resource::settings::OAuth2;
@@ -249,8 +249,7 @@ impl RenderedSpec {
             object.retain(|key, _| key != "epoch" && key != "hash");
         }
         value.sort_all_objects();
-        let digest = Sha256::digest(value.to_string().as_bytes());
-        digest.iter().fold(String::with_capacity(64), |hex, byte| hex + &format!("{byte:02x}"))
+        sha256_hex(&value.to_string(), 64)
     }
 
     /// The same with its hash filled in.

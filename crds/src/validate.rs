@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::catalogue;
 use crate::fault::Fault;
-use crate::names::normal;
+use crate::names::{PORT, normal};
 use crate::rendered::{Placement, RenderedSpec};
 use crate::resource::agent::{Agent, Identity};
 use crate::resource::common::{EnvVar, Resources, TextSource};
@@ -13,9 +13,6 @@ use crate::resource::model::{Model, Provider, Script};
 use crate::resource::settings::Sqlite;
 use crate::resource::{CaipeSupervisor, CaipeSupervisorSpec, rules};
 use crate::values::{Amount, is_destination, is_domain, is_url};
-
-/// The port of the agent program itself.
-const AGENT_PORT: u16 = 8000;
 
 /// Every violation of a rule; the schema is checked separately.
 pub fn validate(resource: &CaipeSupervisor) -> Vec<Fault> {
@@ -242,7 +239,7 @@ impl Found {
         }
         if let Some(container) = &server.container {
             let path = format!("{path}.container");
-            let free = container.port != AGENT_PORT || container.placement == ContainerPlacement::Service;
+            let free = container.port != PORT || container.placement == ContainerPlacement::Service;
             self.rule(&path, free, rules::SIDECAR_PORT);
             self.variables(&format!("{path}.env"), &container.env);
             self.resources(&format!("{path}.resources"), container.resources.as_ref());

@@ -1,7 +1,5 @@
-//! The certificate authorities that the image trusts: Mozilla's, of a pinned crate, so that no certificate of the
-//! machine that builds gets in.
-
-use std::fmt::Write as _;
+//! The certificate authorities that the image trusts: Mozilla's, of a pinned crate, so that the image has no
+//! certificate of the machine that builds it.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -9,23 +7,15 @@ use base64::prelude::BASE64_STANDARD;
 /// Characters of a line of PEM (RFC 7468).
 const LINE: usize = 64;
 
-/// All of them, as `/etc/ssl/certs/ca-certificates.crt` has them.
+/// All authorities, in the format of `/etc/ssl/certs/ca-certificates.crt`.
 pub fn bundle() -> String {
     webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter().map(|certificate| pem(certificate)).collect()
 }
 
 fn pem(certificate: &[u8]) -> String {
     let encoded = BASE64_STANDARD.encode(certificate);
-    let mut text = String::from("-----BEGIN CERTIFICATE-----\n");
-    let mut rest = encoded.as_str();
-    while !rest.is_empty() {
-        let (line, after) = rest.split_at(LINE.min(rest.len()));
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{line}");
-        rest = after;
-    }
-    text.push_str("-----END CERTIFICATE-----\n");
-    text
+    let lines: Vec<_> = encoded.as_bytes().chunks(LINE).map(String::from_utf8_lossy).collect();
+    format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", lines.join("\n"))
 }
 
 #[cfg(test)]

@@ -1,5 +1,4 @@
-//! What an image is made of, as one bill of materials (`CycloneDX` 1.5): those of its programs, which `cargo cyclonedx`
-//! writes, put together.
+//! The bill of materials of an image (`CycloneDX` 1.5), merged from those of its programs, which `cargo cyclonedx` writes.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +8,7 @@ use serde_json::{Value, json};
 /// The crate whose data is in the image as a file, see [`crate::authorities`].
 const AUTHORITIES: &str = "webpki-root-certs";
 
-/// The image that the bill is of.
+/// The image of a bill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subject {
     /// Its name, with its tag.
@@ -21,7 +20,7 @@ pub struct Subject {
 /// The bill of an image: of its `programs`, and of what the `packer` adds from its own dependencies.
 ///
 /// # Errors
-/// When one of the bills is not what `cargo cyclonedx` writes.
+/// If a bill does not have the format of `cargo cyclonedx`.
 pub fn of_image(subject: &Subject, programs: &[Value], packer: &Value) -> Result<Value> {
     let mut bill = Bill::default();
     let mut direct = Vec::new();
@@ -48,7 +47,7 @@ pub fn of_image(subject: &Subject, programs: &[Value], packer: &Value) -> Result
     }))
 }
 
-/// Components and what they need, by their references.
+/// Components and their dependencies, by reference.
 #[derive(Default)]
 struct Bill {
     components: BTreeMap<String, Value>,
@@ -56,7 +55,7 @@ struct Bill {
 }
 
 impl Bill {
-    /// Adds a component, once. What one program only builds with may be in another.
+    /// Adds a component once. It is required if any program requires it.
     fn add(&mut self, component: &Value) -> Result<String> {
         let id = text(component, "bom-ref")?;
         let known = self.components.entry(id.clone()).or_insert_with(|| component.clone());
@@ -80,7 +79,7 @@ fn dependency(of: &str, mut on: Vec<String>) -> Value {
     json!({ "ref": of, "dependsOn": on })
 }
 
-/// The image itself, by the name that package URLs have for it (purl-spec, type `oci`).
+/// The image itself, with its package URL (purl-spec, type `oci`).
 fn container(subject: &Subject) -> Value {
     let (repository, tag) = subject.name.rsplit_once(':').unwrap_or((&subject.name, "latest"));
     let (_, short) = repository.rsplit_once('/').unwrap_or(("", repository));

@@ -15,7 +15,7 @@ pub const OPERATOR: &str = "usr/local/bin/caipe-operator";
 /// The image's name in its registry; the chart's.
 pub const NAME: &str = concat!("ghcr.io/caipe-io/caipe-operator:", env!("CARGO_PKG_VERSION"));
 
-/// Further names of the supervisor; each starts the server; upstream's images start it by these.
+/// Further names of the supervisor's program, under which upstream's images start it.
 pub const OTHER_NAMES: [&str; 2] = ["platform-engineer", "platform-engineer-single"];
 
 /// The only directory besides `/tmp` that the program writes to; for a volume.
@@ -31,7 +31,7 @@ pub const COMMAND: [&str; 5] = ["serve", "--listen", "0.0.0.0:8000", "--data-dir
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct About {
     pub version: String,
-    /// The commit that they were built from, if known.
+    /// The commit of the programs, if known.
     pub revision: Option<String>,
 }
 
@@ -51,7 +51,7 @@ pub fn labels(about: &About) -> Map<String, Value> {
     annotations(known.into_iter().chain(revision))
 }
 
-/// Labels as tools look for them (`org.opencontainers.image.*`, OCI image-spec 1.1, annotations).
+/// Labels under their standard names (`org.opencontainers.image.*`, OCI image-spec 1.1, annotations).
 pub fn annotations<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Map<String, Value> {
     let label = |(name, value): (&str, &str)| (format!("org.opencontainers.image.{name}"), value.into());
     pairs.into_iter().map(label).collect()

@@ -1,34 +1,22 @@
-//! What of a program must hold for it to run alone in an image (ELF, 64 bits, little-endian).
+//! Checks that a program can run alone in an image (ELF, 64 bits, little-endian).
 
 /// The segment that names a program's loader (`PT_INTERP`).
 const INTERPRETER: u32 = 3;
 
 /// Why a program cannot be packed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
-    /// It is no program for Linux on a processor that images are made for.
+    #[error("it is no program for Linux on x86-64 or ARM64")]
     Foreign,
     /// It needs a loader and libraries, which the image does not have.
+    #[error("it needs a loader: build it for a musl target, or with -C target-feature=+crt-static")]
     Dynamic,
 }
-
-impl std::fmt::Display for Unfit {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Foreign => "it is no program for Linux on x86-64 or ARM64",
-            Self::Dynamic => {
-                "it needs a loader: build it for a musl target, or with -C target-feature=+crt-static"
-            }
-        })
-    }
-}
-
-impl std::error::Error for Unfit {}
 
 /// The architecture that a program is for, in OCI's words.
 ///
 /// # Errors
-/// When the program cannot run alone in an image.
+/// If the program cannot run alone in an image.
 pub fn architecture(program: &[u8]) -> Result<&'static str, Unfit> {
     let machine = read::<2>(program, 18).map(u16::from_le_bytes);
     let architecture = match machine {

@@ -22,41 +22,38 @@ pub enum Kind {
     Directory,
     /// A file with this content.
     File(Vec<u8>),
-    /// A symbolic link to this.
+    /// A symbolic link to this target.
     Link(String),
 }
 
 impl Entry {
-    /// A directory of root's that every user may enter.
+    /// A directory that root owns and every user may enter.
     pub fn directory(path: &str) -> Self {
         Self { path: path.to_owned(), mode: 0o755, owner: 0, kind: Kind::Directory }
     }
 
-    /// A file of root's that every user may read.
+    /// A file that root owns and every user may read.
     pub fn file(path: &str, content: impl Into<Vec<u8>>) -> Self {
         Self { path: path.to_owned(), mode: 0o644, owner: 0, kind: Kind::File(content.into()) }
     }
 
-    /// A symbolic link.
     pub fn link(path: &str, target: &str) -> Self {
         Self { path: path.to_owned(), mode: 0o777, owner: 0, kind: Kind::Link(target.to_owned()) }
     }
 
-    /// The same with other permissions.
     #[must_use]
     pub fn mode(self, mode: u32) -> Self {
         Self { mode, ..self }
     }
 
-    /// The same for another owner.
     #[must_use]
     pub fn owned_by(self, owner: u32) -> Self {
         Self { owner, ..self }
     }
 }
 
-/// The entries in the order of their paths, with every directory that they lie in.
-pub fn completed(entries: Vec<Entry>) -> Vec<Entry> {
+/// Sorts entries by path and adds their missing parent directories.
+pub fn with_parents(entries: Vec<Entry>) -> Vec<Entry> {
     let named: BTreeSet<String> = entries.iter().map(|entry| entry.path.clone()).collect();
     let mut parents = BTreeSet::new();
     for entry in &entries {
@@ -77,7 +74,7 @@ mod tests {
     fn directories_come_before_what_is_in_them_and_once() {
         let entries =
             vec![Entry::file("b/c/d", "x"), Entry::file("b/a", "y"), Entry::directory("b").mode(0o700)];
-        let all = completed(entries);
+        let all = with_parents(entries);
         let paths: Vec<&str> = all.iter().map(|entry| entry.path.as_str()).collect();
         assert_eq!(paths, ["b", "b/a", "b/c", "b/c/d"]);
         assert_eq!(all[0].mode, 0o700, "a directory that was named stays as it is");

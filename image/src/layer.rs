@@ -1,4 +1,4 @@
-//! Entries as a layer: a tar file, compressed, the same bytes for the same entries.
+//! Packs entries as a layer: a tar file, compressed or not. The same entries give the same bytes.
 
 use std::io::{self, Write};
 
@@ -11,9 +11,9 @@ use crate::entry::{Entry, Kind};
 /// The format of a layer (OCI image-spec 1.1, media-types.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// A tar file, as small as gzip makes it: for images that travel.
+    /// A compressed tar file, for images that are distributed.
     Gzip,
-    /// A tar file as it is: for those that stay where they are made.
+    /// A plain tar file, for images that stay on this machine.
     Plain,
 }
 
@@ -35,15 +35,15 @@ pub struct Layer {
     pub bytes: Vec<u8>,
     /// The digest of the tar file (the layer's `DiffID`).
     pub diff_id: String,
-    /// How many bytes the tar file has.
+    /// The size of the tar file in bytes.
     pub unpacked: usize,
 }
 
 impl Layer {
-    /// Packs entries, in the order in which they come.
+    /// Packs entries in the given order.
     ///
     /// # Errors
-    /// When a path does not fit into a tar header.
+    /// If a path does not fit into a tar header.
     pub fn new(entries: &[Entry], form: Form) -> io::Result<Self> {
         let tar = tar(entries)?;
         let (diff_id, unpacked) = (digest(&tar), tar.len());
@@ -67,10 +67,10 @@ pub fn digest(bytes: &[u8]) -> String {
     hash.iter().fold(String::from("sha256:"), |hex, byte| hex + &format!("{byte:02x}"))
 }
 
-/// A tar file of the entries, without a time in it.
+/// A tar file of the entries, without timestamps.
 ///
 /// # Errors
-/// When a path does not fit into a tar header.
+/// If a path does not fit into a tar header.
 pub fn tar(entries: &[Entry]) -> io::Result<Vec<u8>> {
     let mut builder = Builder::new(Vec::new());
     for entry in entries {

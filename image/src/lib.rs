@@ -1,5 +1,5 @@
-//! Packs the supervisor and the operator as a container image: one layer, the same bytes for the same programs, no
-//! container engine. And directories, for the images that live tests need beside it.
+//! Packs the supervisor and the operator as a container image: one layer, the same bytes for the same programs,
+//! without a container engine. Also packs directories, for further images of live tests.
 //!
 //! ```text
 //! programs -> root::files -> layer (tar, gzip) -> oci (config, manifest, index) -> archive

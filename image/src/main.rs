@@ -145,7 +145,7 @@ fn archive(args: &Archive) -> anyhow::Result<()> {
     write(&image, &layer, &args.out)
 }
 
-/// Its programs need not be static: they bring their loader and libraries.
+/// Programs need not be static, because the directory has their loader and libraries.
 fn directory(args: Directory) -> anyhow::Result<()> {
     let entries =
         tree::read(&args.root).with_context(|| format!("failed to read {}", args.root.display()))?;

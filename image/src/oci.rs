@@ -1,10 +1,10 @@
-//! An image as an archive: the OCI image layout (image-spec 1.1), with the index that older engines look for beside.
+//! Packs an image as an archive: an OCI image layout (image-spec 1.1), and the index that older engines read.
 
 use std::io::{self, Read};
 
 use serde_json::{Value, json};
 
-use crate::entry::{Entry, completed};
+use crate::entry::{Entry, with_parents};
 use crate::layer::{Layer, digest, tar};
 
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
@@ -17,7 +17,7 @@ pub struct Image {
     pub name: String,
     /// The processor that it is for, in OCI's words.
     pub architecture: &'static str,
-    /// When it was made, in RFC 3339, if it is recorded.
+    /// The time of its creation (RFC 3339), if it is recorded.
     pub created: Option<String>,
     /// How to run it, see [`crate::config::Run::config`].
     pub config: Value,
@@ -33,20 +33,20 @@ pub struct Packed {
 /// Packs an image of one layer.
 ///
 /// # Errors
-/// When a path does not fit into a tar header.
+/// If a path does not fit into a tar header.
 pub fn pack(image: &Image, layer: &Layer) -> io::Result<Packed> {
     let config = config(image, layer).to_string().into_bytes();
     let manifest = json!({
         "schemaVersion": 2,
         "mediaType": MANIFEST,
-        "config": described(CONFIG, &config),
-        "layers": [described(layer.form.media_type(), &layer.bytes)],
+        "config": descriptor(CONFIG, &config),
+        "layers": [descriptor(layer.form.media_type(), &layer.bytes)],
     });
     let manifest = manifest.to_string().into_bytes();
-    let archive = tar(&completed(vec![
+    let archive = tar(&with_parents(vec![
         Entry::file("oci-layout", r#"{"imageLayoutVersion":"1.0.0"}"#),
         Entry::file("index.json", index(&image.name, &manifest).to_string()),
-        Entry::file("manifest.json", old_index(&image.name, &config, layer).to_string()),
+        Entry::file("manifest.json", docker_index(&image.name, &config, layer).to_string()),
         Entry::file(&blob(&config), config.clone()),
         Entry::file(&blob(&manifest), manifest.clone()),
         Entry::file(&blob(&layer.bytes), layer.bytes.clone()),
@@ -57,7 +57,7 @@ pub fn pack(image: &Image, layer: &Layer) -> io::Result<Packed> {
 /// The name of a packed image and its digest.
 ///
 /// # Errors
-/// When it is no archive of [`pack`].
+/// If the file is no archive of [`pack`].
 pub fn identity(archive: impl Read) -> io::Result<(String, String)> {
     let strange = || io::Error::new(io::ErrorKind::InvalidData, "it is no archive of an image");
     for entry in tar::Archive::new(archive).entries()? {
@@ -88,12 +88,12 @@ fn config(image: &Image, layer: &Layer) -> Value {
     config
 }
 
-fn described(media_type: &str, bytes: &[u8]) -> Value {
+fn descriptor(media_type: &str, bytes: &[u8]) -> Value {
     json!({ "mediaType": media_type, "digest": digest(bytes), "size": bytes.len() })
 }
 
 fn index(name: &str, manifest: &[u8]) -> Value {
-    let mut image = described(MANIFEST, manifest);
+    let mut image = descriptor(MANIFEST, manifest);
     image["annotations"] = json!({
         "org.opencontainers.image.ref.name": tag(name),
         "io.containerd.image.name": qualified(name),
@@ -101,8 +101,8 @@ fn index(name: &str, manifest: &[u8]) -> Value {
     json!({ "schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json", "manifests": [image] })
 }
 
-/// What `docker load` read before it knew of OCI.
-fn old_index(name: &str, config: &[u8], layer: &Layer) -> Value {
+/// The index that `docker load` reads before Docker 25.
+fn docker_index(name: &str, config: &[u8], layer: &Layer) -> Value {
     json!([{ "Config": blob(config), "RepoTags": [name], "Layers": [blob(&layer.bytes)] }])
 }
 
@@ -114,7 +114,7 @@ fn tag(name: &str) -> &str {
     name.rsplit_once(':').map_or("latest", |(_, tag)| tag)
 }
 
-/// The name as containerd keeps it: with a registry, Docker's if none is named.
+/// The name as containerd stores it: with a registry, by default Docker's.
 fn qualified(name: &str) -> String {
     match name.split_once('/') {
         Some((registry, _)) if registry.contains(['.', ':']) || registry == "localhost" => name.to_owned(),

@@ -2,7 +2,7 @@
 
 use crate::authorities;
 use crate::config::{DATA, OPERATOR, OTHER_NAMES, PROGRAM, USER};
-use crate::entry::{Entry, completed};
+use crate::entry::{Entry, with_parents};
 
 /// The programs of the image, each linked statically.
 #[derive(Debug, Clone)]
@@ -13,7 +13,7 @@ pub struct Programs {
     pub operator: Vec<u8>,
 }
 
-/// The programs, the supervisor's other names, whom they trust, who they are, and where they may write. Nothing else.
+/// The programs and the supervisor's other names, the certificate authorities, the user, and the writable directories.
 pub fn files(programs: Programs) -> Vec<Entry> {
     let mut entries = vec![
         Entry::file(PROGRAM, programs.supervisor).mode(0o755),
@@ -26,7 +26,7 @@ pub fn files(programs: Programs) -> Vec<Entry> {
     ];
     let (directory, program) = PROGRAM.rsplit_once('/').unwrap_or_default();
     entries.extend(OTHER_NAMES.map(|name| Entry::link(&format!("{directory}/{name}"), program)));
-    completed(entries)
+    with_parents(entries)
 }
 
 fn passwd() -> String {

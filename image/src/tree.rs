@@ -1,18 +1,17 @@
-//! Entries as files in a directory: written, for a Dockerfile to copy them; and read, from one that others have filled.
+//! Writes entries as files into a directory, for a Dockerfile, and reads a directory as entries.
 
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::{PermissionsExt, lchown, symlink};
 use std::path::Path;
 
-use crate::entry::{Entry, Kind, completed};
+use crate::entry::{Entry, Kind, with_parents};
 
-/// Writes the entries below a directory, which is made if need be.
-///
-/// Only root can give files away: for anybody else they stay their own.
+/// Writes the entries below a directory, which is created if it is missing. `owned` sets their owners, which only root
+/// may do.
 ///
 /// # Errors
-/// When one cannot be written; a link that is there already is one of those.
+/// If an entry cannot be written, such as a link that exists already.
 pub fn write(root: &Path, entries: &[Entry], owned: bool) -> io::Result<()> {
     fs::create_dir_all(root)?;
     for entry in entries {
@@ -32,11 +31,11 @@ pub fn write(root: &Path, entries: &[Entry], owned: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// What lies below a directory, as files of root's with their permissions. What an image cannot bring, such as devices
-/// and sockets, is left out.
+/// The content of a directory with its permissions; root is the owner. Devices and sockets are left out, because an image
+/// cannot have them.
 ///
 /// # Errors
-/// When something cannot be read, or has a name that is not UTF-8.
+/// If something cannot be read, or has a name that is not UTF-8.
 pub fn read(root: &Path) -> io::Result<Vec<Entry>> {
     let mut entries = Vec::new();
     let mut below = vec![String::new()];
@@ -53,7 +52,7 @@ pub fn read(root: &Path) -> io::Result<Vec<Entry>> {
             }
         }
     }
-    Ok(completed(entries))
+    Ok(with_parents(entries))
 }
 
 fn entry(root: &Path, path: &str) -> io::Result<Option<Entry>> {
@@ -107,7 +106,7 @@ mod tests {
     #[test]
     fn what_was_written_is_read_back_as_roots_and_nothing_else_is() {
         let dir = tempfile::tempdir().unwrap();
-        let entries = completed(vec![
+        let entries = with_parents(vec![
             Entry::file("usr/bin/run", "#!/bin/sh").mode(0o755),
             Entry::link("usr/bin/also", "run"),
             Entry::directory("tmp").mode(0o1777),

@@ -1,7 +1,7 @@
 //! `CaipeSupervisor`s in the watch cache, compressed except for their identity. A thousand resources with two agents each
 //! take 1.7 MiB instead of 9.6 MiB of resident memory (debug build, 5,000 resources, November 2026).
 
-use std::io::{self, Read, Write};
+use std::io;
 
 use caipe_crds::CaipeSupervisor;
 use flate2::Compression;
@@ -28,10 +28,8 @@ impl CompressedSupervisor {
     /// # Errors
     /// If the API server's JSON is no `CaipeSupervisor`.
     pub(crate) fn open(&self) -> Result<CaipeSupervisor, serde_json::Error> {
-        let mut json = Vec::with_capacity(4 * self.content.len());
-        let read = DeflateDecoder::new(self.content.as_ref()).read_to_end(&mut json);
-        read.map_err(serde_json::Error::io)?;
-        serde_json::from_slice(&json)
+        let json = io::read_to_string(DeflateDecoder::new(self.content.as_ref()));
+        serde_json::from_str(&json.map_err(serde_json::Error::io)?)
     }
 }
 
@@ -49,7 +47,7 @@ impl<'de> Deserialize<'de> for CompressedSupervisor {
 
 fn deflated(sent: &Value) -> io::Result<Box<[u8]>> {
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
-    encoder.write_all(&serde_json::to_vec(sent)?)?;
+    serde_json::to_writer(&mut encoder, sent)?;
     Ok(encoder.finish()?.into())
 }
 

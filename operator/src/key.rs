@@ -4,6 +4,8 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
+use kube::ResourceExt;
+
 use crate::interner::Interner;
 
 /// The namespace and name of a `CaipeSupervisor`. Clones share one text.
@@ -17,6 +19,11 @@ impl Key {
     pub fn new(namespace: &str, name: &str) -> Self {
         static KEYS: LazyLock<Interner<str>> = LazyLock::new(Interner::default);
         Self { text: KEYS.share(format!("{namespace}/{name}")) }
+    }
+
+    /// The key of a resource.
+    pub fn of(resource: &impl ResourceExt) -> Self {
+        Self::new(&resource.namespace().unwrap_or_default(), &resource.name_any())
     }
 
     pub fn namespace(&self) -> &str {

@@ -85,16 +85,11 @@ pub fn of_pod(template: &Value) -> Names {
 impl Names {
     /// The required references that do not exist.
     pub fn missing(&self, found: &References) -> Missing {
-        let absent =
-            |names: &BTreeSet<String>, optional: &BTreeSet<String>, is_there: &dyn Fn(&str) -> bool| {
-                let needed = names.iter().filter(|name| !optional.contains(*name));
-                needed.filter(|name| !is_there(name)).cloned().collect()
-            };
+        let config_maps = self.config_maps.difference(&self.optional.config_maps);
+        let secrets = self.secrets.difference(&self.optional.secrets);
         Missing {
-            config_maps: absent(&self.config_maps, &self.optional.config_maps, &|name| {
-                found.config_maps.contains_key(name)
-            }),
-            secrets: absent(&self.secrets, &self.optional.secrets, &|name| found.secrets.contains_key(name)),
+            config_maps: config_maps.filter(|name| !found.config_maps.contains_key(*name)).cloned().collect(),
+            secrets: secrets.filter(|name| !found.secrets.contains_key(*name)).cloned().collect(),
         }
     }
 

@@ -12,21 +12,21 @@ use kube::runtime::controller::{Action, Config, Controller};
 use kube::runtime::reflector::{self, ObjectRef, Store};
 use kube::runtime::watcher::{self, watcher};
 use kube::runtime::{PredicateConfig, WatchStreamExt};
-use kube::{Api, Client, Resource, ResourceExt};
+use kube::{Client, Resource};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::cache::watch::{InitialSync, PAGE, Watches};
+use crate::cache::watch::{self, InitialSync, PAGE, Watches};
 use crate::cache::{Cache, WorkQueue};
 use crate::compressed::CompressedSupervisor;
 use crate::defaults::Defaults;
 use crate::events::Events;
 use crate::health::{Gate, Health};
 use crate::key::Key;
+use crate::kind::Kind;
 use crate::lease::Leadership;
 use crate::metrics::Metrics;
-use crate::metrics::labels::ObjectKind;
 use crate::probe::Probes;
 use crate::supervisor::error::Error;
 use crate::supervisor::reconcile::{Context, Reconciler};
@@ -146,16 +146,6 @@ impl Scope {
         }
         namespaces.iter().cloned().map(Some).map(one).collect()
     }
-
-    fn api<K>(&self, client: &Client) -> Api<K>
-    where
-        K: Resource<Scope = kube::core::NamespaceResourceScope, DynamicType = ()>,
-    {
-        match &self.namespace {
-            Some(namespace) => Api::namespaced(client.clone(), namespace),
-            None => Api::all(client.clone()),
-        }
-    }
 }
 
 fn watches(
@@ -213,7 +203,7 @@ async fn reconcile_while_leader(
 
 /// Runs the controller of a scope until `stop`.
 async fn run_controller(cx: &Arc<Context>, scope: &Scope, options: &Options, stop: &CancellationToken) {
-    let api = scope.api::<CompressedSupervisor>(&cx.client);
+    let api = watch::api::<CompressedSupervisor>(&cx.client, scope.namespace.as_deref());
     let (reader, writer) = reflector::store();
     let supervisors = watcher(api, watcher::Config::default().page_size(PAGE))
         .default_backoff()
@@ -242,7 +232,7 @@ async fn run_controller(cx: &Arc<Context>, scope: &Scope, options: &Options, sto
 
 /// Drops the pending status if the object has it. The watch may have delivered that before the reconcile ended.
 fn observe_status(cx: &Context, object: &CompressedSupervisor) {
-    let key = key(object);
+    let key = Key::of(object);
     if cx.states.has_reported(&key)
         && let Some(status) = object.open().ok().and_then(|resource| resource.status)
     {
@@ -253,7 +243,7 @@ fn observe_status(cx: &Context, object: &CompressedSupervisor) {
 /// Waits until the definition exists.
 async fn wait_for_definition(cx: &Context, scopes: &[Scope]) {
     let Some(scope) = scopes.first() else { return };
-    let api = scope.api::<CaipeSupervisor>(&cx.client);
+    let api = watch::api::<CaipeSupervisor>(&cx.client, scope.namespace.as_deref());
     while let Err(kube::Error::Api(status)) = api.list_metadata(&ListParams::default().limit(1)).await {
         if status.code != 404 {
             break;
@@ -273,7 +263,7 @@ fn observe_event(cx: &Context, event: &Result<watcher::Event<CompressedSuperviso
         cx.metrics.crd_missing(false);
     }
     match event {
-        Ok(watcher::Event::Delete(object)) => cx.forget(&key(object)),
+        Ok(watcher::Event::Delete(object)) => cx.forget(&Key::of(object)),
         Ok(watcher::Event::Apply(object)) => observe_status(cx, object),
         Ok(_) => {}
         Err(error) => {
@@ -281,7 +271,7 @@ fn observe_event(cx: &Context, event: &Result<watcher::Event<CompressedSuperviso
                 cx.metrics.crd_missing(true);
             }
             tracing::warn!(%error, "the watch of CaipeSupervisors failed and is restarted");
-            cx.metrics.watch_failed(ObjectKind::CaipeSupervisor);
+            cx.metrics.watch_failed(Kind::CaipeSupervisor);
         }
     }
 }
@@ -295,7 +285,7 @@ fn is_missing(error: &watcher::Error) -> bool {
 }
 
 /// The parts of a resource that need a reconcile. The uid distinguishes a recreated resource.
-#[expect(clippy::unnecessary_wraps, reason = "the filter wants it so")]
+#[expect(clippy::unnecessary_wraps, reason = "the filter needs this signature")]
 fn version(object: &CompressedSupervisor) -> Option<u64> {
     let mut hasher = DefaultHasher::new();
     let meta = object.meta();
@@ -320,17 +310,13 @@ fn queued(
     })
 }
 
-fn key(object: &CompressedSupervisor) -> Key {
-    Key::new(&object.namespace().unwrap_or_default(), &object.name_any())
-}
-
 /// Reconciles one resource. Loads the state at once: the watch may deliver a newer status before the reconcile
 /// starts, which would drop what this object does not have yet.
 fn reconcile(
     object: Arc<CompressedSupervisor>,
     cx: Arc<Context>,
 ) -> impl Future<Output = Result<Action, Error>> {
-    let key = key(&object);
+    let key = Key::of(object.as_ref());
     let state = cx.states.load(&key, object.meta().uid.as_deref());
     reconcile_object(object, cx, key, state)
 }
@@ -373,9 +359,9 @@ async fn reconcile_object(
 }
 
 /// Retries with exponential backoff.
-#[expect(clippy::needless_pass_by_value, reason = "the controller gives them away")]
+#[expect(clippy::needless_pass_by_value, reason = "the controller passes them by value")]
 fn retry(object: Arc<CompressedSupervisor>, error: &Error, cx: Arc<Context>) -> Action {
-    let key = key(&object);
+    let key = Key::of(object.as_ref());
     let failures = cx.states.failed(&key);
     let wait = FIRST.saturating_mul(1 << failures.min(8)).min(LONGEST);
     if error.is_expected() {

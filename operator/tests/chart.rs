@@ -8,9 +8,10 @@ use anyhow::{Context, Result, ensure};
 use assert_cmd::Command;
 use caipe_operator::defaults::Defaults;
 use caipe_operator::key::Key;
+use caipe_operator::kind::Kind;
 use caipe_operator::metrics::labels::{
-    Category, Endpoint, EventOutcome, MigrationStage, ObjectKind, Outcome, Phase, Placement, ProbeOutcome,
-    ResourcePhase, Step, Verb,
+    Category, Endpoint, EventOutcome, MigrationStage, Outcome, Phase, Placement, ProbeOutcome, ResourcePhase,
+    Step, Verb,
 };
 use caipe_operator::metrics::{Metrics, ResourceState};
 use serde_json::Value;
@@ -131,8 +132,8 @@ fn after_some_work() -> Metrics {
     let timer = metrics.start_reconcile();
     timer.step(Step::Apply).failed(Category::Forbidden);
     timer.finish(Outcome::Failed);
-    metrics.count_write(ObjectKind::Deployment, Verb::Apply);
-    metrics.watch_failed(ObjectKind::Pod);
+    metrics.count_write(Kind::Deployment, Verb::Apply);
+    metrics.watch_failed(Kind::Pod);
     metrics.probed(Endpoint::Card, ProbeOutcome::Ok, Duration::from_millis(4));
     let agents = vec![(Placement::Remote, Phase::Unreachable)];
     metrics.resource_state(

@@ -1,4 +1,4 @@
-//! Logs of all programs: one line an event on standard error, for people or as JSON. A panic is a line like any other.
+//! Logs of all programs: one line per event on standard error, as text or JSON. A panic is logged too.
 
 use std::io::IsTerminal;
 use std::panic::{self, PanicHookInfo};
@@ -17,9 +17,9 @@ pub enum LogFormat {
     Json,
 }
 
-/// What no level turns on. The model client logs what providers answer, word for word: prompts and secrets with it. kube's
-/// client logs whole answers of the API server that it cannot read, which may be Secrets; and what speaks HTTP/2 logs
-/// headers, with tokens among them.
+/// The levels of targets that no filter raises. The model client logs the responses of providers verbatim, with prompts and
+/// secrets. kube's client logs whole responses of the API server that it cannot parse, which may be Secrets. HTTP/2 libraries
+/// log headers, with tokens among them.
 const QUIET: [(&str, LevelFilter); 7] = [
     ("genai", LevelFilter::OFF),
     ("kube_client::client", LevelFilter::ERROR),
@@ -30,20 +30,15 @@ const QUIET: [(&str, LevelFilter); 7] = [
     ("rustls", LevelFilter::INFO),
 ];
 
-/// Why logging cannot be started.
+/// An error at the start of logging.
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
-    /// The filter is none.
+    /// The filter is invalid.
     #[error(
         "failed to use {filter:?} as a log level: {reason}; give error, warn, info, debug or trace, and what differs \
          from it after a comma, as in `info,kube=debug`"
     )]
-    Filter {
-        /// What was given.
-        filter: String,
-        /// What is wrong with it.
-        reason: String,
-    },
+    Filter { filter: String, reason: String },
     /// Another logger is installed already.
     #[error("failed to start logging: {0}")]
     Start(String),
@@ -53,7 +48,7 @@ pub enum TelemetryError {
 /// `RUST_LOG`, e.g. `info,caipe_operator=debug`.
 ///
 /// # Errors
-/// When the filter cannot be parsed, or logging was started before.
+/// If the filter cannot be parsed, or logging has already started.
 pub fn init(level: &str, format: LogFormat) -> Result<(), TelemetryError> {
     let builder = tracing_subscriber::fmt().with_env_filter(filter(level)?).with_writer(std::io::stderr);
     let started = match format {
@@ -68,7 +63,7 @@ pub fn init(level: &str, format: LogFormat) -> Result<(), TelemetryError> {
     Ok(())
 }
 
-/// Has to let a line out, too: no directive of a filter goes over it.
+/// A second filter, which every line must pass, so that no directive of the first one overrides it.
 fn quiet() -> Targets {
     Targets::new().with_default(LevelFilter::TRACE).with_targets(QUIET)
 }
@@ -79,8 +74,8 @@ fn filter(level: &str) -> Result<EnvFilter, TelemetryError> {
     EnvFilter::try_new(&directives).map_err(|error| fault(error.to_string()))
 }
 
-/// The directives without the spaces around them. A word alone must be a level: to the filter, one that is misspelt is a
-/// part of the program, and everything else falls silent.
+/// The trimmed directives. A directive of one word must be a level: the filter would accept a misspelt level as the name of
+/// a target, and log nothing else.
 fn directives(level: &str) -> Result<String, String> {
     let directives = level.split(',').map(str::trim).filter(|directive| !directive.is_empty());
     let directives: Vec<&str> = directives.collect();

@@ -6,20 +6,15 @@ use crate::catalogue::{self, Entry};
 use crate::names;
 use crate::placement::{self, Distribution, SupportedPlacements};
 use crate::rendered::{McpServer, ModelChoice, Placement, RenderedAgent};
-use crate::resource::agent::{Agent, Identity};
+use crate::resource::agent::{Agent, InlineIdentity};
 use crate::resource::agent_state::AgentPlacement;
 use crate::resource::common::SecretKeyRef;
 use crate::values::patterns_meet;
 
 use super::{Context, Target, models, servers, variable_part};
 
-const AGENT_PORT: u32 = 8000;
-
 /// The tools that every agent has besides those of its servers and that can need approval.
 const BUILT_IN_TOOLS: [&str; 6] = ["get_current_date", "wait", "jq", "a2a_list", "a2a_discover", "a2a_call"];
-
-/// The variable with the supervisor's key for its remote agents. The operator generates the key.
-const AGENT_KEY: &str = "CAIPE_AGENT_KEY";
 
 /// The enabled agents, in the order of the resource.
 pub(super) fn agents(cx: &mut Context<'_>, chain: Option<&ModelChoice>) -> Vec<RenderedAgent> {
@@ -72,12 +67,11 @@ fn warn_of_unknown(cx: &mut Context<'_>, distribution: &Distribution, agents: &[
 }
 
 /// The identity of an agent, from the catalogue or the resource.
-struct ResolvedIdentity<'a> {
+struct ResolvedIdentity {
     title: String,
     description: String,
     routing_hint: String,
     system_prompt: String,
-    entry: Option<&'a Entry>,
 }
 
 fn render(
@@ -101,7 +95,7 @@ pub(super) fn rendered(
 ) -> RenderedAgent {
     let identity = identity(cx, agent, entry);
     let mcp = tool_servers(cx, agent, entry, &placement);
-    let tools = allowed(agent, identity.entry);
+    let tools = allowed(agent, entry);
     warn_of_unused_approvals(cx, agent, &tools, &mcp);
     let required_env = servers::required(&mcp, entry);
     let has_secrets = agent.secret_ref.is_some() || has_key_references(agent);
@@ -254,7 +248,7 @@ pub(super) fn address(cx: &mut Context<'_>, agent: &Agent) -> Option<String> {
     let prefix = variable_part(&agent.name);
     let url = cx.vars.url(&format!("{prefix}_AGENT_URL"));
     let port = cx.vars.number(&format!("{prefix}_AGENT_PORT"), 1..=65535);
-    let (url, port) = (cx.read(url), cx.read(port).unwrap_or(AGENT_PORT));
+    let (url, port) = (cx.read(url), cx.read(port).unwrap_or(names::PORT.into()));
     let host = cx.vars.text(&format!("{prefix}_AGENT_HOST"));
     let url = url.map(str::to_owned).or_else(|| Some(format!("http://{}:{port}", host?)));
     let url = url.or_else(|| Some(agent.external.as_ref()?.url.clone())).or_else(|| service(cx, agent))?;
@@ -265,7 +259,7 @@ pub(super) fn address(cx: &mut Context<'_>, agent: &Agent) -> Option<String> {
 fn token_header(cx: &Context<'_>, agent: &Agent) -> BTreeMap<String, String> {
     let key = match &agent.external {
         Some(external) => external.secret_ref.as_ref().map(|token| SecretKeyRef::from(token).variable()),
-        None => cx.in_cluster().then(|| AGENT_KEY.to_owned()),
+        None => cx.in_cluster().then(|| names::AGENT_KEY.to_owned()),
     };
     let header = |key: String| ("Authorization".to_owned(), format!("Bearer ${{{key}}}"));
     key.map(header).into_iter().collect()
@@ -282,60 +276,45 @@ fn service(cx: &Context<'_>, agent: &Agent) -> Option<String> {
     runs.then(|| names::url(&names::agent(cx.name(), &agent.name), namespace, names::PORT))
 }
 
-fn identity<'a>(cx: &mut Context<'_>, agent: &Agent, entry: Option<&'a Entry>) -> ResolvedIdentity<'a> {
+fn identity(cx: &mut Context<'_>, agent: &Agent, entry: Option<&Entry>) -> ResolvedIdentity {
     if let Some(entry) = entry {
         return ResolvedIdentity {
             title: entry.title.clone(),
             description: entry.description.clone(),
             routing_hint: entry.routing_hint.clone(),
             system_prompt: entry.system_prompt.clone(),
-            entry: Some(entry),
         };
     }
-    let declared =
-        agent.identity.as_ref().map(|identity| declared_identity(cx, agent, identity)).unwrap_or_default();
+    let declared = declared_identity(cx, agent);
     let foreign = agent.external.as_ref().and_then(|external| external.description.clone());
-    let description = declared
-        .description
-        .or(foreign)
-        .unwrap_or_else(|| format!("{}: operations and management", agent.name));
+    let description = declared.as_ref().map(|identity| identity.description.clone()).or(foreign);
+    let description = description.unwrap_or_else(|| format!("{}: operations and management", agent.name));
+    let declared = declared.unwrap_or_default();
     ResolvedIdentity {
         title: declared.title.unwrap_or_else(|| title(&agent.name)),
         routing_hint: declared.routing_hint.unwrap_or_else(|| description.clone()),
-        system_prompt: declared.system_prompt.unwrap_or_default(),
+        system_prompt: declared.system_prompt,
         description,
-        entry: None,
     }
 }
 
-#[derive(Default)]
-struct DeclaredIdentity {
-    title: Option<String>,
-    description: Option<String>,
-    routing_hint: Option<String>,
-    system_prompt: Option<String>,
-}
-
-fn declared_identity(cx: &mut Context<'_>, agent: &Agent, identity: &Identity) -> DeclaredIdentity {
-    if let Some(inline) = identity.inline.clone() {
-        return DeclaredIdentity {
-            title: inline.title,
-            description: Some(inline.description),
-            routing_hint: inline.routing_hint,
-            system_prompt: Some(inline.system_prompt),
-        };
+/// The identity in the resource or in a `ConfigMap`. A missing key is a fault.
+fn declared_identity(cx: &mut Context<'_>, agent: &Agent) -> Option<InlineIdentity> {
+    let identity = agent.identity.as_ref()?;
+    if identity.inline.is_some() {
+        return identity.inline.clone();
     }
-    let Some(reference) = &identity.config_map_ref else { return DeclaredIdentity::default() };
+    let name = &identity.config_map_ref.as_ref()?.name;
     let path = format!("spec.agents[{}].identity.configMapRef", agent.name);
-    let description = cx.config_map_key(&path, &reference.name, "description").map(str::to_owned);
-    let Target::Cluster { config_maps, .. } = cx.target else { return DeclaredIdentity::default() };
-    let optional = |key| config_maps.get(&reference.name)?.get(key).cloned();
-    DeclaredIdentity {
+    let description = cx.config_map_key(&path, name, "description").unwrap_or_default().to_owned();
+    let Target::Cluster { config_maps, .. } = cx.target else { return None };
+    let optional = |key| config_maps.get(name)?.get(key).cloned();
+    Some(InlineIdentity {
         title: optional("title"),
         description,
         routing_hint: optional("routingHint"),
-        system_prompt: cx.config_map_key(&path, &reference.name, "systemPrompt").map(str::to_owned),
-    }
+        system_prompt: cx.config_map_key(&path, name, "systemPrompt").unwrap_or_default().to_owned(),
+    })
 }
 
 /// `my-agent` as `My Agent`.

@@ -3,7 +3,8 @@ use crate::resource::agent::Agent;
 use crate::resource::mcp::{Container, Stdio};
 
 fn bridged(name: &str) -> McpServer {
-    McpServer::stdio(name, Stdio { image: Some("i".to_owned()), command: "c".to_owned(), ..Stdio::default() })
+    let stdio = Stdio { image: Some("i".to_owned()), command: "c".to_owned(), ..Stdio::default() };
+    McpServer { name: name.to_owned(), stdio: Some(stdio), ..McpServer::default() }
 }
 
 fn spec(agents: &[(&str, Vec<McpServer>)]) -> CaipeSupervisorSpec {

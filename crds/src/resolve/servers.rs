@@ -130,14 +130,12 @@ enum Mode {
 }
 
 fn built_in(cx: &mut Context<'_>, agent: &Agent, entry: &Entry) -> Vec<McpServer> {
-    match mode(cx, &variable_part(&agent.name)) {
-        Mode::Http => remote(cx, entry).into_iter().collect(),
-        Mode::Stdio => entry.servers.iter().map(|server| as_child(agent, server)).collect(),
-        Mode::Default if cx.in_cluster() => {
-            entry.servers.iter().map(|server| as_sidecar(agent, server)).collect()
-        }
-        Mode::Default => entry.servers.iter().map(|server| as_child(agent, server)).collect(),
-    }
+    let server = match mode(cx, &variable_part(&agent.name)) {
+        Mode::Http => return remote(cx, entry).into_iter().collect(),
+        Mode::Default if cx.in_cluster() => as_sidecar,
+        Mode::Default | Mode::Stdio => as_child,
+    };
+    entry.servers.iter().map(|it| server(agent, it)).collect()
 }
 
 fn mode(cx: &mut Context<'_>, part: &str) -> Mode {
@@ -167,7 +165,7 @@ fn remote(cx: &mut Context<'_>, entry: &Entry) -> Option<McpServer> {
     let own = format!("{prefix}_MCP_PORT");
     let name = if cx.vars.text(&own).is_some() { own.as_str() } else { "MCP_PORT" };
     let port = cx.vars.number(name, 1..=65535);
-    let port = cx.read(port).unwrap_or(8000);
+    let port = cx.read(port).unwrap_or(names::PORT.into());
     let container = entry.servers.iter().find_map(|server| server.container.as_ref());
     let path = container.map_or("/mcp/", |container| container.path.as_str());
     let headers = container.map(|container| container.headers.clone()).unwrap_or_default();

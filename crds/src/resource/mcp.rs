@@ -118,10 +118,3 @@ pub enum ContainerPlacement {
 fn mcp_path() -> String {
     "/mcp".to_owned()
 }
-
-impl McpServer {
-    /// A server that is a child process.
-    pub fn stdio(name: &str, stdio: Stdio) -> Self {
-        Self { name: name.to_owned(), stdio: Some(stdio), ..Self::default() }
-    }
-}

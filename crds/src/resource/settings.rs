@@ -372,16 +372,3 @@ impl Default for Service {
         Self { kind: ServiceKind::default(), port: port(), annotations: BTreeMap::new() }
     }
 }
-
-impl Rag {
-    /// A knowledge base with the default limits.
-    pub fn at(url: &str) -> Self {
-        Self {
-            url: url.to_owned(),
-            search_max_calls: 5,
-            fetch_document_max_calls: 10,
-            max_output_chars: 10_000,
-            max_search_results: 3,
-        }
-    }
-}

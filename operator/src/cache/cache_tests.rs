@@ -74,17 +74,17 @@ fn a_changed_reference_queues_its_supervisors() {
         names
     };
     cache.set_references(&key(), secrets(&["token"]));
-    assert_eq!(cache.put_version(ReferenceKind::Secret, &place, Some(&"1".to_owned())), vec![key()]);
-    assert!(cache.put_version(ReferenceKind::Secret, &place, Some(&"1".to_owned())).is_empty());
-    assert!(cache.put_version(ReferenceKind::ConfigMap, &place, Some(&"1".to_owned())).is_empty());
-    assert_eq!(cache.version(ReferenceKind::Secret, "n", "token").as_deref(), Some("1"));
-    assert_eq!(cache.retain_versions(ReferenceKind::Secret, None, &HashSet::new()), vec![key()]);
-    assert_eq!(cache.version(ReferenceKind::Secret, "n", "token"), None);
+    assert_eq!(cache.put_version(Kind::Secret, &place, Some(&"1".to_owned())), vec![key()]);
+    assert!(cache.put_version(Kind::Secret, &place, Some(&"1".to_owned())).is_empty());
+    assert!(cache.put_version(Kind::ConfigMap, &place, Some(&"1".to_owned())).is_empty());
+    assert_eq!(cache.version(Kind::Secret, "n", "token").as_deref(), Some("1"));
+    assert_eq!(cache.retain_versions(Kind::Secret, None, &HashSet::new()), vec![key()]);
+    assert_eq!(cache.version(Kind::Secret, "n", "token"), None);
     cache.set_references(&key(), secrets(&["other"]));
-    assert!(cache.put_version(ReferenceKind::Secret, &place, Some(&"2".to_owned())).is_empty());
+    assert!(cache.put_version(Kind::Secret, &place, Some(&"2".to_owned())).is_empty());
     cache.forget(&key());
     let other = ("n".to_owned(), "other".to_owned());
-    assert!(cache.put_version(ReferenceKind::Secret, &other, Some(&"1".to_owned())).is_empty());
+    assert!(cache.put_version(Kind::Secret, &other, Some(&"1".to_owned())).is_empty());
 }
 
 #[test]

@@ -2,8 +2,9 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
-use super::{Kind, ManagedFields};
+use super::ManagedFields;
 use crate::key::Key;
+use crate::kind::Kind;
 use crate::labels;
 
 /// An object that was made for a supervisor.
@@ -17,7 +18,7 @@ pub struct Child {
     /// The name of the `CaipeSupervisor` that controls it, if one does.
     pub supervisor: Option<String>,
     /// Kind and name of another controller, for messages.
-    pub stranger: Option<String>,
+    pub other_controller: Option<String>,
     /// The name of its former `CaipeSupervisor`, if nothing controls it.
     pub orphan_of: Option<String>,
     /// The version of a Secret, whose keys may have changed.
@@ -44,7 +45,7 @@ impl Child {
             uid: meta.uid.clone().unwrap_or_default(),
             controller: controller.map(|owner| owner.uid.clone()),
             supervisor: controller.and_then(supervisor),
-            stranger: controller.and_then(stranger),
+            other_controller: controller.and_then(other_controller),
             orphan_of: label(meta, labels::INSTANCE).filter(|_| controller.is_none() && is_ours(meta)),
             version: meta.resource_version.clone().filter(|_| kind == Kind::Secret),
             applied: annotation(labels::APPLIED),
@@ -79,7 +80,7 @@ fn supervisor(owner: &OwnerReference) -> Option<String> {
     (owner.kind == "CaipeSupervisor").then(|| owner.name.clone())
 }
 
-fn stranger(owner: &OwnerReference) -> Option<String> {
+fn other_controller(owner: &OwnerReference) -> Option<String> {
     (owner.kind != "CaipeSupervisor").then(|| format!("{} {}", owner.kind, owner.name))
 }
 

@@ -3,7 +3,6 @@
 //! The cache does no input or output: [`watch`] fills it, reconciles read it.
 
 mod deployment;
-mod kind;
 mod managed_fields;
 mod managed_object;
 mod pod;
@@ -15,7 +14,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use deployment::{PartialDeployment, Workload};
-pub use kind::Kind;
 pub use managed_fields::ManagedFields;
 pub use managed_object::Child;
 pub use pod::{Pod, Trouble};
@@ -23,6 +21,7 @@ pub use queue::WorkQueue;
 pub use reservation::NameReservation;
 
 use crate::key::Key;
+use crate::kind::Kind;
 use crate::references::{Names, Version};
 
 /// The observed objects of one supervisor.
@@ -43,17 +42,10 @@ pub struct CachedObject {
 
 impl CachedObject {
     fn of(observed: &ObservedState, kind: Kind, name: &str) -> Self {
-        let child = observed.children.get(&(kind, name.to_owned())).cloned();
+        let child = observed.child(kind, name).cloned();
         let workload = observed.workloads.get(name).filter(|_| kind == Kind::Deployment).cloned();
         Self { child, workload }
     }
-}
-
-/// A kind of referenced objects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ReferenceKind {
-    ConfigMap,
-    Secret,
 }
 
 /// A namespace and a name.
@@ -69,8 +61,8 @@ pub struct Cache {
 struct Inner {
     observed: HashMap<Key, Arc<ObservedState>>,
     reservations: HashMap<reservation::Place, Key>,
-    versions: HashMap<ReferenceKind, HashMap<Place, Version>>,
-    users: HashMap<(ReferenceKind, Place), BTreeSet<Key>>,
+    versions: HashMap<Kind, HashMap<Place, Version>>,
+    users: HashMap<(Kind, Place), BTreeSet<Key>>,
     uses: HashMap<Key, Names>,
 }
 
@@ -80,8 +72,8 @@ impl Cache {
         self.lock().observed.get(key).cloned().unwrap_or_default()
     }
 
-    /// The version of a referenced object; none if it does not exist.
-    pub fn version(&self, kind: ReferenceKind, namespace: &str, name: &str) -> Option<Version> {
+    /// The version of a `ConfigMap` or Secret; none if it does not exist.
+    pub fn version(&self, kind: Kind, namespace: &str, name: &str) -> Option<Version> {
         let place = (namespace.to_owned(), name.to_owned());
         self.lock().versions.get(&kind)?.get(&place).cloned()
     }
@@ -166,7 +158,7 @@ impl Cache {
 
     /// Sets or removes the version of a referenced object; returns the supervisors that refer to it if it has
     /// changed.
-    fn put_version(&self, kind: ReferenceKind, place: &Place, version: Option<&Version>) -> Vec<Key> {
+    fn put_version(&self, kind: Kind, place: &Place, version: Option<&Version>) -> Vec<Key> {
         let mut inner = self.lock();
         let versions = inner.versions.entry(kind).or_default();
         let before = match version {
@@ -181,7 +173,7 @@ impl Cache {
     }
 
     /// Removes the versions in the scope that were not listed; returns the supervisors that referred to them.
-    fn retain_versions(&self, kind: ReferenceKind, scope: Option<&str>, listed: &HashSet<Place>) -> Vec<Key> {
+    fn retain_versions(&self, kind: Kind, scope: Option<&str>, listed: &HashSet<Place>) -> Vec<Key> {
         let gone: Vec<Place> = {
             let inner = self.lock();
             let places = inner.versions.get(&kind).into_iter().flat_map(HashMap::keys);
@@ -220,10 +212,10 @@ impl Inner {
     }
 }
 
-fn places(key: &Key, names: &Names) -> Vec<(ReferenceKind, Place)> {
+fn places(key: &Key, names: &Names) -> Vec<(Kind, Place)> {
     let place = |name: &String| (key.namespace().to_owned(), name.clone());
-    let maps = names.config_maps.iter().map(|name| (ReferenceKind::ConfigMap, place(name)));
-    let secrets = names.secrets.iter().map(|name| (ReferenceKind::Secret, place(name)));
+    let maps = names.config_maps.iter().map(|name| (Kind::ConfigMap, place(name)));
+    let secrets = names.secrets.iter().map(|name| (Kind::Secret, place(name)));
     maps.chain(secrets).collect()
 }
 
@@ -236,6 +228,10 @@ enum Extract {
 }
 
 impl ObservedState {
+    pub fn child(&self, kind: Kind, name: &str) -> Option<&Arc<Child>> {
+        self.children.get(&(kind, name.to_owned()))
+    }
+
     fn put(&mut self, seen: Extract) -> bool {
         match seen {
             Extract::Child(child) => self.put_child(child),

@@ -55,7 +55,7 @@ impl From<&PartialPod> for Pod {
             agent: label(meta, labels::AGENT),
             tool_server: label(meta, labels::TOOL_SERVER),
             ip: status.pod_ip.as_deref().and_then(|ip| ip.parse().ok()),
-            ready: is(status, "Ready"),
+            ready: has_condition(status, "Ready"),
             deleting: meta.deletion_timestamp.is_some(),
             epoch: meta.annotations.as_ref().and_then(|annotations| annotations.get(labels::EPOCH).cloned()),
             trouble: trouble(status),
@@ -63,7 +63,7 @@ impl From<&PartialPod> for Pod {
     }
 }
 
-fn is(status: &PodStatus, condition: &str) -> bool {
+fn has_condition(status: &PodStatus, condition: &str) -> bool {
     let mut conditions = status.conditions.iter().flatten();
     conditions.any(|found| found.type_ == condition && found.status == "True")
 }
@@ -71,11 +71,11 @@ fn is(status: &PodStatus, condition: &str) -> bool {
 fn trouble(status: &PodStatus) -> Option<Trouble> {
     let inits = status.init_container_statuses.iter().flatten();
     let mut all = inits.chain(status.container_statuses.iter().flatten());
-    all.find_map(of_container).or_else(|| unschedulable(status))
+    all.find_map(container_trouble).or_else(|| unschedulable(status))
 }
 
 /// Why a container waits, or how it terminated.
-fn of_container(container: &ContainerStatus) -> Option<Trouble> {
+fn container_trouble(container: &ContainerStatus) -> Option<Trouble> {
     let state = container.state.as_ref()?;
     let last = container.last_state.as_ref().and_then(|state| state.terminated.as_ref());
     let name = Some(container.name.clone());
@@ -83,24 +83,31 @@ fn of_container(container: &ContainerStatus) -> Option<Trouble> {
         // A restarted container that is ready has no problem; an init container may end with code 0.
         let ended =
             state.terminated.as_ref().or(last).filter(|ended| !container.ready && ended.exit_code != 0)?;
-        let message = Some(how(ended, container.restart_count));
-        return Some(Trouble { container: name, reason: why(ended).to_owned(), message, ended: true });
+        let message = Some(exit_details(ended, container.restart_count));
+        return Some(Trouble {
+            container: name,
+            reason: exit_reason(ended).to_owned(),
+            message,
+            ended: true,
+        });
     };
     let starts = |reason: &&str| matches!(*reason, "ContainerCreating" | "PodInitializing");
     let reason = waiting.reason.as_deref().filter(|reason| !starts(reason))?;
     let ended = last.filter(|_| reason == "CrashLoopBackOff");
     let message = match ended {
-        Some(ended) => Some(format!("{}, {}", why(ended), how(ended, container.restart_count))),
+        Some(ended) => {
+            Some(format!("{}, {}", exit_reason(ended), exit_details(ended, container.restart_count)))
+        }
         None => waiting.message.as_deref().map(short),
     };
     Some(Trouble { container: name, reason: reason.to_owned(), message, ended: ended.is_some() })
 }
 
-fn why(ended: &ContainerStateTerminated) -> &str {
+fn exit_reason(ended: &ContainerStateTerminated) -> &str {
     ended.reason.as_deref().unwrap_or("Error")
 }
 
-fn how(ended: &ContainerStateTerminated, restarts: i32) -> String {
+fn exit_details(ended: &ContainerStateTerminated, restarts: i32) -> String {
     format!("exit code {}, {restarts} restarts", ended.exit_code)
 }
 

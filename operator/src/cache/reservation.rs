@@ -4,8 +4,9 @@
 //! The first supervisor with an object of a name owns it. Server-side apply cannot enforce this: all supervisors use
 //! the same field manager, and an object may be created between the read and the apply.
 
-use super::{Cache, Kind};
+use super::Cache;
 use crate::key::Key;
+use crate::kind::Kind;
 
 /// The exclusive right of a supervisor to create an object of this name, until it is dropped.
 #[derive(Debug)]

@@ -7,10 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::future::BoxFuture;
-use futures::{FutureExt, Stream, StreamExt};
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use futures::{FutureExt, StreamExt};
 use kube::api::PartialObjectMeta;
-use kube::core::DynamicObject;
+use kube::core::{DynamicObject, NamespaceResourceScope};
 use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client, Resource, ResourceExt};
@@ -21,9 +20,10 @@ use tokio::task::JoinSet;
 use super::deployment::PartialDeployment;
 use super::managed_object::{self, Child};
 use super::pod::PartialPod;
-use super::{Cache, Extract, Kind, Place, Pod, ReferenceKind, WorkQueue, Workload};
+use super::{Cache, Extract, Place, Pod, WorkQueue, Workload};
 use crate::health::Health;
 use crate::key::Key;
+use crate::kind::Kind;
 use crate::labels;
 use crate::metrics::Metrics;
 
@@ -54,16 +54,11 @@ pub struct InitialSync {
 }
 
 impl InitialSync {
-    /// Whether every first list is complete.
-    pub fn is_done(&self) -> bool {
-        self.missing.load(Ordering::Acquire) == 0
-    }
-
     /// Waits until every first list is complete.
     pub async fn wait(&self) {
         loop {
             let done = self.done.notified();
-            if self.is_done() {
+            if self.missing.load(Ordering::Acquire) == 0 {
                 return;
             }
             done.await;
@@ -80,30 +75,18 @@ impl Watches {
     /// Starts the watches, which run until the set is dropped.
     pub fn start(&self, sync: &Arc<InitialSync>) -> JoinSet<()> {
         let mut tasks = JoinSet::new();
-        let watched = |watch: BoxFuture<'static, ()>| self.health.monitor("a watch", watch);
+        let mut spawn = |watch: BoxFuture<'static, ()>| {
+            tasks.spawn(self.health.monitor("a watch", watch));
+        };
         for kind in Kind::BY_METADATA {
-            tasks.spawn(watched(self.clone().children(kind, begin(sync)).boxed()));
+            spawn(self.clone().children(kind, begin(sync)).boxed());
         }
-        tasks.spawn(watched(self.clone().deployments(begin(sync)).boxed()));
-        tasks.spawn(watched(self.clone().pods(begin(sync)).boxed()));
-        let config_maps = self.api::<PartialObjectMeta<ConfigMap>>();
-        tasks.spawn(watched(
-            self.clone().referred(ReferenceKind::ConfigMap, config_maps, begin(sync)).boxed(),
-        ));
-        let secrets = self.api::<PartialObjectMeta<Secret>>();
-        tasks.spawn(watched(self.clone().referred(ReferenceKind::Secret, secrets, begin(sync)).boxed()));
+        spawn(self.clone().deployments(begin(sync)).boxed());
+        spawn(self.clone().pods(begin(sync)).boxed());
+        for kind in [Kind::ConfigMap, Kind::Secret] {
+            spawn(self.clone().references(kind, begin(sync)).boxed());
+        }
         tasks
-    }
-
-    fn api<K>(&self) -> Api<K>
-    where
-        K: Resource<Scope = kube::core::NamespaceResourceScope>,
-        K::DynamicType: Default,
-    {
-        match &self.scope {
-            Some(namespace) => Api::namespaced(self.client.clone(), namespace),
-            None => Api::all(self.client.clone()),
-        }
     }
 
     fn metadata(&self, kind: Kind) -> Api<PartialObjectMeta<DynamicObject>> {
@@ -115,136 +98,150 @@ impl Watches {
     }
 
     async fn children(self, kind: Kind, sync: Arc<InitialSync>) {
-        let stream = ours(self.metadata(kind));
-        self.feed(kind, stream, sync, |object| Extract::Child(Child::new(kind, object.meta()))).await;
+        let child = |object: &PartialObjectMeta<_>| Extract::Child(Child::new(kind, object.meta()));
+        self.feed_objects(kind, self.metadata(kind), sync, child).await;
     }
 
     async fn deployments(self, sync: Arc<InitialSync>) {
-        let stream = ours(self.api::<PartialDeployment>());
-        self.feed(Kind::Deployment, stream, sync, |object| {
+        let deployment = |object: &PartialDeployment| {
             Extract::Deployment(Child::new(Kind::Deployment, object.meta()), Workload::from(object))
-        })
-        .await;
+        };
+        let deployments = api(&self.client, self.scope.as_deref());
+        self.feed_objects(Kind::Deployment, deployments, sync, deployment).await;
     }
 
     async fn pods(self, sync: Arc<InitialSync>) {
-        let stream = ours(self.api::<PartialPod>());
-        self.feed(Kind::Pod, stream, sync, |pod| Extract::Pod(pod.name_any(), Box::new(Pod::from(pod))))
-            .await;
+        let pod = |pod: &PartialPod| Extract::Pod(pod.name_any(), Box::new(Pod::from(pod)));
+        self.feed_objects(Kind::Pod, api(&self.client, self.scope.as_deref()), sync, pod).await;
     }
 
-    /// Feeds the cache from a watch of managed objects.
-    async fn feed<K: Resource>(
+    /// Watches the versions of `ConfigMap`s or Secrets; nothing else of them is stored.
+    async fn references(self, kind: Kind, sync: Arc<InitialSync>) {
+        let config = watcher::Config::default();
+        let handle = |event, listing: &mut _| self.handle_reference(kind, event, listing);
+        self.feed(kind, self.metadata(kind), config, sync, handle).await;
+    }
+
+    /// Watches the objects with our label.
+    async fn feed_objects<K>(
         &self,
         kind: Kind,
-        stream: impl Stream<Item = Result<Event<K>, watcher::Error>>,
+        api: Api<K>,
         sync: Arc<InitialSync>,
         extract: impl Fn(&K) -> Extract,
-    ) {
+    ) where
+        K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+    {
+        let config =
+            watcher::Config::default().labels(&format!("{}={}", labels::MANAGED_BY, labels::MANAGER));
+        let handle = |event, listing: &mut _| self.handle_object(kind, event, listing, &extract);
+        self.feed(kind, api, config, sync, handle).await;
+    }
+
+    /// Feeds the cache from a watch. `handle` gets each event with the objects of the unfinished list, if there is one,
+    /// and returns the supervisors to queue.
+    async fn feed<K, L>(
+        &self,
+        kind: Kind,
+        api: Api<K>,
+        config: watcher::Config,
+        sync: Arc<InitialSync>,
+        handle: impl Fn(Event<K>, &mut Option<HashSet<L>>) -> Vec<Key>,
+    ) where
+        K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+    {
         let mut listing = Some(HashSet::new());
         let mut sync = Some(sync);
-        let mut stream = pin!(stream);
+        let mut stream = pin!(watcher(api, config.page_size(PAGE)).default_backoff());
         while let Some(event) = stream.next().await {
             match event {
-                Ok(event) => self.take(kind, event, &mut listing, &extract),
+                Ok(event) => handle(event, &mut listing).into_iter().for_each(|key| self.queue.add(key)),
                 Err(error) => self.failed(kind, &error),
             }
-            finished(listing.as_ref(), &mut sync);
+            if listing.is_none()
+                && let Some(sync) = sync.take()
+            {
+                sync.one_done();
+            }
         }
     }
 
-    fn take<K: Resource>(
+    fn handle_object<K: Resource>(
         &self,
         kind: Kind,
         event: Event<K>,
         listing: &mut Option<HashSet<(Key, String)>>,
-        extract: &impl Fn(&K) -> Extract,
-    ) {
+        extract: impl Fn(&K) -> Extract,
+    ) -> Vec<Key> {
         match event {
-            Event::Init => *listing = Some(HashSet::new()),
+            Event::Init => {
+                *listing = Some(HashSet::new());
+                Vec::new()
+            }
             Event::InitApply(object) | Event::Apply(object) => {
-                let Some(key) = managed_object::key(object.meta()) else { return };
+                let Some(key) = managed_object::key(object.meta()) else { return Vec::new() };
                 if let Some(listed) = listing {
                     listed.insert((key.clone(), object.name_any()));
                 }
-                for other in self.cache.take_from_others(&key, kind, &object.name_any()) {
-                    self.queue.add(other);
-                }
-                if self.cache.put(&key, extract(&object)) {
-                    self.queue.add(key);
-                }
+                let mut changed = self.cache.take_from_others(&key, kind, &object.name_any());
+                changed.extend(Some(key).filter(|key| self.cache.put(key, extract(&object))));
+                changed
             }
             Event::Delete(object) => {
-                let Some(key) = managed_object::key(object.meta()) else { return };
-                if self.cache.remove(&key, kind, &object.name_any()) {
-                    self.queue.add(key);
-                }
+                let key = managed_object::key(object.meta());
+                let removed = key.filter(|key| self.cache.remove(key, kind, &object.name_any()));
+                removed.into_iter().collect()
             }
             Event::InitDone => {
                 let listed = listing.take().unwrap_or_default();
-                let touched = self.cache.retain(kind, self.scope.as_deref(), &listed);
-                for key in touched {
-                    self.queue.add(key);
-                }
+                self.cache.retain(kind, self.scope.as_deref(), &listed)
             }
         }
     }
 
-    /// Feeds the versions of referenced objects; nothing else of them is stored.
-    async fn referred<K>(self, kind: ReferenceKind, api: Api<PartialObjectMeta<K>>, sync: Arc<InitialSync>)
-    where
-        K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + 'static,
-    {
-        let config = watcher::Config::default().page_size(PAGE);
-        let stream = watcher(api, config).default_backoff();
-        let mut listing = Some(HashSet::new());
-        let mut sync = Some(sync);
-        let child = if kind == ReferenceKind::Secret { Kind::Secret } else { Kind::ConfigMap };
-        let mut stream = pin!(stream);
-        while let Some(event) = stream.next().await {
-            match event {
-                Ok(event) => self.take_version(kind, event, &mut listing),
-                Err(error) => self.failed(child, &error),
-            }
-            finished(listing.as_ref(), &mut sync);
-        }
-    }
-
-    fn take_version<K: Resource>(
+    fn handle_reference<K: Resource>(
         &self,
-        kind: ReferenceKind,
+        kind: Kind,
         event: Event<K>,
         listing: &mut Option<HashSet<Place>>,
-    ) {
-        let touched = match event {
+    ) -> Vec<Key> {
+        match event {
             Event::Init => {
                 *listing = Some(HashSet::new());
-                return;
+                Vec::new()
             }
             Event::InitApply(object) | Event::Apply(object) => {
-                let Some(place) = place(&object) else { return };
+                let Some(place) = place(&object) else { return Vec::new() };
                 if let Some(listed) = listing {
                     listed.insert(place.clone());
                 }
                 self.cache.put_version(kind, &place, object.meta().resource_version.as_ref())
             }
             Event::Delete(object) => {
-                let Some(place) = place(&object) else { return };
-                self.cache.put_version(kind, &place, None)
+                let place = place(&object).into_iter();
+                place.flat_map(|place| self.cache.put_version(kind, &place, None)).collect()
             }
             Event::InitDone => {
                 let listed = listing.take().unwrap_or_default();
                 self.cache.retain_versions(kind, self.scope.as_deref(), &listed)
             }
-        };
-        for key in touched {
-            self.queue.add(key);
         }
     }
 
     fn failed(&self, kind: Kind, error: &watcher::Error) {
         tracing::warn!(kind = kind.as_str(), scope = self.scope, %error, "a watch failed and is restarted");
-        self.metrics.watch_failed(kind.into());
+        self.metrics.watch_failed(kind);
+    }
+}
+
+/// The API of a namespace; of all without one.
+pub fn api<K>(client: &Client, namespace: Option<&str>) -> Api<K>
+where
+    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+{
+    match namespace {
+        Some(namespace) => Api::namespaced(client.clone(), namespace),
+        None => Api::all(client.clone()),
     }
 }
 
@@ -252,24 +249,6 @@ impl Watches {
 fn begin(sync: &Arc<InitialSync>) -> Arc<InitialSync> {
     sync.missing.fetch_add(1, Ordering::AcqRel);
     Arc::clone(sync)
-}
-
-/// Reports the first complete list.
-fn finished<T>(listing: Option<&T>, sync: &mut Option<Arc<InitialSync>>) {
-    if listing.is_none()
-        && let Some(sync) = sync.take()
-    {
-        sync.one_done();
-    }
-}
-
-/// Watches the objects with our label.
-fn ours<K>(api: Api<K>) -> impl Stream<Item = Result<Event<K>, watcher::Error>>
-where
-    K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
-{
-    let selector = format!("{}={}", labels::MANAGED_BY, labels::MANAGER);
-    watcher(api, watcher::Config::default().labels(&selector).page_size(PAGE)).default_backoff()
 }
 
 /// Namespace and name of an object; none for managed objects, which no resource refers to.

@@ -85,7 +85,7 @@ impl Checked {
         let resource = read_resource(&resource)?;
         let references = References { config_maps, ..References::default() };
         let namespace = resource.metadata.namespace.as_deref().unwrap_or("default");
-        let resolved = validate(&resource, &references, namespace)?.resolved;
+        let resolved = validate(&resource, &references, namespace)?;
         Ok(Self { resource, references, resolved })
     }
 

@@ -18,9 +18,10 @@ use super::deduplicator::{Deduplicator, Fingerprint};
 use super::object;
 use super::reason::Reason;
 use crate::key::Key;
+use crate::kind::Kind;
 use crate::labels::MANAGER;
 use crate::metrics::Metrics;
-use crate::metrics::labels::{Category, EventOutcome, ObjectKind, Verb};
+use crate::metrics::labels::{Category, EventOutcome, Verb};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventsOptions {
@@ -74,7 +75,7 @@ impl Events {
     /// agent, a Secret or an object; empty for the resource itself. Never blocks.
     pub fn publish(&self, resource: &CaipeSupervisor, reason: Reason, about: &str, note: &str) {
         let regarding = ObjectReference { resource_version: None, ..resource.object_ref(&()) };
-        let Some(key) = key(&regarding) else { return };
+        let key = Key::of(resource);
         let note = object::cut(note);
         let fingerprint = Fingerprint::new(reason, &note, resource.metadata.generation);
         if !self.deduplicator().is_new(&key, about, fingerprint) {
@@ -108,10 +109,6 @@ impl Events {
     fn deduplicator(&self) -> MutexGuard<'_, Deduplicator> {
         self.deduplicator.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn key(regarding: &ObjectReference) -> Option<Key> {
-    Some(Key::new(regarding.namespace.as_deref()?, regarding.name.as_deref()?))
 }
 
 /// How long a repeated event is counted onto the first one, as in Kubernetes' own recorder.
@@ -171,7 +168,7 @@ impl Publisher {
     /// Counts a repetition onto the earlier event; false if that event has expired.
     async fn repeat(&self, namespace: &str, name: &str, count: i32) -> bool {
         let api: Api<Event> = Api::namespaced(self.client.clone(), namespace);
-        self.metrics.count_write(ObjectKind::Event, Verb::Patch);
+        self.metrics.count_write(Kind::Event, Verb::Patch);
         let series = object::series(count, Timestamp::now());
         let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
         api.patch(name, &params, &Patch::Merge(series)).await.is_ok()
@@ -184,7 +181,7 @@ impl Publisher {
         let (namespace, name) = (event.metadata.namespace.clone(), event.metadata.name.clone());
         let (namespace, name) = (namespace.unwrap_or_default(), name.unwrap_or_default());
         let api: Api<Event> = Api::namespaced(self.client.clone(), &namespace);
-        self.metrics.count_write(ObjectKind::Event, Verb::Create);
+        self.metrics.count_write(Kind::Event, Verb::Create);
         let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
         match api.create(&params, &event).await {
             Ok(_) => {

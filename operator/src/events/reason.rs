@@ -2,47 +2,44 @@
 
 use std::fmt;
 
-/// The reason of an event. A bounded set, so that users can filter by it (`--field-selector reason=`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Reason {
-    /// An agent is migrating to another placement.
-    AgentMoving,
-    /// An agent has migrated: new delegations go to its new placement.
-    AgentMoved,
-    /// An agent cannot be reached.
-    AgentUnreachable,
-    /// An agent works with restrictions: some of its tools are missing.
-    AgentDegraded,
-    /// An agent can be reached again.
-    AgentRecovered,
-    /// The objects of the resource were created.
-    Created,
-    /// A new spec is rolled out.
-    RolloutStarted,
-    /// The supervisor runs the new spec.
-    RolloutFinished,
-    /// The resource is invalid. What runs keeps running.
-    InvalidSpec,
-    /// The resource is valid but suspicious, for example it names an unknown agent.
-    SpecWarning,
-    /// The supervisor refused the rendered spec.
-    SpecRefused,
-    /// A referenced Secret or `ConfigMap` is missing.
-    ReferenceMissing,
-    /// A Secret or `ConfigMap` that was missing exists.
-    ReferenceFound,
-    /// The old instance of a migrated agent has drained and is removed.
-    Drained,
-    /// The old instance of a migrated agent is removed before it has drained.
-    DrainDeadline,
-    /// An object with a needed name has another owner.
-    ForeignObject,
-    /// An object could not be written.
-    ApplyFailed,
-    /// A quota of the namespace is used up.
-    QuotaExceeded,
-    /// A pod cannot be started, or one of its containers ended.
-    PodFailing,
+use crate::text_enum::text_enum;
+
+text_enum! {
+    /// The reason of an event. A bounded set, so that users can filter by it (`--field-selector reason=`).
+    Reason {
+        /// An agent has migrated: new delegations go to its new placement.
+        AgentMoved,
+        /// An agent cannot be reached.
+        AgentUnreachable,
+        /// An agent works with restrictions: some of its tools are missing.
+        AgentDegraded,
+        /// An agent can be reached again.
+        AgentRecovered,
+        /// A new spec is rolled out.
+        RolloutStarted,
+        /// The supervisor runs the new spec.
+        RolloutFinished,
+        /// The resource is invalid. What runs keeps running.
+        InvalidSpec,
+        /// The resource is valid but suspicious, for example it names an unknown agent.
+        SpecWarning,
+        /// The supervisor refused the rendered spec.
+        SpecRefused,
+        /// A referenced Secret or `ConfigMap` is missing.
+        ReferenceMissing,
+        /// A Secret or `ConfigMap` that was missing exists.
+        ReferenceFound,
+        /// The old instance of a migrated agent has drained and is removed.
+        Drained,
+        /// The old instance of a migrated agent is removed before it has drained.
+        DrainDeadline,
+        /// An object with a needed name has another owner.
+        ForeignObject,
+        /// An object could not be written.
+        ApplyFailed,
+        /// A pod cannot be started, or one of its containers ended.
+        PodFailing,
+    }
 }
 
 /// The topic of a reason. A new event of a topic replaces the earlier one of the same subject.
@@ -57,68 +54,19 @@ pub(super) enum Topic {
 }
 
 impl Reason {
-    pub const ALL: &'static [Self] = &[
-        Self::AgentMoving,
-        Self::AgentMoved,
-        Self::AgentUnreachable,
-        Self::AgentDegraded,
-        Self::AgentRecovered,
-        Self::Created,
-        Self::RolloutStarted,
-        Self::RolloutFinished,
-        Self::InvalidSpec,
-        Self::SpecWarning,
-        Self::SpecRefused,
-        Self::ReferenceMissing,
-        Self::ReferenceFound,
-        Self::Drained,
-        Self::DrainDeadline,
-        Self::ForeignObject,
-        Self::ApplyFailed,
-        Self::QuotaExceeded,
-        Self::PodFailing,
-    ];
-
-    /// The value of the field `reason`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::AgentMoving => "AgentMoving",
-            Self::AgentMoved => "AgentMoved",
-            Self::AgentUnreachable => "AgentUnreachable",
-            Self::AgentDegraded => "AgentDegraded",
-            Self::AgentRecovered => "AgentRecovered",
-            Self::Created => "Created",
-            Self::RolloutStarted => "RolloutStarted",
-            Self::RolloutFinished => "RolloutFinished",
-            Self::InvalidSpec => "InvalidSpec",
-            Self::SpecWarning => "SpecWarning",
-            Self::SpecRefused => "SpecRefused",
-            Self::ReferenceMissing => "ReferenceMissing",
-            Self::ReferenceFound => "ReferenceFound",
-            Self::Drained => "Drained",
-            Self::DrainDeadline => "DrainDeadline",
-            Self::ForeignObject => "ForeignObject",
-            Self::ApplyFailed => "ApplyFailed",
-            Self::QuotaExceeded => "QuotaExceeded",
-            Self::PodFailing => "PodFailing",
-        }
-    }
-
     pub(super) const fn topic(self) -> Topic {
         match self {
             Self::AgentUnreachable | Self::AgentDegraded | Self::AgentRecovered => Topic::Agent,
-            Self::AgentMoving | Self::AgentMoved => Topic::Placement,
+            Self::AgentMoved => Topic::Placement,
             Self::Drained | Self::DrainDeadline => Topic::Drain,
             Self::ReferenceMissing | Self::ReferenceFound => Topic::Reference,
             Self::SpecWarning => Topic::Spec,
-            Self::Created
-            | Self::RolloutStarted
+            Self::RolloutStarted
             | Self::RolloutFinished
             | Self::InvalidSpec
             | Self::SpecRefused
             | Self::ForeignObject
             | Self::ApplyFailed
-            | Self::QuotaExceeded
             | Self::PodFailing => Topic::Rollout,
         }
     }
@@ -126,15 +74,13 @@ impl Reason {
     /// The value of the field `action`.
     pub(super) const fn action(self) -> &'static str {
         match self {
-            Self::AgentMoving | Self::AgentMoved | Self::Drained | Self::DrainDeadline => "Move",
+            Self::AgentMoved | Self::Drained | Self::DrainDeadline => "Move",
             Self::AgentUnreachable | Self::AgentDegraded | Self::AgentRecovered | Self::PodFailing => "Probe",
-            Self::Created
-            | Self::RolloutStarted
+            Self::RolloutStarted
             | Self::RolloutFinished
             | Self::SpecRefused
             | Self::ForeignObject
-            | Self::ApplyFailed
-            | Self::QuotaExceeded => "Apply",
+            | Self::ApplyFailed => "Apply",
             Self::InvalidSpec | Self::SpecWarning | Self::ReferenceMissing | Self::ReferenceFound => {
                 "Validate"
             }
@@ -143,27 +89,15 @@ impl Reason {
 
     /// Whether the event has the type `Warning`.
     pub const fn is_warning(self) -> bool {
-        match self {
-            Self::AgentUnreachable
-            | Self::AgentDegraded
-            | Self::InvalidSpec
-            | Self::SpecWarning
-            | Self::SpecRefused
-            | Self::ReferenceMissing
-            | Self::DrainDeadline
-            | Self::ForeignObject
-            | Self::ApplyFailed
-            | Self::QuotaExceeded
-            | Self::PodFailing => true,
-            Self::AgentMoving
-            | Self::AgentMoved
-            | Self::AgentRecovered
-            | Self::Created
-            | Self::RolloutStarted
-            | Self::RolloutFinished
-            | Self::ReferenceFound
-            | Self::Drained => false,
-        }
+        !matches!(
+            self,
+            Self::AgentMoved
+                | Self::AgentRecovered
+                | Self::RolloutStarted
+                | Self::RolloutFinished
+                | Self::ReferenceFound
+                | Self::Drained
+        )
     }
 }
 

@@ -58,10 +58,9 @@ async fn it_does_not_live_when_a_loop_stands_still() {
     );
     let (code, _, text) = running.get("/healthz").await;
     assert_eq!((code, text.as_str()), (503, "silent: prober\n"));
-    still.finish();
-    assert_eq!(running.get("/healthz").await.0, 200);
     drop(well);
-    assert_eq!(running.get("/healthz").await.2, "silent: reconciler\n");
+    assert_eq!(running.get("/healthz").await.2, "silent: reconciler, prober\n");
+    drop(still);
     running.end().await;
 }
 
@@ -75,9 +74,6 @@ async fn a_heartbeat_lasts_as_long_as_it_announced() {
     }
     heartbeat.now();
     assert!(health.silent().is_empty());
-    heartbeat.finish();
-    tokio::time::advance(Duration::from_hours(1)).await;
-    assert!(health.silent().is_empty(), "it has ended as it should");
 }
 
 #[tokio::test]

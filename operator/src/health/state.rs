@@ -5,26 +5,17 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// A condition of readiness.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Gate {
-    /// The custom resource definition exists.
-    Definition,
-    /// Every watch has listed its objects once.
-    Caches,
-    /// The leader is known; a follower is ready too.
-    Leadership,
-}
+use crate::text_enum::text_enum;
 
-impl Gate {
-    const ALL: [Self; 3] = [Self::Definition, Self::Caches, Self::Leadership];
-
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Definition => "definition",
-            Self::Caches => "caches",
-            Self::Leadership => "leadership",
-        }
+text_enum! {
+    /// A condition of readiness.
+    Gate {
+        /// The custom resource definition exists.
+        Definition => "definition",
+        /// Every watch has listed its objects once.
+        Caches => "caches",
+        /// The leader is known; a follower is ready too.
+        Leadership => "leadership",
     }
 }
 
@@ -50,7 +41,7 @@ struct HeartbeatState {
 
 /// The heartbeat of one loop. Dropping it makes the program unhealthy, because the loop has ended.
 #[derive(Debug)]
-#[must_use = "a loop whose sign of life is dropped counts as dead"]
+#[must_use = "dropping the heartbeat makes the program unhealthy"]
 pub struct Heartbeat {
     health: Health,
     index: usize,
@@ -92,15 +83,16 @@ impl Health {
     pub fn silent(&self) -> Vec<&'static str> {
         let now = Instant::now();
         let shared = self.shared();
-        let is_silent =
-            |pulse: &&HeartbeatState| pulse.ended || now.duration_since(pulse.last) > pulse.silence;
-        shared.heartbeats.iter().filter(is_silent).map(|pulse| pulse.name).collect()
+        let is_silent = |heartbeat: &&HeartbeatState| {
+            heartbeat.ended || now.duration_since(heartbeat.last) > heartbeat.silence
+        };
+        shared.heartbeats.iter().filter(is_silent).map(|heartbeat| heartbeat.name).collect()
     }
 
     /// The conditions of readiness that do not hold.
     pub fn missing(&self) -> Vec<&'static str> {
         let shared = self.shared();
-        Gate::ALL.into_iter().filter(|gate| !shared.open.contains(gate)).map(Gate::as_str).collect()
+        Gate::ALL.iter().filter(|gate| !shared.open.contains(gate)).map(|gate| gate.as_str()).collect()
     }
 
     fn shared(&self) -> MutexGuard<'_, Shared> {
@@ -111,24 +103,18 @@ impl Health {
 impl Heartbeat {
     /// Sends a heartbeat.
     pub fn now(&self) {
-        self.change(|pulse| pulse.last = Instant::now());
-    }
-
-    /// Ends the loop without making the program unhealthy.
-    pub fn finish(self) {
-        self.change(|pulse| pulse.silence = Duration::MAX);
-        std::mem::forget(self);
+        self.change(|heartbeat| heartbeat.last = Instant::now());
     }
 
     fn change(&self, change: impl FnOnce(&mut HeartbeatState)) {
-        if let Some(pulse) = self.health.shared().heartbeats.get_mut(self.index) {
-            change(pulse);
+        if let Some(heartbeat) = self.health.shared().heartbeats.get_mut(self.index) {
+            change(heartbeat);
         }
     }
 }
 
 impl Drop for Heartbeat {
     fn drop(&mut self) {
-        self.change(|pulse| pulse.ended = true);
+        self.change(|heartbeat| heartbeat.ended = true);
     }
 }

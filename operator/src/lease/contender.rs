@@ -77,7 +77,7 @@ const LONGEST: Duration = Duration::from_mins(5);
 /// The version of a deleted lease; no API server uses it.
 const DELETED: &str = "";
 /// An unknown holder; no identity is empty.
-const SOMEBODY: &str = "";
+const UNKNOWN_HOLDER: &str = "";
 
 /// A contender for the lease.
 #[derive(Debug, Clone)]
@@ -164,7 +164,7 @@ impl Contender {
         // A late `create` of this contender arrived after the leader's lease was deleted. It does not mean that this
         // contender leads.
         if self.is_taken(now) && seen.holder.as_ref() == Some(&self.identity) {
-            seen.holder = Some(SOMEBODY.to_owned());
+            seen.holder = Some(UNKNOWN_HOLDER.to_owned());
         }
         // A lease without a holder was taken from this contender, and others may be faster.
         if seen.holder.as_ref() != Some(&self.identity) {
@@ -174,8 +174,8 @@ impl Contender {
         self.wait_or_go(now, jitter);
     }
 
-    /// Deleting the lease does not end its holder's leadership. The holder and its last renewal are unknown, so a
-    /// full duration is waited, unless this contender leads itself.
+    /// Deleting the lease does not end its holder's leadership. The holder and its last renewal are unknown, so this
+    /// contender waits for a full duration, unless it leads itself.
     fn absent(&mut self, now: Moment, jitter: f64) {
         if self.leads(now) {
             self.known = None;
@@ -184,7 +184,7 @@ impl Contender {
             && seen.version != DELETED
         {
             *since = now;
-            seen.holder = Some(SOMEBODY.to_owned());
+            seen.holder = Some(UNKNOWN_HOLDER.to_owned());
             DELETED.clone_into(&mut seen.version);
         }
         if !self.wait_or_go(now, jitter) {

@@ -12,12 +12,13 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::contender::{Act, Answer, Contender, Moment, Spans};
+use super::contender::{Act, Answer, Contender, Moment, Seen, Spans};
 use super::leadership::{Leadership, LeadershipState, Until};
 use super::{LeaseOptions, record};
+use crate::kind::Kind;
 use crate::labels;
 use crate::metrics::Metrics;
-use crate::metrics::labels::{Category, ObjectKind, Verb};
+use crate::metrics::labels::{Category, Verb};
 
 /// Runs leader election until `stop`, then releases the lease so that the next leader starts at once. Cancel `stop`
 /// after the last write.
@@ -81,7 +82,7 @@ impl LeaderElector {
             }
             Act::Read => self.read().await,
             Act::Create => self.create().await,
-            Act::Take(version) => self.take(&version).await,
+            Act::Take(version) => self.take(version).await,
         };
         let now = self.now();
         tracing::debug!(?answer, took_ms = now.saturating_sub(sent).as_millis(), "handled the lease");
@@ -127,7 +128,7 @@ impl LeaderElector {
         let until = self.contender.until().filter(|until| now < *until);
         let state = LeadershipState {
             known: self.contender.answered(),
-            until: until.map(|until| Until::Then(self.start + until)),
+            until: until.map(|until| Until::Time(self.start + until)),
         };
         let before = self.state.send_replace(state);
         self.metrics.leads(until.is_some());
@@ -148,28 +149,31 @@ impl LeaderElector {
 
     async fn create(&mut self) -> Answer {
         let lease = record::held(None, &self.options, Timestamp::now());
-        self.metrics.count_write(ObjectKind::Lease, Verb::Create);
-        match self.within(self.api.create(&params(), &lease)).await {
+        self.metrics.count_write(Kind::Lease, Verb::Create);
+        let created = self.within(self.api.create(&params(), &lease)).await;
+        self.written(created)
+    }
+
+    async fn take(&mut self, version: String) -> Answer {
+        let lease = record::held(self.newest.as_ref(), &self.options, Timestamp::now());
+        let replaced = self.replace(lease, version).await;
+        self.written(replaced)
+    }
+
+    async fn replace(&self, mut lease: Lease, version: String) -> Option<kube::Result<Lease>> {
+        lease.metadata.resource_version = Some(version);
+        self.metrics.count_write(Kind::Lease, Verb::Replace);
+        self.within(self.api.replace(&self.options.name, &params(), &lease)).await
+    }
+
+    fn written(&mut self, result: Option<kube::Result<Lease>>) -> Answer {
+        match result {
             Some(Ok(lease)) => self.record_answer(lease, Answer::Written),
             other => failed(other),
         }
     }
 
-    async fn take(&mut self, version: &str) -> Answer {
-        let mut lease = record::held(self.newest.as_ref(), &self.options, Timestamp::now());
-        lease.metadata.resource_version = Some(version.to_owned());
-        self.metrics.count_write(ObjectKind::Lease, Verb::Replace);
-        match self.within(self.api.replace(&self.options.name, &params(), &lease)).await {
-            Some(Ok(lease)) => self.record_answer(lease, Answer::Written),
-            other => failed(other),
-        }
-    }
-
-    fn record_answer(
-        &mut self,
-        lease: Lease,
-        answer: impl FnOnce(super::contender::Seen) -> Answer,
-    ) -> Answer {
+    fn record_answer(&mut self, lease: Lease, answer: impl FnOnce(Seen) -> Answer) -> Answer {
         let Some(seen) = record::seen(&lease) else { return Answer::Failed };
         self.newest = Some(lease);
         answer(seen)
@@ -186,11 +190,8 @@ impl LeaderElector {
         let version = self.contender.resign(self.now());
         self.publish();
         let (Some(version), Some(newest)) = (version, &self.newest) else { return };
-        let mut lease = record::released(newest, &self.options, Timestamp::now());
-        lease.metadata.resource_version = Some(version);
-        self.metrics.count_write(ObjectKind::Lease, Verb::Replace);
-        let replaced = self.within(self.api.replace(&self.options.name, &params(), &lease)).await;
-        match replaced {
+        let lease = record::released(newest, &self.options, Timestamp::now());
+        match self.replace(lease, version).await {
             Some(Ok(_)) => tracing::info!("released the lease"),
             Some(Err(error)) => {
                 tracing::warn!(%error, "failed to release the lease; the next leader waits until it expires");

@@ -15,9 +15,9 @@ pub(super) struct LeadershipState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Until {
     /// Until this time, unless it is renewed.
-    Then(Instant),
+    Time(Instant),
     /// Without election.
-    Ever,
+    Forever,
 }
 
 /// Reports whether this process leads. Cheap to clone.
@@ -35,7 +35,7 @@ impl Leadership {
 
     /// Leadership without election.
     pub fn always() -> Self {
-        let (_, state) = watch::channel(LeadershipState { known: true, until: Some(Until::Ever) });
+        let (_, state) = watch::channel(LeadershipState { known: true, until: Some(Until::Forever) });
         Self { state }
     }
 
@@ -47,7 +47,7 @@ impl Leadership {
     /// Whether the leader is known, be it this process or another one. False once the elector has ended.
     pub fn is_known(&self) -> bool {
         let state = *self.state.borrow();
-        let is_running = self.state.has_changed().is_ok() || state.until == Some(Until::Ever);
+        let is_running = self.state.has_changed().is_ok() || state.until == Some(Until::Forever);
         state.known && is_running
     }
 
@@ -66,7 +66,7 @@ impl Leadership {
             let now = *state.borrow_and_update();
             match now.until {
                 _ if !leads(now) => return,
-                Some(Until::Then(until)) => tokio::select! {
+                Some(Until::Time(until)) => tokio::select! {
                     () = tokio::time::sleep_until(until) => {}
                     // The elector has ended, but its last state still expires in time.
                     () = next(&mut state) => {}
@@ -85,8 +85,8 @@ async fn next(state: &mut watch::Receiver<LeadershipState>) {
 
 fn leads(state: LeadershipState) -> bool {
     match state.until {
-        Some(Until::Then(until)) => Instant::now() < until,
-        Some(Until::Ever) => true,
+        Some(Until::Time(until)) => Instant::now() < until,
+        Some(Until::Forever) => true,
         None => false,
     }
 }

@@ -5,35 +5,24 @@ use std::fmt::Write;
 use caipe_crds::resource::agent_state::{AgentPhase, AgentPlacement};
 use prometheus_client::encoding::{EncodeLabelValue, LabelValueEncoder};
 
-/// Defines an enum whose variants are the values of a label.
-macro_rules! label {
-    ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident => $value:literal,)+ }) => {
-        $(#[$about])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum $name {
-            $($(#[$doc])* $variant,)+
-        }
+use crate::kind::Kind;
+use crate::text_enum::text_enum;
 
-        impl $name {
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
-
-            /// The value of the label.
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $value,)+
-                }
-            }
-        }
-
+/// Writes the text of an enum as the value of a label.
+macro_rules! label_value {
+    ($($name:ident),+) => {$(
         impl EncodeLabelValue for $name {
             fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> Result<(), std::fmt::Error> {
                 encoder.write_str(self.as_str())
             }
         }
-    };
+    )+};
 }
 
-label! {
+label_value!(Outcome, Step, StepOutcome, Category, Kind, Verb, Endpoint, ProbeOutcome, ResourcePhase);
+label_value!(Placement, Phase, MigrationStage, EventOutcome);
+
+text_enum! {
     /// The outcome of a reconcile.
     Outcome {
         /// Something was written.
@@ -51,7 +40,7 @@ label! {
     }
 }
 
-label! {
+text_enum! {
     /// The steps of a reconcile.
     Step {
         /// References are read.
@@ -67,7 +56,7 @@ label! {
     }
 }
 
-label! {
+text_enum! {
     StepOutcome {
         /// The step succeeded.
         Ok => "ok",
@@ -78,7 +67,7 @@ label! {
     }
 }
 
-label! {
+text_enum! {
     /// The category of a failure.
     Category {
         /// The resource is invalid.
@@ -110,36 +99,7 @@ label! {
     }
 }
 
-label! {
-    /// The kinds of written or watched objects.
-    ObjectKind {
-        /// The resource itself.
-        CaipeSupervisor => "CaipeSupervisor",
-        /// Settings and rendered specs.
-        ConfigMap => "ConfigMap",
-        CustomResourceDefinition => "CustomResourceDefinition",
-        /// Supervisors, agents and tool servers.
-        Deployment => "Deployment",
-        /// Events of resources.
-        Event => "Event",
-        /// The lease of the leader.
-        Lease => "Lease",
-        /// Allowed connections.
-        NetworkPolicy => "NetworkPolicy",
-        /// The volume of conversations.
-        PersistentVolumeClaim => "PersistentVolumeClaim",
-        /// Pods of the Deployments.
-        Pod => "Pod",
-        /// Keys.
-        Secret => "Secret",
-        /// Endpoints of supervisors, agents and tool servers.
-        Service => "Service",
-        /// The identity of pods.
-        ServiceAccount => "ServiceAccount",
-    }
-}
-
-label! {
+text_enum! {
     /// The verb of a write.
     Verb {
         /// Server-side apply.
@@ -156,7 +116,7 @@ label! {
     }
 }
 
-label! {
+text_enum! {
     /// The endpoint of a pod that is probed.
     Endpoint {
         /// `/internal/status`.
@@ -166,7 +126,7 @@ label! {
     }
 }
 
-label! {
+text_enum! {
     ProbeOutcome {
         /// The response is valid.
         Ok => "ok",
@@ -189,44 +149,44 @@ label! {
     }
 }
 
-label! {
+text_enum! {
     /// The state of a resource by the rules of `kstatus`.
     ResourcePhase {
         /// The resource is ready.
-        Ready => "Ready",
+        Ready,
         /// Reconciliation is in progress.
-        Reconciling => "Reconciling",
+        Reconciling,
         /// A user has to act.
-        Stalled => "Stalled",
+        Stalled,
     }
 }
 
-label! {
+text_enum! {
     /// Where an agent runs.
     Placement {
         /// In the supervisor's process.
-        InProcess => "InProcess",
+        InProcess,
         /// In a process of its own.
-        Remote => "Remote",
+        Remote,
     }
 }
 
-label! {
+text_enum! {
     /// The phase of an agent.
     Phase {
         /// Not started yet.
-        Pending => "Pending",
+        Pending,
         /// Usable.
-        Ready => "Ready",
+        Ready,
         /// Usable with restrictions.
-        Degraded => "Degraded",
+        Degraded,
         /// Not reachable.
-        Unreachable => "Unreachable",
-        Draining => "Draining",
+        Unreachable,
+        Draining,
     }
 }
 
-label! {
+text_enum! {
     MigrationStage {
         /// The migration started: the new placement is being prepared.
         Started => "started",
@@ -235,7 +195,7 @@ label! {
     }
 }
 
-label! {
+text_enum! {
     EventOutcome {
         Published => "published",
         /// Counted onto an earlier event.

@@ -23,7 +23,7 @@ fn everything() -> Metrics {
             }
         }
     }
-    for kind in ObjectKind::ALL {
+    for kind in Kind::ALL {
         for verb in Verb::ALL {
             metrics.count_write(*kind, *verb);
         }
@@ -73,7 +73,7 @@ fn the_number_of_series_has_a_bound() {
     let most = Outcome::ALL.len() * timer
         + Step::ALL.len() * StepOutcome::ALL.len() * timer
         + Step::ALL.len() * Category::ALL.len()
-        + ObjectKind::ALL.len() * (Verb::ALL.len() + 1)
+        + Kind::ALL.len() * (Verb::ALL.len() + 1)
         + Endpoint::ALL.len() * (ProbeOutcome::ALL.len() + probe)
         + ResourcePhase::ALL.len()
         + Placement::ALL.len() * Phase::ALL.len()

@@ -23,11 +23,12 @@ pub use resource_counts::ResourceState;
 pub use timers::{ReconcileTimer, StepTimer};
 
 use self::labels::{
-    Category, Endpoint, EventOutcome, MigrationStage, ObjectKind, Outcome, Phase, Placement, ProbeOutcome,
-    ResourcePhase, Step, StepOutcome, Verb,
+    Category, Endpoint, EventOutcome, MigrationStage, Outcome, Phase, Placement, ProbeOutcome, ResourcePhase,
+    Step, StepOutcome, Verb,
 };
 use self::resource_counts::ResourceCounts;
 use crate::key::Key;
+use crate::kind::Kind;
 
 /// The media type of [`Metrics::encode`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -44,67 +45,30 @@ const RECONCILE_BUCKETS: [f64; 12] =
 /// In seconds. A card takes 1 to 5 ms within a cluster, and a probe times out after one second.
 const PROBE_BUCKETS: [f64; 9] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 0.5, 1.0];
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByOutcome {
-    outcome: Outcome,
+/// Defines sets of labels.
+macro_rules! label_sets {
+    ($($name:ident { $($label:ident: $value:ident),+ })+) => {$(
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+        struct $name { $($label: $value),+ }
+    )+};
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByStep {
-    step: Step,
-    outcome: StepOutcome,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByFailure {
-    step: Step,
-    category: Category,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByWrite {
-    kind: ObjectKind,
-    verb: Verb,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByKind {
-    kind: ObjectKind,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByProbe {
-    endpoint: Endpoint,
-    outcome: ProbeOutcome,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByEndpoint {
-    endpoint: Endpoint,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByPhase {
-    phase: ResourcePhase,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByAgent {
-    placement: Placement,
-    phase: Phase,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByMigration {
-    stage: MigrationStage,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByEvent {
-    outcome: EventOutcome,
+label_sets! {
+    ByOutcome { outcome: Outcome }
+    ByStep { step: Step, outcome: StepOutcome }
+    ByFailure { step: Step, category: Category }
+    ByWrite { kind: Kind, verb: Verb }
+    ByKind { kind: Kind }
+    ByProbe { endpoint: Endpoint, outcome: ProbeOutcome }
+    ByEndpoint { endpoint: Endpoint }
+    ByPhase { phase: ResourcePhase }
+    ByAgent { placement: Placement, phase: Phase }
+    ByMigration { stage: MigrationStage }
+    ByEvent { outcome: EventOutcome }
 }
 
 /// The registry of all metrics.
+#[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
     reconciles: Family<ByOutcome, Histogram, fn() -> Histogram>,
@@ -121,12 +85,6 @@ pub struct Metrics {
     resource_counts: ResourceCounts,
     migrations: Family<ByMigration, Counter>,
     events: Family<ByEvent, Counter>,
-}
-
-impl fmt::Debug for Metrics {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Metrics").finish_non_exhaustive()
-    }
 }
 
 impl Default for Metrics {
@@ -217,12 +175,12 @@ impl Metrics {
     }
 
     /// Counts a write that was sent to the API server.
-    pub fn count_write(&self, kind: ObjectKind, verb: Verb) {
+    pub fn count_write(&self, kind: Kind, verb: Verb) {
         self.writes.get_or_create(&ByWrite { kind, verb }).inc();
     }
 
     /// Counts a failed watch.
-    pub fn watch_failed(&self, kind: ObjectKind) {
+    pub fn watch_failed(&self, kind: Kind) {
         self.watch_errors.get_or_create(&ByKind { kind }).inc();
     }
 

@@ -8,7 +8,7 @@ use super::{ByFailure, ByOutcome, ByStep, Metrics};
 
 /// Times a reconcile.
 #[derive(Debug)]
-#[must_use = "it counts as abandoned when it is dropped, that is, at once"]
+#[must_use = "a dropped timer counts as abandoned"]
 pub struct ReconcileTimer<'a> {
     metrics: &'a Metrics,
     since: Instant,
@@ -42,7 +42,7 @@ impl Drop for ReconcileTimer<'_> {
 
 /// Times a step.
 #[derive(Debug)]
-#[must_use = "it counts as abandoned when it is dropped, that is, at once"]
+#[must_use = "a dropped timer counts as abandoned"]
 pub struct StepTimer<'a> {
     metrics: &'a Metrics,
     step: Step,

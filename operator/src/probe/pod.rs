@@ -53,7 +53,7 @@ impl Pod {
     }
 
     /// Changes the endpoints and drops results of others.
-    pub(super) fn ask_for(&mut self, endpoints: Endpoints) {
+    pub(super) fn set_endpoints(&mut self, endpoints: Endpoints) {
         self.target.endpoints = endpoints;
         if !endpoints.status() {
             self.status = Debounce::default();
@@ -61,35 +61,33 @@ impl Pod {
         if !endpoints.card() {
             self.card = Debounce::default();
         }
-        if let Some(result) = &mut self.result {
-            result.report = result.report.take().filter(|_| endpoints.status());
-            result.card = result.card.take().filter(|_| endpoints.card());
-            result.failure = self.status.failure().or(self.card.failure()).cloned();
-        }
-        let is_empty = |result: &ProbeResult| {
-            result.report.is_none() && result.card.is_none() && result.failure.is_none()
-        };
-        self.result = self.result.take().filter(|result| !is_empty(result));
+        let before = self.result.take().unwrap_or_default();
+        let report = before.report.filter(|_| endpoints.status());
+        self.set_result(report, before.card.filter(|_| endpoints.card()));
+    }
+
+    fn set_result(&mut self, report: Option<Report>, card: Option<CardSummary>) {
+        let failure = self.status.failure().or(self.card.failure()).cloned();
+        let is_known = report.is_some() || card.is_some() || failure.is_some();
+        self.result = is_known.then_some(ProbeResult { report, card, failure });
     }
 
     /// Takes in the answers; returns whether the change needs a reconcile.
-    pub(super) fn learn(&mut self, looked: Answers) -> bool {
+    pub(super) fn learn(&mut self, answers: Answers) -> bool {
         let before = self.result.take();
         let old = before.as_ref();
         let report = old.and_then(|result| result.report.as_ref());
         let card = old.and_then(|result| result.card.as_ref());
-        let (status_asked, card_asked) = (self.target.endpoints.status(), self.target.endpoints.card());
-        let report = match looked.status.filter(|_| status_asked) {
-            Some(seen) => self.status.learn(seen.map_err(|failure| failure.message), report),
+        let endpoints = self.target.endpoints;
+        let report = match answers.status.filter(|_| endpoints.status()) {
+            Some(answer) => self.status.learn(answer.map_err(|failure| failure.message), report),
             None => report.cloned(),
         };
-        let card = match looked.card.filter(|_| card_asked) {
-            Some(seen) => self.card.learn(seen.map_err(|failure| failure.message), card),
+        let card = match answers.card.filter(|_| endpoints.card()) {
+            Some(answer) => self.card.learn(answer.map_err(|failure| failure.message), card),
             None => card.cloned(),
         };
-        let failure = self.status.failure().or(self.card.failure()).cloned();
-        let known = report.is_some() || card.is_some() || failure.is_some();
-        self.result = known.then_some(ProbeResult { report, card, failure });
+        self.set_result(report, card);
         is_significant(before.as_ref(), self.result.as_ref())
     }
 

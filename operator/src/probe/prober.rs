@@ -4,6 +4,7 @@ use std::future::pending;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures::future::OptionFuture;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::{Duration, Instant, sleep_until, timeout};
@@ -94,7 +95,7 @@ impl<L: PodClient> Prober<L> {
 
     /// Probes until `stop`. Probes in flight are dropped then.
     pub async fn run(self: Arc<Self>, stop: CancellationToken) {
-        let telling = tokio::spawn(Arc::clone(&self).tell(stop.clone()));
+        let notifier = tokio::spawn(Arc::clone(&self).send_changes(stop.clone()));
         let mut probes = JoinSet::new();
         while let Some(job) = stop.run_until_cancelled(self.next_job(&mut probes)).await {
             let room = match job.urgency {
@@ -105,7 +106,7 @@ impl<L: PodClient> Prober<L> {
         }
         probes.shutdown().await;
         // The notifier also ends at `stop`.
-        let _ = telling.await;
+        let _ = notifier.await;
     }
 
     /// Probes. A slow probe frees its slot for others.
@@ -145,37 +146,29 @@ impl<L: PodClient> Prober<L> {
     }
 
     async fn probe(self: Arc<Self>, job: Job) {
-        let status = async {
-            let begun = Instant::now();
-            let seen = self.probe.status(&job.request).await;
-            self.count(Endpoint::Status, begun, &seen);
-            seen
-        };
-        let card = async {
-            let begun = Instant::now();
-            let seen = self.probe.card(&job.request).await;
-            self.count(Endpoint::Card, begun, &seen);
-            seen
-        };
-        let looked = match (job.endpoints.status(), job.endpoints.card()) {
-            (true, true) => {
-                let (status, card) = tokio::join!(status, card);
-                Answers { status: Some(status), card: Some(card) }
-            }
-            (true, false) => Answers { status: Some(status.await), card: None },
-            _ => Answers { status: None, card: Some(card.await) },
-        };
-        self.registry().learn(job.pod, looked, Instant::now(), fastrand::f64());
+        let Job { pod, request, endpoints, .. } = job;
+        let status = endpoints.status().then(|| self.counted(Endpoint::Status, self.probe.status(&request)));
+        let card = endpoints.card().then(|| self.counted(Endpoint::Card, self.probe.card(&request)));
+        let (status, card) = tokio::join!(OptionFuture::from(status), OptionFuture::from(card));
+        self.registry().learn(pod, Answers { status, card }, Instant::now(), fastrand::f64());
         self.notified.notify_one();
     }
 
-    fn count<T>(&self, endpoints: Endpoint, begun: Instant, seen: &Result<T, Failure>) {
-        let outcome = seen.as_ref().err().map_or(ProbeOutcome::Ok, |failure| failure.outcome);
-        self.metrics.probed(endpoints, outcome, begun.elapsed());
+    /// Counts a probe, with its latency.
+    async fn counted<T>(
+        &self,
+        endpoint: Endpoint,
+        probe: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        let begun = Instant::now();
+        let answer = probe.await;
+        let outcome = answer.as_ref().err().map_or(ProbeOutcome::Ok, |failure| failure.outcome);
+        self.metrics.probed(endpoint, outcome, begun.elapsed());
+        answer
     }
 
     /// Sends changed supervisors as fast as the reader takes them.
-    async fn tell(self: Arc<Self>, stop: CancellationToken) {
+    async fn send_changes(self: Arc<Self>, stop: CancellationToken) {
         loop {
             let changed = self.registry().take_changed();
             let done = match changed {

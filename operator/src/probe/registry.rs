@@ -71,7 +71,7 @@ impl ProbeRegistry {
         let Some(watched) = self.watched.get_mut(key) else { return };
         let pod_id = match watched.pods.get_mut(name) {
             Some(pod) if pod.target.endpoints != target.endpoints => {
-                pod.ask_for(target.endpoints);
+                pod.set_endpoints(target.endpoints);
                 pod.id
             }
             Some(pod) if new_token => pod.id,
@@ -118,8 +118,8 @@ impl ProbeRegistry {
     /// Probes all pods of a supervisor now. A probe in flight may be too early, so another one follows it.
     pub(super) fn probe_now(&mut self, key: &Key, now: Instant) {
         let Some(watched) = self.watched.get(key) else { return };
-        let numbers: Vec<PodId> = watched.pods.values().map(|pod| pod.id).collect();
-        for pod_id in numbers {
+        let ids: Vec<PodId> = watched.pods.values().map(|pod| pod.id).collect();
+        for pod_id in ids {
             self.probe_pod_now(pod_id, now);
         }
     }
@@ -169,11 +169,11 @@ impl ProbeRegistry {
     }
 
     /// Takes in the result of a probe. Ignores pods that are no longer probed.
-    pub(super) fn learn(&mut self, pod_id: PodId, looked: Answers, now: Instant, jitter: f64) {
+    pub(super) fn learn(&mut self, pod_id: PodId, answers: Answers, now: Instant, jitter: f64) {
         let Some((_, pod)) = self.pod(pod_id) else { return };
         pod.in_flight = false;
         let again = std::mem::take(&mut pod.again);
-        let is_significant = pod.learn(looked);
+        let is_significant = pod.learn(answers);
         let failures = pod.failures();
         let wait = if again { Duration::ZERO } else { interval(failures, self.pods.len(), jitter) };
         let urgency = if again || failures > 0 { Urgency::Urgent } else { Urgency::Routine };

@@ -1,5 +1,7 @@
+use caipe_crds::internal_status::{AgentReport, DrainingInstance, NextInstance, Report};
 use caipe_crds::resource::agent_state::{AgentPhase, AgentPlacement};
 
+use super::super::result::CardSummary;
 use super::*;
 
 fn agent() -> AgentReport {

@@ -19,7 +19,7 @@ impl Defaults {
     /// Every fault, each with its path in the file.
     pub fn check(&self) -> Result<(), Faults> {
         let mut faults: Vec<Fault> = self.check_pull_policy().err().into_iter().collect();
-        faults.extend(self.try_on().err().into_iter().flatten().map(here));
+        faults.extend(self.check_on_empty_resource().err().into_iter().flatten().map(without_spec_prefix));
         Faults::check(faults)
     }
 
@@ -33,7 +33,7 @@ impl Defaults {
     }
 
     /// Applies the defaults to an otherwise empty supervisor, so that they obey the same rules as a resource.
-    fn try_on(&self) -> Result<(), Faults> {
+    fn check_on_empty_resource(&self) -> Result<(), Faults> {
         let resource = json!({
             "apiVersion": "caipe.io/v1alpha1",
             "kind": "CaipeSupervisor",
@@ -42,7 +42,7 @@ impl Defaults {
         });
         let resource = read_resource(&resource.to_string())?;
         let references = References::default();
-        let resolved = validate(&resource, &references, "default")?.resolved;
+        let resolved = validate(&resource, &references, "default")?;
         let (plain, decision) = (Self::default(), converged(&resource, resolved.spec));
         let wanted = BuildInputs {
             resource: &resource,
@@ -62,7 +62,7 @@ fn fault(error: BuildError) -> Fault {
 }
 
 /// The fault with its path in the file, which has no `spec.` prefix.
-fn here(fault: Fault) -> Fault {
+fn without_spec_prefix(fault: Fault) -> Fault {
     let path = fault.path.strip_prefix("spec.").map(str::to_owned);
     Fault { path: path.unwrap_or(fault.path), message: fault.message }
 }

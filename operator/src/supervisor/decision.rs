@@ -2,10 +2,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use caipe_crds::rendered::Placement;
 use caipe_crds::{CaipeSupervisor, RenderedSpec};
 
 use crate::defaults::Defaults;
 use crate::references::References;
+
+/// The names of the agents that run in-process.
+pub fn in_process(spec: &RenderedSpec) -> impl Iterator<Item = String> + '_ {
+    let agents = spec.agents.iter().filter(|agent| matches!(agent.placement, Placement::InProcess {}));
+    agents.map(|agent| agent.name.clone())
+}
+
+/// The names of the agents that run remotely.
+pub fn remote(spec: &RenderedSpec) -> impl Iterator<Item = String> + '_ {
+    let agents = spec.agents.iter().filter(|agent| matches!(agent.placement, Placement::Remote { .. }));
+    agents.map(|agent| agent.name.clone())
+}
 
 /// The inputs of the objects, of which building is a pure function.
 #[derive(Debug, Clone, Copy)]

@@ -16,21 +16,13 @@ use super::apply::Applier;
 use super::error::Error;
 use super::migration::CurrentSpec;
 use super::state::{Keys, ReconcileState, ReconcileStates};
-use crate::cache::{Cache, Child, Kind, ObservedState, ReferenceKind};
+use crate::cache::{Cache, Child, ObservedState};
 use crate::key::Key;
+use crate::kind::Kind;
 use crate::labels;
 use crate::references::{ConfigMapContent, Names, References};
 
-/// The key of the rendered spec in its `ConfigMap`.
-pub const SPEC_KEY: &str = "spec.yaml";
-
-/// The key of callers if the resource names none.
-const SHARED_KEY: &str = "A2A_AUTH_SHARED_KEY";
-/// The key with which the supervisor calls its agents.
-const AGENT_KEY: &str = "CAIPE_AGENT_KEY";
-/// The token of `/internal/status`.
-const STATUS_TOKEN: &str = "CAIPE_STATUS_TOKEN";
-const KEYS: [&str; 3] = [SHARED_KEY, AGENT_KEY, STATUS_TOKEN];
+const KEYS: [&str; 3] = [names::SHARED_KEY, names::AGENT_KEY, names::STATUS_TOKEN];
 
 /// Reads the referenced objects. Missing ones are left out.
 ///
@@ -45,12 +37,12 @@ pub async fn references(
 ) -> Result<References, Error> {
     let mut references = References::default();
     for name in &names.secrets {
-        if let Some(version) = cache.version(ReferenceKind::Secret, key.namespace(), name) {
+        if let Some(version) = cache.version(Kind::Secret, key.namespace(), name) {
             references.secrets.insert(name.clone(), version);
         }
     }
     for name in &names.config_maps {
-        let Some(version) = cache.version(ReferenceKind::ConfigMap, key.namespace(), name) else { continue };
+        let Some(version) = cache.version(Kind::ConfigMap, key.namespace(), name) else { continue };
         if let Some(content) = content(client, key, name, &version, states).await? {
             references.config_maps.insert(name.clone(), content.as_ref().clone());
         }
@@ -90,7 +82,7 @@ pub async fn current(client: &Client, key: &Key, state: &mut ReconcileState) -> 
     }
     let api = Api::<ConfigMap>::namespaced(client.clone(), key.namespace());
     let found = api.get_opt(&name).await.map_err(Error::api(format!("read ConfigMap {name}")))?;
-    let text = found.and_then(|map| map.data).and_then(|mut data| data.remove(SPEC_KEY));
+    let text = found.and_then(|map| map.data).and_then(|mut data| data.remove(names::SPEC_KEY));
     let spec: Option<RenderedSpec> = text.and_then(|text| read_rendered(&text).ok());
     state.current = spec.as_ref().map(CurrentSpec::from);
     Ok(())
@@ -106,7 +98,7 @@ pub async fn keys(
     state: &mut ReconcileState,
 ) -> Result<(), Error> {
     let name = names::keys(applier.key.name());
-    let child = observed.children.get(&(Kind::Secret, name.clone())).filter(|child| !child.deleting);
+    let child = observed.child(Kind::Secret, &name).filter(|child| !child.deleting);
     let known =
         |child: &Child, keys: &Keys| child.uid == keys.uid && child.version.as_ref() == Some(&keys.version);
     if child.zip(state.keys.as_ref()).is_some_and(|(child, keys)| known(child, keys)) {
@@ -130,7 +122,7 @@ fn read(name: String, secret: Secret) -> Result<Keys, Error> {
     if !missing.is_empty() {
         return Err(Error::Keys { name, missing: missing.join(" and ") });
     }
-    let ByteString(token) = data.remove(STATUS_TOKEN).unwrap_or_default();
+    let ByteString(token) = data.remove(names::STATUS_TOKEN).unwrap_or_default();
     Ok(Keys {
         uid: secret.metadata.uid.unwrap_or_default(),
         version: secret.metadata.resource_version.unwrap_or_default(),

@@ -1,13 +1,13 @@
 //! Serializes built objects for the API server.
 
+use caipe_crds::digest::sha256_hex;
 use k8s_openapi::Resource;
 use kube::core::ObjectMeta;
 use serde::Serialize;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 use super::build::{AgentObjects, Objects, ToolServerObjects};
-use crate::cache::Kind;
+use crate::kind::Kind;
 use crate::labels;
 
 /// An object to apply.
@@ -75,8 +75,7 @@ fn annotate(value: &mut Value, name: &str, text: &str) {
 
 /// Half of a SHA-256 in hex, enough to distinguish versions of one object.
 fn hash(value: &Value) -> String {
-    let digest = Sha256::digest(value.to_string().as_bytes());
-    digest.iter().take(16).fold(String::with_capacity(32), |hex, byte| hex + &format!("{byte:02x}"))
+    sha256_hex(&value.to_string(), 32)
 }
 
 /// The hash of the pod template of a Deployment among the manifests.

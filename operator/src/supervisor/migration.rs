@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use caipe_crds::rendered::Placement;
 use caipe_crds::{CaipeSupervisor, RenderedSpec};
 
-use super::decision::Decision;
+use super::decision::{Decision, in_process, remote};
 
 /// The spec in the cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -113,17 +113,8 @@ impl MigrationInputs<'_> {
 
     /// The agents that the supervisor's pods must host, and those that they host already.
     fn hosted(&self, spec: &RenderedSpec) -> BTreeSet<String> {
-        let here = |placement: &Placement| matches!(placement, Placement::InProcess {});
-        let names = |spec: &RenderedSpec| -> BTreeSet<String> {
-            spec.agents
-                .iter()
-                .filter(|agent| here(&agent.placement))
-                .map(|agent| agent.name.clone())
-                .collect()
-        };
-        let enabled: BTreeSet<String> = spec.agents.iter().map(|agent| agent.name.clone()).collect();
-        let taken = self.hosted.iter().filter(|name| enabled.contains(*name)).cloned();
-        names(spec).into_iter().chain(names(self.wanted)).chain(taken).collect()
+        let still_hosted = self.hosted.iter().filter(|name| spec.agent(name).is_some()).cloned();
+        in_process(spec).chain(in_process(self.wanted)).chain(still_hosted).collect()
     }
 
     /// The agents with a Deployment that they no longer need.
@@ -134,12 +125,8 @@ impl MigrationInputs<'_> {
 
     /// The agents that are or become remote.
     fn remote(&self, spec: &RenderedSpec) -> BTreeSet<String> {
-        let away = |spec: &RenderedSpec| -> Vec<String> {
-            let remote =
-                spec.agents.iter().filter(|agent| matches!(agent.placement, Placement::Remote { .. }));
-            remote.map(|agent| agent.name.clone()).filter(|name| self.ours.contains(name)).collect()
-        };
-        away(spec).into_iter().chain(away(self.wanted)).collect()
+        let agents = remote(spec).chain(remote(self.wanted));
+        agents.filter(|name| self.ours.contains(name)).collect()
     }
 }
 
@@ -152,25 +139,16 @@ pub fn ours(resource: &CaipeSupervisor, spec: &RenderedSpec) -> BTreeSet<String>
 
 /// The hosted agents that are needed, for when the supervisor's pods are rolled anyway.
 pub fn needed_hosted(decision: &Decision) -> BTreeSet<String> {
-    let needed = [&decision.spec, &decision.wanted].into_iter().flat_map(|spec| &spec.agents);
-    let here = needed.filter(|agent| matches!(agent.placement, Placement::InProcess {}));
-    here.map(|agent| agent.name.clone()).collect()
+    in_process(&decision.spec).chain(in_process(&decision.wanted)).collect()
 }
 
 /// The decision for a resource at rest, or of which nothing runs yet: every agent has its wanted placement, and the
 /// supervisor's pods host only the in-process agents.
 pub fn converged(resource: &CaipeSupervisor, spec: RenderedSpec) -> Decision {
     let ours = ours(resource, &spec);
-    let names = |remote: bool| {
-        let agents = spec
-            .agents
-            .iter()
-            .filter(move |agent| matches!(agent.placement, Placement::Remote { .. }) == remote);
-        agents.map(|agent| agent.name.clone()).filter(|name| ours.contains(name)).collect()
-    };
     Decision {
-        hosted: names(false),
-        remote: names(true),
+        hosted: in_process(&spec).filter(|name| ours.contains(name)).collect(),
+        remote: remote(&spec).filter(|name| ours.contains(name)).collect(),
         draining: BTreeMap::new(),
         wanted: spec.clone(),
         spec,

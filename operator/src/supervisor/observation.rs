@@ -13,8 +13,9 @@ use super::failed_containers::{self, PodOwner};
 use super::manifest::Manifest;
 use super::orphans::Use;
 use super::status::RemoteFacts;
-use crate::cache::{Child, Kind, ObservedState, Pod, Workload};
+use crate::cache::{Child, ObservedState, Pod, Workload};
 use crate::key::Key;
+use crate::kind::Kind;
 use crate::labels;
 use crate::probe::{Endpoints, PodTarget, ProbeResults, Targets};
 
@@ -94,7 +95,7 @@ impl Observation {
     pub fn supervisor(&self, manifests: &[Manifest]) -> Option<Workload> {
         let name = &self.name;
         let mut workload = self.deployment()?.clone();
-        let child = self.observed.children.get(&(Kind::Deployment, name.clone()));
+        let child = self.observed.child(Kind::Deployment, name);
         let applied = manifests.iter().find(|it| it.kind == Kind::Deployment && it.name == *name);
         let is_current = child.and_then(|child| child.applied.as_ref()) == applied.map(|it| &it.hash);
         workload.rolled_out &= is_current;

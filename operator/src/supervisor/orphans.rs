@@ -10,7 +10,8 @@ use caipe_crds::internal_status::Report;
 use caipe_crds::resource::agent_state::AgentPlacement;
 use jiff::Timestamp;
 
-use crate::cache::{Child, Kind};
+use crate::cache::Child;
+use crate::kind::Kind;
 
 /// The next action for an orphan.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +45,7 @@ pub struct Use {
 
 /// The next action for an orphan.
 pub fn act(child: &Child, used: &Use, deadline: Duration, now: Timestamp) -> Act {
-    let Some(agent) = &child.agent else { return unbound(child) };
+    let Some(agent) = &child.agent else { return without_agent(child) };
     if !matches!(child.kind, Kind::Deployment) {
         // Services and policies are deleted with the Deployment.
         return if used.may_use(agent) { Act::Wait } else { Act::Remove(RemovalReason::Unused) };
@@ -63,7 +64,7 @@ pub fn act(child: &Child, used: &Use, deadline: Duration, now: Timestamp) -> Act
     }
 }
 
-fn unbound(child: &Child) -> Act {
+fn without_agent(child: &Child) -> Act {
     let is_permanent = matches!(child.kind, Kind::PersistentVolumeClaim | Kind::Secret);
     if is_permanent { Act::Wait } else { Act::Remove(RemovalReason::Unused) }
 }

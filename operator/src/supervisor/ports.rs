@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use caipe_crds::rendered::Placement;
 use caipe_crds::resolve::bridge;
 use caipe_crds::resource::mcp::{ContainerPlacement, McpServer};
 use caipe_crds::{CaipeSupervisor, Fault, RenderedSpec, catalogue};
 
-use super::decision::Decision;
+use super::decision::{Decision, in_process};
 
 /// Faults for sidecars of different in-process agents on one port.
 pub(super) fn faults(resource: &CaipeSupervisor, spec: &RenderedSpec) -> Vec<Fault> {
@@ -48,11 +47,6 @@ pub fn hosted_that_fit(resource: &CaipeSupervisor, decision: &Decision) -> BTree
         }
     }
     hosted
-}
-
-fn in_process(spec: &RenderedSpec) -> impl Iterator<Item = String> + '_ {
-    let here = spec.agents.iter().filter(|agent| matches!(agent.placement, Placement::InProcess {}));
-    here.map(|agent| agent.name.clone())
 }
 
 /// The agent's sidecars with their ports.

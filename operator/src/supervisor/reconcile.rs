@@ -23,10 +23,11 @@ use super::ports;
 use super::state::{ReconcileState, ReconcileStates, WrittenStatus};
 use super::status::{Facts, Reason, Refusal};
 use super::update_status::Reporter;
-use super::validate::{Validated, validate};
-use crate::cache::{Cache, Child, Kind, Workload};
+use super::validate::validate;
+use crate::cache::{Cache, Child, Workload};
 use crate::defaults::Defaults;
 use crate::key::Key;
+use crate::kind::Kind;
 use crate::metrics::labels::{Category, MigrationStage, Outcome, Step};
 use crate::metrics::{Metrics, ReconcileTimer};
 use crate::probe::Probes;
@@ -81,7 +82,7 @@ struct Reconciled {
 impl<'a> Reconciler<'a> {
     /// Prepares a reconcile of the resource.
     pub fn new(cx: &'a Context, resource: &'a CaipeSupervisor, state: ReconcileState) -> Self {
-        let key = Key::new(&resource.namespace().unwrap_or_default(), &resource.name_any());
+        let key = Key::of(resource);
         let observation = Observation::new(&key, cx.cache.observed(&key), cx.prober.results(&key));
         let uid = resource.uid().unwrap_or_default();
         Self { cx, key, resource, uid, observation, state, now: Timestamp::now(), due: None }
@@ -112,7 +113,7 @@ impl<'a> Reconciler<'a> {
             Ok(false)
         };
         let is_changed = reconciled.wrote || *was_written.as_ref().unwrap_or(&false);
-        let due = self.due.map(|again| sooner(reconciled.due, again)).or(reconciled.due);
+        let due = earliest(reconciled.due, self.due);
         self.cx.states.save(&self.key, self.state);
         was_written?;
         let outcome = match (&reconciled.refusal, is_changed, due) {
@@ -133,8 +134,8 @@ impl<'a> Reconciler<'a> {
         let mut references = found?;
         let missing = names.missing(&references);
         let step = timer.step(Step::Validate);
-        let validated = match validate(self.resource, &references, self.key.namespace()) {
-            Ok(validated) => validated,
+        let resolved = match validate(self.resource, &references, self.key.namespace()) {
+            Ok(resolved) => resolved,
             Err(faults) => {
                 step.done();
                 return Ok(self.refused(refusal(&faults, &missing), missing));
@@ -143,10 +144,10 @@ impl<'a> Reconciler<'a> {
         step.done();
         let reported = self.resource.status.as_ref().map(|status| status.observed_generation);
         if reported != self.resource.metadata.generation {
-            self.cx.reporter.warn(self.resource, &validated.resolved.warnings);
+            self.cx.reporter.warn(self.resource, &resolved.warnings);
         }
         self.keys(&mut references).await?;
-        let (mut decision, held) = self.decide(&validated);
+        let (mut decision, held) = self.decide(&resolved.spec);
         let step = timer.step(Step::Build);
         let manifests = match self.build(&references, &mut decision) {
             Ok(manifests) => manifests,
@@ -196,8 +197,7 @@ impl<'a> Reconciler<'a> {
         Ok(())
     }
 
-    fn decide(&self, validated: &Validated) -> (Decision, BTreeMap<String, PendingMigration>) {
-        let wanted: &RenderedSpec = &validated.resolved.spec;
+    fn decide(&self, wanted: &RenderedSpec) -> (Decision, BTreeMap<String, PendingMigration>) {
         let ours = migration::ours(self.resource, wanted);
         let supervisor = self.observation.deployment();
         let hosted = supervisor.map(|workload| workload.hosted.clone()).unwrap_or_default();
@@ -240,8 +240,7 @@ impl<'a> Reconciler<'a> {
     async fn apply(&mut self, manifests: &[Manifest], decision: &Decision) -> Result<Written, Error> {
         let applier = applier(self.cx, &self.key, &self.uid);
         let after = applier.apply(manifests, &self.observation.observed, &self.state).await?;
-        let before =
-            |child: &Child| self.observation.observed.children.get(&(child.kind, child.name.clone()));
+        let before = |child: &Child| self.observation.observed.child(child.kind, &child.name);
         let wrote = after.iter().any(|child| before(child) != Some(child));
         self.state.applied(after.iter().map(AsRef::as_ref));
         let epoch = decision.spec.epoch;
@@ -251,7 +250,7 @@ impl<'a> Reconciler<'a> {
             self.cx.prober.probe_now(&self.key);
         }
         let (draining, due) = self.remove_orphans(&applier, manifests, decision).await?;
-        let due = again.map(|again| sooner(due, again)).or(due);
+        let due = earliest(due, again);
         Ok(Written { wrote: wrote || refreshed, draining, due })
     }
 
@@ -322,11 +321,9 @@ impl<'a> Reconciler<'a> {
         let was_written = self.cx.reporter.report(self.resource, before, &status).await;
         step.record(&was_written, Error::category);
         let was_written = was_written?;
-        let missing_reference =
-            self.state.missing_reference.take().map(|missing_reference| *missing_reference);
-        let (missing_reference, due) =
-            self.cx.reporter.references(self.resource, missing_reference, before, &status);
-        self.state.missing_reference = missing_reference.map(Box::new);
+        let missing = self.state.missing_reference.take().map(|missing| *missing);
+        let (missing, due) = self.cx.reporter.references(self.resource, missing, before, &status);
+        self.state.missing_reference = missing.map(Box::new);
         self.due = due;
         // The written status counts until the watch delivers it.
         let written = was_written.then(|| WrittenStatus { uid: self.uid.clone(), status });
@@ -365,15 +362,14 @@ async fn refresh_kubelets(
             Refresh::Later(rest) => (Some(rest), last),
             Refresh::Never => (None, last),
         };
-        due = again.map(|again| sooner(due, again)).or(due);
+        due = earliest(due, again);
         refreshed.extend(last.map(|last| (name.clone(), last)));
     }
     Ok((wrote, due))
 }
 
-/// The earlier of two times.
-fn sooner(due: Due, other: Duration) -> Duration {
-    due.unwrap_or(other).min(other)
+fn earliest(one: Due, other: Due) -> Due {
+    one.into_iter().chain(other).min()
 }
 
 struct Written {

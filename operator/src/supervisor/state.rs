@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use caipe_crds::CaipeSupervisorStatus;
 use secrecy::SecretString;
@@ -86,7 +86,7 @@ impl ReconcileStates {
     /// The state for a reconcile of the resource with this uid. Removes the current spec until the reconcile saves
     /// it, because an interrupted one may have written another.
     pub fn load(&self, key: &Key, uid: Option<&str>) -> ReconcileState {
-        let mut supervisors = self.supervisors.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut supervisors = self.supervisors();
         let Some(state) = supervisors.get_mut(key) else { return ReconcileState::default() };
         let mut begun = state.as_ref().clone();
         begun.reported = begun.reported.filter(|reported| Some(reported.uid.as_str()) == uid);
@@ -96,23 +96,21 @@ impl ReconcileStates {
 
     /// Forgets everything, because another operator has written meanwhile.
     pub fn clear(&self) {
-        self.supervisors.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.supervisors().clear();
     }
 
     pub fn save(&self, key: &Key, state: ReconcileState) {
-        let mut supervisors = self.supervisors.lock().unwrap_or_else(PoisonError::into_inner);
-        supervisors.insert(key.clone(), Arc::new(state));
+        self.supervisors().insert(key.clone(), Arc::new(state));
     }
 
     /// Whether the watch has not yet delivered the last written status.
     pub fn has_reported(&self, key: &Key) -> bool {
-        let supervisors = self.supervisors.lock().unwrap_or_else(PoisonError::into_inner);
-        supervisors.get(key).is_some_and(|state| state.reported.is_some())
+        self.supervisors().get(key).is_some_and(|state| state.reported.is_some())
     }
 
     /// Takes in a status from the watch, which drops the last written one if they are equal.
     pub fn observed_status(&self, key: &Key, status: &CaipeSupervisorStatus) {
-        let mut supervisors = self.supervisors.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut supervisors = self.supervisors();
         let Some(state) = supervisors.get_mut(key) else { return };
         if state.reported.as_ref().is_some_and(|reported| same(&reported.status, status)) {
             Arc::make_mut(state).reported = None;
@@ -121,14 +119,14 @@ impl ReconcileStates {
 
     /// Whether the namespace of the resource with this uid is being deleted.
     pub fn is_ending(&self, key: &Key, uid: Option<&str>) -> bool {
-        let supervisors = self.supervisors.lock().unwrap_or_else(PoisonError::into_inner);
+        let supervisors = self.supervisors();
         let ending = supervisors.get(key).and_then(|state| state.ending.as_deref());
         ending.is_some() && ending == uid
     }
 
     /// Counts a failure; returns the number of failures in a row before it.
     pub fn failed(&self, key: &Key) -> u32 {
-        let mut supervisors = self.supervisors.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut supervisors = self.supervisors();
         let state = Arc::make_mut(supervisors.entry(key.clone()).or_default());
         state.failures = state.failures.saturating_add(1);
         state.failures - 1
@@ -136,31 +134,39 @@ impl ReconcileStates {
 
     /// Resets the count of failures.
     pub fn succeeded(&self, key: &Key) {
-        let mut supervisors = self.supervisors.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut supervisors = self.supervisors();
         if let Some(state) = supervisors.get_mut(key).filter(|state| state.failures > 0) {
             Arc::make_mut(state).failures = 0;
         }
     }
 
-    /// Forgets a deleted supervisor; returns whether it was known.
-    pub fn forget(&self, key: &Key) -> bool {
-        self.supervisors.lock().unwrap_or_else(PoisonError::into_inner).remove(key).is_some()
+    /// Forgets a deleted supervisor.
+    pub fn forget(&self, key: &Key) {
+        self.supervisors().remove(key);
     }
 
     /// The cached content of a `ConfigMap` of this version.
     pub fn content(&self, namespace: &str, name: &str, version: &str) -> Option<Arc<ConfigMapContent>> {
-        let contents = self.contents.lock().unwrap_or_else(PoisonError::into_inner);
+        let contents = self.contents();
         let place = (namespace.to_owned(), name.to_owned());
         contents.get(&place).filter(|content| content.version == version).cloned()
     }
 
     /// Caches the content of a `ConfigMap`; none removes it.
     pub fn cache_content(&self, namespace: &str, name: &str, content: Option<Arc<ConfigMapContent>>) {
-        let mut contents = self.contents.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut contents = self.contents();
         let place = (namespace.to_owned(), name.to_owned());
         match content {
             Some(content) => contents.insert(place, content),
             None => contents.remove(&place),
         };
+    }
+
+    fn supervisors(&self) -> MutexGuard<'_, HashMap<Key, Arc<ReconcileState>>> {
+        self.supervisors.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn contents(&self) -> MutexGuard<'_, HashMap<(String, String), Arc<ConfigMapContent>>> {
+        self.contents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -15,11 +15,12 @@ use super::failed_containers::PodOwner;
 use super::missing_reference::{Announcement, MissingReference, ReferenceState};
 use super::orphans::RemovalReason;
 use super::{missing_reference, status, status_events};
-use crate::cache::{Child, Kind};
+use crate::cache::Child;
 use crate::events::{Events, Reason};
 use crate::key::Key;
+use crate::kind::Kind;
 use crate::labels;
-use crate::metrics::labels::{ObjectKind, ResourcePhase, Verb};
+use crate::metrics::labels::{ResourcePhase, Verb};
 use crate::metrics::{Metrics, ResourceState};
 
 /// Writes statuses and publishes events.
@@ -42,13 +43,13 @@ impl Reporter {
         before: Option<&CaipeSupervisorStatus>,
         status: &CaipeSupervisorStatus,
     ) -> Result<bool, Error> {
-        let (namespace, name) = (resource.namespace().unwrap_or_default(), resource.name_any());
-        let key = Key::new(&namespace, &name);
+        let key = Key::of(resource);
+        let (namespace, name) = (key.namespace(), key.name());
         self.metrics.resource_state(&key, resource_state(status));
         if before.is_some_and(|before| status::same(before, status)) {
             return Ok(false);
         }
-        let api = Api::<CaipeSupervisor>::namespaced(self.client.clone(), &namespace);
+        let api = Api::<CaipeSupervisor>::namespaced(self.client.clone(), namespace);
         let patch = json!({
             "apiVersion": "caipe.io/v1alpha1",
             "kind": "CaipeSupervisor",
@@ -56,8 +57,8 @@ impl Reporter {
             "status": status,
         });
         let params = PatchParams::apply(labels::MANAGER).force();
-        let patched = api.patch_status(&name, &params, &Patch::Apply(&patch)).await;
-        self.metrics.count_write(ObjectKind::CaipeSupervisor, Verb::Status);
+        let patched = api.patch_status(name, &params, &Patch::Apply(&patch)).await;
+        self.metrics.count_write(Kind::CaipeSupervisor, Verb::Status);
         patched.map_err(Error::api("write the status"))?;
         if let Some(ready) = status.conditions.iter().find(|it| it.type_ == "Ready") {
             let agents = status.agents_ready.as_deref();
@@ -71,7 +72,7 @@ impl Reporter {
 
     /// Publishes an event even if it repeats.
     fn change(&self, resource: &CaipeSupervisor, reason: Reason, about: &str, text: &str) {
-        let key = Key::new(&resource.namespace().unwrap_or_default(), &resource.name_any());
+        let key = Key::of(resource);
         self.events.clear(&key, reason, about);
         self.events.publish(resource, reason, about, text);
     }
@@ -115,7 +116,7 @@ impl Reporter {
         before: &BTreeSet<PodOwner>,
         failed_containers: &BTreeMap<PodOwner, String>,
     ) {
-        let key = Key::new(&resource.namespace().unwrap_or_default(), &resource.name_any());
+        let key = Key::of(resource);
         for owner in before.iter().filter(|owner| !failed_containers.contains_key(owner)) {
             self.events.clear(&key, Reason::PodFailing, &owner.about());
         }

@@ -11,14 +11,7 @@ use super::build::{merge, secrets};
 use super::ports;
 use crate::references::References;
 
-/// A valid resource.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Validated {
-    /// The resolved spec with its warnings.
-    pub resolved: Resolved,
-}
-
-/// Resolves the resource with its references.
+/// Resolves the resource with its references. The spec comes with its warnings.
 ///
 /// # Errors
 /// Every fault: of the resource, of missing `ConfigMap`s, and of pods, such as two tool servers on one port. A
@@ -27,7 +20,7 @@ pub fn validate(
     resource: &CaipeSupervisor,
     references: &References,
     namespace: &str,
-) -> Result<Validated, Faults> {
+) -> Result<Resolved, Faults> {
     let config_maps =
         references.config_maps.iter().map(|(name, content)| (name.clone(), content.data.clone())).collect();
     let target = Target::Cluster { namespace: namespace.to_owned(), config_maps };
@@ -40,7 +33,7 @@ pub fn validate(
     match resolved {
         Ok(resolved) => {
             faults.extend(ports::faults(resource, &resolved.spec));
-            Faults::check(faults).map(|()| Validated { resolved })
+            Faults::check(faults).map(|()| resolved)
         }
         Err(found) => {
             let mut all: Vec<Fault> = found.into_iter().collect();

@@ -125,7 +125,7 @@ fn a_seat_is_given_up_for_somebody_who_needs_its_port() {
         own("a", BESIDE),
         own("b", BESIDE)
     ));
-    let spec = validate(&resource, &References::default(), "team").unwrap().resolved.spec;
+    let spec = validate(&resource, &References::default(), "team").unwrap().spec;
     let mut decision = converged(&resource, spec);
     assert_eq!(hosted_that_fit(&resource, &decision), decision.hosted);
     decision.hosted.extend(["b", "c"].map(str::to_owned));

@@ -6,7 +6,8 @@ use super::super::error::Error;
 use super::super::manifest::Manifest;
 use super::super::state::ReconcileState;
 use super::{Applier, needs_writing};
-use crate::cache::{Kind, ObservedState};
+use crate::cache::ObservedState;
+use crate::kind::Kind;
 use crate::labels;
 
 impl Applier<'_> {
@@ -18,7 +19,7 @@ impl Applier<'_> {
         observed: &ObservedState,
         state: &ReconcileState,
     ) -> Result<(), Error> {
-        let child = |manifest: &Manifest| observed.children.get(&(manifest.kind, manifest.name.clone()));
+        let child = |manifest: &Manifest| observed.child(manifest.kind, &manifest.name);
         let changes =
             |manifest: &Manifest| child(manifest).is_some_and(|child| needs_writing(manifest, child, state));
         if !manifests.iter().any(|manifest| manifest.kind == Kind::ConfigMap && changes(manifest)) {
@@ -28,11 +29,10 @@ impl Applier<'_> {
         for manifest in manifests.iter().filter(|it| it.kind == Kind::Deployment && changes(it)) {
             let (api, name) = (self.api(manifest.kind), &manifest.name);
             let tried = api.patch(name, &params, &Patch::Apply(&manifest.value)).await;
-            match tried {
-                Err(error) if is_invalid(&error) => {
-                    return Err(Error::api(format!("apply Deployment {name}"))(error));
-                }
-                _ => {}
+            if let Err(error) = tried
+                && is_invalid(&error)
+            {
+                return Err(Error::api(format!("apply Deployment {name}"))(error));
             }
         }
         Ok(())

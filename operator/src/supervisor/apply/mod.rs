@@ -15,8 +15,9 @@ use serde_json::json;
 use super::error::Error;
 use super::manifest::Manifest;
 use super::state::ReconcileState;
-use crate::cache::{Cache, Child, Kind, ObservedState, PartialDeployment, Workload};
+use crate::cache::{Cache, Child, ObservedState, PartialDeployment, Workload};
 use crate::key::Key;
+use crate::kind::Kind;
 use crate::labels;
 use crate::metrics::Metrics;
 use crate::metrics::labels::{Category, Verb};
@@ -61,7 +62,7 @@ impl Applier<'_> {
         self.dry_run(manifests, observed, state).await?;
         let mut after = Vec::with_capacity(manifests.len());
         for manifest in manifests {
-            let child = observed.children.get(&(manifest.kind, manifest.name.clone()));
+            let child = observed.child(manifest.kind, &manifest.name);
             if let Some(child) = child.filter(|child| !needs_writing(manifest, child, state)) {
                 after.push(Arc::clone(child));
                 continue;
@@ -98,7 +99,7 @@ impl Applier<'_> {
         let params = PatchParams::apply(labels::MANAGER).force();
         let before = self.cache.known(self.key, kind, name);
         let patched = self.api(kind).patch(name, &params, &Patch::Apply(&value)).await;
-        self.metrics.count_write(kind.into(), Verb::Apply);
+        self.metrics.count_write(kind, Verb::Apply);
         let object = patched.map_err(Error::api(format!("apply {} {name}", kind.as_str())))?;
         let child = Child::new(kind, &object.metadata);
         self.cache.record_write(self.key, &child, workload(kind, object)?, &before);
@@ -113,7 +114,7 @@ impl Applier<'_> {
         let params = PostParams { field_manager: Some(labels::MANAGER.to_owned()), ..PostParams::default() };
         let before = self.cache.known(self.key, kind, &object.name_any());
         let made = self.api(kind).create(&params, object).await;
-        self.metrics.count_write(kind.into(), Verb::Create);
+        self.metrics.count_write(kind, Verb::Create);
         match made {
             Ok(object) => {
                 let child = Child::new(kind, &object.metadata);
@@ -130,10 +131,7 @@ impl Applier<'_> {
     /// # Errors
     /// If the API server rejects it.
     pub async fn mark(&self, kind: Kind, name: &str, since: Option<&str>) -> Result<(), Error> {
-        match self.annotate(kind, name, labels::DRAINING_SINCE, since).await {
-            Err(error) if !is_missing(&error) => return Err(error),
-            _ => {}
-        }
+        self.annotate(kind, name, labels::DRAINING_SINCE, since).await?;
         self.cache.record_draining(self.key, kind, name, since);
         Ok(())
     }
@@ -143,13 +141,9 @@ impl Applier<'_> {
     /// # Errors
     /// If the API server rejects it.
     pub async fn refresh_kubelet(&self, pod: &str, epoch: &str) -> Result<(), Error> {
-        match self.annotate(Kind::Pod, pod, labels::EPOCH, Some(epoch)).await {
-            Err(error) if !is_missing(&error) => Err(error),
-            _ => {
-                self.cache.record_epoch(self.key, pod, epoch);
-                Ok(())
-            }
-        }
+        self.annotate(Kind::Pod, pod, labels::EPOCH, Some(epoch)).await?;
+        self.cache.record_epoch(self.key, pod, epoch);
+        Ok(())
     }
 
     async fn annotate(
@@ -163,9 +157,8 @@ impl Applier<'_> {
         let params =
             PatchParams { field_manager: Some(labels::MANAGER.to_owned()), ..PatchParams::default() };
         let patched = self.api(kind).patch_metadata(name, &params, &Patch::Merge(&patch)).await;
-        self.metrics.count_write(kind.into(), Verb::Patch);
-        patched.map_err(Error::api(format!("annotate {} {name}", kind.as_str())))?;
-        Ok(())
+        self.metrics.count_write(kind, Verb::Patch);
+        unless_deleted(patched, format!("annotate {} {name}", kind.as_str()))
     }
 
     /// Deletes an object if its uid is unchanged.
@@ -180,10 +173,8 @@ impl Applier<'_> {
             ..DeleteParams::default()
         };
         let removed = self.api(child.kind).delete(&child.name, &params).await;
-        self.metrics.count_write(child.kind.into(), Verb::Delete);
-        let action = format!("delete {} {}", child.kind.as_str(), child.name);
-        let removed = removed.map(drop).map_err(Error::api(action));
-        removed.or_else(|error| if is_missing(&error) { Ok(()) } else { Err(error) })
+        self.metrics.count_write(child.kind, Verb::Delete);
+        unless_deleted(removed, format!("delete {} {}", child.kind.as_str(), child.name))
     }
 
     fn api(&self, kind: Kind) -> Api<DynamicObject> {
@@ -200,7 +191,10 @@ fn workload(kind: Kind, object: DynamicObject) -> Result<Option<Workload>, Error
     Ok(Some(Workload::from(&deployment)))
 }
 
-fn is_missing(error: &Error) -> bool {
-    let Error::Api { source, .. } = error else { return false };
-    matches!(source.as_ref(), kube::Error::Api(status) if status.code == 404)
+/// The error of a write. A deleted object is none.
+fn unless_deleted<T>(result: kube::Result<T>, action: String) -> Result<(), Error> {
+    match result {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        result => result.map(drop).map_err(Error::api(action)),
+    }
 }

@@ -1,13 +1,13 @@
 //! The objects of a remote agent.
 
 use caipe_crds::RenderedSpec;
-use caipe_crds::names::{self, PORT};
+use caipe_crds::names::{self, AGENT_KEY, PORT, SHARED_KEY, STATUS_TOKEN};
 use caipe_crds::resource::model::Model;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Container, EnvVar, PodSpec};
 
 use super::context::{BuildContext, Member, Program};
-use super::deployment::{self, AGENT_KEY, SHARED_KEY, STATUS_TOKEN};
+use super::deployment;
 use super::meta::Component;
 use super::pod::{self, Mounts};
 use super::service::A2A_PORT;
@@ -25,7 +25,7 @@ pub(super) fn agent(cx: &BuildContext<'_>, member: &Member<'_>) -> Result<AgentO
         (None, None, foreign(cx, member, image))
     } else {
         let alone = alone(cx, member)?;
-        let config_map = config_map::of_agent(cx, &name, agent, &alone)?;
+        let config_map = config_map::config_map(cx, &name, Component::Agent(agent), &alone)?;
         (Some(config_map), Some(alone.hash), ours(cx, member, &name)?)
     };
     let deployment = workload(cx, member, &name, pod, hash)?;
@@ -56,7 +56,7 @@ fn workload(
     hash: Option<String>,
 ) -> Result<Deployment, BuildError> {
     let component = Component::Agent(&member.rendered.name);
-    probes::ends_within(&mut pod, probes::grace(cx.inputs.defaults.drain_seconds));
+    probes::set_termination_period(&mut pod, probes::grace(cx.inputs.defaults.drain_seconds));
     let own = member.declared.pod_template.as_ref();
     let path = || format!("spec.agents[{}].podTemplate", member.rendered.name);
     let own = own.map(|patch| Patch { path: path(), patch });
@@ -105,7 +105,7 @@ fn foreign(cx: &BuildContext<'_>, member: &Member<'_>, image: &str) -> PodSpec {
     mounts.empty("tmp", "/tmp");
     mounts.empty("data", "/data");
     container.volume_mounts = Some(mounts.mounts);
-    probes::port(&mut container, A2A_PORT);
+    probes::probe_port(&mut container, A2A_PORT);
     finish(cx, member, &mut container);
     pod::pod(cx, vec![container], mounts.volumes)
 }
@@ -121,7 +121,7 @@ fn model_variables(model: &Model) -> Vec<EnvVar> {
 fn finish(cx: &BuildContext<'_>, member: &Member<'_>, container: &mut Container) {
     let declared = member.declared.resources.as_ref();
     container.resources = Some(pod::resources(declared, cx.inputs.defaults.resources.as_ref()));
-    probes::step_aside(container);
+    probes::delay_termination(container);
 }
 
 /// The keys of a remote agent: for calls of the supervisor, and for its status.

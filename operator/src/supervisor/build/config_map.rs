@@ -9,26 +9,11 @@ use super::BuildError;
 use super::context::BuildContext;
 use super::meta::Component;
 
-/// The key of the spec in the `ConfigMap`.
-pub const SPEC_KEY: &str = "spec.yaml";
 /// Maximum bytes of a rendered spec. An object may have 1 MiB (1,048,576 bytes), including the JSON around the text
 /// but not `managedFields` and the annotation of `kubectl apply`.
-pub const MAX_SPEC_BYTES: usize = 900_000;
+const MAX_SPEC_BYTES: usize = 900_000;
 
-pub(super) fn of_supervisor(cx: &BuildContext<'_>) -> Result<ConfigMap, BuildError> {
-    config_map(cx, &names::spec(cx.name), Component::Supervisor, &cx.inputs.decision.spec)
-}
-
-pub(super) fn of_agent(
-    cx: &BuildContext<'_>,
-    name: &str,
-    agent: &str,
-    spec: &RenderedSpec,
-) -> Result<ConfigMap, BuildError> {
-    config_map(cx, name, Component::Agent(agent), spec)
-}
-
-fn config_map(
+pub(super) fn config_map(
     cx: &BuildContext<'_>,
     name: &str,
     component: Component<'_>,
@@ -41,7 +26,7 @@ fn config_map(
     }
     Ok(ConfigMap {
         metadata: cx.meta(name, component),
-        data: Some(BTreeMap::from([(SPEC_KEY.to_owned(), text)])),
+        data: Some(BTreeMap::from([(names::SPEC_KEY.to_owned(), text)])),
         ..ConfigMap::default()
     })
 }

@@ -1,6 +1,6 @@
 //! The Deployment of the supervisor, and what all Deployments share.
 
-use caipe_crds::names::{self, PORT};
+use caipe_crds::names::{self, AGENT_KEY, PORT, SHARED_KEY, SPEC_KEY, STATUS_TOKEN};
 use caipe_crds::resolve::SCRIPT_DIR;
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy, RollingUpdateDeployment};
 use k8s_openapi::api::core::v1::{
@@ -22,12 +22,6 @@ const SPEC_DIR: &str = "/etc/caipe/spec";
 const DATA_DIR: &str = "/data";
 /// `progressDeadlineSeconds`.
 const PROGRESS_SECONDS: i32 = 300;
-/// The Secret's key with which the supervisor calls remote agents.
-pub(super) const AGENT_KEY: &str = "CAIPE_AGENT_KEY";
-/// The key of the internal status.
-pub(super) const STATUS_TOKEN: &str = "CAIPE_STATUS_TOKEN";
-/// The key of callers of a supervisor or an agent.
-pub(super) const SHARED_KEY: &str = "A2A_AUTH_SHARED_KEY";
 
 /// The supervisor with the tool servers and Secrets of its hosted agents.
 pub(super) fn deployment(cx: &BuildContext<'_>) -> Result<Deployment, BuildError> {
@@ -49,7 +43,7 @@ pub(super) fn deployment(cx: &BuildContext<'_>) -> Result<Deployment, BuildError
     let volumes = [mounts.volumes, sidecars.volumes].concat();
     let mut pod = pod::pod(cx, vec![container], volumes);
     pod.init_containers = (!sidecars.init_containers.is_empty()).then_some(sidecars.init_containers);
-    probes::ends_within(&mut pod, grace);
+    probes::set_termination_period(&mut pod, grace);
     let own = spec.pod_template.as_ref().map(|patch| Patch { path: "spec.podTemplate".to_owned(), patch });
     let template = template::template(cx, component, pod, None, own)?;
     let mut made = of(cx, cx.name, component, template);
@@ -121,7 +115,7 @@ pub(super) fn program(
     grace: i64,
 ) -> Result<Container, BuildError> {
     let mut container = pod::container(cx, name, &cx.image()?);
-    let (spec, listen) = (format!("{SPEC_DIR}/{}", super::SPEC_KEY), format!("0.0.0.0:{PORT}"));
+    let (spec, listen) = (format!("{SPEC_DIR}/{SPEC_KEY}"), format!("0.0.0.0:{PORT}"));
     let grace = grace.to_string();
     let flags = ["-f", &spec, "--listen", &listen, "--data-dir", DATA_DIR, "--grace", &grace];
     container.command = Some(vec![PROGRAM.to_owned()]);
@@ -129,7 +123,7 @@ pub(super) fn program(
     container.env = Some(env);
     container.ports = Some(vec![sidecars::container_port(A2A_PORT, PORT)]);
     container.volume_mounts = Some(mounts.mounts.clone());
-    probes::ours(&mut container);
+    probes::probe_program(&mut container);
     Ok(container)
 }
 

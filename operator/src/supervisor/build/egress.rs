@@ -11,9 +11,10 @@ use std::net::IpAddr;
 use k8s_openapi::api::networking::v1::{
     IPBlock, NetworkPolicyEgressRule, NetworkPolicyPeer, NetworkPolicyPort,
 };
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use url::{Host, Url};
+
+use super::meta::selector;
 
 pub(super) const NAMESPACE_LABEL: &str = "kubernetes.io/metadata.name";
 const HTTPS: u16 = 443;
@@ -130,8 +131,7 @@ pub(super) fn ports(protocol: &str, first: u16, last: u16) -> NetworkPolicyPort 
 /// All pods of a namespace.
 fn namespace(name: &str) -> NetworkPolicyPeer {
     let labels = BTreeMap::from([(NAMESPACE_LABEL.to_owned(), name.to_owned())]);
-    let selector = LabelSelector { match_labels: Some(labels), match_expressions: None };
-    NetworkPolicyPeer { namespace_selector: Some(selector), ..NetworkPolicyPeer::default() }
+    NetworkPolicyPeer { namespace_selector: Some(selector(labels)), ..NetworkPolicyPeer::default() }
 }
 
 fn everywhere() -> Vec<NetworkPolicyPeer> {

@@ -46,18 +46,3 @@ pub enum BuildError {
         reason: String,
     },
 }
-
-impl BuildError {
-    /// A bounded name of the kind, for metrics and reasons of events.
-    pub const fn category(&self) -> &'static str {
-        match self {
-            Self::Nameless => "nameless",
-            Self::NoImage => "no_image",
-            Self::Agent { .. } => "agent",
-            Self::PortTaken { .. } => "port_taken",
-            Self::SpecTooLarge { .. } => "spec_too_large",
-            Self::Yaml(_) => "yaml",
-            Self::PodTemplate { .. } => "pod_template",
-        }
-    }
-}

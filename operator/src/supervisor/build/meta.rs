@@ -53,6 +53,10 @@ impl Component<'_> {
     }
 
     pub(super) fn pods(self, supervisor: &str) -> LabelSelector {
-        LabelSelector { match_labels: Some(self.selector(supervisor)), match_expressions: None }
+        selector(self.selector(supervisor))
     }
+}
+
+pub(super) const fn selector(labels: BTreeMap<String, String>) -> LabelSelector {
+    LabelSelector { match_labels: Some(labels), match_expressions: None }
 }

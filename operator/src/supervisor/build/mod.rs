@@ -20,15 +20,16 @@ mod template;
 mod tool_server;
 mod volume_claim;
 
+use caipe_crds::names;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Service, ServiceAccount};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 
-pub use config_map::{MAX_SPEC_BYTES, SPEC_KEY};
 pub use error::BuildError;
 
 use super::decision::BuildInputs;
 use context::BuildContext;
+use meta::Component;
 
 /// All applied objects of a supervisor. The Secret with its keys is created once and not part of them.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,10 +80,10 @@ pub struct ToolServerObjects {
 /// # Errors
 /// See [`BuildError`]. Nothing may be changed then.
 pub fn objects(wanted: &BuildInputs<'_>) -> Result<Objects, BuildError> {
-    let cx = BuildContext::new(*wanted)?;
+    let (cx, spec) = (BuildContext::new(*wanted)?, &wanted.decision.spec);
     Ok(Objects {
         service_account: service_account::service_account(&cx),
-        spec: config_map::of_supervisor(&cx)?,
+        spec: config_map::config_map(&cx, &names::spec(cx.name), Component::Supervisor, spec)?,
         data: volume_claim::volume_claim(&cx),
         service: service::of_supervisor(&cx),
         network_policy: network_policy::of_supervisor(&cx),

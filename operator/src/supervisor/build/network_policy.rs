@@ -14,7 +14,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
 use super::context::{BuildContext, Member, Program};
 use super::egress::{self, Egress, NAMESPACE_LABEL};
-use super::meta::Component;
+use super::meta::{Component, selector};
 use super::sidecars::{self, Tool};
 
 /// The supervisor's policy. Pods of the cluster may connect, because a key protects it; an exposed Service admits
@@ -40,9 +40,8 @@ pub(super) fn of_supervisor(cx: &BuildContext<'_>) -> NetworkPolicy {
 
 /// A remote agent's policy: the supervisor calls it and the operator probes it.
 pub(super) fn of_agent(cx: &BuildContext<'_>, member: &Member<'_>, name: &str) -> NetworkPolicy {
-    let from = [Some(supervisor(cx)), operator(cx)].into_iter().flatten().collect();
-    let mut egress = Egress::new(cx.namespace);
-    shared(cx, &mut egress);
+    let from = [Some(peer(cx, Component::Supervisor)), operator(cx)].into_iter().flatten().collect();
+    let mut egress = egress_to_models(cx);
     agent_egress(member, &mut egress);
     let mut rules = tool_servers(cx, member);
     rules.extend(egress.rules());
@@ -61,7 +60,7 @@ pub(super) fn of_tool_server(
     let decision = cx.inputs.decision;
     let mut from = Vec::new();
     if decision.hosted.contains(agent) {
-        from.push(supervisor(cx));
+        from.push(peer(cx, Component::Supervisor));
     }
     if decision.remote.contains(agent) || decision.draining.contains_key(agent) {
         from.push(peer(cx, Component::Agent(agent)));
@@ -98,10 +97,6 @@ fn ingress(from: Vec<NetworkPolicyPeer>, port: u16) -> NetworkPolicyIngressRule 
     NetworkPolicyIngressRule { from: (!from.is_empty()).then_some(from), ports: Some(open) }
 }
 
-fn supervisor(cx: &BuildContext<'_>) -> NetworkPolicyPeer {
-    peer(cx, Component::Supervisor)
-}
-
 /// The operator's pods, if the defaults select them.
 fn operator(cx: &BuildContext<'_>) -> Option<NetworkPolicyPeer> {
     let pods = &cx.inputs.defaults.operator;
@@ -123,10 +118,6 @@ fn peer(cx: &BuildContext<'_>, component: Component<'_>) -> NetworkPolicyPeer {
     NetworkPolicyPeer { pod_selector: Some(selector(labels)), ..NetworkPolicyPeer::default() }
 }
 
-const fn selector(labels: BTreeMap<String, String>) -> LabelSelector {
-    LabelSelector { match_labels: Some(labels), match_expressions: None }
-}
-
 /// To the agent's tool servers with pods of their own.
 fn tool_servers(cx: &BuildContext<'_>, member: &Member<'_>) -> Vec<NetworkPolicyEgressRule> {
     let tools = sidecars::tools(cx, member);
@@ -141,8 +132,7 @@ fn tool_servers(cx: &BuildContext<'_>, member: &Member<'_>) -> Vec<NetworkPolicy
 
 /// The destinations of the supervisor and its hosted agents.
 fn supervisor_egress(cx: &BuildContext<'_>) -> Egress {
-    let mut egress = Egress::new(cx.namespace);
-    shared(cx, &mut egress);
+    let mut egress = egress_to_models(cx);
     let spec = &cx.inputs.decision.spec;
     for entry in spec.a2a.iter().flat_map(|tools| &tools.allow) {
         allowed(entry, &mut egress);
@@ -163,9 +153,10 @@ fn supervisor_egress(cx: &BuildContext<'_>) -> Egress {
 }
 
 /// The models that supervisor and agents share.
-fn shared(cx: &BuildContext<'_>, egress: &mut Egress) {
-    let spec = &cx.inputs.decision.spec;
-    spec.models.iter().for_each(|model| model_egress(model, egress));
+fn egress_to_models(cx: &BuildContext<'_>) -> Egress {
+    let mut egress = Egress::new(cx.namespace);
+    cx.inputs.decision.spec.models.iter().for_each(|model| model_egress(model, &mut egress));
+    egress
 }
 
 fn model_egress(model: &ModelChoice, egress: &mut Egress) {

@@ -49,15 +49,13 @@ impl Mounts {
     }
 
     fn add(&mut self, volume: Volume, path: &str, read_only: Option<bool>) {
-        let mount = VolumeMount {
-            name: volume.name.clone(),
-            mount_path: path.to_owned(),
-            read_only,
-            ..VolumeMount::default()
-        };
+        self.mounts.push(mount(&volume.name, path, read_only));
         self.volumes.push(volume);
-        self.mounts.push(mount);
     }
+}
+
+pub(super) fn mount(volume: &str, path: &str, read_only: Option<bool>) -> VolumeMount {
+    VolumeMount { name: volume.to_owned(), mount_path: path.to_owned(), read_only, ..VolumeMount::default() }
 }
 
 /// A directory that lives as long as the pod.

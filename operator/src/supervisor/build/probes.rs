@@ -13,7 +13,7 @@ pub(super) const SHORTEST_GRACE: i64 = 20;
 /// The longest grace, in seconds, which draining a node waits for.
 const LONGEST_GRACE: i64 = 300;
 /// How long a pod accepts requests after its termination starts, until load balancers have removed it, in seconds.
-const STEP_ASIDE_SECONDS: i64 = 3;
+const PRE_STOP_SECONDS: i64 = 3;
 /// Time to close push notifications, tool servers and the store after the last task, in seconds.
 const CLOSING_SECONDS: i64 = 17;
 
@@ -23,12 +23,12 @@ pub(super) fn grace(drain_seconds: u32) -> i64 {
 }
 
 /// Sets the termination grace period: pre-stop delay, grace and closing.
-pub(super) const fn ends_within(pod: &mut PodSpec, grace: i64) {
-    pod.termination_grace_period_seconds = Some(STEP_ASIDE_SECONDS + grace + CLOSING_SECONDS);
+pub(super) const fn set_termination_period(pod: &mut PodSpec, grace: i64) {
+    pod.termination_grace_period_seconds = Some(PRE_STOP_SECONDS + grace + CLOSING_SECONDS);
 }
 
 /// For our program: alive (`/health`) and able to serve (`/ready`).
-pub(super) fn ours(container: &mut Container) {
+pub(super) fn probe_program(container: &mut Container) {
     container.startup_probe =
         Some(Probe { period_seconds: Some(1), failure_threshold: Some(120), ..get("/health") });
     container.readiness_probe =
@@ -38,7 +38,7 @@ pub(super) fn ours(container: &mut Container) {
 }
 
 /// For other images, of which only the port is known.
-pub(super) fn port(container: &mut Container, name: &str) {
+pub(super) fn probe_port(container: &mut Container, name: &str) {
     let open = |period, failures| Probe {
         tcp_socket: Some(TCPSocketAction { port: IntOrString::String(name.to_owned()), host: None }),
         period_seconds: Some(period),
@@ -52,8 +52,8 @@ pub(super) fn port(container: &mut Container, name: &str) {
 
 /// Delays the termination of a container behind a Service. Kubernetes informs the pod and load balancers at the same
 /// time, and the program accepts no new connections after that.
-pub(super) fn step_aside(container: &mut Container) {
-    let sleep = SleepAction { seconds: STEP_ASIDE_SECONDS };
+pub(super) fn delay_termination(container: &mut Container) {
+    let sleep = SleepAction { seconds: PRE_STOP_SECONDS };
     let before = LifecycleHandler { sleep: Some(sleep), ..LifecycleHandler::default() };
     container.lifecycle = Some(Lifecycle { pre_stop: Some(before), ..Lifecycle::default() });
 }

@@ -7,12 +7,12 @@ use caipe_crds::names;
 use caipe_crds::resolve::bridge;
 use caipe_crds::resource::common::Resources;
 use caipe_crds::resource::mcp::{self, ContainerPlacement};
-use k8s_openapi::api::core::v1::{Container, ContainerPort, EnvVar, Volume, VolumeMount};
+use k8s_openapi::api::core::v1::{Container, ContainerPort, EnvVar, Volume};
 
 use super::BuildError;
 use super::context::{BuildContext, Member, Program};
 use super::env;
-use super::pod;
+use super::pod::{self, mount};
 
 /// Our program in its image.
 pub(super) const PROGRAM: &str = "/usr/local/bin/caipe-supervisor";
@@ -208,8 +208,4 @@ pub(super) fn container_port(name: &str, port: u16) -> ContainerPort {
         protocol: Some("TCP".to_owned()),
         ..ContainerPort::default()
     }
-}
-
-fn mount(volume: &str, path: &str, read_only: Option<bool>) -> VolumeMount {
-    VolumeMount { name: volume.to_owned(), mount_path: path.to_owned(), read_only, ..VolumeMount::default() }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use caipe_crds::digest::sha256_hex;
 use caipe_crds::names;
 use caipe_crds::resource::common::PodTemplate;
 use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use sha2::{Digest, Sha256};
 
 use super::context::BuildContext;
 use super::meta::Component;
@@ -98,6 +98,5 @@ fn references_hash(cx: &BuildContext<'_>, template: &PodTemplateSpec) -> Option<
 fn digest(versions: &BTreeMap<String, Option<String>>) -> String {
     let lines = versions.iter().map(|(name, version)| [name, "=", version.as_deref().unwrap_or("-"), "\n"]);
     let text: String = lines.flatten().collect();
-    let digest = Sha256::digest(text.as_bytes());
-    digest.iter().take(16).fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
+    sha256_hex(&text, 32)
 }

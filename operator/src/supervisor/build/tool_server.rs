@@ -16,10 +16,10 @@ pub(super) fn tool_server(
     let name = names::tool_server(cx.name, &tool.agent, &tool.server);
     let component = Component::ToolServer { agent: &tool.agent, server: &tool.server };
     let mut container = tool.container(cx, "tool-server", MCP_PORT, "tmp");
-    probes::port(&mut container, MCP_PORT);
-    probes::step_aside(&mut container);
+    probes::probe_port(&mut container, MCP_PORT);
+    probes::delay_termination(&mut container);
     let mut pod = pod::pod(cx, vec![container], vec![pod::empty("tmp")]);
-    probes::ends_within(&mut pod, probes::SHORTEST_GRACE);
+    probes::set_termination_period(&mut pod, probes::SHORTEST_GRACE);
     let template = template::template(cx, component, pod, None, None)?;
     let mut deployment = deployment::of(cx, &name, component, template);
     // One replica, because sessions are in its memory.

@@ -14,30 +14,31 @@ use crate::supervisor::orphans::work_left;
 /// run.
 pub(super) fn agents(facts: &Facts<'_>) -> Vec<AgentStatus> {
     let reports: Vec<&Report> = facts.reports.iter().flatten().copied().collect();
-    let Some(decision) = facts.decision else { return as_seen(facts, &reports) };
+    let Some(decision) = facts.decision else { return reported_agents(facts, &reports) };
     let mut agents: Vec<AgentStatus> = decision
         .spec
         .agents
         .iter()
-        .map(|agent| one(facts, &agent.name, &agent.placement, &reports))
+        .map(|agent| agent_status(facts, &agent.name, &agent.placement, &reports))
         .collect();
     let gone = facts.draining.iter().filter(|name| decision.spec.agent(name).is_none());
-    agents.extend(gone.map(|name| leaving(name, &reports)));
+    agents.extend(gone.map(|name| removed(name, &reports)));
     agents
 }
 
-fn as_seen(facts: &Facts<'_>, reports: &[&Report]) -> Vec<AgentStatus> {
+fn reported_agents(facts: &Facts<'_>, reports: &[&Report]) -> Vec<AgentStatus> {
     match reports.first() {
-        Some(report) => report.agents.iter().map(|agent| seen(&agent.name, agent, reports)).collect(),
+        Some(report) => report.agents.iter().map(|agent| from_report(&agent.name, agent, reports)).collect(),
         None => facts.before.map(|before| before.agents.clone()).unwrap_or_default(),
     }
 }
 
-fn one(facts: &Facts<'_>, name: &str, placement: &Placement, reports: &[&Report]) -> AgentStatus {
+fn agent_status(facts: &Facts<'_>, name: &str, placement: &Placement, reports: &[&Report]) -> AgentStatus {
     let found: Vec<&AgentReport> =
         reports.iter().flat_map(|report| &report.agents).filter(|agent| agent.name == name).collect();
-    let worst = found.iter().max_by_key(|agent| badness(agent.phase));
-    let mut status = worst.map_or_else(|| unseen(name, placement), |agent| seen(name, agent, reports));
+    let worst = found.iter().max_by_key(|agent| severity(agent.phase));
+    let mut status =
+        worst.map_or_else(|| unreported(name, placement), |agent| from_report(name, agent, reports));
     if let Some(why) = why(facts, name, &status, reports) {
         status.message = Some(why);
     }
@@ -84,7 +85,7 @@ fn why(facts: &Facts<'_>, name: &str, status: &AgentStatus, reports: &[&Report])
 }
 
 /// An agent without a report.
-fn unseen(name: &str, placement: &Placement) -> AgentStatus {
+fn unreported(name: &str, placement: &Placement) -> AgentStatus {
     let (placement, endpoint) = match placement {
         Placement::InProcess {} => (AgentPlacement::InProcess, None),
         Placement::Remote { url, .. } => (AgentPlacement::Remote, Some(url.clone())),
@@ -102,7 +103,7 @@ fn unseen(name: &str, placement: &Placement) -> AgentStatus {
     }
 }
 
-fn seen(name: &str, agent: &AgentReport, reports: &[&Report]) -> AgentStatus {
+fn from_report(name: &str, agent: &AgentReport, reports: &[&Report]) -> AgentStatus {
     let all = reports.iter().flat_map(|report| &report.agents).filter(|other| other.name == name);
     let active: u64 = all.map(|other| other.active_tasks).sum();
     AgentStatus {
@@ -125,7 +126,7 @@ fn waiting(agent: &AgentReport) -> Option<String> {
     Some(format!("keeps its placement until the new one is ready: {because}"))
 }
 
-fn leaving(name: &str, reports: &[&Report]) -> AgentStatus {
+fn removed(name: &str, reports: &[&Report]) -> AgentStatus {
     let instances: Vec<&DrainingInstance> =
         reports.iter().flat_map(|report| &report.draining).filter(|instance| instance.name == name).collect();
     let active: u64 = instances.iter().map(|instance| instance.active_tasks).sum();
@@ -143,8 +144,8 @@ fn leaving(name: &str, reports: &[&Report]) -> AgentStatus {
     }
 }
 
-/// The order of phases: of several reports the worst counts.
-const fn badness(phase: AgentPhase) -> u8 {
+/// The severity of a phase: of several reports the worst counts.
+const fn severity(phase: AgentPhase) -> u8 {
     match phase {
         AgentPhase::Ready => 0,
         AgentPhase::Draining => 1,

@@ -9,78 +9,52 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 use super::{Facts, Refusal, is_leaving};
 use crate::cache::Workload;
+use crate::text_enum::text_enum;
 
 /// Maximum characters of a condition's message.
 const MESSAGE: usize = 1024;
 
-/// The reason of a condition. Part of the API: users and alerts match on it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Reason {
-    /// Every enabled agent is usable.
-    AllAgentsUsable,
-    /// Pods are starting or being replaced.
-    RollingOut,
-    /// The pods do not run the newest spec yet.
-    EpochPending,
-    /// Agents do not have their wanted placements yet.
-    Moving,
-    /// Some agents are not usable.
-    AgentsNotReady,
-    ReferenceMissing,
-    /// The resource is invalid.
-    InvalidSpec,
-    /// An object of that name has another owner.
-    ForeignObject,
-    /// Objects of an earlier resource of this name are not collected yet.
-    Collecting,
-    /// A request fails repeatedly and is retried.
-    Retrying,
-    /// The cluster forbids what is needed.
-    Forbidden,
-    /// The supervisor's pods do not become available.
-    RolloutFailed,
-    /// The supervisor refused the spec.
-    SpecRefused,
-    /// Scaled to zero replicas.
-    ScaledToZero,
-    /// Every remote agent responds.
-    AllConnected,
-    NoRemoteAgents,
-    /// Some remote agents do not respond.
-    AgentsUnreachable,
-    /// Probes of remote agents are disabled in the resource.
-    NotChecked,
-    /// No probe has finished yet.
-    NotAskedYet,
-    /// The supervisor works, and reports restrictions.
-    Restricted,
-}
-
-impl Reason {
-    /// The value in the status.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::AllAgentsUsable => "AllAgentsUsable",
-            Self::RollingOut => "RollingOut",
-            Self::EpochPending => "EpochPending",
-            Self::Moving => "Moving",
-            Self::AgentsNotReady => "AgentsNotReady",
-            Self::ReferenceMissing => "ReferenceMissing",
-            Self::InvalidSpec => "InvalidSpec",
-            Self::ForeignObject => "ForeignObject",
-            Self::Collecting => "Collecting",
-            Self::Retrying => "Retrying",
-            Self::Forbidden => "Forbidden",
-            Self::RolloutFailed => "RolloutFailed",
-            Self::SpecRefused => "SpecRefused",
-            Self::ScaledToZero => "ScaledToZero",
-            Self::AllConnected => "AllConnected",
-            Self::NoRemoteAgents => "NoRemoteAgents",
-            Self::AgentsUnreachable => "AgentsUnreachable",
-            Self::NotChecked => "NotChecked",
-            Self::NotAskedYet => "NotAskedYet",
-            Self::Restricted => "Restricted",
-        }
+text_enum! {
+    /// The reason of a condition. Part of the API: users and alerts match on it.
+    Reason {
+        /// Every enabled agent is usable.
+        AllAgentsUsable,
+        /// Pods are starting or being replaced.
+        RollingOut,
+        /// The pods do not run the newest spec yet.
+        EpochPending,
+        /// Agents do not have their wanted placements yet.
+        Moving,
+        /// Some agents are not usable.
+        AgentsNotReady,
+        ReferenceMissing,
+        /// The resource is invalid.
+        InvalidSpec,
+        /// An object of that name has another owner.
+        ForeignObject,
+        /// Objects of an earlier resource of this name are not collected yet.
+        Collecting,
+        /// A request fails repeatedly and is retried.
+        Retrying,
+        /// The cluster forbids what is needed.
+        Forbidden,
+        /// The supervisor's pods do not become available.
+        RolloutFailed,
+        /// The supervisor refused the spec.
+        SpecRefused,
+        /// Scaled to zero replicas.
+        ScaledToZero,
+        /// Every remote agent responds.
+        AllConnected,
+        NoRemoteAgents,
+        /// Some remote agents do not respond.
+        AgentsUnreachable,
+        /// Probes of remote agents are disabled in the resource.
+        NotChecked,
+        /// No probe has finished yet.
+        NotAskedYet,
+        /// The supervisor works, and reports restrictions.
+        Restricted,
     }
 }
 

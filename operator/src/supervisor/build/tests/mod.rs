@@ -148,8 +148,8 @@ pub(super) fn defaults() -> Defaults {
 }
 
 pub(super) fn decided(resource: &CaipeSupervisor) -> Decision {
-    let validated = validate(resource, &references(), "team").unwrap_or_else(|faults| panic!("{faults}"));
-    converged(resource, validated.resolved.spec)
+    let resolved = validate(resource, &references(), "team").unwrap_or_else(|faults| panic!("{faults}"));
+    converged(resource, resolved.spec)
 }
 
 pub(super) fn build(resource: &CaipeSupervisor, decision: &Decision) -> Result<Objects, BuildError> {
