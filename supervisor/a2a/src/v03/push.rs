@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{self, Metadata, null_is_default};
+use crate::model::{self, Metadata, nullable};
 
 /// A push configuration. Its `Debug` form omits everything but the id.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,7 +30,7 @@ impl fmt::Debug for PushConfig {
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Authentication {
     /// HTTP schemes; 1.0 keeps the first.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "nullable")]
     pub schemes: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credentials: Option<String>,
