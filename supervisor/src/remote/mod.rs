@@ -44,7 +44,7 @@ pub use target::RemoteTarget;
 pub(crate) use target::{NO_ADDRESS, displayed_url, remote_target};
 pub use task_status::RemoteTaskStatus;
 
-/// The deadline of reading a card or a task, and of a cancellation.
+/// The time limit of a request for a card or a task, and of a cancellation.
 const SHORT_CALL: Duration = Duration::from_secs(10);
 
 /// An agent in another process.
@@ -83,12 +83,12 @@ impl RemoteBackend {
         Arc::new(Self { shared: Arc::new(Shared { target, http, cards, options, named, active, calls }) })
     }
 
-    /// The active delegations.
+    /// The number of active delegations.
     pub fn active(&self) -> usize {
         self.shared.active.load(Ordering::Relaxed)
     }
 
-    /// The tasks that were sent to the agent: one for each delegation, however often a connection was lost.
+    /// The number of tasks that were sent to the agent: one for each delegation, even if a connection was lost.
     pub fn calls(&self) -> u64 {
         self.shared.calls.load(Ordering::Relaxed)
     }
