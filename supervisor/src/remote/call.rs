@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::outcome::{self, End, RemoteFailure};
 use super::reader::Reader;
 use super::request::{self, Ids};
-use super::{SHORT_CALL, Shared, form};
+use super::{RemoteBackend, SHORT_CALL, form};
 use crate::delegation::{Delegation, DelegationEnd, DelegationEvent, MOVED, one_form};
 
 /// The interval for polling a task that cannot be followed.
@@ -22,17 +22,17 @@ const POLL: Duration = Duration::from_secs(1);
 /// Carries out a delegation. The remote task is canceled only if the token is: if the future is dropped, the task
 /// continues, and the next process resumes it.
 pub(super) async fn run(
-    shared: &Shared,
+    backend: &RemoteBackend,
     delegation: &Delegation,
     events: &mpsc::Sender<DelegationEvent>,
     cancel: &CancellationToken,
 ) -> DelegationEnd {
-    Call { shared, delegation, ids: Ids::of(delegation), events, cancel }.run().await
+    Call { backend, delegation, ids: Ids::of(delegation), events, cancel }.run().await
 }
 
 /// One delegation.
 pub(super) struct Call<'a> {
-    pub(super) shared: &'a Shared,
+    pub(super) backend: &'a RemoteBackend,
     pub(super) delegation: &'a Delegation,
     pub(super) ids: Ids,
     events: &'a mpsc::Sender<DelegationEvent>,
@@ -68,7 +68,7 @@ impl Call<'_> {
         }
         match (known, resume) {
             (Some(known), Some(Resume { answered: Some(answered), .. })) => {
-                let demanded = &self.shared.target.require_approval;
+                let demanded = &self.backend.target.require_approval;
                 let (task, context) = (&known.task, &known.context);
                 let message = request::answer(self.delegation, &self.ids, task, context, answered, demanded);
                 let reader = self.reader(&client).from(known.place, true);
@@ -104,7 +104,7 @@ impl Call<'_> {
     /// does not change within the time limit for silence.
     async fn poll(&self, client: &A2aClient, known: &RemoteTask, mut reader: Reader) -> DelegationEnd {
         let (mut answered, mut changed, mut last) = (Instant::now(), Instant::now(), None);
-        let silence = self.shared.target.silence;
+        let silence = self.backend.target.silence;
         loop {
             let asked = tokio::select! {
                 asked = client.get(&known.task, None) => asked,
@@ -160,7 +160,7 @@ impl Call<'_> {
             let event = match step {
                 Some(Ok(Followed::Event(event))) => *event,
                 Some(Ok(Followed::Lost { attempt, of })) => {
-                    tracing::debug!(agent = %self.shared.target.name, attempt, of, "the connection was lost");
+                    tracing::debug!(agent = %self.backend.target.name, attempt, of, "the connection was lost");
                     continue;
                 }
                 Some(Ok(Followed::Back)) => continue,
@@ -244,7 +244,7 @@ impl Call<'_> {
     }
 
     fn question(&self, reader: &mut Reader, question: Option<&str>) -> caipe_engine::Form {
-        let name = self.shared.target.name.as_str();
+        let name = self.backend.target.name.as_str();
         let forms = reader.forms();
         if forms.is_empty() { form::in_words(name, question) } else { one_form(name, forms) }
     }
@@ -273,7 +273,7 @@ impl Call<'_> {
     /// Cancels a task at the agent, within a time limit.
     async fn stop(&self, client: &A2aClient, task: Option<&str>) {
         let Some(task) = task else { return };
-        let name = &self.shared.target.name;
+        let name = &self.backend.target.name;
         match tokio::time::timeout(SHORT_CALL, client.cancel(task)).await {
             Ok(Ok(canceled)) => {
                 tracing::debug!(agent = %name, task, state = %canceled.status.state, "stopped a remote task");
@@ -294,7 +294,7 @@ impl Call<'_> {
 
     pub(super) fn reader(&self, client: &A2aClient) -> Reader {
         let Delegation { call, run, .. } = self.delegation;
-        Reader::new(&self.shared.target.name, &client.card(), call).telling_words(run.agents_words)
+        Reader::new(&self.backend.target.name, &client.card(), call).telling_words(run.agents_words)
     }
 
     async fn send_all(&self, updates: Vec<DelegateUpdate>) -> bool {
@@ -311,8 +311,8 @@ impl Call<'_> {
     }
 
     pub(super) fn fail(&self, failure: &RemoteFailure) -> DelegationEnd {
-        tracing::warn!(agent = %self.shared.target.name, category = failure.category(), "a remote agent failed");
-        self.failed(failure.reason(self.shared.target.silence))
+        tracing::warn!(agent = %self.backend.target.name, category = failure.category(), "a remote agent failed");
+        self.failed(failure.reason(self.backend.target.silence))
     }
 
     fn failed(&self, reason: String) -> DelegationEnd {
@@ -321,7 +321,7 @@ impl Call<'_> {
 
     /// Removes secret header values from the reason of a failure.
     fn finished(&self, outcome: DelegationOutcome) -> DelegationEnd {
-        DelegationEnd::Finished(outcome::scrubbed_outcome(outcome, &self.shared.target.headers))
+        DelegationEnd::Finished(outcome::scrubbed_outcome(outcome, &self.backend.target.headers))
     }
 }
 

@@ -45,22 +45,15 @@ pub(super) fn of(artifact: &Artifact) -> Option<Form> {
         arguments: wire.arguments.unwrap_or_default(),
         title: wire.input_title.unwrap_or_default(),
         description: description.unwrap_or_default(),
-        fields: wire
-            .input_fields
-            .unwrap_or_default()
-            .into_iter()
-            .take(MOST_FIELDS)
-            .filter_map(field)
-            .collect(),
+        fields: wire.input_fields.into_iter().flatten().take(MOST_FIELDS).filter_map(field).collect(),
     })
 }
 
 fn field(field: Field) -> Option<FormField> {
-    let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     Some(FormField {
         field_name: field.name.filter(|name| !name.is_empty())?,
         field_description: field.description.unwrap_or_default(),
-        field_values: field.values.map(|values| values.into_iter().map(text).collect()),
+        field_values: field.values.map(|values| values.iter().map(in_text).collect()),
         default_value: field.default_value,
         required: field.required.unwrap_or_default(),
         value: field.value,

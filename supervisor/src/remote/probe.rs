@@ -49,14 +49,13 @@ impl RemoteBackend {
     /// # Errors
     /// If the card cannot be read in time or is that of another agent.
     pub async fn probe(&self, deadline: Duration) -> Result<ProbeReport, ProbeError> {
-        let shared = &self.shared;
-        let asked = probe(shared.target.url.as_str(), &shared.http, &shared.options, &shared.cards);
+        let asked = probe(self.target.url.as_str(), &self.http, &self.options, &self.cards);
         let probe = match tokio::time::timeout(deadline, asked).await {
             Ok(Ok(probe)) => probe,
             Ok(Err(error)) => return Err(ProbeError::Unreachable(outcome::unreached(&error))),
             Err(_) => return Err(ProbeError::Timeout(deadline)),
         };
-        shared.check(&probe.card)?;
+        self.check(&probe.card)?;
         Ok(ProbeReport {
             latency: probe.latency,
             protocol_version: probe.version.to_string(),
@@ -64,9 +63,7 @@ impl RemoteBackend {
             skills: probe.card.skills.iter().map(|skill| skill.name.clone()).collect(),
         })
     }
-}
 
-impl super::Shared {
     /// Rejects the card of another agent.
     pub(super) fn check(&self, card: &AgentCard) -> Result<(), ProbeError> {
         if !self.named || is_card_of(self.target.name.as_str(), card) {

@@ -8,7 +8,7 @@ use caipe_engine::{DelegateUpdate, RemotePlace};
 
 use super::call::{Call, RemoteTask};
 use super::outcome::{self, RemoteFailure};
-use super::{SHORT_CALL, Shared, request};
+use super::{SHORT_CALL, request};
 use crate::delegation::DelegationEnd;
 
 /// The number of attempts to reach an agent, and the wait before the second one, which doubles each time.
@@ -27,24 +27,21 @@ impl Call<'_> {
     /// Connects to the agent. Retries for a while if the agent cannot be reached, because it may be starting. `None` if the
     /// delegation was canceled meanwhile.
     pub(super) async fn connect(&self, although_cancelled: bool) -> Result<Option<A2aClient>, RemoteFailure> {
-        let Shared { target, http, options, cards, .. } = self.shared;
         let mut wait = FIRST_WAIT;
         for attempt in 1.. {
-            let connecting =
-                A2aClient::connect_with(target.url.as_str(), http.clone(), options.clone(), cards);
             let connected = tokio::select! {
-                connected = connecting => connected,
+                connected = self.backend.client() => connected,
                 () = self.cancel.cancelled(), if !although_cancelled => return Ok(None),
             };
             match connected {
                 Ok(client) => {
-                    self.shared
+                    self.backend
                         .check(&client.card())
                         .map_err(|error| RemoteFailure::WrongCard(error.to_string()))?;
                     return Ok(Some(client.with(request::traced(&self.delegation.run, &self.ids.message))));
                 }
                 Err(error) if error.is_unreached() && attempt < TRIES && !self.cancel.is_cancelled() => {
-                    tracing::debug!(agent = %target.name, %error, attempt, "failed to reach the agent; trying again");
+                    tracing::debug!(agent = %self.backend.target.name, %error, attempt, "failed to reach the agent; trying again");
                 }
                 Err(error) => return Err(RemoteFailure::Unreached(error)),
             }
@@ -57,12 +54,12 @@ impl Call<'_> {
     /// Sends the message that starts the task. If it is unknown whether the agent received it, looks for the task at the
     /// agent. Sends the message again only to an agent of this program, which acts on it once.
     pub(super) async fn begin(&self, client: &A2aClient) -> DelegationEnd {
-        self.shared.count_call();
+        self.backend.count_call();
         let mut wait = FIRST_WAIT;
         for attempt in 1.. {
             let reader = self.reader(client);
             let is_ours = reader.is_ours();
-            let message = request::opening(self.delegation, &self.ids, &self.shared.target.require_approval);
+            let message = request::opening(self.delegation, &self.ids, &self.backend.target.require_approval);
             let stream = client.follow(SendMessageRequest::new(message));
             let error = match self.follow(client, stream, reader, None).await {
                 Ok(last) => return last,

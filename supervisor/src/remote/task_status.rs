@@ -56,10 +56,10 @@ impl RemoteBackend {
         let ids = Ids::of(delegation);
         let client = self.connected().await?.with(request::traced(&delegation.run, &ids.message));
         let configuration = SendMessageConfiguration { return_immediately: true, ..Default::default() };
-        let message = request::opening(delegation, &ids, &self.shared.target.require_approval);
+        let message = request::opening(delegation, &ids, &self.target.require_approval);
         let request =
             SendMessageRequest { configuration: Some(configuration), ..SendMessageRequest::new(message) };
-        self.shared.count_call();
+        self.count_call();
         let reply =
             client.send(request).await.map_err(|error| self.words(&RemoteFailure::Unaccepted(error)))?;
         let event = match reply {
@@ -85,15 +85,13 @@ impl RemoteBackend {
     }
 
     async fn connected(&self) -> Result<A2aClient, String> {
-        let super::Shared { target, http, options, cards, .. } = &*self.shared;
-        let connecting = A2aClient::connect_with(target.url.as_str(), http.clone(), options.clone(), cards);
-        connecting.await.map_err(|error| self.words(&RemoteFailure::Unreached(error)))
+        self.client().await.map_err(|error| self.words(&RemoteFailure::Unreached(error)))
     }
 
     fn status_of(&self, client: &A2aClient, event: Event) -> RemoteTaskStatus {
         let task = event.task_id().unwrap_or_default().to_owned();
         let state = event.state().map(|state| state.to_string()).unwrap_or_default();
-        let name = &self.shared.target.name;
+        let name = &self.target.name;
         let mut reader = Reader::new(name, &client.card(), &task);
         reader.read(event.into());
         match reader.end().cloned() {
@@ -107,17 +105,17 @@ impl RemoteBackend {
             }
             Some(end) => {
                 let outcome = outcome::of(&end, reader.answer(), reader.is_ours());
-                RemoteTaskStatus::Ended(outcome::scrubbed_outcome(outcome, &self.shared.target.headers))
+                RemoteTaskStatus::Ended(outcome::scrubbed_outcome(outcome, &self.target.headers))
             }
         }
     }
 
     /// The text of a failure without secrets.
     fn words(&self, failure: &RemoteFailure) -> String {
-        self.scrubbed(failure.reason(self.shared.target.silence))
+        self.scrubbed(failure.reason(self.target.silence))
     }
 
     fn scrubbed(&self, text: String) -> String {
-        outcome::scrubbed(text, &self.shared.target.headers)
+        outcome::scrubbed(text, &self.target.headers)
     }
 }
