@@ -116,14 +116,13 @@ impl A2aError {
             Self::ContentTypeNotSupported(_) => -32005,
             Self::InvalidAgentResponse(_) => -32006,
             Self::ExtendedAgentCardNotConfigured => -32007,
-            Self::ExtensionSupportRequired(_) => match version {
-                ProtocolVersion::V0_3 => -32603,
-                ProtocolVersion::V1_0 => -32008,
-            },
-            Self::VersionNotSupported { .. } => match version {
-                ProtocolVersion::V0_3 => -32603,
-                ProtocolVersion::V1_0 => -32009,
-            },
+            Self::ExtensionSupportRequired(_) | Self::VersionNotSupported { .. }
+                if matches!(version, ProtocolVersion::V0_3) =>
+            {
+                -32603
+            }
+            Self::ExtensionSupportRequired(_) => -32008,
+            Self::VersionNotSupported { .. } => -32009,
             Self::Parse(_) => -32700,
             Self::InvalidRequest(_) => -32600,
             Self::MethodNotFound(_) => -32601,

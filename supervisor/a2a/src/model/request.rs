@@ -1,4 +1,4 @@
-//! The requests of a client and the page of tasks that answers one of them.
+//! The requests of a client, and the page of tasks.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};

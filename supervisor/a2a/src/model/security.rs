@@ -92,10 +92,10 @@ pub struct OAuth2Scheme {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct OAuthFlows {
-    /// A person agrees in a browser.
+    /// A person consents in a browser.
     #[serde(alias = "authorization_code", skip_serializing_if = "Option::is_none")]
     pub authorization_code: Option<OAuthFlow>,
-    /// The client speaks for itself.
+    /// The client acts for itself.
     #[serde(alias = "client_credentials", skip_serializing_if = "Option::is_none")]
     pub client_credentials: Option<OAuthFlow>,
     /// Deprecated.
@@ -104,7 +104,7 @@ pub struct OAuthFlows {
     /// Deprecated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub password: Option<OAuthFlow>,
-    /// A person agrees on another device (RFC 8628). 0.3 does not know it.
+    /// A person consents on another device (RFC 8628). 0.3 does not have it.
     #[serde(alias = "device_code", skip_serializing_if = "Option::is_none")]
     pub device_code: Option<OAuthFlow>,
 }
@@ -128,8 +128,7 @@ pub struct OAuthFlow {
     /// The available scopes with their descriptions.
     #[serde(deserialize_with = "nullable")]
     pub scopes: BTreeMap<String, String>,
-    /// Whether the client must prove that it began the exchange (RFC 7636): authorization code. 0.3 does not
-    /// know it.
+    /// Whether the client must use PKCE (RFC 7636): authorization code. 0.3 does not have it.
     #[serde(alias = "pkce_required", deserialize_with = "nullable", skip_serializing_if = "is_false")]
     pub pkce_required: bool,
 }

@@ -71,16 +71,12 @@ impl TaskStatus {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum TaskState {
-    /// Accepted.
     #[serde(rename = "TASK_STATE_SUBMITTED")]
     Submitted,
-    /// Under way.
     #[serde(rename = "TASK_STATE_WORKING")]
     Working,
-    /// Ended well.
     #[serde(rename = "TASK_STATE_COMPLETED")]
     Completed,
-    /// Ended badly.
     #[serde(rename = "TASK_STATE_FAILED")]
     Failed,
     #[serde(rename = "TASK_STATE_CANCELED")]
@@ -88,7 +84,6 @@ pub enum TaskState {
     /// Waits for the client's next message.
     #[serde(rename = "TASK_STATE_INPUT_REQUIRED")]
     InputRequired,
-    /// Refused.
     #[serde(rename = "TASK_STATE_REJECTED")]
     Rejected,
     /// Waits for credentials.

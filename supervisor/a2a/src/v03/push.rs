@@ -42,7 +42,7 @@ impl fmt::Debug for Authentication {
     }
 }
 
-/// Parameters of `tasks/pushNotificationConfig/set`, and what it, `get` and `list` answer with.
+/// Parameters of `tasks/pushNotificationConfig/set`, and the result of it, `get` and `list`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskPushConfig {
@@ -57,7 +57,7 @@ pub struct TaskPushConfig {
 pub struct PushConfigParams {
     /// The task.
     pub id: String,
-    /// The configuration. `get` gives the task's first without it; `delete` needs it.
+    /// The configuration. Without it, `get` returns the first one of the task; `delete` needs it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub push_notification_config_id: Option<String>,
     /// Free-form data.

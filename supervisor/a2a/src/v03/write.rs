@@ -200,7 +200,7 @@ struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// `None` for a part that says nothing.
+    /// `None` for a part without content.
     fn of(part: &'a model::Part) -> Option<Self> {
         let metadata = part.metadata.as_ref().map(PartMetadata::Own);
         let bare = Self { kind: "", text: None, file: None, data: None, metadata };
@@ -250,7 +250,7 @@ enum Data<'a> {
     Wrapped { value: &'a Value },
 }
 
-/// A part's metadata, or the same with the mark of data that is no object.
+/// The metadata of a part, with or without the mark of data that is not an object.
 enum PartMetadata<'a> {
     Own(&'a Metadata),
     Marked(Option<&'a Metadata>),

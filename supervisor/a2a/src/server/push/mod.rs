@@ -1,7 +1,7 @@
 //! Push notifications: the updates of a task, posted to a URL.
 //!
 //! [`Pushes`] stores the configurations in a [`PushStore`]. A worker per configuration reads the task's log with a cursor,
-//! as a stream does: a slow receiver blocks nobody, and the progress of each survives a restart.
+//! as a stream does: a slow receiver does not block others, and progress survives a restart.
 
 mod jobs;
 mod operations;

@@ -110,13 +110,9 @@ impl Worker {
             };
             let asked = match result.verdict() {
                 Verdict::Delivered => return Flow::Drained,
-                Verdict::Skip => {
+                verdict @ (Verdict::Skip | Verdict::Stop) => {
                     self.log_undelivered(payload, &result.to_string());
-                    return Flow::Drained;
-                }
-                Verdict::Stop => {
-                    self.log_undelivered(payload, &result.to_string());
-                    return Flow::Ended;
+                    return if verdict == Verdict::Stop { Flow::Ended } else { Flow::Drained };
                 }
                 Verdict::Retry(asked) => asked,
             };

@@ -1,4 +1,4 @@
-//! From an outcome to a response.
+//! Converts an outcome to a response.
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
