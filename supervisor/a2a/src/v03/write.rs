@@ -111,6 +111,7 @@ struct Status {
 
 #[derive(Serialize)]
 #[serde(remote = "model::Message", tag = "kind", rename = "message", rename_all = "camelCase")]
+#[allow(clippy::struct_field_names)]
 struct Message {
     #[serde(serialize_with = "role")]
     role: model::Role,
@@ -132,6 +133,7 @@ struct Message {
 
 #[derive(Serialize)]
 #[serde(remote = "model::Artifact", rename_all = "camelCase")]
+#[allow(clippy::struct_field_names)]
 struct Artifact {
     artifact_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
