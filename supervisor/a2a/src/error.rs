@@ -26,10 +26,10 @@ pub enum A2aError {
     /// The operation is not offered, or not for this task.
     #[error("unsupported operation: {0}")]
     UnsupportedOperation(String),
-    /// A media type that the agent does not take.
+    /// A media type that the agent does not accept.
     #[error("content type not supported: {0}")]
     ContentTypeNotSupported(String),
-    /// The agent's answer breaks the protocol.
+    /// The agent's response violates the protocol.
     #[error("invalid agent response: {0}")]
     InvalidAgentResponse(String),
     /// There is no extended card.
@@ -56,7 +56,7 @@ pub enum A2aError {
     #[error("method not found: {0}")]
     MethodNotFound(String),
     /// The parameters are wrong.
-    #[error("invalid params: {}", Joined(.0))]
+    #[error("invalid params: {}", joined(.0))]
     InvalidParams(Vec<Violation>),
     /// Something failed on this side.
     #[error("internal error: {0}")]
@@ -88,18 +88,8 @@ impl fmt::Display for Violation {
     }
 }
 
-struct Joined<'a>(&'a [Violation]);
-
-impl fmt::Display for Joined<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, violation) in self.0.iter().enumerate() {
-            if index > 0 {
-                f.write_str("; ")?;
-            }
-            write!(f, "{violation}")?;
-        }
-        Ok(())
-    }
+fn joined(violations: &[Violation]) -> String {
+    violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 fn found_version(requested: &str) -> String {
@@ -126,14 +116,13 @@ impl A2aError {
             Self::ContentTypeNotSupported(_) => -32005,
             Self::InvalidAgentResponse(_) => -32006,
             Self::ExtendedAgentCardNotConfigured => -32007,
-            Self::ExtensionSupportRequired(_) => match version {
-                ProtocolVersion::V0_3 => -32603,
-                ProtocolVersion::V1_0 => -32008,
-            },
-            Self::VersionNotSupported { .. } => match version {
-                ProtocolVersion::V0_3 => -32603,
-                ProtocolVersion::V1_0 => -32009,
-            },
+            Self::ExtensionSupportRequired(_) | Self::VersionNotSupported { .. }
+                if matches!(version, ProtocolVersion::V0_3) =>
+            {
+                -32603
+            }
+            Self::ExtensionSupportRequired(_) => -32008,
+            Self::VersionNotSupported { .. } => -32009,
             Self::Parse(_) => -32700,
             Self::InvalidRequest(_) => -32600,
             Self::MethodNotFound(_) => -32601,

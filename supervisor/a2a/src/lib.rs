@@ -1,7 +1,7 @@
 //! The A2A protocol, 0.3 and 1.0 at one URL.
 //!
-//! [`model`] is the canonical model, that of 1.0. [`v03`] has the shapes of 0.3 and pure conversions both ways.
-//! [`card`] makes and reads agent cards. [`server`] serves an [`server::Agent`];
+//! [`model`] is the canonical model, that of 1.0. [`v03`] reads and writes the JSON of 0.3.
+//! [`card`] builds and reads agent cards. [`server`] serves an [`server::Agent`];
 //! [`client`] calls other agents. The features `server` and `client` select the last two.
 
 pub mod card;

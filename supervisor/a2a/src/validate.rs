@@ -11,9 +11,9 @@ use crate::model::{
 /// Longest id or page token in bytes: refusals and logs repeat what a client sent.
 const LONGEST: usize = 1024;
 
-/// A request that can be checked and put into order.
+/// A request that can be validated.
 pub(crate) trait Validate: Sized {
-    /// The request with empty texts read as absent, or all its faults.
+    /// The request with empty texts as absent, or all violations.
     fn validated(self) -> Result<Self, A2aError>;
 }
 

@@ -15,7 +15,7 @@ impl ProtocolVersion {
     /// The header that names the version of a request.
     pub const HEADER: &'static str = "a2a-version";
 
-    /// As it is in the `A2A-Version` header.
+    /// The value of the `A2A-Version` header.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::V0_3 => "0.3",
@@ -23,8 +23,8 @@ impl ProtocolVersion {
         }
     }
 
-    /// Reads the value of an `A2A-Version` header. Empty means 0.3 (1.0, section 3.6.2); within a major
-    /// version, every minor from ours on is taken, for unknown members are ignored. `None` means unsupported.
+    /// Reads the value of an `A2A-Version` header. Empty means 0.3 (1.0, section 3.6.2). Accepts every minor version of 1,
+    /// because readers ignore unknown members. `None` means unsupported.
     pub fn parse(value: &str) -> Option<Self> {
         let value = value.trim();
         if value.is_empty() {

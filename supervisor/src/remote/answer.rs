@@ -1,22 +1,21 @@
-//! Which of an agent's words are its answer: a whole result, else what it streamed, else what it said in its status.
-//! Pure.
+//! The answer of an agent: a whole result, else the streamed text, else the status texts. Pure.
 
 use caipe_a2a::model::{Artifact, Content, Part};
 use serde_json::Value;
 
-/// Most bytes of an answer that are kept, as many as an event of a stream may have.
+/// Most bytes of an answer, as of an event of a stream.
 const LARGEST: usize = 8 << 20;
-/// Most artifacts and most status texts that are distinguished; further ones is joined to the last.
+/// Most artifacts and most status texts that are distinguished; further text is appended to the last one.
 const MOST_PIECES: usize = 4096;
-/// What stands at the end of an answer that was cut.
+/// The end of an answer that was cut.
 const TRUNCATED: &str = "\n[Output truncated]";
 
-/// What an agent has said so far.
+/// The texts of an agent so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Answer {
     result: Option<(Rank, String)>,
     pieces: Vec<Piece>,
-    /// Status texts on the way.
+    /// The status texts of the running task.
     words: Vec<String>,
     /// The text of its last status.
     last: String,
@@ -25,17 +24,17 @@ pub(super) struct Answer {
     is_cut: bool,
 }
 
-/// How much a whole result counts; among equals the newest does.
+/// The rank of a whole result. The newest result of the highest rank is the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rank {
-    /// Of an agent that it asked itself.
+    /// The result of a nested agent.
     Nested,
     Own,
-    /// Its own, after it has asked others.
+    /// The agent's own final result.
     Final,
 }
 
-/// An artifact that grows.
+/// The text of a streamed artifact.
 #[derive(Debug, Clone)]
 struct Piece {
     id: String,
@@ -43,7 +42,7 @@ struct Piece {
     text: String,
 }
 
-/// How a text is joined to the artifact that it is a part of.
+/// How a text changes its artifact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Join {
     Add,
@@ -54,7 +53,7 @@ impl Answer {
     pub(super) fn result(&mut self, rank: Rank, text: String) {
         let outranked = self.result.as_ref().is_some_and(|(known, _)| *known > rank);
         if !outranked && !text.is_empty() {
-            // It represents all pieces, so it has a limit of its own.
+            // A whole result replaces the pieces, so it has a limit of its own.
             self.result = Some((rank, cut(text, LARGEST).0));
         }
     }
@@ -80,7 +79,7 @@ impl Answer {
         }
     }
 
-    /// A status text on the way that is no notification.
+    /// A status text of the running task that is not a notification.
     pub(super) fn word(&mut self, text: String) {
         let full = self.words.len() >= MOST_PIECES;
         let text = self.bounded(text);
@@ -90,38 +89,38 @@ impl Answer {
         }
     }
 
-    /// The text of the status that it ends with.
+    /// The text of the final status.
     pub(super) fn last(&mut self, text: String) {
         self.last = self.bounded(text);
     }
 
-    /// That it failed, whatever its status says.
+    /// An error, which takes precedence over the status.
     pub(super) fn error(&mut self, text: String) {
         self.error = Some(cut(text, LARGEST).0);
     }
 
-    /// Why it failed, if it said so in an artifact.
+    /// The text of the error artifact.
     pub(super) fn failure(&self) -> Option<&str> {
         self.error.as_deref()
     }
 
-    /// What was gathered from artifacts is void: they come again as a whole.
+    /// Drops everything but the status texts, because all artifacts follow again.
     pub(super) fn restart(&mut self) {
         *self = Self { words: std::mem::take(&mut self.words), ..Self::default() };
     }
 
-    /// Whether the agent has said nothing that could be its answer.
+    /// Whether there is neither an answer nor an error.
     pub(super) fn is_empty(&self) -> bool {
         self.error.is_none() && self.text().is_none()
     }
 
-    /// The answer; nothing if there is none.
+    /// The answer, if there is one.
     pub(super) fn text(&self) -> Option<String> {
         let whole = self.result.as_ref().map(|(_, text)| text.clone());
         whole.or_else(|| self.streamed(false)).or_else(|| self.spoken()).or_else(|| self.streamed(true))
     }
 
-    /// The text of the last status, where that is the reason of a failure.
+    /// The text of the final status.
     pub(super) fn last_words(&self) -> Option<&str> {
         Some(self.last.trim()).filter(|text| !text.is_empty())
     }
@@ -137,11 +136,11 @@ impl Answer {
         joined(self.words.iter().map(String::as_str).chain(last))
     }
 
-    /// The text as far as there is room for it.
+    /// The part of the text for which there is room.
     fn bounded(&mut self, text: String) -> String {
         let (mut text, is_cut) = cut(text, LARGEST.saturating_sub(self.bytes));
         if is_cut && std::mem::replace(&mut self.is_cut, true) {
-            // Once is enough.
+            // The mark is in the answer already.
             text.truncate(text.len() - TRUNCATED.len());
         }
         self.bytes = self.bytes.saturating_add(text.len());
@@ -149,7 +148,7 @@ impl Answer {
     }
 }
 
-/// At most so many bytes of a text, and whether there were more, which it then says.
+/// Cuts a text to `room` bytes and marks it as truncated. Returns whether it was cut.
 fn cut(mut text: String, room: usize) -> (String, bool) {
     if text.len() <= room {
         return (text, false);
@@ -159,13 +158,13 @@ fn cut(mut text: String, room: usize) -> (String, bool) {
     (text, true)
 }
 
-/// Texts that were said one after the other; nothing if all are blank.
+/// The texts that are not blank, one per line; `None` if all are blank.
 fn joined<'a>(texts: impl Iterator<Item = &'a str>) -> Option<String> {
     let texts: Vec<&str> = texts.filter(|text| !text.trim().is_empty()).collect();
     (!texts.is_empty()).then(|| texts.join("\n"))
 }
 
-/// What an artifact says to a model: texts as they are, data as JSON, files by their name.
+/// The content of an artifact for a model: text as it is, data as JSON, files by their names.
 pub(super) fn content(artifact: &Artifact) -> String {
     artifact.parts.iter().filter_map(part).collect::<Vec<_>>().concat()
 }
@@ -184,13 +183,12 @@ fn part(part: &Part) -> Option<String> {
 /// The structured answer of an upstream agent, which its model writes at the end of its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Structured {
-    /// It failed, and says why.
     Error(String),
-    /// It is done, or wants to know more, and says so.
+    /// A result or a question.
     Message(String),
 }
 
-/// The structured answer that a text ends in, if it ends in one and in nothing else: `status` and `message`.
+/// The structured answer at the end of a text: an object with `status` and `message` only.
 pub(super) fn structured(text: &str) -> Option<Structured> {
     let text = text.trim_end();
     let at = text.rfind("{\"status\"").or_else(|| text.rfind('{'))?;

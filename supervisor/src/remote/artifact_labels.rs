@@ -1,4 +1,4 @@
-//! What the name, the description and the metadata of an artifact say of it. Pure.
+//! Reads the name, the description and the metadata of an artifact. Pure.
 
 use caipe_a2a::model::{Artifact, Message, Metadata};
 use caipe_engine::CallEnd;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::answer::content;
 use crate::binding::ACTIVITY_EXTENSION;
 
-/// What a message says, in all its parts.
+/// The text of all parts of a message.
 pub(super) fn message_text(message: &Message) -> String {
     let artifact = Artifact::new(String::new(), String::new(), message.parts.clone());
     content(&artifact)
@@ -25,7 +25,7 @@ pub(super) fn is_narration(metadata: Option<&Metadata>) -> bool {
     flag(metadata, "is_narration")
 }
 
-/// Whether a text of the stream only repeats a form or a status.
+/// Whether a streamed text repeats a form or a status.
 pub(super) fn is_repeated(metadata: Option<&Metadata>) -> bool {
     flag(metadata, "is_question") || flag(metadata, "is_failure")
 }
@@ -34,14 +34,14 @@ fn flag(metadata: Option<&Metadata>, name: &str) -> bool {
     metadata.and_then(|metadata| metadata.get(name)).and_then(Value::as_bool).unwrap_or_default()
 }
 
-/// Whether an artifact tells of the agent's work, not of its result.
+/// Whether an artifact is a notification about the agent's work, not a result.
 pub(super) fn is_notification(artifact: &Artifact) -> bool {
     let name = artifact.name.as_deref().unwrap_or_default();
     matches!(name, "tool_notification_start" | "tool_notification_end" | "tool_output")
         || artifact.metadata.as_ref().is_some_and(|metadata| metadata.contains_key(ACTIVITY_EXTENSION))
 }
 
-/// The tool's own name, and how its call ended, from the description: the text has the name for display only.
+/// The end of a call and the name of its tool, from the description, because the text has only a display name.
 pub(super) fn described(artifact: &Artifact) -> (Option<CallEnd>, Option<String>) {
     let prefixes = [
         ("Tool call started: ", None),
@@ -50,7 +50,7 @@ pub(super) fn described(artifact: &Artifact) -> (Option<CallEnd>, Option<String>
         ("Tool call canceled: ", Some(CallEnd::Canceled)),
     ];
     let description = artifact.description.as_deref().unwrap_or_default();
-    // One description serves every end; the sign in the text tells them apart.
+    // Some agents describe every end as completed; the sign in the text distinguishes them.
     let text = artifact.text();
     let shown = text.starts_with('❌').then_some(if text.contains("cancel") {
         CallEnd::Canceled

@@ -1,4 +1,4 @@
-//! One remote call: its beginning or its resumption, its stream, its end.
+//! One remote call: starts or resumes a task of an agent and follows it to its end.
 
 use std::time::Duration;
 
@@ -13,26 +13,26 @@ use tokio_util::sync::CancellationToken;
 use super::outcome::{self, End, RemoteFailure};
 use super::reader::Reader;
 use super::request::{self, Ids};
-use super::{SHORT_CALL, Shared, form};
+use super::{RemoteBackend, SHORT_CALL, form};
 use crate::delegation::{Delegation, DelegationEnd, DelegationEvent, MOVED, one_form};
 
-/// How often a task is asked for that the agent lets nobody follow.
+/// The interval for polling a task that cannot be followed.
 const POLL: Duration = Duration::from_secs(1);
 
 /// Carries out a delegation. The remote task is canceled only if the token is: if the future is dropped, the task
 /// continues, and the next process resumes it.
 pub(super) async fn run(
-    shared: &Shared,
+    backend: &RemoteBackend,
     delegation: &Delegation,
     events: &mpsc::Sender<DelegationEvent>,
     cancel: &CancellationToken,
 ) -> DelegationEnd {
-    Call { shared, delegation, ids: Ids::of(delegation), events, cancel }.run().await
+    Call { backend, delegation, ids: Ids::of(delegation), events, cancel }.run().await
 }
 
 /// One delegation.
 pub(super) struct Call<'a> {
-    pub(super) shared: &'a Shared,
+    pub(super) backend: &'a RemoteBackend,
     pub(super) delegation: &'a Delegation,
     pub(super) ids: Ids,
     events: &'a mpsc::Sender<DelegationEvent>,
@@ -68,13 +68,13 @@ impl Call<'_> {
         }
         match (known, resume) {
             (Some(known), Some(Resume { answered: Some(answered), .. })) => {
-                let demanded = &self.shared.target.require_approval;
+                let demanded = &self.backend.target.require_approval;
                 let (task, context) = (&known.task, &known.context);
                 let message = request::answer(self.delegation, &self.ids, task, context, answered, demanded);
                 let reader = self.reader(&client).from(known.place, true);
                 let stream = client.follow(SendMessageRequest::new(message));
                 match self.follow(&client, stream, reader, Some(known.clone())).await {
-                    // If the answer did not arrive, the agent asks again, and so does the user's supervisor.
+                    // If the answer did not arrive, the agent repeats its question, and the supervisor passes it on.
                     Err(error) if outcome::is_cut(&error) => self.resume_task(&client, known).await,
                     followed => self.end_of(followed),
                 }
@@ -85,26 +85,26 @@ impl Call<'_> {
         }
     }
 
-    /// Follows a task that is under way, from where it was left.
+    /// Follows a running task from a known position.
     pub(super) async fn resume_task(&self, client: &A2aClient, known: RemoteTask) -> DelegationEnd {
         let reader = self.reader(client).from(known.place, false);
-        // Such a stream begins in the middle where events have no numbers; what came before would be missing.
+        // Without numbers, a stream of 0.3 omits the earlier events.
         if client.version() == ProtocolVersion::V0_3 && known.place.seq.is_none() {
             return self.poll(client, &known, reader).await;
         }
         match client.subscribe(&known.task, known.place.seq).await {
             Ok(stream) => self.end_of(self.follow(client, stream, reader, Some(known)).await),
-            // It has ended, or waits, or the agent lets nobody follow. A task that is gone is gone for a look, too.
+            // The task has ended or waits, the agent has no subscriptions, or the task does not exist: polling tells.
             Err(ClientError::Remote(_)) => self.poll(client, &known, reader).await,
             Err(error) => self.fail(&RemoteFailure::Lost(error)),
         }
     }
 
-    /// Asks for the task again and again until it ends. An agent that does not answer for a while may be starting; one
-    /// that shows nothing new for as long as it may be silent is given up.
+    /// Polls the task until it ends. Retries while the agent does not respond, because it may be starting. Fails if the task
+    /// does not change within the time limit for silence.
     async fn poll(&self, client: &A2aClient, known: &RemoteTask, mut reader: Reader) -> DelegationEnd {
         let (mut answered, mut changed, mut last) = (Instant::now(), Instant::now(), None);
-        let silence = self.shared.target.silence;
+        let silence = self.backend.target.silence;
         loop {
             let asked = tokio::select! {
                 asked = client.get(&known.task, None) => asked,
@@ -139,10 +139,10 @@ impl Call<'_> {
         followed.unwrap_or_else(|error| self.fail(&RemoteFailure::Unaccepted(error)))
     }
 
-    /// Follows a stream to its last update.
+    /// Follows a stream to its end.
     ///
     /// # Errors
-    /// Why nothing came, so that nobody knows whether the agent has the task.
+    /// If the stream fails before its first event: it is unknown whether the agent has the task.
     pub(super) async fn follow(
         &self,
         client: &A2aClient,
@@ -160,22 +160,27 @@ impl Call<'_> {
             let event = match step {
                 Some(Ok(Followed::Event(event))) => *event,
                 Some(Ok(Followed::Lost { attempt, of })) => {
-                    tracing::debug!(agent = %self.shared.target.name, attempt, of, "the connection was lost");
+                    tracing::debug!(agent = %self.backend.target.name, attempt, of, "the connection was lost");
                     continue;
                 }
                 Some(Ok(Followed::Back)) => continue,
                 Some(Err(error)) if heard => return Ok(self.lost(reader, &RemoteFailure::Lost(error)).await),
                 Some(Err(error)) => return Err(error),
-                None => return Ok(self.unfinished(client, reader, known.as_ref()).await),
+                // The stream ended before the task did.
+                None => {
+                    return Ok(match known {
+                        Some(known) => self.poll(client, &known, reader).await,
+                        None => self.fail(&RemoteFailure::Silent),
+                    });
+                }
             };
             heard = true;
             self.accepted(&event, &mut known).await;
-            // Blocks while the delegating run is slow; so does the reading of the stream, then.
+            // Waits for a slow delegating run, which also slows the reading of the stream.
             let listens = self.send_all(reader.read(event)).await;
             if reader.end().is_some() {
-                return Ok(self
-                    .conclude(client, reader, known.as_ref().map(|known| known.task.as_str()))
-                    .await);
+                let task = known.as_ref().map(|known| known.task.as_str());
+                return Ok(self.conclude(client, reader, task).await);
             }
             if !listens && self.cancel.is_cancelled() {
                 return Ok(self.stop_stream(client, stream, known, reader).await);
@@ -183,7 +188,7 @@ impl Call<'_> {
         }
     }
 
-    /// Tells which task the agent has made, once it says so.
+    /// Reports the id of the task once the agent names it.
     async fn accepted(&self, event: &StreamEvent, known: &mut Option<RemoteTask>) {
         let Some(task) = event.event.task_id().filter(|task| !task.is_empty()) else { return };
         if known.as_ref().is_some_and(|known| known.task == task) || matches!(event.event, Event::Message(_))
@@ -204,19 +209,6 @@ impl Call<'_> {
         self.send(DelegateUpdate::Accepted { task: task.to_owned(), context }).await;
     }
 
-    /// The stream ended before the task did, as far as it told.
-    async fn unfinished(
-        &self,
-        client: &A2aClient,
-        reader: Reader,
-        known: Option<&RemoteTask>,
-    ) -> DelegationEnd {
-        match known {
-            Some(known) => self.poll(client, known, reader).await,
-            None => self.fail(&RemoteFailure::Silent),
-        }
-    }
-
     async fn conclude(&self, client: &A2aClient, mut reader: Reader, task: Option<&str>) -> DelegationEnd {
         let Some(end) = reader.end().cloned() else { return self.fail(&RemoteFailure::Silent) };
         if let End::Asks(question) = end {
@@ -226,7 +218,7 @@ impl Call<'_> {
             self.stop(client, Some(task)).await;
         }
         if end == End::Completed && reader.answer().is_empty() {
-            self.ask_again(client, &mut reader, task).await;
+            self.read_answer(client, &mut reader, task).await;
         }
         let outcome = outcome::of(&end, reader.answer(), reader.is_ours());
         let closing = match &outcome {
@@ -238,9 +230,9 @@ impl Call<'_> {
         self.finished(outcome)
     }
 
-    /// An agent that said nothing on its stream may have kept its answer in the task. The task is read, not asked for
-    /// once more: the work must not be done twice.
-    async fn ask_again(&self, client: &A2aClient, reader: &mut Reader, task: Option<&str>) {
+    /// Reads the task of an agent whose stream contained no answer. Does not send the message again, so that the agent does
+    /// not repeat its work.
+    async fn read_answer(&self, client: &A2aClient, reader: &mut Reader, task: Option<&str>) {
         let Some(task) = task else { return };
         match tokio::time::timeout(SHORT_CALL, client.get(task, None)).await {
             Ok(Ok(task)) => drop(self.send_all(reader.read(Event::from(task).into())).await),
@@ -252,12 +244,12 @@ impl Call<'_> {
     }
 
     fn question(&self, reader: &mut Reader, question: Option<&str>) -> caipe_engine::Form {
-        let name = self.shared.target.name.as_str();
+        let name = self.backend.target.name.as_str();
         let forms = reader.forms();
         if forms.is_empty() { form::in_words(name, question) } else { one_form(name, forms) }
     }
 
-    /// Stops what is followed. A task that is not known yet is stopped once it is.
+    /// Stops the followed task. If its id is not known yet, stops it once the agent names it.
     async fn stop_stream(
         &self,
         client: &A2aClient,
@@ -278,15 +270,15 @@ impl Call<'_> {
         DelegationEnd::CANCELED
     }
 
-    /// Asks the agent to stop a task, and waits a while for its word.
+    /// Cancels a task at the agent, within a time limit.
     async fn stop(&self, client: &A2aClient, task: Option<&str>) {
         let Some(task) = task else { return };
-        let name = &self.shared.target.name;
+        let name = &self.backend.target.name;
         match tokio::time::timeout(SHORT_CALL, client.cancel(task)).await {
             Ok(Ok(canceled)) => {
                 tracing::debug!(agent = %name, task, state = %canceled.status.state, "stopped a remote task");
             }
-            // What it says is not for the log: it may repeat a credential.
+            // The log omits the error, which may contain a credential.
             Ok(Err(error)) => {
                 let category = error.category();
                 tracing::warn!(agent = %name, task, category, "failed to stop a remote task");
@@ -302,7 +294,7 @@ impl Call<'_> {
 
     pub(super) fn reader(&self, client: &A2aClient) -> Reader {
         let Delegation { call, run, .. } = self.delegation;
-        Reader::new(&self.shared.target.name, &client.card(), call).telling_words(run.agents_words)
+        Reader::new(&self.backend.target.name, &client.card(), call).telling_words(run.agents_words)
     }
 
     async fn send_all(&self, updates: Vec<DelegateUpdate>) -> bool {
@@ -313,14 +305,14 @@ impl Call<'_> {
         heard
     }
 
-    /// Waits until there is room for the update; returns whether anybody listens.
+    /// Sends an update; returns whether the delegating run still receives updates.
     pub(super) async fn send(&self, update: DelegateUpdate) -> bool {
         self.events.send(update.into()).await.is_ok()
     }
 
     pub(super) fn fail(&self, failure: &RemoteFailure) -> DelegationEnd {
-        tracing::warn!(agent = %self.shared.target.name, category = failure.category(), "a remote agent failed");
-        self.failed(failure.reason(self.shared.target.silence))
+        tracing::warn!(agent = %self.backend.target.name, category = failure.category(), "a remote agent failed");
+        self.failed(failure.reason(self.backend.target.silence))
     }
 
     fn failed(&self, reason: String) -> DelegationEnd {
@@ -329,13 +321,7 @@ impl Call<'_> {
 
     /// Removes secret header values from the reason of a failure.
     fn finished(&self, outcome: DelegationOutcome) -> DelegationEnd {
-        let outcome = match outcome {
-            DelegationOutcome::Failed { reason } => {
-                DelegationOutcome::Failed { reason: outcome::scrubbed(reason, &self.shared.target.headers) }
-            }
-            outcome => outcome,
-        };
-        DelegationEnd::Finished(outcome)
+        DelegationEnd::Finished(outcome::scrubbed_outcome(outcome, &self.backend.target.headers))
     }
 }
 

@@ -119,7 +119,7 @@ async fn the_recorded_task_of_the_fixtures_gives_its_calls_and_its_answer() {
     })
     .await;
     let jira = backend(&test_agent.url, HeaderMap::new(), Duration::from_secs(20));
-    let (target, http) = (jira.shared.target.clone(), jira.shared.http.clone());
+    let (target, http) = (jira.target.clone(), jira.http.clone());
     let external = RemoteBackend::external(target, http, Arc::default());
 
     let updates = run(&external, None).await;
@@ -181,7 +181,7 @@ async fn another_agent_at_the_address_is_asked_nothing() {
     assert_eq!(test_agent.count("SendStreamingMessage"), 0);
     let probed = backend.probe(PATIENCE).await;
     assert!(matches!(probed, Err(ProbeError::WrongCard { .. })), "{probed:?}");
-    let (target, http) = (backend.shared.target.clone(), backend.shared.http.clone());
+    let (target, http) = (backend.target.clone(), backend.http.clone());
     let theirs = RemoteBackend::external(target, http, Arc::default());
     assert_eq!(theirs.probe(PATIENCE).await.unwrap().card_name, "GitHub");
 }

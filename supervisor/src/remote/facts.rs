@@ -1,33 +1,23 @@
-//! The activity extension of a notification, in the words of the engine. Pure.
+//! Converts the activity extension of a notification to an event of the engine. Pure.
 
 use caipe_a2a::model::Metadata;
-use caipe_engine::{AgentName, CallEnd, CallId};
+use caipe_engine::{AgentName, CallEnd, CallId, EventKind};
 use caipe_view::activity::{Activity, ActivityEvent, ActivityStatus};
 
 /// One step in the tree of agents and calls.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct Facts {
-    /// The step.
-    pub(super) fact: Fact,
+    /// The start or end of the call, without output and text; `None` for an output of the call.
+    pub(super) step: Option<EventKind>,
     pub(super) call: CallId,
-    /// Whose tool it is, or which agent is asked.
+    /// The agent whose tool is called, or the agent that is called.
     pub(super) agent: Option<AgentName>,
-    /// The agents on the way down from who speaks to whose step it is.
+    /// The agents from the sender down to the one that makes the step.
     pub(super) path: Vec<AgentName>,
 }
 
-/// A step.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Fact {
-    ToolStarted { tool: String },
-    ToolFinished { tool: String, end: CallEnd },
-    ToolOutput,
-    AgentStarted { agent: AgentName },
-    AgentFinished { agent: AgentName, end: CallEnd },
-}
-
 impl Facts {
-    /// The facts in an artifact's metadata, if there are any that can be read.
+    /// The facts in an artifact's metadata; `None` if there are none or they are unreadable.
     pub(super) fn of(metadata: Option<&Metadata>) -> Option<Self> {
         let Activity { event, agent, tool, call_id, status, path } = Activity::read(metadata)?;
         let end = match status {
@@ -37,15 +27,24 @@ impl Facts {
         };
         let tool = tool.filter(|tool| !tool.is_empty());
         let agent = agent.map(|agent| AgentName::new(&agent));
-        let fact = match event {
-            ActivityEvent::ToolStart => Fact::ToolStarted { tool: tool? },
-            ActivityEvent::ToolEnd => Fact::ToolFinished { tool: tool?, end },
-            ActivityEvent::ToolOutput => Fact::ToolOutput,
-            ActivityEvent::AgentStart => Fact::AgentStarted { agent: agent.clone()? },
-            ActivityEvent::AgentEnd => Fact::AgentFinished { agent: agent.clone()?, end },
+        let call = call_id?;
+        let of = call.clone();
+        let step = match event {
+            ActivityEvent::ToolStart => Some(EventKind::ToolStarted { call: of, tool: tool? }),
+            ActivityEvent::ToolEnd => {
+                Some(EventKind::ToolFinished { call: of, tool: tool?, end, output: None })
+            }
+            ActivityEvent::ToolOutput => None,
+            ActivityEvent::AgentStart => {
+                Some(EventKind::DelegationStarted { call: of, agent: agent.clone()? })
+            }
+            ActivityEvent::AgentEnd => {
+                let (agent, text) = (agent.clone()?, String::new());
+                Some(EventKind::DelegationFinished { call: of, agent, end, text })
+            }
             ActivityEvent::Unknown => return None,
         };
         let path = path.iter().map(|agent| AgentName::new(agent)).collect();
-        Some(Self { fact, call: call_id?, agent, path })
+        Some(Self { step, call, agent, path })
     }
 }

@@ -1,4 +1,4 @@
-//! Questions of an agent, as forms, and what is said in answer. Pure.
+//! The questions of an agent as forms, and the answers to them. Pure.
 
 use caipe_a2a::model::{Artifact, Part};
 use caipe_engine::{ANSWER_FIELD, ASK_TOOL, Answered, Decision, Form, FormField};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 /// Most fields that a form may have.
 const MOST_FIELDS: usize = 200;
 
-/// The form as it is on the wire; upstream leaves out or sends `null` for much of it.
+/// The form on the wire. Upstream omits many members or sends `null`.
 #[derive(Deserialize)]
 struct Wire {
     input_title: Option<String>,
@@ -32,7 +32,7 @@ struct Field {
     value: Option<Value>,
 }
 
-/// The form in an artifact, if that is what it is.
+/// The form in an artifact, if it contains one.
 pub(super) fn of(artifact: &Artifact) -> Option<Form> {
     let is_named = artifact.name.as_deref() == Some("UserInputMetaData");
     let data = artifact.parts.iter().find_map(Part::as_data)?;
@@ -45,22 +45,15 @@ pub(super) fn of(artifact: &Artifact) -> Option<Form> {
         arguments: wire.arguments.unwrap_or_default(),
         title: wire.input_title.unwrap_or_default(),
         description: description.unwrap_or_default(),
-        fields: wire
-            .input_fields
-            .unwrap_or_default()
-            .into_iter()
-            .take(MOST_FIELDS)
-            .filter_map(field)
-            .collect(),
+        fields: wire.input_fields.into_iter().flatten().take(MOST_FIELDS).filter_map(field).collect(),
     })
 }
 
 fn field(field: Field) -> Option<FormField> {
-    let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     Some(FormField {
         field_name: field.name.filter(|name| !name.is_empty())?,
         field_description: field.description.unwrap_or_default(),
-        field_values: field.values.map(|values| values.into_iter().map(text).collect()),
+        field_values: field.values.map(|values| values.iter().map(in_text).collect()),
         default_value: field.default_value,
         required: field.required.unwrap_or_default(),
         value: field.value,
@@ -85,8 +78,7 @@ pub(crate) fn in_words(agent: &str, question: Option<&str>) -> Form {
     }
 }
 
-/// What is said to the agent: words for every agent, and for one that had put a form the decisions as data, one for each
-/// call that it asked about.
+/// The parts of an answer: text, and for a form also the decisions as data, one for each call of the form.
 pub(super) fn answer(answered: &Answered) -> Vec<Part> {
     let Answered { form, decisions } = answered;
     if let ([field], [Decision::Submit { values }]) = (form.fields.as_slice(), decisions.as_slice())
@@ -97,7 +89,7 @@ pub(super) fn answer(answered: &Answered) -> Vec<Part> {
         return vec![Part::text(answer)];
     }
     let calls = form.calls();
-    // None is left out, also where there are too many: the agent then asks again.
+    // Sends every decision, even surplus ones: the agent then repeats its question.
     let (words, data): (Vec<String>, Vec<Value>) = decisions
         .iter()
         .enumerate()
@@ -112,7 +104,7 @@ pub(super) fn answer(answered: &Answered) -> Vec<Part> {
     vec![Part::text(words), Part::data(json!({"resume": {"decisions": data}}))]
 }
 
-/// One decision in words and as data.
+/// One decision as text and as data.
 fn decided(call: &Form, decision: &Decision) -> (String, Value) {
     let action = &call.action;
     match decision {
@@ -126,7 +118,7 @@ fn decided(call: &Form, decision: &Decision) -> (String, Value) {
     }
 }
 
-/// Values of a form go under a name of their own; those of a tool call are its arguments.
+/// An edit: the values of a form are `user_inputs`, those of a tool call are its arguments.
 fn edit(form: &Form, values: &Map<String, Value>) -> Value {
     let args =
         if form.action == ASK_TOOL { json!({"user_inputs": values}) } else { Value::Object(values.clone()) };

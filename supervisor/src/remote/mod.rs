@@ -31,7 +31,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use caipe_a2a::client::{CardCache, ClientOptions, Reconnect};
+use caipe_a2a::client::{A2aClient, CardCache, ClientError, ClientOptions, Reconnect};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -44,17 +44,12 @@ pub use target::RemoteTarget;
 pub(crate) use target::{NO_ADDRESS, displayed_url, remote_target};
 pub use task_status::RemoteTaskStatus;
 
-/// The deadline of reading a card or a task, and of a cancellation.
+/// The time limit of a request for a card or a task, and of a cancellation.
 const SHORT_CALL: Duration = Duration::from_secs(10);
 
 /// An agent in another process.
 #[derive(Debug)]
 pub struct RemoteBackend {
-    shared: Arc<Shared>,
-}
-
-#[derive(Debug)]
-struct Shared {
     target: RemoteTarget,
     http: reqwest::Client,
     cards: Arc<CardCache>,
@@ -80,17 +75,27 @@ impl RemoteBackend {
     fn build(target: RemoteTarget, http: reqwest::Client, cards: Arc<CardCache>, named: bool) -> Arc<Self> {
         let options = options(&target);
         let (active, calls) = (AtomicUsize::new(0), AtomicU64::new(0));
-        Arc::new(Self { shared: Arc::new(Shared { target, http, cards, options, named, active, calls }) })
+        Arc::new(Self { target, http, cards, options, named, active, calls })
     }
 
-    /// The active delegations.
+    /// The number of active delegations.
     pub fn active(&self) -> usize {
-        self.shared.active.load(Ordering::Relaxed)
+        self.active.load(Ordering::Relaxed)
     }
 
-    /// The tasks that were sent to the agent: one for each delegation, however often a connection was lost.
+    /// The number of tasks that were sent to the agent: one for each delegation, even if a connection was lost.
     pub fn calls(&self) -> u64 {
-        self.shared.calls.load(Ordering::Relaxed)
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    fn count_call(&self) {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Connects to the agent with its cached card.
+    async fn client(&self) -> Result<A2aClient, ClientError> {
+        let Self { target, http, options, cards, .. } = self;
+        A2aClient::connect_with(target.url.as_str(), http.clone(), options.clone(), cards).await
     }
 }
 
@@ -102,30 +107,24 @@ impl AgentBackend for RemoteBackend {
         events: mpsc::Sender<DelegationEvent>,
         cancel: CancellationToken,
     ) -> DelegationEnd {
-        let active = Active::new(self.shared.clone());
-        call::run(&active.0, &delegation, &events, &cancel).await
+        let _active = Active::new(&self.active);
+        call::run(self, &delegation, &events, &cancel).await
     }
 }
 
 /// Counts a delegation until it is dropped.
-struct Active(Arc<Shared>);
+struct Active<'a>(&'a AtomicUsize);
 
-impl Active {
-    fn new(shared: Arc<Shared>) -> Self {
-        shared.active.fetch_add(1, Ordering::Relaxed);
-        Self(shared)
+impl<'a> Active<'a> {
+    fn new(active: &'a AtomicUsize) -> Self {
+        active.fetch_add(1, Ordering::Relaxed);
+        Self(active)
     }
 }
 
-impl Drop for Active {
+impl Drop for Active<'_> {
     fn drop(&mut self) {
-        self.0.active.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-impl Shared {
-    fn count_call(&self) {
-        self.calls.fetch_add(1, Ordering::Relaxed);
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

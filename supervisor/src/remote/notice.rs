@@ -1,31 +1,31 @@
-//! What an agent of the older generation says in its status texts, and what agents without our metadata put into
-//! notifications: a sign at the beginning tells a notification from the answer. Pure.
+//! Notifications without our metadata: status texts of older agents, and notifications of foreign agents. A sign at the
+//! start distinguishes a notification from the answer. Pure.
 
 use caipe_engine::CallEnd;
 use caipe_model::truncated;
 
 use super::probe::is_alike;
 
-/// Names that agents give themselves have no more words than this.
+/// Most words of an agent's name.
 const NAME_WORDS: usize = 4;
 /// Longest line of a notification, in characters.
 const LINE: usize = 300;
 
-/// A text that is no part of the answer.
+/// A text that is not part of the answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Notice {
-    /// A tool call begins.
+    /// A tool call started.
     Started {
-        /// Whose, if it is another agent's than the one that speaks.
+        /// The agent whose tool it is, if it is not the sender.
         agent: Option<String>,
-        /// The tool, as it is written there.
+        /// The tool, as the text spells it.
         tool: String,
     },
     /// A tool call ended.
     Ended {
-        /// Whose, if it is another agent's than the one that speaks.
+        /// The agent whose tool it is, if it is not the sender.
         agent: Option<String>,
-        /// The tool, as it is written there.
+        /// The tool, as the text spells it.
         tool: String,
         end: CallEnd,
     },
@@ -34,13 +34,13 @@ pub(super) enum Notice {
     Other {
         /// The sign and the words, without the agent's own name.
         text: String,
-        /// How what it speaks of ended.
+        /// The reported end, if it reports one.
         end: Option<CallEnd>,
     },
 }
 
-/// What a text of `agent` is; `None` for words of its answer. Only a sign at the beginning counts: an answer may be
-/// full of them.
+/// Classifies a text of `agent`; `None` for a part of its answer. Only a sign at the start counts, because an answer may
+/// contain signs too.
 pub(super) fn classify(agent: &str, text: &str) -> Option<Notice> {
     let text = text.trim_start();
     let sign = ["🔧", "✅", "❌", "🔍", "📄"].into_iter().find(|sign| text.starts_with(sign))?;
@@ -53,27 +53,19 @@ pub(super) fn classify(agent: &str, text: &str) -> Option<Notice> {
     let (name, words) = named(&line);
     let other = name.filter(|name| !is_alike(agent, name));
     let agent_of = || other.filter(|name| *name != "Supervisor").map(str::to_lowercase);
-    let other_notice = |end| {
+    let ended_notice =
+        |verb, end| ended(words, verb).map(|tool| Notice::Ended { agent: agent_of(), tool, end });
+    let (notice, end) = match sign {
+        "🔧" => (started(words).map(|tool| Notice::Started { agent: agent_of(), tool }), None),
+        "✅" => (ended_notice("completed", CallEnd::Completed), Some(CallEnd::Completed)),
+        "❌" => (ended_notice("failed", CallEnd::Failed), Some(CallEnd::Failed)),
+        _ => (None, None),
+    };
+    // A notice about an upstream supervisor's to-do list names no call.
+    Some(notice.filter(|_| other != Some("Workflow")).unwrap_or_else(|| {
         let words = if other.is_some() { line.as_str() } else { words };
-        Some(Notice::Other { text: format!("{sign} {words}"), end })
-    };
-    let notice = match sign {
-        "🔧" => started(words).map(|tool| Notice::Started { agent: agent_of(), tool }),
-        "✅" => ended(words, "completed")
-            .map(|tool| (tool, CallEnd::Completed))
-            .map(|(tool, end)| Notice::Ended { agent: agent_of(), tool, end }),
-        "❌" => {
-            ended(words, "failed").map(|tool| Notice::Ended { agent: agent_of(), tool, end: CallEnd::Failed })
-        }
-        _ => None,
-    };
-    // What an upstream supervisor says about its own to-do list names no call.
-    let notice = notice.filter(|_| other != Some("Workflow"));
-    notice.or_else(|| match sign {
-        "✅" => other_notice(Some(CallEnd::Completed)),
-        "❌" => other_notice(Some(CallEnd::Failed)),
-        _ => other_notice(None),
-    })
+        Notice::Other { text: format!("{sign} {words}"), end }
+    }))
 }
 
 /// One line without Markdown, cut to a fixed size.
@@ -82,7 +74,7 @@ pub(super) fn line(text: &str) -> String {
     truncated(&flat, LINE, "...").into_owned()
 }
 
-/// What a text shows of a tool's output: all behind its heading.
+/// The output of a tool in a text: everything after the heading.
 pub(super) fn output(text: &str) -> &str {
     let heading = "Tool output:";
     let text = text.trim_start_matches("📄").trim_start();
@@ -90,7 +82,7 @@ pub(super) fn output(text: &str) -> &str {
     found.and_then(|at| text.get(at + heading.len()..)).unwrap_or(text).trim()
 }
 
-/// `Argocd: Calling tool: x` -> the name and the words. What is said of a call is no name, although it ends in a colon.
+/// `Argocd: Calling tool: x` -> the name and the words. `Calling tool` is no name although a colon follows it.
 fn named(line: &str) -> (Option<&str>, &str) {
     let split = line.split_once(": ").filter(|(head, _)| is_name(head));
     split.map_or((None, line), |(name, words)| (Some(name), words))
@@ -111,7 +103,7 @@ fn started(words: &str) -> Option<String> {
     tool(rest.trim_end_matches(['.', '…']))
 }
 
-/// `Tool x completed`, `Agent task X completed`, `x completed`; a failure may say why behind it.
+/// `Tool x completed`, `Agent task X completed`, `x completed`; the reason of a failure may follow.
 fn ended(words: &str, how: &str) -> Option<String> {
     let lower = words.to_ascii_lowercase();
     let mut at =
@@ -131,7 +123,7 @@ fn tool(name: &str) -> Option<String> {
     is_one.then(|| name.to_owned())
 }
 
-/// The text behind a lead, whatever its case.
+/// The text after a prefix, in upper or lower case.
 fn strip<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
     let head = text.get(..prefix.len())?;
     if head.eq_ignore_ascii_case(prefix) { text.get(prefix.len()..) } else { None }

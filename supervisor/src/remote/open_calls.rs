@@ -1,21 +1,21 @@
-//! The calls that an agent has begun and not ended, so that each start gets exactly one end. Pure.
+//! The open calls of an agent, so that each start gets exactly one end. Pure.
 
 use std::collections::BTreeMap;
 
 use caipe_engine::{AgentName, CallEnd, CallId, EventKind, RunEvent};
 use caipe_model::truncated;
 
-/// Most outputs that wait for their call to end.
+/// Most outputs of open calls that are kept.
 const MOST_OUTPUTS: usize = 64;
-/// Most calls that are open at a time; what begins beyond them is shown, and ends only if the agent says so.
+/// Most open calls that are tracked. A further call is shown, but gets no end if the agent reports none.
 const MOST_OPEN: usize = 1024;
 /// Most characters of an output that are kept (`MAX_TOOL_OUTPUT_LENGTH`).
 const OUTPUT_CHARS: usize = 2000;
 
-/// The calls that an agent has begun and not ended.
-#[derive(Debug)]
+/// The calls of an agent that started and did not end.
+#[derive(Debug, Default)]
 pub(super) struct OpenCalls {
-    /// The call that the agent works for; ids that it does not give are made from it.
+    /// The call that the agent works for. Calls without an id get ids that derive from it.
     of: String,
     made: u64,
     open: Vec<RunEvent>,
@@ -23,12 +23,12 @@ pub(super) struct OpenCalls {
 }
 
 impl OpenCalls {
-    /// None yet, of the agent that works for this call.
+    /// No open calls of the agent that works for the call `of`.
     pub(super) fn new(of: &str) -> Self {
-        Self { of: of.to_owned(), made: 0, open: Vec::new(), outputs: BTreeMap::new() }
+        Self { of: of.to_owned(), ..Self::default() }
     }
 
-    /// Takes note of an event that names its call.
+    /// Tracks an event with a call id.
     pub(super) fn note(&mut self, event: RunEvent) -> RunEvent {
         match &event.kind {
             EventKind::ToolStarted { .. } | EventKind::DelegationStarted { .. }
@@ -47,14 +47,14 @@ impl OpenCalls {
         event
     }
 
-    /// A call begins that has no id.
+    /// Starts a call without an id.
     pub(super) fn begin(&mut self, path: Vec<AgentName>, tool: String) -> RunEvent {
         self.made += 1;
         let call = format!("{}.{}", self.of, self.made);
         self.note(RunEvent { path, kind: EventKind::ToolStarted { call, tool } })
     }
 
-    /// A call without an id ended: the oldest of this tool.
+    /// Ends a call without an id: the oldest of this tool.
     pub(super) fn finish(&mut self, path: Vec<AgentName>, tool: String, end: CallEnd) -> RunEvent {
         let is_it = |open: &&RunEvent| {
             open.path == path
@@ -72,26 +72,25 @@ impl OpenCalls {
         self.note(RunEvent { path, kind: EventKind::ToolFinished { call, tool, end, output } })
     }
 
-    /// What a call returned; it is shown with its end.
+    /// Keeps the output of a call, which is shown with its end.
     pub(super) fn output(&mut self, call: CallId, text: &str) {
         if self.outputs.len() < MOST_OUTPUTS {
             self.outputs.insert(call, truncated(text, OUTPUT_CHARS, "...\n[Output truncated]").into_owned());
         }
     }
 
-    /// What a call returned that is not named: the newest one that is open.
+    /// Keeps the output of an unnamed call: the newest open one.
     pub(super) fn output_of_newest(&mut self, text: &str) {
         if let Some(call) = self.open.last().and_then(call_of).cloned() {
             self.output(call, text);
         }
     }
 
-    /// What a call returned, if that was shown.
     pub(super) fn take_output(&mut self, call: &str) -> Option<String> {
         self.outputs.remove(call)
     }
 
-    /// The ends of all that is open, the newest first.
+    /// Ends all open calls, the newest first.
     pub(super) fn close(&mut self, end: CallEnd) -> Vec<RunEvent> {
         let open = std::mem::take(&mut self.open).into_iter().rev();
         let ended = open.filter_map(|open| {

@@ -1,5 +1,5 @@
-//! What became of a remote call, in words: for the user one line, for the model what happened and what to do. Nothing
-//! in them is secret: neither addresses with credentials nor headers nor what a proxy answered. Pure.
+//! The outcome of a remote call as text for the user and the model: what happened and what to do. The text contains no
+//! secrets: no address with credentials, no header, no response of a proxy. Pure.
 
 use std::time::Duration;
 
@@ -11,47 +11,44 @@ use reqwest::StatusCode;
 
 use super::answer::{Answer, Structured, structured};
 
-/// Most characters of what an agent says about its own failure.
+/// Most characters of an agent's own text about a failure.
 const MOST_CHARS: usize = 2000;
-/// Shorter values are no secrets, and stand in every other text.
+/// The length of the shortest secret. Shorter values occur in ordinary text.
 const SECRET: usize = 6;
 
-/// What to do about an agent that has done nothing.
+/// The advice for an agent that has done nothing.
 const NOTHING_DONE: &str = "Nothing was done. Go on without it, or ask it again later.";
-/// What to do about an agent that may have done something.
+/// The advice for an agent that may have done something.
 const MAYBE_DONE: &str = "It may still be at work: look what was done before you ask it again.";
 
-/// How the agent's work stands when it works no more.
+/// The end of the agent's work, with the agent's own text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum End {
     Completed,
-    /// It failed, and says why or does not.
     Failed(Option<String>),
-    /// It was stopped by a person.
     Canceled,
-    /// It does not want to.
     Rejected(Option<String>),
-    /// It waits for an answer; its words.
+    /// The task waits for an answer.
     Asks(Option<String>),
     WantsCredentials(Option<String>),
 }
 
-/// Why a call has no outcome.
+/// The reason why a call has no outcome.
 #[derive(Debug)]
 pub(super) enum RemoteFailure {
-    /// The agent's card could not be read, so it was asked nothing.
+    /// The agent's card could not be read, so nothing was sent.
     Unreached(ClientError),
-    /// Another agent is there.
+    /// Another agent responds at the address.
     WrongCard(String),
-    /// It did not take the task, as far as is known.
+    /// The agent did not accept the task, as far as is known.
     Unaccepted(ClientError),
-    /// It took the task, and was lost.
+    /// The connection was lost after the agent accepted the task.
     Lost(ClientError),
-    /// It ended its stream without a word.
+    /// The stream ended without an answer.
     Silent,
-    /// It answers, and its task does not change.
+    /// The agent responds, but the task does not change.
     Still,
-    /// It may have been asked before, and cannot say.
+    /// The agent may have received the task before, and cannot list its tasks.
     Doubtful,
 }
 
@@ -67,7 +64,7 @@ impl RemoteFailure {
         }
     }
 
-    /// What to tell, where `silence` is how long the agent may give no sign of life.
+    /// The text for the model; `silence` is the time limit for silence.
     pub(super) fn reason(&self, silence: Duration) -> String {
         match self {
             Self::Unreached(error) => format!("it cannot be asked: {}. {NOTHING_DONE}", unreached(error)),
@@ -105,12 +102,12 @@ const fn is_silence(error: &ClientError) -> bool {
     matches!(error, ClientError::Timeout { .. } | ClientError::Idle(_) | ClientError::Deadline)
 }
 
-/// Whether a connection broke, as opposed to an agent that is silent or refuses.
+/// Whether the connection broke, as opposed to an agent that is silent or rejects the call.
 pub(super) const fn is_cut(error: &ClientError) -> bool {
     error.is_ambiguous() && !is_silence(error)
 }
 
-/// Why an agent could not be asked, in a few words.
+/// A short reason why an agent could not be reached.
 pub(super) fn unreached(error: &ClientError) -> String {
     match error {
         ClientError::Dns { host, .. } => format!("the name {host} is not known"),
@@ -144,8 +141,7 @@ pub(super) fn unreached(error: &ClientError) -> String {
     }
 }
 
-/// How the delegation ended that ended so. The text of an agent of another kind (`is_ours` is false) may say more than
-/// its state.
+/// The outcome of a delegation. The answer of an upstream agent (`is_ours` is false) may contain a structured status.
 pub(super) fn of(end: &End, answer: &Answer, is_ours: bool) -> DelegationOutcome {
     let failed = |reason: String| DelegationOutcome::Failed { reason };
     let because = |text: &Option<String>, otherwise: &str| {
@@ -153,7 +149,7 @@ pub(super) fn of(end: &End, answer: &Answer, is_ours: bool) -> DelegationOutcome
         excerpt(text.unwrap_or(otherwise))
     };
     match end {
-        // Upstream's agents say "completed" whatever happened.
+        // Upstream's agents report "completed" even after an error.
         End::Completed => match answer.failure() {
             Some(reason) if reason.trim().is_empty() => failed("it failed and does not say why".to_owned()),
             Some(reason) => failed(excerpt(reason)),
@@ -169,7 +165,7 @@ pub(super) fn of(end: &End, answer: &Answer, is_ours: bool) -> DelegationOutcome
             "it needs credentials that it does not have: {}. Whoever runs it must give them to it.",
             because(text, "it does not say which").trim_end_matches('.')
         )),
-        // A question is no end.
+        // A question has no outcome.
         End::Asks(text) => failed(because(text, "it asks something")),
     }
 }
@@ -184,16 +180,26 @@ fn completed(text: String, is_ours: bool) -> DelegationOutcome {
     }
 }
 
-/// What an agent says, cut to a fixed size.
+/// A text of an agent, cut to a fixed size.
 pub(super) fn excerpt(text: &str) -> String {
     truncated(text.trim(), MOST_CHARS, "...").into_owned()
 }
 
-/// The text without the values of these headers: a server may repeat what it does not like.
+/// The text without the values of these headers, because a server may repeat them in an error.
 pub(super) fn scrubbed(text: String, headers: &HeaderMap) -> String {
     let values = headers.values().filter_map(|value| value.to_str().ok());
     let secrets = values.flat_map(|value| [value, value.split_once(' ').map_or(value, |(_, token)| token)]);
     secrets.filter(|secret| secret.len() >= SECRET).fold(text, |text, secret| text.replace(secret, "***"))
+}
+
+/// The outcome with a scrubbed reason, if it is a failure.
+pub(super) fn scrubbed_outcome(outcome: DelegationOutcome, headers: &HeaderMap) -> DelegationOutcome {
+    match outcome {
+        DelegationOutcome::Failed { reason } => {
+            DelegationOutcome::Failed { reason: scrubbed(reason, headers) }
+        }
+        outcome => outcome,
+    }
 }
 
 #[cfg(test)]

@@ -1,28 +1,28 @@
-//! Whether the agent is there, and whether it is the right one.
+//! Probes an agent and checks that it is the expected one.
 
 use std::time::Duration;
 
-use caipe_a2a::client::{ClientError, probe};
+use caipe_a2a::client::probe;
 use caipe_a2a::model::AgentCard;
 
 use super::{RemoteBackend, outcome};
 
-/// An agent that is there.
+/// The result of a successful probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbeReport {
-    /// How long its card took.
+    /// The time until the card arrived.
     pub latency: Duration,
-    /// The version of A2A that is spoken with it, for example `1.0`.
+    /// The version of A2A in use, for example `1.0`.
     pub protocol_version: String,
     pub card_name: String,
-    /// The names of what it can do.
+    /// The names of its skills.
     pub skills: Vec<String>,
 }
 
-/// Why an agent cannot be asked.
+/// The reason why a probe failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProbeError {
-    /// It cannot be talked to; holds no secret.
+    /// The agent cannot be reached. The reason contains no secret.
     #[error("failed to reach the agent: {0}")]
     Unreachable(String),
     /// Another agent responds at the address.
@@ -44,19 +44,18 @@ impl ProbeError {
 }
 
 impl RemoteBackend {
-    /// Asks the agent for its card, which costs it next to nothing if it has not changed.
+    /// Requests the agent's card, which is cheap for the agent if the card has not changed.
     ///
     /// # Errors
-    /// When it cannot be read in time, or is another agent's.
+    /// If the card cannot be read in time or is that of another agent.
     pub async fn probe(&self, deadline: Duration) -> Result<ProbeReport, ProbeError> {
-        let shared = &self.shared;
-        let asked = probe(shared.target.url.as_str(), &shared.http, &shared.options, &shared.cards);
+        let asked = probe(self.target.url.as_str(), &self.http, &self.options, &self.cards);
         let probe = match tokio::time::timeout(deadline, asked).await {
             Ok(Ok(probe)) => probe,
-            Ok(Err(error)) => return Err(unreachable(&error)),
+            Ok(Err(error)) => return Err(ProbeError::Unreachable(outcome::unreached(&error))),
             Err(_) => return Err(ProbeError::Timeout(deadline)),
         };
-        shared.check(&probe.card)?;
+        self.check(&probe.card)?;
         Ok(ProbeReport {
             latency: probe.latency,
             protocol_version: probe.version.to_string(),
@@ -64,10 +63,8 @@ impl RemoteBackend {
             skills: probe.card.skills.iter().map(|skill| skill.name.clone()).collect(),
         })
     }
-}
 
-impl super::Shared {
-    /// Refuses the card of another agent than the one that is meant.
+    /// Rejects the card of another agent.
     pub(super) fn check(&self, card: &AgentCard) -> Result<(), ProbeError> {
         if !self.named || is_card_of(self.target.name.as_str(), card) {
             return Ok(());
@@ -77,18 +74,14 @@ impl super::Shared {
     }
 }
 
-fn unreachable(error: &ClientError) -> ProbeError {
-    ProbeError::Unreachable(outcome::unreached(error))
-}
-
-/// Whether the card is that of the agent `name`: the names are alike, or one of the card's
-/// skills is called so.
+/// Whether the card is that of the agent `name`: the names are alike, or one of the card's skills has that id or tag.
 pub(super) fn is_card_of(name: &str, card: &AgentCard) -> bool {
     let skills = card.skills.iter().flat_map(|skill| std::iter::once(&skill.id).chain(&skill.tags));
     is_alike(name, &card.name) || skills.into_iter().any(|skill| plain(skill) == plain(name))
 }
 
-/// Upper and lower case, blanks and underscores make no difference; one may hold the other; no name fits any.
+/// Whether one name contains the other. Ignores case and treats spaces, underscores and hyphens alike; an empty name
+/// matches any.
 pub(super) fn is_alike(wanted: &str, found: &str) -> bool {
     let (wanted, found) = (plain(wanted), plain(found));
     found.contains(&wanted) || wanted.contains(&found)

@@ -1,8 +1,7 @@
-//! What an agent's stream means: its calls and those of the agents that it asks itself, its answer, its questions.
+//! Reads the stream of an agent: its calls and those of nested agents, its answer and its questions.
 //!
-//! Our own metadata counts first (the activity extension), then the names of artifacts, then
-//! the signs in texts, for agents of the older generation. Pure: the same events give the same updates, so what was
-//! told before a crash is known by its number.
+//! Our own metadata (the activity extension) takes precedence, then the names of artifacts, then the signs in texts of older
+//! agents. Pure: the same events give the same updates, so after a crash the number of an update identifies it.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -17,7 +16,7 @@ use super::answer::{Answer, Join, Rank, content};
 use super::artifact_labels::{
     agent_type, described, is_narration, is_notification, is_repeated, message_text, source,
 };
-use super::facts::{Fact, Facts};
+use super::facts::Facts;
 use super::form;
 use super::notice::{self, Notice};
 use super::open_calls::OpenCalls;
@@ -25,74 +24,66 @@ use super::outcome::End;
 use super::probe::is_alike;
 use crate::binding::ACTIVITY_EXTENSION;
 
-/// Most notifications of a task by which they are known again.
+/// Most notifications of a task that are recognized when they are repeated.
 const MOST_SEEN: usize = 100_000;
 
-/// Most agents that it has asked, and most questions, that are distinguished.
+/// Most nested agents that are distinguished.
 const MOST_ASKED: usize = 256;
+/// Most open questions.
 const MOST_FORMS: usize = 64;
 
 /// Reads the stream of one task.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Reader {
-    /// What the agent is called here, and what it calls itself.
+    /// The name of the agent in this process, and the name in its card.
     names: [String; 2],
     calls: OpenCalls,
-    /// What was shown already, by artifact or message: a repeated task contains it again.
+    /// Digests of the shown notifications, because a repeated task contains them again.
     seen: BTreeSet<u64>,
-    /// Agents that it has asked itself.
+    /// The nested agents.
     asked: BTreeSet<String>,
     answer: Answer,
     /// Open questions, by artifact.
     forms: Vec<(String, Form)>,
-    /// Questions that were answered, by artifact.
+    /// The artifacts of answered questions.
     answered: BTreeSet<String>,
-    /// How far the read events were passed on.
+    /// The position after the newest update.
     place: RemotePlace,
-    /// How much of a repeated task an earlier reader passed on.
+    /// The position of an earlier reader, until the task is repeated.
     shown_before: Option<RemotePlace>,
     /// Whether the first event is the question that was just answered.
     answers: bool,
     is_ours: bool,
-    /// Whether its text is forwarded as it arrives.
+    /// Whether to forward the agent's text as it arrives.
     tells_words: bool,
     end: Option<End>,
 }
 
 impl Reader {
-    /// A reader of what `agent`, which has this card, says to the call `call`.
+    /// A reader of the stream of `agent`, which has this card and works for the call `call`.
     pub(super) fn new(agent: &AgentName, card: &AgentCard, call: &str) -> Self {
         let is_ours = card.capabilities.extensions.iter().any(|known| known.uri == ACTIVITY_EXTENSION);
         Self {
             names: [agent.as_str().to_owned(), card.name.clone()],
             calls: OpenCalls::new(call),
-            seen: BTreeSet::new(),
-            asked: BTreeSet::new(),
-            answer: Answer::default(),
-            forms: Vec::new(),
-            answered: BTreeSet::new(),
-            place: RemotePlace::default(),
-            shown_before: None,
-            answers: false,
             is_ours,
-            tells_words: false,
-            end: None,
+            ..Self::default()
         }
     }
 
-    /// The same, resuming where an earlier reader stopped; `answers` if with the answer to a question.
+    /// The same, resumed where an earlier reader stopped; `answers` is whether with the answer to a question.
     #[must_use]
     pub(super) fn from(self, place: RemotePlace, answers: bool) -> Self {
         Self { place, shown_before: Some(place), answers, ..self }
     }
 
-    /// The same, telling the agent's words as they come.
+    /// The same, which also forwards the agent's text as it arrives.
     #[must_use]
     pub(super) fn telling_words(self, tells_words: bool) -> Self {
         Self { tells_words, ..self }
     }
 
-    /// How it ended, once it has.
+    /// The end of the task, once it has ended.
     pub(super) fn end(&self) -> Option<&End> {
         self.end.as_ref()
     }
@@ -105,7 +96,7 @@ impl Reader {
         self.forms.drain(..).map(|(_, form)| form).collect()
     }
 
-    /// Whether it speaks as this program does.
+    /// Whether the agent runs this program.
     pub(super) const fn is_ours(&self) -> bool {
         self.is_ours
     }
@@ -126,7 +117,7 @@ impl Reader {
         events.into_iter().map(|event| self.update(event, seq)).collect()
     }
 
-    /// The ends of what the agent has begun and not ended.
+    /// Ends the agent's open calls.
     pub(super) fn close(&mut self, end: CallEnd) -> Vec<DelegateUpdate> {
         let events = self.calls.close(end);
         events.into_iter().map(|event| self.update(event, None)).collect()
@@ -134,7 +125,7 @@ impl Reader {
 
     fn update(&mut self, event: RunEvent, seq: Option<u64>) -> DelegateUpdate {
         if matches!(event.kind, EventKind::Text { .. }) {
-            // Words are not told again by a process that takes over, so they count for nothing.
+            // A process that takes over does not repeat text, so text does not count.
             return DelegateUpdate::Event { event, place: None };
         }
         let shown = self.place.shown.saturating_add(1);
@@ -161,7 +152,7 @@ impl Reader {
             let asked = self.forms.drain(..).map(|(id, _)| id);
             self.answered.extend(asked);
         }
-        // A task that waited says so first when it is gone on with.
+        // The first event of a continued task still has the waiting state.
         if !(answers && task.status.state.is_interrupted()) {
             events.extend(self.status(&task.status));
         }
@@ -191,7 +182,7 @@ impl Reader {
         Vec::new()
     }
 
-    /// A text on the way: a notification, or a piece of the answer of the older generation.
+    /// A text of a running task: a notification, or a piece of an older agent's answer.
     fn spoken(&mut self, message: &Message) -> Option<RunEvent> {
         let text = message_text(message);
         if text.trim().is_empty() || !self.is_new(&message.message_id, &text) {
@@ -201,7 +192,7 @@ impl Reader {
             self.answer.word(text);
             return None;
         };
-        self.noticed(notice)
+        self.noticed(notice, Vec::new())
     }
 
     fn artifact_update(&mut self, update: TaskArtifactUpdateEvent) -> Vec<RunEvent> {
@@ -215,7 +206,7 @@ impl Reader {
         words.into_iter().chain(self.artifact(&artifact, join)).collect()
     }
 
-    /// A piece of the agent's own words, where they are wanted and nothing of them is missing.
+    /// A piece of the agent's own text, if it is wanted and no earlier text is missing.
     fn words(&self, artifact: &Artifact) -> Option<RunEvent> {
         let metadata = artifact.metadata.as_ref();
         let wanted = self.tells_words && self.shown_before.is_none() && self.speaks_for_itself(metadata);
@@ -225,90 +216,71 @@ impl Reader {
     }
 
     fn artifact(&mut self, artifact: &Artifact, join: Join) -> Option<RunEvent> {
-        if let Some(facts) = Facts::of(artifact.metadata.as_ref()) {
+        let metadata = artifact.metadata.as_ref();
+        if let Some(facts) = Facts::of(metadata) {
             self.is_ours = true;
             return self.fact(facts, artifact);
         }
-        let (id, text) = (&artifact.artifact_id, content(artifact));
+        let text = content(artifact);
         match artifact.name.as_deref().unwrap_or_default() {
             "tool_notification_start" | "tool_notification_end" | "tool_output" => {
-                self.notification(artifact)
+                return self.notification(artifact);
             }
             "complete_result" => {
-                let rank =
-                    if self.speaks_for_itself(artifact.metadata.as_ref()) { Rank::Own } else { Rank::Nested };
+                let rank = if self.speaks_for_itself(metadata) { Rank::Own } else { Rank::Nested };
                 self.answer.result(rank, text);
-                None
             }
-            "final_result" | "partial_result" => {
-                self.answer.result(Rank::Final, text);
-                None
+            "final_result" | "partial_result" => self.answer.result(Rank::Final, text),
+            "error_result" => self.answer.error(text),
+            // The text of a nested agent is not part of the answer.
+            "streaming_result" if is_repeated(metadata) || !self.speaks_for_itself(metadata) => {}
+            "execution_plan_update" | "execution_plan_status_update" => {}
+            "status_update" => self.answer.word(text),
+            _ => self.form_or_piece(artifact, text, join),
+        }
+        None
+    }
+
+    /// A question, or a piece of the answer.
+    fn form_or_piece(&mut self, artifact: &Artifact, text: String, join: Join) {
+        let id = &artifact.artifact_id;
+        match form::of(artifact) {
+            None => self.answer.piece(id, is_narration(artifact.metadata.as_ref()), text, join),
+            Some(form) if !self.answered.contains(id) && self.forms.len() < MOST_FORMS => {
+                self.forms.push((id.clone(), form));
             }
-            "error_result" => {
-                self.answer.error(text);
-                None
-            }
-            // The words of an agent that it has asked itself are no part of its own answer.
-            "streaming_result"
-                if is_repeated(artifact.metadata.as_ref())
-                    || !self.speaks_for_itself(artifact.metadata.as_ref()) =>
-            {
-                None
-            }
-            "execution_plan_update" | "execution_plan_status_update" => None,
-            "status_update" => {
-                self.answer.word(text);
-                None
-            }
-            _ => {
-                match form::of(artifact) {
-                    Some(form) if !self.answered.contains(id) => {
-                        if self.forms.len() < MOST_FORMS {
-                            self.forms.push((id.clone(), form));
-                        }
-                    }
-                    Some(_) => {}
-                    None => self.answer.piece(id, is_narration(artifact.metadata.as_ref()), text, join),
-                }
-                None
-            }
+            Some(_) => {}
         }
     }
 
     /// A notification with our metadata.
     fn fact(&mut self, facts: Facts, artifact: &Artifact) -> Option<RunEvent> {
         let path = self.path_of(&facts, artifact.metadata.as_ref());
-        let Facts { fact, call, .. } = facts;
-        let kind = match fact {
-            Fact::ToolStarted { tool } => EventKind::ToolStarted { call, tool },
-            Fact::ToolFinished { tool, end } => {
-                let output = self.calls.take_output(&call);
-                EventKind::ToolFinished { call, tool, end, output }
-            }
-            Fact::ToolOutput => {
-                self.calls.output(call, notice::output(&artifact.text()));
-                return None;
-            }
-            Fact::AgentStarted { agent } => {
-                if self.asked.len() < MOST_ASKED {
-                    self.asked.insert(agent.as_str().to_owned());
-                }
-                EventKind::DelegationStarted { call, agent }
-            }
-            Fact::AgentFinished { agent, end } => {
-                EventKind::DelegationFinished { call, agent, end, text: String::new() }
-            }
+        let Facts { step, call, .. } = facts;
+        let Some(mut kind) = step else {
+            self.calls.output(call, notice::output(&artifact.text()));
+            return None;
         };
+        match &mut kind {
+            EventKind::ToolFinished { output, .. } => *output = self.calls.take_output(&call),
+            EventKind::DelegationStarted { agent, .. } if self.asked.len() < MOST_ASKED => {
+                self.asked.insert(agent.as_str().to_owned());
+            }
+            _ => {}
+        }
         Some(self.calls.note(RunEvent { path, kind }))
     }
 
-    /// The agents on the way down to whose step it is.
+    /// The agents from this agent down to the one that makes the step.
     fn path_of(&self, facts: &Facts, metadata: Option<&Metadata>) -> Vec<AgentName> {
         if !facts.path.is_empty() {
             return facts.path.clone();
         }
-        let is_tool = !matches!(facts.fact, Fact::AgentStarted { .. } | Fact::AgentFinished { .. });
-        // A supervisor tells of its agents' calls without a path; it has said before that it asks them.
+        let is_tool = !matches!(
+            facts.step,
+            Some(EventKind::DelegationStarted { .. } | EventKind::DelegationFinished { .. })
+        );
+        // A supervisor reports the calls of its agents without a path, after it has reported the delegation.
         let speaker = facts.agent.as_ref().filter(|agent| is_tool && self.asked.contains(agent.as_str()));
         speaker.filter(|_| agent_type(metadata) == Some("sub-agent")).cloned().into_iter().collect()
     }
@@ -324,7 +296,7 @@ impl Reader {
             (Some(Notice::Output(text)), ..) => Notice::Output(text),
             _ if is_output => Notice::Output(notice::output(&text).to_owned()),
             (Some(notice @ Notice::Other { .. }), ..) if text.contains("Workflow:") => notice,
-            // A supervisor shows what a tool returned under the name of its end.
+            // A supervisor sends the output of a tool under the name of an end.
             (None, Some(_), Some(_)) if agent_type(metadata) == Some("notification") => Notice::Output(text),
             (_, Some(tool), None) => Notice::Started { agent: None, tool },
             (_, Some(tool), Some(end)) => Notice::Ended { agent: None, tool, end },
@@ -338,10 +310,10 @@ impl Reader {
             }
         };
         let path = self.path_in(metadata);
-        self.noticed_by(notice, path)
+        self.noticed(notice, path)
     }
 
-    /// Whether something that was said is said for the first time.
+    /// Whether a text arrives for the first time.
     fn is_new(&mut self, id: &str, text: &str) -> bool {
         let mut hasher = DefaultHasher::new();
         (id, text).hash(&mut hasher);
@@ -349,11 +321,7 @@ impl Reader {
         !self.seen.contains(&key) && (self.seen.len() >= MOST_SEEN || self.seen.insert(key))
     }
 
-    fn noticed(&mut self, notice: Notice) -> Option<RunEvent> {
-        self.noticed_by(notice, Vec::new())
-    }
-
-    fn noticed_by(&mut self, notice: Notice, path: Vec<AgentName>) -> Option<RunEvent> {
+    fn noticed(&mut self, notice: Notice, path: Vec<AgentName>) -> Option<RunEvent> {
         let within = |agent: Option<String>| match agent {
             Some(agent) if path.is_empty() => vec![AgentName::new(&agent)],
             _ => path.clone(),
@@ -369,13 +337,13 @@ impl Reader {
         }
     }
 
-    /// Whose notification it is, by the name of its source.
+    /// The path of a notification, from the name of its source.
     fn path_in(&self, metadata: Option<&Metadata>) -> Vec<AgentName> {
         let source = source(metadata).filter(|_| !self.speaks_for_itself(metadata));
         source.map(AgentName::new).into_iter().collect()
     }
 
-    /// Whether an artifact is the agent's own, not one that it passes on for another.
+    /// Whether an artifact is the agent's own, not a forwarded one.
     fn speaks_for_itself(&self, metadata: Option<&Metadata>) -> bool {
         let Some(source) = source(metadata) else { return true };
         let is_sub_agent = agent_type(metadata) == Some("sub-agent");

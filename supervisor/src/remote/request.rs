@@ -1,5 +1,4 @@
-//! What is sent to the agent: ids that are the same however often it is sent, and metadata that upstream's agents
-//! read. Pure.
+//! Messages to an agent: stable ids, so that a repeated message is recognized, and metadata for upstream's agents. Pure.
 
 use caipe_a2a::client::CallOptions;
 use caipe_a2a::model::{Message, Metadata, Part, Role};
@@ -11,24 +10,24 @@ use super::form;
 use crate::binding::REQUIRE_APPROVAL;
 use crate::delegation::{Delegation, RunInfo};
 
-/// Under which all ids are made.
+/// The namespace of all ids.
 const NAMESPACE: Uuid = Uuid::from_u128(0x9b1d_5a36_7f0e_5c6b_8d52_40c1_9e7a_2b64);
 
 /// The ids of one delegation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Ids {
-    /// The user's conversation with this agent: `context_id` in the metadata, which upstream's agents keep their
-    /// memory by. Two users never have the same one, also where they write in the same conversation.
+    /// The user's conversation with this agent: `context_id` in the metadata, by which upstream's agents store their
+    /// memory. It is different for each user, even in the same conversation.
     pub(super) memory: String,
-    /// The delegation's own conversation. Agents in this process begin each delegation with a clean sheet; so do
-    /// those of this program elsewhere, and two delegations at once do not wait for each other.
+    /// The delegation's own conversation. An agent starts each delegation without earlier messages, in either placement,
+    /// and concurrent delegations do not wait for each other.
     pub(super) context: String,
-    /// The message that begins it.
+    /// The message that starts the task.
     pub(super) message: String,
 }
 
 impl Ids {
-    /// The ids of the delegation that a call asks for. The same call has the same ids in every process.
+    /// The ids of a delegation. The same call has the same ids in every process.
     pub(super) fn of(delegation: &Delegation) -> Self {
         let RunInfo { context, task, user, .. } = &delegation.run;
         let memory = memory(context, user.as_deref(), &delegation.agent);
@@ -43,7 +42,7 @@ fn memory(context: &str, user: Option<&str>, agent: &AgentName) -> Uuid {
     id(&[context.as_bytes(), user.as_bytes(), agent.as_str().as_bytes()])
 }
 
-/// An id of these parts. Each is written with its length, so that no two lists of parts are the same text.
+/// The id of a list of parts. The hashed text contains the length of each part, so that different lists differ.
 fn id(parts: &[&[u8]]) -> Uuid {
     let mut bytes = Vec::new();
     for part in parts {
@@ -53,8 +52,8 @@ fn id(parts: &[&[u8]]) -> Uuid {
     Uuid::new_v5(&NAMESPACE, &bytes)
 }
 
-/// The message that begins the task. The user is in the metadata only; upstream.s supervisor has it in the text
-/// ("by user: …"): the agent's model then reads the same as in this process, and no address goes to a model's provider.
+/// The message that starts the task. The user is in the metadata only, although upstream's supervisor adds "by user: …" to
+/// the text: the agent's model reads the same text in either placement, and no model provider receives an email address.
 pub(super) fn opening(delegation: &Delegation, ids: &Ids, require_approval: &[String]) -> Message {
     let mut message = Message::user(&ids.message, &delegation.prompt);
     message.context_id = Some(ids.context.clone());
@@ -62,7 +61,7 @@ pub(super) fn opening(delegation: &Delegation, ids: &Ids, require_approval: &[St
     message
 }
 
-/// The message that answers what the task waits for.
+/// The message that answers the question of a waiting task.
 pub(super) fn answer(
     delegation: &Delegation,
     ids: &Ids,
@@ -91,19 +90,14 @@ fn metadata(run: &RunInfo, memory: &str, require_approval: &[String]) -> Metadat
     members.chain(demanded).collect()
 }
 
-/// The options of the calls: W3C Trace Context, so that the agent's spans belong to the same trace.
-pub(super) fn options(run: &RunInfo, ids: &Ids) -> CallOptions {
-    traced(run, &ids.message)
-}
-
-/// The same for a call that belongs to no delegation.
+/// Call options with W3C Trace Context, so that the agent's spans belong to the same trace.
 pub(super) fn traced(run: &RunInfo, span: &str) -> CallOptions {
     let options = CallOptions::default();
     let Some(header) = traceparent(&run.trace_id, span) else { return options };
     options.clone().header("traceparent", &header).unwrap_or(options)
 }
 
-/// `traceparent` of a trace; nothing if its id is none that the header can carry.
+/// The `traceparent` of a trace; `None` if the header does not allow the trace id.
 fn traceparent(trace_id: &str, span: &str) -> Option<String> {
     let is_id =
         trace_id.len() == 32 && trace_id.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));

@@ -1,4 +1,4 @@
-//! The beginning of a remote call: the agent is found, and told once.
+//! The start of a remote call: connects to the agent and sends the task once.
 
 use std::time::Duration;
 
@@ -8,44 +8,40 @@ use caipe_engine::{DelegateUpdate, RemotePlace};
 
 use super::call::{Call, RemoteTask};
 use super::outcome::{self, RemoteFailure};
-use super::{SHORT_CALL, Shared, request};
+use super::{SHORT_CALL, request};
 use crate::delegation::DelegationEnd;
 
-/// Tries to read the card of an agent that cannot be reached, and the wait before the second; it doubles.
+/// The number of attempts to reach an agent, and the wait before the second one, which doubles each time.
 const TRIES: u32 = 5;
 const FIRST_WAIT: Duration = Duration::from_millis(250);
 
-/// What an agent says of a task that may have been begun.
+/// The result of the search for a task that may have been started.
 enum Found {
-    /// This is it.
     Task(RemoteTask),
-    /// There is none.
     Nothing,
+    /// The agent cannot list its tasks, or did not respond.
     Unknown,
 }
 
 impl Call<'_> {
-    /// Reads the agent's card, again and again for a while if it cannot be reached: it may be about to start. Nothing
-    /// if that is not wanted any more.
+    /// Connects to the agent. Retries for a while if the agent cannot be reached, because it may be starting. `None` if the
+    /// delegation was canceled meanwhile.
     pub(super) async fn connect(&self, although_cancelled: bool) -> Result<Option<A2aClient>, RemoteFailure> {
-        let Shared { target, http, options, cards, .. } = self.shared;
         let mut wait = FIRST_WAIT;
         for attempt in 1.. {
-            let connecting =
-                A2aClient::connect_with(target.url.as_str(), http.clone(), options.clone(), cards);
             let connected = tokio::select! {
-                connected = connecting => connected,
+                connected = self.backend.client() => connected,
                 () = self.cancel.cancelled(), if !although_cancelled => return Ok(None),
             };
             match connected {
                 Ok(client) => {
-                    self.shared
+                    self.backend
                         .check(&client.card())
                         .map_err(|error| RemoteFailure::WrongCard(error.to_string()))?;
-                    return Ok(Some(client.with(request::options(&self.delegation.run, &self.ids))));
+                    return Ok(Some(client.with(request::traced(&self.delegation.run, &self.ids.message))));
                 }
                 Err(error) if error.is_unaccepted() && attempt < TRIES && !self.cancel.is_cancelled() => {
-                    tracing::debug!(agent = %target.name, %error, attempt, "failed to reach the agent; trying again");
+                    tracing::debug!(agent = %self.backend.target.name, %error, attempt, "failed to reach the agent; trying again");
                 }
                 Err(error) => return Err(RemoteFailure::Unreached(error)),
             }
@@ -55,15 +51,15 @@ impl Call<'_> {
         Ok(None)
     }
 
-    /// The one call that begins the task. If it is unknown whether the agent got it, the agent is asked; only one of
-    /// an agent of this program then gets the message again and acts once.
+    /// Sends the message that starts the task. If it is unknown whether the agent received it, looks for the task at the
+    /// agent. Sends the message again only to an agent of this program, which acts on it once.
     pub(super) async fn begin(&self, client: &A2aClient) -> DelegationEnd {
-        self.shared.count_call();
+        self.backend.count_call();
         let mut wait = FIRST_WAIT;
         for attempt in 1.. {
             let reader = self.reader(client);
             let is_ours = reader.is_ours();
-            let message = request::opening(self.delegation, &self.ids, &self.shared.target.require_approval);
+            let message = request::opening(self.delegation, &self.ids, &self.backend.target.require_approval);
             let stream = client.follow(SendMessageRequest::new(message));
             let error = match self.follow(client, stream, reader, None).await {
                 Ok(last) => return last,
@@ -87,8 +83,8 @@ impl Call<'_> {
         DelegationEnd::CANCELED
     }
 
-    /// Begins a delegation that a process may have begun before it died. An agent of another program
-    /// acts on each copy of a message; if it cannot tell whether it got the message, it gets no copy.
+    /// Starts a delegation that an earlier process may have started. A foreign agent acts on each copy of a message, so it
+    /// gets no copy if it cannot tell whether it received the first.
     pub(super) async fn begin_again(&self, client: &A2aClient) -> DelegationEnd {
         match self.find(client).await {
             Found::Task(known) => self.resume_task(client, known).await,
@@ -97,8 +93,7 @@ impl Call<'_> {
         }
     }
 
-    /// Looks for a task that was begun already: nobody else's is in a conversation of this delegation's own. Agents of
-    /// 0.3 cannot say.
+    /// Looks for a task in the delegation's own context, which contains no other task. Agents of 0.3 cannot list tasks.
     async fn find(&self, client: &A2aClient) -> Found {
         let request = ListTasksRequest {
             context_id: Some(self.ids.context.clone()),

@@ -13,7 +13,7 @@ use crate::config::Environment;
 use crate::mcp::fill;
 use crate::secrets::with_secrets;
 
-/// Why an agent without an address cannot be reached.
+/// The error for an agent without an address.
 pub(crate) const NO_ADDRESS: &str = "it has no address";
 
 /// The address and the headers of a remote agent.
@@ -24,13 +24,13 @@ pub struct RemoteTarget {
     pub url: Url,
     /// Headers of each request to it, templates resolved; secret values are marked sensitive.
     pub headers: HeaderMap,
-    /// How long it may send nothing (`A2A_TIMEOUT`).
+    /// The time limit for silence (`A2A_TIMEOUT`).
     pub silence: Duration,
-    /// Tools that need a person's approval there, in addition to those of the agent's own process.
+    /// Tools that need a person's approval, in addition to those that the agent's own process configures.
     pub require_approval: Vec<String>,
 }
 
-/// The address and the headers can hold secrets.
+/// Omits the path of the address and the header values, which may be secret.
 impl fmt::Debug for RemoteTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RemoteTarget")
@@ -45,7 +45,7 @@ impl fmt::Debug for RemoteTarget {
 /// The target of an agent, with the variables of its headers filled in.
 ///
 /// # Errors
-/// When the address or a header is invalid; the text never has a secret.
+/// If the address or a header is invalid. The text contains no secret.
 pub(crate) fn remote_target(
     agent: &RenderedAgent,
     env: &Environment,
@@ -64,12 +64,12 @@ pub(crate) fn remote_target(
     Ok(target)
 }
 
-/// A URL for people: without credentials, and without a query, which may be one.
+/// A URL for display, without credentials and query.
 pub(crate) fn displayed_url(url: &Url) -> String {
     let mut url = url.clone();
     url.set_query(None);
     url.set_fragment(None);
-    // Only a URL that cannot have a host refuses these.
+    // These fail only for a URL without a host.
     let _ = (url.set_username(""), url.set_password(None));
     url.as_str().trim_end_matches('/').to_owned()
 }

@@ -1,4 +1,4 @@
-//! What is asked of an agent beside delegations: its card, a task that nobody waits for, how a task stands.
+//! Calls to an agent outside of delegations: its card, a task in the background, the status of a task.
 
 use std::sync::Arc;
 
@@ -12,28 +12,28 @@ use super::request::{self, Ids};
 use super::{RemoteBackend, form};
 use crate::delegation::{Delegation, RunInfo};
 
-/// How a task of an agent stands.
+/// The status of an agent's task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RemoteTaskStatus {
     UnderWay {
         /// The task's id at the agent.
         task: String,
-        /// Its state, in A2A's word.
+        /// Its state in A2A.
         state: String,
     },
-    /// It waits for an answer.
+    /// The task waits for an answer.
     Asks {
         /// The task's id at the agent.
         task: String,
         question: String,
-        /// Whether it is put as a form or an approval: then only a person may answer it.
+        /// Whether the question is a form or an approval, which only a person may answer.
         is_for_a_person: bool,
     },
     Ended(DelegationOutcome),
 }
 
 impl RemoteTaskStatus {
-    /// Whether there is more to come without anybody doing anything.
+    /// Whether the task runs without waiting for an answer.
     pub const fn is_under_way(&self) -> bool {
         matches!(self, Self::UnderWay { .. })
     }
@@ -43,23 +43,23 @@ impl RemoteBackend {
     /// The agent's card.
     ///
     /// # Errors
-    /// Why it cannot be had, in words for a model.
+    /// The reason for a model.
     pub async fn card(&self) -> Result<Arc<AgentCard>, String> {
         Ok(self.connected().await?.card())
     }
 
-    /// Begins the task and waits only until the agent has taken it.
+    /// Starts the task and waits only until the agent has accepted it.
     ///
     /// # Errors
-    /// Why it was not taken, in words for a model.
+    /// The reason for a model.
     pub async fn begin(&self, delegation: &Delegation) -> Result<RemoteTaskStatus, String> {
         let ids = Ids::of(delegation);
-        let client = self.connected().await?.with(request::options(&delegation.run, &ids));
+        let client = self.connected().await?.with(request::traced(&delegation.run, &ids.message));
         let configuration = SendMessageConfiguration { return_immediately: true, ..Default::default() };
-        let message = request::opening(delegation, &ids, &self.shared.target.require_approval);
+        let message = request::opening(delegation, &ids, &self.target.require_approval);
         let request =
             SendMessageRequest { configuration: Some(configuration), ..SendMessageRequest::new(message) };
-        self.shared.count_call();
+        self.count_call();
         let reply =
             client.send(request).await.map_err(|error| self.words(&RemoteFailure::Unaccepted(error)))?;
         let event = match reply {
@@ -69,10 +69,10 @@ impl RemoteBackend {
         Ok(self.status_of(&client, event))
     }
 
-    /// How a task stands.
+    /// The status of a task.
     ///
     /// # Errors
-    /// Why nobody can tell, in words for a model.
+    /// The reason for a model.
     pub async fn status(&self, task: &str, run: &RunInfo) -> Result<RemoteTaskStatus, String> {
         let client = self.connected().await?.with(request::traced(run, task));
         let task = client.get(task, None).await.map_err(|error| match error {
@@ -85,15 +85,13 @@ impl RemoteBackend {
     }
 
     async fn connected(&self) -> Result<A2aClient, String> {
-        let super::Shared { target, http, options, cards, .. } = &*self.shared;
-        let connecting = A2aClient::connect_with(target.url.as_str(), http.clone(), options.clone(), cards);
-        connecting.await.map_err(|error| self.words(&RemoteFailure::Unreached(error)))
+        self.client().await.map_err(|error| self.words(&RemoteFailure::Unreached(error)))
     }
 
     fn status_of(&self, client: &A2aClient, event: Event) -> RemoteTaskStatus {
         let task = event.task_id().unwrap_or_default().to_owned();
         let state = event.state().map(|state| state.to_string()).unwrap_or_default();
-        let name = &self.shared.target.name;
+        let name = &self.target.name;
         let mut reader = Reader::new(name, &client.card(), &task);
         reader.read(event.into());
         match reader.end().cloned() {
@@ -106,22 +104,18 @@ impl RemoteBackend {
                 RemoteTaskStatus::Asks { task, question: form.description, is_for_a_person }
             }
             Some(end) => {
-                RemoteTaskStatus::Ended(match outcome::of(&end, reader.answer(), reader.is_ours()) {
-                    DelegationOutcome::Failed { reason } => {
-                        DelegationOutcome::Failed { reason: self.scrubbed(reason) }
-                    }
-                    outcome => outcome,
-                })
+                let outcome = outcome::of(&end, reader.answer(), reader.is_ours());
+                RemoteTaskStatus::Ended(outcome::scrubbed_outcome(outcome, &self.target.headers))
             }
         }
     }
 
-    /// A failure in words, with nothing in it that was said in confidence.
+    /// The text of a failure without secrets.
     fn words(&self, failure: &RemoteFailure) -> String {
-        self.scrubbed(failure.reason(self.shared.target.silence))
+        self.scrubbed(failure.reason(self.target.silence))
     }
 
     fn scrubbed(&self, text: String) -> String {
-        outcome::scrubbed(text, &self.shared.target.headers)
+        outcome::scrubbed(text, &self.target.headers)
     }
 }

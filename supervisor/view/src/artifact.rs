@@ -1,27 +1,27 @@
-//! What an artifact is to the user, by its name and metadata.
+//! The role of an artifact for the user, from its name and metadata.
 
 use caipe_a2a::model::{Artifact, Content, Metadata, Part};
 
 use super::{Presentation, notice};
 
-/// What an artifact is to the user.
+/// The role of an artifact for the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// One line about a call; `ends` if it is named as an end.
+    /// One line about a call; `ends` if the name is that of an end.
     Notification {
         ends: bool,
     },
-    /// The plan: whole, or what changed of it.
+    /// The whole plan, or its changed steps.
     Plan {
         whole: bool,
     },
     /// A question with fields.
     Form,
-    /// Text, shown as it comes.
+    /// Text that is shown as it arrives.
     Stream(Presentation),
-    /// The answer as a whole, which may repeat what was streamed.
+    /// The whole answer, which may repeat streamed text.
     Result,
-    /// The answer of an agent that the supervisor called: the supervisor's own will say it.
+    /// The answer of an agent that the supervisor called. The supervisor's own answer contains it.
     AgentAnswer,
     Error,
     Marker,
@@ -36,7 +36,7 @@ impl Role {
             "execution_plan_update" => Self::Plan { whole: true },
             "execution_plan_status_update" => Self::Plan { whole: false },
             "UserInputMetaData" => Self::Form,
-            // The form and the status say it too.
+            // The form and the status contain the same text.
             "streaming_result" if flag(metadata, "is_question") || flag(metadata, "is_failure") => {
                 Self::Marker
             }
@@ -59,7 +59,7 @@ fn presentation(metadata: Option<&Metadata>) -> Presentation {
     if is_narration { Presentation::Narration } else { Presentation::Answer }
 }
 
-/// The content of an artifact as Markdown. Text chunks are put together as they are; other parts are set off.
+/// The content of an artifact as Markdown. Text parts are concatenated; an empty line precedes other parts.
 pub(super) fn text(artifact: &Artifact) -> String {
     let mut text = String::new();
     for part in &artifact.parts {

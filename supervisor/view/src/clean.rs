@@ -1,4 +1,4 @@
-//! Text that a peer sent, made safe for a terminal.
+//! Makes the text of a peer safe for a terminal.
 
 /// The state between two pieces of a text: an escape sequence may be cut anywhere.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -15,9 +15,8 @@ enum State {
     CommandEscape,
 }
 
-/// Removes what could command a terminal: escape sequences whole, control characters other than line feed
-/// and tab, and the characters that turn the direction of text around. Works piece by piece: however a text
-/// is cut, the result is the same.
+/// Removes whatever could control a terminal: whole escape sequences, control characters other than line feed and tab, and
+/// characters that change the direction of text. The result does not depend on how a text is split into pieces.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cleaner {
     state: State,
@@ -45,7 +44,7 @@ impl Cleaner {
 
 impl State {
     /// The state after a character, and whether the character is shown.
-    const fn after(self, c: char) -> (Self, bool) {
+    fn after(self, c: char) -> (Self, bool) {
         match self {
             Self::Text => Self::text(c),
             Self::Escape => match c {
@@ -70,8 +69,8 @@ impl State {
         }
     }
 
-    /// Outside of any sequence, or where one turned out to be none.
-    const fn text(c: char) -> (Self, bool) {
+    /// The same outside of an escape sequence, or after an invalid one.
+    fn text(c: char) -> (Self, bool) {
         let next = match c {
             '\u{1b}' => Self::Escape,
             '\u{9b}' => Self::Control,
@@ -89,21 +88,15 @@ pub fn clean(text: &str) -> String {
 
 /// A whole text, cleaned and on one line, without Markdown's bold.
 pub fn one_line(text: &str) -> String {
-    let words: Vec<String> = clean(text).split_whitespace().map(str::to_owned).collect();
-    words.join(" ").replace("**", "")
+    clean(text).split_whitespace().collect::<Vec<_>>().join(" ").replace("**", "")
 }
 
-/// Whether a terminal only shows it.
-pub(crate) const fn is_harmless(c: char) -> bool {
+/// Whether a terminal shows the character and does nothing else.
+pub(crate) fn is_harmless(c: char) -> bool {
     let changes_direction = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     // The line and paragraph separators and the byte order mark only confuse widths.
     let confuses = matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}');
-    (!is_control(c) || c == '\t' || c == '\n') && !changes_direction && !confuses
-}
-
-/// The general category Cc, which [`char::is_control`] is not `const` for.
-const fn is_control(c: char) -> bool {
-    matches!(c, '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}')
+    (!c.is_control() || c == '\t' || c == '\n') && !changes_direction && !confuses
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A question to the user, and the answer as it goes back.
+//! A question to the user, and the message that answers it.
 
 use caipe_a2a::model::Part;
 use serde::Deserialize;
@@ -6,13 +6,13 @@ use serde_json::{Map, Value, json};
 
 use super::clean::{clean, one_line};
 
-/// The action of a form whose peer names none: the tool by which upstream's model asks.
+/// The action of a form without one: the tool with which upstream's model asks the user.
 const ASK_ACTION: &str = "CAIPEAgentResponse";
 
 /// The field of an approval whose value is the decision.
 const DECISION_FIELD: &str = "decision";
 
-/// More fields than this are not asked for.
+/// Most fields of a form; further ones are ignored.
 const MOST_FIELDS: usize = 100;
 
 /// A question to the user.
@@ -20,14 +20,14 @@ const MOST_FIELDS: usize = 100;
 pub struct Form {
     /// A heading; may be empty.
     pub title: String,
-    /// What is asked, and why; may be empty.
+    /// The question and its reason; may be empty.
     pub description: String,
-    /// What kind of answer is wanted.
+    /// The expected kind of answer.
     pub kind: FormKind,
     action: String,
 }
 
-/// What kind of answer a question wants.
+/// The kind of answer that a question expects.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FormKind {
     /// Values for these fields.
@@ -41,20 +41,20 @@ pub enum FormKind {
     Words,
 }
 
-/// Something to fill in.
+/// A field of a form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Field {
     /// The key of the answer.
     pub name: String,
-    /// What is asked; may be empty.
+    /// A description for people; may be empty.
     pub description: String,
-    /// The only answers there are; empty means any.
+    /// The allowed values; empty means any.
     pub choices: Vec<Value>,
-    /// What holds if nothing is said.
+    /// The value if the user gives none.
     pub default: Option<Value>,
-    /// Whether it must be answered.
+    /// Whether the user must give a value.
     pub required: bool,
-    /// The field as it came: it goes back with its value.
+    /// The field as it was received; the answer repeats it with its value.
     wire: Map<String, Value>,
 }
 
@@ -64,29 +64,23 @@ pub enum FormAnswer {
     Values(Map<String, Value>),
     /// The call may run.
     Approve,
-    /// It may not, and why.
+    /// The call may not run, with the reason.
     Reject(String),
     Words(String),
 }
 
 #[derive(Deserialize)]
 struct WireForm {
-    #[serde(default)]
     input_title: Option<String>,
-    #[serde(default)]
     input_description: Option<String>,
-    #[serde(default)]
     input_fields: Option<Vec<Map<String, Value>>>,
-    #[serde(default)]
     response: Option<String>,
-    #[serde(default)]
     action_name: Option<String>,
-    #[serde(default)]
     arguments: Option<Value>,
 }
 
 impl Form {
-    /// Reads the data part of a form artifact; `None` if it is no form.
+    /// Reads the data part of a form artifact; `None` if it is not a form.
     pub fn read(data: &Value) -> Option<Self> {
         if data.get("user_input")? != &Value::Bool(true) {
             return None;
@@ -99,12 +93,12 @@ impl Form {
             wire.action_name.filter(|name| !name.is_empty()).unwrap_or_else(|| ASK_ACTION.to_owned());
         let fields = wire.input_fields.unwrap_or_default();
         let fields: Vec<Field> = fields.into_iter().take(MOST_FIELDS).filter_map(Field::read).collect();
-        let kind = match wire.arguments {
-            _ if action != ASK_ACTION && fields.iter().all(|field| field.name == DECISION_FIELD) => {
-                FormKind::Approval { call: call(&action, wire.arguments.as_ref()) }
-            }
-            _ if !fields.is_empty() => FormKind::Fields(fields),
-            _ => FormKind::Words,
+        let kind = if action != ASK_ACTION && fields.iter().all(|field| field.name == DECISION_FIELD) {
+            FormKind::Approval { call: call(&action, wire.arguments.as_ref()) }
+        } else if fields.is_empty() {
+            FormKind::Words
+        } else {
+            FormKind::Fields(fields)
         };
         Some(Self { title, description, kind, action })
     }
@@ -185,10 +179,7 @@ pub fn plain(value: &Value) -> String {
 
 /// `delete_issue {"key":"CAIPE-1"}`.
 fn call(action: &str, arguments: Option<&Value>) -> String {
-    match arguments.filter(|arguments| !arguments.is_null()) {
-        Some(arguments) => one_line(&format!("{action} {arguments}")),
-        None => one_line(action),
-    }
+    arguments.map_or_else(|| one_line(action), |arguments| one_line(&format!("{action} {arguments}")))
 }
 
 fn as_lines(values: &Map<String, Value>) -> String {

@@ -28,39 +28,39 @@ use artifact::Role;
 use clean::Cleaner;
 use shown_text::{Addition, Missing, ShownText, StreamedText};
 
-/// Something to show.
+/// A change of what is shown.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ViewEvent {
-    /// The plan came or changed.
+    /// A new or changed plan.
     Plan {
-        /// The plan as it is now.
+        /// The whole plan.
         plan: Plan,
-        /// The places of the steps that are new or differ.
+        /// The indexes of new and changed steps.
         changed: Vec<usize>,
     },
     /// One line about a call.
     Notice(Notice),
-    /// A piece of text, to be put right behind the one before.
+    /// A piece of text, which directly follows the last one.
     Text {
-        /// Whose text it is.
+        /// The kind of text.
         presentation: Presentation,
-        /// The piece; may be empty if it only begins a paragraph.
+        /// The piece; may be empty if it only starts a paragraph.
         text: String,
-        /// Whether it begins a paragraph of its own.
+        /// Whether it starts a new paragraph.
         fresh: bool,
     },
-    /// What the agent says it is doing, until it says something else.
+    /// The current activity in the agent's words, until the next one.
     Doing(String),
-    /// The agent asks something.
+    /// A question of the agent.
     Form(Form),
     End(End),
 }
 
-/// Whose text it is.
+/// The kind of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presentation {
     Answer,
-    /// What the agent thinks aloud on the way.
+    /// The agent's comments on its work.
     Narration,
 }
 
@@ -68,13 +68,11 @@ pub enum Presentation {
 pub enum End {
     Completed,
     Failed(String),
-    /// At the request of a client.
     Canceled,
-    /// With a question.
     InputRequired,
 }
 
-/// The fold of one turn's events.
+/// Reduces the events of one turn.
 #[derive(Debug, Default)]
 pub struct View {
     task: Option<String>,
@@ -82,51 +80,51 @@ pub struct View {
     trace: Option<String>,
     plan: Plan,
     streams: HashMap<String, (StreamedText, Cleaner)>,
-    /// One-line artifacts that were shown; a snapshot tells them again.
+    /// The ids of one-line artifacts that were shown, because a snapshot repeats them.
     noticed: HashSet<String>,
     shown: ShownText,
-    /// The artifact that speaks now.
+    /// The artifact of the newest text.
     speaker: Option<String>,
-    /// Answers of agents that the supervisor called: shown only if no answer of its own follows.
+    /// Answers of agents that the supervisor called; shown only if the supervisor gives no answer of its own.
     agent_answers: Vec<(String, String)>,
-    /// The newest status text, not yet known to be a mere note or the answer.
+    /// The newest status text, which may turn out to be narration or the answer.
     doing: Option<String>,
     form: Option<Form>,
-    /// The question that ended the turn, and the one that was answered: a snapshot tells it again.
+    /// The question that ended the turn, and the answered one, because a snapshot repeats it.
     asked: Option<TaskStatus>,
     answered: Option<(TaskStatus, Form)>,
-    /// What an agent that reports errors as an artifact said.
+    /// The text of an error artifact.
     error: Option<String>,
     end: Option<End>,
 }
 
 impl View {
-    /// The task, once it is known.
+    /// The task id, once it is known.
     pub fn task(&self) -> Option<&str> {
         self.task.as_deref()
     }
 
-    /// The conversation, once it is known.
+    /// The context id, once it is known.
     pub fn context(&self) -> Option<&str> {
         self.context.as_deref()
     }
 
-    /// The trace by which the run can be found.
+    /// The trace id of the run.
     pub fn trace(&self) -> Option<&str> {
         self.trace.as_deref()
     }
 
-    /// The question that waits, once one was asked.
+    /// The open question.
     pub fn form(&self) -> Option<&Form> {
         self.form.as_ref()
     }
 
-    /// How the turn ended, once it has.
+    /// The end of the turn, once it has ended.
     pub fn end(&self) -> Option<&End> {
         self.end.as_ref()
     }
 
-    /// The question was answered, and the same task continues. Returns what is still valid and to be shown again.
+    /// Continues the same task after an answer. Returns the plan, which is shown again.
     pub fn resume(&mut self) -> Option<ViewEvent> {
         self.end = None;
         self.answered = self.asked.take().zip(self.form.take());
@@ -135,7 +133,7 @@ impl View {
         (!plan.steps().is_empty()).then_some(ViewEvent::Plan { plan, changed: Vec::new() })
     }
 
-    /// What an event adds to what is shown. After the end, nothing does.
+    /// Applies an event and returns the changes. Ignores events after the end.
     pub fn apply(&mut self, event: &Event) -> Vec<ViewEvent> {
         let mut shows = Vec::new();
         if self.end.is_some() {
@@ -150,7 +148,7 @@ impl View {
         shows
     }
 
-    /// The whole task: at the start, after a broken connection, or as the only answer.
+    /// The whole task: at the start, after a lost connection, or as the only answer.
     fn snapshot(&mut self, task: &Task, shows: &mut Vec<ViewEvent>) {
         self.set_ids(Some(&task.id), Some(&task.context_id), task.metadata.as_ref());
         for artifact in &task.artifacts {
@@ -214,7 +212,7 @@ impl View {
         }
     }
 
-    /// A status text on the way. It becomes a note once something else comes; if nothing does, it is the answer.
+    /// A status text of a running task. It is narration if anything follows it; otherwise it is the answer.
     fn progress(&mut self, text: &str, shows: &mut Vec<ViewEvent>) {
         if text.is_empty() || self.doing.as_deref() == Some(text) {
             return;
@@ -235,7 +233,7 @@ impl View {
         }
     }
 
-    /// The task waits for the user. The question is often value twice: with the form, and with the status.
+    /// The task waits for the user. The form and the status often contain the same question.
     fn question(&mut self, text: &str, shows: &mut Vec<ViewEvent>) {
         let mut form = self.form.take().unwrap_or_else(|| Form::words(text));
         if self.doing.as_deref().is_some_and(|doing| doing == text || doing == form.description) {
@@ -285,14 +283,14 @@ impl View {
 
     fn plan(&mut self, artifact: &Artifact, whole: bool, shows: &mut Vec<ViewEvent>) {
         for data in artifact.parts.iter().filter_map(|part| part.as_data()) {
-            if let Some(changed) = self.plan.take(data, whole).filter(|changed| !changed.is_empty()) {
+            if let Some(changed) = self.plan.apply(data, whole).filter(|changed| !changed.is_empty()) {
                 self.show_last_status(shows);
                 shows.push(ViewEvent::Plan { plan: self.plan.clone(), changed });
             }
         }
     }
 
-    /// Text as it is made, or an artifact of an agent that knows none of our names.
+    /// Streamed text, or an artifact with an unknown name.
     fn stream(
         &mut self,
         artifact: &Artifact,
@@ -302,7 +300,7 @@ impl View {
     ) {
         let id = &artifact.artifact_id;
         let (streamed, cleaner) = self.streams.entry(id.clone()).or_default();
-        let (text, instead) = match streamed.take(&artifact::text(artifact), append) {
+        let (text, instead) = match streamed.add(&artifact::text(artifact), append) {
             Addition::Append(text) => (text, false),
             Addition::Replace(text) => (text, true),
         };
@@ -312,7 +310,7 @@ impl View {
         }
         self.show_last_status(shows);
         let fresh = instead || self.speaker.as_ref() != Some(id);
-        // A chunk of blanks tells nothing of who has the word.
+        // A blank chunk is no answer.
         if presentation == Presentation::Answer && !text.trim().is_empty() {
             self.drop_reserves();
         }
@@ -320,17 +318,17 @@ impl View {
         self.speaker = Some(id.clone());
     }
 
-    /// The authoritative answer: shown as far as it was not streamed.
+    /// The authoritative answer; shows the part that was not streamed.
     fn result(&mut self, artifact: &Artifact, append: bool, shows: &mut Vec<ViewEvent>) {
         let (streamed, cleaner) = self.streams.entry(artifact.artifact_id.clone()).or_default();
         let (Addition::Append(text) | Addition::Replace(text)) =
-            streamed.take(&artifact::text(artifact), append);
+            streamed.add(&artifact::text(artifact), append);
         let text = cleaner.push(&text);
         self.drop_reserves();
         self.show_whole(&text, shows);
     }
 
-    /// The supervisor speaks for itself; what its agents said is in that.
+    /// The supervisor's own answer contains those of its agents.
     fn drop_reserves(&mut self) {
         self.noticed.extend(self.agent_answers.drain(..).map(|(id, _)| id));
     }
@@ -347,7 +345,7 @@ impl View {
         }
     }
 
-    /// A whole text that may have been said already, or in part.
+    /// Shows the part of a whole text that was not shown yet.
     fn show_whole(&mut self, text: &str, shows: &mut Vec<ViewEvent>) {
         if text.trim().is_empty() {
             return;
@@ -384,7 +382,7 @@ impl View {
     }
 }
 
-/// Whether two statuses tell the same, whatever their times.
+/// Whether two statuses are equal apart from their times.
 fn is_same(one: &TaskStatus, other: &TaskStatus) -> bool {
     let content = |status: &TaskStatus| {
         status.message.as_ref().map(|message| (message.message_id.clone(), message.text()))

@@ -1,20 +1,18 @@
-//! One line about a call: that it began, how it ended, what came out.
+//! One line about a call: its start, its end or its output.
 
 use caipe_a2a::model::Metadata;
 
 use super::activity::{Activity, ActivityEvent, ActivityStatus};
 use super::clean::{clean, one_line};
 
-/// The longest line that is shown of a tool's output, in characters.
+/// The longest line of a tool's output in characters.
 const OUTPUT_LINE: usize = 120;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {
-    /// Something began.
     Started,
-    /// Something ended well.
     Succeeded,
-    /// Something failed or was stopped.
+    /// Failed or canceled.
     Failed,
     /// The output of a tool.
     Output,
@@ -31,14 +29,14 @@ pub struct Notice {
 }
 
 impl Notice {
-    /// A notification artifact: by its metadata where it has ours, by its text otherwise. `ends` says that its
-    /// name is that of an end. `None` if there is nothing to show.
+    /// The notice of a notification artifact, from its activity metadata if present, otherwise from its text. `ends` is
+    /// whether the name of the artifact is that of an end. `None` if there is nothing to show.
     pub(super) fn of_artifact(text: &str, ends: bool, metadata: Option<&Metadata>) -> Option<Self> {
         let activity = Activity::read(metadata);
         let depth = usize::from(is_sub_agent(metadata) || activity.as_ref().is_some_and(is_tool_of_agent));
         let text = clean(text);
         let (from_text, facts) = (signed(&text), activity.as_ref().map(sign));
-        // Upstream sends what a tool said under the name of its end, without a sign.
+        // Upstream sends the output of a tool under the name of an end, without a sign.
         let is_output = facts.map_or(ends && from_text.is_none(), |facts| facts == Sign::Output);
         if is_output {
             return output(&text, depth);
@@ -48,7 +46,7 @@ impl Notice {
         Some(Self { depth, sign, text })
     }
 
-    /// A status text that begins with a sign, as older agents send them. It is clean already.
+    /// The notice of a status text that starts with a sign, as older agents send them. The text is clean.
     pub(super) fn of_status(text: &str) -> Option<Self> {
         if text.trim_start().starts_with('📄') {
             return output(text.trim_start().trim_start_matches('📄'), 0);
@@ -58,7 +56,7 @@ impl Notice {
     }
 }
 
-/// What the sign at the beginning of a text says.
+/// The meaning of the sign at the start of a text.
 fn signed(text: &str) -> Option<Sign> {
     match text.trim_start().chars().next()? {
         '🔧' | '🔍' | '✍' => Some(Sign::Started),
@@ -68,7 +66,7 @@ fn signed(text: &str) -> Option<Sign> {
     }
 }
 
-/// The first line of a tool's output, and how much more there was.
+/// The first line of a tool's output and the number of further lines.
 fn output(text: &str, depth: usize) -> Option<Notice> {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next()?;

@@ -1,24 +1,20 @@
-//! The plan as the user sees it.
+//! The plan for the user.
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::clean::one_line;
 
-/// More steps than this are not kept: no plan for people has so many.
+/// Most steps of a plan; further ones are ignored.
 const MOST_STEPS: usize = 500;
 
-/// How far a step is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepStatus {
-    /// Under way.
     InProgress,
-    /// Done.
     Completed,
-    /// Given up.
     Failed,
-    /// Not begun, or a status that this version does not know.
+    /// Not started, or a status that this version does not know.
     #[default]
     #[serde(other)]
     Pending,
@@ -35,7 +31,7 @@ impl StepStatus {
         }
     }
 
-    /// Whether it stays as it is (rule 1: completed and failed are sticky).
+    /// Whether the status is final.
     const fn is_settled(self) -> bool {
         matches!(self, Self::Completed | Self::Failed)
     }
@@ -44,7 +40,7 @@ impl StepStatus {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
     id: String,
-    /// Who does it, for display; empty for the supervisor itself.
+    /// The display name of the agent; empty for the supervisor.
     pub agent: String,
     pub title: String,
     pub status: StepStatus,
@@ -89,16 +85,15 @@ impl Plan {
         &self.steps
     }
 
-    /// How many steps are done, and how many were given up.
+    /// The numbers of completed and of failed steps.
     pub fn tally(&self) -> (usize, usize) {
         let count = |status| self.steps.iter().filter(|step| step.status == status).count();
         (count(StepStatus::Completed), count(StepStatus::Failed))
     }
 
-    /// Takes a plan of the wire in; `whole` says that it replaces what is known, otherwise it tells of changes
-    /// by id, and a settled status stays. Returns the places of the steps that differ now, or `None` if the
-    /// value is no plan.
-    pub(super) fn take(&mut self, value: &Value, whole: bool) -> Option<Vec<usize>> {
+    /// Applies a plan of the wire. If `whole`, it replaces the known plan; otherwise it changes steps by their ids, and a
+    /// final status stays. Returns the indexes of the changed steps, or `None` if the value is not a plan.
+    pub(super) fn apply(&mut self, value: &Value, whole: bool) -> Option<Vec<usize>> {
         let wire: WirePlan = serde_json::from_value(value.clone()).ok()?;
         let before = self.steps.clone();
         if whole || wire.steps.len() >= self.steps.len() {
@@ -129,7 +124,7 @@ impl From<WireStep> for Step {
         let agent = one_line(&wire.agent);
         let title = one_line(&wire.title);
         let id = if wire.step_id.is_empty() { format!("{agent}::{title}") } else { wire.step_id };
-        // A step of nobody's is the supervisor's own; saying so on every line tells nothing.
+        // The supervisor's own steps need no agent name.
         let agent = if agent.eq_ignore_ascii_case("supervisor") { String::new() } else { agent };
         Self { id, agent, title, status: wire.status, order: wire.order }
     }

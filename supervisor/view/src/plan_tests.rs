@@ -14,18 +14,18 @@ fn lines(plan: &Plan) -> Vec<String> {
 fn a_plan_is_replaced_merged_and_sticky() {
     let mut plan = Plan::default();
     let whole = json!({"steps": [step("b", "Second", "Jira", "pending", 1), step("a", "First", "Supervisor", "in_progress", 0)]});
-    assert_eq!(plan.take(&whole, true), Some(vec![0, 1]));
+    assert_eq!(plan.apply(&whole, true), Some(vec![0, 1]));
     assert_eq!(lines(&plan), ["🔄 First", "⏳ [Jira] Second"]);
 
     let part = json!({"steps": [step("a", "First", "Supervisor", "completed", 0)]});
-    assert_eq!(plan.take(&part, false), Some(vec![0]));
+    assert_eq!(plan.apply(&part, false), Some(vec![0]));
     assert_eq!(lines(&plan), ["✅ First", "⏳ [Jira] Second"]);
 
     let back = json!({"steps": [step("a", "First", "Supervisor", "in_progress", 0)]});
-    assert_eq!(plan.take(&back, false), Some(vec![]), "completed is sticky");
+    assert_eq!(plan.apply(&back, false), Some(vec![]), "completed is sticky");
 
     let added = json!({"steps": [step("c", "Third", "Github", "failed", 2)]});
-    assert_eq!(plan.take(&added, false), Some(vec![2]));
+    assert_eq!(plan.apply(&added, false), Some(vec![2]));
     assert_eq!(lines(&plan), ["✅ First", "⏳ [Jira] Second", "❌ [Github] Third"]);
     assert_eq!(plan.tally(), (1, 1));
 
@@ -34,7 +34,7 @@ fn a_plan_is_replaced_merged_and_sticky() {
         step("c", "Third", "Github", "failed", 1),
         step("d", "Instead", "Jira", "in_progress", 2),
     ]});
-    assert_eq!(plan.take(&rewritten, false), Some(vec![1, 2]));
+    assert_eq!(plan.apply(&rewritten, false), Some(vec![1, 2]));
     assert_eq!(lines(&plan), ["✅ First", "❌ [Github] Third", "🔄 [Jira] Instead"]);
 }
 
@@ -42,9 +42,9 @@ fn a_plan_is_replaced_merged_and_sticky() {
 fn a_plan_is_read_as_far_as_it_can_be() {
     let mut plan = Plan::default();
     for value in [json!(null), json!("text"), json!({"steps": "none"})] {
-        assert_eq!(plan.take(&value, true), None, "{value}");
+        assert_eq!(plan.apply(&value, true), None, "{value}");
     }
     let odd = json!({"steps": [{"title": "No id,\n**odd** status", "status": "paused"}]});
-    assert_eq!(plan.take(&odd, true), Some(vec![0]));
+    assert_eq!(plan.apply(&odd, true), Some(vec![0]));
     assert_eq!(lines(&plan), ["⏳ No id, odd status"]);
 }

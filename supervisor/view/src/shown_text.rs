@@ -1,26 +1,25 @@
-//! The text shown so far, so that nothing is shown twice.
+//! The text that was shown, so that nothing is shown twice.
 
-/// One artifact's text: what was shown of it, whatever a peer sends again.
+/// The shown text of one artifact.
 #[derive(Debug, Default)]
 pub(super) struct StreamedText {
     shown: String,
-    /// The text as the peer tells it, while it repeats what was shown already.
+    /// The repeated text, while a peer repeats text that was shown already.
     behind: Option<String>,
 }
 
-/// What a piece of an artifact adds to what was shown of it.
+/// The change of the shown text by a piece.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Addition {
-    /// Text behind the shown text.
     Append(String),
-    /// This takes the place of what was shown.
+    /// Replaces the shown text.
     Replace(String),
 }
 
 impl StreamedText {
-    /// Takes a piece. A snapshot after a broken connection may tell less, the same or more than was shown: only
-    /// what is new is returned.
-    pub(super) fn take(&mut self, piece: &str, append: bool) -> Addition {
+    /// Adds a piece and returns the new text in it. A snapshot after a lost connection may contain less text than was
+    /// shown, the same or more.
+    pub(super) fn add(&mut self, piece: &str, append: bool) -> Addition {
         let text = match (append, self.behind.take()) {
             (true, None) => {
                 self.shown.push_str(piece);
@@ -43,16 +42,16 @@ impl StreamedText {
     }
 }
 
-/// Everything that was said in a turn, to find out what a result adds to it.
+/// All text of a turn, to find the part of a result that is new.
 #[derive(Debug, Default)]
 pub(super) struct ShownText {
     all: String,
-    /// Where the newest stretch of answer begins in `all`.
+    /// The start of the newest piece of the answer in `all`.
     answer: Option<usize>,
 }
 
 impl ShownText {
-    /// Adds shown text. `fresh` begins a paragraph; `answer` distinguishes the answer from narration.
+    /// Adds shown text. `fresh` starts a paragraph; `answer` distinguishes the answer from narration.
     pub(super) fn add(&mut self, text: &str, fresh: bool, answer: bool) {
         if fresh {
             self.all.push('\n');
@@ -64,7 +63,7 @@ impl ShownText {
         self.all.push_str(text);
     }
 
-    /// What of `text` was not said yet: all of it, its end, or nothing. White space makes no difference.
+    /// The part of `text` that was not shown yet. Ignores white space.
     pub(super) fn missing<'a>(&self, text: &'a str) -> Missing<'a> {
         if ends_with(&self.all, text) {
             return Missing::Nothing;
@@ -80,13 +79,13 @@ impl ShownText {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Missing<'a> {
     All,
-    /// Its beginning was said, this was not.
+    /// The rest; the start was shown.
     Tail(&'a str),
-    /// It was said, or is blank.
+    /// All of it was shown, or it is blank.
     Nothing,
 }
 
-/// Whether `shown` ends in `text` at the beginning of a word, white space apart.
+/// Whether `shown` ends with `text` and `text` starts at a word. Ignores white space.
 fn ends_with(shown: &str, text: &str) -> bool {
     let visible = |c: &(usize, char)| !c.1.is_whitespace();
     let mut reversed = shown.char_indices().rev().filter(visible);
@@ -101,8 +100,7 @@ fn ends_with(shown: &str, text: &str) -> bool {
     start == shown.len() || !before.is_some_and(char::is_alphanumeric)
 }
 
-/// What comes in `text` after `beginning`, white space apart; `None` if it does not begin so, or `beginning`
-/// is blank.
+/// The rest of `text` after `beginning`; `None` if `text` does not start so or `beginning` is blank. Ignores white space.
 fn after<'a>(text: &'a str, beginning: &str) -> Option<&'a str> {
     let visible = |c: &(usize, char)| !c.1.is_whitespace();
     let mut chars = text.char_indices().filter(visible);

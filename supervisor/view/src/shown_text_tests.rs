@@ -9,17 +9,17 @@ fn more(text: &str) -> Addition {
 #[test]
 fn a_ledger_shows_only_what_is_new() {
     let mut streamed = StreamedText::default();
-    assert_eq!(streamed.take("Hel", false), more("Hel"));
-    assert_eq!(streamed.take("lo", true), more("lo"));
+    assert_eq!(streamed.add("Hel", false), more("Hel"));
+    assert_eq!(streamed.add("lo", true), more("lo"));
     // A snapshot that is as new, newer, older.
-    assert_eq!(streamed.take("Hello", false), more(""));
-    assert_eq!(streamed.take("Hello wor", false), more(" wor"));
-    assert_eq!(streamed.take("Hel", false), more(""));
-    assert_eq!(streamed.take("lo w", true), more(""));
-    assert_eq!(streamed.take("orld", true), more("ld"));
-    assert_eq!(streamed.take("!", true), more("!"));
+    assert_eq!(streamed.add("Hello", false), more(""));
+    assert_eq!(streamed.add("Hello wor", false), more(" wor"));
+    assert_eq!(streamed.add("Hel", false), more(""));
+    assert_eq!(streamed.add("lo w", true), more(""));
+    assert_eq!(streamed.add("orld", true), more("ld"));
+    assert_eq!(streamed.add("!", true), more("!"));
     // Something else.
-    assert_eq!(streamed.take("Good bye", false), Addition::Replace("Good bye".to_owned()));
+    assert_eq!(streamed.add("Good bye", false), Addition::Replace("Good bye".to_owned()));
 }
 
 #[test]
@@ -59,7 +59,7 @@ proptest! {
             (upto(again.min(cut)), false),
             (&text[upto(again.min(cut)).len()..], true),
         ] {
-            match streamed.take(piece, append) {
+            match streamed.add(piece, append) {
                 Addition::Append(more) => shown.push_str(&more),
                 Addition::Replace(_) => prop_assert!(false, "nothing was replaced"),
             }

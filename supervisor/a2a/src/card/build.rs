@@ -1,7 +1,7 @@
 //! Builds an agent card.
 
 use crate::model::{
-    AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentProvider, AgentSkill, HttpAuthScheme,
+    AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentSkill, HttpAuthScheme,
     SecurityRequirement, SecurityScheme,
 };
 
@@ -46,32 +46,9 @@ impl CardBuilder {
         self
     }
 
-    /// Adds a skill.
     #[must_use]
     pub fn skill(mut self, skill: AgentSkill) -> Self {
         self.card.skills.push(skill);
-        self
-    }
-
-    /// Says who runs the agent.
-    #[must_use]
-    pub fn provider(mut self, organization: &str, url: &str) -> Self {
-        self.card.provider =
-            Some(AgentProvider { url: url.to_owned(), organization: organization.to_owned() });
-        self
-    }
-
-    /// Says where to read more.
-    #[must_use]
-    pub fn documentation(mut self, url: &str) -> Self {
-        self.card.documentation_url = Some(url.to_owned());
-        self
-    }
-
-    /// Says where a picture is.
-    #[must_use]
-    pub fn icon(mut self, url: &str) -> Self {
-        self.card.icon_url = Some(url.to_owned());
         self
     }
 
@@ -82,52 +59,46 @@ impl CardBuilder {
         self
     }
 
-    /// Says that the agent pushes notifications.
+    /// Announces push notifications.
     #[must_use]
     pub const fn push_notifications(mut self) -> Self {
         self.card.capabilities.push_notifications = true;
         self
     }
 
-    /// Says that there is a longer card for those who authenticate.
+    /// Announces the extended card, which authenticated clients can request.
     #[must_use]
     pub const fn extended_card(mut self) -> Self {
         self.card.capabilities.extended_agent_card = true;
         self
     }
 
-    /// Adds an extension that the agent speaks and that no client must declare.
+    /// Adds an extension that the agent supports and that no client must declare.
     #[must_use]
-    pub fn extension(self, uri: &str, description: &str) -> Self {
-        self.extension_with(AgentExtension {
+    pub fn extension(mut self, uri: &str, description: &str) -> Self {
+        self.card.capabilities.extensions.push(AgentExtension {
             uri: uri.to_owned(),
             description: Some(description.to_owned()),
             ..AgentExtension::default()
-        })
-    }
-
-    /// Adds an extension, for example one that clients must declare.
-    #[must_use]
-    pub fn extension_with(mut self, extension: AgentExtension) -> Self {
-        self.card.capabilities.extensions.push(extension);
+        });
         self
     }
 
-    /// Names a way to authenticate; [`requirement`](Self::requirement) says that it is needed.
+    /// Adds a security scheme; [`requirement`](Self::requirement) makes it necessary.
     #[must_use]
     pub fn scheme(mut self, name: &str, scheme: SecurityScheme) -> Self {
         self.card.security_schemes.insert(name.to_owned(), scheme);
         self
     }
 
-    /// Says what is needed; of several, one is enough.
+    /// Adds a requirement. A client must satisfy one of them.
     #[must_use]
     pub fn requirement(mut self, requirement: SecurityRequirement) -> Self {
         self.card.security_requirements.push(requirement);
         self
     }
 
-    /// Says that a bearer token is needed.
+    /// Requires a bearer token.
     #[must_use]
     pub fn bearer(self, description: &str) -> Self {
         let scheme = SecurityScheme::HttpAuthSecurityScheme(HttpAuthScheme {

@@ -8,7 +8,7 @@ use super::schema::{Field, Presence, Shape};
 /// The part of a card that a signature covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Coverage {
-    /// The whole document, as the specification has it: what the schema of 1.0 does not know counts too.
+    /// The whole document, as the specification has it, including members that the schema of 1.0 does not have.
     Document,
     /// The members that a reader of 1.0 reads, without empty texts, lists and objects. The official Python and
     /// JavaScript SDKs sign and check this form.
@@ -22,33 +22,26 @@ pub fn canonical(card: &Value, coverage: Coverage) -> Result<Vec<u8>, serde_json
         card.remove("signatures");
     }
     let card = match coverage {
-        Coverage::Document => prune(card, Shape::CARD, Unknown::Included),
+        Coverage::Document => prune(card, Shape::CARD, coverage),
         Coverage::Schema => {
-            without_empty(prune(card, Shape::CARD, Unknown::Dropped)).unwrap_or_else(|| Map::new().into())
+            without_empty(prune(card, Shape::CARD, coverage)).unwrap_or_else(|| Map::new().into())
         }
     };
     serde_json_canonicalizer::to_vec(&card)
 }
 
-/// Whether the form includes members that the schema does not have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unknown {
-    Included,
-    Dropped,
-}
-
 /// Drops members that Protocol Buffers treat as absent: `null`, and defaults of members that are neither required nor
 /// explicitly optional. A value of another shape stays as it is.
-fn prune(value: Value, shape: Shape, unknown: Unknown) -> Value {
+fn prune(value: Value, shape: Shape, coverage: Coverage) -> Value {
     match (shape, value) {
         (Shape::Message(fields), Value::Object(members)) => Value::Object(
-            members.into_iter().filter_map(|member| prune_member(member, fields, unknown)).collect(),
+            members.into_iter().filter_map(|member| prune_member(member, fields, coverage)).collect(),
         ),
         (Shape::List(fields), Value::Array(items)) => {
-            items.into_iter().map(|item| prune(item, Shape::Message(fields), unknown)).collect()
+            items.into_iter().map(|item| prune(item, Shape::Message(fields), coverage)).collect()
         }
         (Shape::Map(fields), Value::Object(entries)) => {
-            let prune = |(name, value)| (name, prune(value, Shape::Message(fields), unknown));
+            let prune = |(name, value)| (name, prune(value, Shape::Message(fields), coverage));
             Value::Object(entries.into_iter().map(prune).collect())
         }
         (_, value) => value,
@@ -58,14 +51,14 @@ fn prune(value: Value, shape: Shape, unknown: Unknown) -> Value {
 fn prune_member(
     (name, value): (String, Value),
     fields: &[Field],
-    unknown: Unknown,
+    coverage: Coverage,
 ) -> Option<(String, Value)> {
     let Some(field) = fields.iter().find(|field| field.name == name) else {
         // A parser reads a field under its original name too, and everything that it reads must be signed.
         let is_read = fields.iter().any(|field| field.has_original_name(&name));
-        return (is_read || unknown == Unknown::Included).then_some((name, value));
+        return (is_read || coverage == Coverage::Document).then_some((name, value));
     };
-    let value = prune(value, field.shape, unknown);
+    let value = prune(value, field.shape, coverage);
     let is_absent = value.is_null() || field.presence == Presence::Implicit && is_default(&value);
     (!is_absent).then_some((name, value))
 }

@@ -1,5 +1,4 @@
-//! Agent cards: made from what an agent is, written for clients of both versions, read from peers of both,
-//! signed and verified.
+//! Agent cards: built, written for clients of both versions, read from peers of both, signed and verified.
 
 mod build;
 mod canonical;

@@ -20,7 +20,7 @@ struct Probe {
     supported_interfaces: Option<IgnoredAny>,
 }
 
-/// Reads a card. One with `supportedInterfaces` is of 1.0, whatever else it has.
+/// Reads a card. A card with `supportedInterfaces` is of 1.0, even if it also has members of 0.3.
 pub fn parse(json: &[u8]) -> Result<AgentCard, CardError> {
     let probe: Probe = decode(json)?;
     if probe.supported_interfaces.is_some() {

@@ -1,5 +1,4 @@
-//! Which members the messages of a card have, and when one that has its default value counts as said
-//! (`lf.a2a.v1`, 1.0.1).
+//! The members of the messages of a card, and when a default value counts as present (`lf.a2a.v1`, 1.0.1).
 
 /// A member.
 #[derive(Debug, Clone, Copy)]
@@ -9,12 +8,12 @@ pub(super) struct Field {
     pub(super) shape: Shape,
 }
 
-/// When a member counts as said.
+/// When a member counts as present.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Presence {
-    /// When it has another value than the default.
+    /// If its value is not the default.
     Implicit,
-    /// When it is there: `optional` in the schema, a message, or a choice.
+    /// If the document contains it: `optional` in the schema, a message, or a choice.
     Explicit,
     /// Always: `REQUIRED` in the schema.
     Required,
@@ -23,12 +22,12 @@ pub(super) enum Presence {
 /// The type of a member.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Shape {
-    /// A text, a number, a truth, a list or map of texts, or free-form data.
+    /// A string, a number, a boolean, a list or map of strings, or free-form data.
     Plain,
     Message(&'static [Field]),
-    /// Several.
+    /// A list of messages.
     List(&'static [Field]),
-    /// Several, by name.
+    /// A map of messages.
     Map(&'static [Field]),
 }
 

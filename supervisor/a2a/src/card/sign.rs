@@ -15,7 +15,7 @@ use crate::model::{AgentCard, AgentCardSignature};
 /// A failure to sign a card.
 #[derive(Debug, thiserror::Error)]
 pub enum SignError {
-    /// The key is none, or none of a kind that is known.
+    /// The key cannot be read, or its kind is not supported.
     #[error(
         "failed to read the signing key: it must be an unencrypted private key in PKCS#8 PEM \
          (`-----BEGIN PRIVATE KEY-----`), P-256, P-384, Ed25519 or RSA; \
@@ -27,7 +27,7 @@ pub enum SignError {
     Sign(String),
 }
 
-/// A key that signs cards, and what clients need to find it.
+/// A key that signs cards, with its id and its header.
 #[derive(Clone)]
 pub struct CardSigner {
     key: EncodingKey,
@@ -36,7 +36,7 @@ pub struct CardSigner {
     protected: String,
 }
 
-/// Never shows the key.
+/// Omits the key.
 impl fmt::Debug for CardSigner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CardSigner")
@@ -56,9 +56,9 @@ struct Protected<'a> {
 }
 
 impl CardSigner {
-    /// Reads an unencrypted private key in PKCS#8 PEM. Its kind says how it signs: P-256 by ES256, P-384 by
-    /// ES384, Ed25519 by `EdDSA`, RSA by RS256. `kid` names it, by default its thumbprint (RFC 7638); `jku` is where
-    /// its public half can be fetched.
+    /// Reads an unencrypted private key in PKCS#8 PEM. Its kind determines the algorithm: ES256 for P-256, ES384 for P-384,
+    /// `EdDSA` for Ed25519, RS256 for RSA. `kid` is its id, by default its thumbprint (RFC 7638); `jku` is the URL of its
+    /// public key.
     pub fn from_pem(pem: &[u8], kid: Option<&str>, jku: Option<&str>) -> Result<Self, SignError> {
         let (key, algorithm) = usable_key(pem).ok_or(SignError::Key)?;
         let kid = match kid {
@@ -70,12 +70,12 @@ impl CardSigner {
         Ok(Self { key, algorithm, kid, protected: URL_SAFE_NO_PAD.encode(protected) })
     }
 
-    /// The name of the key.
+    /// The id of the key.
     pub fn kid(&self) -> &str {
         &self.kid
     }
 
-    /// The public half as a JSON Web Key Set (RFC 7517), for those who verify.
+    /// The public key as a JSON Web Key Set (RFC 7517).
     pub fn key_set(&self) -> Result<JwkSet, SignError> {
         let mut key = public(&self.key, self.algorithm)?;
         key.common.key_id = Some(self.kid.clone());
@@ -97,7 +97,7 @@ fn unsigned(error: impl fmt::Display) -> SignError {
     SignError::Sign(error.to_string())
 }
 
-/// A key that signs nothing is found now, not at the first card.
+/// Reads a key and signs with it, so that an unusable key fails now and not with the first card.
 fn usable_key(pem: &[u8]) -> Option<(EncodingKey, Algorithm)> {
     let keys = [
         (EncodingKey::from_ec_pem(pem), &[Algorithm::ES256, Algorithm::ES384][..]),

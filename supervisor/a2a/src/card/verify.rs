@@ -30,7 +30,7 @@ pub enum SignatureError {
     /// The card has no signature.
     #[error("failed to verify the agent card: it is not signed")]
     Unsigned,
-    /// No signature names a key that is trusted.
+    /// No signature names a trusted key.
     #[error("failed to verify the agent card: none of its keys is trusted ({})", .0.join(", "))]
     UnknownKey(Vec<String>),
     /// No signature of a trusted key fits.
@@ -75,13 +75,14 @@ impl KeySet {
         self.keys.len()
     }
 
-    /// Whether there is no key that can be used.
+    /// Whether there is no usable key.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
 }
 
-/// The kind of a key decides how it verifies, never the card: else a public key could pass for a shared secret.
+/// The kind of the key determines the algorithms, not the card: otherwise a card could use a public key as a shared
+/// secret.
 fn trusted(jwk: &Jwk) -> Option<TrustedKey> {
     let mut algorithms = match &jwk.algorithm {
         AlgorithmParameters::EllipticCurve(key) => match key.curve {
@@ -108,10 +109,10 @@ fn trusted(jwk: &Jwk) -> Option<TrustedKey> {
     Some(TrustedKey { kid, key: DecodingKey::from_jwk(jwk).ok()?, algorithms })
 }
 
-/// A signature that fits.
+/// A valid signature.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verified {
-    /// The key that made it.
+    /// The id of its key.
     pub kid: String,
     pub coverage: Coverage,
 }
@@ -126,13 +127,13 @@ struct Signature {
 struct Header {
     alg: Algorithm,
     kid: String,
-    /// Extensions that must be understood; none is (RFC 7515, section 4.1.11).
+    /// Critical extensions, of which none is supported (RFC 7515, section 4.1.11).
     crit: Option<Value>,
 }
 
 /// Verifies a card as it was received, unknown members included. One signature by a trusted key is enough.
 ///
-/// Nothing is fetched: a `jku` in the card names whatever its writer likes.
+/// Fetches nothing, because the writer of the card chooses its `jku`.
 pub fn verify(json: &[u8], keys: &KeySet) -> Result<Verified, SignatureError> {
     if json.len() > MAX_CARD {
         return Err(SignatureError::Card(format!("it is larger than {MAX_CARD} bytes")));
@@ -169,8 +170,8 @@ fn signatures(card: &Value) -> Vec<Signature> {
     all.iter().take(MAX_SIGNATURES).filter_map(read).collect()
 }
 
-/// What a signature may cover, in base64. The schema of 1.0 covers a card of 1.0 only: of one of 0.3 it would
-/// leave the addresses out.
+/// The forms that a signature may cover, in base64. The schema of 1.0 applies to cards of 1.0 only, because it does not
+/// contain the addresses of 0.3.
 fn forms(card: &Value) -> Result<Vec<(Coverage, String)>, SignatureError> {
     let interfaces = card.get("supportedInterfaces").and_then(Value::as_array);
     let is_new = interfaces.is_some_and(|interfaces| !interfaces.is_empty());

@@ -20,7 +20,7 @@ pub fn document(card: &AgentCard, merged: bool) -> Result<Vec<u8>, serde_json::E
     if merged { serde_json::to_vec(&value(card, true)?) } else { serde_json::to_vec(card) }
 }
 
-/// The same, as a tree.
+/// The same as a JSON value.
 pub(super) fn value(card: &AgentCard, merged: bool) -> Result<Value, serde_json::Error> {
     let mut new = serde_json::to_value(card)?;
     if merged {
@@ -40,8 +40,8 @@ fn drop_unreachable(card: &AgentCard, old: &mut Map<String, Value>) {
     }
 }
 
-/// Adds what `old` has and `new` has not. Both trees say the same of the same card, so nothing in `new`
-/// changes, and lists of objects are of one length.
+/// Adds the members of `old` that `new` does not have. Both describe the same card, so lists of objects have the same
+/// length.
 fn merge(new: &mut Value, old: Value) {
     match (new, old) {
         (Value::Object(new), Value::Object(old)) => {

@@ -27,7 +27,7 @@ impl ByteCounter {
         Self { limits, line: 0, event: 0, stream: 0, after_return: false }
     }
 
-    /// How many bytes of the chunk are within the limits, and which one the next byte passes.
+    /// The number of bytes of the chunk that are within the limits, and the limit that the next byte exceeds.
     pub(super) fn count(&mut self, chunk: &[u8]) -> (usize, Option<Exceeded>) {
         let left = usize::try_from(self.limits.stream.saturating_sub(self.stream)).unwrap_or(usize::MAX);
         let within = chunk.get(..left).unwrap_or(chunk);

@@ -1,4 +1,4 @@
-//! Cards that are known already.
+//! The cache of agent cards.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,11 +11,11 @@ use super::card::{Asked, Known, fetch};
 use super::error::ClientError;
 use super::options::ClientOptions;
 
-/// Cards that are known already, for clients that are made often. Cheap to clone; clones share what they know.
+/// A cache of agent cards, for programs that create many clients. Cheap to clone; clones share the cards.
 ///
-/// A card is used as long as its `Cache-Control: max-age` allows, and then asked for with `If-None-Match`. Cards
-/// are kept apart by address, token and headers: an agent may show different people different cards. Of more cards than it
-/// may hold, those go that were used longest ago.
+/// A card is used as long as its `Cache-Control: max-age` allows, and then revalidated with `If-None-Match`. The key of a
+/// card is its address, the token and the headers, because an agent may return different cards to different callers. A full
+/// cache drops the card that was used longest ago.
 #[derive(Debug, Clone)]
 pub struct CardCache {
     shared: Arc<Mutex<Entries>>,
@@ -38,7 +38,7 @@ struct Entry {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
     base: String,
-    /// Of what says who asks.
+    /// The digest of the credentials.
     digest: Option<[u8; 32]>,
 }
 
@@ -84,17 +84,15 @@ impl CardCache {
         self.entries().known.len()
     }
 
-    /// Whether it holds none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Forgets everything.
     pub fn clear(&self) {
         self.entries().known.clear();
     }
 
-    /// The card, without asking if it may be used as it is.
+    /// The card; requests it only if the cached one is not fresh.
     pub(super) async fn card(&self, asked: Asked<'_>) -> Result<Arc<Known>, ClientError> {
         match self.get(asked) {
             Some(known) if Instant::now() < known.fresh_until => Ok(known),
@@ -102,7 +100,7 @@ impl CardCache {
         }
     }
 
-    /// The card as it is now.
+    /// Requests the card, or revalidates `known`.
     pub(super) async fn ask(
         &self,
         asked: Asked<'_>,
@@ -136,7 +134,7 @@ impl CardCache {
         }
     }
 
-    /// Nothing panics while it is held; and if something did, cards would still be cards.
+    /// A panic cannot leave the entries inconsistent, so a poisoned lock is usable.
     fn entries(&self) -> MutexGuard<'_, Entries> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }

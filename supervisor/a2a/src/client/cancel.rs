@@ -1,4 +1,4 @@
-//! Cancels tasks whose client has gone.
+//! Cancels tasks that no client follows any more.
 
 use futures::StreamExt;
 

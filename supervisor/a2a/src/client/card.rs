@@ -1,4 +1,4 @@
-//! Reads an agent's card, or finds that it is still the same.
+//! Reads and revalidates an agent's card.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,19 +21,19 @@ use super::transport::{TimeLeft, transport_error};
 use crate::card::{self, OLD_PATH, PATH};
 use crate::model::AgentCard;
 
-/// A card is asked for again after a day, whatever its server allows.
+/// The longest time for which a card is fresh, whatever its server allows.
 const LONGEST_FRESH: Duration = Duration::from_hours(24);
 
 /// A card as it was received.
 #[derive(Debug)]
 pub(super) struct Known {
     pub(super) card: Arc<AgentCard>,
-    /// The document itself: signatures cover members that no model knows.
+    /// The document itself, because signatures also cover members that the model does not have.
     pub(super) document: Bytes,
     path: &'static str,
     etag: Option<HeaderValue>,
     last_modified: Option<HeaderValue>,
-    /// Until when nobody needs to ask again.
+    /// When the card must be revalidated.
     pub(super) fresh_until: Instant,
 }
 
@@ -55,8 +55,7 @@ pub(super) fn check_trust(document: &[u8], options: &ClientOptions) -> Result<()
     Ok(())
 }
 
-/// Reads the card at the path of 0.3 and 1.0, or where 0.2 had it. With a card that is known already, asks only
-/// whether it has changed.
+/// Reads the card at the path of 0.3 and 1.0, or at the path of 0.2. Revalidates a card that is known already.
 pub(super) async fn fetch(asked: Asked<'_>, known: Option<&Known>) -> Result<Known, ClientError> {
     let first = known.map_or(PATH, |known| known.path);
     match fetch_at(asked, first, known).await {
@@ -86,7 +85,7 @@ fn headers(asked: Asked<'_>, known: Option<&Known>) -> Result<HeaderMap, ClientE
     let mut headers = asked.options.headers.clone();
     headers.extend(asked.call.header_map().clone());
     headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-    // An agent that hides its card from strangers may still show it to us.
+    // An agent may require authentication for its card.
     if let Some(bearer) = &asked.options.bearer {
         headers.insert(AUTHORIZATION, bearer_value(bearer)?);
     }
@@ -115,7 +114,7 @@ async fn received(
     Ok(Known { card: Arc::new(card), document, path, etag, last_modified, fresh_until })
 }
 
-/// The same card, for a while longer. A server may name new validators with it.
+/// The same card with a new time limit. A server may send new validators with it.
 fn renewed(known: &Known, response: &Response) -> Known {
     let (etag, last_modified) = validators(response.headers());
     Known {

@@ -9,8 +9,7 @@ use reqwest::{ClientBuilder, Response, StatusCode, redirect};
 use url::Url;
 
 use super::error::ClientError;
-use super::excerpt::{excerpt, excerpt_of};
-use super::response::result;
+use super::response::{excerpt, excerpt_of, result};
 use super::transport::{TimeLeft, transport_error};
 
 /// Most redirects that are followed within an origin.
@@ -94,11 +93,8 @@ impl Head {
 
     /// Whether the body is a stream of events.
     pub(super) fn is_stream(&self) -> bool {
-        self.is("text/event-stream")
-    }
-
-    fn is(&self, media_type: &str) -> bool {
-        self.content_type.as_deref().is_some_and(|value| value.trim_start().starts_with(media_type))
+        let content_type = self.content_type.as_deref().unwrap_or_default();
+        content_type.trim_start().starts_with("text/event-stream")
     }
 
     /// The error of a failed response. A JSON-RPC error in the body takes precedence over the status.

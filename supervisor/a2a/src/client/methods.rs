@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::cancel::CancelOnDrop;
 use super::card::check_trust;
@@ -51,18 +51,10 @@ impl A2aClient {
 
     /// A task with at most `history_length` messages of history (`None`: as many as the agent likes).
     pub async fn get(&self, id: &str, history_length: Option<u32>) -> Result<Task, ClientError> {
-        let (agreed, limit) = (self.agreed(), self.inner.options.timeout);
-        match agreed.version {
-            ProtocolVersion::V1_0 => {
-                let tenant = agreed.tenant.clone();
-                let request = GetTaskRequest { tenant, id: id.to_owned(), history_length };
-                self.call(&agreed, "GetTask", &request, limit).await
-            }
-            ProtocolVersion::V0_3 => {
-                let params = v03::TaskQueryParams { id: id.to_owned(), history_length };
-                self.call::<v03::Task>(&agreed, "tasks/get", &params, limit).await.map(Into::into)
-            }
-        }
+        let (agreed, id) = (self.agreed(), id.to_owned());
+        let old = v03::TaskQueryParams { id: id.clone(), history_length };
+        let new = GetTaskRequest { tenant: agreed.tenant.clone(), id, history_length };
+        self.call_in_version::<_, v03::Task>(&agreed, ("GetTask", &new), ("tasks/get", &old)).await
     }
 
     /// A page of the caller's tasks.
@@ -80,18 +72,10 @@ impl A2aClient {
 
     /// Stops a task.
     pub async fn cancel(&self, id: &str) -> Result<Task, ClientError> {
-        let (agreed, limit) = (self.agreed(), self.inner.options.timeout);
-        match agreed.version {
-            ProtocolVersion::V1_0 => {
-                let tenant = agreed.tenant.clone();
-                let request = CancelTaskRequest { tenant, id: id.to_owned(), metadata: None };
-                self.call(&agreed, "CancelTask", &request, limit).await
-            }
-            ProtocolVersion::V0_3 => {
-                let params = v03::TaskIdParams { id: id.to_owned(), metadata: None };
-                self.call::<v03::Task>(&agreed, "tasks/cancel", &params, limit).await.map(Into::into)
-            }
-        }
+        let (agreed, id) = (self.agreed(), id.to_owned());
+        let old = v03::TaskIdParams { id: id.clone(), metadata: None };
+        let new = CancelTaskRequest { tenant: agreed.tenant.clone(), id, metadata: None };
+        self.call_in_version::<_, v03::Task>(&agreed, ("CancelTask", &new), ("tasks/cancel", &old)).await
     }
 
     /// A guard that stops a task unless it is disarmed.
@@ -108,18 +92,12 @@ impl A2aClient {
             check_trust(document, &self.inner.options)?;
             Ok(card::parse(document)?)
         };
-        let card = match agreed.version {
-            ProtocolVersion::V1_0 => {
-                let params =
-                    agreed.tenant.as_ref().map_or_else(|| json!({}), |tenant| json!({"tenant": tenant}));
-                self.answer(&agreed, "GetExtendedAgentCard", &params, limit, read).await
-            }
-            ProtocolVersion::V0_3 => {
-                let method = "agent/getAuthenticatedExtendedCard";
-                self.answer(&agreed, method, &Value::Object(serde_json::Map::new()), limit, read).await
-            }
-        }?;
-        let card = Arc::new(card);
+        let (method, params) = match (agreed.version, &agreed.tenant) {
+            (ProtocolVersion::V1_0, Some(tenant)) => ("GetExtendedAgentCard", json!({"tenant": tenant})),
+            (ProtocolVersion::V1_0, None) => ("GetExtendedAgentCard", json!({})),
+            (ProtocolVersion::V0_3, _) => ("agent/getAuthenticatedExtendedCard", json!({})),
+        };
+        let card = Arc::new(self.answer(&agreed, method, &params, limit, read).await?);
         self.agree(agreed.extended_by(Arc::clone(&card), self));
         Ok(card)
     }

@@ -15,7 +15,6 @@ mod cancel;
 mod card;
 mod connect;
 mod error;
-mod excerpt;
 mod follow;
 mod http;
 mod methods;
@@ -67,7 +66,7 @@ struct Inner {
     http: reqwest::Client,
     options: ClientOptions,
     base: Url,
-    cache: Option<CardCache>,
+    cache: CardCache,
     agreed: RwLock<Arc<Agreed>>,
     next_id: AtomicU64,
 }
@@ -107,7 +106,7 @@ impl A2aClient {
         http: reqwest::Client,
         options: ClientOptions,
     ) -> Result<Self, ClientError> {
-        Self::connected(base_url, http, options, None).await
+        Self::connect_with(base_url, http, options, &CardCache::new(0)).await
     }
 
     /// Connects with a cached card if it is fresh or unchanged.
@@ -120,25 +119,13 @@ impl A2aClient {
         options: ClientOptions,
         cache: &CardCache,
     ) -> Result<Self, ClientError> {
-        Self::connected(base_url, http, options, Some(cache.clone())).await
-    }
-
-    async fn connected(
-        base_url: &str,
-        http: reqwest::Client,
-        options: ClientOptions,
-        cache: Option<CardCache>,
-    ) -> Result<Self, ClientError> {
         let base = connect::base_url(base_url)?;
         let call = CallOptions::default();
         let asked = Asked { base: &base, http: &http, options: &options, call: &call };
-        let known = match &cache {
-            Some(cache) => cache.card(asked).await?,
-            None => Arc::new(card::fetch(asked, None).await?),
-        };
+        let known = cache.card(asked).await?;
         let agreed = RwLock::new(Arc::new(Agreed::choose(known, &base, &options)?));
         let next_id = AtomicU64::new(1);
-        let inner = Inner { http, options, base, cache, agreed, next_id };
+        let inner = Inner { http, options, base, cache: cache.clone(), agreed, next_id };
         Ok(Self { inner: Arc::new(inner), call: Arc::new(call) })
     }
 
@@ -174,12 +161,9 @@ impl A2aClient {
     /// As those of [`Self::connect`]; the client then stays as it is.
     pub async fn refresh(&self) -> Result<bool, ClientError> {
         let before = self.agreed();
-        let Inner { base, http, options, .. } = &*self.inner;
+        let Inner { base, http, options, cache, .. } = &*self.inner;
         let asked = Asked { base, http, options, call: &self.call };
-        let known = match &self.inner.cache {
-            Some(cache) => cache.ask(asked, Some(&before.known)).await?,
-            None => Arc::new(card::fetch(asked, Some(&before.known)).await?),
-        };
+        let known = cache.ask(asked, Some(&before.known)).await?;
         let changed = known.card != before.known.card;
         let mut agreed = Agreed::choose(known, base, options)?;
         if !changed {

@@ -1,4 +1,4 @@
-//! Looks whether an agent is there.
+//! Probes an agent.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,22 +15,22 @@ use super::options::ClientOptions;
 use crate::model::AgentCard;
 use crate::version::ProtocolVersion;
 
-/// An agent that is there.
+/// The result of a successful probe.
 #[derive(Debug, Clone)]
 pub struct Probe {
     pub card: Arc<AgentCard>,
     /// The URL of requests.
     pub endpoint: Url,
-    /// The version that would be spoken.
+    /// The version that a client would use.
     pub version: ProtocolVersion,
     /// The time until the card arrived.
     pub latency: Duration,
-    /// Whether the card differs from the one in the cache, or none was there.
+    /// Whether the card differs from the cached one, or none was cached.
     pub changed: bool,
 }
 
-/// Looks whether an agent is there and can be talked to: one request for its card, which costs the agent next to
-/// nothing if the cache holds it and it has not changed. Always asks, however fresh the card is.
+/// Probes an agent with one request for its card, even if the cached card is fresh. The request is cheap for the agent if
+/// the cached card has not changed.
 ///
 /// # Errors
 /// As those of [`A2aClient::connect`](super::A2aClient::connect).

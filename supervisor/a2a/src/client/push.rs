@@ -13,43 +13,31 @@ use crate::version::ProtocolVersion;
 /// Most pages that are read of one task's configurations.
 const MOST_PAGES: usize = 100;
 
-/// Push configurations. Agents that do not offer them answer with -32003.
+/// Push configurations. Agents without push notifications respond with -32003.
 impl A2aClient {
-    /// Has a task's updates pushed to an address; returns the configuration with the id that it got.
+    /// Registers a configuration, so that the agent posts the updates of a task to its URL. Returns the configuration with
+    /// its id.
     pub async fn create_push_config(
         &self,
         task: &str,
         mut config: TaskPushNotificationConfig,
     ) -> Result<TaskPushNotificationConfig, ClientError> {
-        let (agreed, limit) = (self.agreed(), self.inner.options.timeout);
+        let agreed = self.agreed();
         config.task_id = Some(task.to_owned());
-        match agreed.version {
-            ProtocolVersion::V1_0 => {
-                agreed.fill_tenant(&mut config.tenant);
-                self.call(&agreed, "CreateTaskPushNotificationConfig", &config, limit).await
-            }
-            ProtocolVersion::V0_3 => {
-                let (method, params) =
-                    ("tasks/pushNotificationConfig/set", v03::TaskPushConfig::from(config));
-                self.call::<v03::TaskPushConfig>(&agreed, method, &params, limit).await.map(Into::into)
-            }
-        }
+        agreed.fill_tenant(&mut config.tenant);
+        let new = ("CreateTaskPushNotificationConfig", &config);
+        let old = ("tasks/pushNotificationConfig/set", &v03::TaskPushConfig::from(config.clone()));
+        self.call_in_version::<_, v03::TaskPushConfig>(&agreed, new, old).await
     }
 
     /// One configuration of a task.
     pub async fn push_config(&self, task: &str, id: &str) -> Result<TaskPushNotificationConfig, ClientError> {
-        let (agreed, limit) = (self.agreed(), self.inner.options.timeout);
-        match agreed.version {
-            ProtocolVersion::V1_0 => {
-                let (tenant, task_id, id) = (agreed.tenant.clone(), task.to_owned(), id.to_owned());
-                let request = GetTaskPushNotificationConfigRequest { tenant, task_id, id };
-                self.call(&agreed, "GetTaskPushNotificationConfig", &request, limit).await
-            }
-            ProtocolVersion::V0_3 => {
-                let (method, params) = ("tasks/pushNotificationConfig/get", old_params(task, id));
-                self.call::<v03::TaskPushConfig>(&agreed, method, &params, limit).await.map(Into::into)
-            }
-        }
+        let agreed = self.agreed();
+        let (tenant, task_id) = (agreed.tenant.clone(), task.to_owned());
+        let request = GetTaskPushNotificationConfigRequest { tenant, task_id, id: id.to_owned() };
+        let new = ("GetTaskPushNotificationConfig", &request);
+        let old = ("tasks/pushNotificationConfig/get", &old_params(task, id));
+        self.call_in_version::<_, v03::TaskPushConfig>(&agreed, new, old).await
     }
 
     /// All configurations of a task, page by page up to 100.
@@ -77,7 +65,7 @@ impl A2aClient {
         Ok(configs)
     }
 
-    /// Ends the pushing that a configuration began. One that is gone already is no failure in 1.0.
+    /// Deletes a configuration. In 1.0 it is no error if the configuration does not exist.
     pub async fn delete_push_config(&self, task: &str, id: &str) -> Result<(), ClientError> {
         let (agreed, limit) = (self.agreed(), self.inner.options.timeout);
         let read = |body: &bytes::Bytes| acknowledged(body);

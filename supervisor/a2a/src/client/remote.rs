@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::model::null_is_default;
+use crate::model::nullable;
 
 /// The error of a JSON-RPC answer.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -14,7 +14,7 @@ pub struct RemoteError {
     #[serde(default)]
     pub code: i64,
     /// The agent's message.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "nullable")]
     pub message: String,
     /// Details; an array of objects in 1.0, anything in 0.3.
     #[serde(default)]
@@ -22,15 +22,6 @@ pub struct RemoteError {
 }
 
 impl RemoteError {
-    /// The task does not exist, or the caller has no access to it.
-    pub const TASK_NOT_FOUND: i64 = -32001;
-    /// The task has ended.
-    pub const TASK_NOT_CANCELABLE: i64 = -32002;
-    /// Not offered, or not for this task.
-    pub const UNSUPPORTED_OPERATION: i64 = -32004;
-    /// The agent has no such method.
-    pub const METHOD_NOT_FOUND: i64 = -32601;
-
     /// The reason that 1.0 gives in its `google.rpc.ErrorInfo`, for example `TASK_NOT_FOUND`.
     pub fn reason(&self) -> Option<&str> {
         self.details().find_map(|detail| detail.get("reason")?.as_str())

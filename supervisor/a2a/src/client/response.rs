@@ -4,8 +4,10 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::error::ClientError;
-use super::excerpt::excerpt;
 use super::remote::RemoteError;
+
+/// Most bytes of an excerpt.
+const EXCERPT: usize = 300;
 
 /// The members of a response. The id need not be checked, because each request has a connection of its own.
 #[derive(Deserialize)]
@@ -45,4 +47,15 @@ pub(super) fn decode<'a, T: Deserialize<'a>>(result: &'a RawValue) -> Result<T, 
     let mut deserializer = serde_json::Deserializer::from_str(result.get());
     serde_path_to_error::deserialize(&mut deserializer)
         .map_err(|error| ClientError::Protocol(format!("a response of the wrong shape: {error}")))
+}
+
+/// The beginning of a body, in one line.
+pub(super) fn excerpt(body: &[u8]) -> String {
+    let start = body.get(..EXCERPT).unwrap_or(body);
+    excerpt_of(&String::from_utf8_lossy(start))
+}
+
+pub(super) fn excerpt_of(text: &str) -> String {
+    let line: String = text.chars().take(EXCERPT).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    line.trim().to_owned()
 }

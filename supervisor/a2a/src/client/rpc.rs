@@ -39,7 +39,26 @@ impl A2aClient {
         self.answer(agreed, method, params, limit, |body| decode(result(body)?)).await
     }
 
-    /// Calls a method and reads its answer.
+    /// Calls a method of the version in use. Its name and parameters differ between 1.0 (`new`) and 0.3 (`old`); `Old` is
+    /// the result of 0.3.
+    pub(super) async fn call_in_version<T, Old>(
+        &self,
+        agreed: &Agreed,
+        new: (&str, &impl Serialize),
+        old: (&str, &impl Serialize),
+    ) -> Result<T, ClientError>
+    where
+        T: DeserializeOwned + From<Old>,
+        Old: DeserializeOwned,
+    {
+        let limit = self.inner.options.timeout;
+        match agreed.version {
+            ProtocolVersion::V1_0 => self.call(agreed, new.0, new.1, limit).await,
+            ProtocolVersion::V0_3 => self.call::<Old>(agreed, old.0, old.1, limit).await.map(T::from),
+        }
+    }
+
+    /// Calls a method and reads its response.
     pub(super) async fn answer<T>(
         &self,
         agreed: &Agreed,

@@ -13,7 +13,7 @@ use super::error::ClientError;
 use super::steps::{Followed, Steps, StreamEvent};
 use crate::model::{Event, Task, TaskState};
 
-/// The events of a task, until it ends or waits for the client, or until a failure that is final. The client reconnects
+/// The events of a task, until it ends or waits for the client, or until a permanent failure. The client reconnects
 /// in between and returns each event once.
 ///
 /// Dropping the stream closes the connection; the task continues, unless [`Self::cancel_on_drop`] is set.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::error::ClientError;
 
-/// The time that is left for something, and whether it is the call's deadline that limits it.
+/// The time that is left, and whether the deadline of the call limits it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TimeLeft {
     pub(super) time: Duration,
@@ -31,7 +31,7 @@ impl TimeLeft {
 /// The failure of a request. Omits the URL, which may contain credentials.
 pub(super) fn transport_error(error: reqwest::Error, host: &str, time: TimeLeft) -> ClientError {
     let error = error.without_url();
-    // A connection that could not be made in time is one that was not made.
+    // A timeout while connecting is a failed connection.
     if error.is_timeout() && !error.is_connect() {
         return time.over(host);
     }
@@ -47,7 +47,7 @@ pub(super) fn transport_error(error: reqwest::Error, host: &str, time: TimeLeft)
     }
 }
 
-/// The innermost cause, which says most.
+/// The innermost cause, which is the most specific one.
 fn chain(error: &(dyn StdError + 'static)) -> String {
     causes(error).last().map_or_else(|| error.to_string(), ToString::to_string)
 }

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::serde_helpers::null_is_default;
-use super::{Content, Metadata, Part};
+use super::serde_helpers::nullable;
+use super::{Content, Metadata, Part, extend_metadata};
 
 /// A result of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -16,13 +16,13 @@ pub struct Artifact {
     pub name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "nullable")]
     pub parts: Vec<Part>,
     /// Free-form data about the artifact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Metadata>,
     /// The URIs of the extensions that the artifact uses.
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub extensions: Vec<String>,
 }
 
@@ -50,10 +50,7 @@ impl Artifact {
         for part in &chunk.parts {
             self.append_part(part);
         }
-        if let Some(metadata) = &chunk.metadata {
-            let known = self.metadata.get_or_insert_default();
-            known.extend(metadata.iter().map(|(key, value)| (key.clone(), value.clone())));
-        }
+        extend_metadata(&mut self.metadata, chunk.metadata.as_ref());
         for (known, new) in [(&mut self.name, &chunk.name), (&mut self.description, &chunk.description)] {
             if new.is_some() && known != new {
                 known.clone_from(new);

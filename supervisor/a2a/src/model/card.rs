@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::serde_helpers::{is_false, known_entries, null_is_default};
+use super::serde_helpers::{is_false, known_entries, nullable};
 use super::{Metadata, SecurityRequirement, SecurityScheme};
 
 /// An agent's description of itself.
@@ -13,20 +13,20 @@ use super::{Metadata, SecurityRequirement, SecurityScheme};
 pub struct AgentCard {
     /// A name for people.
     pub name: String,
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "nullable")]
     pub description: String,
     /// The interfaces of the agent, the preferred one first.
-    #[serde(default, alias = "supported_interfaces", deserialize_with = "null_is_default")]
+    #[serde(default, alias = "supported_interfaces", deserialize_with = "nullable")]
     pub supported_interfaces: Vec<AgentInterface>,
     /// The organization that runs the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<AgentProvider>,
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "nullable")]
     pub version: String,
     #[serde(default, alias = "documentation_url", skip_serializing_if = "Option::is_none")]
     pub documentation_url: Option<String>,
     /// The optional features of the agent.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "nullable")]
     pub capabilities: AgentCapabilities,
     /// The security schemes, by name.
     #[serde(
@@ -40,19 +40,19 @@ pub struct AgentCard {
     #[serde(
         default,
         alias = "security_requirements",
-        deserialize_with = "null_is_default",
+        deserialize_with = "nullable",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub security_requirements: Vec<SecurityRequirement>,
     /// The media types that the agent accepts.
-    #[serde(default, alias = "default_input_modes", deserialize_with = "null_is_default")]
+    #[serde(default, alias = "default_input_modes", deserialize_with = "nullable")]
     pub default_input_modes: Vec<String>,
     /// The media types of the agent's responses.
-    #[serde(default, alias = "default_output_modes", deserialize_with = "null_is_default")]
+    #[serde(default, alias = "default_output_modes", deserialize_with = "nullable")]
     pub default_output_modes: Vec<String>,
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "nullable")]
     pub skills: Vec<AgentSkill>,
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub signatures: Vec<AgentCardSignature>,
     #[serde(default, alias = "icon_url", skip_serializing_if = "Option::is_none")]
     pub icon_url: Option<String>,
@@ -67,7 +67,7 @@ pub struct AgentInterface {
     #[serde(alias = "protocol_binding")]
     pub protocol_binding: String,
     /// `Major.Minor`.
-    #[serde(default, alias = "protocol_version", deserialize_with = "null_is_default")]
+    #[serde(default, alias = "protocol_version", deserialize_with = "nullable")]
     pub protocol_version: String,
     /// A client that chooses this interface repeats it in every request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -96,32 +96,27 @@ impl AgentInterface {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentProvider {
     /// The URL of the organization.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "nullable")]
     pub url: String,
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "nullable")]
     pub organization: String,
 }
 
 /// The optional features of an agent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct AgentCapabilities {
     /// Whether the agent streams.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(deserialize_with = "nullable")]
     pub streaming: bool,
     /// Whether the agent sends push notifications.
-    #[serde(default, alias = "push_notifications", deserialize_with = "null_is_default")]
+    #[serde(alias = "push_notifications", deserialize_with = "nullable")]
     pub push_notifications: bool,
     /// The extensions that the agent supports.
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub extensions: Vec<AgentExtension>,
     /// Whether authenticated clients can request an extended card.
-    #[serde(
-        default,
-        alias = "extended_agent_card",
-        deserialize_with = "null_is_default",
-        skip_serializing_if = "is_false"
-    )]
+    #[serde(alias = "extended_agent_card", deserialize_with = "nullable", skip_serializing_if = "is_false")]
     pub extended_agent_card: bool,
 }
 
@@ -134,7 +129,7 @@ pub struct AgentExtension {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Whether a client must declare it.
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "is_false")]
+    #[serde(default, deserialize_with = "nullable", skip_serializing_if = "is_false")]
     pub required: bool,
     /// The parameters of the extension.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -146,21 +141,21 @@ pub struct AgentExtension {
 pub struct AgentSkill {
     pub id: String,
     /// A name for people.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "nullable")]
     pub name: String,
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "nullable")]
     pub description: String,
     /// Keywords.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "nullable")]
     pub tags: Vec<String>,
     /// Example prompts.
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<String>,
     /// The media types that the skill accepts, if they differ from the agent's.
     #[serde(
         default,
         alias = "input_modes",
-        deserialize_with = "null_is_default",
+        deserialize_with = "nullable",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub input_modes: Vec<String>,
@@ -168,7 +163,7 @@ pub struct AgentSkill {
     #[serde(
         default,
         alias = "output_modes",
-        deserialize_with = "null_is_default",
+        deserialize_with = "nullable",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub output_modes: Vec<String>,
@@ -176,7 +171,7 @@ pub struct AgentSkill {
     #[serde(
         default,
         alias = "security_requirements",
-        deserialize_with = "null_is_default",
+        deserialize_with = "nullable",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub security_requirements: Vec<SecurityRequirement>,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::serde_helpers::{is_false, null_is_default};
+use super::serde_helpers::{is_false, nullable};
 use super::{Artifact, Message, Metadata, Task, TaskState, TaskStatus};
 
 /// One event of a stream (`StreamResponse`): an object with exactly one member.
@@ -69,7 +69,7 @@ impl From<TaskArtifactUpdateEvent> for Event {
 pub struct TaskStatusUpdateEvent {
     #[serde(alias = "task_id")]
     pub task_id: String,
-    #[serde(default, alias = "context_id", deserialize_with = "null_is_default")]
+    #[serde(default, alias = "context_id", deserialize_with = "nullable")]
     pub context_id: String,
     pub status: TaskStatus,
     /// Free-form data about the event.
@@ -83,20 +83,15 @@ pub struct TaskStatusUpdateEvent {
 pub struct TaskArtifactUpdateEvent {
     #[serde(alias = "task_id")]
     pub task_id: String,
-    #[serde(default, alias = "context_id", deserialize_with = "null_is_default")]
+    #[serde(default, alias = "context_id", deserialize_with = "nullable")]
     pub context_id: String,
     /// The artifact, or a piece of it.
     pub artifact: Artifact,
     /// Whether to append the piece to the artifact with the same id; otherwise it replaces that artifact.
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "is_false")]
+    #[serde(default, deserialize_with = "nullable", skip_serializing_if = "is_false")]
     pub append: bool,
     /// Whether this is the last piece of the artifact.
-    #[serde(
-        default,
-        alias = "last_chunk",
-        deserialize_with = "null_is_default",
-        skip_serializing_if = "is_false"
-    )]
+    #[serde(default, alias = "last_chunk", deserialize_with = "nullable", skip_serializing_if = "is_false")]
     pub last_chunk: bool,
     /// Free-form data about the event.
     #[serde(default, skip_serializing_if = "Option::is_none")]

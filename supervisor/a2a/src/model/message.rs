@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::serde_helpers::null_is_default;
+use super::serde_helpers::nullable;
 use super::{Metadata, Part};
 
 /// The sender of a message. Clients must set it; some agents omit it, so the default is the agent.
@@ -23,7 +23,7 @@ pub struct Message {
     #[serde(
         default,
         alias = "message_id",
-        deserialize_with = "null_is_default",
+        deserialize_with = "nullable",
         skip_serializing_if = "String::is_empty"
     )]
     pub message_id: String,
@@ -34,21 +34,21 @@ pub struct Message {
     #[serde(default, alias = "task_id", skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
     /// The sender.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "nullable")]
     pub role: Role,
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "nullable")]
     pub parts: Vec<Part>,
     /// Free-form data about the message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Metadata>,
     /// The URIs of the extensions that the message uses.
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub extensions: Vec<String>,
     /// The ids of other tasks that the message refers to.
     #[serde(
         default,
         alias = "reference_task_ids",
-        deserialize_with = "null_is_default",
+        deserialize_with = "nullable",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub reference_task_ids: Vec<String>,

@@ -18,6 +18,13 @@ mod task;
 /// Free-form data that travels with an object.
 pub type Metadata = serde_json::Map<String, serde_json::Value>;
 
+/// Adds the newer members; they replace those of the same name.
+pub(crate) fn extend_metadata(known: &mut Option<Metadata>, newer: Option<&Metadata>) {
+    if let Some(newer) = newer {
+        known.get_or_insert_default().extend(newer.clone());
+    }
+}
+
 pub use artifact::Artifact;
 pub use card::{
     AgentCapabilities, AgentCard, AgentCardSignature, AgentExtension, AgentInterface, AgentProvider,
@@ -39,5 +46,5 @@ pub use security::{
     ApiKeyScheme, HttpAuthScheme, MtlsScheme, OAuth2Scheme, OAuthFlow, OAuthFlows, OpenIdConnectScheme,
     SecurityRequirement, SecurityScheme, StringList,
 };
-pub(crate) use serde_helpers::{null_is_default, timestamp};
+pub(crate) use serde_helpers::{nullable, timestamp};
 pub use task::{Task, TaskState, TaskStatus};

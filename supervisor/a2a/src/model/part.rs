@@ -28,7 +28,7 @@ pub enum Content {
     Url(String),
     /// Any JSON value.
     Data(Value),
-    /// No content that this version knows. Only read from peers; rejected in requests.
+    /// Content of an unknown kind. Only read from peers; rejected in requests.
     Unknown,
 }
 
@@ -58,7 +58,7 @@ impl Part {
         }
     }
 
-    /// Whether it is text and nothing but text, so that more text can simply be added to it.
+    /// Whether the part is text without any other member, so that text can be appended to it.
     pub(crate) const fn is_bare_text(&self) -> bool {
         matches!(self.content, Content::Text(_))
             && self.filename.is_none()
@@ -97,7 +97,7 @@ impl TryFrom<WirePart> for Part {
     type Error = String;
 
     fn try_from(wire: WirePart) -> Result<Self, Self::Error> {
-        // A `null` beside another member is that member's absence.
+        // A `null` beside other content is absence.
         let data = match wire.data {
             Some(Value::Null) if wire.text.is_some() || wire.raw.is_some() || wire.url.is_some() => None,
             data => data,

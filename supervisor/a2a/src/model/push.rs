@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::serde_helpers::{count, null_is_default};
+use super::serde_helpers::{count, nullable};
 
 /// A push configuration. Its `Debug` form omits the address, the token and the credentials.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,48 +61,43 @@ impl fmt::Debug for AuthenticationInfo {
 
 /// A request for one push configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct GetTaskPushNotificationConfigRequest {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
-    #[serde(default, alias = "task_id", deserialize_with = "null_is_default")]
+    #[serde(alias = "task_id", deserialize_with = "nullable")]
     pub task_id: String,
     /// The id of the configuration. Empty, which only 0.3 allows, means the first one of the task.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(deserialize_with = "nullable")]
     pub id: String,
 }
 
 /// A request to delete a push configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct DeleteTaskPushNotificationConfigRequest {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
-    #[serde(default, alias = "task_id", deserialize_with = "null_is_default")]
+    #[serde(alias = "task_id", deserialize_with = "nullable")]
     pub task_id: String,
     /// The id of the configuration.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(deserialize_with = "nullable")]
     pub id: String,
 }
 
 /// A request for the push configurations of a task.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct ListTaskPushNotificationConfigsRequest {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
-    #[serde(default, alias = "task_id", deserialize_with = "null_is_default")]
+    #[serde(alias = "task_id", deserialize_with = "nullable")]
     pub task_id: String,
     /// The most configurations to return, at least 1; `None` means all.
-    #[serde(
-        default,
-        alias = "page_size",
-        deserialize_with = "count",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(alias = "page_size", deserialize_with = "count", skip_serializing_if = "Option::is_none")]
     pub page_size: Option<u32>,
     /// The token of the page to return; `None` means the first page.
-    #[serde(default, alias = "page_token", skip_serializing_if = "Option::is_none")]
+    #[serde(alias = "page_token", skip_serializing_if = "Option::is_none")]
     pub page_token: Option<String>,
 }
 
@@ -111,9 +106,9 @@ pub struct ListTaskPushNotificationConfigsRequest {
 #[serde(rename_all = "camelCase")]
 pub struct ListTaskPushNotificationConfigsResponse {
     /// The configurations.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "nullable")]
     pub configs: Vec<TaskPushNotificationConfig>,
     /// The token of the next page; empty on the last page.
-    #[serde(default, alias = "next_page_token", deserialize_with = "null_is_default")]
+    #[serde(default, alias = "next_page_token", deserialize_with = "nullable")]
     pub next_page_token: String,
 }

@@ -1,9 +1,9 @@
-//! The requests of a client and the page of tasks that answers one of them.
+//! The requests of a client, and the page of tasks.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::serde_helpers::{count, is_false, null_is_default, timestamp};
+use super::serde_helpers::{count, is_false, nullable, timestamp};
 use super::{Message, Metadata, Task, TaskPushNotificationConfig, TaskState};
 
 /// A request with a message that starts a task or continues one.
@@ -39,50 +39,34 @@ impl SendMessageRequest {
 
 /// How the server responds to a message.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct SendMessageConfiguration {
     /// The media types that the client accepts; empty means any.
     #[serde(
-        default,
         alias = "accepted_output_modes",
-        deserialize_with = "null_is_default",
+        deserialize_with = "nullable",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub accepted_output_modes: Vec<String>,
-    #[serde(default, alias = "task_push_notification_config", skip_serializing_if = "Option::is_none")]
+    #[serde(alias = "task_push_notification_config", skip_serializing_if = "Option::is_none")]
     pub task_push_notification_config: Option<TaskPushNotificationConfig>,
     /// The most messages of history to return, the newest ones; `None` means all.
-    #[serde(
-        default,
-        alias = "history_length",
-        deserialize_with = "count",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(alias = "history_length", deserialize_with = "count", skip_serializing_if = "Option::is_none")]
     pub history_length: Option<u32>,
     /// Whether to respond at once instead of when the task ends or is interrupted.
-    #[serde(
-        default,
-        alias = "return_immediately",
-        deserialize_with = "null_is_default",
-        skip_serializing_if = "is_false"
-    )]
+    #[serde(alias = "return_immediately", deserialize_with = "nullable", skip_serializing_if = "is_false")]
     pub return_immediately: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct GetTaskRequest {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(deserialize_with = "nullable")]
     pub id: String,
     /// The most messages of history to return, the newest ones; `None` means all.
-    #[serde(
-        default,
-        alias = "history_length",
-        deserialize_with = "count",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(alias = "history_length", deserialize_with = "count", skip_serializing_if = "Option::is_none")]
     pub history_length: Option<u32>,
 }
 
@@ -90,7 +74,7 @@ pub struct GetTaskRequest {
 pub struct CancelTaskRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "nullable")]
     pub id: String,
     /// Free-form data about the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,56 +85,36 @@ pub struct CancelTaskRequest {
 pub struct SubscribeToTaskRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "nullable")]
     pub id: String,
 }
 
 /// A request for a page of tasks, newest status first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct ListTasksRequest {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
     /// Return only tasks of this context.
-    #[serde(default, alias = "context_id", skip_serializing_if = "Option::is_none")]
+    #[serde(alias = "context_id", skip_serializing_if = "Option::is_none")]
     pub context_id: Option<String>,
     /// Return only tasks in this state.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<TaskState>,
     /// The most tasks to return, 1 to 100; `None` means 50.
-    #[serde(
-        default,
-        alias = "page_size",
-        deserialize_with = "count",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(alias = "page_size", deserialize_with = "count", skip_serializing_if = "Option::is_none")]
     pub page_size: Option<u32>,
     /// The token of the page to return; `None` means the first page.
-    #[serde(default, alias = "page_token", skip_serializing_if = "Option::is_none")]
+    #[serde(alias = "page_token", skip_serializing_if = "Option::is_none")]
     pub page_token: Option<String>,
     /// The most messages of history to return, the newest ones; `None` means all.
-    #[serde(
-        default,
-        alias = "history_length",
-        deserialize_with = "count",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(alias = "history_length", deserialize_with = "count", skip_serializing_if = "Option::is_none")]
     pub history_length: Option<u32>,
     /// Return only tasks whose status changed after this time.
-    #[serde(
-        default,
-        alias = "status_timestamp_after",
-        with = "timestamp",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(alias = "status_timestamp_after", with = "timestamp", skip_serializing_if = "Option::is_none")]
     pub status_timestamp_after: Option<Timestamp>,
     /// Whether to include artifacts.
-    #[serde(
-        default,
-        alias = "include_artifacts",
-        deserialize_with = "null_is_default",
-        skip_serializing_if = "is_false"
-    )]
+    #[serde(alias = "include_artifacts", deserialize_with = "nullable", skip_serializing_if = "is_false")]
     pub include_artifacts: bool,
 }
 
@@ -163,17 +127,17 @@ impl ListTasksRequest {
 
 /// A page of tasks.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct ListTasksResponse {
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(deserialize_with = "nullable")]
     pub tasks: Vec<Task>,
     /// The token of the next page; empty on the last page.
-    #[serde(default, alias = "next_page_token", deserialize_with = "null_is_default")]
+    #[serde(alias = "next_page_token", deserialize_with = "nullable")]
     pub next_page_token: String,
     /// The page size that the server uses.
-    #[serde(default, alias = "page_size", deserialize_with = "null_is_default")]
+    #[serde(alias = "page_size", deserialize_with = "nullable")]
     pub page_size: u32,
     /// The number of tasks on all pages.
-    #[serde(default, alias = "total_size", deserialize_with = "null_is_default")]
+    #[serde(alias = "total_size", deserialize_with = "nullable")]
     pub total_size: u64,
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::serde_helpers::{is_false, null_is_default};
+use super::serde_helpers::{is_false, nullable};
 
 /// One way to authenticate: an object with one member that names the kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,7 +81,7 @@ pub struct HttpAuthScheme {
 pub struct OAuth2Scheme {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "nullable")]
     pub flows: Box<OAuthFlows>,
     /// The URL of the authorization server's metadata (RFC 8414).
     #[serde(default, alias = "oauth2_metadata_url", skip_serializing_if = "Option::is_none")]
@@ -90,52 +90,46 @@ pub struct OAuth2Scheme {
 
 /// The ways in which a client can get a token. 1.0 allows one of them per scheme, 0.3 several.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct OAuthFlows {
-    /// A person agrees in a browser.
-    #[serde(default, alias = "authorization_code", skip_serializing_if = "Option::is_none")]
+    /// A person consents in a browser.
+    #[serde(alias = "authorization_code", skip_serializing_if = "Option::is_none")]
     pub authorization_code: Option<OAuthFlow>,
-    /// The client speaks for itself.
-    #[serde(default, alias = "client_credentials", skip_serializing_if = "Option::is_none")]
+    /// The client acts for itself.
+    #[serde(alias = "client_credentials", skip_serializing_if = "Option::is_none")]
     pub client_credentials: Option<OAuthFlow>,
     /// Deprecated.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub implicit: Option<OAuthFlow>,
     /// Deprecated.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub password: Option<OAuthFlow>,
-    /// A person agrees on another device (RFC 8628). 0.3 does not know it.
-    #[serde(default, alias = "device_code", skip_serializing_if = "Option::is_none")]
+    /// A person consents on another device (RFC 8628). 0.3 does not have it.
+    #[serde(alias = "device_code", skip_serializing_if = "Option::is_none")]
     pub device_code: Option<OAuthFlow>,
 }
 
 /// One flow. Which addresses it has depends on its kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct OAuthFlow {
     /// The authorization URL: authorization code and implicit.
-    #[serde(default, alias = "authorization_url", skip_serializing_if = "Option::is_none")]
+    #[serde(alias = "authorization_url", skip_serializing_if = "Option::is_none")]
     pub authorization_url: Option<String>,
     /// The device authorization URL: device code.
-    #[serde(default, alias = "device_authorization_url", skip_serializing_if = "Option::is_none")]
+    #[serde(alias = "device_authorization_url", skip_serializing_if = "Option::is_none")]
     pub device_authorization_url: Option<String>,
     /// The token URL: all flows but implicit.
-    #[serde(default, alias = "token_url", skip_serializing_if = "Option::is_none")]
+    #[serde(alias = "token_url", skip_serializing_if = "Option::is_none")]
     pub token_url: Option<String>,
     /// The URL to refresh a token.
-    #[serde(default, alias = "refresh_url", skip_serializing_if = "Option::is_none")]
+    #[serde(alias = "refresh_url", skip_serializing_if = "Option::is_none")]
     pub refresh_url: Option<String>,
     /// The available scopes with their descriptions.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(deserialize_with = "nullable")]
     pub scopes: BTreeMap<String, String>,
-    /// Whether the client must prove that it began the exchange (RFC 7636): authorization code. 0.3 does not
-    /// know it.
-    #[serde(
-        default,
-        alias = "pkce_required",
-        deserialize_with = "null_is_default",
-        skip_serializing_if = "is_false"
-    )]
+    /// Whether the client must use PKCE (RFC 7636): authorization code. 0.3 does not have it.
+    #[serde(alias = "pkce_required", deserialize_with = "nullable", skip_serializing_if = "is_false")]
     pub pkce_required: bool,
 }
 
@@ -160,7 +154,7 @@ pub struct MtlsScheme {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecurityRequirement {
     /// Scopes by the scheme's name.
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "nullable", skip_serializing_if = "BTreeMap::is_empty")]
     pub schemes: BTreeMap<String, StringList>,
 }
 
@@ -174,6 +168,6 @@ impl SecurityRequirement {
 /// A list of texts, wrapped because a map of `lf.a2a.v1` cannot hold lists.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StringList {
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub list: Vec<String>,
 }

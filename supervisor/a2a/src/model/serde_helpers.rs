@@ -13,7 +13,7 @@ pub(crate) const fn is_false(value: &bool) -> bool {
 }
 
 /// Reads `null` as the default, as `ProtoJSON` does.
-pub(crate) fn null_is_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+pub(crate) fn nullable<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
     T: Deserialize<'de> + Default,

@@ -5,7 +5,7 @@ use std::fmt;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::serde_helpers::{null_is_default, timestamp};
+use super::serde_helpers::{nullable, timestamp};
 use super::{Artifact, Message, Metadata};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -14,15 +14,15 @@ pub struct Task {
     /// The id, chosen by the server.
     pub id: String,
     /// The id of the context that the task belongs to.
-    #[serde(default, alias = "context_id", deserialize_with = "null_is_default")]
+    #[serde(default, alias = "context_id", deserialize_with = "nullable")]
     pub context_id: String,
     /// The current status.
     pub status: TaskStatus,
     /// The artifacts that the task has produced so far.
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub artifacts: Vec<Artifact>,
     /// The messages of the task, oldest first.
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<Message>,
     /// Free-form data about the task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -71,16 +71,12 @@ impl TaskStatus {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum TaskState {
-    /// Accepted.
     #[serde(rename = "TASK_STATE_SUBMITTED")]
     Submitted,
-    /// Under way.
     #[serde(rename = "TASK_STATE_WORKING")]
     Working,
-    /// Ended well.
     #[serde(rename = "TASK_STATE_COMPLETED")]
     Completed,
-    /// Ended badly.
     #[serde(rename = "TASK_STATE_FAILED")]
     Failed,
     #[serde(rename = "TASK_STATE_CANCELED")]
@@ -88,7 +84,6 @@ pub enum TaskState {
     /// Waits for the client's next message.
     #[serde(rename = "TASK_STATE_INPUT_REQUIRED")]
     InputRequired,
-    /// Refused.
     #[serde(rename = "TASK_STATE_REJECTED")]
     Rejected,
     /// Waits for credentials.

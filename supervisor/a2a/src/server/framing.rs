@@ -3,9 +3,10 @@
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::jsonrpc::{Id, failure};
-use super::logged::{LoggedEvent, json_not_final_v0_3, rest_json_not_final_v0_3};
+use super::logged::LoggedEvent;
 use super::rest::failure as rest_failure;
 use crate::error::A2aError;
+use crate::v03;
 use crate::version::ProtocolVersion;
 
 /// The framing of a stream.
@@ -40,17 +41,23 @@ impl Framing {
         }
     }
 
-    /// The JSON of an event that makes the task wait but does not end the stream, which only 0.3 marks.
+    /// The JSON of an event that makes the task wait but does not end the stream: in 0.3, `final` is false. Rare, so the
+    /// JSON is not cached.
     pub(super) fn json_not_final(
         &self,
         event: &LoggedEvent,
         version: ProtocolVersion,
     ) -> Result<Bytes, serde_json::Error> {
         match (self, version) {
-            (Self::Rest, ProtocolVersion::V0_3) => rest_json_not_final_v0_3(event.event()).map(Bytes::from),
-            (Self::JsonRpc(_), ProtocolVersion::V0_3) => json_not_final_v0_3(event.event()).map(Bytes::from),
-            (_, ProtocolVersion::V1_0) => self.json(event, version).cloned(),
+            (Self::Rest, ProtocolVersion::V0_3) => {
+                serde_json::to_vec(&v03::rest::event(event.event(), false))
+            }
+            (Self::JsonRpc(_), ProtocolVersion::V0_3) => {
+                serde_json::to_vec(&v03::write::event_of(event.event(), false))
+            }
+            (_, ProtocolVersion::V1_0) => return self.json(event, version).cloned(),
         }
+        .map(Bytes::from)
     }
 
     /// The bytes after an event's JSON.

@@ -86,17 +86,6 @@ impl LoggedEvent {
     }
 }
 
-/// An event that makes the task wait, in the JSON of 0.3, for a reader that has more events ready: `final` must be
-/// false. Rare, so the JSON is not cached.
-pub(super) fn json_not_final_v0_3(event: &Event) -> Result<Vec<u8>, serde_json::Error> {
-    serde_json::to_vec(&v03::write::event_of(event, false))
-}
-
-/// The same in the JSON of 0.3's REST binding.
-pub(super) fn rest_json_not_final_v0_3(event: &Event) -> Result<Vec<u8>, serde_json::Error> {
-    serde_json::to_vec(&v03::rest::event(event, false))
-}
-
 fn once(
     cell: &OnceLock<Bytes>,
     make: impl FnOnce() -> Result<Vec<u8>, serde_json::Error>,

@@ -27,7 +27,7 @@ pub use agent::Agent;
 pub use call::{CallContext, Principal, Sent, Subscription};
 pub use log::{Cursor, LogError, TaskLog};
 pub use logged::LoggedEvent;
-pub use push::{MemoryPushStore, PushCounts, PushOptions, PushStore, PushStoreError, Pushes, Registration};
+pub use push::{MemoryPushStore, PushOptions, PushStore, PushStoreError, Pushes, Registration};
 pub use router::{normalize_paths, router};
 pub use state::ServerOptions;
 pub use window::LogBounds;

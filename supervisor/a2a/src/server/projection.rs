@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 
 use super::logged::LoggedEvent;
-use crate::model::{Event, Role, Task, TaskArtifactUpdateEvent, TaskState, TaskStatus};
+use crate::model::{Event, Role, Task, TaskArtifactUpdateEvent, TaskState, TaskStatus, extend_metadata};
 
 /// A task, with the index of each artifact.
 #[derive(Debug, Clone)]
@@ -52,10 +52,7 @@ impl Projection {
             }
             Event::StatusUpdate(update) => {
                 self.task.status = update.status.clone();
-                if let Some(metadata) = &update.metadata {
-                    let known = self.task.metadata.get_or_insert_default();
-                    known.extend(metadata.iter().map(|(key, value)| (key.clone(), value.clone())));
-                }
+                extend_metadata(&mut self.task.metadata, update.metadata.as_ref());
             }
             Event::ArtifactUpdate(update) => self.apply_artifact(update, logged.at()),
         }

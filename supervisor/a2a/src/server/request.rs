@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use super::call::Sent;
 use crate::error::A2aError;
 use crate::model::{
@@ -39,6 +41,15 @@ pub(super) enum Outcome {
     Pushes(ListTaskPushNotificationConfigsResponse),
     PushDeleted,
     Stream(Sent),
+}
+
+/// The JSON of a result.
+pub(super) fn encode<T: Serialize>(result: &T) -> Result<Vec<u8>, A2aError> {
+    serde_json::to_vec(result).map_err(|error| unencodable(&error))
+}
+
+pub(super) fn unencodable(error: &serde_json::Error) -> A2aError {
+    A2aError::Internal(format!("failed to encode the answer: {error}"))
 }
 
 /// The result of a spawned task.

@@ -9,8 +9,8 @@ use super::{
 };
 use crate::model::{self, Content, Metadata};
 
-/// Marks data that is no object, which 0.3 cannot represent and which is sent as `{"value": …}`. The official SDKs use
-/// the same mark.
+/// Marks data that is not an object. 0.3 cannot represent it, so it is sent as `{"value": …}`. The official SDKs use the
+/// same mark.
 pub(super) const WRAPPED: &str = "data_part_compat";
 
 impl From<Role> for model::Role {
@@ -74,7 +74,7 @@ pub(super) fn unwrapped(mut data: Metadata, metadata: Option<&mut Metadata>) -> 
     data.remove("value").unwrap_or_default()
 }
 
-/// Wraps data that is no object, and marks it in the metadata, where a client's own entry of that name is lost.
+/// Wraps data that is not an object and marks it in the metadata. The mark replaces a client's own entry of that name.
 pub(super) fn wrapped(value: Value, metadata: Option<Metadata>) -> (Metadata, Option<Metadata>) {
     match value {
         Value::Object(data) => (data, metadata),

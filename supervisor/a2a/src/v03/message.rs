@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::MessageTag;
 use crate::model::Metadata;
-use crate::model::null_is_default;
+use crate::model::nullable;
 
 /// The sender; the default is the agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -22,9 +22,9 @@ pub enum Role {
 pub struct Message {
     pub kind: Option<MessageTag>,
     /// The sender.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "nullable")]
     pub role: Role,
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "nullable")]
     pub parts: Vec<Part>,
     /// The id. Empty if a peer omitted it.
     #[serde(default)]
@@ -32,10 +32,10 @@ pub struct Message {
     pub task_id: Option<String>,
     pub context_id: Option<String>,
     /// The ids of other tasks that the message refers to.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "nullable")]
     pub reference_task_ids: Vec<String>,
     /// The URIs of extensions that it uses.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "nullable")]
     pub extensions: Vec<String>,
     /// Free-form data.
     pub metadata: Option<Metadata>,

@@ -23,10 +23,9 @@ pub use task::{Artifact, Task, TaskState, TaskStatus};
 macro_rules! tag {
     ($name:ident, $value:literal) => {
         #[doc = concat!("The tag `", $value, "`.")]
-        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
         pub enum $name {
             /// The only value.
-            #[default]
             #[serde(rename = $value)]
             Tag,
         }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{self, Metadata, null_is_default};
+use crate::model::{self, Metadata, nullable};
 
 /// A push configuration. Its `Debug` form omits everything but the id.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,7 +30,7 @@ impl fmt::Debug for PushConfig {
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Authentication {
     /// HTTP schemes; 1.0 keeps the first.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "nullable")]
     pub schemes: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credentials: Option<String>,
@@ -42,7 +42,7 @@ impl fmt::Debug for Authentication {
     }
 }
 
-/// Parameters of `tasks/pushNotificationConfig/set`, and what it, `get` and `list` answer with.
+/// Parameters of `tasks/pushNotificationConfig/set`, and the result of it, `get` and `list`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskPushConfig {
@@ -57,7 +57,7 @@ pub struct TaskPushConfig {
 pub struct PushConfigParams {
     /// The task.
     pub id: String,
-    /// The configuration. `get` gives the task's first without it; `delete` needs it.
+    /// The configuration. Without it, `get` returns the first one of the task; `delete` needs it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub push_notification_config_id: Option<String>,
     /// Free-form data.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Message, PushConfig};
 use crate::error::Violation;
-use crate::model::{Metadata, null_is_default};
+use crate::model::{Metadata, nullable};
 
 /// Parameters of `message/send` and `message/stream`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -31,7 +31,7 @@ impl SendParams {
 #[serde(rename_all = "camelCase")]
 pub struct Configuration {
     /// The media types that the client accepts; empty means any.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "nullable")]
     pub accepted_output_modes: Vec<String>,
     /// Whether to respond when the task ends or waits; the default is `true`.
     pub blocking: Option<bool>,

@@ -135,7 +135,7 @@ fn parts(parts: &[Part]) -> Vec<Value> {
     parts.iter().filter_map(part).collect()
 }
 
-/// A part; nothing for one without content.
+/// A part; `None` for a part without content.
 fn part(part: &Part) -> Option<Value> {
     let file = |name: &str, content: &str| {
         let mut file = json!({"mimeType": part.media_type, "name": part.filename});
@@ -163,7 +163,7 @@ pub fn send_request_to_1_0(mut body: Value) -> Value {
         message_to_1_0(message);
     }
     if let Some(configuration) = members.get_mut("configuration").and_then(Value::as_object_mut) {
-        // Clients leave `false` out, as every default.
+        // Clients omit `false`, like every default.
         let blocking = configuration.remove("blocking").filter(|value| !value.is_null());
         let at_once = match blocking.unwrap_or(Value::Bool(false)) {
             Value::Bool(blocking) => Value::Bool(!blocking),
@@ -179,7 +179,7 @@ pub fn send_request_to_1_0(mut body: Value) -> Value {
     body
 }
 
-/// Converts the body of a request that creates a push configuration to the form of 1.0; nothing if it has none. The
+/// Converts the body of a request that creates a push configuration to the form of 1.0; `None` if it has none. The
 /// package wants the configuration alone, which the JavaScript client sends; the Python clients send the whole request,
 /// with the configuration as its member `config`.
 pub fn create_push_config_to_1_0(mut body: Value) -> Option<Value> {

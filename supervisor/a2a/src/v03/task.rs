@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 
 use super::{Message, Part, TaskTag};
-use crate::model::{Metadata, null_is_default, timestamp};
+use crate::model::{Metadata, nullable, timestamp};
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -14,10 +14,10 @@ pub struct Task {
     #[serde(default)]
     pub context_id: String,
     pub status: TaskStatus,
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "nullable")]
     pub artifacts: Vec<Artifact>,
     /// The messages, oldest first.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "nullable")]
     pub history: Vec<Message>,
     /// Free-form data.
     pub metadata: Option<Metadata>,
@@ -54,11 +54,11 @@ pub struct Artifact {
     pub artifact_id: String,
     pub name: Option<String>,
     pub description: Option<String>,
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "nullable")]
     pub parts: Vec<Part>,
     /// Free-form data.
     pub metadata: Option<Metadata>,
     /// The URIs of extensions that it uses.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "nullable")]
     pub extensions: Vec<String>,
 }

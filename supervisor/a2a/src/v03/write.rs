@@ -5,8 +5,8 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
+use super::PushConfig;
 use super::convert::WRAPPED;
-use super::{ArtifactUpdateTag, MessageTag, PushConfig, StatusUpdateTag, TaskTag};
 use crate::model::{self, Content, Metadata, timestamp};
 
 /// An event of a stream, in the JSON of 0.3. A stream ends where the task waits.
@@ -18,28 +18,28 @@ pub fn event(event: &model::Event) -> impl Serialize + '_ {
 /// a client closes its connection at `final` and would miss later events.
 pub fn event_of(event: &model::Event, ends: bool) -> impl Serialize + '_ {
     match event {
-        model::Event::Task(task) => Event::Task(Task::from(&**task)),
-        model::Event::Message(message) => Event::Message(Message::from(&**message)),
+        model::Event::Task(task) => Event::Task(task),
+        model::Event::Message(message) => Event::Message(message),
         model::Event::StatusUpdate(update) => Event::StatusUpdate(StatusUpdate::of(update, ends)),
-        model::Event::ArtifactUpdate(update) => Event::ArtifactUpdate(ArtifactUpdate::from(update)),
+        model::Event::ArtifactUpdate(update) => Event::ArtifactUpdate(update),
     }
 }
 
 /// A task, in the JSON of 0.3.
 pub fn task(task: &model::Task) -> impl Serialize + '_ {
-    Task::from(task)
+    Event::Task(task)
 }
 
 /// A message, in the JSON of 0.3.
 pub fn message(message: &model::Message) -> impl Serialize + '_ {
-    Message::from(message)
+    Event::Message(message)
 }
 
 /// The parameters of `message/send` and `message/stream`.
 pub fn send_params(request: &model::SendMessageRequest) -> impl Serialize + '_ {
     let configuration = request.configuration.as_ref();
     SendParams {
-        message: Message::from(&request.message),
+        message: &request.message,
         configuration: configuration.map(|configuration| Configuration {
             accepted_output_modes: &configuration.accepted_output_modes,
             blocking: !configuration.return_immediately,
@@ -52,7 +52,8 @@ pub fn send_params(request: &model::SendMessageRequest) -> impl Serialize + '_ {
 
 #[derive(Serialize)]
 struct SendParams<'a> {
-    message: Message<'a>,
+    #[serde(serialize_with = "Message::serialize")]
+    message: &'a model::Message,
     #[serde(skip_serializing_if = "Option::is_none")]
     configuration: Option<Configuration<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,139 +75,102 @@ struct Configuration<'a> {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Event<'a> {
-    Task(Task<'a>),
-    Message(Message<'a>),
+    Task(#[serde(serialize_with = "Task::serialize")] &'a model::Task),
+    Message(#[serde(serialize_with = "Message::serialize")] &'a model::Message),
     StatusUpdate(StatusUpdate<'a>),
-    ArtifactUpdate(ArtifactUpdate<'a>),
+    ArtifactUpdate(#[serde(serialize_with = "ArtifactUpdate::serialize")] &'a model::TaskArtifactUpdateEvent),
 }
 
+// The structs with a `remote` attribute list the fields of a type of the model as 0.3 writes them.
+
 #[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Task<'a> {
-    kind: TaskTag,
-    id: &'a str,
-    context_id: &'a str,
-    status: Status<'a>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty", serialize_with = "artifacts")]
-    artifacts: &'a [model::Artifact],
-    #[serde(skip_serializing_if = "<[_]>::is_empty", serialize_with = "messages")]
-    history: &'a [model::Message],
+#[serde(remote = "model::Task", tag = "kind", rename = "task", rename_all = "camelCase")]
+struct Task {
+    id: String,
+    context_id: String,
+    #[serde(with = "Status")]
+    status: model::TaskStatus,
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "artifacts")]
+    artifacts: Vec<model::Artifact>,
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "messages")]
+    history: Vec<model::Message>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    metadata: Option<&'a Metadata>,
-}
-
-impl<'a> From<&'a model::Task> for Task<'a> {
-    fn from(task: &'a model::Task) -> Self {
-        Self {
-            kind: TaskTag::Tag,
-            id: &task.id,
-            context_id: &task.context_id,
-            status: Status::from(&task.status),
-            artifacts: &task.artifacts,
-            history: &task.history,
-            metadata: task.metadata.as_ref(),
-        }
-    }
+    metadata: Option<Metadata>,
 }
 
 #[derive(Serialize)]
-struct Status<'a> {
+#[serde(remote = "model::TaskStatus")]
+struct Status {
     #[serde(serialize_with = "state")]
     state: model::TaskState,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<Message<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "optional_message")]
+    message: Option<model::Message>,
     #[serde(with = "timestamp", skip_serializing_if = "Option::is_none")]
     timestamp: Option<Timestamp>,
 }
 
-impl<'a> From<&'a model::TaskStatus> for Status<'a> {
-    fn from(status: &'a model::TaskStatus) -> Self {
-        Self {
-            state: status.state,
-            message: status.message.as_ref().map(Message::from),
-            timestamp: status.timestamp,
-        }
-    }
-}
-
 #[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(remote = "model::Message", tag = "kind", rename = "message", rename_all = "camelCase")]
 #[allow(clippy::struct_field_names)]
-struct Message<'a> {
-    kind: MessageTag,
+struct Message {
     #[serde(serialize_with = "role")]
     role: model::Role,
     #[serde(serialize_with = "parts")]
-    parts: &'a [model::Part],
-    #[serde(skip_serializing_if = "str::is_empty")]
-    message_id: &'a str,
+    parts: Vec<model::Part>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    message_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    task_id: Option<&'a str>,
+    task_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    context_id: Option<&'a str>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    reference_task_ids: &'a [String],
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    extensions: &'a [String],
+    context_id: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reference_task_ids: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    extensions: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    metadata: Option<&'a Metadata>,
-}
-
-impl<'a> From<&'a model::Message> for Message<'a> {
-    fn from(message: &'a model::Message) -> Self {
-        Self {
-            kind: MessageTag::Tag,
-            role: message.role,
-            parts: &message.parts,
-            message_id: &message.message_id,
-            task_id: message.task_id.as_deref(),
-            context_id: message.context_id.as_deref(),
-            reference_task_ids: &message.reference_task_ids,
-            extensions: &message.extensions,
-            metadata: message.metadata.as_ref(),
-        }
-    }
+    metadata: Option<Metadata>,
 }
 
 #[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(remote = "model::Artifact", rename_all = "camelCase")]
 #[allow(clippy::struct_field_names)]
-struct Artifact<'a> {
-    artifact_id: &'a str,
+struct Artifact {
+    artifact_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<&'a str>,
+    name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    description: Option<&'a str>,
+    description: Option<String>,
     #[serde(serialize_with = "parts")]
-    parts: &'a [model::Part],
+    parts: Vec<model::Part>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    metadata: Option<&'a Metadata>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    extensions: &'a [String],
-}
-
-impl<'a> From<&'a model::Artifact> for Artifact<'a> {
-    fn from(artifact: &'a model::Artifact) -> Self {
-        Self {
-            artifact_id: &artifact.artifact_id,
-            name: artifact.name.as_deref(),
-            description: artifact.description.as_deref(),
-            parts: &artifact.parts,
-            metadata: artifact.metadata.as_ref(),
-            extensions: &artifact.extensions,
-        }
-    }
+    metadata: Option<Metadata>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    extensions: Vec<String>,
 }
 
 #[derive(Serialize)]
+#[serde(remote = "model::TaskArtifactUpdateEvent", tag = "kind", rename = "artifact-update")]
 #[serde(rename_all = "camelCase")]
+struct ArtifactUpdate {
+    task_id: String,
+    context_id: String,
+    append: bool,
+    last_chunk: bool,
+    #[serde(with = "Artifact")]
+    artifact: model::Artifact,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<Metadata>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "kind", rename = "status-update", rename_all = "camelCase")]
 struct StatusUpdate<'a> {
-    kind: StatusUpdateTag,
     task_id: &'a str,
     context_id: &'a str,
     #[serde(rename = "final")]
     is_final: bool,
-    status: Status<'a>,
+    #[serde(serialize_with = "Status::serialize")]
+    status: &'a model::TaskStatus,
     #[serde(skip_serializing_if = "Option::is_none")]
     metadata: Option<&'a Metadata>,
 }
@@ -215,38 +179,10 @@ impl<'a> StatusUpdate<'a> {
     fn of(update: &'a model::TaskStatusUpdateEvent, ends: bool) -> Self {
         let state = update.status.state;
         Self {
-            kind: StatusUpdateTag::Tag,
             task_id: &update.task_id,
             context_id: &update.context_id,
             is_final: state.is_terminal() || ends && state.is_interrupted(),
-            status: Status::from(&update.status),
-            metadata: update.metadata.as_ref(),
-        }
-    }
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ArtifactUpdate<'a> {
-    kind: ArtifactUpdateTag,
-    task_id: &'a str,
-    context_id: &'a str,
-    append: bool,
-    last_chunk: bool,
-    artifact: Artifact<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    metadata: Option<&'a Metadata>,
-}
-
-impl<'a> From<&'a model::TaskArtifactUpdateEvent> for ArtifactUpdate<'a> {
-    fn from(update: &'a model::TaskArtifactUpdateEvent) -> Self {
-        Self {
-            kind: ArtifactUpdateTag::Tag,
-            task_id: &update.task_id,
-            context_id: &update.context_id,
-            append: update.append,
-            last_chunk: update.last_chunk,
-            artifact: Artifact::from(&update.artifact),
+            status: &update.status,
             metadata: update.metadata.as_ref(),
         }
     }
@@ -266,7 +202,7 @@ struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// `None` for a part that says nothing.
+    /// `None` for a part without content.
     fn of(part: &'a model::Part) -> Option<Self> {
         let metadata = part.metadata.as_ref().map(PartMetadata::Own);
         let bare = Self { kind: "", text: None, file: None, data: None, metadata };
@@ -316,7 +252,7 @@ enum Data<'a> {
     Wrapped { value: &'a Value },
 }
 
-/// A part's metadata, or the same with the mark of data that is no object.
+/// The metadata of a part, with or without the mark of data that is not an object.
 enum PartMetadata<'a> {
     Own(&'a Metadata),
     Marked(Option<&'a Metadata>),
@@ -356,9 +292,19 @@ fn parts<S: Serializer>(parts: &[model::Part], serializer: S) -> Result<S::Ok, S
 }
 
 fn artifacts<S: Serializer>(artifacts: &[model::Artifact], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(artifacts.iter().map(Artifact::from))
+    #[derive(Serialize)]
+    struct Item<'a>(#[serde(serialize_with = "Artifact::serialize")] &'a model::Artifact);
+    serializer.collect_seq(artifacts.iter().map(Item))
 }
 
 fn messages<S: Serializer>(messages: &[model::Message], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(messages.iter().map(Message::from))
+    serializer.collect_seq(messages.iter().map(Event::Message))
+}
+
+#[expect(clippy::ref_option, reason = "the signature is serde's")]
+fn optional_message<S: Serializer>(
+    message: &Option<model::Message>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    message.as_ref().map(Event::Message).serialize(serializer)
 }

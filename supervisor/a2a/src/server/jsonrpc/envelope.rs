@@ -1,4 +1,4 @@
-//! The JSON-RPC 2.0 envelope: read without looking into the parameters, written by splicing.
+//! The JSON-RPC 2.0 envelope: read without decoding the parameters, written around a result that is JSON already.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use serde::de::IgnoredAny;
@@ -12,7 +12,7 @@ use crate::version::ProtocolVersion;
 /// Longest id in bytes. It is repeated in every event of a stream.
 const MAX_ID: usize = 1024;
 
-/// A request's id, as it was written.
+/// The id of a request as JSON text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::server) struct Id(String);
 
@@ -66,7 +66,7 @@ struct Wire<'a> {
     params: Option<&'a RawValue>,
 }
 
-/// Unlike an `Option`, takes a `null` for a value.
+/// Reads `null` as a value, unlike `Option`.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }

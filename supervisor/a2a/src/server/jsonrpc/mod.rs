@@ -11,7 +11,6 @@ use std::sync::Arc;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use serde::Serialize;
 
 pub(super) use self::decode::Decoder;
 use self::envelope::{Envelope, Refused};
@@ -20,7 +19,7 @@ use super::call::CallContext;
 use super::framing::Framing;
 use super::headers::Hints;
 use super::operation::perform;
-use super::request::Outcome;
+use super::request::{Outcome, encode, unencodable};
 use super::state::Server;
 use super::stream;
 use crate::card::document;
@@ -110,12 +109,4 @@ fn result(outcome: Outcome, version: ProtocolVersion) -> Result<Vec<u8>, A2aErro
         }
         (Outcome::Stream(_), _) => Err(A2aError::Internal("a stream has no single answer".to_owned())),
     }
-}
-
-fn encode<T: Serialize>(result: &T) -> Result<Vec<u8>, A2aError> {
-    serde_json::to_vec(result).map_err(|error| unencodable(&error))
-}
-
-fn unencodable(error: &serde_json::Error) -> A2aError {
-    A2aError::Internal(format!("failed to encode the answer: {error}"))
 }

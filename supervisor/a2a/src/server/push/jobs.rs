@@ -82,7 +82,7 @@ impl Jobs {
         None
     }
 
-    /// Whether a job's configuration is still there and was not replaced.
+    /// Whether the configuration of a job still exists and was not replaced.
     pub(super) fn is_current(&self, job: &Job) -> bool {
         let tasks = self.lock();
         let entry = tasks.get(&job.registration.task).and_then(|entries| entries.get(&job.registration.id));

@@ -1,9 +1,8 @@
 //! Push notifications: the updates of a task, posted to a URL.
 //!
 //! [`Pushes`] stores the configurations in a [`PushStore`]. A worker per configuration reads the task's log with a cursor,
-//! as a stream does: a slow receiver blocks nobody, and the progress of each survives a restart.
+//! as a stream does: a slow receiver does not block others, and progress survives a restart.
 
-mod counts;
 mod jobs;
 mod operations;
 mod payload;
@@ -15,7 +14,6 @@ mod store;
 mod validate;
 mod worker;
 
-pub use counts::PushCounts;
 pub(super) use operations::{create, delete, follow_message, get, list};
 pub use pushes::{PushOptions, Pushes};
 pub use store::{MemoryPushStore, PushStore, PushStoreError, Registration};

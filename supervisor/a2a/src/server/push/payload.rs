@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::model::{Artifact, Event, Part, TaskArtifactUpdateEvent};
+use crate::model::{Artifact, Event, Part, TaskArtifactUpdateEvent, extend_metadata};
 use crate::server::log::TaskLog;
 use crate::server::logged::LoggedEvent;
 use crate::v03;
@@ -60,7 +60,7 @@ fn merged(events: &[Arc<LoggedEvent>]) -> Vec<Piece<'_>> {
 }
 
 impl Piece<'_> {
-    /// Takes a chunk in that is appended to what this piece tells of; `false` leaves all as it was.
+    /// Merges a chunk that continues the artifact of this piece. Returns `false` for any other event.
     fn grow(&mut self, event: &LoggedEvent) -> bool {
         let Event::ArtifactUpdate(chunk) = event.event() else { return false };
         let Some((known, size)) = self.artifact() else { return false };
@@ -79,7 +79,7 @@ impl Piece<'_> {
         true
     }
 
-    /// The artifact update that this is, and the size of its text.
+    /// The artifact update of this piece, and the size of its text.
     fn artifact(&self) -> Option<(&TaskArtifactUpdateEvent, usize)> {
         match self {
             Self::Merged { size, update, .. } => Some((update, *size)),
@@ -105,10 +105,7 @@ impl Piece<'_> {
 fn append(update: &mut TaskArtifactUpdateEvent, chunk: &TaskArtifactUpdateEvent) {
     update.artifact.append(&chunk.artifact);
     update.last_chunk |= chunk.last_chunk;
-    if let Some(metadata) = &chunk.metadata {
-        let known = update.metadata.get_or_insert_default();
-        known.extend(metadata.iter().map(|(key, value)| (key.clone(), value.clone())));
-    }
+    extend_metadata(&mut update.metadata, chunk.metadata.as_ref());
 }
 
 fn text_size(artifact: &Artifact) -> usize {

@@ -10,7 +10,6 @@ use tokio::sync::Mutex;
 use url::Url;
 use uuid::Uuid;
 
-use super::counts::{Counts, PushCounts};
 use super::jobs::Jobs;
 use super::permits::Permits;
 use super::retry::Backoff;
@@ -69,7 +68,7 @@ pub struct Pushes {
 
 impl fmt::Debug for Pushes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pushes").field("counts", &self.counts()).finish_non_exhaustive()
+        f.debug_struct("Pushes").finish_non_exhaustive()
     }
 }
 
@@ -84,7 +83,6 @@ impl Pushes {
             jobs: Jobs::default(),
             client: Client::new(options.screen.clone(), Redirects::Return)?,
             permits: Permits::new(options.most_at_once, options.most_per_receiver),
-            counts: Counts::default(),
             backoff: Backoff {
                 first: options.first_wait,
                 most: options.most_wait,
@@ -143,11 +141,6 @@ impl Pushes {
     /// Stops deliveries; undelivered notifications stay in the store.
     pub fn stop(&self) {
         self.shared.jobs.stop();
-    }
-
-    /// The counters of deliveries.
-    pub fn counts(&self) -> PushCounts {
-        self.shared.counts.read()
     }
 
     /// Checks a configuration. Fields of violations start with `prefix`.

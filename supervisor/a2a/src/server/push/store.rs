@@ -51,7 +51,7 @@ pub trait PushStore: Send + Sync + 'static {
     /// Marks the events up to `seq` as delivered. Ignores a smaller number than the stored one.
     async fn delivered(&self, task: &str, id: &str, seq: u64) -> Result<(), PushStoreError>;
 
-    /// Removes a configuration, if it is there.
+    /// Removes a configuration, if it exists.
     async fn delete(&self, task: &str, id: &str) -> Result<(), PushStoreError>;
 }
 

@@ -8,7 +8,6 @@ use caipe_net::Client;
 use tokio::time::{Instant, sleep, sleep_until};
 use url::{Position, Url};
 
-use super::counts::Counts;
 use super::jobs::{Job, Jobs};
 use super::payload::{Payload, payloads};
 use super::permits::Permits;
@@ -28,7 +27,6 @@ pub(super) struct Shared {
     pub(super) jobs: Jobs,
     pub(super) client: Client,
     pub(super) permits: Permits,
-    pub(super) counts: Counts,
     pub(super) backoff: Backoff,
     /// The time between notifications. A notification that the task ended or waits is sent at once.
     pub(super) pace: Duration,
@@ -93,7 +91,7 @@ impl Worker {
             if events.iter().any(|event| event.event().state().is_some_and(TaskState::is_terminal)) {
                 return Flow::Ended;
             }
-            self.save_progress().await;
+            save_progress(&self.shared, &self.job, self.registration().delivered).await;
             not_before = Instant::now() + self.shared.pace;
         }
     }
@@ -110,24 +108,17 @@ impl Worker {
                 let (body, deadline) = (payload.body.clone(), self.shared.attempt_timeout);
                 post(&self.shared.client, &self.url, self.headers.clone(), body, deadline).await
             };
-            let verdict = result.verdict();
-            self.shared.counts.attempt(&verdict);
-            let asked = match verdict {
+            let asked = match result.verdict() {
                 Verdict::Delivered => return Flow::Drained,
-                Verdict::Skip => {
+                verdict @ (Verdict::Skip | Verdict::Stop) => {
                     self.log_undelivered(payload, &result.to_string());
-                    return Flow::Drained;
-                }
-                Verdict::Stop => {
-                    self.log_undelivered(payload, &result.to_string());
-                    return Flow::Ended;
+                    return if verdict == Verdict::Stop { Flow::Ended } else { Flow::Drained };
                 }
                 Verdict::Retry(asked) => asked,
             };
             failed = failed.saturating_add(1);
             let elapsed = begun.map(|begun| begun.elapsed()).unwrap_or_default();
             let Some(wait) = self.shared.backoff.wait(failed, elapsed, asked, fastrand::f64()) else {
-                self.shared.counts.gave_up();
                 self.log_undelivered(payload, &format!("{result}; nothing more is sent there for this task"));
                 return Flow::Ended;
             };
@@ -159,11 +150,6 @@ impl Worker {
         let delivered = &mut self.job.registration.delivered;
         *delivered = seq.max(*delivered);
     }
-
-    /// Saves the progress. If that fails, a restart delivers some notifications twice.
-    async fn save_progress(&self) {
-        save_progress(&self.shared, &self.job, self.registration().delivered).await;
-    }
 }
 
 async fn finish(shared: &Shared, job: &Job) {
@@ -171,7 +157,8 @@ async fn finish(shared: &Shared, job: &Job) {
     shared.jobs.finish(job);
 }
 
-/// Saves the progress, unless the configuration was replaced: an aborted worker may still run for a moment.
+/// Saves the progress, unless the configuration was replaced: an aborted worker may still run for a moment. If saving
+/// fails, a restart delivers some notifications twice.
 async fn save_progress(shared: &Shared, job: &Job, seq: u64) {
     let Registration { task, id, .. } = &job.registration;
     if !shared.jobs.is_current(job) {

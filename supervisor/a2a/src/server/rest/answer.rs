@@ -1,14 +1,13 @@
-//! From an outcome to a response.
+//! Converts an outcome to a response.
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
-use serde::Serialize;
 
 use super::fault::Fault;
 use super::media;
 use crate::card::document;
 use crate::error::A2aError;
-use crate::server::request::Outcome;
+use crate::server::request::{Outcome, encode, unencodable};
 use crate::v03::rest;
 use crate::version::ProtocolVersion::{self, V0_3, V1_0};
 
@@ -34,15 +33,7 @@ pub(super) fn body(outcome: Outcome, version: ProtocolVersion) -> Result<Vec<u8>
     }
 }
 
-fn encode<T: Serialize>(result: &T) -> Result<Vec<u8>, A2aError> {
-    serde_json::to_vec(result).map_err(|error| unencodable(&error))
-}
-
-fn unencodable(error: &serde_json::Error) -> A2aError {
-    A2aError::Internal(format!("failed to encode the answer: {error}"))
-}
-
-/// A result, or what hindered it, for a client that sent `headers`.
+/// The response with a result or an error, for a client that sent `headers`.
 pub(super) fn response(
     result: Result<Vec<u8>, Fault>,
     version: ProtocolVersion,

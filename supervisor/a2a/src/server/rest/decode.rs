@@ -147,7 +147,7 @@ fn in_old_names(error: A2aError) -> A2aError {
     A2aError::InvalidParams(violations.into_iter().map(renamed).collect())
 }
 
-/// 0.3 spells one state differently.
+/// Renames the state that 0.3 spells differently.
 fn new_state(members: &mut serde_json::Map<String, Value>) {
     if let Some(status) = members.get_mut("status").filter(|status| *status == "TASK_STATE_CANCELLED") {
         *status = Value::from("TASK_STATE_CANCELED");

@@ -8,22 +8,22 @@ use super::path::Miss;
 use crate::error::A2aError;
 use crate::version::ProtocolVersion;
 
-/// A failure and the status that tells of it.
+/// A failure with its HTTP status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::server) struct Fault {
     pub(super) status: StatusCode,
     pub(super) error: A2aError,
-    /// The verbs that would have been right.
+    /// The allowed methods.
     pub(super) allow: Option<&'static str>,
 }
 
 impl Fault {
-    /// A failure before there was an operation, under a status of its own.
+    /// A failure with a status of its own, before the operation is known.
     pub(super) const fn at(status: StatusCode, error: A2aError) -> Self {
         Self { status, error, allow: None }
     }
 
-    /// A path that leads nowhere.
+    /// A request line without an operation.
     pub(super) fn missed(miss: &Miss, method: &str, path: &str) -> Self {
         let path: String = path.chars().take(80).collect();
         match miss {
@@ -67,7 +67,7 @@ impl From<A2aError> for Fault {
     }
 }
 
-/// The table of 1.0.1, section 5.4; errors of JSON-RPC as `google.rpc` would put them.
+/// The table of 1.0.1, section 5.4, and the codes of `google.rpc` for errors of JSON-RPC.
 const fn status(error: &A2aError) -> (StatusCode, &'static str) {
     match error {
         A2aError::TaskNotFound(_) | A2aError::MethodNotFound(_) => (StatusCode::NOT_FOUND, "NOT_FOUND"),

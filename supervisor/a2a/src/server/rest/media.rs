@@ -7,7 +7,7 @@ use crate::version::ProtocolVersion;
 const JSON: &str = "application/json";
 const A2A_JSON: &str = "application/a2a+json";
 
-/// The type to answer with: the one that the client names in `Content-Type` or `Accept`. 0.3 knows only one.
+/// The type of the response: the one that the client names in `Content-Type` or `Accept`. 0.3 has only one.
 pub(super) fn answer(version: ProtocolVersion, headers: &HeaderMap) -> HeaderValue {
     let is_in = |header: &HeaderName| headers.get_all(header).iter().any(names_a2a_json);
     let named = is_in(&header::CONTENT_TYPE) || is_in(&header::ACCEPT);

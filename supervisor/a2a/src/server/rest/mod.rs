@@ -30,11 +30,11 @@ use super::state::Server;
 use super::stream;
 use crate::error::A2aError;
 
-/// Every path that looks like one of the binding; [`path::parse`] says which are.
+/// The patterns of the paths of the binding; [`path::parse`] reads them.
 const PATHS: [&str; 6] =
     ["/message:send", "/message:stream", "/tasks", "/tasks/", "/tasks/{*rest}", "/extendedAgentCard"];
 
-/// The routes. A fixed path of another router goes before a tenant's.
+/// The routes. A fixed path of another router takes precedence over the path of a tenant.
 pub(super) fn routes() -> Router<Arc<Server>> {
     let tenants = PATHS.iter().map(|path| format!("/{{tenant}}{path}"));
     let all = PATHS.iter().map(|path| (*path).to_owned()).chain(tenants).chain(["/v1/{*rest}".to_owned()]);
@@ -58,7 +58,7 @@ async fn serve(State(server): State<Arc<Server>>, request: Request) -> Response 
     }
 }
 
-/// A refused stream is a plain answer: nothing has been streamed yet.
+/// Rejects a stream with a plain response, because nothing was streamed yet.
 async fn respond(server: &Arc<Server>, target: Target, parts: Parts, body: Body) -> Result<Response, Fault> {
     let version = target.version;
     let hints = Hints::of(&parts);
@@ -76,12 +76,12 @@ async fn respond(server: &Arc<Server>, target: Target, parts: Parts, body: Body)
     Ok(activated(response, &call, &server.agent.card()))
 }
 
-/// The body; only a `POST` has one that counts.
+/// Reads the body of a `POST`; ignores other bodies.
 async fn read(server: &Server, parts: &Parts, body: Body) -> Result<Bytes, Fault> {
     if parts.method != Method::POST {
         return Ok(Bytes::new());
     }
-    // Some operations have no parameters but those of the path.
+    // Some operations have parameters in the path only.
     let bare = body.size_hint().exact() == Some(0);
     if !bare && let Err(media_type) = check_content_type(&parts.headers) {
         let hint = "send application/a2a+json or application/json";

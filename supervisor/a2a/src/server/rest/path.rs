@@ -36,21 +36,21 @@ pub(super) enum Operation {
 pub(super) enum Miss {
     /// No such path.
     Path,
-    /// The path takes only these verbs.
+    /// The path allows only these methods.
     Verb(&'static str),
     /// An id that is not UTF-8 once decoded.
     Encoding,
 }
 
-/// First segments of 1.0: no tenant can be called so in a path.
+/// The first segments of 1.0, which are never tenants.
 const ROOTS: [&str; 4] = ["message:send", "message:stream", "tasks", "extendedAgentCard"];
 
-/// The version of a path, also of one that leads nowhere.
+/// The version of a path, even of an unknown one.
 pub(super) fn version(path: &str) -> ProtocolVersion {
     if path.starts_with("/v1/") { V0_3 } else { V1_0 }
 }
 
-/// Reads a verb and a path as they were sent, percent-encoded.
+/// Parses a method and a percent-encoded path.
 pub(super) fn parse(method: &Method, path: &str) -> Result<Target, Miss> {
     let segments: Vec<&str> = path.split('/').skip(1).collect();
     let (version, tenant, rest) = match &*segments {
@@ -102,7 +102,7 @@ fn only(method: &Method, allowed: &'static str, operation: Operation) -> Result<
     Err(Miss::Verb(allowed))
 }
 
-/// A segment's text; there is no path with an empty one.
+/// The text of a segment, which must not be empty.
 fn decoded(segment: &str) -> Result<String, Miss> {
     match percent_decode_str(segment).decode_utf8() {
         Ok(text) if text.is_empty() => Err(Miss::Path),
