@@ -235,14 +235,14 @@ impl AgentRegistry {
     async fn migrate(self: Arc<Self>, name: AgentName, id: u64) {
         let mut overdue = false;
         loop {
-            let mut changes = match self.try_migrate(&name, id, overdue) {
+            let changed = match self.try_migrate(&name, id, overdue) {
                 Migration::Superseded => return,
                 Migration::Done(work) => return self.spawn(work),
-                Migration::Waiting(changes) => changes,
+                Migration::Waiting(changed) => changed,
             };
             tokio::select! {
                 () = self.factory.shutdown.cancelled() => return,
-                () = changes.changed() => overdue = false,
+                () = changed => overdue = false,
                 () = tokio::time::sleep(CHECK_INTERVAL) => overdue = true,
             }
         }

@@ -18,7 +18,7 @@ pub(super) async fn page(
     runs: &Runs,
     request: &ListTasksRequest,
     caller: Option<&str>,
-) -> Result<ListTasksResponse, ListError> {
+) -> Result<ListTasksResponse, A2aError> {
     let page_size = request.page_size();
     let Some(filter) = filter(request, caller)? else {
         return Ok(ListTasksResponse { page_size, ..ListTasksResponse::default() });
@@ -59,15 +59,6 @@ fn size(task: &Task) -> usize {
     // A task that cannot be encoded fails where the page is.
     drop(serde_json::to_writer(&mut counter, task));
     counter.0
-}
-
-/// Why there is no page.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum ListError {
-    #[error(transparent)]
-    Request(#[from] A2aError),
-    #[error(transparent)]
-    Run(#[from] RunError),
 }
 
 /// The task on the page; `None` if it was removed since the page was read.

@@ -10,7 +10,7 @@ use super::ServerConfig;
 use crate::agents::AgentRegistry;
 use crate::binding::Locks;
 use crate::cli::args::Serving;
-use crate::config::{FileWatch, Reload, Reloaded, Settings};
+use crate::config::{FileWatch, Reload, Settings};
 use crate::http::{Origins, TaskApi};
 
 /// Watches the spec file and applies each change.
@@ -58,8 +58,8 @@ impl<'a> Follow<'a> {
 
     fn reload_spec(&mut self) {
         match self.reload.after(&self.registry.settings()) {
-            Ok(Reloaded::Same) => self.registry.note_refusal(None),
-            Ok(Reloaded::New(settings)) => self.take(*settings),
+            Ok(None) => self.registry.note_refusal(None),
+            Ok(Some(settings)) => self.apply(settings),
             Err(error) => {
                 tracing::error!(%error, "a new specification is refused; the last good one stays");
                 self.registry.note_refusal(Some(error.to_string()));
@@ -67,7 +67,7 @@ impl<'a> Follow<'a> {
         }
     }
 
-    fn take(&self, settings: Settings) {
+    fn apply(&self, settings: Settings) {
         for warning in &settings.warnings {
             tracing::warn!("{warning}");
         }
