@@ -20,7 +20,6 @@ mod instances;
 mod mcp_servers;
 mod migration_plan;
 mod models;
-mod on_demand;
 mod prober;
 mod registry;
 

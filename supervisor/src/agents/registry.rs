@@ -11,11 +11,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument as _;
 
-use super::builder::InstanceFactory;
+use super::builder::{InstanceFactory, OnDemandBackend};
 use super::instance::{AgentInstance, Runtime};
 use super::instances::{AgentInstances, Migration, PendingWork};
 use super::models::Unconfigured;
-use super::on_demand::OnDemandBackend;
 use crate::agent::{Agent, CurrentSupervisor, Delegates, PreviousPlacement};
 use crate::config::Settings;
 use crate::mcp::Toolbox;
