@@ -1,4 +1,4 @@
-//! How a run ends on the wire: whatever a person must read is text of the stream, too.
+//! How a run ends on the wire. Everything that a person must read is also in the text of the stream.
 
 use caipe_a2a::model::{Event, Metadata, Part, TaskState};
 use caipe_engine::{ANSWER_FIELD, AnswerOrigin, Form, FormField, Outcome};
@@ -8,8 +8,16 @@ use super::parts::{Chunk, Wire};
 use super::plan::PlanView;
 use super::stream::{TextStream, Whole};
 
-/// What a form asks where the model gave no words of its own.
+/// The text of a form without a description.
 pub(super) const DEFAULT_QUESTION: &str = "Please provide the required information.";
+
+/// Adds a question to those that the final status lists.
+pub(super) fn add_question(all: &mut Option<String>, question: String) {
+    *all = Some(match all.take() {
+        Some(before) => format!("{before}\n\n{question}"),
+        None => question,
+    });
+}
 
 /// The events that end a run; exactly one of them, the last, is a final status.
 pub(super) fn finished(
@@ -66,8 +74,8 @@ fn result_name(origin: AnswerOrigin) -> (&'static str, &'static str) {
     }
 }
 
-/// A form: what is asked in words, also as text of the stream, then the fields. `asked` is everything that was asked
-/// before. Returns the words for the final status too.
+/// The events of a form: its text, also in the stream, then its fields. `asked` has the texts of the forms before.
+/// Returns the text for the final status too.
 pub(super) fn question(
     wire: &mut Wire,
     stream: &mut TextStream,
@@ -90,12 +98,12 @@ pub(super) fn question(
     (question, events)
 }
 
-/// A question for a person who sees no form: what is asked, about what, and how to answer in words.
+/// The text of a form for a person who sees no form: the question, its subject, and how to answer in text.
 fn spelled_out(form: &Form) -> String {
     let mut lines = vec![words(form)];
     if form.is_approval() {
         let arguments = [&form.arguments].into_iter().filter(|arguments| !arguments.is_null());
-        // A form about several calls holds their arguments in its words.
+        // The description of a form about several calls contains their arguments.
         lines.extend(
             arguments
                 .filter(|_| form.calls().len() == 1)
@@ -109,7 +117,7 @@ fn spelled_out(form: &Form) -> String {
                 format!("Answer with a line for each call, `approve` or `reject`: {fields}.")
             }
         });
-    } else if is_one_answer(form) {
+    } else if takes_any_text(form) {
         lines.push(format!("Answer with a line `{ANSWER_FIELD}: …`."));
     } else if !form.fields.is_empty() {
         lines.push(form.fields.iter().map(field_line).collect::<Vec<_>>().join("\n"));
@@ -119,7 +127,7 @@ fn spelled_out(form: &Form) -> String {
 }
 
 /// Whether any text answers the form.
-fn is_one_answer(form: &Form) -> bool {
+pub(super) fn takes_any_text(form: &Form) -> bool {
     matches!(form.fields.as_slice(), [field] if field.field_name == ANSWER_FIELD)
 }
 
@@ -132,7 +140,7 @@ fn field_line(field: &FormField) -> String {
     format!("- `{}`{required}{about}{choices}", field.field_name)
 }
 
-/// What a form asks, in words.
+/// The question of a form.
 pub(super) fn words(form: &Form) -> String {
     if form.description.is_empty() { DEFAULT_QUESTION } else { &form.description }.to_owned()
 }

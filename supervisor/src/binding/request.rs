@@ -5,8 +5,8 @@ use caipe_engine::{ANSWER_FIELD, Decision, Form};
 use caipe_model::{Message, Role};
 use serde_json::{Map, Value};
 
-use super::ACTIVITY_EXTENSION;
 use super::decision::{self, Sent};
+use super::{ACTIVITY_EXTENSION, answer};
 
 /// The member of a message's metadata in which a supervisor names the tools that a human must approve.
 pub const REQUIRE_APPROVAL: &str = "require_approval";
@@ -145,16 +145,11 @@ fn spoken(text: &str, questions: &[&Form], addressed: bool) -> Option<Result<Vec
         let decided = decision::spoken(body, question).map(Ok);
         return decided.or_else(|| is_verdict().then(|| Err(decision::several(questions))));
     }
-    if addressed && is_in_words(question) {
-        let answer = (ANSWER_FIELD.to_owned(), Value::from(body.trim()));
-        return Some(Ok(vec![Decision::Submit { values: Map::from_iter([answer]) }]));
+    if addressed && answer::takes_any_text(question) {
+        let values = Map::from_iter([(ANSWER_FIELD.to_owned(), Value::from(body.trim()))]);
+        return Some(Ok(vec![Decision::Submit { values }]));
     }
     filled(body, question).map(|values| Ok(vec![Decision::Submit { values }]))
-}
-
-/// Whether a question is put in words.
-fn is_in_words(question: &Form) -> bool {
-    matches!(question.fields.as_slice(), [field] if field.field_name == ANSWER_FIELD)
 }
 
 /// The values of the `field: value` lines of a text that name fields of the form.

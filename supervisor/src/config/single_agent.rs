@@ -85,7 +85,8 @@ fn read_folder(name: &str, folder: &Path) -> Result<identity::Document, ConfigEr
         path if path.exists() => Some(read_bounded(&path)?),
         _ => None,
     };
-    identity::parse(name, &identity, context.as_deref()).map_err(|faults| ConfigError::faulty(Some(folder), faults))
+    identity::parse(name, &identity, context.as_deref())
+        .map_err(|faults| ConfigError::faulty(Some(folder), faults))
 }
 
 /// Replaces the resource's agent of that name by the one of the folder.

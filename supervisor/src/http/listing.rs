@@ -1,7 +1,5 @@
 //! Pages of tasks (`ListTasks`, 1.0 section 3.1.4).
 
-use std::io;
-
 use caipe_a2a::A2aError;
 use caipe_a2a::model::{ListTasksRequest, ListTasksResponse, Task, TaskState};
 use caipe_store::{TaskFilter, TaskPhase, TaskPlace, TaskRecord};
@@ -43,22 +41,9 @@ pub(super) async fn page(
     Ok(ListTasksResponse { tasks, next_page_token, page_size, total_size })
 }
 
-/// The size of a task as JSON in bytes.
+/// The size of a task as JSON in bytes. A task that cannot be encoded fails when the page is encoded.
 fn size(task: &Task) -> usize {
-    struct Counter(usize);
-    impl io::Write for Counter {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut counter = Counter(0);
-    // A task that cannot be encoded fails where the page is.
-    drop(serde_json::to_writer(&mut counter, task));
-    counter.0
+    serde_json::to_vec(task).map_or(0, |json| json.len())
 }
 
 /// The task on the page; `None` if it was removed since the page was read.

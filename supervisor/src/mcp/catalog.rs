@@ -1,10 +1,12 @@
-//! The tools that all servers of an agent offer together.
+//! The state of all servers of an agent, and the tools that they offer together.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use caipe_model::ToolSpec;
 use rmcp::model::Tool;
 use serde_json::{Map, Value};
+use tokio::sync::watch;
 
 use super::server_spec::ServerSpec;
 use super::tool_list::{MalformedTool, ToolList};
@@ -106,18 +108,6 @@ pub(super) struct ServerState {
     pub(super) settled: bool,
 }
 
-impl ServerPhase {
-    /// A bounded name for logs and metric labels.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Starting => "starting",
-            Self::Ready => "ready",
-            Self::Failed => "failed",
-            Self::Restarting => "restarting",
-        }
-    }
-}
-
 impl ServerState {
     pub(super) fn starting(name: &str) -> Self {
         Self {
@@ -140,6 +130,41 @@ impl ServerState {
             ignored_tools: self.ignored_tools.clone(),
             protocol_version: self.protocol_version.clone(),
         }
+    }
+}
+
+/// The state of all servers of an agent, published as a [`ToolsView`].
+#[derive(Debug)]
+pub(super) struct ServerRegistry {
+    states: Mutex<Vec<ServerState>>,
+    view: watch::Sender<Arc<ToolsView>>,
+}
+
+impl ServerRegistry {
+    pub(super) fn new(states: Vec<ServerState>) -> Self {
+        let view = watch::Sender::new(Arc::new(ToolsView::of(&states)));
+        Self { states: Mutex::new(states), view }
+    }
+
+    pub(super) fn view(&self) -> watch::Receiver<Arc<ToolsView>> {
+        self.view.subscribe()
+    }
+
+    /// Changes the state of one server, and publishes the view if it differs.
+    pub(super) fn update(&self, server: usize, change: impl FnOnce(&mut ServerState)) {
+        // Published under the lock, so that views are published in order.
+        let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(state) = states.get_mut(server) {
+            change(state);
+        }
+        let view = ToolsView::of(&states);
+        self.view.send_if_modified(|current| {
+            let differs = **current != view;
+            if differs {
+                *current = Arc::new(view);
+            }
+            differs
+        });
     }
 }
 

@@ -9,9 +9,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::catalog::{self, ServerPhase, ServerState};
+use super::catalog::{self, ServerPhase, ServerRegistry, ServerState};
 use super::error::StartError;
-use super::server_registry::ServerRegistry;
 use super::server_spec::{ServerSpec, Transport};
 use super::session::{Opening, Session, Target};
 use super::tool_list::{ToolList, list_tools};

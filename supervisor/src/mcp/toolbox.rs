@@ -11,9 +11,8 @@ use tokio_util::task::TaskTracker;
 use tracing::Instrument as _;
 
 use super::call::ServerClient;
-use super::catalog::{ServerPhase, ServerState, ToolsView};
+use super::catalog::{ServerPhase, ServerRegistry, ServerState, ToolsView};
 use super::error::SpecError;
-use super::server_registry::ServerRegistry;
 use super::server_spec::{ServerSpec, Transport};
 use super::server_task::ServerTask;
 use super::session::Target;
