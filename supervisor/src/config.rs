@@ -37,16 +37,16 @@ pub struct Settings {
     pub spec: RenderedSpec,
     /// Faults that do not prevent a start.
     pub warnings: Vec<Fault>,
-    /// Where paths in the specification start from.
+    /// The directory that paths in the specification are relative to.
     pub base: PathBuf,
     pub env: Environment,
-    /// Whether every choice was made elsewhere, and the epoch counted there.
+    /// Whether the operator has rendered the spec and counts its epochs.
     pub rendered: bool,
     /// The files of scripted models.
     pub scripts: Scripts,
 }
 
-/// Why there are no settings.
+/// Why settings cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be read.

@@ -168,7 +168,7 @@ impl AgentInstances {
         }
     }
 
-    /// Makes an instance. It shares the tool servers, or the connection, of an instance that has the same.
+    /// Makes an instance. It shares the tool servers, or the connection, of an instance with the same settings for these.
     fn make(&mut self, spec: InstanceSpec, epoch: u64, build: &InstanceBuilder<'_>) -> AgentInstance {
         self.next_id += 1;
         let runtime = match spec.settings {

@@ -115,7 +115,7 @@ struct ProbeTask {
 
 impl ProbeTask {
     async fn run(mut self) {
-        let mut next = self.state.first();
+        let mut next = self.state.first_probe();
         loop {
             let deadline = self.until(next).await;
             let Ok(permit) = self.permits.clone().acquire_owned().await else { return };

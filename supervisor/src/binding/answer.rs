@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::parts::{Chunk, Wire};
 use super::plan::PlanView;
-use super::stream::{TextStream, Whole};
+use super::stream::{FullText, TextStream};
 
 /// The text of a form without a description.
 pub(super) const DEFAULT_QUESTION: &str = "Please provide the required information.";
@@ -29,7 +29,7 @@ pub(super) fn finished(
 ) -> Vec<Event> {
     match outcome {
         Outcome::Completed { text, origin } => completed(wire, stream, plan, text, *origin),
-        // No result: a client offers to try again where there is none.
+        // No result: a client offers to try again if there is none.
         Outcome::Failed { reason } => vec![wire.status(TaskState::Failed, Some(reason))],
         Outcome::Canceled => vec![wire.status(TaskState::Canceled, None)],
         Outcome::InputRequired => {
@@ -53,7 +53,7 @@ fn completed(
 ) -> Vec<Event> {
     let mut events = Vec::new();
     if !text.is_empty() {
-        events.extend(stream.whole(wire, plan, text, Whole::Answer));
+        events.extend(stream.full_text(wire, plan, text, FullText::Answer));
         let (name, description) = result_name(origin);
         let trace = wire.trace();
         events.push(wire.result(name, description, text, trace));
@@ -92,7 +92,7 @@ pub(super) fn question(
     if !form.description.is_empty() {
         events.push(wire.status(TaskState::Working, Some(&question)));
     }
-    events.extend(stream.whole(wire, plan, &spoken, Whole::Question));
+    events.extend(stream.full_text(wire, plan, &spoken, FullText::Question));
     stream.interrupted();
     events.push(self::form(wire, form, Some(asked.clone()), Metadata::new()));
     (question, events)
@@ -127,7 +127,7 @@ fn spelled_out(form: &Form) -> String {
 }
 
 /// Whether any text answers the form.
-pub(super) fn takes_any_text(form: &Form) -> bool {
+pub(crate) fn takes_any_text(form: &Form) -> bool {
     matches!(form.fields.as_slice(), [field] if field.field_name == ANSWER_FIELD)
 }
 
@@ -145,7 +145,7 @@ pub(super) fn words(form: &Form) -> String {
     if form.description.is_empty() { DEFAULT_QUESTION } else { &form.description }.to_owned()
 }
 
-/// A form as data, and as text for clients that show the text of any artifact but draw no forms.
+/// A form as data, and as text for clients that draw no forms.
 pub(super) fn form(wire: &mut Wire, form: &Form, spoken: Option<String>, metadata: Metadata) -> Event {
     let id = wire.id();
     let mut event = wire.artifact(Chunk {
@@ -164,7 +164,7 @@ pub(super) fn form(wire: &mut Wire, form: &Form, spoken: Option<String>, metadat
 }
 
 fn form_data(form: &Form) -> Value {
-    // Upstream's web UI has a heading of its own where there is none.
+    // Without a title, upstream's web UI uses its own heading.
     let title = Some(&form.title).filter(|title| !title.is_empty());
     let mut data = json!({
         "user_input": true,

@@ -32,7 +32,7 @@ pub fn summary(record: &TaskRecord) -> serde_json::Result<Task> {
     Ok(task)
 }
 
-/// Leaves the task with the artifacts that hold its answer: the result, or what was streamed if there is none.
+/// Removes all artifacts but the answer: the result, or the streamed text if there is no result.
 pub fn retain_answer(task: &mut Task) {
     let named = |artifact: &Artifact, names: &[&str]| {
         artifact.name.as_deref().is_some_and(|name| names.contains(&name))

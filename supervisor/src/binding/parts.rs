@@ -34,7 +34,7 @@ impl Wire {
         }
     }
 
-    /// The next id: the same for the same place in the same task's log.
+    /// The next id, the same for the same position in the same task's log.
     pub(super) fn id(&mut self) -> String {
         self.made += 1;
         Uuid::new_v5(&self.seed, &self.made.to_le_bytes()).to_string()
@@ -45,7 +45,7 @@ impl Wire {
         Metadata::from_iter([("trace_id".to_owned(), Value::from(&*self.trace_id))])
     }
 
-    /// One line about a call, an artifact of its own.
+    /// One line about a call, as an artifact of its own.
     pub(super) fn notification(
         &mut self,
         name: &str,
@@ -102,7 +102,7 @@ impl Wire {
         self.notification(name, &description, texts::noticed(agent, text), metadata)
     }
 
-    /// A whole result, an artifact of its own.
+    /// A whole result, as an artifact of its own.
     pub(super) fn result(&mut self, name: &str, description: &str, text: &str, metadata: Metadata) -> Event {
         let (id, part) = (self.id(), Part::text(text));
         self.artifact(Chunk { id, name, description, part, metadata, append: false, last: true })

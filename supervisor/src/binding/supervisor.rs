@@ -9,7 +9,7 @@ use caipe_view::activity::{Activity, ActivityEvent};
 use super::open::OpenCalls;
 use super::parts::{Chunk, Wire, activity_status};
 use super::plan::PlanView;
-use super::stream::{TextStream, Whole};
+use super::stream::{FullText, TextStream};
 use super::{answer, parts, texts};
 
 /// Tools of the knowledge base: their results are not shown.
@@ -114,7 +114,7 @@ impl Supervisor {
             EventKind::Plan { steps, cause, .. } => vec![self.plan.event(&mut self.wire, steps, *cause)],
             EventKind::DecisionRefused { reason } => {
                 answer::add_question(&mut self.question, reason.clone());
-                self.stream.whole(&mut self.wire, &self.plan, reason, Whole::Answer)
+                self.stream.full_text(&mut self.wire, &self.plan, reason, FullText::Answer)
             }
             EventKind::InputRequired { form } => {
                 let (wire, stream) = (&mut self.wire, &mut self.stream);
@@ -126,13 +126,13 @@ impl Supervisor {
         }
     }
 
-    /// Ends the request. The reason of a failure comes before the failed plan: upstream's Slack bot shows it with the step
-    /// that it ends. If a task waits, the answer to its question is a request of its own, with a text of its own.
+    /// Ends the request. The reason of a failure is sent before the failed plan, because upstream's Slack bot shows it with
+    /// the step that it ends. The answer to a waiting task's question is a request with a text of its own.
     fn finished(&mut self, outcome: &Outcome) -> Vec<Event> {
         let mut events = self.cut_off(outcome);
         if let Outcome::Failed { reason } = outcome {
             let (wire, stream) = (&mut self.wire, &mut self.stream);
-            events.extend(stream.whole(wire, &self.plan, &answer::failure(reason), Whole::Failure));
+            events.extend(stream.full_text(wire, &self.plan, &answer::failure(reason), FullText::Failure));
         }
         let given_up = std::mem::take(&mut self.given_up);
         if !given_up.is_empty() {

@@ -21,7 +21,7 @@ pub(super) async fn page(
     let Some(filter) = filter(request, caller)? else {
         return Ok(ListTasksResponse { page_size, ..ListTasksResponse::default() });
     };
-    // One more than fits tells whether there is a next page.
+    // The filter asks for one record more than fits, which shows whether there is a next page.
     let (mut records, total_size) = runs.tasks(&filter).await?;
     let mut more = records.len() > page_size as usize;
     records.truncate(page_size as usize);

@@ -68,7 +68,7 @@ impl Agent for TaskApi {
 
     async fn send(&self, request: SendMessageRequest, call: &CallContext) -> Result<Sent, A2aError> {
         let mut message = request.message;
-        // Kept with the message: what a client asked for holds whichever process carries the task on.
+        // Stored with the message, so that it also holds for a process that continues the task.
         let asked = call.declared_extensions.iter().any(|uri| uri == ACTIVITY_EXTENSION);
         if asked && message.extensions.iter().all(|uri| uri != ACTIVITY_EXTENSION) {
             message.extensions.push(ACTIVITY_EXTENSION.to_owned());

@@ -24,7 +24,7 @@ const OPEN: [&str; 4] = ["/.well-known/agent-card.json", "/.well-known/agent.jso
 /// The only path that the status token opens.
 const STATUS: &str = "/internal/status";
 
-/// Fewest characters of the shared key of a server beyond loopback.
+/// The fewest characters of the shared key of a server beyond loopback.
 const SHORTEST_KEY: usize = 16;
 
 /// The principal of the shared key.
