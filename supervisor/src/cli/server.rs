@@ -118,8 +118,8 @@ impl Server {
             args.run_timeout,
         );
         let pushes = pushes(args, &runs, &store)?;
-        let [card, extended] = signed_cards(args, config, config.settings, address, locks)?;
-        let task_api = Arc::new(TaskApi::new(runs.clone(), card, extended).pushing(pushes.clone()));
+        let cards = signed_cards(args, config, config.settings, address, locks)?;
+        let task_api = Arc::new(TaskApi::new(runs.clone(), cards, pushes.clone()));
         let origins = Origins::default();
         set_origins(&origins, args, config.settings)?;
         let routes = router(AppState {

@@ -28,20 +28,15 @@ pub struct TaskApi {
 }
 
 impl TaskApi {
-    /// Serves `runs` with `card`, and authenticated callers get the `extended` card.
-    pub fn new(runs: Arc<Runs>, card: AgentCard, extended: AgentCard) -> Self {
-        Self { runs, cards: ArcSwap::from_pointee([card, extended].map(Arc::new)), pushes: None }
+    /// Serves `runs` with the public card and the extended card, which authenticated callers get. `pushes` sends push
+    /// notifications; `None` turns them off.
+    pub fn new(runs: Arc<Runs>, cards: [AgentCard; 2], pushes: Option<Arc<Pushes>>) -> Self {
+        Self { runs, cards: ArcSwap::from_pointee(cards.map(Arc::new)), pushes }
     }
 
     /// Replaces the cards.
-    pub fn show(&self, card: AgentCard, extended: AgentCard) {
-        self.cards.store(Arc::new([card, extended].map(Arc::new)));
-    }
-
-    /// Enables push notifications.
-    #[must_use]
-    pub fn pushing(self, pushes: Option<Arc<Pushes>>) -> Self {
-        Self { pushes, ..self }
+    pub fn set_cards(&self, cards: [AgentCard; 2]) {
+        self.cards.store(Arc::new(cards.map(Arc::new)));
     }
 }
 

@@ -64,7 +64,7 @@ impl Follow<'_> {
             tracing::warn!("the rules for tokens have changed: restart to use them");
         }
         match super::signed_cards(self.args, self.config, &settings, self.address, &self.locks) {
-            Ok([card, extended]) => self.task_api.show(card, extended),
+            Ok(cards) => self.task_api.set_cards(cards),
             Err(error) => tracing::error!(%error, "the card stays as it is"),
         }
         if let Err(error) = super::set_origins(&self.origins, self.args, &settings) {
