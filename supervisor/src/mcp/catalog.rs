@@ -164,10 +164,11 @@ impl ToolsView {
                 state.offers.iter().map(move |offer| (index, state.status.name.as_str(), offer))
             })
             .collect();
-        let status = |state: &ServerState| ServerStatus { tools: state.offers.len(), ..state.status.clone() };
+        let with_count =
+            |state: &ServerState| ServerStatus { tools: state.offers.len(), ..state.status.clone() };
         let names = unique_names(offers.iter().map(|(_, server, offer)| (*server, offer.name.as_str())));
         let mut view = Self {
-            servers: states.iter().map(status).collect(),
+            servers: states.iter().map(with_count).collect(),
             settled: states.iter().all(|state| state.settled),
             ..Self::default()
         };
