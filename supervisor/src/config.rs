@@ -1,6 +1,5 @@
 //! Reads the settings from a file and the environment, and again when the file or one of its scripts changes.
 
-mod a2a_screen;
 mod models;
 mod own_address;
 mod reload;
@@ -16,18 +15,21 @@ use caipe_crds::{
     Document, Fault, Faults, Partial, RenderedSpec, Resolved, default_resource, read_partially, resolve,
 };
 use caipe_model::ScriptError;
+use caipe_net::{AllowList, AllowListError, Screen};
 
-pub use a2a_screen::a2a_screen;
 pub(crate) use models::{ModelChoiceError, has_model_variables, inferred_model, model_settings};
-pub use reload::{Reload, Reloaded};
+pub use reload::Reload;
 pub use scripts::Scripts;
 pub use single_agent::SingleAgent;
 pub use watch::FileWatch;
 
 pub use crate::secrets::Environment;
 
-/// The largest specification that is read, in bytes; etcd takes no larger object either.
+/// The largest specification that is read, in bytes; etcd stores no larger object either.
 const MAX_FILE: u64 = 1_500_000;
+
+/// The entry of an allow list that allows every public address.
+const PUBLIC: &str = "*";
 
 /// The configuration of a process.
 #[derive(Clone)]
@@ -35,16 +37,16 @@ pub struct Settings {
     pub spec: RenderedSpec,
     /// Faults that do not prevent a start.
     pub warnings: Vec<Fault>,
-    /// Where paths in the specification start from.
+    /// The directory that paths in the specification are relative to.
     pub base: PathBuf,
     pub env: Environment,
-    /// Whether every choice was made elsewhere, and the epoch counted there.
+    /// Whether the operator has rendered the spec and counts its epochs.
     pub rendered: bool,
     /// The files of scripted models.
     pub scripts: Scripts,
 }
 
-/// Why there are no settings.
+/// Why settings cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be read.
@@ -67,13 +69,22 @@ pub enum ConfigError {
     Script(#[from] ScriptError),
 }
 
-/// Each fault on a line, after the name of what it is in.
+impl ConfigError {
+    /// The faults of a file, or of the environment if there is no file.
+    fn faulty(file: Option<&Path>, faults: Faults) -> Self {
+        let source_name =
+            file.map_or_else(|| "the environment".to_owned(), |path| path.display().to_string());
+        Self::Faulty { source_name, faults }
+    }
+}
+
+/// Each fault on a line, after the name of the file that has it.
 fn located(source: &str, faults: &Faults) -> String {
     let lines: Vec<String> = faults.as_slice().iter().map(|fault| format!("{source}: {fault}")).collect();
     lines.join("\n")
 }
 
-/// Names what the environment holds and keeps its values to itself: secrets are among them.
+/// Shows the names of environment variables, never their values, because some are secrets.
 impl std::fmt::Debug for Settings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Settings")
@@ -88,15 +99,13 @@ impl std::fmt::Debug for Settings {
 }
 
 impl Settings {
-    /// Reads the file, a resource or a rendered spec, or takes the core agents if there is none; on a resource, the
-    /// environment is laid on top.
+    /// Reads the file, a resource or a rendered spec; without a file, the core agents run. The environment overrides a
+    /// resource.
     ///
     /// # Errors
-    /// When the file cannot be read, or it or a variable is wrong; then with every fault that was found.
+    /// When the file cannot be read, or when the file or a variable is wrong; the error has every fault.
     pub fn load(file: Option<&Path>, env: Environment) -> Result<Self, ConfigError> {
-        let source_name =
-            file.map_or_else(|| "the environment".to_owned(), |path| path.display().to_string());
-        let faulty = |faults| ConfigError::Faulty { source_name: source_name.clone(), faults };
+        let faulty = |faults| ConfigError::faulty(file, faults);
         let partial = match file {
             Some(path) => read_partially(&read_bounded(path)?).map_err(faulty)?,
             None => Partial::from(default_resource()),
@@ -109,7 +118,7 @@ impl Settings {
         let found = resolved.as_ref().err().cloned().into_iter().flatten().collect::<Vec<_>>();
         Faults::check(partial.with(found)).map_err(faulty)?;
         let resolved = resolved.map_err(faulty)?;
-        Faults::check(allow_faults(&resolved.spec)).map_err(faulty)?;
+        Faults::check(allow_fault(&resolved.spec).into_iter().collect()).map_err(faulty)?;
         let base = file.and_then(Path::parent).map(Path::to_path_buf).unwrap_or_default();
         Ok(Self::new(resolved, base, env, rendered))
     }
@@ -132,11 +141,22 @@ impl Settings {
     }
 }
 
-/// What is wrong with the list of addresses that the tools may ask; only who screens them can read it.
-fn allow_faults(spec: &RenderedSpec) -> Vec<Fault> {
-    let allow = spec.a2a.as_ref().map(|tools| tools.allow.as_slice()).unwrap_or_default();
-    let error = a2a_screen(allow).err();
-    error.map(|error| Fault::new("spec.a2a.allow", error.to_string())).into_iter().collect()
+/// The fault of the list of addresses that the tools for other A2A agents may call.
+fn allow_fault(spec: &RenderedSpec) -> Option<Fault> {
+    let error = a2a_screen(&spec.a2a.as_ref()?.allow).err()?;
+    Some(Fault::new("spec.a2a.allow", error.to_string()))
+}
+
+/// The addresses that the tools for other A2A agents may call. `*` allows every public address; without it, only the
+/// listed ones are allowed.
+///
+/// # Errors
+/// When an entry cannot be read.
+pub fn a2a_screen(allow: &[String]) -> Result<Screen, AllowListError> {
+    let (public, listed): (Vec<&str>, Vec<&str>) =
+        allow.iter().map(String::as_str).partition(|entry| *entry == PUBLIC);
+    let screen = Screen::new(listed.join(",").parse::<AllowList>()?);
+    Ok(if public.is_empty() { screen.only_listed() } else { screen })
 }
 
 fn read_bounded(path: &Path) -> Result<String, ConfigError> {

@@ -21,7 +21,7 @@ pub fn with_secrets(env: &Environment, directory: Option<&str>) -> Environment {
     all.into()
 }
 
-/// A file as a variable. Hidden entries are how the kubelet swaps the content; they are nobody's variable.
+/// A file as a variable; `None` for the hidden entries with which the kubelet replaces the content.
 fn read(path: &Path) -> Option<(String, String)> {
     let name = path.file_name()?.to_str()?;
     let size = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?.len();

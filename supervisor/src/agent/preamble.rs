@@ -15,7 +15,7 @@ pub(super) struct TurnPreamble {
     pub(super) tools: Arc<[ToolSpec]>,
 }
 
-/// The newest preamble. Tool lists of a hundred kilobytes are common, and change less often than turns are taken.
+/// The newest preamble. Tool lists of a hundred kilobytes are common, and change less often than a turn starts.
 #[derive(Debug, Default)]
 pub struct PreambleCache(Mutex<Option<(PreambleKey, TurnPreamble)>>);
 

@@ -13,6 +13,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::health::ProbeSettings;
+use super::in_process::InProcessBackend;
 use super::instance_spec::{InstanceSpec, PlacementSettings};
 use super::mcp_servers::server_specs;
 use super::models::Models;
@@ -179,6 +180,49 @@ impl AgentBackend for UnavailableBackend {
         _: CancellationToken,
     ) -> DelegationEnd {
         DelegationEnd::failed(&*self.reason)
+    }
+}
+
+/// Carries out delegations that stopped in this process before their agent migrated to a remote placement. It builds
+/// the agent, with its tool servers, for each delegation.
+#[derive(Debug)]
+pub(super) struct OnDemandBackend {
+    factory: Arc<InstanceFactory>,
+    settings: Arc<Settings>,
+    spec: InstanceSpec,
+}
+
+impl OnDemandBackend {
+    /// For an agent that is remote now; `None` if this process cannot run it.
+    pub(super) fn new(
+        factory: Arc<InstanceFactory>,
+        settings: Arc<Settings>,
+        spec: &InstanceSpec,
+    ) -> Option<Arc<Self>> {
+        if spec.is_foreign() {
+            return None;
+        }
+        let mut agent = spec.agent.clone();
+        agent.placement = rendered::Placement::InProcess {};
+        let spec = InstanceSpec::new(&settings.spec, &agent, &settings.scripts);
+        Some(Arc::new(Self { factory, settings, spec }))
+    }
+}
+
+#[async_trait]
+impl AgentBackend for OnDemandBackend {
+    async fn run(
+        &self,
+        delegation: Delegation,
+        events: mpsc::Sender<DelegationEvent>,
+        cancel: CancellationToken,
+    ) -> DelegationEnd {
+        // Dropping the agent stops its tool servers.
+        let agent = {
+            let build = self.factory.with(&self.settings);
+            build.worker(&self.spec, build.toolbox(&self.spec))
+        };
+        InProcessBackend(agent.into()).run(delegation, events, cancel).await
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use caipe_crds::rendered::Connectivity;
 use caipe_crds::resource::agent_state::AgentPhase;
 
-/// Consecutive failures after which an agent counts as unreachable: one lost packet is no outage.
+/// Consecutive failures after which an agent counts as unreachable, because one lost packet is not an outage.
 const CONFIRMED: u32 = 2;
 
 /// The interval of probes while an agent responds. With [`CONFIRM`] and [`CONFIRM_DEADLINE`] it detects a dead agent
@@ -59,7 +59,7 @@ pub(super) struct HealthState {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum State {
-    /// The agent has not responded yet, after so many probes.
+    /// The agent has not responded yet.
     Unknown {
         failures: u32,
     },
@@ -90,20 +90,19 @@ impl HealthState {
         Self { settings, state: State::Unknown { failures: 0 } }
     }
 
-    pub(super) fn first(&self) -> Option<NextProbe> {
+    pub(super) fn first_probe(&self) -> Option<NextProbe> {
         let ProbeSettings { check, startup_delay, timeout, .. } = self.settings;
         check.then_some(NextProbe { after: startup_delay, deadline: timeout })
     }
 
-    /// Goes by other rules from now on; what is not looked at any more is not known any more. Returns when to look
-    /// next, if at all.
+    /// Applies other settings. Without probes, the health becomes unknown. Returns the next probe.
     pub(super) fn apply(&mut self, settings: ProbeSettings) -> Option<NextProbe> {
         self.settings = settings;
         if !settings.check {
             self.state = State::Unknown { failures: 0 };
         }
         match self.state {
-            State::Unknown { .. } => self.first(),
+            State::Unknown { .. } => self.first_probe(),
             State::Up => self.in_background(settings.refresh, settings.fast),
             State::Suspect => Some(self.confirm()),
             State::Down => self.in_background(settings.refresh.min(RETRY), settings.fast),
@@ -130,7 +129,7 @@ impl HealthState {
         self.in_background(self.settings.refresh, self.settings.fast)
     }
 
-    /// The agent did not respond, or another one did. Returns the next probe.
+    /// The agent did not respond, or another agent responded. Returns the next probe.
     pub(super) fn failed(&mut self) -> Option<NextProbe> {
         match self.state {
             State::Unknown { failures } => self.failed_unknown(failures + 1),

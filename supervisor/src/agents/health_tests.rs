@@ -24,7 +24,7 @@ fn settings(background: bool) -> ProbeSettings {
 /// The phase and the next probe after these results: `+` responded, `-` did not.
 fn after(background: bool, probes: &str) -> (AgentPhase, Option<NextProbe>) {
     let mut health = HealthState::new(settings(background));
-    let mut next = health.first();
+    let mut next = health.first_probe();
     for probe in probes.chars() {
         next = if probe == '+' { health.succeeded() } else { health.failed() };
     }
@@ -77,7 +77,7 @@ fn without_background_probes_an_agent_is_probed_until_it_responds() {
 
 #[test]
 fn checks_can_be_turned_off_and_the_interval_is_configurable() {
-    assert_eq!(HealthState::new(ProbeSettings { check: false, ..settings(true) }).first(), None);
+    assert_eq!(HealthState::new(ProbeSettings { check: false, ..settings(true) }).first_probe(), None);
     let mut slow = HealthState::new(ProbeSettings { refresh: millis(60_000), ..settings(true) });
     assert_eq!(slow.succeeded().map(|next| next.after), Some(millis(60_000)));
     assert_eq!(slow.failed().and_then(|_| slow.failed()).map(|next| next.after), Some(millis(1000)));

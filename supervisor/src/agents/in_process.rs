@@ -44,7 +44,7 @@ impl AgentBackend for InProcessBackend {
     }
 }
 
-/// What a delegation starts with.
+/// The start of a delegation.
 #[derive(Debug)]
 enum FirstInput {
     Run(Box<RunState>, Input),
@@ -74,10 +74,10 @@ fn first_input(agent: &Agent, run: &RunInfo, prompt: String, resume: Option<Resu
     }
 }
 
-/// Passes what a nested run decides to the run that delegated to it, which commits and shows it.
+/// Sends the decisions of a nested run to the delegating run, which commits and shows them.
 struct ParentSink {
     agent: String,
-    /// Whether the agent's text is passed on too.
+    /// Whether the agent's text is sent too.
     agents_words: bool,
     sender: mpsc::Sender<DelegationEvent>,
     questions: Vec<Form>,
@@ -101,8 +101,8 @@ impl ParentSink {
         })
     }
 
-    /// The events that are passed on: the agent's calls, and its text only where the client wants it; its answer comes
-    /// once, at the end.
+    /// The event for the parent: the agent's calls, and its text only if the client wants it. Its answer is sent once, at
+    /// the end.
     fn forward(&mut self, event: RunEvent) -> Option<RunEvent> {
         if !event.path.is_empty() {
             return Some(event);

@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use caipe_crds::internal_status::{AgentReport, DrainingInstance, NextInstance};
 use caipe_crds::resource::agent_state::AgentPhase;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
 use super::health::ProbeSettings;
 use super::in_process::InProcessBackend;
 use super::instance_spec::InstanceSpec;
-use super::prober::{Health, ProbedBackend};
+use super::prober::ProbedBackend;
 use crate::agent::{Agent, Delegate};
 use crate::delegation::AgentBackend;
 use crate::mcp::{ServerPhase, ToolsView};
@@ -33,25 +35,6 @@ pub(super) struct AgentInstance {
 pub(super) enum Runtime {
     InProcess(Arc<Agent>),
     Remote(Arc<ProbedBackend>),
-}
-
-/// Changes of an instance's phase.
-pub(super) enum PhaseChanges {
-    Tools(watch::Receiver<Arc<ToolsView>>),
-    Health(watch::Receiver<Health>),
-}
-
-impl PhaseChanges {
-    /// Waits for a change; for ever if none can come any more.
-    pub(super) async fn changed(&mut self) {
-        let changed = match self {
-            Self::Tools(tools) => tools.changed().await,
-            Self::Health(health) => health.changed().await,
-        };
-        if changed.is_err() {
-            std::future::pending::<()>().await;
-        }
-    }
 }
 
 impl AgentInstance {
@@ -83,19 +66,11 @@ impl AgentInstance {
         }
     }
 
-    /// The changes of its phase from now on.
-    pub(super) fn changes(&self) -> PhaseChanges {
+    /// Completes when its phase may have changed after this call.
+    pub(super) fn changed(&self) -> BoxFuture<'static, ()> {
         match &self.runtime {
-            Runtime::InProcess(agent) => {
-                let mut tools = agent.toolbox.watch();
-                tools.mark_unchanged();
-                PhaseChanges::Tools(tools)
-            }
-            Runtime::Remote(probed) => {
-                let mut health = probed.prober.watch();
-                health.mark_unchanged();
-                PhaseChanges::Health(health)
-            }
+            Runtime::InProcess(agent) => next_change(agent.toolbox.watch()),
+            Runtime::Remote(probed) => next_change(probed.prober.watch()),
         }
     }
 
@@ -183,6 +158,17 @@ impl AgentInstance {
             active_tasks: self.active.len() as u64,
         }
     }
+}
+
+/// Completes at the next change; never if no change can come.
+fn next_change<T: Send + Sync + 'static>(mut source: watch::Receiver<T>) -> BoxFuture<'static, ()> {
+    source.mark_unchanged();
+    async move {
+        if source.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+    .boxed()
 }
 
 fn phase_of(view: &ToolsView) -> AgentPhase {

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use caipe_crds::internal_status::Report;
 use caipe_engine::AgentName;
+use futures::future::BoxFuture;
 use tokio_util::task::TaskTracker;
 
 use super::builder::InstanceBuilder;
-use super::instance::{AgentInstance, PhaseChanges, Runtime};
+use super::instance::{AgentInstance, Runtime};
 use super::instance_spec::{InstanceSpec, PlacementSettings};
 use super::migration_plan::{ExistingSpecs, PlanAction, migrates, plan};
 use crate::config::Settings;
@@ -60,8 +61,8 @@ pub(super) enum Migration {
     Superseded,
     /// The instance is current; the one before drains.
     Done(PendingWork),
-    /// The instance is not ready.
-    Waiting(PhaseChanges),
+    /// The instance is not ready. Its phase may have changed when the future completes.
+    Waiting(BoxFuture<'static, ()>),
 }
 
 /// One change of the specification while it is applied.
@@ -167,7 +168,7 @@ impl AgentInstances {
         }
     }
 
-    /// Makes an instance. It shares the tool servers, or the connection, of an instance that has the same.
+    /// Makes an instance. It shares the tool servers, or the connection, of an instance with the same settings for these.
     fn make(&mut self, spec: InstanceSpec, epoch: u64, build: &InstanceBuilder<'_>) -> AgentInstance {
         self.next_id += 1;
         let runtime = match spec.settings {
@@ -204,13 +205,13 @@ impl AgentInstances {
             return Migration::Superseded;
         };
         // Subscribed before the phase is read, so that no change is missed.
-        let changes = next.changes();
+        let changed = next.changed();
         if !migrates(slot.current.as_ref().map(AgentInstance::readiness), next.readiness()) {
             if overdue {
                 next.probe_if_unreachable();
             }
             slot.next = Some(next);
-            return Migration::Waiting(changes);
+            return Migration::Waiting(changed);
         }
         let placement = next.spec.placement();
         tracing::info!(agent = %name, ?placement, epoch = next.epoch, "new delegations go to the new instance");

@@ -14,7 +14,7 @@ pub fn missing_variables(settings: &Settings) -> Vec<String> {
     let faults = |agent: &RenderedAgent| {
         let env = with_secrets(&settings.env, agent.secrets_dir.as_deref());
         let fault = |server: ServerSpec| {
-            let error = server.check(&env).err()?;
+            let error = server.transport.resolve(&env).err()?;
             Some(format!("agent {}: tool server {}: {error}", agent.name, server.name))
         };
         server_specs(&settings.spec, agent).into_iter().filter_map(fault).collect::<Vec<_>>()

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! A new instance is prepared first: its tool servers start, or a remote agent's card is read. Then it replaces the old
-//! one in the snapshot. Active delegations end at the old instance, whose tool servers stop afterwards. An instance that
-//! never gets ready is tried for ever, and the old one stays.
+//! one in the snapshot. Active delegations end at the old instance, whose tool servers stop afterwards. While a new
+//! instance is not ready, the old one stays, and preparing is retried without a limit.
 
 mod builder;
 mod health;
@@ -20,7 +20,6 @@ mod instances;
 mod mcp_servers;
 mod migration_plan;
 mod models;
-mod on_demand;
 mod prober;
 mod registry;
 

@@ -35,8 +35,8 @@ impl<'a> Models<'a> {
         Self { settings, http }
     }
 
-    /// The supervisor's model with its fallbacks, as far as they can be used. Where none can, every turn is answered
-    /// with the reason, so that the process stays up and says what is missing.
+    /// The supervisor's usable models: the first one, with the others as fallbacks. If none is usable, every turn fails with
+    /// the reason, so that the process keeps running and reports what is missing.
     pub(super) fn supervisor(&self) -> Arc<dyn ChatModel> {
         let choices = self.settings.spec.models.iter();
         let chain: Vec<_> = choices.map(|choice| usable(self.chosen(choice, Scope::Supervisor))).collect();
@@ -77,7 +77,7 @@ impl<'a> Models<'a> {
     }
 }
 
-/// The reason for each model of these settings that cannot be used as it is, such as a missing key.
+/// The reason for each model of these settings that is not usable, such as a missing key.
 pub fn unusable_models(settings: &Settings) -> Vec<String> {
     let models = Models::new(settings, reqwest::Client::new());
     let of_agent = |agent: &RenderedAgent| {
@@ -100,12 +100,12 @@ fn usable(model: Result<Arc<dyn ChatModel>, Unusable>) -> Arc<dyn ChatModel> {
     })
 }
 
-/// Stands where a model is missing, and says why.
+/// Takes the place of an unusable model; each turn fails with the reason.
 #[derive(Debug)]
 pub(super) struct Unconfigured(String);
 
 impl Unconfigured {
-    /// What its name is in [`ChatModel::name`].
+    /// The result of [`ChatModel::name`].
     pub(super) const NAME: &'static str = "unconfigured";
 }
 

@@ -1,6 +1,5 @@
 //! Probes one remote agent in the background, and fails delegations at once while it is unreachable.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,17 +33,12 @@ pub(super) struct Health {
 }
 
 /// Probes an agent until it is dropped.
+#[derive(Debug)]
 pub(super) struct Prober {
     health: watch::Receiver<Health>,
     requested: Arc<Notify>,
     settings: watch::Sender<ProbeSettings>,
     _stop: DropGuard,
-}
-
-impl fmt::Debug for Prober {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Prober").field("health", &*self.health.borrow()).finish_non_exhaustive()
-    }
 }
 
 impl Prober {
@@ -121,7 +115,7 @@ struct ProbeTask {
 
 impl ProbeTask {
     async fn run(mut self) {
-        let mut next = self.state.first();
+        let mut next = self.state.first_probe();
         loop {
             let deadline = self.until(next).await;
             let Ok(permit) = self.permits.clone().acquire_owned().await else { return };

@@ -11,11 +11,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument as _;
 
-use super::builder::InstanceFactory;
+use super::builder::{InstanceFactory, OnDemandBackend};
 use super::instance::{AgentInstance, Runtime};
 use super::instances::{AgentInstances, Migration, PendingWork};
 use super::models::Unconfigured;
-use super::on_demand::OnDemandBackend;
 use crate::agent::{Agent, CurrentSupervisor, Delegates, PreviousPlacement};
 use crate::config::Settings;
 use crate::mcp::Toolbox;
@@ -235,14 +234,14 @@ impl AgentRegistry {
     async fn migrate(self: Arc<Self>, name: AgentName, id: u64) {
         let mut overdue = false;
         loop {
-            let mut changes = match self.try_migrate(&name, id, overdue) {
+            let changed = match self.try_migrate(&name, id, overdue) {
                 Migration::Superseded => return,
                 Migration::Done(work) => return self.spawn(work),
-                Migration::Waiting(changes) => changes,
+                Migration::Waiting(changed) => changed,
             };
             tokio::select! {
                 () = self.factory.shutdown.cancelled() => return,
-                () = changes.changed() => overdue = false,
+                () = changed => overdue = false,
                 () = tokio::time::sleep(CHECK_INTERVAL) => overdue = true,
             }
         }

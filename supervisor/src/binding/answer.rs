@@ -1,4 +1,4 @@
-//! How a run ends on the wire: whatever a person must read is text of the stream, too.
+//! How a run ends on the wire. Everything that a person must read is also in the text of the stream.
 
 use caipe_a2a::model::{Event, Metadata, Part, TaskState};
 use caipe_engine::{ANSWER_FIELD, AnswerOrigin, Form, FormField, Outcome};
@@ -6,10 +6,18 @@ use serde_json::{Value, json};
 
 use super::parts::{Chunk, Wire};
 use super::plan::PlanView;
-use super::stream::{TextStream, Whole};
+use super::stream::{FullText, TextStream};
 
-/// What a form asks where the model gave no words of its own.
+/// The text of a form without a description.
 pub(super) const DEFAULT_QUESTION: &str = "Please provide the required information.";
+
+/// Adds a question to those that the final status lists.
+pub(super) fn add_question(all: &mut Option<String>, question: String) {
+    *all = Some(match all.take() {
+        Some(before) => format!("{before}\n\n{question}"),
+        None => question,
+    });
+}
 
 /// The events that end a run; exactly one of them, the last, is a final status.
 pub(super) fn finished(
@@ -21,7 +29,7 @@ pub(super) fn finished(
 ) -> Vec<Event> {
     match outcome {
         Outcome::Completed { text, origin } => completed(wire, stream, plan, text, *origin),
-        // No result: a client offers to try again where there is none.
+        // No result: a client offers to try again if there is none.
         Outcome::Failed { reason } => vec![wire.status(TaskState::Failed, Some(reason))],
         Outcome::Canceled => vec![wire.status(TaskState::Canceled, None)],
         Outcome::InputRequired => {
@@ -45,7 +53,7 @@ fn completed(
 ) -> Vec<Event> {
     let mut events = Vec::new();
     if !text.is_empty() {
-        events.extend(stream.whole(wire, plan, text, Whole::Answer));
+        events.extend(stream.full_text(wire, plan, text, FullText::Answer));
         let (name, description) = result_name(origin);
         let trace = wire.trace();
         events.push(wire.result(name, description, text, trace));
@@ -66,8 +74,8 @@ fn result_name(origin: AnswerOrigin) -> (&'static str, &'static str) {
     }
 }
 
-/// A form: what is asked in words, also as text of the stream, then the fields. `asked` is everything that was asked
-/// before. Returns the words for the final status too.
+/// The events of a form: its text, also in the stream, then its fields. `asked` has the texts of the forms before.
+/// Returns the text for the final status too.
 pub(super) fn question(
     wire: &mut Wire,
     stream: &mut TextStream,
@@ -84,18 +92,18 @@ pub(super) fn question(
     if !form.description.is_empty() {
         events.push(wire.status(TaskState::Working, Some(&question)));
     }
-    events.extend(stream.whole(wire, plan, &spoken, Whole::Question));
+    events.extend(stream.full_text(wire, plan, &spoken, FullText::Question));
     stream.interrupted();
     events.push(self::form(wire, form, Some(asked.clone()), Metadata::new()));
     (question, events)
 }
 
-/// A question for a person who sees no form: what is asked, about what, and how to answer in words.
+/// The text of a form for a person who sees no form: the question, its subject, and how to answer in text.
 fn spelled_out(form: &Form) -> String {
     let mut lines = vec![words(form)];
     if form.is_approval() {
         let arguments = [&form.arguments].into_iter().filter(|arguments| !arguments.is_null());
-        // A form about several calls holds their arguments in its words.
+        // The description of a form about several calls contains their arguments.
         lines.extend(
             arguments
                 .filter(|_| form.calls().len() == 1)
@@ -109,7 +117,7 @@ fn spelled_out(form: &Form) -> String {
                 format!("Answer with a line for each call, `approve` or `reject`: {fields}.")
             }
         });
-    } else if is_one_answer(form) {
+    } else if takes_any_text(form) {
         lines.push(format!("Answer with a line `{ANSWER_FIELD}: …`."));
     } else if !form.fields.is_empty() {
         lines.push(form.fields.iter().map(field_line).collect::<Vec<_>>().join("\n"));
@@ -119,7 +127,7 @@ fn spelled_out(form: &Form) -> String {
 }
 
 /// Whether any text answers the form.
-fn is_one_answer(form: &Form) -> bool {
+pub(crate) fn takes_any_text(form: &Form) -> bool {
     matches!(form.fields.as_slice(), [field] if field.field_name == ANSWER_FIELD)
 }
 
@@ -132,12 +140,12 @@ fn field_line(field: &FormField) -> String {
     format!("- `{}`{required}{about}{choices}", field.field_name)
 }
 
-/// What a form asks, in words.
+/// The question of a form.
 pub(super) fn words(form: &Form) -> String {
     if form.description.is_empty() { DEFAULT_QUESTION } else { &form.description }.to_owned()
 }
 
-/// A form as data, and as text for clients that show the text of any artifact but draw no forms.
+/// A form as data, and as text for clients that draw no forms.
 pub(super) fn form(wire: &mut Wire, form: &Form, spoken: Option<String>, metadata: Metadata) -> Event {
     let id = wire.id();
     let mut event = wire.artifact(Chunk {
@@ -156,7 +164,7 @@ pub(super) fn form(wire: &mut Wire, form: &Form, spoken: Option<String>, metadat
 }
 
 fn form_data(form: &Form) -> Value {
-    // Upstream's web UI has a heading of its own where there is none.
+    // Without a title, upstream's web UI uses its own heading.
     let title = Some(&form.title).filter(|title| !title.is_empty());
     let mut data = json!({
         "user_input": true,

@@ -7,7 +7,7 @@ use caipe_crds::rendered::{RenderedAgent, SupervisorIdentity};
 
 use super::ACTIVITY_EXTENSION;
 
-/// What callers must bring, as a card says it: one of these, if any.
+/// The credentials that a card asks for: callers need one of these, if any is set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Locks {
     /// A key that all callers share.
@@ -17,7 +17,7 @@ pub struct Locks {
 }
 
 impl Locks {
-    /// Whether callers must bring anything at all.
+    /// Whether callers need a credential.
     pub fn is_closed(&self) -> bool {
         self.shared_key || self.issuer.is_some()
     }
@@ -37,8 +37,8 @@ pub fn card(identity: &SupervisorIdentity, url: &str, agents: Vec<String>, locks
     finish(card, locks, "The shared key of this supervisor")
 }
 
-/// The card of one agent that answers at `url` behind these locks: it is called what delegations call it. Without
-/// skills of its own it has one, everything that it does.
+/// The card of one agent that answers at `url` behind these locks, under the name that delegations use. An agent without
+/// skills gets one skill for everything that it does.
 pub fn agent_card(agent: &RenderedAgent, skills: &[Skill], url: &str, locks: &Locks) -> AgentCard {
     let mut card = begin(&agent.name, &agent.description, url);
     for skill in skills {
@@ -53,7 +53,7 @@ pub fn agent_card(agent: &RenderedAgent, skills: &[Skill], url: &str, locks: &Lo
     card
 }
 
-/// What all cards of this program have in common.
+/// The common part of all cards of this program.
 fn begin(name: &str, description: &str, url: &str) -> CardBuilder {
     let about = "The tree of agents and tool calls, as data in the metadata of notifications";
     CardBuilder::new(name, description, url, env!("CARGO_PKG_VERSION"))
@@ -92,12 +92,12 @@ fn skill_of(agent: &RenderedAgent, id: &str, name: &str, description: &str) -> A
     }
 }
 
-/// Examples of what to ask. A skill always has some: clients list them without looking whether there are any.
+/// Examples of requests. Every skill has some, because clients expect a list that is not empty.
 fn examples(given: &[String]) -> Vec<String> {
     if given.is_empty() { vec!["What can you do?".to_owned()] } else { given.to_vec() }
 }
 
-/// The card for callers who brought the key: every agent is a skill of its own, with what it is for.
+/// The card for authenticated callers: every agent is a skill of its own.
 pub fn extended_card<'a>(card: &AgentCard, agents: impl IntoIterator<Item = &'a RenderedAgent>) -> AgentCard {
     let skill = |agent: &RenderedAgent| skill_of(agent, &agent.name, &agent.title, &agent.routing_hint);
     let mut extended = card.clone();

@@ -1,21 +1,21 @@
 //! The decisions that a client sends as data, and the calls that they decide.
 //!
-//! A decision that cannot be read, or that fits no call, refuses them all: an approval must never reach another call than
-//! the one it was given for.
+//! A decision that cannot be read, or that fits no call, rejects all decisions of the message: an approval must never
+//! reach a call that it was not given for.
 
 use caipe_a2a::model::{Content, Message};
 use caipe_engine::{APPROVE, ASK_TOOL, DECISION_FIELD, Decision, Form, REJECT};
 use serde_json::{Map, Value};
 
-/// What a model reads of a rejection without words.
+/// The reason that a model reads if a rejection has none.
 const REJECTED: &str = "User rejected the request";
 
 const NOT_APPLIED: &str = "The decision was not applied.";
 
-/// A decision as it was sent.
+/// A decision that a client has sent.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Sent {
-    /// The action that it names: a tool, [`ASK_TOOL`] (which clients also send for approvals), or nothing.
+pub(super) struct SentDecision {
+    /// The action that it names, if any: a tool, or [`ASK_TOOL`], which clients also send for approvals.
     action: Option<String>,
     verdict: Verdict,
 }
@@ -24,12 +24,12 @@ pub(super) struct Sent {
 enum Verdict {
     Approve,
     Reject(String),
-    /// Values as the client gave them: of a form, or of a tool call that it edited.
+    /// The values of a form, or of a tool call that the client edited.
     Edit(Map<String, Value>),
 }
 
 /// The decisions in `message.metadata.resume` or in a data part's `resume`.
-pub(super) fn sent(message: &Message) -> Result<Vec<Sent>, String> {
+pub(super) fn sent_decisions(message: &Message) -> Result<Vec<SentDecision>, String> {
     let in_metadata = message.metadata.as_ref().and_then(|metadata| metadata.get("resume"));
     let in_parts = message.parts.iter().find_map(|part| match &part.content {
         Content::Data(data) => data.get("resume"),
@@ -44,7 +44,7 @@ pub(super) fn sent(message: &Message) -> Result<Vec<Sent>, String> {
     list.iter().enumerate().map(located).collect()
 }
 
-fn read(value: &Value) -> Result<Sent, &'static str> {
+fn read(value: &Value) -> Result<SentDecision, &'static str> {
     let action = value.pointer("/edited_action/name").or_else(|| value.get("action_name"));
     let action = action.and_then(Value::as_str).filter(|name| !name.is_empty()).map(str::to_owned);
     let message = || value.get("message").or_else(|| value.get("args")).and_then(Value::as_str);
@@ -56,7 +56,7 @@ fn read(value: &Value) -> Result<Sent, &'static str> {
         Some("reject" | "response") => Verdict::Reject(message().unwrap_or(REJECTED).to_owned()),
         _ => return Err("give a type: approve, accept, edit, reject or response"),
     };
-    Ok(Sent { action, verdict })
+    Ok(SentDecision { action, verdict })
 }
 
 /// The values of an edit: `edited_action.args` (new form) or `args.args` (old form).
@@ -64,8 +64,8 @@ fn arguments(value: &Value) -> Option<Map<String, Value>> {
     value.pointer("/edited_action/args").or_else(|| value.pointer("/args/args"))?.as_object().cloned()
 }
 
-/// One decision for each call that waits, in the order of the calls, or why the decisions do not fit.
-pub(super) fn matched(sent: &[Sent], questions: &[&Form]) -> Result<Vec<Decision>, String> {
+/// One decision for each waiting call, in the order of the calls, or why the decisions do not fit.
+pub(super) fn matched(sent: &[SentDecision], questions: &[&Form]) -> Result<Vec<Decision>, String> {
     let calls: Vec<Vec<Form>> = questions.iter().map(|question| question.calls()).collect();
     let all: Vec<&Form> = calls.iter().flatten().collect();
     if sent.len() == all.len() {
@@ -75,14 +75,14 @@ pub(super) fn matched(sent: &[Sent], questions: &[&Form]) -> Result<Vec<Decision
     // The reply to a form that asks about several calls has a field for each of them.
     if sent.len() == questions.len() {
         let assigned = assigned(sent, questions)?;
-        let decided = questions.iter().zip(assigned).map(|(question, sent)| for_each(sent, question));
+        let decided = questions.iter().zip(assigned).map(|(question, sent)| form_decisions(sent, question));
         return Ok(decided.collect::<Result<Vec<_>, String>>()?.concat());
     }
-    Err(several(questions))
+    Err(waiting_calls(questions))
 }
 
-/// Says what waits, and how to decide it.
-pub(super) fn several(questions: &[&Form]) -> String {
+/// The text that lists the waiting calls and how to decide them.
+pub(super) fn waiting_calls(questions: &[&Form]) -> String {
     let calls: Vec<String> = questions.iter().flat_map(|form| form.calls()).map(|call| call.action).collect();
     match calls.as_slice() {
         [only] => format!("{NOT_APPLIED} Only {only} waits: send one decision."),
@@ -94,13 +94,14 @@ pub(super) fn several(questions: &[&Form]) -> String {
     }
 }
 
-/// The decision of each question: those that name a tool go to a call of that tool, the others to what is left, in order.
-fn assigned<'a>(sent: &'a [Sent], questions: &[&Form]) -> Result<Vec<&'a Sent>, String> {
-    let mut places: Vec<Option<&Sent>> = vec![None; questions.len()];
-    let free = |places: &[Option<&Sent>], fits: &dyn Fn(&Form) -> bool| {
+/// The decision of each question. Decisions that name a tool go to a call of that tool, the others to the remaining
+/// calls, in order.
+fn assigned<'a>(sent: &'a [SentDecision], questions: &[&Form]) -> Result<Vec<&'a SentDecision>, String> {
+    let mut places: Vec<Option<&SentDecision>> = vec![None; questions.len()];
+    let free = |places: &[Option<&SentDecision>], fits: &dyn Fn(&Form) -> bool| {
         places.iter().zip(questions).position(|(place, question)| place.is_none() && fits(question))
     };
-    let named = |sent: &&Sent| sent.action.as_deref().is_some_and(|name| name != ASK_TOOL);
+    let named = |sent: &&SentDecision| sent.action.as_deref().is_some_and(|name| name != ASK_TOOL);
     for sent in sent.iter().filter(named) {
         let action = sent.action.as_deref().unwrap_or_default();
         let place = free(&places, &|question| question.action == action).and_then(|at| places.get_mut(at));
@@ -114,16 +115,16 @@ fn assigned<'a>(sent: &'a [Sent], questions: &[&Form]) -> Result<Vec<&'a Sent>, 
             *place = Some(sent);
         }
     }
-    places.into_iter().collect::<Option<_>>().ok_or_else(|| several(questions))
+    places.into_iter().collect::<Option<_>>().ok_or_else(|| waiting_calls(questions))
 }
 
 /// The decisions in the reply to one form, one for each call that it asks about.
-fn for_each(sent: &Sent, question: &Form) -> Result<Vec<Decision>, String> {
+fn form_decisions(sent: &SentDecision, question: &Form) -> Result<Vec<Decision>, String> {
     let calls = question.calls();
     if let [only] = calls.as_slice() {
         return Ok(vec![decision(sent, only)?]);
     }
-    let Verdict::Edit(values) = &sent.verdict else { return Err(several(&[question])) };
+    let Verdict::Edit(values) = &sent.verdict else { return Err(waiting_calls(&[question])) };
     let values = form_values(values);
     let decide = |(at, call): (usize, &Form)| {
         if !call.is_approval() {
@@ -131,12 +132,12 @@ fn for_each(sent: &Sent, question: &Form) -> Result<Vec<Decision>, String> {
         }
         values.get(&question.decision_field(at)).and_then(Value::as_str).and_then(verdict)
     };
-    calls.iter().enumerate().map(decide).collect::<Option<_>>().ok_or_else(|| several(&[question]))
+    calls.iter().enumerate().map(decide).collect::<Option<_>>().ok_or_else(|| waiting_calls(&[question]))
 }
 
-/// The decisions of a text that is nothing but a decision for each call, in lines of `field: value` where there are
-/// several.
-pub(super) fn spoken(text: &str, question: &Form) -> Option<Vec<Decision>> {
+/// The decisions of a text that consists only of a decision for each call: a word for one call, lines of `field: value`
+/// for several.
+pub(super) fn in_text(text: &str, question: &Form) -> Option<Vec<Decision>> {
     let text = text.trim().trim_end_matches(['.', '!']);
     let calls = question.calls().len();
     if calls == 1 {
@@ -153,7 +154,7 @@ pub(super) fn spoken(text: &str, question: &Form) -> Option<Vec<Decision>> {
 }
 
 /// The decision about one call or form.
-fn decision(sent: &Sent, call: &Form) -> Result<Decision, String> {
+fn decision(sent: &SentDecision, call: &Form) -> Result<Decision, String> {
     let values = match &sent.verdict {
         Verdict::Approve => return Ok(Decision::Approve),
         Verdict::Reject(message) => return Ok(Decision::Reject { message: message.clone() }),
@@ -177,7 +178,7 @@ fn decision(sent: &Sent, call: &Form) -> Result<Decision, String> {
     })
 }
 
-/// Whether a text is nothing but a yes or a no.
+/// Whether a text is only a yes or a no.
 pub(super) fn is_verdict(text: &str) -> bool {
     verdict(text.trim().trim_end_matches(['.', '!'])).is_some()
 }

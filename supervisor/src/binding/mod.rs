@@ -21,6 +21,7 @@ mod texts;
 use caipe_a2a::model::Event;
 use caipe_engine::RunEvent;
 
+pub(crate) use answer::takes_any_text;
 pub use caipe_view::activity::EXTENSION as ACTIVITY_EXTENSION;
 pub use card::{Locks, agent_card, card, extended_card};
 pub use opening::{opening, retain_answer, state, summary};
@@ -55,7 +56,7 @@ impl Binding {
         })
     }
 
-    /// What the event is on the wire, in order; often one, sometimes none.
+    /// The wire events of the event, in order; often one, sometimes none.
     pub fn bind(&mut self, event: &RunEvent) -> Vec<Event> {
         match &mut self.0 {
             Speaker::Supervisor(supervisor) => supervisor.bind(event),

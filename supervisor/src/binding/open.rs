@@ -1,31 +1,30 @@
-//! Calls of agents that were shown to begin and not yet to end.
+//! The calls that clients have seen start and not end.
 
 use std::collections::BTreeMap;
 
 use caipe_engine::{CallEnd, EventKind};
 
-/// What each agent has under way, as far as the client knows.
+/// The calls that a client has seen start and not end.
 ///
-/// An agent that is stopped, or lost, tells no ends; the client gets them all the same when its task ends.
+/// An agent that is stopped or lost reports no ends. The client gets them when the task of the agent ends.
 #[derive(Debug, Clone, Default)]
 pub(super) struct OpenCalls {
-    /// Tasks that each agent works on. Events do not say to which of them they belong.
+    /// The number of tasks of each agent. An event does not tell to which task it belongs.
     tasks: BTreeMap<String, u32>,
     calls: Vec<OpenCall>,
     /// The starts of the supervisor's own calls.
     own: Vec<EventKind>,
 }
 
-/// A call that was shown to begin.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct OpenCall {
+#[derive(Debug, Clone)]
+struct OpenCall {
     agent: String,
-    pub(super) call: String,
-    pub(super) tool: String,
+    call: String,
+    tool: String,
 }
 
 impl OpenCalls {
-    /// Something that the supervisor did.
+    /// Notes an event of the supervisor.
     pub(super) fn follow_own(&mut self, kind: &EventKind) {
         match kind {
             EventKind::ToolStarted { .. } | EventKind::DelegationStarted { .. } => {
@@ -53,13 +52,14 @@ impl OpenCalls {
         std::mem::take(&mut self.own).into_iter().filter_map(ended).collect()
     }
 
-    /// The agent got a task.
+    /// Notes that the agent got a task.
     pub(super) fn task_started(&mut self, agent: &str) {
         *self.tasks.entry(agent.to_owned()).or_default() += 1;
     }
 
-    /// A task of the agent ended: what it leaves open, once it works on no other.
-    pub(super) fn task_ended(&mut self, agent: &str) -> Vec<OpenCall> {
+    /// Notes that a task of the agent ended. Returns the ends of the calls that the agent leaves open, once it has no
+    /// other task.
+    pub(super) fn task_ended(&mut self, agent: &str) -> Vec<EventKind> {
         let left = self.tasks.get_mut(agent).map_or(0, |tasks| {
             *tasks = tasks.saturating_sub(1);
             *tasks
@@ -67,10 +67,17 @@ impl OpenCalls {
         if left > 0 {
             return Vec::new();
         }
-        self.calls.extract_if(.., |open| open.agent == agent).collect()
+        let open = self.calls.extract_if(.., |open| open.agent == agent);
+        open.map(|OpenCall { call, tool, .. }| EventKind::ToolFinished {
+            call,
+            tool,
+            end: CallEnd::Canceled,
+            output: None,
+        })
+        .collect()
     }
 
-    /// Something that the agent did.
+    /// Notes an event of the agent.
     pub(super) fn follow(&mut self, agent: &str, kind: &EventKind) {
         match kind {
             EventKind::ToolStarted { call, tool } => {
@@ -108,8 +115,13 @@ mod tests {
         }
     }
 
-    fn left(calls: &[OpenCall]) -> Vec<&str> {
-        calls.iter().map(|open| open.call.as_str()).collect()
+    fn left(ends: &[EventKind]) -> Vec<&str> {
+        ends.iter()
+            .map(|kind| match kind {
+                EventKind::ToolFinished { call, end: CallEnd::Canceled, .. } => call.as_str(),
+                other => panic!("{other:?}"),
+            })
+            .collect()
     }
 
     #[test]

@@ -1,23 +1,17 @@
-//! A task where it begins, and as its record alone tells of it.
+//! The wire form of a task at its start, and the one that its record alone gives.
 
 use caipe_a2a::model::{Artifact, Message, Metadata, Task, TaskState, TaskStatus};
 use caipe_store::{TaskPhase, TaskRecord};
 use serde_json::Value;
 
-/// A task as it is before anything happened: submitted, with the message that began it.
+/// A task at its start: submitted, with the message that started it.
 pub fn opening(record: &TaskRecord, message: Message) -> Task {
-    let timestamp = Some(record.created);
-    Task {
-        id: record.id.clone(),
-        context_id: record.context.clone(),
-        status: TaskStatus { state: TaskState::Submitted, message: None, timestamp },
-        artifacts: Vec::new(),
-        history: vec![message.within(record.id.clone(), record.context.clone())],
-        metadata: None,
-    }
+    let mut task = Task::submitted(&record.id, &record.context, message);
+    task.status.timestamp = Some(record.created);
+    task
 }
 
-/// A task that is not under way, without what it has produced: the same as its log would make it.
+/// A task that is not under way, without its artifacts; otherwise the same as from its log.
 ///
 /// # Errors
 /// When a message in the record cannot be read.
@@ -38,7 +32,7 @@ pub fn summary(record: &TaskRecord) -> serde_json::Result<Task> {
     Ok(task)
 }
 
-/// Leaves the task with the artifacts that hold its answer: the result, or what was streamed if there is none.
+/// Removes all artifacts but the answer: the result, or the streamed text if there is no result.
 pub fn retain_answer(task: &mut Task) {
     let named = |artifact: &Artifact, names: &[&str]| {
         artifact.name.as_deref().is_some_and(|name| names.contains(&name))
@@ -49,7 +43,7 @@ pub fn retain_answer(task: &mut Task) {
     task.artifacts.retain(|artifact| named(artifact, answer_names));
 }
 
-/// A stored message; it is copied only where it has to be.
+/// A stored message, read without a copy of the whole value.
 fn read(message: &Value) -> serde_json::Result<Message> {
     serde::Deserialize::deserialize(message)
 }

@@ -1,4 +1,4 @@
-//! The skeletons of wire events, and ids that depend on nothing but the log.
+//! The parts that wire events are built from, and ids that depend on the log alone.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ impl Wire {
         }
     }
 
-    /// The next id: the same for the same place in the same task's log.
+    /// The next id, the same for the same position in the same task's log.
     pub(super) fn id(&mut self) -> String {
         self.made += 1;
         Uuid::new_v5(&self.seed, &self.made.to_le_bytes()).to_string()
@@ -45,7 +45,7 @@ impl Wire {
         Metadata::from_iter([("trace_id".to_owned(), Value::from(&*self.trace_id))])
     }
 
-    /// One line about a call, an artifact of its own.
+    /// One line about a call, as an artifact of its own.
     pub(super) fn notification(
         &mut self,
         name: &str,
@@ -55,6 +55,36 @@ impl Wire {
     ) -> Event {
         let (id, part) = (self.id(), Part::text(text));
         self.artifact(Chunk { id, name, description, part, metadata, append: false, last: false })
+    }
+
+    /// The start of a sub-agent's call.
+    pub(super) fn agent_calling(&mut self, agent: &str, callee: &str, metadata: Metadata) -> Event {
+        let text = texts::agent_calling(agent, callee);
+        self.notification("tool_notification_start", &texts::started(callee), text, metadata)
+    }
+
+    /// The end of a sub-agent's call.
+    pub(super) fn agent_called(
+        &mut self,
+        agent: &str,
+        callee: &str,
+        end: CallEnd,
+        metadata: Metadata,
+    ) -> Event {
+        let text = texts::agent_called(agent, callee, end);
+        self.notification("tool_notification_end", &texts::ended(callee), text, metadata)
+    }
+
+    /// The first `most` characters of the output of a sub-agent's tool.
+    pub(super) fn agent_tool_output(
+        &mut self,
+        agent: &str,
+        tool: &str,
+        (output, most): (&str, usize),
+        metadata: Metadata,
+    ) -> Event {
+        let text = texts::agent_tool_output(agent, &texts::cut(output, most));
+        self.notification("tool_output", &texts::tool_output(tool), text, metadata)
     }
 
     /// The progress of an external agent.
@@ -72,7 +102,7 @@ impl Wire {
         self.notification(name, &description, texts::noticed(agent, text), metadata)
     }
 
-    /// A whole result, an artifact of its own.
+    /// A whole result, as an artifact of its own.
     pub(super) fn result(&mut self, name: &str, description: &str, text: &str, metadata: Metadata) -> Event {
         let (id, part) = (self.id(), Part::text(text));
         self.artifact(Chunk { id, name, description, part, metadata, append: false, last: true })
@@ -119,7 +149,7 @@ pub(super) struct Chunk<'a> {
     pub(super) last: bool,
 }
 
-/// Who an artifact comes from, what they are, and which step of the plan it belongs to.
+/// The source of an artifact, the kind of the source, and the step of the plan that the artifact belongs to.
 pub(super) fn source(source: &str, kind: &str, step: Option<&str>) -> Metadata {
     let mut metadata = Metadata::from_iter([
         ("sourceAgent".to_owned(), Value::from(source)),

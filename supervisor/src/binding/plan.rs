@@ -11,14 +11,14 @@ use super::parts::{Chunk, Wire};
 pub(super) struct PlanView {
     artifact: Option<String>,
     steps: Vec<PlanStep>,
-    /// The place of the step that was under way last: upstream's Slack bot stays in it when no other begins.
+    /// The position of the last step that was under way. Upstream's Slack bot stays in it until another step starts.
     entered: Option<usize>,
 }
 
 impl PlanView {
-    /// The plan changed. A status update can neither add nor remove steps (rule 1), so other steps than those
-    /// that the client knows make it a plan again; all under the same id. A plan that continues after a question is known
-    /// from the task that asked it (rule 8).
+    /// The event of a changed plan. A status update can neither add nor remove steps (rule 1), so changed steps are sent as
+    /// a plan, under the same id. The client knows a plan that continues after a question from the task that asked the
+    /// question (rule 8).
     pub(super) fn event(&mut self, wire: &mut Wire, steps: &[PlanStep], cause: PlanCause) -> Event {
         let first = self.artifact.is_none();
         let same = |(old, new): (&PlanStep, &PlanStep)| old.step_id == new.step_id;
@@ -38,7 +38,7 @@ impl PlanView {
         })
     }
 
-    /// The next request begins: its client has entered no step yet.
+    /// Notes the end of a request: the client of the next one has entered no step.
     pub(super) fn leave(&mut self) {
         self.entered = None;
     }
@@ -53,17 +53,17 @@ impl PlanView {
         self.artifact.is_some()
     }
 
-    /// Whether a step of it has begun.
+    /// Whether a step has started.
     pub(super) fn has_step(&self) -> bool {
         self.entered.is_some()
     }
 
-    /// Whether the step that began last is the plan's last.
+    /// Whether the step that started last is the plan's last.
     pub(super) fn in_last_step(&self) -> bool {
         self.entered.is_some_and(|order| order + 1 == self.steps.len())
     }
 
-    /// The step that an event of `source` belongs to: its own open one, else the one under way (rule 4).
+    /// The step that an event of `source` belongs to: the open step of `source`, else the one under way (rule 4).
     pub(super) fn step_of(&self, source: &str) -> Option<&str> {
         let open = |step: &&PlanStep| {
             matches!(step.status, StepStatus::InProgress | StepStatus::Pending)

@@ -1,4 +1,4 @@
-//! As whom a process speaks on the wire.
+//! The role in which a process presents its events: a supervisor, or an agent.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,46 +6,45 @@ use std::sync::Arc;
 use caipe_a2a::model::Message;
 use caipe_crds::names::normal;
 
-/// Most characters of a tool's output that are shown, where nothing else is said (`MAX_TOOL_OUTPUT_LENGTH`). An event
-/// holds no more.
+/// The limit of shown characters of a tool's output, and the default of `MAX_TOOL_OUTPUT_LENGTH`. An event has no more.
 const TOOL_OUTPUT: usize = 2000;
 
-/// As whom a process speaks.
+/// The role in which a process presents its events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Presentation {
-    /// As the supervisor, to people.
+    /// The supervisor, for people.
     Supervisor {
-        /// So many characters of what its agents' tools return are shown; nothing of it without a number.
+        /// The number of characters shown of the output of its agents' tools; `None` shows nothing.
         tool_output: Option<usize>,
     },
-    /// As an agent, to its supervisor and to other clients.
+    /// An agent, for its supervisor and for other clients.
     SubAgent {
         /// The agent's name.
         name: Arc<str>,
-        /// So many characters of what a tool returns are shown; nothing of it without a number.
+        /// The number of characters shown of the output of its tools; `None` shows nothing.
         tool_output: Option<usize>,
     },
 }
 
 impl Presentation {
-    /// The presentation of a supervisor; `STREAM_SUB_AGENT_TOOL_OUTPUT` and `MAX_TOOL_OUTPUT_LENGTH` say what it shows of the
-    /// results of its agents' tools.
+    /// The presentation of a supervisor; `STREAM_SUB_AGENT_TOOL_OUTPUT` and `MAX_TOOL_OUTPUT_LENGTH` set how much it
+    /// shows of the output of its agents' tools.
     pub fn supervisor(env: &BTreeMap<String, String>) -> Self {
         Self::Supervisor { tool_output: shown_output(env, "STREAM_SUB_AGENT_TOOL_OUTPUT") }
     }
 
-    /// The presentation of an agent; `STREAM_TOOL_OUTPUT` and `MAX_TOOL_OUTPUT_LENGTH` say what it shows of tools' results.
+    /// The presentation of an agent; `STREAM_TOOL_OUTPUT` and `MAX_TOOL_OUTPUT_LENGTH` set how much it shows of the
+    /// output of its tools.
     pub fn sub_agent(name: &str, env: &BTreeMap<String, String>) -> Self {
         Self::SubAgent { name: name.into(), tool_output: shown_output(env, "STREAM_TOOL_OUTPUT") }
     }
 
-    /// Whether it is that of an agent that a supervisor asks.
+    /// Whether the process presents an agent.
     pub const fn is_sub_agent(&self) -> bool {
         matches!(self, Self::SubAgent { .. })
     }
 
-    /// Puts the message into the conversation that it belongs to: upstream's supervisor names it in the metadata of
-    /// what it says to an agent, not as the protocol does.
+    /// Sets the context of the message from its metadata, where upstream's supervisor names the conversation.
     pub fn place(&self, message: &mut Message) {
         let named = || message.metadata.as_ref()?.get("context_id")?.as_str().map(str::trim);
         if self.is_sub_agent() && message.context_id.is_none() && message.task_id.is_none() {

@@ -1,45 +1,45 @@
-//! What a client's message asks for: a new question, or the answer to one of ours.
+//! Reads the message of a client: a request, or the answer to a waiting interaction.
 
 use caipe_a2a::model::{Content, Message as A2aMessage, Metadata};
 use caipe_engine::{ANSWER_FIELD, Decision, Form};
 use caipe_model::{Message, Role};
 use serde_json::{Map, Value};
 
-use super::ACTIVITY_EXTENSION;
-use super::decision::{self, Sent};
+use super::decision::{self, SentDecision};
+use super::{ACTIVITY_EXTENSION, answer};
 
 /// The member of a message's metadata in which a supervisor names the tools that a human must approve.
 pub const REQUIRE_APPROVAL: &str = "require_approval";
 
-/// What upstream's Slack bot writes between the history of a thread and the message.
+/// The text that upstream's Slack bot writes between the history of a thread and the message.
 const CURRENT_QUESTION: &str = "Current question: ";
 
-/// Most patterns that are read of it.
+/// The limit of approval patterns in a message.
 const MOST_PATTERNS: usize = 1000;
 
-/// A client's message, read.
+/// A message of a client.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
-    /// The user's e-mail address, where the client gives it.
+    /// The user's e-mail address, if the client gives it.
     pub user: Option<String>,
-    /// The trace that the client wants this to belong to.
+    /// The trace that the client wants the run to belong to.
     pub trace_id: Option<String>,
-    /// Tools that a human must approve whatever this process says itself: the delegating supervisor demands it.
+    /// Further tools that need a person's approval, because the delegating supervisor demands it.
     pub require_approval: Vec<String>,
-    /// Whether the client wants to read the words of agents (the extension [`ACTIVITY_EXTENSION`]).
+    /// Whether the client wants the text of agents (the extension [`ACTIVITY_EXTENSION`]).
     pub agents_words: bool,
     text: String,
-    decisions: Vec<Sent>,
+    decisions: Vec<SentDecision>,
 }
 
-/// What a message is to the run.
+/// The meaning of a message for its run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
-    /// Something said.
+    /// A message for the model.
     Message(Message),
-    /// Answers to what was asked: one for each call that waits, in order.
+    /// The decisions of the waiting interactions: one for each waiting call, in order.
     Decisions(Vec<Decision>),
-    /// An answer to what was asked that is not clear; why, for people.
+    /// An ambiguous decision, and the reason, for people.
     Unclear(String),
 }
 
@@ -47,9 +47,9 @@ impl Request {
     /// Reads a message.
     ///
     /// # Errors
-    /// A located message when it says nothing that can be read.
+    /// A located reason when the message has neither text nor decisions.
     pub fn read(message: &A2aMessage) -> Result<Self, String> {
-        let decisions = decision::sent(message)?;
+        let decisions = decision::sent_decisions(message)?;
         let texts: Vec<String> = message.parts.iter().filter_map(|part| readable(&part.content)).collect();
         let text = texts.join("\n");
         if text.trim().is_empty() && decisions.is_empty() {
@@ -71,7 +71,7 @@ impl Request {
         })
     }
 
-    /// A message as it is kept in a task's record.
+    /// Reads a message of a task's record.
     ///
     /// # Errors
     /// When the stored message cannot be read.
@@ -81,14 +81,14 @@ impl Request {
         Self::read(&message)
     }
 
-    /// What it is to a run that waits for answers to `questions`, or for nothing; `addressed` if it names the task
-    /// that waits.
+    /// The meaning for a run that waits for answers to `questions`, or for nothing; `addressed` if the message names the
+    /// waiting task.
     pub fn reply(self, questions: &[&Form], addressed: bool) -> Reply {
         if questions.is_empty() {
             return Reply::Message(Message::text(Role::User, self.text));
         }
         let decided = match self.decisions.as_slice() {
-            [] => spoken(&self.text, questions, addressed),
+            [] => decisions_in_text(&self.text, questions, addressed),
             sent => Some(decision::matched(sent, questions)),
         };
         match decided {
@@ -99,7 +99,7 @@ impl Request {
     }
 }
 
-/// A part as text for the model; data of our own protocol is not for it.
+/// A part as text for the model; `None` for data of our own protocol.
 fn readable(content: &Content) -> Option<String> {
     match content {
         Content::Text(text) => Some(text.clone()),
@@ -119,42 +119,41 @@ fn user_line(text: &str) -> Option<&str> {
     (!line.is_empty()).then_some(line)
 }
 
-/// A trace id goes into headers and metadata of others; anything but hex digits is not one.
+/// Whether a text is a trace id: 32 hex digits, because trace ids are sent to others in headers and metadata.
 fn is_trace_id(id: &str) -> bool {
     id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// The patterns under `require_approval` in the metadata; only more can be demanded by them.
+/// The patterns under `require_approval` in the metadata.
 fn require_approval(metadata: Option<&Metadata>) -> Vec<String> {
     let patterns = metadata.and_then(|metadata| metadata.get(REQUIRE_APPROVAL)?.as_array());
     let patterns = patterns.into_iter().flatten().filter_map(Value::as_str);
     patterns.take(MOST_PATTERNS).map(str::to_owned).collect()
 }
 
-/// A decision in words, as a client without forms sends it: a plain yes or no for an approval, `field: value` lines for a
-/// form. Words count only where exactly one question waits. Lines count wherever they stand in the text, because a
-/// client may put what a person wrote into a template; other lines may be the next question.
-fn spoken(text: &str, questions: &[&Form], addressed: bool) -> Option<Result<Vec<Decision>, String>> {
+/// The decisions in a text, as a client without forms sends them: a plain yes or no for an approval, `field: value` lines
+/// for a form. Text decides only if exactly one question waits. The lines may be anywhere in the text, because a client
+/// may put a person's text into a template; other lines may be the next question.
+fn decisions_in_text(
+    text: &str,
+    questions: &[&Form],
+    addressed: bool,
+) -> Option<Result<Vec<Decision>, String>> {
     let body = own_words(body(text));
     let is_verdict = || decision::is_verdict(body);
     let [question] = questions else {
         let meant = is_verdict() || questions.iter().any(|form| filled(body, form).is_some());
-        return meant.then(|| Err(decision::several(questions)));
+        return meant.then(|| Err(decision::waiting_calls(questions)));
     };
     if question.is_approval() {
-        let decided = decision::spoken(body, question).map(Ok);
-        return decided.or_else(|| is_verdict().then(|| Err(decision::several(questions))));
+        let decided = decision::in_text(body, question).map(Ok);
+        return decided.or_else(|| is_verdict().then(|| Err(decision::waiting_calls(questions))));
     }
-    if addressed && is_in_words(question) {
-        let answer = (ANSWER_FIELD.to_owned(), Value::from(body.trim()));
-        return Some(Ok(vec![Decision::Submit { values: Map::from_iter([answer]) }]));
+    if addressed && answer::takes_any_text(question) {
+        let values = Map::from_iter([(ANSWER_FIELD.to_owned(), Value::from(body.trim()))]);
+        return Some(Ok(vec![Decision::Submit { values }]));
     }
     filled(body, question).map(|values| Ok(vec![Decision::Submit { values }]))
-}
-
-/// Whether a question is put in words.
-fn is_in_words(question: &Form) -> bool {
-    matches!(question.fields.as_slice(), [field] if field.field_name == ANSWER_FIELD)
 }
 
 /// The values of the `field: value` lines of a text that name fields of the form.
@@ -169,7 +168,7 @@ fn filled(body: &str, form: &Form) -> Option<Map<String, Value>> {
     (!values.is_empty() && !form.is_approval()).then_some(values)
 }
 
-/// What the sender says now: upstream's Slack bot puts a thread's history, which others wrote, before it.
+/// The text of the sender, without the history of the thread that upstream's Slack bot puts before it.
 fn own_words(body: &str) -> &str {
     let now = body.rsplit_once(CURRENT_QUESTION).map_or(body, |(_, now)| now).trim_start();
     // A mention of the bot.
@@ -177,7 +176,7 @@ fn own_words(body: &str) -> &str {
     mention.map_or(now, |(_, words)| words.trim_start())
 }
 
-/// The text without the line that says who wrote it.
+/// The text without the line that names its user.
 fn body(text: &str) -> &str {
     text.strip_prefix("by user:").and_then(|rest| rest.split_once("\n\n")).map_or(text, |(_, body)| body)
 }

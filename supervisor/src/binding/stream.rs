@@ -1,4 +1,4 @@
-//! Live text: one artifact per request, and the words that no client may miss.
+//! Live text: one artifact for each request, and the texts that every client must show.
 
 use std::sync::Arc;
 
@@ -9,18 +9,18 @@ use serde_json::Value;
 use super::parts::{Chunk, Wire};
 use super::plan::PlanView;
 
-/// What a text is that a person must read whole.
+/// The kind of a text that a person must read in full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Whole {
+pub(super) enum FullText {
     Answer,
-    /// What the run waits for; it comes as a form too.
+    /// The question that the run waits for; the client gets a form too.
     Question,
-    /// Why there is no answer; it is in the status too.
+    /// Why there is no answer; the status contains it too.
     Failure,
 }
 
-impl Whole {
-    /// The member of the metadata that tells a client which draws forms and statuses that it has this text otherwise.
+impl FullText {
+    /// The member of the metadata that marks a text for clients that draw forms and statuses: they show it already.
     const fn flag(self) -> Option<&'static str> {
         match self {
             Self::Answer => None,
@@ -30,14 +30,14 @@ impl Whole {
     }
 }
 
-/// The streaming artifact, and what two kinds of clients have seen of it.
+/// The streaming artifact, and the part of it that two kinds of clients have shown.
 ///
-/// A client of the SDKs keeps the text of the artifact as it stands. Upstream's Slack bot reads neither narration nor,
-/// under a plan, what is said before the plan's last step; what it has shown it cannot take back.
-/// Many clients print neither the status text nor `final_result`, so whatever a person must read is in this artifact.
+/// A client of the SDKs shows the current text of the artifact. Upstream's Slack bot ignores narration and, under a plan,
+/// the text before the plan's last step. It cannot remove text that it has shown.
+/// Many clients print neither the status text nor `final_result`, so this artifact has every text that a person must read.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TextStream {
-    /// Its id, once something was sent.
+    /// Its id, once a piece was sent.
     artifact: Option<String>,
     /// The text since the last event of another kind, or since the answer began. An answer is never interrupted.
     passage: Passage,
@@ -52,28 +52,34 @@ pub(super) struct TextStream {
 }
 
 impl TextStream {
-    /// A piece of text.
+    /// Sends a piece of text.
     pub(super) fn chunk(&mut self, wire: &mut Wire, plan: &PlanView, text: &str, role: TextRole) -> Event {
         self.note(plan, text, role);
         self.piece(wire, text, metadata(plan, role))
     }
 
-    /// Something else than text was sent.
+    /// Notes that an event other than text was sent.
     pub(super) fn interrupted(&mut self) {
         (self.passage, self.in_slack, self.is_answer) = (Passage::default(), Passage::default(), false);
     }
 
-    /// The turn starts again: what follows takes the place of what was sent.
+    /// Starts the turn again: the text that follows replaces the text that was sent.
     pub(super) fn restart(&mut self) {
         self.artifact = None;
         self.interrupted();
     }
 
-    /// Sends a whole text that a person must read, unless every client has it.
+    /// Sends a text that a person must read in full, unless every client has shown it.
     ///
-    /// It goes behind what was sent before. Where a client of the SDKs has it already and only Slack lacks it, it takes
-    /// the place of that, so that nobody sees it twice.
-    pub(super) fn whole(&mut self, wire: &mut Wire, plan: &PlanView, text: &str, kind: Whole) -> Vec<Event> {
+    /// The text is appended to the artifact. If only Slack lacks it, it replaces the text of the artifact, so that a client
+    /// of the SDKs does not show it twice.
+    pub(super) fn full_text(
+        &mut self,
+        wire: &mut Wire,
+        plan: &PlanView,
+        text: &str,
+        kind: FullText,
+    ) -> Vec<Event> {
         let known = self.passage.ends_with(text);
         if text.trim().is_empty() || (known && self.is_shown_in_slack(plan, text)) {
             return Vec::new();
@@ -133,7 +139,7 @@ impl TextStream {
         }
     }
 
-    /// Whether Slack shows this text: as it came, or at the end as the result.
+    /// Whether Slack shows this text, either as it streams or as the result at the end.
     fn is_shown_in_slack(&self, plan: &PlanView, text: &str) -> bool {
         let shows_result = !self.latched && (plan.is_shown() || !self.open_in_slack);
         shows_result || self.in_slack.ends_with(text)
@@ -175,7 +181,7 @@ fn metadata(plan: &PlanView, role: TextRole) -> Metadata {
     metadata
 }
 
-/// Words joined up to about 200 characters; all but the last piece end in one space.
+/// The text in pieces of about 200 characters; each piece but the last ends in one space.
 pub(super) fn pieces(text: &str) -> Vec<String> {
     const ABOUT: usize = 200;
     let mut pieces = Vec::new();

@@ -1,16 +1,15 @@
-//! What an agent says to the supervisor that asks it: its calls as
-//! notifications, its words as they come, its whole answer once.
+//! The wire events of an agent, for the supervisor that delegates to it: notifications of its calls, its text as it
+//! streams, and its whole answer once.
 
 use std::sync::Arc;
 
 use caipe_a2a::model::{Event, Metadata, Part, TaskState};
-use caipe_engine::{AgentName, CallEnd, EventKind, Outcome, RunEvent, TextRole};
+use caipe_engine::{AgentName, EventKind, Outcome, RunEvent, TextRole};
 use caipe_view::activity::{Activity, ActivityEvent};
 use serde_json::Value;
 
 use super::open::OpenCalls;
-use super::parts::activity_status;
-use super::parts::{self, Chunk, Wire};
+use super::parts::{self, Chunk, Wire, activity_status};
 use super::stream::pieces;
 use super::{answer, texts};
 
@@ -19,11 +18,11 @@ use super::{answer, texts};
 pub(super) struct SubAgent {
     wire: Wire,
     name: Arc<str>,
-    /// So many characters of what a tool returns are shown.
+    /// The number of characters shown of the output of a tool; `None` shows nothing.
     tool_output: Option<usize>,
-    /// Whether the run was said to be at work.
+    /// Whether the status `working` was sent.
     begun: bool,
-    /// The artifact that the words of the run go to, once there were any.
+    /// The id of the run's text artifact, once a piece of text was sent.
     text: Option<String>,
     open: OpenCalls,
     question: Option<String>,
@@ -54,7 +53,8 @@ impl SubAgent {
         events
     }
 
-    /// Its plan, and that it composes its answer, are nobody's matter but its own: the user sees the supervisor's.
+    /// An event of the agent. Its plan, and that it composes its answer, are not sent: the user sees the plan of the
+    /// supervisor.
     fn own(&mut self, kind: &EventKind) -> Vec<Event> {
         let name = self.name.clone();
         match kind {
@@ -64,11 +64,11 @@ impl SubAgent {
                 Vec::new()
             }
             EventKind::InputRequired { form } => {
-                self.ask(answer::words(form));
+                answer::add_question(&mut self.question, answer::words(form));
                 vec![answer::form(&mut self.wire, form, None, source(&name))]
             }
             EventKind::DecisionRefused { reason } => {
-                self.ask(reason.clone());
+                answer::add_question(&mut self.question, reason.clone());
                 Vec::new()
             }
             EventKind::Finished { outcome } => self.finished(outcome),
@@ -97,52 +97,33 @@ impl SubAgent {
             |event, asked, call| Activity { path: path.clone(), ..Activity::agent(event, asked, call) };
         match kind {
             EventKind::ToolStarted { call, tool } => {
-                vec![self.start(agent, tool, &tool_activity(ToolStart, tool, call))]
+                let activity = tool_activity(ToolStart, tool, call);
+                vec![self.wire.agent_calling(agent, tool, metadata_of(agent, &activity))]
             }
             EventKind::DelegationStarted { call, agent: asked } => {
-                vec![self.start(agent, asked.as_str(), &agent_activity(AgentStart, asked.as_str(), call))]
+                let activity = agent_activity(AgentStart, asked.as_str(), call);
+                vec![self.wire.agent_calling(agent, asked.as_str(), metadata_of(agent, &activity))]
             }
             EventKind::ToolFinished { call, tool, end, output } => {
-                let shown =
-                    output.as_deref().zip(self.tool_output).map(|(output, most)| texts::cut(output, most));
-                let shown =
-                    shown.map(|text| self.output(agent, tool, &text, &tool_activity(ToolOutput, tool, call)));
-                let ended = self.end(
-                    agent,
-                    tool,
-                    *end,
-                    &tool_activity(ToolEnd, tool, call).with_status(activity_status(*end)),
-                );
-                shown.into_iter().chain([ended]).collect()
+                let mut events = Vec::new();
+                if let Some(shown) = output.as_deref().zip(self.tool_output) {
+                    let metadata = metadata_of(agent, &tool_activity(ToolOutput, tool, call));
+                    events.push(self.wire.agent_tool_output(agent, tool, shown, metadata));
+                }
+                let activity = tool_activity(ToolEnd, tool, call).with_status(activity_status(*end));
+                events.push(self.wire.agent_called(agent, tool, *end, metadata_of(agent, &activity)));
+                events
             }
             EventKind::DelegationFinished { call, agent: asked, end, .. } => {
                 let activity =
                     agent_activity(AgentEnd, asked.as_str(), call).with_status(activity_status(*end));
-                vec![self.end(agent, asked.as_str(), *end, &activity)]
+                vec![self.wire.agent_called(agent, asked.as_str(), *end, metadata_of(agent, &activity))]
             }
             EventKind::Noticed { text, end } => {
                 vec![self.wire.noticed(agent, text, *end, source(agent))]
             }
             _ => Vec::new(),
         }
-    }
-
-    fn start(&mut self, agent: &str, what: &str, activity: &Activity) -> Event {
-        let metadata = metadata_of(agent, activity);
-        let text = texts::agent_calling(agent, what);
-        self.wire.notification("tool_notification_start", &texts::started(what), text, metadata)
-    }
-
-    fn end(&mut self, agent: &str, what: &str, end: CallEnd, activity: &Activity) -> Event {
-        let metadata = metadata_of(agent, activity);
-        let text = texts::agent_called(agent, what, end);
-        self.wire.notification("tool_notification_end", &texts::ended(what), text, metadata)
-    }
-
-    fn output(&mut self, agent: &str, tool: &str, text: &str, activity: &Activity) -> Event {
-        let metadata = metadata_of(agent, activity);
-        let text = texts::agent_tool_output(agent, text);
-        self.wire.notification("tool_output", &texts::tool_output(tool), text, metadata)
     }
 
     fn words(&mut self, text: &str, role: TextRole) -> Event {
@@ -153,7 +134,7 @@ impl SubAgent {
         self.chunk(text, metadata, false)
     }
 
-    /// A piece of the words of this run.
+    /// A piece of the run's text.
     fn chunk(&mut self, text: &str, metadata: Metadata, last: bool) -> Event {
         let append = self.text.is_some();
         let id = self.text.get_or_insert_with(|| self.wire.id()).clone();
@@ -168,36 +149,23 @@ impl SubAgent {
         })
     }
 
-    /// Takes note of what is asked; of several questions, all of it.
-    fn ask(&mut self, question: String) {
-        self.question = Some(match self.question.take() {
-            Some(before) => format!("{before}\n\n{question}"),
-            None => question,
-        });
-    }
-
     fn finished(&mut self, outcome: &Outcome) -> Vec<Event> {
         let question = self.question.take();
-        let mut events = match outcome {
-            Outcome::Completed { text, .. } => self.completed(text),
-            Outcome::Failed { reason } => self.failed(reason),
-            Outcome::Canceled => self.cut_off(),
-            Outcome::InputRequired => self.closing().into_iter().collect(),
-        };
-        events.push(match outcome {
-            Outcome::Completed { .. } => self.wire.status(TaskState::Completed, None),
-            Outcome::Failed { reason } => self.wire.status(TaskState::Failed, Some(reason)),
-            Outcome::Canceled => self.wire.status(TaskState::Canceled, None),
+        let (mut events, state, text) = match outcome {
+            Outcome::Completed { text, .. } => (self.completed(text), TaskState::Completed, None),
+            Outcome::Failed { reason } => (self.failed(reason), TaskState::Failed, Some(reason.as_str())),
+            Outcome::Canceled => (self.cut_off(), TaskState::Canceled, None),
             Outcome::InputRequired => {
                 let question = question.as_deref().unwrap_or(answer::DEFAULT_QUESTION);
-                self.wire.status(TaskState::InputRequired, Some(question))
+                (self.closing().into_iter().collect(), TaskState::InputRequired, Some(question))
             }
-        });
+        };
+        events.push(self.wire.status(state, text));
         (self.begun, self.text) = (false, None);
         events
     }
 
-    /// The words to their end, also for a client that has seen none of them; then all of the answer.
+    /// The end of the text, preceded by the whole text if none of it was sent; then the whole answer.
     fn completed(&mut self, text: &str) -> Vec<Event> {
         let source = source(&self.name);
         let unseen = if self.text.is_none() { pieces(text) } else { Vec::new() };
@@ -209,7 +177,7 @@ impl SubAgent {
         events
     }
 
-    /// Readers of the older generation look for the artifact, not at the state.
+    /// Older supervisors read the artifact `error_result`, not the state.
     fn failed(&mut self, reason: &str) -> Vec<Event> {
         let mut events = self.cut_off();
         let source = source(&self.name);
@@ -218,34 +186,28 @@ impl SubAgent {
         events
     }
 
-    /// The ends of what a run without an answer leaves open: one that could not be saved tells none itself.
+    /// The ends of the calls that a run without an answer leaves open. A run that could not be saved reports none itself.
     fn cut_off(&mut self) -> Vec<Event> {
         let mut events: Vec<Event> = self.open.own_ends().iter().flat_map(|kind| self.own(kind)).collect();
         events.extend(self.closing());
         events
     }
 
-    /// The last piece of what was said, if anything was.
+    /// The last piece of the run's text, if some was sent.
     fn closing(&mut self) -> Option<Event> {
         let source = source(&self.name);
         self.text.is_some().then(|| self.chunk("", source, true))
     }
 
-    /// The ends of the calls that an agent began and can no longer end.
+    /// The ends of the calls that an agent started and can no longer end.
     fn left_open(&mut self, agent: &str) -> Vec<Event> {
         let path = [AgentName::new(agent)];
-        let ended = self.open.task_ended(agent).into_iter().map(|open| EventKind::ToolFinished {
-            call: open.call,
-            tool: open.tool,
-            end: CallEnd::Canceled,
-            output: None,
-        });
-        let kinds: Vec<EventKind> = ended.collect();
-        kinds.iter().flat_map(|kind| self.call(agent, &path, kind)).collect()
+        let ends = self.open.task_ended(agent);
+        ends.iter().flat_map(|end| self.call(agent, &path, end)).collect()
     }
 }
 
-/// From whom an artifact is.
+/// The source of an artifact.
 fn source(agent: &str) -> Metadata {
     parts::source(agent, "sub-agent", None)
 }

@@ -1,6 +1,6 @@
 //! The wire of an agent, event by event.
 
-use caipe_engine::{AnswerOrigin, Form};
+use caipe_engine::{AnswerOrigin, CallEnd, Form};
 use serde_json::json;
 
 use super::*;

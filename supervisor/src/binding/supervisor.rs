@@ -1,16 +1,15 @@
-//! What the supervisor says to the user.
+//! The wire events of a supervisor, for the user.
 
 use std::collections::BTreeMap;
 
-use caipe_a2a::model::{Event, Part};
+use caipe_a2a::model::{Event, Metadata, Part};
 use caipe_engine::{CallEnd, EventKind, Outcome, PlanCause, PlanStep, RunEvent, TextRole};
 use caipe_view::activity::{Activity, ActivityEvent};
 
 use super::open::OpenCalls;
-use super::parts::activity_status;
-use super::parts::{Chunk, Wire};
+use super::parts::{Chunk, Wire, activity_status};
 use super::plan::PlanView;
-use super::stream::{TextStream, Whole};
+use super::stream::{FullText, TextStream};
 use super::{answer, parts, texts};
 
 /// Tools of the knowledge base: their results are not shown.
@@ -21,20 +20,20 @@ const RAG_TOOLS: [&str; 5] =
 #[derive(Debug, Clone)]
 pub(super) struct Supervisor {
     wire: Wire,
-    /// So many characters of what agents' tools return are shown.
+    /// The number of characters shown of the output of an agent's tool; `None` shows nothing.
     tool_output: Option<usize>,
     plan: PlanView,
     stream: TextStream,
     open: OpenCalls,
-    /// The text artifacts of agents, by the agent, where the client asked for their words.
+    /// The text artifact of each agent, if the client asked for the text of agents.
     words: BTreeMap<String, String>,
-    /// Whether a notification was sent: the first sign of a run is not that it composes its answer.
+    /// Whether a notification was sent; the first one of a run is never that it composes its answer.
     has_notified: bool,
-    /// The steps of a plan that is given up, until the run ends.
+    /// The steps of an abandoned plan, until the run ends.
     given_up: Vec<PlanStep>,
     /// The texts of all forms so far.
     question: Option<String>,
-    /// The same for a person who sees no form.
+    /// The same texts, for a person who sees no form.
     asked: String,
 }
 
@@ -87,11 +86,8 @@ impl Supervisor {
                 vec![self.notify("composing_answer", "✍️ Composing answer...\n".to_owned(), None)]
             }
             EventKind::ToolStarted { call, tool } => {
-                vec![self.notify(
-                    tool,
-                    texts::calling(tool),
-                    Some(Activity::tool(ActivityEvent::ToolStart, None, tool, call)),
-                )]
+                let activity = Activity::tool(ActivityEvent::ToolStart, None, tool, call);
+                vec![self.notify(tool, texts::calling(tool), Some(activity))]
             }
             EventKind::ToolFinished { call, tool, end, output } => {
                 self.own_tool_finished(call, tool, *end, output.as_deref())
@@ -117,26 +113,26 @@ impl Supervisor {
             }
             EventKind::Plan { steps, cause, .. } => vec![self.plan.event(&mut self.wire, steps, *cause)],
             EventKind::DecisionRefused { reason } => {
-                self.ask(reason.clone());
-                self.stream.whole(&mut self.wire, &self.plan, reason, Whole::Answer)
+                answer::add_question(&mut self.question, reason.clone());
+                self.stream.full_text(&mut self.wire, &self.plan, reason, FullText::Answer)
             }
             EventKind::InputRequired { form } => {
                 let (wire, stream) = (&mut self.wire, &mut self.stream);
                 let (question, events) = answer::question(wire, stream, &self.plan, &mut self.asked, form);
-                self.ask(question);
+                answer::add_question(&mut self.question, question);
                 events
             }
             EventKind::Finished { outcome } => self.finished(outcome),
         }
     }
 
-    /// Ends the request. The reason of a failure comes before the failed plan: upstream's Slack bot shows it with the step
-    /// that it ends. If a task waits, the answer to its question is a request of its own, with a text of its own.
+    /// Ends the request. The reason of a failure is sent before the failed plan, because upstream's Slack bot shows it with
+    /// the step that it ends. The answer to a waiting task's question is a request with a text of its own.
     fn finished(&mut self, outcome: &Outcome) -> Vec<Event> {
         let mut events = self.cut_off(outcome);
         if let Outcome::Failed { reason } = outcome {
             let (wire, stream) = (&mut self.wire, &mut self.stream);
-            events.extend(stream.whole(wire, &self.plan, &answer::failure(reason), Whole::Failure));
+            events.extend(stream.full_text(wire, &self.plan, &answer::failure(reason), FullText::Failure));
         }
         let given_up = std::mem::take(&mut self.given_up);
         if !given_up.is_empty() {
@@ -149,14 +145,6 @@ impl Supervisor {
         self.asked.clear();
         self.plan.leave();
         events
-    }
-
-    /// Adds a question to those that the final status lists.
-    fn ask(&mut self, question: String) {
-        self.question = Some(match self.question.take() {
-            Some(before) => format!("{before}\n\n{question}"),
-            None => question,
-        });
     }
 
     fn own_tool_finished(
@@ -191,8 +179,8 @@ impl Supervisor {
         events
     }
 
-    /// The ends of what a run that ends without an answer leaves open: one that could not be saved, or whose question
-    /// another task has taken over, tells none itself.
+    /// The ends of the calls that a run without an answer leaves open. The run itself reports none if it could not be
+    /// saved, or if another task has abandoned its question.
     fn cut_off(&mut self, outcome: &Outcome) -> Vec<Event> {
         if !matches!(outcome, Outcome::Failed { .. } | Outcome::Canceled) {
             return Vec::new();
@@ -200,28 +188,22 @@ impl Supervisor {
         self.open.own_ends().iter().flat_map(|kind| self.own(kind)).collect()
     }
 
-    /// The ends of the calls that an agent began and can no longer end.
+    /// The ends of the calls that an agent started and can no longer end.
     fn left_open(&mut self, agent: &str) -> Vec<Event> {
-        let left = self.open.task_ended(agent).into_iter();
-        let ended = left.map(|open| EventKind::ToolFinished {
-            call: open.call,
-            tool: open.tool,
-            end: CallEnd::Canceled,
-            output: None,
-        });
-        ended.filter_map(|kind| self.agents(agent, &kind)).collect()
+        let ends = self.open.task_ended(agent);
+        ends.iter().filter_map(|end| self.agents(agent, end)).collect()
     }
 
-    /// What a tool of another agent returned, if that is shown.
+    /// The output of an agent's tool, if it is shown.
     fn agents_output(&mut self, agent: &str, kind: &EventKind) -> Option<Event> {
         let EventKind::ToolFinished { call, tool, output, .. } = kind else { return None };
-        let text = texts::agent_tool_output(agent, &texts::cut(output.as_deref()?, self.tool_output?));
+        let output = (output.as_deref()?, self.tool_output?);
         let mut metadata = self.source(agent, "sub-agent");
         Activity::tool(ActivityEvent::ToolOutput, Some(agent), tool, call).write(&mut metadata);
-        Some(self.wire.notification("tool_output", &texts::tool_output(tool), text, metadata))
+        Some(self.wire.agent_tool_output(agent, tool, output, metadata))
     }
 
-    /// An event of another agent: its calls, under its name, whatever its placement.
+    /// An event of an agent, under the name of the agent, the same for each placement.
     fn agents(&mut self, agent: &str, kind: &EventKind) -> Option<Event> {
         let (call, tool, end) = match kind {
             EventKind::Text { text, role } => return Some(self.agents_words(agent, text, *role)),
@@ -240,22 +222,16 @@ impl Supervisor {
             _ => return None,
         };
         let mut metadata = self.source(agent, "sub-agent");
-        let (name, description, text, activity) = match end {
-            None => {
-                let activity = Activity::tool(ActivityEvent::ToolStart, Some(agent), tool, call);
-                ("tool_notification_start", texts::started(tool), texts::agent_calling(agent, tool), activity)
-            }
-            Some(end) => {
-                let activity = Activity::tool(ActivityEvent::ToolEnd, Some(agent), tool, call)
-                    .with_status(activity_status(end));
-                ("tool_notification_end", texts::ended(tool), texts::agent_called(agent, tool, end), activity)
-            }
+        let Some(end) = end else {
+            Activity::tool(ActivityEvent::ToolStart, Some(agent), tool, call).write(&mut metadata);
+            return Some(self.wire.agent_calling(agent, tool, metadata));
         };
-        activity.write(&mut metadata);
-        Some(self.wire.notification(name, &description, text, metadata))
+        let activity = Activity::tool(ActivityEvent::ToolEnd, Some(agent), tool, call);
+        activity.with_status(activity_status(end)).write(&mut metadata);
+        Some(self.wire.agent_called(agent, tool, end, metadata))
     }
 
-    /// Words of an agent, under the step that it works on. They are no answer to the user: that is the supervisor's.
+    /// A piece of an agent's text, under the step of the plan that the agent works on.
     fn agents_words(&mut self, agent: &str, text: &str, role: TextRole) -> Event {
         let mut metadata = self.source(agent, "sub-agent");
         if role == TextRole::Narration {
@@ -268,28 +244,29 @@ impl Supervisor {
         self.wire.artifact(Chunk { id, name, description: &description, part, metadata, append, last })
     }
 
-    /// The start of something that the supervisor does.
+    /// The notification of a start.
     fn notify(&mut self, source: &str, text: String, activity: Option<Activity>) -> Event {
-        self.has_notified = true;
-        let mut metadata = self.source(source, "notification");
-        if let Some(activity) = activity {
-            activity.write(&mut metadata);
-        }
+        let metadata = self.notification_metadata(source, activity);
         self.wire.notification("tool_notification_start", &texts::started(source), text, metadata)
     }
 
-    /// The end of something that the supervisor does.
+    /// The notification of an end.
     fn ended(&mut self, source: &str, text: String, activity: Option<Activity>) -> Event {
+        let metadata = self.notification_metadata(source, activity);
+        self.wire.notification("tool_notification_end", &texts::ended(source), text, metadata)
+    }
+
+    fn notification_metadata(&mut self, source: &str, activity: Option<Activity>) -> Metadata {
         self.has_notified = true;
         let mut metadata = self.source(source, "notification");
         if let Some(activity) = activity {
             activity.write(&mut metadata);
         }
-        self.wire.notification("tool_notification_end", &texts::ended(source), text, metadata)
+        metadata
     }
 
-    /// Who an artifact comes from, and which step of the plan it belongs to.
-    fn source(&self, source: &str, kind: &str) -> caipe_a2a::model::Metadata {
+    /// The source of an artifact, and the step of the plan that the artifact belongs to.
+    fn source(&self, source: &str, kind: &str) -> Metadata {
         parts::source(source, kind, self.plan.step_of(source))
     }
 }

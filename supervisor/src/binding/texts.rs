@@ -1,9 +1,10 @@
-//! The fixed texts of the wire. Nobody else knows them.
+//! The fixed texts of the wire. No other module contains them.
 
 use caipe_engine::CallEnd;
 use caipe_model::truncated;
 
-/// A name for display: a capital after everything that has no case, the rest small, as Python's `str.title` does.
+/// A name for display, as Python's `str.title` writes it: a capital after every character without case, other letters in
+/// lower case.
 pub(super) fn title(name: &str) -> String {
     let mut inside = false;
     let mut out = String::with_capacity(name.len());
@@ -22,7 +23,7 @@ fn has_case(c: char) -> bool {
     c.is_lowercase() || c.is_uppercase() || c.to_lowercase().next() != Some(c)
 }
 
-/// The letter that a word begins with: of one that becomes several only the first is a capital.
+/// The first letter of a word. If its capital has several letters, only the first one is a capital.
 fn push_title(out: &mut String, c: char) {
     match c {
         // Letters that look like two have a form for the beginning of a word.
@@ -46,12 +47,12 @@ fn push_title(out: &mut String, c: char) {
     }
 }
 
-/// The supervisor hands a task to an agent, or calls a tool of its own.
+/// The start of a delegation, or of a call of the supervisor's own tools.
 pub(super) fn calling(name: &str) -> String {
     format!("🔧 Supervisor: Calling Agent {}...\n", title(name))
 }
 
-/// How such a call ended; a failed one says why. Upstream's Slack bot knows a failure by the word "error".
+/// The end of such a call, with the reason of a failure. Upstream's Slack bot recognizes a failure by the word "error".
 pub(super) fn called(name: &str, end: CallEnd, reason: &str) -> String {
     let name = title(name);
     match end {
@@ -61,12 +62,12 @@ pub(super) fn called(name: &str, end: CallEnd, reason: &str) -> String {
     }
 }
 
-/// A sub-agent calls a tool.
+/// The start of a sub-agent's tool call.
 pub(super) fn agent_calling(agent: &str, tool: &str) -> String {
     format!("🔧 {}: Calling tool: {}\n", title(agent), title(tool))
 }
 
-/// How a sub-agent's tool call ended.
+/// The end of a sub-agent's tool call.
 pub(super) fn agent_called(agent: &str, tool: &str, end: CallEnd) -> String {
     let (agent, tool) = (title(agent), title(tool));
     match end {
@@ -76,12 +77,12 @@ pub(super) fn agent_called(agent: &str, tool: &str, end: CallEnd) -> String {
     }
 }
 
-/// What a sub-agent's tool returned; its line breaks stay.
+/// The output of a sub-agent's tool, with its line breaks.
 pub(super) fn agent_tool_output(agent: &str, output: &str) -> String {
     format!("📄 {}: Tool output:\n{output}\n\n", title(agent))
 }
 
-/// The first characters of a tool's output, and the word that there was more.
+/// The first characters of a tool's output, with a mark if some are missing.
 pub(super) fn cut(output: &str, most: usize) -> String {
     truncated(output, most, "...\n[Output truncated]").into_owned()
 }
@@ -107,13 +108,13 @@ pub(super) fn started(name: &str) -> String {
     format!("Tool call started: {name}")
 }
 
-/// The description of the artifact that shows what a tool returned.
+/// The description of the artifact that shows the output of a tool.
 pub(super) fn tool_output(name: &str) -> String {
     format!("Tool output: {name}")
 }
 
-/// The description of the artifact that ends a call, however it ended: upstream's UI finds the call by these words and
-/// ends another one where they differ. How it ended is in the text and in the metadata.
+/// The description of the artifact that ends a call, the same for success and failure, because upstream's UI finds the
+/// call by it. The text and the metadata have the outcome.
 pub(super) fn ended(name: &str) -> String {
     format!("Tool call completed: {name}")
 }

@@ -39,7 +39,7 @@ pub(super) async fn run(args: Agent) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// `--card`: what the agent would say of itself.
+/// `--card`: prints the card of the agent.
 pub(super) fn card(args: &Agent) -> anyhow::Result<ExitCode> {
     let single = load(args)?;
     let locks = locks(&keyring(&single.settings)?);
@@ -54,7 +54,7 @@ fn load(args: &Agent) -> anyhow::Result<SingleAgent> {
     Ok(SingleAgent::load(&args.name, args.file.as_deref(), args.identity.as_deref(), environment())?)
 }
 
-/// The card; it names the address under which others know the agent, if that was said.
+/// The card. It names the address at which others reach the agent, if it is known.
 fn agent_card(single: &SingleAgent, address: SocketAddr, locks: &Locks) -> AgentCard {
     let known = single.url.as_ref().and_then(|url| url.parse().ok());
     let url = known.map_or_else(|| format!("http://{address}"), |url| displayed_url(&url));

@@ -1,4 +1,4 @@
-//! `install`: this program, copied to where another container finds it.
+//! `install`: copies this program to a path where another container finds it.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use super::args::Install;
 
-/// Anybody may run it: the container that does may run as another user.
+/// Everybody may run it, because the other container may run as another user.
 const MODE: u32 = 0o755;
 
 pub(super) fn run(args: &Install) -> ExitCode {
@@ -35,7 +35,7 @@ fn copy(to: &Path) -> io::Result<()> {
         .and_then(|_| fs::set_permissions(&draft, Permissions::from_mode(MODE)))
         .and_then(|()| fs::rename(&draft, to));
     if copied.is_err() {
-        // The reason is what counts.
+        // The first error is the one to report.
         drop(fs::remove_file(&draft));
     }
     copied

@@ -77,9 +77,16 @@ pub(super) async fn serve(args: &Serving, config: ServerConfig<'_>) -> anyhow::R
     let (agents, model) = (settings.spec.agents.len(), server.registry.supervisor().model.name().to_owned());
     tracing::info!(%address, agents, model, "listening");
     server.recover().await?;
-    let followed = (&server.registry, &server.task_api, &server.origins);
-    let follow = config.file.map(|file| Follow::new(args, &config, file, followed, (address, locks)));
-    server.serve(listener, args, follow, stop_signal).await
+    let (registry, task_api) = (server.registry.clone(), server.task_api.clone());
+    let origins = server.origins.clone();
+    let follow = Follow { args, config: &config, registry, task_api, origins, address, locks };
+    let following = async {
+        match config.file {
+            Some(file) => follow.run(file).await,
+            None => std::future::pending().await,
+        }
+    };
+    server.serve(listener, args, following, stop_signal).await
 }
 
 /// A running server.
@@ -111,22 +118,19 @@ impl Server {
             args.run_timeout,
         );
         let pushes = pushes(args, &runs, &store)?;
-        let [card, extended] = signed_cards(args, config, config.settings, address, locks)?;
-        let task_api = Arc::new(TaskApi::new(runs.clone(), card, extended).pushing(pushes.clone()));
-        let agent = task_api.clone();
+        let cards = signed_cards(args, config, config.settings, address, locks)?;
+        let task_api = Arc::new(TaskApi::new(runs.clone(), cards, pushes.clone()));
         let origins = Origins::default();
         set_origins(&origins, args, config.settings)?;
-        let (of, alone) = (runs.clone(), config.presentation.is_sub_agent());
-        let state = AppState {
-            agent,
+        let routes = router(AppState {
+            agent: task_api.clone(),
             registry: registry.clone(),
-            runs: of,
-            alone,
+            runs: runs.clone(),
+            alone: config.presentation.is_sub_agent(),
             store: store.clone(),
             guard,
             origins: origins.clone(),
-        };
-        let routes = router(state);
+        });
         Ok(Self { registry, task_api, origins, runs, pushes, store, routes, shutdown })
     }
 
@@ -141,7 +145,7 @@ impl Server {
             tracing::info!(recovered, "resuming interrupted tasks");
         }
         if let Some(pushes) = &self.pushes {
-            tokio::spawn(push::take_up(pushes.clone(), self.runs.clone(), owed));
+            tokio::spawn(push::deliver_pending(pushes.clone(), self.runs.clone(), owed));
         }
         Ok(())
     }
@@ -152,7 +156,7 @@ impl Server {
         self,
         listener: TcpListener,
         args: &Serving,
-        follow: Option<Follow<'_>>,
+        following: impl Future<Output = ()>,
         stop_signal: impl Future<Output = ()>,
     ) -> anyhow::Result<()> {
         let stop = CancellationToken::new();
@@ -160,7 +164,7 @@ impl Server {
         let server = tokio::spawn(http::serve(listener, self.routes, Limits::fitting(), stop.clone()));
         tokio::select! {
             () = stop_signal => {}
-            () = followed(follow) => {}
+            () = following => {}
         }
         let again = stopping()?;
         // Pending interactions do not delay the stop: they are stored, and the next process takes their answers.
@@ -180,14 +184,6 @@ impl Server {
         drop(tokio::time::timeout(LAST_EVENTS, server).await);
         self.store.close().await.context("failed to close the store")?;
         Ok(())
-    }
-}
-
-/// Applies changes of the spec file, if there is one; never ends.
-async fn followed(follow: Option<Follow<'_>>) {
-    match follow {
-        Some(follow) => follow.run().await,
-        None => std::future::pending().await,
     }
 }
 

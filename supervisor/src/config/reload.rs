@@ -15,15 +15,6 @@ pub struct Reload {
     scripts: Scripts,
 }
 
-/// The result of rereading settings.
-#[derive(Debug)]
-pub enum Reloaded {
-    /// They are unchanged.
-    Same,
-    /// They have changed.
-    New(Box<Settings>),
-}
-
 impl Reload {
     /// Rereads this file for a program that listens on `listen`.
     pub fn new(file: &Path, env: Environment, listen: SocketAddr) -> Self {
@@ -35,24 +26,25 @@ impl Reload {
         std::iter::once(self.file.clone()).chain(self.scripts.files()).collect()
     }
 
-    /// Reads the settings that follow these. Unless the spec is rendered, each new content is a new epoch.
+    /// Reads the settings that follow these; `None` if they are the same. Unless the spec is rendered, each new content
+    /// is a new epoch.
     ///
     /// # Errors
     /// As those of [`Settings::load`] and [`Settings::check_addresses`], and when a script is new or changed and cannot
     /// be used.
-    pub fn after(&mut self, before: &Settings) -> Result<Reloaded, ConfigError> {
+    pub fn after(&mut self, before: &Settings) -> Result<Option<Settings>, ConfigError> {
         let mut settings = Settings::load(Some(&self.file), self.env.clone())?;
         self.scripts = settings.scripts.clone();
         settings.check_addresses(self.listen)?;
         settings.scripts.check_since(&before.scripts)?;
         let same = settings.spec.hash == before.spec.hash && settings.scripts == before.scripts;
         if same && (!settings.rendered || settings.spec.epoch == before.spec.epoch) {
-            return Ok(Reloaded::Same);
+            return Ok(None);
         }
         if !settings.rendered {
             settings.spec.epoch = before.spec.epoch + 1;
         }
-        Ok(Reloaded::New(Box::new(settings)))
+        Ok(Some(settings))
     }
 }
 
@@ -81,18 +73,18 @@ mod tests {
         write(&answer("one"));
         let mut reload = Reload::new(&file, Arc::default(), "127.0.0.1:8000".parse().unwrap());
         let first = Settings::load(Some(&file), Arc::default()).unwrap();
-        assert!(matches!(reload.after(&first).unwrap(), Reloaded::Same));
+        assert!(reload.after(&first).unwrap().is_none());
         assert_eq!(reload.files(), [file.clone(), script.clone()]);
 
         write(&answer("two"));
-        let Reloaded::New(second) = reload.after(&first).unwrap() else { panic!("the script is another") };
+        let Some(second) = reload.after(&first).unwrap() else { panic!("the script is another") };
         assert_eq!((second.spec.epoch, &second.spec.hash), (1, &first.spec.hash));
         write("turns: 5");
         assert!(reload.after(&second).unwrap_err().to_string().contains("script.yaml"));
         std::fs::remove_file(&script).unwrap();
         assert!(reload.after(&second).unwrap_err().to_string().contains("failed to read"));
         write(&answer("two"));
-        assert!(matches!(reload.after(&second).unwrap(), Reloaded::Same));
+        assert!(reload.after(&second).unwrap().is_none());
     }
 
     fn rendered(epoch: u64) -> String {
@@ -109,10 +101,10 @@ mod tests {
         let mut reload = Reload::new(&file, Arc::default(), "127.0.0.1:8000".parse().unwrap());
         write(&resource("{ name: jira }"));
         let first = Settings::load(Some(&file), Arc::default()).unwrap();
-        assert!(matches!(reload.after(&first).unwrap(), Reloaded::Same));
+        assert!(reload.after(&first).unwrap().is_none());
 
         write(&resource("{ name: jira }, { name: github }"));
-        let Reloaded::New(second) = reload.after(&first).unwrap() else { panic!("there is another agent") };
+        let Some(second) = reload.after(&first).unwrap() else { panic!("there is another agent") };
         assert_eq!((second.spec.epoch, second.spec.agents.len()), (1, 2));
 
         write(&resource("{ name: jira, colour: red }"));
@@ -125,7 +117,7 @@ mod tests {
         // The operator counts for itself, and may count on without a change.
         for (epoch, text) in [(7, rendered(7)), (8, rendered(8)), (3, rendered(3))] {
             write(&text);
-            let Reloaded::New(next) = reload.after(&second).unwrap() else { panic!("epoch {epoch}") };
+            let Some(next) = reload.after(&second).unwrap() else { panic!("epoch {epoch}") };
             assert_eq!(next.spec.epoch, epoch);
         }
     }

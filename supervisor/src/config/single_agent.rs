@@ -36,24 +36,26 @@ impl SingleAgent {
     ) -> Result<Self, ConfigError> {
         let name = names::normal(name);
         let identity = folder.map(|folder| read_folder(&name, folder)).transpose()?;
+        let faulty = |faults| ConfigError::faulty(file, faults);
         let document = match file {
-            Some(path) => read_document(&read_bounded(path)?).map_err(|faults| faulty(file, faults))?,
+            Some(path) => read_document(&read_bounded(path)?).map_err(faulty)?,
             None => Document::Resource(Box::new(default_resource())),
         };
         let rendered = matches!(document, Document::Rendered(_));
         let resolved = match document {
             Document::Rendered(_) if folder.is_some() => {
-                return Err(faulty(file, identity_conflict().into()));
+                return Err(faulty(identity_conflict().into()));
             }
             Document::Rendered(spec) => Resolved { spec: *spec, warnings: Vec::new() },
             Document::Resource(mut resource) => {
                 if let Some(identity) = &identity {
-                    install(&mut resource, &name, identity).map_err(|faults| faulty(folder, faults))?;
+                    install(&mut resource, &name, identity)
+                        .map_err(|faults| ConfigError::faulty(folder, faults))?;
                 }
-                resolve_agent(&resource, &env, &name).map_err(|faults| faulty(file, faults))?
+                resolve_agent(&resource, &env, &name).map_err(faulty)?
             }
         };
-        let (spec, agent) = resolved.spec.for_agent(&name).map_err(|fault| faulty(file, fault.into()))?;
+        let (spec, agent) = resolved.spec.for_agent(&name).map_err(|fault| faulty(fault.into()))?;
         let base = file.and_then(Path::parent).map(Path::to_path_buf).unwrap_or_default();
         let resolved = Resolved { spec, warnings: resolved.warnings };
         let settings = Settings::new(resolved, base, env, rendered);
@@ -77,18 +79,14 @@ fn identity_conflict() -> Fault {
     Fault::new("", "a rendered spec says who its agents are: leave --identity out, or give a resource")
 }
 
-fn faulty(source: Option<&Path>, faults: Faults) -> ConfigError {
-    let source_name = source.map_or_else(|| "the environment".to_owned(), |path| path.display().to_string());
-    ConfigError::Faulty { source_name, faults }
-}
-
 fn read_folder(name: &str, folder: &Path) -> Result<identity::Document, ConfigError> {
     let identity = read_bounded(&folder.join(IDENTITY_FILE))?;
     let context = match folder.join(CONTEXT_FILE) {
         path if path.exists() => Some(read_bounded(&path)?),
         _ => None,
     };
-    identity::parse(name, &identity, context.as_deref()).map_err(|faults| faulty(Some(folder), faults))
+    identity::parse(name, &identity, context.as_deref())
+        .map_err(|faults| ConfigError::faulty(Some(folder), faults))
 }
 
 /// Replaces the resource's agent of that name by the one of the folder.

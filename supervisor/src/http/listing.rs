@@ -1,7 +1,5 @@
 //! Pages of tasks (`ListTasks`, 1.0 section 3.1.4).
 
-use std::io;
-
 use caipe_a2a::A2aError;
 use caipe_a2a::model::{ListTasksRequest, ListTasksResponse, Task, TaskState};
 use caipe_store::{TaskFilter, TaskPhase, TaskPlace, TaskRecord};
@@ -18,12 +16,12 @@ pub(super) async fn page(
     runs: &Runs,
     request: &ListTasksRequest,
     caller: Option<&str>,
-) -> Result<ListTasksResponse, ListError> {
+) -> Result<ListTasksResponse, A2aError> {
     let page_size = request.page_size();
     let Some(filter) = filter(request, caller)? else {
         return Ok(ListTasksResponse { page_size, ..ListTasksResponse::default() });
     };
-    // One more than fits tells whether there is a next page.
+    // The filter asks for one record more than fits, which shows whether there is a next page.
     let (mut records, total_size) = runs.tasks(&filter).await?;
     let mut more = records.len() > page_size as usize;
     records.truncate(page_size as usize);
@@ -43,31 +41,9 @@ pub(super) async fn page(
     Ok(ListTasksResponse { tasks, next_page_token, page_size, total_size })
 }
 
-/// The size of a task as JSON in bytes.
+/// The size of a task as JSON in bytes. A task that cannot be encoded fails when the page is encoded.
 fn size(task: &Task) -> usize {
-    struct Counter(usize);
-    impl io::Write for Counter {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut counter = Counter(0);
-    // A task that cannot be encoded fails where the page is.
-    drop(serde_json::to_writer(&mut counter, task));
-    counter.0
-}
-
-/// Why there is no page.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum ListError {
-    #[error(transparent)]
-    Request(#[from] A2aError),
-    #[error(transparent)]
-    Run(#[from] RunError),
+    serde_json::to_vec(task).map_or(0, |json| json.len())
 }
 
 /// The task on the page; `None` if it was removed since the page was read.

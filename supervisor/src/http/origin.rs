@@ -2,8 +2,9 @@
 //! loopback, without a CORS preflight; CORS only hides the response.
 
 use std::net::IpAddr;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use axum::extract::{Request, State};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -14,7 +15,7 @@ use serde_json::json;
 
 /// The allowed web origins. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub struct Origins(Arc<RwLock<Vec<HeaderValue>>>);
+pub struct Origins(Arc<ArcSwap<Vec<HeaderValue>>>);
 
 /// A text that is not a web origin.
 #[derive(Debug, thiserror::Error)]
@@ -27,14 +28,14 @@ impl Origins {
     /// # Errors
     /// If one of them is not a web origin.
     pub fn set<'a>(&self, origins: impl IntoIterator<Item = &'a String>) -> Result<(), OriginError> {
-        let origins = origins.into_iter().map(|text| canonical(text)).collect::<Result<_, _>>()?;
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = origins;
+        let origins: Vec<_> = origins.into_iter().map(|text| canonical(text)).collect::<Result<_, _>>()?;
+        self.0.store(origins.into());
         Ok(())
     }
 
     /// Whether the origin is allowed.
     pub(super) fn contains(&self, origin: &HeaderValue) -> bool {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).contains(origin)
+        self.0.load().contains(origin)
     }
 }
 

@@ -1,6 +1,5 @@
 //! `/ready`, `/tools`, `/internal/status`: the status of the agents.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -72,7 +71,8 @@ pub(super) async fn internal(State(about): State<About>) -> Json<Report> {
     } else {
         let questions = counted(about.runs.pending_interactions_by_agent().await.map(Some), None);
         for agent in &mut report.agents {
-            let asked = questions.as_ref().map_or(1, |questions| asked(questions, &agent.name));
+            let name = AgentName::new(&agent.name);
+            let asked = questions.as_ref().map_or(1, |counts| counts.get(&name).copied().unwrap_or(0));
             agent.active_tasks = agent.active_tasks.saturating_add(asked);
         }
     }
@@ -88,18 +88,10 @@ fn warnings(about: &About) -> Vec<String> {
     }
     warnings.extend(listen::few_connections());
     let usable = about.registry.status().agents.into_iter().filter(|agent| agent.phase == AgentPhase::Ready);
-    warnings.extend(usable.flat_map(|agent| {
-        agent
-            .faults
-            .into_iter()
-            .map(move |fault| format!("agent {}: {fault}", agent.name))
-            .collect::<Vec<_>>()
-    }));
+    for agent in usable {
+        warnings.extend(agent.faults.iter().map(|fault| format!("agent {}: {fault}", agent.name)));
+    }
     warnings
-}
-
-fn asked(questions: &BTreeMap<AgentName, u64>, agent: &str) -> u64 {
-    questions.iter().find(|(name, _)| name.as_str() == agent).map_or(0, |(_, count)| *count)
 }
 
 /// The count, or `unknown` if the store cannot be read: a failure must not look like no open question.

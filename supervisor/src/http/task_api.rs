@@ -1,14 +1,15 @@
 //! Serves the runs as an A2A agent.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use caipe_a2a::A2aError;
 use caipe_a2a::model::{AgentCard, ListTasksRequest, ListTasksResponse, SendMessageRequest, Task};
 use caipe_a2a::server::{Agent, CallContext, Principal, Pushes, Sent, Subscription};
 
 use super::auth::KEY_HOLDER;
-use super::listing::{self, ListError};
+use super::listing;
 use crate::binding::{self, ACTIVITY_EXTENSION};
 use crate::run::{RunError, Runs};
 
@@ -22,37 +23,28 @@ const UPSTREAM_UI: &str = "caipe-ui";
 pub struct TaskApi {
     runs: Arc<Runs>,
     /// The public card and the extended card.
-    cards: RwLock<[Arc<AgentCard>; 2]>,
+    cards: ArcSwap<[Arc<AgentCard>; 2]>,
     pushes: Option<Arc<Pushes>>,
 }
 
 impl TaskApi {
-    /// Serves `runs` with `card`, and authenticated callers get the `extended` card.
-    pub fn new(runs: Arc<Runs>, card: AgentCard, extended: AgentCard) -> Self {
-        Self { runs, cards: RwLock::new([card, extended].map(Arc::new)), pushes: None }
+    /// Serves `runs` with the public card and the extended card, which authenticated callers get. `pushes` sends push
+    /// notifications; `None` turns them off.
+    pub fn new(runs: Arc<Runs>, cards: [AgentCard; 2], pushes: Option<Arc<Pushes>>) -> Self {
+        Self { runs, cards: ArcSwap::from_pointee(cards.map(Arc::new)), pushes }
     }
 
     /// Replaces the cards.
-    pub fn show(&self, card: AgentCard, extended: AgentCard) {
-        *self.cards.write().unwrap_or_else(PoisonError::into_inner) = [card, extended].map(Arc::new);
-    }
-
-    fn cards(&self) -> [Arc<AgentCard>; 2] {
-        self.cards.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Enables push notifications.
-    #[must_use]
-    pub fn pushing(self, pushes: Option<Arc<Pushes>>) -> Self {
-        Self { pushes, ..self }
+    pub fn set_cards(&self, cards: [AgentCard; 2]) {
+        self.cards.store(Arc::new(cards.map(Arc::new)));
     }
 }
 
 #[async_trait]
 impl Agent for TaskApi {
     fn card(&self) -> Arc<AgentCard> {
-        let [card, _] = self.cards();
-        card
+        let [card, _] = &**self.cards.load();
+        card.clone()
     }
 
     fn pushes(&self) -> Option<Arc<Pushes>> {
@@ -62,8 +54,8 @@ impl Agent for TaskApi {
     async fn extended_card(&self, call: &CallContext) -> Result<Arc<AgentCard>, A2aError> {
         match call.principal {
             Some(_) => {
-                let [_, extended] = self.cards();
-                Ok(extended)
+                let [_, extended] = &**self.cards.load();
+                Ok(extended.clone())
             }
             None => Err(A2aError::ExtendedAgentCardNotConfigured),
         }
@@ -71,12 +63,12 @@ impl Agent for TaskApi {
 
     async fn send(&self, request: SendMessageRequest, call: &CallContext) -> Result<Sent, A2aError> {
         let mut message = request.message;
-        // Kept with the message: what a client asked for holds whichever process carries the task on.
+        // Stored with the message, so that it also holds for a process that continues the task.
         let asked = call.declared_extensions.iter().any(|uri| uri == ACTIVITY_EXTENSION);
         if asked && message.extensions.iter().all(|uri| uri != ACTIVITY_EXTENSION) {
             message.extensions.push(ACTIVITY_EXTENSION.to_owned());
         }
-        let (log, after) = self.runs.send_for(caller(call), message).await.map_err(run_error)?;
+        let (log, after) = self.runs.send_for(caller(call), message).await?;
         Ok(Subscription { log, after }.into())
     }
 
@@ -86,8 +78,8 @@ impl Agent for TaskApi {
         history_length: Option<u32>,
         call: &CallContext,
     ) -> Result<Task, A2aError> {
-        self.runs.admit(caller(call), id).await.map_err(run_error)?;
-        let mut task = self.runs.log(id).await.map_err(run_error)?.snapshot();
+        self.runs.admit(caller(call), id).await?;
+        let mut task = self.runs.log(id).await?.snapshot();
         task.trim_history(history_length);
         if call.headers.get(CLIENT_SOURCE).is_some_and(|source| source == UPSTREAM_UI) {
             binding::retain_answer(&mut task);
@@ -96,8 +88,8 @@ impl Agent for TaskApi {
     }
 
     async fn cancel(&self, id: &str, call: &CallContext) -> Result<Task, A2aError> {
-        self.runs.admit(caller(call), id).await.map_err(run_error)?;
-        self.runs.cancel(id).await.map_err(run_error)
+        self.runs.admit(caller(call), id).await?;
+        Ok(self.runs.cancel(id).await?)
     }
 
     /// A subscription to a waiting task returns the task and ends: see [`Runs::log`].
@@ -107,9 +99,8 @@ impl Agent for TaskApi {
         after: Option<u64>,
         call: &CallContext,
     ) -> Result<Subscription, A2aError> {
-        self.runs.admit(caller(call), id).await.map_err(run_error)?;
-        let log = self.runs.log(id).await.map_err(run_error)?;
-        Ok(Subscription::after(log, after))
+        self.runs.admit(caller(call), id).await?;
+        Ok(Subscription::after(self.runs.log(id).await?, after))
     }
 
     async fn list(
@@ -117,10 +108,7 @@ impl Agent for TaskApi {
         request: ListTasksRequest,
         call: &CallContext,
     ) -> Result<ListTasksResponse, A2aError> {
-        listing::page(&self.runs, &request, caller(call)).await.map_err(|error| match error {
-            ListError::Request(error) => error,
-            ListError::Run(error) => run_error(error),
-        })
+        listing::page(&self.runs, &request, caller(call)).await
     }
 }
 
@@ -130,21 +118,22 @@ fn caller(call: &CallContext) -> Option<&str> {
     call.principal.as_ref().map(Principal::as_str).filter(|name| *name != KEY_HOLDER)
 }
 
-/// An error of a run in the protocol's words.
-fn run_error(error: RunError) -> A2aError {
-    match error {
-        RunError::UnknownTask(id) => A2aError::TaskNotFound(id),
-        RunError::NotOpen { .. } => A2aError::UnsupportedOperation(error.to_string()),
-        RunError::NotCancelable { task, phase } => {
-            A2aError::TaskNotCancelable { id: task, state: binding::state(phase) }
+impl From<RunError> for A2aError {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::UnknownTask(id) => Self::TaskNotFound(id),
+            RunError::NotOpen { .. } => Self::UnsupportedOperation(error.to_string()),
+            RunError::NotCancelable { task, phase } => {
+                Self::TaskNotCancelable { id: task, state: binding::state(phase) }
+            }
+            RunError::ContextMismatch { task } => {
+                Self::invalid("message.contextId", format!("task {task} belongs to another context"))
+            }
+            RunError::Invalid(reason) => match reason.split_once(": ") {
+                Some((field, reason)) => Self::invalid(field, reason),
+                None => Self::invalid("message", reason),
+            },
+            RunError::Busy | RunError::Store(_) => Self::Internal(error.to_string()),
         }
-        RunError::ContextMismatch { task } => {
-            A2aError::invalid("message.contextId", format!("task {task} belongs to another context"))
-        }
-        RunError::Invalid(reason) => match reason.split_once(": ") {
-            Some((field, reason)) => A2aError::invalid(field, reason),
-            None => A2aError::invalid("message", reason),
-        },
-        RunError::Busy | RunError::Store(_) => A2aError::Internal(error.to_string()),
     }
 }

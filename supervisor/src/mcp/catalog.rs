@@ -1,10 +1,12 @@
-//! The tools that all servers of an agent offer together.
+//! The state of all servers of an agent, and the tools that they offer together.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use caipe_model::ToolSpec;
 use rmcp::model::Tool;
 use serde_json::{Map, Value};
+use tokio::sync::watch;
 
 use super::server_spec::ServerSpec;
 use super::tool_list::{MalformedTool, ToolList};
@@ -88,80 +90,91 @@ pub(super) struct Route {
     required: Vec<String>,
 }
 
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct OfferedTool {
-    name: String,
-    description: String,
-    schema: Value,
-}
-
 #[derive(Debug, Clone)]
 pub(super) struct ServerState {
-    pub(super) name: String,
-    pub(super) phase: ServerPhase,
-    pub(super) offers: Vec<OfferedTool>,
-    pub(super) message: Option<String>,
-    pub(super) ignored_tools: Vec<String>,
-    pub(super) protocol_version: Option<String>,
+    pub(super) status: ServerStatus,
+    /// The offered tools, under their names at the server.
+    pub(super) offers: Vec<ToolSpec>,
+    /// Whether the server is ready or has failed at least once.
     pub(super) settled: bool,
-}
-
-impl ServerPhase {
-    /// A bounded name for logs and metric labels.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Starting => "starting",
-            Self::Ready => "ready",
-            Self::Failed => "failed",
-            Self::Restarting => "restarting",
-        }
-    }
 }
 
 impl ServerState {
     pub(super) fn starting(name: &str) -> Self {
-        Self {
+        let status = ServerStatus {
             name: name.to_owned(),
             phase: ServerPhase::Starting,
-            offers: Vec::new(),
+            tools: 0,
             message: None,
             ignored_tools: Vec::new(),
             protocol_version: None,
-            settled: false,
-        }
+        };
+        Self { status, offers: Vec::new(), settled: false }
     }
 
-    fn status(&self) -> ServerStatus {
-        ServerStatus {
-            name: self.name.clone(),
-            phase: self.phase,
-            tools: self.offers.len(),
-            message: self.message.clone(),
-            ignored_tools: self.ignored_tools.clone(),
-            protocol_version: self.protocol_version.clone(),
+    /// Records that the server is not available.
+    pub(super) fn fail(&mut self, message: String) {
+        self.status.phase = ServerPhase::Failed;
+        self.status.message = Some(message);
+        self.settled = true;
+    }
+}
+
+/// The state of all servers of an agent, published as a [`ToolsView`].
+#[derive(Debug)]
+pub(super) struct ServerRegistry {
+    states: Mutex<Vec<ServerState>>,
+    view: watch::Sender<Arc<ToolsView>>,
+}
+
+impl ServerRegistry {
+    pub(super) fn new(states: Vec<ServerState>) -> Self {
+        let view = watch::Sender::new(Arc::new(ToolsView::of(&states)));
+        Self { states: Mutex::new(states), view }
+    }
+
+    pub(super) fn view(&self) -> watch::Receiver<Arc<ToolsView>> {
+        self.view.subscribe()
+    }
+
+    /// Changes the state of one server, and publishes the view if it differs.
+    pub(super) fn update(&self, server: usize, change: impl FnOnce(&mut ServerState)) {
+        // Published under the lock, so that views are published in order.
+        let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(state) = states.get_mut(server) {
+            change(state);
         }
+        let view = ToolsView::of(&states);
+        self.view.send_if_modified(|current| {
+            let differs = **current != view;
+            if differs {
+                *current = Arc::new(view);
+            }
+            differs
+        });
     }
 }
 
 impl ToolsView {
     pub(super) fn of(states: &[ServerState]) -> Self {
-        let offers: Vec<(usize, &str, &OfferedTool)> = states
+        let offers: Vec<(usize, &str, &ToolSpec)> = states
             .iter()
             .enumerate()
             .flat_map(|(index, state)| {
-                state.offers.iter().map(move |offer| (index, state.name.as_str(), offer))
+                state.offers.iter().map(move |offer| (index, state.status.name.as_str(), offer))
             })
             .collect();
+        let with_count =
+            |state: &ServerState| ServerStatus { tools: state.offers.len(), ..state.status.clone() };
         let names = unique_names(offers.iter().map(|(_, server, offer)| (*server, offer.name.as_str())));
         let mut view = Self {
-            servers: states.iter().map(ServerState::status).collect(),
+            servers: states.iter().map(with_count).collect(),
             settled: states.iter().all(|state| state.settled),
             ..Self::default()
         };
         for (name, (server, _, offer)) in names.into_iter().zip(offers) {
             view.routes.insert(name.clone(), Route::new(server, offer));
-            let (description, schema) = (offer.description.clone(), offer.schema.clone());
-            view.tools.push(ToolSpec { name, description, schema });
+            view.tools.push(ToolSpec { name, ..offer.clone() });
         }
         view.tools.sort_by(|a, b| a.name.cmp(&b.name));
         view
@@ -188,7 +201,7 @@ impl ToolsView {
 }
 
 impl Route {
-    fn new(server: usize, offer: &OfferedTool) -> Self {
+    fn new(server: usize, offer: &ToolSpec) -> Self {
         let required = offer.schema.get("required").and_then(Value::as_array);
         let required =
             required.into_iter().flatten().filter_map(Value::as_str).map(ToOwned::to_owned).collect();
@@ -203,7 +216,7 @@ impl Route {
 
 /// The tools of a list that are offered (permitted by the declaration, of bounded size, each name once), and a line for each
 /// permitted tool that is ignored.
-pub(super) fn offers(spec: &ServerSpec, list: ToolList) -> (Vec<OfferedTool>, Vec<String>) {
+pub(super) fn offers(spec: &ServerSpec, list: ToolList) -> (Vec<ToolSpec>, Vec<String>) {
     let mut seen = HashSet::new();
     let fresh =
         |tool: &Tool| !tool.name.is_empty() && spec.offers(&tool.name) && seen.insert(tool.name.clone());
@@ -228,7 +241,7 @@ pub(super) fn offers(spec: &ServerSpec, list: ToolList) -> (Vec<OfferedTool>, Ve
     (offers, ignored_tools)
 }
 
-fn offer(tool: Tool) -> Result<OfferedTool, String> {
+fn offer(tool: Tool) -> Result<ToolSpec, String> {
     let mut schema = tool.input_schema.as_ref().clone();
     // Some providers reject a schema without a type.
     schema.entry("type").or_insert_with(|| Value::from("object"));
@@ -239,7 +252,7 @@ fn offer(tool: Tool) -> Result<OfferedTool, String> {
     }
     let description = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();
     let description = description.chars().take(DESCRIPTION_CHARS).collect();
-    Ok(OfferedTool { name: tool.name.into_owned(), description, schema })
+    Ok(ToolSpec { name: tool.name.into_owned(), description, schema })
 }
 
 /// A unique name for each tool that models accept, from pairs of server and tool.

@@ -27,12 +27,10 @@ fn spec(name: &str) -> ServerSpec {
 
 fn ready(name: &str, tools: &[&str]) -> ServerState {
     let tools = tools.iter().map(|name| tool(name)).collect();
-    ServerState {
-        phase: ServerPhase::Ready,
-        settled: true,
-        offers: offers(&spec(name), list(tools)).0,
-        ..ServerState::starting(name)
-    }
+    let mut state = ServerState::starting(name);
+    (state.status.phase, state.settled) = (ServerPhase::Ready, true);
+    state.offers = offers(&spec(name), list(tools)).0;
+    state
 }
 
 #[test]

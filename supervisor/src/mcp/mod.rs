@@ -19,7 +19,6 @@ mod catalog;
 mod connection_error;
 mod environment;
 mod error;
-mod server_registry;
 mod server_spec;
 mod server_task;
 mod session;

@@ -56,26 +56,16 @@ pub enum Transport {
 }
 
 impl ServerSpec {
-    /// The default of [`ServerSpec::start_deadline`].
-    pub const START_DEADLINE: Duration = Duration::from_secs(30);
-    /// The default of [`ServerSpec::call_timeout`].
-    pub const CALL_TIMEOUT: Duration = Duration::from_mins(1);
-
-    /// A server with all its tools permitted and the default deadlines.
+    /// A server with all its tools permitted, 30 seconds to start, and one minute for a call.
     pub fn new(name: impl Into<String>, transport: Transport) -> Self {
         Self {
             name: name.into(),
             transport,
             allow: Vec::new(),
             deny: Vec::new(),
-            start_deadline: Self::START_DEADLINE,
-            call_timeout: Self::CALL_TIMEOUT,
+            start_deadline: Duration::from_secs(30),
+            call_timeout: Duration::from_mins(1),
         }
-    }
-
-    /// Whether every template can be filled in from this environment. Starts nothing.
-    pub fn check(&self, env: &BTreeMap<String, String>) -> Result<(), SpecError> {
-        self.transport.resolve(env).map(drop)
     }
 
     /// Whether a tool of this name is on offer.

@@ -9,9 +9,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::catalog::{self, ServerPhase, ServerState};
+use super::catalog::{self, ServerPhase, ServerRegistry, ServerState};
 use super::error::StartError;
-use super::server_registry::ServerRegistry;
 use super::server_spec::{ServerSpec, Transport};
 use super::session::{Opening, Session, Target};
 use super::tool_list::{ToolList, list_tools};
@@ -87,13 +86,13 @@ impl ServerTask {
         let end = self.watch(&mut session).await;
         self.peer.send_replace(None);
         if end != SessionEnd::Shutdown {
-            self.registry.update(self.index, |state| state.phase = ServerPhase::Restarting);
+            self.registry.update(self.index, |state| state.status.phase = ServerPhase::Restarting);
         }
         let last_output = session.close().await;
         if let SessionEnd::Gone(why) = end {
             let message = format!("{why}{last_output}; it is started again");
             self.warn(retry, &message, "gone");
-            self.registry.update(self.index, |state| state.message = Some(message));
+            self.registry.update(self.index, |state| state.status.message = Some(message));
         }
         if since.elapsed() >= STABLE {
             retry.waits = BACKOFF.build();
@@ -143,9 +142,9 @@ impl ServerTask {
         retry.warned = false;
         retry.opening = Opening::after(version.as_ref());
         self.publish(list, |state| {
-            state.phase = ServerPhase::Ready;
-            state.message = None;
-            state.protocol_version = version.map(|version| version.to_string());
+            state.status.phase = ServerPhase::Ready;
+            state.status.message = None;
+            state.status.protocol_version = version.map(|version| version.to_string());
             state.settled = true;
         });
     }
@@ -156,10 +155,10 @@ impl ServerTask {
         let ignored_tools: Vec<String> =
             ignored_tools.into_iter().map(|line| self.target.resolved.logs.redact(line)).collect();
         self.registry.update(self.index, |state| {
-            for line in ignored_tools.iter().filter(|line| !state.ignored_tools.contains(line)) {
+            for line in ignored_tools.iter().filter(|line| !state.status.ignored_tools.contains(line)) {
                 tracing::warn!(server = self.spec.name, "{line}");
             }
-            (state.offers, state.ignored_tools) = (offers, ignored_tools);
+            (state.offers, state.status.ignored_tools) = (offers, ignored_tools);
             change(state);
         });
     }
@@ -173,11 +172,7 @@ impl ServerTask {
         };
         let message = hidden.redact(error.to_string());
         self.warn(retry, &message, error.category());
-        self.registry.update(self.index, |state| {
-            state.phase = ServerPhase::Failed;
-            state.message = Some(message);
-            state.settled = true;
-        });
+        self.registry.update(self.index, |state| state.fail(message));
     }
 
     /// Warns of the first of several failures in a row; the others are logged at level debug.

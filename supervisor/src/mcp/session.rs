@@ -17,6 +17,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::connection_error;
 use super::error::{ListError, StartError};
@@ -56,16 +57,11 @@ pub(super) struct Session {
     pub(super) peer: Peer<RoleClient>,
     /// The first list of tools.
     pub(super) list: ToolList,
-    connection: Connection,
-    process: Option<ServerProcess>,
-}
-
-/// The running client of a session.
-#[derive(Debug)]
-struct Connection {
     stop: CancellationToken,
+    /// The running client.
     ended: JoinHandle<()>,
-    subscription: Option<JoinHandle<()>>,
+    subscription: Option<AbortOnDropHandle<()>>,
+    process: Option<ServerProcess>,
 }
 
 /// The client side of the protocol: accepts notifications of changed lists and declines everything else.
@@ -109,26 +105,23 @@ impl Session {
                     ServerProcess::spawn(program, &target.resolved.logs)?;
                 let transport = TolerantTransport::with_child(AsyncRwTransport::new_client(reader, writer));
                 match within(target, shutdown, converse(transport, opening, changed)).await {
-                    Ok((peer, list, connection)) => {
-                        Ok(Self { peer, list, connection, process: Some(process) })
-                    }
+                    Ok(session) => Ok(Self { process: Some(process), ..session }),
                     Err(error) => Err(explain_failed_start(target, error, &mut process).await),
                 }
             }
             server_spec::Transport::Http { url, headers } => {
                 let transport = StreamableHttpClientTransport::from_config(http_config(url, headers)?);
                 let transport = TolerantTransport::with_endpoint(transport);
-                match within(target, shutdown, converse(transport, opening, changed)).await {
-                    Ok((peer, list, connection)) => Ok(Self { peer, list, connection, process: None }),
-                    Err(error) => Err(error.into_error(target, String::new())),
-                }
+                within(target, shutdown, converse(transport, opening, changed))
+                    .await
+                    .map_err(|error| error.into_error(target, String::new()))
             }
         }
     }
 
     /// Waits for the end of the connection.
     pub(super) async fn ended(&mut self) {
-        if let Err(error) = (&mut self.connection.ended).await {
+        if let Err(error) = (&mut self.ended).await {
             tracing::debug!(%error, "the tool server's connection ended badly");
         }
     }
@@ -140,11 +133,9 @@ impl Session {
 
     /// Ends the session and the child. Returns the last output of the child, for a message to people.
     pub(super) async fn close(mut self) -> String {
-        self.connection.stop.cancel();
-        if let Some(subscription) = &self.connection.subscription {
-            subscription.abort();
-        }
-        if !self.connection.ended.is_finished() && timeout(CLOSE_GRACE, self.ended()).await.is_err() {
+        self.stop.cancel();
+        self.subscription = None;
+        if !self.ended.is_finished() && timeout(CLOSE_GRACE, self.ended()).await.is_err() {
             tracing::debug!("the tool server's connection did not close in time");
         }
         let Some(process) = &mut self.process else {
@@ -154,8 +145,6 @@ impl Session {
         process.last_output()
     }
 }
-
-type Opened = (Peer<RoleClient>, ToolList, Connection);
 
 /// A session that did not open.
 #[derive(Debug)]
@@ -193,8 +182,8 @@ impl OpenError {
 async fn within(
     target: &Target,
     shutdown: &CancellationToken,
-    attempt: impl Future<Output = Result<Opened, OpenError>>,
-) -> Result<Opened, OpenError> {
+    attempt: impl Future<Output = Result<Session, OpenError>>,
+) -> Result<Session, OpenError> {
     tokio::select! {
         () = shutdown.cancelled() => Err(OpenError::Shutdown),
         outcome = timeout(target.deadline, attempt) => outcome.unwrap_or(Err(OpenError::Deadline)),
@@ -212,7 +201,8 @@ async fn explain_failed_start(target: &Target, error: OpenError, process: &mut S
     }
 }
 
-async fn converse<T>(transport: T, opening: Opening, changed: mpsc::Sender<()>) -> Result<Opened, OpenError>
+/// Opens a session over the transport.
+async fn converse<T>(transport: T, opening: Opening, changed: mpsc::Sender<()>) -> Result<Session, OpenError>
 where
     T: Transport<RoleClient> + 'static,
 {
@@ -231,7 +221,7 @@ where
     });
     let list = list_tools(&peer, None).await.map_err(OpenError::List)?;
     let subscription = subscribe(&peer, changed);
-    Ok((peer, list, Connection { stop: guard.disarm(), ended, subscription }))
+    Ok(Session { peer, list, stop: guard.disarm(), ended, subscription, process: None })
 }
 
 impl Opening {
@@ -269,14 +259,14 @@ impl Opening {
 }
 
 /// Subscribes to changed lists. Servers with sessions notify every client, those of the stateless era only subscribers.
-fn subscribe(peer: &Peer<RoleClient>, changed: mpsc::Sender<()>) -> Option<JoinHandle<()>> {
+fn subscribe(peer: &Peer<RoleClient>, changed: mpsc::Sender<()>) -> Option<AbortOnDropHandle<()>> {
     let info = peer.peer_info()?;
     let notifies = info.capabilities.tools.as_ref().is_some_and(|tools| tools.list_changed == Some(true));
     if info.protocol_version.has_initialize() || !notifies {
         return None;
     }
     let peer = peer.clone();
-    Some(tokio::spawn(async move {
+    let listening = async move {
         let filter = SubscriptionFilter::builder().tools_list_changed().build();
         match peer.listen(filter).await {
             Ok(mut subscription) => {
@@ -286,7 +276,8 @@ fn subscribe(peer: &Peer<RoleClient>, changed: mpsc::Sender<()>) -> Option<JoinH
             }
             Err(error) => tracing::debug!(%error, "the tool server takes no subscription to its tool list"),
         }
-    }))
+    };
+    Some(AbortOnDropHandle::new(tokio::spawn(listening)))
 }
 
 fn http_config(

@@ -53,11 +53,11 @@ async fn begin(answers: [Value; 2]) -> (String, Vec<Value>) {
         changed,
     )
     .await;
-    let (peer, list, connection) = opened.unwrap();
-    assert_eq!(list.tools.len(), 1);
-    let version = peer.peer_info().unwrap().protocol_version.to_string();
-    connection.stop.cancel();
-    drop(peer);
+    let session = opened.unwrap();
+    assert_eq!(session.list.tools.len(), 1);
+    let version = session.protocol_version().unwrap().to_string();
+    session.stop.cancel();
+    drop(session);
     (version, server.await.unwrap())
 }
 

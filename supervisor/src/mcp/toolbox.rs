@@ -11,9 +11,8 @@ use tokio_util::task::TaskTracker;
 use tracing::Instrument as _;
 
 use super::call::ServerClient;
-use super::catalog::{ServerPhase, ServerState, ToolsView};
+use super::catalog::{ServerRegistry, ServerState, ToolsView};
 use super::error::SpecError;
-use super::server_registry::ServerRegistry;
 use super::server_spec::{ServerSpec, Transport};
 use super::server_task::ServerTask;
 use super::session::Target;
@@ -136,10 +135,6 @@ impl ServerStarter<'_> {
 
     fn report_invalid(&self, index: usize, spec: &ServerSpec, error: &SpecError) {
         tracing::warn!(server = spec.name, %error, "tool server not available");
-        self.registry.update(index, |state| {
-            state.phase = ServerPhase::Failed;
-            state.message = Some(error.to_string());
-            state.settled = true;
-        });
+        self.registry.update(index, |state| state.fail(error.to_string()));
     }
 }

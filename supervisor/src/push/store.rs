@@ -10,14 +10,8 @@ use caipe_store::{PushRecord, Store};
 use serde::{Deserialize, Serialize};
 
 /// Stores push configurations in a [`Store`], which removes them with their task.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct StoredPushes(Arc<dyn Store>);
-
-impl std::fmt::Debug for StoredPushes {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("StoredPushes").field(&self.0.backend()).finish()
-    }
-}
 
 /// The stored form of a push configuration.
 #[derive(Serialize, Deserialize)]

@@ -1,4 +1,4 @@
-//! The tasks in memory: which of them are under way, and the logs of those and of the newest others.
+//! The tasks in memory: the leases of those under way, and the logs of those and of the newest others.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,10 +7,10 @@ use std::time::Duration;
 use caipe_a2a::server::TaskLog;
 use tokio_util::sync::CancellationToken;
 
-/// About the most bytes of logs of ended tasks in memory; older tasks are read from the store.
+/// The approximate limit, in bytes, of the logs of ended tasks in memory; older tasks are read from the store.
 const ENDED_LOG_BYTES: usize = 64 << 20;
 
-/// How long a copy of a message waits until the first one is in the store, which may have to wait for its turn.
+/// How long a copy of a message waits until the first one is stored.
 const RECORD_DEADLINE: Duration = Duration::from_secs(15);
 
 /// The tasks in memory.
@@ -21,24 +21,24 @@ pub(super) struct ActiveTasks(Arc<Mutex<Tasks>>);
 struct Tasks {
     logs: HashMap<String, Arc<TaskLog>>,
     running: HashMap<String, Handle>,
-    /// Logs to which nothing more comes, with their bytes, oldest first.
+    /// The closed logs with their sizes in bytes, oldest first.
     ended: VecDeque<(String, Arc<TaskLog>, usize)>,
-    /// The sum of these bytes.
+    /// The sum of these sizes.
     ended_bytes: usize,
 }
 
-/// A hold on a task that is under way.
+/// Controls a task that is under way.
 #[derive(Debug, Clone)]
 pub(super) struct Handle {
     pub(super) stop: CancellationToken,
-    /// Cancelled once it is under way no more.
+    /// Cancelled once the lease is released.
     pub(super) over: CancellationToken,
-    /// Cancelled once the message that made the claim is in the store.
+    /// Cancelled once the message that took the lease is stored.
     recorded: CancellationToken,
 }
 
 impl Handle {
-    /// Waits until the message that made the claim is in the store, or the claim is over.
+    /// Waits until the message that took the lease is stored, or the lease is released.
     pub(super) async fn until_recorded(&self) {
         let recorded = async {
             tokio::select! {
@@ -50,7 +50,7 @@ impl Handle {
     }
 }
 
-/// The right to carry on a task, which only one has at a time; it lasts until it is dropped.
+/// The exclusive right to run a task, until it is dropped.
 #[derive(Debug)]
 pub(super) struct TaskLease {
     active_tasks: ActiveTasks,
@@ -59,7 +59,7 @@ pub(super) struct TaskLease {
 }
 
 impl ActiveTasks {
-    /// Claims a task, or returns the hold on it that there is.
+    /// Takes the lease of a task, or returns the handle of the current one.
     pub(super) fn lease(&self, task: &str) -> Result<TaskLease, Handle> {
         let [stop, over, recorded] = std::array::from_fn(|_| CancellationToken::new());
         let handle = Handle { stop, over, recorded };
@@ -76,12 +76,12 @@ impl ActiveTasks {
         self.lock().logs.get(task).cloned()
     }
 
-    /// Keeps a task's log in memory, in place of an older one.
+    /// Stores a task's log in memory, in place of an older one.
     pub(super) fn remember(&self, task: &str, log: Arc<TaskLog>) {
         self.lock().logs.insert(task.to_owned(), log);
     }
 
-    /// Keeps the closed log of a task in memory for a while, at the cost of older ones.
+    /// Marks the log of a task as closed. The oldest closed logs leave memory once all closed logs exceed the limit.
     pub(super) fn retire(&self, task: &str) {
         self.retire_within(task, ENDED_LOG_BYTES);
     }
@@ -96,7 +96,7 @@ impl ActiveTasks {
             && let Some((oldest, log, bytes)) = tasks.ended.pop_front()
         {
             tasks.ended_bytes -= bytes;
-            // A task that went on has a newer one.
+            // A task that was continued has a newer log.
             if tasks.logs.get(&oldest).is_some_and(|known| Arc::ptr_eq(known, &log)) {
                 tasks.logs.remove(&oldest);
             }
@@ -109,12 +109,12 @@ impl ActiveTasks {
 }
 
 impl TaskLease {
-    /// To be cancelled once the message that made the claim is in the store.
+    /// To be cancelled once the message that took the lease is stored.
     pub(super) fn recorded(&self) -> CancellationToken {
         self.handle.recorded.clone()
     }
 
-    /// Cancelled when the task shall stop.
+    /// Cancelled to stop the task.
     pub(super) fn stop(&self) -> CancellationToken {
         self.handle.stop.clone()
     }

@@ -1,14 +1,12 @@
 //! One run at a time per conversation, and its state as last saved.
 
 use std::collections::HashMap;
-use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use caipe_engine::{AgentName, Input, Phase, RunState, decide};
 use caipe_store::{Store, StoreError};
-use futures::FutureExt;
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, MaybeDone, maybe_done};
 use tokio::sync::OwnedMutexGuard;
 
 /// The conversations of this process.
@@ -20,8 +18,7 @@ pub(super) struct Conversations {
 
 /// A place in a conversation's queue. Once acquired, it is the right to run until it is dropped.
 pub(super) struct Turn {
-    guard: Option<OwnedMutexGuard<()>>,
-    waiting: Option<Pin<Box<dyn Future<Output = OwnedMutexGuard<()>> + Send>>>,
+    place: MaybeDone<BoxFuture<'static, OwnedMutexGuard<()>>>,
     context: String,
     owner: Arc<Conversations>,
 }
@@ -31,15 +28,14 @@ impl Conversations {
         Arc::new(Self { store, turns: Mutex::default() })
     }
 
-    /// Takes a place in the queue, at once: places are called in the order in which they were taken.
+    /// Takes a place in the queue at once. Places are called in the order of these calls.
     pub(super) fn queue(self: &Arc<Self>, context: &str) -> Turn {
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
         let lock = turns.entry(context.to_owned()).or_default().clone();
-        let mut waiting: Pin<Box<dyn Future<Output = _> + Send>> = Box::pin(lock.lock_owned());
-        // The lock is fair from the first time that it is asked for.
-        let guard = waiting.as_mut().now_or_never();
-        let waiting = guard.is_none().then_some(waiting);
-        Turn { guard, waiting, context: context.to_owned(), owner: self.clone() }
+        let mut place = maybe_done(lock.lock_owned().boxed());
+        // The future has its place in the fair queue of the lock from its first poll on.
+        let _ = (&mut place).now_or_never();
+        Turn { place, context: context.to_owned(), owner: self.clone() }
     }
 
     /// The conversation as last saved, or a new one of `agent`.
@@ -66,27 +62,18 @@ pub(super) fn end_lost_run(state: &mut RunState) {
 impl Turn {
     /// Waits until it is this place's turn; returns at once if it is already.
     pub(super) async fn acquired(&mut self) {
-        if let Some(waiting) = &mut self.waiting {
-            self.guard = Some(waiting.await);
-            self.waiting = None;
-        }
+        (&mut self.place).await;
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        drop((self.guard.take(), self.waiting.take()));
+        self.place = MaybeDone::Gone;
         let mut turns = self.owner.turns.lock().unwrap_or_else(PoisonError::into_inner);
         // A waiting turn holds another reference.
         if turns.get(&self.context).is_some_and(|lock| Arc::strong_count(lock) == 1) {
             turns.remove(&self.context);
         }
-    }
-}
-
-impl fmt::Debug for Turn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Turn").field("context", &self.context).finish_non_exhaustive()
     }
 }
 

@@ -20,7 +20,7 @@ const INPUT_QUEUE: usize = 256;
 /// How long a driver without a deadline sleeps at most.
 const FAR: Duration = Duration::from_hours(24);
 
-/// How long the last answer may take after the time limit; then the run ends with what it has.
+/// How long the last answer may take after the time limit; then the run ends with a partial answer.
 const LAST_ANSWER: Duration = Duration::from_mins(2);
 
 /// The most inputs that are appended to a saved state before it is saved whole again, because each input of a nested run
@@ -169,11 +169,11 @@ impl<S: Sink> Driver<S> {
         }
     }
 
-    /// Runs until the engine says that it is over, and returns the state and the sink as they are then. An input
-    /// that starts nothing ends it at once, without an event.
+    /// Runs until the engine ends the run, and returns the final state and the sink. An input that starts nothing ends the
+    /// run at once, without an event.
     ///
     /// # Errors
-    /// When a decision cannot be committed; whatever the run had started is stopped, and the sink comes back.
+    /// When a decision cannot be committed. Everything that the run has started is stopped. Returns the sink too.
     pub async fn run(mut self, first: Input) -> Result<(RunState, S), (SinkError, S)> {
         let mut queue = VecDeque::from([first.into()]);
         self.refresh_abilities(&mut queue);
@@ -237,10 +237,10 @@ impl<S: Sink> Driver<S> {
         }
     }
 
-    /// Waits for the next input and takes along what else is there.
+    /// Waits for the next input, and queues all inputs that have arrived.
     async fn wait(&mut self, queue: &mut VecDeque<QueuedInput>) {
         if !self.urgent(queue) {
-            // Inputs come first: while they flow, nothing else is asked. `urgent` sees to the rest.
+            // While inputs arrive, the other branches are not polled; `urgent` checks their conditions.
             tokio::select! {
                 biased;
                 input = self.inputs.recv() => queue.extend(input),
@@ -260,8 +260,8 @@ impl<S: Sink> Driver<S> {
         }
     }
 
-    /// Queues what must not wait behind the run's own inputs, in front of them: a run that came to its end in the
-    /// same moment must not be stopped once more. Returns whether there was any.
+    /// Queues changed abilities, the deadline and the stop before the run's own inputs, because a run that ends at the same
+    /// moment must not be stopped again. Returns whether there was any.
     fn urgent(&mut self, queue: &mut VecDeque<QueuedInput>) -> bool {
         let before = queue.len();
         if self.changes.take() {

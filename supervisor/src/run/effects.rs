@@ -96,7 +96,7 @@ impl EffectRunner {
         }
     }
 
-    /// Cancels a remote task whose question nobody will answer. Outlives the run, within the deadlines of the backend.
+    /// Cancels a remote task whose question was abandoned. Outlives the run, within the deadlines of the backend.
     fn withdraw(&self, call: CallId, agent: AgentName, from: ResumePoint) {
         let resume = Some(Resume { from: Some(from), answered: None });
         let Some(lease) = self.agent.lease(&agent, resume.as_ref()) else { return };
@@ -131,7 +131,7 @@ async fn run_delegation(
         () = run_left(&inputs, &cancel) => return,
     };
     let end = end.unwrap_or_else(|_| DelegationEnd::failed("the agent stopped without an answer"));
-    // The delegation is not counted as active any more when its end is processed.
+    // Released before the end is sent, so that the delegation does not count as active when its end is processed.
     drop(lease);
     let _ = inputs.send(Input::Delegate { call, update: end.into() }.into()).await;
 }

@@ -2,6 +2,8 @@
 
 use caipe_store::{StoreError, TaskPhase};
 
+use crate::binding;
+
 /// The most active runs: a queue before a model that is slower than its callers would only grow.
 pub(super) const MOST_RUNS: usize = 4096;
 
@@ -13,11 +15,11 @@ pub enum RunError {
     UnknownTask(String),
     /// The task has ended or is active, and accepts no message.
     #[error(
-        "task {task} is {} and takes no message; send it without taskId to go on in its context", phase_name(*.phase)
+        "task {task} is {} and takes no message; send it without taskId to go on in its context", binding::state(*.phase)
     )]
     NotOpen { task: String, phase: TaskPhase },
     /// The task has ended.
-    #[error("task {task} is {} and cannot be canceled", phase_name(*.phase))]
+    #[error("task {task} is {} and cannot be canceled", binding::state(*.phase))]
     NotCancelable { task: String, phase: TaskPhase },
     /// The message names a task of another conversation.
     #[error("message.contextId: task {task} belongs to another context")]
@@ -31,16 +33,4 @@ pub enum RunError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-}
-
-/// The protocol's name of a phase.
-fn phase_name(phase: TaskPhase) -> &'static str {
-    match phase {
-        TaskPhase::Submitted => "submitted",
-        TaskPhase::Working => "working",
-        TaskPhase::InputRequired => "input-required",
-        TaskPhase::Completed => "completed",
-        TaskPhase::Failed => "failed",
-        TaskPhase::Canceled => "canceled",
-    }
 }

@@ -1,4 +1,4 @@
-//! Incoming messages: each one starts a task, answers one that waits, or repeats an earlier message.
+//! Incoming messages: each one starts a task, answers a waiting task, or repeats an earlier message.
 //!
 //! A message acts once. Its id, within its principal and context, determines the id of the task that it starts, so the
 //! store refuses to start it twice; the record of a task lists the messages that it has received.
@@ -28,7 +28,8 @@ impl Runs {
         self.send_for(None, message).await
     }
 
-    /// The same for a known caller, who owns the new task and must own the task or context that the message names.
+    /// As [`Runs::send`], for an authenticated caller: it owns the new task, and must own the task or context that the
+    /// message names.
     pub async fn send_for(
         self: &Arc<Self>,
         owner: Option<&str>,

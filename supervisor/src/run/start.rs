@@ -16,7 +16,7 @@ pub(super) enum RunTrigger {
     Answer(Request),
     /// The previous process ended during the run.
     Recover,
-    /// The same, after this message to the waiting task.
+    /// The previous process ended after this message to the waiting task.
     RecoverAnswer(Request),
     /// The task is canceled.
     Cancel,

@@ -1,7 +1,7 @@
 //! `jq`: runs a program of the model over JSON data in a child process, because it may never end or use all memory.
 
 use std::path::PathBuf;
-use std::process::{ExitStatus, Stdio};
+use std::process::{Output, Stdio};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -32,7 +32,7 @@ pub(super) async fn call(
         finished = timeout(DEADLINE, run(&mut child, &request)) => finished,
     };
     match finished {
-        Ok(Ok(answer)) => answer.into_result(),
+        Ok(Ok(output)) => into_result(&output),
         Ok(Err(error)) => Err(format!("jq could not be run: {error}.")),
         Err(_) => Err(format!(
             "The jq program did not finish within {} seconds and was stopped. Make it simpler.",
@@ -79,13 +79,7 @@ fn executable() -> std::io::Result<PathBuf> {
     if cfg!(target_os = "linux") { Ok(PathBuf::from("/proc/self/exe")) } else { std::env::current_exe() }
 }
 
-struct ChildOutput {
-    status: ExitStatus,
-    stdout: Vec<u8>,
-    stderr: Vec<u8>,
-}
-
-async fn run(child: &mut Child, request: &[u8]) -> std::io::Result<ChildOutput> {
+async fn run(child: &mut Child, request: &[u8]) -> std::io::Result<Output> {
     let missing = || std::io::Error::other("a standard stream is missing");
     let mut stdin = child.stdin.take().ok_or_else(missing)?;
     let stdout = child.stdout.take().ok_or_else(missing)?;
@@ -97,7 +91,7 @@ async fn run(child: &mut Child, request: &[u8]) -> std::io::Result<ChildOutput> 
         }
     };
     let ((), stdout, stderr) = tokio::join!(write, read_bounded(stdout), read_bounded(stderr));
-    Ok(ChildOutput { stdout: stdout?, stderr: stderr?, status: child.wait().await? })
+    Ok(Output { stdout: stdout?, stderr: stderr?, status: child.wait().await? })
 }
 
 /// Reads one byte more than is shown, so that `shown` notices a longer output.
@@ -107,14 +101,12 @@ async fn read_bounded(stream: impl AsyncRead + Unpin) -> std::io::Result<Vec<u8>
     Ok(bytes)
 }
 
-impl ChildOutput {
-    fn into_result(self) -> Result<String, String> {
-        match self.status.code() {
-            Some(0) if self.stdout.is_empty() => Ok("The jq program produced no output.".to_owned()),
-            Some(0) => Ok(shown(&self.stdout)),
-            Some(EXIT_FAILED) => Err(format!("The jq program failed: {}", shown(&self.stderr))),
-            _ => Err("The jq program used too much memory, or called itself too deeply, and was stopped. Make it simpler.".to_owned()),
-        }
+fn into_result(output: &Output) -> Result<String, String> {
+    match output.status.code() {
+        Some(0) if output.stdout.is_empty() => Ok("The jq program produced no output.".to_owned()),
+        Some(0) => Ok(shown(&output.stdout)),
+        Some(EXIT_FAILED) => Err(format!("The jq program failed: {}", shown(&output.stderr))),
+        _ => Err("The jq program used too much memory, or called itself too deeply, and was stopped. Make it simpler.".to_owned()),
     }
 }
 

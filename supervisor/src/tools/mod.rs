@@ -28,10 +28,14 @@ pub async fn call(
         "jq" => jq::call(arguments, &cancel).await,
         _ => return None,
     };
-    Some(match outcome {
-        Ok(content) => ToolOutput { content, is_error: false },
-        Err(content) => ToolOutput { content, is_error: true },
-    })
+    Some(output(outcome))
+}
+
+/// The result of a tool as its output. The model reads an error too.
+fn output(result: Result<String, String>) -> ToolOutput {
+    let is_error = result.is_err();
+    let (Ok(content) | Err(content)) = result;
+    ToolOutput { content, is_error }
 }
 
 /// A text argument; `None` if it is absent, null or blank.

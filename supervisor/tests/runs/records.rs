@@ -118,7 +118,7 @@ async fn a_record_alone_tells_of_a_task_what_its_log_does() {
 
 fn task_api(runs: &Arc<Runs>) -> TaskApi {
     let card = caipe_a2a::card::CardBuilder::new("CAIPE", "Answers", "http://127.0.0.1/", "1").build();
-    TaskApi::new(runs.clone(), card.clone(), card)
+    TaskApi::new(runs.clone(), [card.clone(), card], None)
 }
 
 fn call(caller: Option<&str>) -> CallContext {

@@ -16,9 +16,9 @@ pub(super) struct Questionnaire<'a> {
 /// The next thing to ask.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Question {
-    /// Lines to show first: what is asked, and the choices.
+    /// The lines to show first: the question and the choices.
     pub(super) lines: Vec<String>,
-    /// What stands before the answer.
+    /// The prompt before the answer.
     pub(super) prompt: String,
 }
 
@@ -28,7 +28,7 @@ impl<'a> Questionnaire<'a> {
         Self { kind: &form.kind, next: 0, values: Map::new(), answer: None }
     }
 
-    /// What to ask now; `None` once everything is answered.
+    /// The next question; `None` once everything is answered.
     pub(super) fn question(&self) -> Option<Question> {
         if self.answer.is_some() {
             return None;
@@ -42,7 +42,10 @@ impl<'a> Questionnaire<'a> {
         }
     }
 
-    /// Takes the answer to the question, or says what is wrong with it.
+    /// Records the answer to the question.
+    ///
+    /// # Errors
+    /// The complaint about an invalid answer.
     pub(super) fn answer(&mut self, line: &str) -> Result<(), String> {
         let line = line.trim();
         match self.kind {
@@ -99,7 +102,7 @@ fn field_value(field: &Field, line: &str) -> Result<Option<Value>, String> {
     }
 }
 
-/// A choice by its text, or else by its number: where choices are numbers, the text is what people mean.
+/// A choice by its text, or else by its number. The text comes first, because choices may be numbers.
 fn chosen(choices: &[Value], line: &str) -> Result<Value, String> {
     let same = |choice: &&Value| plain(choice).eq_ignore_ascii_case(line);
     let by_number = || line.parse::<usize>().ok()?.checked_sub(1).and_then(|index| choices.get(index));

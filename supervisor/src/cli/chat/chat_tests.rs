@@ -107,7 +107,7 @@ async fn an_answer_looks_the_same_in_both_versions() {
         let peer = Peer::start(wire, vec![answered()]).await;
         let mut talk = Talk::with(&peer).await;
         let left = talk.session.say("how many?").await.unwrap();
-        assert_eq!(left, Left::Ended(End::Completed));
+        assert_eq!(left, TurnOutcome::Ended(End::Completed));
         assert_eq!(
             talk.output.text(),
             "🔧 Supervisor: Calling Agent Jira...\n   🔧 Jira: Calling tool: Get_Issue\n\nThere are **two** issues.\n"
@@ -145,7 +145,7 @@ async fn a_lost_connection_is_taken_up_where_it_broke() {
         let peer = Peer::start(wire, vec![first, second]).await;
         let mut talk = Talk::with(&peer).await;
         let left = talk.session.say("count").await.unwrap();
-        assert_eq!(left, Left::Ended(End::Completed));
+        assert_eq!(left, TurnOutcome::Ended(End::Completed));
         assert_eq!(
             talk.output.text(),
             "One two\n\n… connection lost, taking it up again (1 of 5)\n\nthree.\n"
@@ -228,7 +228,7 @@ async fn ctrl_c_and_sigterm_cancel_the_task() {
         let signals = [signal];
         let interrupt = interrupt(talk.output.clone(), talk.interrupts.clone(), &signals);
         let (left, ()) = tokio::join!(talk.session.say("work"), interrupt);
-        assert_eq!(left.unwrap(), Left::Ended(End::Canceled));
+        assert_eq!(left.unwrap(), TurnOutcome::Ended(End::Canceled));
         assert_eq!(talk.output.text(), "🔧 Calling x\nCanceled.\n");
         assert!(was_canceled(&peer), "{:?}", peer.requests());
     }
@@ -281,7 +281,7 @@ async fn a_task_is_followed_again_whether_it_runs_or_has_ended() {
     {
         let peer = Peer::start(wire, vec![steps]).await;
         let mut talk = Talk::with(&peer).await;
-        assert_eq!(talk.session.rejoin("t").await.unwrap(), Left::Ended(End::Completed));
+        assert_eq!(talk.session.rejoin("t").await.unwrap(), TurnOutcome::Ended(End::Completed));
         assert_eq!(talk.output.text(), "One two three.\n");
         assert_eq!((&peer.requests()[0]["method"], peer.requests().len()), (&json!(method), 1));
         assert_eq!(talk.session.context.as_deref(), Some("c"));
@@ -295,7 +295,7 @@ async fn a_second_ctrl_c_leaves() {
     let mut talk = Talk::with(&peer).await;
     let interrupt = interrupt(talk.output.clone(), talk.interrupts.clone(), &[Interrupt::Cancel; 2]);
     let (left, ()) = tokio::join!(talk.session.say("work"), interrupt);
-    assert_eq!(left.unwrap(), Left::Gone);
+    assert_eq!(left.unwrap(), TurnOutcome::Gone);
     assert!(talk.session.unconfirmed().ends_with(" --task t"), "{}", talk.session.unconfirmed());
 }
 
@@ -316,7 +316,7 @@ async fn a_form_is_filled_in_and_the_task_goes_on() {
         let peer = Peer::start(wire, vec![asked(), rest]).await;
         let mut talk = Talk::with(&peer).await.types(&["", "CAIPE"]);
         let left = talk.session.say("create").await.unwrap();
-        assert_eq!(left, Left::Ended(End::Completed));
+        assert_eq!(left, TurnOutcome::Ended(End::Completed));
         assert_eq!(talk.output.text(), "Where to?\n\n❓ project (required)\nCreated.\n");
         let answer = &peer.requests()[1]["params"]["message"];
         assert_eq!((&answer["taskId"], &answer["contextId"]), (&json!("t"), &json!("c")));
@@ -331,9 +331,9 @@ async fn an_unanswered_form_ends_the_turn_and_the_next_message_answers_it() {
     rest.push(Step::Event(status("completed", "")));
     let peer = Peer::start(Wire::V1_0, vec![asked(), rest]).await;
     let mut talk = Talk::with(&peer).await;
-    assert_eq!(talk.session.say("create").await.unwrap(), Left::Ended(End::InputRequired));
+    assert_eq!(talk.session.say("create").await.unwrap(), TurnOutcome::Ended(End::InputRequired));
     assert_eq!(talk.output.text(), "Where to?\n\n❓ project (required)\n");
-    assert_eq!(talk.session.say("project: CAIPE").await.unwrap(), Left::Ended(End::Completed));
+    assert_eq!(talk.session.say("project: CAIPE").await.unwrap(), TurnOutcome::Ended(End::Completed));
     assert_eq!(peer.requests()[1]["params"]["message"]["taskId"], "t");
 }
 
@@ -342,7 +342,7 @@ async fn an_agent_that_does_not_stream_is_asked_and_waited_for() {
     let peer = Peer::start(Wire::V0_3, vec![vec![Step::Event(peer::message("Hello."))]]).await;
     peer.does_not_stream();
     let mut talk = Talk::with(&peer).await;
-    assert_eq!(talk.session.say("hello").await.unwrap(), Left::Ended(End::Completed));
+    assert_eq!(talk.session.say("hello").await.unwrap(), TurnOutcome::Ended(End::Completed));
     assert_eq!(talk.output.text(), "Hello.\n");
     assert_eq!(peer.requests()[0]["method"], "message/send");
 }

@@ -1,4 +1,4 @@
-//! What a line at the prompt means.
+//! Reads a line at the prompt.
 
 /// A line at the prompt.
 #[derive(Debug, PartialEq, Eq)]
@@ -8,13 +8,13 @@ pub(super) enum Command<'a> {
     Say(&'a str),
     /// A new conversation.
     New,
-    /// What there is to type.
+    /// The list of commands.
     Help,
     /// The trace of the last answer.
     Trace,
     /// Leave.
     Quit,
-    /// No command of ours.
+    /// An unknown command.
     Unknown(&'a str),
 }
 

@@ -1,4 +1,4 @@
-//! Failures in words that say what to do.
+//! Failures as text that tells what to do.
 
 use caipe_a2a::client::ClientError;
 
@@ -6,8 +6,8 @@ use super::super::args::DEFAULT_URL;
 use super::follow::FollowError;
 use caipe_view::{clean, one_line};
 
-/// A failure to reach or to use the agent at `url`, in one line, and what to do about it. What a server said
-/// is cleaned like any other text of it.
+/// A failure to reach or to use the agent at `url`, in one line, and what to do about it, without control characters of
+/// the server.
 pub(super) fn explain(error: &ClientError, url: &str) -> String {
     let url = shown(url);
     let explained = match error {
@@ -30,7 +30,7 @@ pub(super) fn explain(error: &ClientError, url: &str) -> String {
     clean(&explained)
 }
 
-/// The same for a task that cannot be followed any more.
+/// As [`explain`], for a task that can no longer be followed.
 pub(super) fn explain_follow(error: &FollowError, url: &str) -> String {
     match error {
         FollowError::Client(error) => explain(error, url),

@@ -1,4 +1,4 @@
-//! A task's events from its first to its last, and what it means that they break off.
+//! The events of a task, from its first to its last, and the error if they break off.
 
 use caipe_a2a::client::{A2aClient, ClientError, EventStream, Followed};
 use caipe_a2a::model::SendMessageRequest;
@@ -9,10 +9,10 @@ pub(super) enum FollowError {
     /// The message could not be sent, or the agent answered with an error.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// The connection broke before the agent said which task it made: sending again might do the work twice.
+    /// The connection broke before the agent named the task: sending again might do the work twice.
     #[error("{0}; the agent may still be working on the message")]
     Unknown(ClientError),
-    /// The connection broke, and could not be taken up again.
+    /// The connection broke, and reconnecting failed.
     #[error("gave up after {tries} tries to follow task {task}: {source}; the task may still be running")]
     Lost {
         task: String,
@@ -29,18 +29,18 @@ pub(super) struct Following {
     tries: u32,
 }
 
-/// Sends a message and follows what comes of it. A lost connection is taken up again.
+/// Sends a message and follows its task. Reconnects if the connection breaks.
 pub(super) fn follow(client: &A2aClient, request: SendMessageRequest) -> Following {
     Following { events: client.follow(request), tries: 0 }
 }
 
-/// Follows a task that was begun before.
+/// Follows an earlier task.
 pub(super) fn rejoin(client: &A2aClient, task: &str) -> Following {
     Following { events: client.follow_task(task), tries: 0 }
 }
 
 impl Following {
-    /// The next event, or word of the connection. May be dropped and asked again at any time.
+    /// The next event, or a change of the connection. Cancel-safe.
     pub(super) async fn next(&mut self) -> Option<Result<Followed, FollowError>> {
         let step = self.events.next_step().await?;
         if let Ok(Followed::Lost { attempt, .. }) = &step {

@@ -1,15 +1,16 @@
-//! Ctrl-C and its relatives.
+//! Ctrl-C and the signals that end a terminal session.
 
 use std::io;
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
-/// What the user, or the system, wants to stop.
+/// A request of the user, or of the system, to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Interrupt {
-    /// Stop what is being done.
+    /// Cancels the current task.
     Cancel,
+    /// Ends the program.
     Leave,
 }
 
@@ -21,7 +22,7 @@ pub(super) struct Interrupts {
 }
 
 impl Interrupts {
-    /// Takes over Ctrl-C, and what ends a terminal session, from now on.
+    /// Handles Ctrl-C, and the signals that end a terminal session, from now on.
     ///
     /// # Errors
     /// When the system refuses a signal handler.
@@ -53,19 +54,19 @@ impl Interrupts {
         interrupt
     }
 
-    /// Completes when the user, or the system, wants to leave or has wanted to. Anything else is forgotten.
+    /// Completes once the user, or the system, has asked to leave. Discards all other interrupts.
     pub(super) async fn leave(&mut self) {
         while !self.leaving {
             self.next().await;
         }
     }
 
-    /// Whether the user, or the system, wants to leave.
+    /// Whether the user, or the system, has asked to leave.
     pub(super) const fn is_leaving(&self) -> bool {
         self.leaving
     }
 
-    /// Forgets each Ctrl-C that came while nothing was being done.
+    /// Discards each Ctrl-C from before the task.
     pub(super) fn forget(&mut self) {
         while let Ok(interrupt) = self.queue.try_recv() {
             self.leaving |= interrupt == Interrupt::Leave;

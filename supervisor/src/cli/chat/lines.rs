@@ -14,7 +14,7 @@ use rustyline::{Config, Editor};
 /// How many lines the history keeps.
 const HISTORY: usize = 1000;
 
-/// What came of asking for a line.
+/// The result of asking for a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Typed {
     Line(String),
@@ -24,7 +24,7 @@ pub(super) enum Typed {
     Closed,
 }
 
-/// Where lines come from.
+/// The source of lines.
 #[async_trait]
 pub(super) trait Prompt: Send {
     /// The next line. `remembered` ones go into the history; answers to forms do not belong there.
@@ -72,7 +72,7 @@ impl Prompt for Lines {
     async fn read(&mut self, prompt: String, remembered: bool) -> io::Result<Typed> {
         let Some(mut editor) = self.editor.take() else { return Ok(Typed::Closed) };
         let history = self.history.clone().filter(|_| remembered);
-        // A thread that waits for the terminal cannot be called off; the editor comes back with its line.
+        // A thread that waits for the terminal cannot be cancelled; it returns the editor with the line.
         let read = move || {
             let result = editor.readline(&prompt);
             if let (Ok(line), Some(history)) = (&result, &history) {

@@ -33,7 +33,7 @@ use interrupts::Interrupts;
 use lines::{Lines, Prompt, history_path};
 use render::{Json, Paint, Plain, Screen, Terminal};
 use session::Session;
-use turn::{Left, TurnError};
+use turn::{TurnError, TurnOutcome};
 
 /// The task failed.
 const FAILED: u8 = 1;
@@ -41,16 +41,16 @@ const FAILED: u8 = 1;
 const UNUSABLE: u8 = 2;
 /// The agent waits for an answer.
 const INPUT_REQUIRED: u8 = 3;
-/// The task was canceled: what a shell makes of Ctrl-C.
+/// The task was canceled; the exit code of a shell after Ctrl-C.
 const CANCELED: u8 = 130;
-/// Nobody reads the output any more: what a shell makes of a broken pipe.
+/// The reader of the output has closed it; the exit code of a shell after a broken pipe.
 const UNREAD: u8 = 141;
 
 /// The largest message that is read from standard input, in bytes.
 const MOST_INPUT: u64 = 1024 * 1024;
 
-/// Runs the command. Failures to talk to the agent are reported in one line and by the exit code; an error is
-/// something that only this machine can have.
+/// Runs the command. Failures of the connection to the agent are reported in one line and by the exit code; an error is
+/// a local failure, such as of the terminal.
 pub(super) async fn run(args: Chat) -> anyhow::Result<ExitCode> {
     let terminal = Terminals::of_process();
     let request = match request(&args, &terminal) {
@@ -76,11 +76,11 @@ pub(super) async fn run(args: Chat) -> anyhow::Result<ExitCode> {
     Ok(finish(&session, &args, left))
 }
 
-/// What the user asks for.
+/// The request of the command line.
 enum Request {
     /// One message and its answer.
     Message(String),
-    /// The rest of a task that was begun before.
+    /// The rest of an earlier task.
     Task(String),
     /// Message after message.
     Conversation,
@@ -148,8 +148,8 @@ fn session(args: &Chat, terminal: &Terminals, client: A2aClient) -> anyhow::Resu
         Output::Text if terminal.output => Box::new(Terminal::new(io::stdout(), size, paint)),
         Output::Text => Box::new(Plain::new(io::stdout())),
     };
-    let somebody_is_there = terminal.input && terminal.output && args.output == Output::Text;
-    let lines = somebody_is_there.then(|| Lines::open(history_path(variable))).transpose();
+    let is_interactive = terminal.input && terminal.output && args.output == Output::Text;
+    let lines = is_interactive.then(|| Lines::open(history_path(variable))).transpose();
     let lines = lines.context("failed to use the terminal")?;
     Ok(Session {
         client,
@@ -169,7 +169,7 @@ fn variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// Columns and rows of the terminal, or those of old where it does not tell.
+/// Columns and rows of the terminal; 80 and 24 if they are unknown.
 fn size() -> (usize, usize) {
     match termimad::crossterm::terminal::size() {
         Ok((columns, rows)) if columns > 0 && rows > 0 => (columns.into(), rows.into()),
@@ -177,22 +177,22 @@ fn size() -> (usize, usize) {
     }
 }
 
-/// The exit code after one task, and what the user should know about it.
-fn finish(session: &Session, args: &Chat, left: Result<Left, TurnError>) -> ExitCode {
+/// Prints the note after one task, and returns its exit code.
+fn finish(session: &Session, args: &Chat, left: Result<TurnOutcome, TurnError>) -> ExitCode {
     let left = match left {
         Ok(left) => left,
         Err(error) => return failed(&error, &args.url),
     };
-    let is_failure = matches!(left, Left::Ended(End::Failed(_)));
+    let is_failure = matches!(left, TurnOutcome::Ended(End::Failed(_)));
     if args.trace || is_failure {
         session.note_trace();
     }
     let (code, note) = match left {
-        Left::Ended(End::Completed) => (0, go_on(session)),
-        Left::Ended(End::Failed(_)) => (FAILED, None),
-        Left::Ended(End::InputRequired) => (INPUT_REQUIRED, answer_later(session)),
-        Left::Ended(End::Canceled) => (CANCELED, None),
-        Left::Unconfirmed | Left::Gone => (CANCELED, Some(session.unconfirmed())),
+        TurnOutcome::Ended(End::Completed) => (0, how_to_continue(session)),
+        TurnOutcome::Ended(End::Failed(_)) => (FAILED, None),
+        TurnOutcome::Ended(End::InputRequired) => (INPUT_REQUIRED, how_to_answer(session)),
+        TurnOutcome::Ended(End::Canceled) => (CANCELED, None),
+        TurnOutcome::Unconfirmed | TurnOutcome::Gone => (CANCELED, Some(session.unconfirmed())),
     };
     if let Some(note) = note.filter(|_| args.output == Output::Text) {
         session.note(&note);
@@ -216,12 +216,13 @@ fn failed(error: &TurnError, url: &str) -> ExitCode {
 }
 
 /// Prints the command that continues the conversation, only on a terminal: a pipe gets the answer alone.
-fn go_on(session: &Session) -> Option<String> {
+fn how_to_continue(session: &Session) -> Option<String> {
     let context = session.context.as_ref().filter(|_| session.aside)?;
     Some(format!("to continue: {}", error::command(&session.url, "--context", context)))
 }
 
-fn answer_later(session: &Session) -> Option<String> {
+/// The command that answers the question later.
+fn how_to_answer(session: &Session) -> Option<String> {
     let context = session.context.as_ref()?;
     let answer = session.open_form().map_or("name: value", |form| match form.kind {
         FormKind::Approval { .. } => "approve",
@@ -242,7 +243,7 @@ async fn converse(session: &mut Session) -> anyhow::Result<ExitCode> {
         session.client.version()
     ));
     session.converse().await.context("failed to use the terminal")?;
-    if let Some(note) = go_on(session) {
+    if let Some(note) = how_to_continue(session) {
         session.note(&note);
     }
     Ok(ExitCode::SUCCESS)

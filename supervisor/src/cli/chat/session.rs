@@ -13,19 +13,19 @@ use super::follow::{Following, follow, rejoin};
 use super::interrupts::Interrupts;
 use super::lines::{Prompt, Typed};
 use super::render::{Paint, Screen};
-use super::turn::{Left, Turn, TurnError};
+use super::turn::{Turn, TurnError, TurnOutcome};
 use caipe_view::{End, Form, FormAnswer, View, one_line};
 
 /// A conversation with one agent.
 pub(super) struct Session {
     pub(super) client: A2aClient,
-    /// The address, as the user gave it.
+    /// The address that the user gave.
     pub(super) url: String,
     /// The conversation, once there is one.
     pub(super) context: Option<String>,
     pub(super) screen: Box<dyn Screen>,
     pub(super) interrupts: Interrupts,
-    /// Where the user types; `None` if nobody is there to ask.
+    /// The prompt; `None` if the program is not interactive.
     pub(super) lines: Option<Box<dyn Prompt>>,
     /// Whether standard error is a terminal, for messages beside the conversation.
     pub(super) aside: bool,
@@ -39,20 +39,20 @@ pub(super) struct Session {
 
 impl Session {
     /// Sends a message and shows the answer.
-    pub(super) async fn say(&mut self, text: &str) -> Result<Left, TurnError> {
+    pub(super) async fn say(&mut self, text: &str) -> Result<TurnOutcome, TurnError> {
         let view = self.waiting.take().unwrap_or_default();
         let events = self.send(vec![Part::text(text)], view.task());
         self.show(events, view).await
     }
 
-    /// Shows the rest of a task that was begun before.
-    pub(super) async fn rejoin(&mut self, task: &str) -> Result<Left, TurnError> {
+    /// Shows the rest of an earlier task.
+    pub(super) async fn rejoin(&mut self, task: &str) -> Result<TurnOutcome, TurnError> {
         let events = rejoin(&self.client, task);
         self.show(events, View::default()).await
     }
 
-    /// Shows a task to its end; asks the user what the agent asks, if there is a terminal.
-    async fn show(&mut self, mut events: Following, mut view: View) -> Result<Left, TurnError> {
+    /// Shows a task to its end, and puts the agent's questions to the user, if there is a terminal.
+    async fn show(&mut self, mut events: Following, mut view: View) -> Result<TurnOutcome, TurnError> {
         loop {
             let known = view.resume();
             let turn = Turn {
@@ -65,7 +65,7 @@ impl Session {
             let left = turn.run(events).await;
             self.remember(&view);
             let left = left?;
-            let waits = left == Left::Ended(End::InputRequired);
+            let waits = left == TurnOutcome::Ended(End::InputRequired);
             let Some(form) = view.form().filter(|_| waits).cloned() else { return Ok(left) };
             let Some(answer) = self.ask(&form).await? else {
                 self.waiting = Some(view);
@@ -96,7 +96,7 @@ impl Session {
         follow(&self.client, SendMessageRequest::new(message))
     }
 
-    /// Asks the user what the form asks; `None` if nobody is there or they do not want to answer now.
+    /// Asks the user the questions of the form; `None` without a terminal, or if the user does not answer now.
     async fn ask(&mut self, form: &Form) -> io::Result<Option<FormAnswer>> {
         if self.lines.is_none() {
             return Ok(None);
@@ -117,7 +117,7 @@ impl Session {
         Ok(Some(questionnaire.finish()))
     }
 
-    /// The next line, unless the user leaves: then nothing is asked any more.
+    /// The next line. Once the user leaves, no further question is asked.
     async fn read(&mut self, prompt: String, remembered: bool) -> io::Result<Typed> {
         let Some(lines) = &mut self.lines else { return Ok(Typed::Closed) };
         tokio::select! {
@@ -159,13 +159,13 @@ impl Session {
     /// One answer of many: a failure is reported, and the conversation continues.
     async fn answer(&mut self, text: &str) -> io::Result<()> {
         match self.say(text).await {
-            Ok(Left::Ended(End::InputRequired)) => {
+            Ok(TurnOutcome::Ended(End::InputRequired)) => {
                 self.note("The agent waits for an answer; the next message is one.");
             }
-            Ok(Left::Ended(End::Failed(_))) => self.note_trace(),
-            Ok(Left::Ended(End::Completed | End::Canceled)) => {}
-            Ok(Left::Unconfirmed) => self.note(&self.unconfirmed()),
-            Ok(Left::Gone) => {
+            Ok(TurnOutcome::Ended(End::Failed(_))) => self.note_trace(),
+            Ok(TurnOutcome::Ended(End::Completed | End::Canceled)) => {}
+            Ok(TurnOutcome::Unconfirmed) => self.note(&self.unconfirmed()),
+            Ok(TurnOutcome::Gone) => {
                 self.note(&self.unconfirmed());
                 self.lines = None;
             }
@@ -176,14 +176,14 @@ impl Session {
         Ok(())
     }
 
-    /// Says by which id the run can be found, if the agent told.
+    /// Prints the trace id of the run, if the agent reported one.
     pub(super) fn note_trace(&self) {
         if let Some(trace) = &self.trace {
             self.note(&format!("trace id {trace}"));
         }
     }
 
-    /// What the user should know of a task that may still be running.
+    /// The note about a task that may still be running.
     pub(super) fn unconfirmed(&self) -> String {
         let note = "The agent did not confirm that the task is canceled";
         match &self.task {
@@ -192,7 +192,7 @@ impl Session {
         }
     }
 
-    /// Something beside the conversation. It goes to standard error, so that a pipe holds the answer only.
+    /// Prints a note to standard error, so that a pipe gets the answer only.
     pub(super) fn note(&self, text: &str) {
         if self.aside {
             eprintln!("{}", Paint::dim(text));

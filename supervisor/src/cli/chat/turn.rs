@@ -1,4 +1,4 @@
-//! One message and what comes of it, shown as it happens.
+//! One message and the events of its task, shown as they arrive.
 
 use std::io;
 use std::time::Duration;
@@ -18,14 +18,14 @@ const TICK: Duration = Duration::from_millis(50);
 /// How long the end of a canceled task is waited for.
 const CANCEL_DEADLINE: Duration = Duration::from_secs(5);
 
-/// How a turn was left.
+/// How a turn ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Left {
-    /// The task came to an end, or to a question.
+pub(super) enum TurnOutcome {
+    /// The task ended, or waits for an answer.
     Ended(End),
-    /// The task was to be canceled, and nobody said in time that it was.
+    /// The agent did not confirm the cancellation in time.
     Unconfirmed,
-    /// The user left while it was under way.
+    /// The user left during a cancellation.
     Gone,
 }
 
@@ -45,9 +45,9 @@ pub(super) struct Turn<'a> {
     /// Where it is shown.
     pub(super) screen: &'a mut dyn Screen,
     pub(super) interrupts: &'a mut Interrupts,
-    /// What is known of the task so far.
+    /// The state of the task so far.
     pub(super) view: &'a mut View,
-    /// What is known from before and to be shown again.
+    /// The last state of the earlier turn, to be shown again.
     pub(super) known: Option<ViewEvent>,
 }
 
@@ -66,8 +66,8 @@ impl Canceling {
 }
 
 impl Turn<'_> {
-    /// Shows what comes, until the task ends or the user cancels it or leaves, which cancels it too.
-    pub(super) async fn run(mut self, events: Following) -> Result<Left, TurnError> {
+    /// Shows the events until the task ends or the user cancels it. A user that leaves cancels it too.
+    pub(super) async fn run(mut self, events: Following) -> Result<TurnOutcome, TurnError> {
         self.interrupts.forget();
         self.screen.begin()?;
         if let Some(known) = self.known.take() {
@@ -81,7 +81,7 @@ impl Turn<'_> {
         result
     }
 
-    async fn follow(&mut self, mut events: Following) -> Result<Left, TurnError> {
+    async fn follow(&mut self, mut events: Following) -> Result<TurnOutcome, TurnError> {
         let mut canceling = self.interrupts.is_leaving().then(Canceling::begin);
         let started = Instant::now();
         let mut ticks = tokio::time::interval(TICK);
@@ -95,7 +95,7 @@ impl Turn<'_> {
                 biased;
                 interrupt = self.interrupts.next() => {
                     if interrupt == Interrupt::Cancel && canceling.is_some() {
-                        return Ok(Left::Gone);
+                        return Ok(TurnOutcome::Gone);
                     }
                     canceling.get_or_insert_with(Canceling::begin);
                     self.screen.wait(Waiting::Cancel)?;
@@ -112,18 +112,18 @@ impl Turn<'_> {
                     None => {}
                 },
                 () = tokio::time::sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => {
-                    return Ok(Left::Unconfirmed);
+                    return Ok(TurnOutcome::Unconfirmed);
                 }
                 _ = ticks.tick() => self.screen.tick(started.elapsed())?,
             }
             if let Some(end) = self.view.end() {
                 self.screen.tick(started.elapsed())?;
-                return Ok(Left::Ended(end.clone()));
+                return Ok(TurnOutcome::Ended(end.clone()));
             }
         }
     }
 
-    /// Cancels the task although nothing can be shown any more, as on a terminal that was closed.
+    /// Cancels the task after the terminal was closed, so that nothing can be shown.
     async fn cancel_unseen(&self) {
         if let Some(task) = self.view.task() {
             let canceled = tokio::time::timeout(CANCEL_DEADLINE, self.client.cancel(task)).await;
@@ -131,7 +131,7 @@ impl Turn<'_> {
         }
     }
 
-    /// A task can be canceled once the agent has said which one it is.
+    /// Sends the cancellation once the agent has named the task.
     fn cancel_once_known(&self, canceling: &mut Option<Canceling>) {
         if let (Some(canceling), Some(task)) = (canceling.as_mut().filter(|c| !c.asked), self.view.task()) {
             let (client, task) = (self.client.clone(), task.to_owned());
@@ -140,8 +140,8 @@ impl Turn<'_> {
         }
     }
 
-    /// The agent's answer to a cancellation. A refusal means that the task has ended by itself, and the stream
-    /// says how.
+    /// Handles the agent's answer to a cancellation. A refusal means that the task has ended by itself; the stream reports
+    /// how.
     fn canceled(&mut self, answer: Result<Task, ClientError>) -> io::Result<()> {
         match answer {
             Ok(task) if task.status.state.is_terminal() => self.show(&Event::from(task).into()),

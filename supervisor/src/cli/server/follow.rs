@@ -1,7 +1,7 @@
 //! Applies changes of the spec file and of the scripts that it names.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -10,45 +10,31 @@ use super::ServerConfig;
 use crate::agents::AgentRegistry;
 use crate::binding::Locks;
 use crate::cli::args::Serving;
-use crate::config::{FileWatch, Reload, Reloaded, Settings};
+use crate::config::{FileWatch, Reload, Settings};
 use crate::http::{Origins, TaskApi};
 
-/// Watches the spec file and applies each change.
+/// Applies the changes of the spec file to a running server.
 pub(super) struct Follow<'a> {
-    args: &'a Serving,
-    config: &'a ServerConfig<'a>,
-    file: PathBuf,
-    reload: Reload,
-    registry: Arc<AgentRegistry>,
-    task_api: Arc<TaskApi>,
-    origins: Origins,
-    address: SocketAddr,
-    locks: Locks,
+    pub(super) args: &'a Serving,
+    pub(super) config: &'a ServerConfig<'a>,
+    pub(super) registry: Arc<AgentRegistry>,
+    /// Serves the cards.
+    pub(super) task_api: Arc<TaskApi>,
+    pub(super) origins: Origins,
+    pub(super) address: SocketAddr,
+    pub(super) locks: Locks,
 }
 
-impl<'a> Follow<'a> {
-    /// Watches this file; `task_api` serves the cards.
-    pub(super) fn new(
-        args: &'a Serving,
-        config: &'a ServerConfig<'a>,
-        file: &Path,
-        (registry, task_api, origins): (&Arc<AgentRegistry>, &Arc<TaskApi>, &Origins),
-        (address, locks): (SocketAddr, Locks),
-    ) -> Self {
-        let reload = Reload::new(file, config.settings.env.clone(), address);
-        let file = file.to_owned();
-        let (registry, task_api, origins) = (registry.clone(), task_api.clone(), origins.clone());
-        Self { args, config, file, reload, registry, task_api, origins, address, locks }
-    }
-
-    /// Never ends. SIGHUP rereads the files whether they have changed or not.
-    pub(super) async fn run(mut self) {
-        let mut watch = FileWatch::new(&self.file);
+impl Follow<'_> {
+    /// Watches the file and applies each change; never ends. SIGHUP rereads the files whether they have changed or not.
+    pub(super) async fn run(self, file: &Path) {
+        let mut reload = Reload::new(file, self.config.settings.env.clone(), self.address);
+        let mut watch = FileWatch::new(file);
         let mut hangups = signal(SignalKind::hangup()).ok();
         loop {
-            // Also before the first notice: the file was read before it was watched.
-            self.reload_spec();
-            watch.set(&self.reload.files());
+            // Also before the first event: the file was read before it was watched.
+            self.reload_spec(&mut reload);
+            watch.set(&reload.files());
             tokio::select! {
                 () = watch.changed() => {}
                 () = hangup(hangups.as_mut()) => tracing::info!("reading the specification again, as asked"),
@@ -56,10 +42,10 @@ impl<'a> Follow<'a> {
         }
     }
 
-    fn reload_spec(&mut self) {
-        match self.reload.after(&self.registry.settings()) {
-            Ok(Reloaded::Same) => self.registry.note_refusal(None),
-            Ok(Reloaded::New(settings)) => self.take(*settings),
+    fn reload_spec(&self, reload: &mut Reload) {
+        match reload.after(&self.registry.settings()) {
+            Ok(None) => self.registry.note_refusal(None),
+            Ok(Some(settings)) => self.apply(settings),
             Err(error) => {
                 tracing::error!(%error, "a new specification is refused; the last good one stays");
                 self.registry.note_refusal(Some(error.to_string()));
@@ -67,7 +53,7 @@ impl<'a> Follow<'a> {
         }
     }
 
-    fn take(&self, settings: Settings) {
+    fn apply(&self, settings: Settings) {
         for warning in &settings.warnings {
             tracing::warn!("{warning}");
         }
@@ -78,7 +64,7 @@ impl<'a> Follow<'a> {
             tracing::warn!("the rules for tokens have changed: restart to use them");
         }
         match super::signed_cards(self.args, self.config, &settings, self.address, &self.locks) {
-            Ok([card, extended]) => self.task_api.show(card, extended),
+            Ok(cards) => self.task_api.set_cards(cards),
             Err(error) => tracing::error!(%error, "the card stays as it is"),
         }
         if let Err(error) = super::set_origins(&self.origins, self.args, &settings) {

@@ -13,7 +13,7 @@ use caipe_store::{MemoryStore, SqliteStore, Store, StoreError};
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 
-/// How long another process may use the store: one that is stopping has its grace period and time to close.
+/// How long another process may use the store: the grace period of a stopping process, and the time to close.
 const TAKEOVER: Duration = Duration::from_mins(1);
 /// The time between two attempts to open it.
 const AGAIN: Duration = Duration::from_millis(100);

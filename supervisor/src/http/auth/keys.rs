@@ -48,17 +48,11 @@ struct KeySet {
     max_age: Duration,
 }
 
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(super) struct Key {
     pub(super) key: DecodingKey,
     /// The only algorithm of the key, if it names one.
     pub(super) algorithm: Option<String>,
-}
-
-impl std::fmt::Debug for Key {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Key").field("algorithm", &self.algorithm).finish_non_exhaustive()
-    }
 }
 
 impl Keys {

@@ -24,7 +24,7 @@ const OPEN: [&str; 4] = ["/.well-known/agent-card.json", "/.well-known/agent.jso
 /// The only path that the status token opens.
 const STATUS: &str = "/internal/status";
 
-/// Fewest characters of the shared key of a server beyond loopback.
+/// The fewest characters of the shared key of a server beyond loopback.
 const SHORTEST_KEY: usize = 16;
 
 /// The principal of the shared key.
@@ -74,13 +74,6 @@ pub enum GuardError {
     Rules(#[from] RulesError),
 }
 
-/// The caller of an accepted request.
-#[derive(Debug, PartialEq, Eq)]
-enum Caller {
-    Anonymous,
-    Authenticated(Principal),
-}
-
 /// The response to a rejected request: the status, the reason, and the header `WWW-Authenticate` (RFC 6750).
 #[derive(Debug, PartialEq, Eq)]
 struct Refused(StatusCode, String, String);
@@ -112,20 +105,26 @@ impl Guard {
         self.loopback_only
     }
 
-    async fn admit(&self, method: &Method, path: &str, headers: &HeaderMap) -> Result<Caller, Refused> {
+    /// The principal of an accepted request; `None` for an anonymous one.
+    async fn admit(
+        &self,
+        method: &Method,
+        path: &str,
+        headers: &HeaderMap,
+    ) -> Result<Option<Principal>, Refused> {
         if method == Method::OPTIONS || OPEN.contains(&path) {
-            return Ok(Caller::Anonymous);
+            return Ok(None);
         }
         let is_status = path == STATUS;
         if is_status && method == Method::GET && has_key(headers, self.status.as_deref()) {
-            return Ok(Caller::Anonymous);
+            return Ok(None);
         }
         match self.authenticate(headers).await {
-            Ok(principal) => Ok(Caller::Authenticated(principal)),
+            Ok(principal) => Ok(Some(principal)),
             Err(refused) => {
                 let closed = self.shared.is_some() || self.tokens.is_some();
                 let locked = closed || (is_status && self.status.is_some());
-                if locked { Err(refused) } else { Ok(Caller::Anonymous) }
+                if locked { Err(refused) } else { Ok(None) }
             }
         }
     }
@@ -158,13 +157,11 @@ impl Guard {
 /// The middleware that authenticates requests.
 pub(super) async fn check(State(guard): State<Guard>, mut request: Request, next: Next) -> Response {
     match guard.admit(request.method(), request.uri().path(), request.headers()).await {
-        Ok(Caller::Anonymous) => next.run(request).await,
-        Ok(Caller::Authenticated(principal)) => {
-            request.extensions_mut().insert(principal);
-            next.run(request).await
-        }
-        Err(refused) => refused.into_response(),
+        Ok(None) => {}
+        Ok(Some(principal)) => drop(request.extensions_mut().insert(principal)),
+        Err(refused) => return refused.into_response(),
     }
+    next.run(request).await
 }
 
 impl IntoResponse for Refused {

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use caipe_engine::{
-    ANSWER_FIELD, Answered, Decision, DelegateUpdate, Form, RemotePlace, Resume, ResumePoint, RunEvent,
-};
+use caipe_engine::{Answered, Decision, DelegateUpdate, Form, RemotePlace, Resume, ResumePoint, RunEvent};
 use serde_json::Map;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -13,6 +11,7 @@ use super::progress::{MAX_LINES, line};
 use super::registry::TargetAgent;
 use super::request::{Action, AgentCall};
 use super::{A2aTools, Caller, Progress, report};
+use crate::binding::takes_any_text;
 use crate::delegation::{AgentBackend, Delegation, DelegationEnd, DelegationEvent, RunInfo};
 use crate::remote::{RemoteTaskStatus, in_words};
 
@@ -116,8 +115,7 @@ impl Call {
     }
 
     fn question(&self, task: Option<&str>, form: &Form) -> String {
-        let in_words = matches!(form.fields.as_slice(), [field] if field.field_name == ANSWER_FIELD);
-        match task.filter(|_| form.is_approval() || !in_words) {
+        match task.filter(|_| form.is_approval() || !takes_any_text(form)) {
             Some(task) => report::for_a_person(self.name(), task, &form.description),
             None => report::question(self.name(), task, &form.description),
         }

@@ -69,15 +69,11 @@ impl A2aTools {
         caller: Caller,
         cancel: CancellationToken,
     ) -> ToolOutput {
-        let result = match Request::read(tool, arguments) {
+        super::output(match Request::read(tool, arguments) {
             Ok(Request::List) => Ok(report::list(self.registered())),
             Ok(Request::Discover { agent }) => self.discover(&agent, &cancel).await,
             Ok(Request::Call(ask)) => self.ask(ask, caller, cancel).await,
             Err(fault) => Err(fault),
-        };
-        match result {
-            Ok(content) => ToolOutput { content, is_error: false },
-            Err(content) => ToolOutput { content, is_error: true },
-        }
+        })
     }
 }

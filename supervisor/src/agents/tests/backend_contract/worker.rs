@@ -145,7 +145,7 @@ async fn serve(agent: Arc<Agent>, presentation: Presentation, listener: TcpListe
     let runs = Runs::new(agent, presentation, Arc::new(MemoryStore::default()), Duration::from_mins(10));
     let card =
         CardBuilder::new("Helper", "Helps.", &url, "1").extension(ACTIVITY_EXTENSION, "activity").build();
-    let task_api = TaskApi::new(runs, card.clone(), card);
+    let task_api = TaskApi::new(runs, [card.clone(), card], None);
     drop(axum::serve(listener, router(Arc::new(task_api), ServerOptions::default())).await);
 }
 
