@@ -40,7 +40,7 @@ pub use catalogue::default_resource;
 pub use fault::{Fault, Faults};
 pub use read::{Document, Partial, read_document, read_partially, read_rendered, read_resource};
 pub use rendered::RenderedSpec;
-pub use resolve::{Resolved, Target, resolve, resolve_agent, resolve_for};
+pub use resolve::{Resolved, Target, resolve, resolve_agent, resolve_for, switch};
 #[cfg(feature = "kubernetes")]
 pub use resource::CaipeSupervisorStatus;
 pub use resource::{CaipeSupervisor, CaipeSupervisorSpec};

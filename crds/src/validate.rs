@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use crate::catalogue;
 use crate::fault::Fault;
 use crate::names::{PORT, normal};
+use crate::placement::SupportedPlacements;
 use crate::rendered::{Placement, RenderedSpec};
 use crate::resource::agent::{Agent, Identity};
 use crate::resource::common::{EnvVar, Resources, TextSource};
@@ -205,7 +206,12 @@ impl Found {
         let foreign = external || image;
         self.rule(path, !(foreign && (tools || agent.model.is_some())), rules::AGENT_FOREIGN_TOOLS);
         self.rule(path, !(external && pod), rules::AGENT_EXTERNAL_POD);
-        if kinds == 0 && catalogue::find(&agent.name).is_none() {
+        let entry = catalogue::find(&agent.name);
+        let is_image = kinds == 0
+            && agent.mcp.is_empty()
+            && entry.is_some_and(|entry| entry.placements == SupportedPlacements::RemoteOnly);
+        self.rule(path, !(is_image && tools), rules::AGENT_IMAGE_TOOLS);
+        if kinds == 0 && entry.is_none() {
             let message = format!(
                 "`{}` is not in the catalogue: give it an identity, external or image, or name one of {}",
                 agent.name,

@@ -350,3 +350,17 @@ fn a_volume_stays_as_it_was_made_and_a_store_may_change() {
         assert_eq!(by_cel(Some(&old), &new), expected, "{old} to {new}");
     }
 }
+
+#[test]
+fn tools_of_an_image_of_the_catalogue_cannot_be_limited_or_gated() {
+    let rule = format!("spec.agents[0]: {}", rules::AGENT_IMAGE_TOOLS);
+    for (fields, expected) in [
+        ("", None),
+        (", requireApproval: ['*']", Some(&rule)),
+        (", tools: [ping]", Some(&rule)),
+        (", tools: [ping], mcp: [{ name: a, http: { url: 'http://b' } }]", None),
+    ] {
+        let spec = value("platform", &format!("{{ agents: [{{ name: netutils{fields} }}] }}"));
+        assert_eq!(by_code(&spec), expected.into_iter().cloned().collect::<Vec<_>>(), "{fields}");
+    }
+}

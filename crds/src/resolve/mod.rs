@@ -21,7 +21,7 @@ use crate::resource::settings::OAuth2;
 
 use variables::Variables;
 
-pub use variables::variable_part;
+pub use variables::{switch, variable_part};
 
 /// The directory in a pod with one directory of secrets per owner, each with one file per variable.
 pub const SECRETS_ROOT: &str = "/var/run/caipe/secrets";

@@ -17,6 +17,14 @@ pub fn variable_part(agent: &str) -> String {
     agent.to_uppercase().replace('-', "_")
 }
 
+/// The value of a variable that is true or false; `None` if it is unset or blank.
+///
+/// # Errors
+/// If the value is anything else.
+pub fn switch(env: &BTreeMap<String, String>, name: &str) -> Result<Option<bool>, Fault> {
+    Variables(env).switch(name)
+}
+
 impl<'a> Variables<'a> {
     /// A trimmed text.
     pub(super) fn text(self, name: &str) -> Option<&'a str> {

@@ -90,6 +90,8 @@ pub const ORIGIN: &str = "must be a web origin, scheme://host or scheme://host:p
 /// A request above its limit. Only the code checks this rule.
 pub const REQUEST_ABOVE_LIMIT: &str =
     "is more than the limit of the same name: raise the limit, or ask for less";
+/// An image of the catalogue has its own tools. Only the code, which knows the catalogue, checks this rule.
+pub const AGENT_IMAGE_TOOLS: &str = "the catalogue's image of this agent brings its own tools, which cannot be limited or gated: remove tools and requireApproval, or give it mcp";
 /// No empty access rule.
 pub const AUTH_EMPTY: &str =
     "auth without a way in locks everybody out: set sharedKey or oauth2, or take auth out";

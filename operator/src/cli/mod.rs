@@ -42,7 +42,7 @@ enum Command {
         /// The file; `-` is standard input.
         #[arg(short, long)]
         file: PathBuf,
-        /// The operator's defaults: the file of its own flag of that name.
+        /// The file with the operator's defaults, as for `run --defaults`.
         #[arg(long, env = "CAIPE_DEFAULTS")]
         defaults: Option<PathBuf>,
     },
@@ -51,10 +51,10 @@ enum Command {
         /// The file; `-` is standard input. `ConfigMap`s that the resource refers to may follow as further documents.
         #[arg(short, long)]
         file: PathBuf,
-        /// The operator's defaults: the file of its own flag of that name.
+        /// The file with the operator's defaults, as for `run --defaults`.
         #[arg(long, env = "CAIPE_DEFAULTS")]
         defaults: Option<PathBuf>,
-        /// Print the spec that the supervisor reads instead.
+        /// Print instead the spec that the supervisor reads, on which the defaults have no effect.
         #[arg(long)]
         spec: bool,
     },

@@ -1,6 +1,7 @@
 //! The credentials that a server accepts, from the specification and the environment.
 
 use anyhow::Context;
+use caipe_crds::Faults;
 use secrecy::SecretString;
 
 use crate::binding::Locks;
@@ -39,8 +40,8 @@ fn variable<'a>(settings: &'a Settings, name: &str) -> Option<&'a str> {
 /// The rules of the specification; variables replace them, or enable tokens by `A2A_AUTH_OAUTH2`.
 fn token_rules(settings: &Settings) -> anyhow::Result<Option<TokenRules>> {
     let declared = settings.spec.oauth2.as_ref();
-    let by_variables =
-        variable(settings, "A2A_AUTH_OAUTH2").is_some_and(|value| value.eq_ignore_ascii_case("true"));
+    let by_variables = caipe_crds::switch(&settings.env, "A2A_AUTH_OAUTH2").map_err(Faults::from)?;
+    let by_variables = by_variables.unwrap_or(false);
     if declared.is_none() && !by_variables {
         return Ok(None);
     }
@@ -108,6 +109,8 @@ mod tests {
         assert_eq!((rules.audience.as_str(), rules.algorithms.len(), rules.clients.len()), ("caipe", 2, 1));
         assert_eq!(rules.scopes, ["caipe.call", "caipe.read"]);
         assert!(keyring(&settings(&whole[1..])).unwrap().tokens.is_none(), "tokens are not enabled");
+        let typo = keyring(&settings(&[("A2A_AUTH_OAUTH2", "ture")])).unwrap_err().to_string();
+        assert!(typo.contains("A2A_AUTH_OAUTH2") && typo.contains("must be true or false"), "{typo}");
         for missing in ["JWKS_URI", "ISSUER", "AUDIENCE"] {
             let rest: Vec<_> = whole.iter().copied().filter(|(name, _)| *name != missing).collect();
             let refused = keyring(&settings(&rest)).unwrap_err().to_string();

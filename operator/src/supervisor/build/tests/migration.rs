@@ -68,13 +68,8 @@ fn what_only_the_supervisor_needs_does_not_roll_an_agent() {
         external_url: Some("https://caipe.example.com".to_owned()),
         ..Default::default()
     });
-    let connectivity = caipe_crds::resource::settings::Connectivity::default();
-    after.spec.connectivity = Some(caipe_crds::resource::settings::Connectivity {
-        refresh_interval_seconds: Some(30),
-        ..connectivity
-    });
-    let marker = "answerMode: marker";
-    after.spec.prompts = Some(serde_saphyr::from_str(marker).unwrap());
+    after.spec.connectivity.refresh_interval_seconds = Some(30);
+    after.spec.prompts.answer_mode = caipe_crds::resource::settings::AnswerMode::Marker;
     let mut decision = decided(&after);
     decision.spec.epoch = 9;
     decision.wanted.epoch = 9;
