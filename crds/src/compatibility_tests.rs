@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::manifest;
+use crate::crd;
 
 /// What is said when the schema of `spec` changes so.
 fn found(old: Value, new: Value) -> Vec<String> {
@@ -123,7 +123,7 @@ fn what_is_wider_is_no_fault() {
 
 #[test]
 fn a_version_and_its_subresources_stay() {
-    let old = manifest::crd();
+    let old = crd::crd();
     let mut new = old.clone();
     new.spec.versions[0].subresources = None;
     assert_eq!(texts(&old, &new), ["v1alpha1: no longer has the subresource `status`"]);
@@ -236,6 +236,6 @@ fn what_never_ran_may_be_refused() {
 #[test]
 fn the_definition_takes_what_every_release_took() {
     for released in released() {
-        assert_eq!(texts(&released, &manifest::crd()), [""; 0]);
+        assert_eq!(texts(&released, &crd::crd()), [""; 0]);
     }
 }

@@ -19,12 +19,12 @@
 pub mod catalogue;
 #[cfg(feature = "kubernetes")]
 pub mod compatibility;
+#[cfg(feature = "kubernetes")]
+pub mod crd;
 pub mod digest;
 pub mod fault;
 pub mod identity;
 pub mod internal_status;
-#[cfg(feature = "kubernetes")]
-pub mod manifest;
 pub mod names;
 pub mod placement;
 pub mod prompt;

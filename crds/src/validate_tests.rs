@@ -240,7 +240,7 @@ fn value(name: &str, spec: &str) -> Value {
 fn by_cel(old: Option<&Value>, new: &Value) -> Vec<String> {
     static SCHEMA: OnceLock<Value> = OnceLock::new();
     let schema = SCHEMA.get_or_init(|| {
-        let crd = serde_json::to_value(crate::manifest::crd()).unwrap();
+        let crd = serde_json::to_value(crate::crd::crd()).unwrap();
         crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone()
     });
     let checked = kube_cel::Validator::new().validate_with_defaults(schema, new, old);

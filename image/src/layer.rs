@@ -6,7 +6,7 @@ use flate2::{Compression, GzBuilder};
 use sha2::{Digest, Sha256};
 use tar::{Builder, EntryType, Header};
 
-use crate::entry::{Entry, Kind};
+use crate::file_entry::{Entry, Kind};
 
 /// The format of a layer (OCI image-spec 1.1, media-types.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,7 +16,7 @@ pub mod authorities;
 pub mod bom;
 pub mod config;
 pub mod elf;
-pub mod entry;
+pub mod file_entry;
 pub mod layer;
 pub mod oci;
 pub mod root;

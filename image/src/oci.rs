@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use serde_json::{Value, json};
 
-use crate::entry::{Entry, with_parents};
+use crate::file_entry::{Entry, with_parents};
 use crate::layer::{Layer, digest, tar};
 
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";

@@ -2,7 +2,7 @@
 
 use crate::authorities;
 use crate::config::{DATA, OPERATOR, OTHER_NAMES, PROGRAM, USER};
-use crate::entry::{Entry, with_parents};
+use crate::file_entry::{Entry, with_parents};
 
 /// The programs of the image, each linked statically.
 #[derive(Debug, Clone)]
@@ -36,7 +36,7 @@ fn passwd() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::Kind;
+    use crate::file_entry::Kind;
 
     #[test]
     fn an_image_has_both_programs_the_supervisors_other_names_and_little_else() {

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::{PermissionsExt, lchown, symlink};
 use std::path::Path;
 
-use crate::entry::{Entry, Kind, with_parents};
+use crate::file_entry::{Entry, Kind, with_parents};
 
 /// Writes the entries below a directory, which is created if it is missing. `owned` sets their owners, which only root
 /// may do.

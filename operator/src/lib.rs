@@ -1,7 +1,7 @@
 //! The CAIPE operator: turns `CaipeSupervisor` resources into objects of the cluster and reports their status.
 
 pub mod cache;
-mod compressed;
+mod compressed_supervisor;
 pub mod defaults;
 pub mod events;
 pub mod health;

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cache::watch::{self, InitialSync, PAGE, Watches};
 use crate::cache::{Cache, WorkQueue};
-use crate::compressed::CompressedSupervisor;
+use crate::compressed_supervisor::CompressedSupervisor;
 use crate::defaults::Defaults;
 use crate::events::Events;
 use crate::health::{Gate, Health};

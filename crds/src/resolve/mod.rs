@@ -4,7 +4,7 @@
 //! switch is a fault, never a silent default.
 
 mod agents;
-pub mod bridge;
+pub mod bridge_ports;
 mod models;
 mod servers;
 mod settings;

@@ -62,9 +62,9 @@ fn environment(variables: &[EnvVar]) -> BTreeMap<String, String> {
 
 fn declared(cx: &mut Context<'_>, agent: &Agent, server: &mcp::McpServer) -> Option<McpServer> {
     let known = plain(agent);
-    let bridge = super::bridge::port(cx, &agent.name, server);
+    let bridge = super::bridge_ports::port(cx, &agent.name, server);
     let transport = if let Some(port) = bridge {
-        let url = format!("http://{LOOPBACK}:{port}{}", super::bridge::PATH);
+        let url = format!("http://{LOOPBACK}:{port}{}", super::bridge_ports::PATH);
         McpTransport::Http { url, headers: BTreeMap::new() }
     } else if let Some(stdio) = &server.stdio {
         let mut env = environment(&agent.env);

@@ -1,7 +1,7 @@
 //! The command line.
 
+mod crd_compatibility;
 mod defaults;
-mod definition;
 mod documents;
 mod file;
 mod namespaces;
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use caipe_crds::manifest;
+use caipe_crds::crd;
 use clap::{Parser, Subcommand};
 
 /// Reconciles `CaipeSupervisor` resources.
@@ -76,9 +76,9 @@ impl Cli {
         match &self.command {
             Command::Run(run) => run.run(),
             Command::Ready(ready) => ready.run(),
-            Command::Crd { compatible_with: Some(file) } => definition::compare(file),
+            Command::Crd { compatible_with: Some(file) } => crd_compatibility::compare(file),
             Command::Crd { compatible_with: None } => {
-                print(&manifest::yaml().context("failed to write the definition as YAML")?)
+                print(&crd::yaml().context("failed to write the definition as YAML")?)
             }
             Command::Check { file, defaults } => file::check(file, defaults.as_deref()),
             Command::Render { file, spec: true, .. } => file::render_spec(file),

@@ -5,6 +5,7 @@
 //! count, how often to probe, and which changes queue a reconcile.
 
 mod bounds;
+mod change_filter;
 mod debounce;
 mod failure;
 mod interval;
@@ -16,7 +17,6 @@ mod rate_limit;
 mod registry;
 mod result;
 mod schedule;
-mod significance;
 
 pub use failure::Failure;
 pub use pod_client::{HttpPodClient, Limits, PodClient, Request};

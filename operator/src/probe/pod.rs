@@ -2,11 +2,11 @@
 
 use caipe_crds::internal_status::Report;
 
+use super::change_filter::is_significant;
 use super::debounce::Debounce;
 use super::failure::Failure;
 use super::result::{CardSummary, Endpoints, PodTarget, ProbeResult};
 use super::schedule::{PodId, Slot};
-use super::significance::is_significant;
 
 /// The answers to a probe, by endpoint.
 #[derive(Debug)]

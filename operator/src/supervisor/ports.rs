@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use caipe_crds::resolve::bridge;
+use caipe_crds::resolve::bridge_ports;
 use caipe_crds::resource::mcp::{ContainerPlacement, McpServer};
 use caipe_crds::{CaipeSupervisor, Fault, RenderedSpec, catalogue};
 
@@ -57,7 +57,7 @@ fn sidecars(resource: &CaipeSupervisor, name: &str) -> Vec<(String, u16)> {
         let port = |server: &catalogue::Server| Some((server.name.clone(), server.container.as_ref()?.port));
         return servers.iter().filter_map(port).collect();
     };
-    let bridges = bridge::ports(&resource.spec);
+    let bridges = bridge_ports::ports(&resource.spec);
     let port = |server: &McpServer| {
         let beside = server.container.as_ref().filter(|it| it.placement == ContainerPlacement::Sidecar);
         let bridge = bridges.get(&(agent.name.clone(), server.name.clone())).copied();

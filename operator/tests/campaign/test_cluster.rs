@@ -111,7 +111,7 @@ impl TestCluster {
 fn defined() -> ApiServer {
     let server = ApiServer::new();
     server.namespace(NAMESPACE);
-    let definition = caipe_crds::manifest::yaml().unwrap();
+    let definition = caipe_crds::crd::yaml().unwrap();
     server.put(serde_saphyr::from_str(&definition).unwrap()).unwrap();
     server
 }

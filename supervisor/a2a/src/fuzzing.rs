@@ -43,7 +43,7 @@ pub fn codec(data: &[u8]) {
     }
     if let Ok(params) = serde_json::from_slice::<v03::SendParams>(data) {
         let new = model::SendMessageRequest::from(params);
-        let again: v03::SendParams = read(&text(&v03::write::send_params(&new)));
+        let again: v03::SendParams = read(&text(&v03::serialize::send_params(&new)));
         let again = model::SendMessageRequest::from(again);
         assert_eq!(
             known(again.message.into()),
@@ -59,9 +59,9 @@ pub fn codec(data: &[u8]) {
 
 /// The event after a conversion to 0.3 and back, which a second round does not change.
 fn to_0_3_and_back(event: &model::Event) -> model::Event {
-    let written = text(&v03::write::event(event));
+    let written = text(&v03::serialize::event(event));
     let back = model::Event::from(read::<v03::Event>(&written));
-    assert_eq!(text(&v03::write::event(&back)), written, "0.3 differs after a round through 1.0");
+    assert_eq!(text(&v03::serialize::event(&back)), written, "0.3 differs after a round through 1.0");
     back
 }
 

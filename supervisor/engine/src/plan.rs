@@ -1,7 +1,7 @@
 //! The plan that the user sees.
 
 mod steps;
-mod track;
+mod updates;
 
 use serde::{Deserialize, Serialize};
 

@@ -4,7 +4,7 @@ use caipe_a2a::model::{Event, Metadata, Part, TaskState};
 use caipe_engine::{ANSWER_FIELD, AnswerOrigin, Form, FormField, Outcome};
 use serde_json::{Value, json};
 
-use super::parts::{Chunk, Wire};
+use super::event_builders::{Chunk, Wire};
 use super::plan::PlanView;
 use super::stream::{FullText, TextStream};
 

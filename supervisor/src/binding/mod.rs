@@ -7,16 +7,16 @@
 mod answer;
 mod card;
 mod decision;
-mod open;
-mod opening;
-mod parts;
+mod event_builders;
+mod initial_task;
+mod open_calls;
 mod plan;
 mod presentation;
 mod request;
 mod stream;
 mod sub_agent;
 mod supervisor;
-mod texts;
+mod wire_texts;
 
 use caipe_a2a::model::Event;
 use caipe_engine::RunEvent;
@@ -24,11 +24,11 @@ use caipe_engine::RunEvent;
 pub(crate) use answer::takes_any_text;
 pub use caipe_view::activity::EXTENSION as ACTIVITY_EXTENSION;
 pub use card::{Locks, agent_card, card, extended_card};
-pub use opening::{opening, retain_answer, state, summary};
+pub use initial_task::{opening, retain_answer, state, summary};
 pub use presentation::Presentation;
 pub use request::{REQUIRE_APPROVAL, Reply, Request};
 
-use parts::Wire;
+use event_builders::Wire;
 use sub_agent::SubAgent;
 use supervisor::Supervisor;
 

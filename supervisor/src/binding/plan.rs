@@ -4,7 +4,7 @@ use caipe_a2a::model::{Event, Metadata, Part};
 use caipe_engine::{PlanCause, PlanStep, StepStatus};
 use serde_json::json;
 
-use super::parts::{Chunk, Wire};
+use super::event_builders::{Chunk, Wire};
 
 /// The plan as the client knows it.
 #[derive(Debug, Clone, Default)]

@@ -6,7 +6,7 @@ use caipe_a2a::model::{Event, Metadata, Part};
 use caipe_engine::TextRole;
 use serde_json::Value;
 
-use super::parts::{Chunk, Wire};
+use super::event_builders::{Chunk, Wire};
 use super::plan::PlanView;
 
 /// The kind of a text that a person must read in full.

@@ -8,10 +8,10 @@ use caipe_engine::{AgentName, EventKind, Outcome, RunEvent, TextRole};
 use caipe_view::activity::{Activity, ActivityEvent};
 use serde_json::Value;
 
-use super::open::OpenCalls;
-use super::parts::{self, Chunk, Wire, activity_status};
+use super::event_builders::{self, Chunk, Wire, activity_status};
+use super::open_calls::OpenCalls;
 use super::stream::pieces;
-use super::{answer, texts};
+use super::{answer, wire_texts};
 
 /// The fold of one task's events.
 #[derive(Debug, Clone)]
@@ -172,7 +172,7 @@ impl SubAgent {
         let mut events: Vec<Event> =
             unseen.iter().map(|piece| self.chunk(piece, source.clone(), false)).collect();
         events.push(self.chunk("", source.clone(), true));
-        let description = format!("Complete result from {}", texts::title(&self.name));
+        let description = format!("Complete result from {}", wire_texts::title(&self.name));
         events.push(self.wire.result("complete_result", &description, text, source));
         events
     }
@@ -181,7 +181,7 @@ impl SubAgent {
     fn failed(&mut self, reason: &str) -> Vec<Event> {
         let mut events = self.cut_off();
         let source = source(&self.name);
-        let description = format!("Error from {}", texts::title(&self.name));
+        let description = format!("Error from {}", wire_texts::title(&self.name));
         events.push(self.wire.result("error_result", &description, reason, source));
         events
     }
@@ -209,7 +209,7 @@ impl SubAgent {
 
 /// The source of an artifact.
 fn source(agent: &str) -> Metadata {
-    parts::source(agent, "sub-agent", None)
+    event_builders::source(agent, "sub-agent", None)
 }
 
 fn metadata_of(agent: &str, activity: &Activity) -> Metadata {

@@ -6,11 +6,11 @@ use caipe_a2a::model::{Event, Metadata, Part};
 use caipe_engine::{CallEnd, EventKind, Outcome, PlanCause, PlanStep, RunEvent, TextRole};
 use caipe_view::activity::{Activity, ActivityEvent};
 
-use super::open::OpenCalls;
-use super::parts::{Chunk, Wire, activity_status};
+use super::event_builders::{Chunk, Wire, activity_status};
+use super::open_calls::OpenCalls;
 use super::plan::PlanView;
 use super::stream::{FullText, TextStream};
-use super::{answer, parts, texts};
+use super::{answer, event_builders, wire_texts};
 
 /// Tools of the knowledge base: their results are not shown.
 const RAG_TOOLS: [&str; 5] =
@@ -87,7 +87,7 @@ impl Supervisor {
             }
             EventKind::ToolStarted { call, tool } => {
                 let activity = Activity::tool(ActivityEvent::ToolStart, None, tool, call);
-                vec![self.notify(tool, texts::calling(tool), Some(activity))]
+                vec![self.notify(tool, wire_texts::calling(tool), Some(activity))]
             }
             EventKind::ToolFinished { call, tool, end, output } => {
                 self.own_tool_finished(call, tool, *end, output.as_deref())
@@ -95,17 +95,17 @@ impl Supervisor {
             EventKind::DelegationStarted { call, agent } => {
                 self.open.task_started(agent.as_str());
                 let activity = Activity::agent(ActivityEvent::AgentStart, agent.as_str(), call);
-                vec![self.notify(agent.as_str(), texts::calling(agent.as_str()), Some(activity))]
+                vec![self.notify(agent.as_str(), wire_texts::calling(agent.as_str()), Some(activity))]
             }
             EventKind::DelegationFinished { call, agent, end, text } => {
                 self.delegated(call, agent.as_str(), *end, text)
             }
             EventKind::Noticed { .. } => Vec::new(),
             EventKind::TodoStarted { content } => {
-                vec![self.notify(content, texts::todo_started(content), None)]
+                vec![self.notify(content, wire_texts::todo_started(content), None)]
             }
             EventKind::TodoFinished { content } => {
-                vec![self.ended(content, texts::todo_finished(content), None)]
+                vec![self.ended(content, wire_texts::todo_finished(content), None)]
             }
             EventKind::Plan { steps, cause: PlanCause::GivenUp, .. } => {
                 self.given_up.clone_from(steps);
@@ -162,7 +162,11 @@ impl Supervisor {
         }
         let activity =
             Activity::tool(ActivityEvent::ToolEnd, None, tool, call).with_status(activity_status(end));
-        events.push(self.ended(tool, texts::called(tool, end, output.unwrap_or("failed")), Some(activity)));
+        events.push(self.ended(
+            tool,
+            wire_texts::called(tool, end, output.unwrap_or("failed")),
+            Some(activity),
+        ));
         events
     }
 
@@ -175,7 +179,7 @@ impl Supervisor {
         }
         let activity =
             Activity::agent(ActivityEvent::AgentEnd, agent, call).with_status(activity_status(end));
-        events.push(self.ended(agent, texts::called(agent, end, text), Some(activity)));
+        events.push(self.ended(agent, wire_texts::called(agent, end, text), Some(activity)));
         events
     }
 
@@ -247,13 +251,13 @@ impl Supervisor {
     /// The notification of a start.
     fn notify(&mut self, source: &str, text: String, activity: Option<Activity>) -> Event {
         let metadata = self.notification_metadata(source, activity);
-        self.wire.notification("tool_notification_start", &texts::started(source), text, metadata)
+        self.wire.notification("tool_notification_start", &wire_texts::started(source), text, metadata)
     }
 
     /// The notification of an end.
     fn ended(&mut self, source: &str, text: String, activity: Option<Activity>) -> Event {
         let metadata = self.notification_metadata(source, activity);
-        self.wire.notification("tool_notification_end", &texts::ended(source), text, metadata)
+        self.wire.notification("tool_notification_end", &wire_texts::ended(source), text, metadata)
     }
 
     fn notification_metadata(&mut self, source: &str, activity: Option<Activity>) -> Metadata {
@@ -267,6 +271,6 @@ impl Supervisor {
 
     /// The source of an artifact, and the step of the plan that the artifact belongs to.
     fn source(&self, source: &str, kind: &str) -> Metadata {
-        parts::source(source, kind, self.plan.step_of(source))
+        event_builders::source(source, kind, self.plan.step_of(source))
     }
 }

@@ -4,7 +4,7 @@ use caipe_a2a::model::{Artifact, Message, Metadata};
 use caipe_engine::CallEnd;
 use serde_json::Value;
 
-use super::answer::content;
+use super::answer_builder::content;
 use crate::binding::ACTIVITY_EXTENSION;
 
 /// The text of all parts of a message.

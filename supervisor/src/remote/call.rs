@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::outcome::{self, End, RemoteFailure};
+use super::failure::{self, End, RemoteFailure};
 use super::reader::Reader;
 use super::request::{self, Ids};
 use super::{RemoteBackend, SHORT_CALL, form};
@@ -75,7 +75,7 @@ impl Call<'_> {
                 let stream = client.follow(SendMessageRequest::new(message));
                 match self.follow(&client, stream, reader, Some(known.clone())).await {
                     // If the answer did not arrive, the agent repeats its question, and the supervisor passes it on.
-                    Err(error) if outcome::is_cut(&error) => self.resume_task(&client, known).await,
+                    Err(error) if failure::is_cut(&error) => self.resume_task(&client, known).await,
                     followed => self.end_of(followed),
                 }
             }
@@ -220,7 +220,7 @@ impl Call<'_> {
         if end == End::Completed && reader.answer().is_empty() {
             self.read_answer(client, &mut reader, task).await;
         }
-        let outcome = outcome::of(&end, reader.answer(), reader.is_ours());
+        let outcome = failure::of(&end, reader.answer(), reader.is_ours());
         let closing = match &outcome {
             DelegationOutcome::Completed { .. } => CallEnd::Completed,
             DelegationOutcome::Failed { .. } => CallEnd::Failed,
@@ -321,7 +321,7 @@ impl Call<'_> {
 
     /// Removes secret header values from the reason of a failure.
     fn finished(&self, outcome: DelegationOutcome) -> DelegationEnd {
-        DelegationEnd::Finished(outcome::scrubbed_outcome(outcome, &self.backend.target.headers))
+        DelegationEnd::Finished(failure::scrubbed_outcome(outcome, &self.backend.target.headers))
     }
 }
 

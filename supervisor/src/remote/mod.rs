@@ -9,18 +9,18 @@
 //!   '-- outcome (failures as text)
 //! ```
 
-mod answer;
+mod answer_builder;
 mod artifact_labels;
+mod begin_task;
 mod call;
 mod facts;
+mod failure;
 mod form;
-mod notice;
 mod open_calls;
-mod outcome;
 mod probe;
 mod reader;
 mod request;
-mod start;
+mod status_text;
 mod target;
 mod task_status;
 #[cfg(test)]

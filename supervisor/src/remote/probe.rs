@@ -5,7 +5,7 @@ use std::time::Duration;
 use caipe_a2a::client::probe;
 use caipe_a2a::model::AgentCard;
 
-use super::{RemoteBackend, outcome};
+use super::{RemoteBackend, failure};
 
 /// The result of a successful probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl RemoteBackend {
         let asked = probe(self.target.url.as_str(), &self.http, &self.options, &self.cards);
         let probe = match tokio::time::timeout(deadline, asked).await {
             Ok(Ok(probe)) => probe,
-            Ok(Err(error)) => return Err(ProbeError::Unreachable(outcome::unreached(&error))),
+            Ok(Err(error)) => return Err(ProbeError::Unreachable(failure::unreached(&error))),
             Err(_) => return Err(ProbeError::Timeout(deadline)),
         };
         self.check(&probe.card)?;

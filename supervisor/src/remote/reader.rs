@@ -12,16 +12,16 @@ use caipe_a2a::model::{
 };
 use caipe_engine::{AgentName, CallEnd, DelegateUpdate, EventKind, Form, RemotePlace, RunEvent, TextRole};
 
-use super::answer::{Answer, Join, Rank, content};
+use super::answer_builder::{Answer, Join, Rank, content};
 use super::artifact_labels::{
     agent_type, described, is_narration, is_notification, is_repeated, message_text, source,
 };
 use super::facts::Facts;
+use super::failure::End;
 use super::form;
-use super::notice::{self, Notice};
 use super::open_calls::OpenCalls;
-use super::outcome::End;
 use super::probe::is_alike;
+use super::status_text::{self, Notice};
 use crate::binding::ACTIVITY_EXTENSION;
 
 /// Most notifications of a task that are recognized when they are repeated.
@@ -188,7 +188,7 @@ impl Reader {
         if text.trim().is_empty() || !self.is_new(&message.message_id, &text) {
             return None;
         }
-        let Some(notice) = notice::classify(&self.names[0], &text) else {
+        let Some(notice) = status_text::classify(&self.names[0], &text) else {
             self.answer.word(text);
             return None;
         };
@@ -258,7 +258,7 @@ impl Reader {
         let path = self.path_of(&facts, artifact.metadata.as_ref());
         let Facts { step, call, .. } = facts;
         let Some(mut kind) = step else {
-            self.calls.output(call, notice::output(&artifact.text()));
+            self.calls.output(call, status_text::output(&artifact.text()));
             return None;
         };
         match &mut kind {
@@ -291,10 +291,10 @@ impl Reader {
         let text = artifact.text();
         let (state, described) = described(artifact);
         let is_output = artifact.name.as_deref() == Some("tool_output");
-        let notice = notice::classify(&self.names[0], &text);
+        let notice = status_text::classify(&self.names[0], &text);
         let notice = match (notice, described, state) {
             (Some(Notice::Output(text)), ..) => Notice::Output(text),
-            _ if is_output => Notice::Output(notice::output(&text).to_owned()),
+            _ if is_output => Notice::Output(status_text::output(&text).to_owned()),
             (Some(notice @ Notice::Other { .. }), ..) if text.contains("Workflow:") => notice,
             // A supervisor sends the output of a tool under the name of an end.
             (None, Some(_), Some(_)) if agent_type(metadata) == Some("notification") => Notice::Output(text),
@@ -302,7 +302,7 @@ impl Reader {
             (_, Some(tool), Some(end)) => Notice::Ended { agent: None, tool, end },
             (Some(notice), None, _) => notice,
             (None, None, _) => {
-                let text = notice::line(&text);
+                let text = status_text::line(&text);
                 if text.is_empty() {
                     return None;
                 }

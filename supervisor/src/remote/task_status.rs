@@ -6,7 +6,7 @@ use caipe_a2a::client::{A2aClient, ClientError};
 use caipe_a2a::model::{AgentCard, Event, Reply, SendMessageConfiguration, SendMessageRequest};
 use caipe_engine::DelegationOutcome;
 
-use super::outcome::{self, End, RemoteFailure};
+use super::failure::{self, End, RemoteFailure};
 use super::reader::Reader;
 use super::request::{self, Ids};
 use super::{RemoteBackend, form};
@@ -77,7 +77,7 @@ impl RemoteBackend {
         let client = self.connected().await?.with(request::traced(run, task));
         let task = client.get(task, None).await.map_err(|error| match error {
             ClientError::Remote(error) => {
-                self.scrubbed(format!("it says: {}", outcome::excerpt(&error.message)))
+                self.scrubbed(format!("it says: {}", failure::excerpt(&error.message)))
             }
             error => self.words(&RemoteFailure::Unreached(error)),
         })?;
@@ -104,8 +104,8 @@ impl RemoteBackend {
                 RemoteTaskStatus::Asks { task, question: form.description, is_for_a_person }
             }
             Some(end) => {
-                let outcome = outcome::of(&end, reader.answer(), reader.is_ours());
-                RemoteTaskStatus::Ended(outcome::scrubbed_outcome(outcome, &self.target.headers))
+                let outcome = failure::of(&end, reader.answer(), reader.is_ours());
+                RemoteTaskStatus::Ended(failure::scrubbed_outcome(outcome, &self.target.headers))
             }
         }
     }
@@ -116,6 +116,6 @@ impl RemoteBackend {
     }
 
     fn scrubbed(&self, text: String) -> String {
-        outcome::scrubbed(text, &self.target.headers)
+        failure::scrubbed(text, &self.target.headers)
     }
 }

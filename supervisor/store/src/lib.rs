@@ -10,20 +10,20 @@ extern crate self as caipe_store;
 mod backend;
 mod decode;
 mod memory;
+mod prepared_commit;
 mod push;
 #[cfg(test)]
 #[path = "../tests/samples/mod.rs"]
 mod samples;
 mod sqlite;
 mod types;
-mod write;
 
 pub use backend::Store;
 pub use memory::MemoryStore;
+pub use prepared_commit::{MAX_ID_BYTES, MAX_VALUE_BYTES};
 pub use push::{MAX_PUSH_BYTES, PushRecord};
 pub use sqlite::SqliteStore;
 pub use types::{
     Commit, LoggedEvent, Pruned, Retention, Saved, Snapshot, StoreError, TaskFilter, TaskPhase, TaskPlace,
     TaskRecord, TaskReply,
 };
-pub use write::{MAX_ID_BYTES, MAX_VALUE_BYTES};

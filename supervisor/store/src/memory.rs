@@ -8,9 +8,9 @@ use jiff::Timestamp;
 
 use crate::backend::Store;
 use crate::decode::{decode, extend};
+use crate::prepared_commit::{Chunk, Refusal, TaskRow, Write};
 use crate::push::{PushChange, PushRecord};
 use crate::types::{Commit, LoggedEvent, Pruned, Retention, Saved, StoreError, TaskFilter, TaskRecord};
-use crate::write::{Chunk, Refusal, TaskRow, Write};
 
 /// A store in memory. It loses its data when the process ends.
 #[derive(Default)]

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use crate::prepared_commit::check_id;
 use crate::types::StoreError;
-use crate::write::check_id;
 
 /// Most bytes of the body of one push configuration.
 pub const MAX_PUSH_BYTES: usize = 16 << 10;

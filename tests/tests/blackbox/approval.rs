@@ -1,7 +1,7 @@
 //! A human in the loop: a tool that must be allowed first.
 
 use anyhow::{Context, Result, ensure};
-use caipe_tests::placement;
+use caipe_tests::migration_scenario;
 use caipe_tests::scenario::Scenario;
 use caipe_tests::stream::{Answer, SseReader};
 use caipe_tests::supervisor::{Supervisor, unique};
@@ -61,7 +61,7 @@ async fn a_pattern_that_matches_nothing_is_a_warning_of_the_status() -> Result<(
     scenario.change_agent("jira", "requireApproval", json!(["delete*"]));
     let supervisor = scenario.setup()?.start().await?;
     let warned = async || {
-        let warnings = placement::status(&supervisor).await?["warnings"].to_string();
+        let warnings = migration_scenario::status(&supervisor).await?["warnings"].to_string();
         Ok(warnings.contains("agent jira: requireApproval: `delete*` matches no tool"))
     };
     supervisor.until("the pattern is a warning", warned).await

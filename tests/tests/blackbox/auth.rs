@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use caipe_tests::agent;
-use caipe_tests::placement;
+use caipe_tests::migration_scenario;
 use caipe_tests::programs;
 use caipe_tests::scenario::Scenario;
 use caipe_tests::supervisor::{Setup, Supervisor, message};
@@ -93,8 +93,9 @@ async fn an_open_question_is_work_until_it_is_answered() -> Result<()> {
     let scenario = careful()?;
     let jira = agent::setup(&scenario, "jira")?.start().await?;
     let supervisor = agent::remote(scenario.setup()?, "jira", jira.url()).start().await?;
-    let active =
-        async |of: &Supervisor| anyhow::Ok(placement::agent(of, "jira").await?["activeTasks"].clone());
+    let active = async |of: &Supervisor| {
+        anyhow::Ok(migration_scenario::agent(of, "jira").await?["activeTasks"].clone())
+    };
     assert_eq!((active(&supervisor).await?, active(&jira).await?), (json!(0), json!(0)));
     let asked = supervisor.ask("write it").await?;
     assert_eq!(asked.state(), "input-required", "{}", asked.outline());

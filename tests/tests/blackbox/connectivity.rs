@@ -2,9 +2,9 @@
 
 use anyhow::{Result, ensure};
 use caipe_tests::agent;
-use caipe_tests::link::Link;
-use caipe_tests::placement::{self, scenario, until};
+use caipe_tests::migration_scenario::{self, scenario, until};
 use caipe_tests::supervisor::Supervisor;
+use caipe_tests::tcp_proxy::Link;
 use serde_json::json;
 
 const BOTH: [&str; 2] = ["jira", "github"];
@@ -40,7 +40,7 @@ async fn a_late_agent_joins_by_itself_and_until_then_the_model_gets_the_reason()
     link.mend();
     until(&supervisor, "jira", "Remote", "Ready").await?;
     assert_eq!(supervisor.ask("ask").await?.result()?, "jira there\ngithub here");
-    let seen = placement::agent(&supervisor, "jira").await?;
+    let seen = migration_scenario::agent(&supervisor, "jira").await?;
     ensure!(seen["latencyMs"].is_u64() && seen["lastProbeTime"].is_string(), "{seen}");
     assert_eq!((&seen["protocolVersion"], &seen["message"]), (&json!("1.0"), &json!(null)), "{seen}");
     Ok(())
@@ -54,7 +54,7 @@ async fn an_agent_that_dies_is_shown_and_comes_back_without_a_restart() -> Resul
     until(&supervisor, "jira", "Remote", "Ready").await?;
     jira.kill().await?;
     until(&supervisor, "jira", "Remote", "Unreachable").await?;
-    let dead = placement::agent(&supervisor, "jira").await?;
+    let dead = migration_scenario::agent(&supervisor, "jira").await?;
     ensure!(dead["message"].as_str().is_some_and(|message| !message.is_empty()), "{dead}");
     let again = setup.start().await?;
     link.connect_to(again.url())?;
@@ -81,7 +81,7 @@ async fn another_agent_at_the_address_is_not_taken_for_the_one() -> Result<()> {
     let github = agent::setup(&scenario("there", &BOTH)?, "github")?.start().await?;
     let supervisor = agent::remote(scenario("here", &BOTH)?.setup()?, "jira", github.url()).start().await?;
     until(&supervisor, "jira", "Remote", "Unreachable").await?;
-    let wrong = placement::agent(&supervisor, "jira").await?;
+    let wrong = migration_scenario::agent(&supervisor, "jira").await?;
     ensure!(wrong["message"].as_str().is_some_and(|message| message.contains("github")), "{wrong}");
     Ok(())
 }
@@ -92,7 +92,7 @@ async fn whoever_wants_no_checks_gets_none_and_can_ask_all_the_same() -> Result<
     let setup = agent::remote(scenario("here", &BOTH)?.setup()?, "jira", jira.url());
     let supervisor = setup.env("SKIP_AGENT_CONNECTIVITY_CHECK", "true").start().await?;
     assert_eq!(supervisor.ask("ask").await?.result()?, "jira there\ngithub here");
-    let unchecked = placement::agent(&supervisor, "jira").await?;
+    let unchecked = migration_scenario::agent(&supervisor, "jira").await?;
     assert_eq!(unchecked["phase"], "Pending", "{unchecked}");
     assert_eq!(unchecked["message"], "connectivity checks are turned off");
     assert_eq!(unchecked["lastProbeTime"], json!(null));

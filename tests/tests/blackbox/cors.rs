@@ -1,7 +1,7 @@
 //! Web pages of other origins that may call, and those that may not.
 
 use anyhow::{Context, Result, ensure};
-use caipe_tests::placement::edit;
+use caipe_tests::migration_scenario::edit;
 use caipe_tests::scenario::Scenario;
 use caipe_tests::supervisor::{Setup, Supervisor, message};
 use reqwest::Method;

@@ -2,12 +2,12 @@
 
 use anyhow::{Context, Result, ensure};
 use caipe_tests::agent;
-use caipe_tests::link::Link;
-use caipe_tests::placement::{self, edit, replace, scenario, scenario_taking, status, until};
+use caipe_tests::migration_scenario::{self, edit, replace, scenario, scenario_taking, status, until};
 use caipe_tests::programs;
 use caipe_tests::scenario::Scenario;
 use caipe_tests::stream::Answer;
 use caipe_tests::supervisor::{Setup, Supervisor, processes_with};
+use caipe_tests::tcp_proxy::Link;
 use serde_json::{Value, json};
 
 const PEOPLE: usize = 20;
@@ -75,7 +75,7 @@ async fn a_delegation_ends_at_the_instance_where_it_began() -> Result<()> {
     // The plan comes first, the call of the agent then.
     supervisor
         .until("the agent works", async || {
-            Ok(placement::agent(&supervisor, "jira").await?["activeTasks"] == 1)
+            Ok(migration_scenario::agent(&supervisor, "jira").await?["activeTasks"] == 1)
         })
         .await?;
     edit(&setup, |spec| spec["distributedAgents"] = json!(["jira"]))?;
@@ -99,7 +99,7 @@ async fn no_agent_moves_to_an_instance_that_is_not_ready() -> Result<()> {
     let supervisor = setup.start().await?;
     edit(&setup, |spec| spec["distributedAgents"] = json!(["jira"]))?;
     let waits = async || {
-        let jira = placement::agent(&supervisor, "jira").await?;
+        let jira = migration_scenario::agent(&supervisor, "jira").await?;
         Ok(jira["placement"] == "InProcess" && jira["next"]["phase"] == "Unreachable")
     };
     supervisor.until("the status reports the wanted instance", waits).await?;
@@ -141,7 +141,7 @@ fn marked(setup: &Setup) -> Result<(Scenario, [String; 2])> {
         &server,
         &["--state", &marks[1]],
     );
-    Ok((placement::says(scenario, "here", &["jira", "github"], 0).asks("ask", &["jira"]), marks))
+    Ok((migration_scenario::says(scenario, "here", &["jira", "github"], 0).asks("ask", &["jira"]), marks))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -175,7 +175,7 @@ async fn agents_come_change_and_go_and_no_other_is_disturbed() -> Result<()> {
 
     edit(&setup, |spec| spec["agents"] = json!([agents[1]]))?;
     runs_whole(&supervisor, 4).await?;
-    assert_eq!(placement::agent(&supervisor, "jira").await?, Value::Null);
+    assert_eq!(migration_scenario::agent(&supervisor, "jira").await?, Value::Null);
     supervisor.until("Jira's tool server is gone", async || Ok(pids(&jira).is_empty())).await?;
     let answer = supervisor.ask("ask").await?.result()?;
     ensure!(answer.contains("there is no agent"), "the model is not answer: {answer}");

@@ -1,9 +1,9 @@
 //! `OAuth` 2.0 client credentials from end to end: a real authorization server, and clients with its tokens.
 
 use anyhow::{Context, Result, ensure};
+use caipe_tests::faulty_provider::{Mood, Provider};
 use caipe_tests::oauth2::Credentials::{ReportBot, SlackBot};
 use caipe_tests::oauth2::{AuthorizationServer, Credentials};
-use caipe_tests::provider::{Mood, Provider};
 use caipe_tests::scenario::Scenario;
 use caipe_tests::sdk::{Output, Program};
 use caipe_tests::stream::{Answer, SseReader};

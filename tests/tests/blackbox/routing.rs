@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use caipe_tests::agent;
-use caipe_tests::placement::{scenario, status};
+use caipe_tests::migration_scenario::{scenario, status};
 use caipe_tests::supervisor::{Setup, Supervisor};
 use serde_json::Value;
 

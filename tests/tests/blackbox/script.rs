@@ -1,7 +1,7 @@
 //! The script of a scripted model that changes while it is in use.
 
 use anyhow::{Context, Result, ensure};
-use caipe_tests::placement::{replace, says, status};
+use caipe_tests::migration_scenario::{replace, says, status};
 use caipe_tests::programs;
 use caipe_tests::scenario::Scenario;
 use caipe_tests::stream::{Answer, text_of};

@@ -1,8 +1,8 @@
 //! A person can read why a task failed, and learns nothing about the provider.
 
 use anyhow::{Result, ensure};
+use caipe_tests::faulty_provider::{Mood, Provider};
 use caipe_tests::programs;
-use caipe_tests::provider::{Mood, Provider};
 use caipe_tests::scenario::Scenario;
 use caipe_tests::supervisor::Supervisor;
 use serde_json::{Value, json};

@@ -17,7 +17,7 @@ use std::process::Command;
 
 use anyhow::Result;
 use caipe_tests::cluster::Cluster;
-use caipe_tests::placement::says;
+use caipe_tests::migration_scenario::says;
 use caipe_tests::programs::workspace;
 use caipe_tests::scenario::Scenario;
 use serde_json::{Value, json};

@@ -2,8 +2,8 @@
 
 use anyhow::{Context, Result, ensure};
 use caipe_tests::cluster::{self, Cluster};
+use caipe_tests::doc_commands;
 use caipe_tests::programs::workspace;
-use caipe_tests::transcript;
 
 use crate::shell;
 
@@ -109,7 +109,7 @@ fn the_runbook_says_what_one_sees_and_its_commands_help() -> Result<()> {
             if let Err(error) = script(cluster, stage).with_context(|| heading.to_owned()) {
                 wrong.push(format!("{error:#}"));
             }
-            for step in transcript::steps(transcript::section(&text, heading)?) {
+            for step in doc_commands::steps(doc_commands::section(&text, heading)?) {
                 if let Err(error) = step.holds(|| shell(cluster)) {
                     wrong.push(format!("{error:#}"));
                 }

@@ -8,7 +8,7 @@ use caipe_tests::live::pods::of_agent;
 use caipe_tests::live::report_table::seconds;
 use caipe_tests::live::scenario_run::NAME;
 use caipe_tests::live::{self, Live};
-use caipe_tests::placement::says;
+use caipe_tests::migration_scenario::says;
 use caipe_tests::scenario::Scenario;
 use serde_json::json;
 

@@ -4,11 +4,11 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use caipe_tests::cluster::objects::{SUPERVISORS, condition};
+use caipe_tests::doc_commands;
 use caipe_tests::live::node::Node;
 use caipe_tests::live::pods::of_agent;
 use caipe_tests::live::{self, Live};
 use caipe_tests::programs::workspace;
-use caipe_tests::transcript;
 use serde_json::json;
 
 /// The namespace in the runbook.
@@ -19,7 +19,7 @@ const BLOCK: &str = "```console\n";
 /// A section of the runbook, in two parts: before what is to be done on the node, and after it.
 fn section(heading: &str) -> Result<(String, String)> {
     let text = std::fs::read_to_string(workspace().join("docs/runbook.md"))?;
-    let section = transcript::section(&text, heading)?;
+    let section = doc_commands::section(&text, heading)?;
     let first = section.find(BLOCK).with_context(|| format!("{heading} has no commands"))? + BLOCK.len();
     let second = section[first..].find(BLOCK).map_or(section.len(), |place| first + place);
     let (before, after) = section.split_at(second);
@@ -34,7 +34,7 @@ fn typed(live: &Live, part: &str) -> Result<()> {
         shell.current_dir(workspace());
         shell
     };
-    let steps = transcript::steps(part);
+    let steps = doc_commands::steps(part);
     ensure!(!steps.is_empty(), "no commands in {part}");
     steps.iter().try_for_each(|step| step.with(TEAM, &live.namespace).holds(shell))
 }

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use anyhow::{Context, Result, ensure};
 use caipe_tests::dns::NameServer;
-use caipe_tests::provider::{Mood, Provider};
+use caipe_tests::faulty_provider::{Mood, Provider};
 use caipe_tests::scenario::Scenario;
 use caipe_tests::supervisor::{Setup, Supervisor, until};
 use serde_json::json;

@@ -130,7 +130,7 @@ fn a_child_process_with_an_image_is_behind_a_bridge_in_a_cluster_only() {
         matches!(&here.agents[0].mcp[0].transport, McpTransport::Stdio { command, .. } if command == "serve")
     );
     let there = resolve_for(&own, &BTreeMap::new(), &cluster(&[])).unwrap().spec;
-    let port = crate::resolve::bridge::ports(&own.spec)[&("own".to_owned(), "fs".to_owned())];
+    let port = crate::resolve::bridge_ports::ports(&own.spec)[&("own".to_owned(), "fs".to_owned())];
     let url = format!("http://127.0.0.1:{port}/mcp");
     assert_eq!(there.agents[0].mcp[0].transport, McpTransport::Http { url, headers: BTreeMap::new() });
 }

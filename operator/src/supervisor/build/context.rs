@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use caipe_crds::catalogue;
 use caipe_crds::placement::SupportedPlacements;
 use caipe_crds::rendered::RenderedAgent;
-use caipe_crds::resolve::bridge;
+use caipe_crds::resolve::bridge_ports;
 use caipe_crds::resource::agent::Agent;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
@@ -66,7 +66,7 @@ impl<'a> BuildContext<'a> {
             namespace,
             members,
             without_agents: without_agents(&inputs.decision.wanted),
-            bridges: bridge::ports(&inputs.resource.spec),
+            bridges: bridge_ports::ports(&inputs.resource.spec),
             owner: owner(inputs.resource),
         })
     }

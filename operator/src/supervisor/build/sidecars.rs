@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use caipe_crds::catalogue::{self, Image};
 use caipe_crds::names;
-use caipe_crds::resolve::bridge;
+use caipe_crds::resolve::bridge_ports;
 use caipe_crds::resource::common::Resources;
 use caipe_crds::resource::mcp::{self, ContainerPlacement};
 use k8s_openapi::api::core::v1::{Container, ContainerPort, EnvVar, Volume};
@@ -77,7 +77,7 @@ fn declared(member: &Member<'_>, server: &mcp::McpServer, bridge: Option<u16>) -
     let args = std::iter::once(&stdio.command).chain(&stdio.args).map(|text| env::literal(text)).collect();
     let listen = format!("127.0.0.1:{port}");
     let program = format!("{SHARED}/caipe-supervisor");
-    let command = [program.as_str(), "mcp-bridge", "--listen", &listen, "--path", bridge::PATH, "--"];
+    let command = [program.as_str(), "mcp-bridge", "--listen", &listen, "--path", bridge_ports::PATH, "--"];
     Some(Tool {
         command: command.map(str::to_owned).to_vec(),
         args,

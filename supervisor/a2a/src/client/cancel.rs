@@ -3,7 +3,7 @@
 use futures::StreamExt;
 
 use super::A2aClient;
-use super::steps::{Followed, Steps};
+use super::follow_event::{Followed, Steps};
 
 /// Cancels a task when it is dropped.
 #[derive(Debug)]

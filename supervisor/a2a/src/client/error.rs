@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use reqwest::StatusCode;
 
-use super::remote::RemoteError;
+use super::agent_error::RemoteError;
 use crate::card::{CardError, SignatureError};
 
 #[derive(Debug, thiserror::Error)]

@@ -7,11 +7,11 @@ use std::time::Duration;
 use futures::{StreamExt, stream};
 use tokio::time::Instant;
 
+use super::follow_event::Followed;
 use super::outage::Outage;
-use super::position::{Next, Position, Retry};
 use super::sse::{Numbered, RawEvents};
-use super::steps::Followed;
 use super::stream::EventStream;
+use super::stream_position::{Next, Position, Retry};
 use super::{A2aClient, ClientError};
 use crate::model::{Event, Reply, SendMessageRequest, Task};
 use crate::version::ProtocolVersion;

@@ -110,7 +110,7 @@ impl A2aClient {
                 self.call(&agreed, "SendMessage", &request, limit).await
             }
             ProtocolVersion::V0_3 => {
-                let params = v03::write::send_params(&request);
+                let params = v03::serialize::send_params(&request);
                 match self.call::<v03::Event>(&agreed, "message/send", &params, limit).await?.into() {
                     Event::Task(task) => Ok(Reply::Task(task)),
                     Event::Message(message) => Ok(Reply::Message(message)),
@@ -131,7 +131,7 @@ impl A2aClient {
                 self.open(&agreed, "SendStreamingMessage", &request, None).await
             }
             ProtocolVersion::V0_3 => {
-                self.open(&agreed, "message/stream", &v03::write::send_params(&request), None).await
+                self.open(&agreed, "message/stream", &v03::serialize::send_params(&request), None).await
             }
         }
     }

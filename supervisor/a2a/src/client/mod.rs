@@ -8,6 +8,7 @@
 //!                                        position (pure: what is new, what is next)
 //! ```
 
+mod agent_error;
 mod byte_limits;
 mod cache;
 mod call;
@@ -16,20 +17,19 @@ mod card;
 mod connect;
 mod error;
 mod follow;
+mod follow_event;
 mod http;
 mod methods;
 mod options;
 mod outage;
-mod position;
 mod probe;
 mod push;
 mod reconnect;
-mod remote;
 mod response;
 mod rpc;
 pub(crate) mod sse;
-mod steps;
 mod stream;
+mod stream_position;
 mod transport;
 
 use std::sync::atomic::AtomicU64;
@@ -38,16 +38,16 @@ use std::sync::{Arc, PoisonError, RwLock};
 use bytes::Bytes;
 use url::Url;
 
+pub use agent_error::RemoteError;
 pub use cache::CardCache;
 pub use call::CallOptions;
 pub use cancel::CancelOnDrop;
 pub use error::ClientError;
+pub use follow_event::{Followed, StreamEvent};
 pub use http::http_builder;
 pub use options::ClientOptions;
 pub use probe::{Probe, probe};
 pub use reconnect::Reconnect;
-pub use remote::RemoteError;
-pub use steps::{Followed, StreamEvent};
 pub use stream::EventStream;
 
 use self::card::{Asked, Known};

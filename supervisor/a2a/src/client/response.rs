@@ -3,8 +3,8 @@
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+use super::agent_error::RemoteError;
 use super::error::ClientError;
-use super::remote::RemoteError;
 
 /// Most bytes of an excerpt.
 const EXCERPT: usize = 300;

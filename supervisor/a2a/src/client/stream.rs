@@ -10,7 +10,7 @@ use futures::{Stream, StreamExt};
 use super::A2aClient;
 use super::cancel;
 use super::error::ClientError;
-use super::steps::{Followed, Steps, StreamEvent};
+use super::follow_event::{Followed, Steps, StreamEvent};
 use crate::model::{Event, Task, TaskState};
 
 /// The events of a task, until it ends or waits for the client, or until a permanent failure. The client reconnects

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::http::{Extensions, HeaderMap};
 
-use super::log::TaskLog;
+use super::task_log::TaskLog;
 use crate::model::Message;
 use crate::version::ProtocolVersion;
 

@@ -3,7 +3,7 @@
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::jsonrpc::{Id, failure};
-use super::logged::LoggedEvent;
+use super::log_entry::LoggedEvent;
 use super::rest::failure as rest_failure;
 use crate::error::A2aError;
 use crate::v03;
@@ -53,7 +53,7 @@ impl Framing {
                 serde_json::to_vec(&v03::rest::event(event.event(), false))
             }
             (Self::JsonRpc(_), ProtocolVersion::V0_3) => {
-                serde_json::to_vec(&v03::write::event_of(event.event(), false))
+                serde_json::to_vec(&v03::serialize::event_of(event.event(), false))
             }
             (_, ProtocolVersion::V1_0) => return self.json(event, version).cloned(),
         }

@@ -6,28 +6,28 @@ mod call;
 mod cards;
 mod framing;
 mod headers;
+mod input_media_types;
 mod jsonrpc;
-mod log;
-mod logged;
-mod modes;
+mod log_entry;
 mod operation;
 mod projection;
 mod push;
 mod request;
 mod rest;
+mod retained_events;
 mod router;
 mod state;
 mod stream;
-mod window;
+mod task_log;
 
 #[cfg(feature = "fuzzing")]
 pub(crate) use jsonrpc::fuzz;
 
 pub use agent::Agent;
 pub use call::{CallContext, Principal, Sent, Subscription};
-pub use log::{Cursor, LogError, TaskLog};
-pub use logged::LoggedEvent;
+pub use log_entry::LoggedEvent;
 pub use push::{MemoryPushStore, PushOptions, PushStore, PushStoreError, Pushes, Registration};
+pub use retained_events::LogBounds;
 pub use router::{normalize_paths, router};
 pub use state::ServerOptions;
-pub use window::LogBounds;
+pub use task_log::{Cursor, LogError, TaskLog};

@@ -6,7 +6,7 @@ use super::call::{CallContext, Sent};
 use super::push::Pushes;
 use super::request::{Outcome, Request, unless_panicked};
 use super::state::Server;
-use super::{modes, push, stream};
+use super::{input_media_types, push, stream};
 use crate::error::A2aError;
 use crate::model::{
     AgentCard, CancelTaskRequest, GetTaskRequest, Reply, SendMessageRequest, SubscribeToTaskRequest,
@@ -103,7 +103,7 @@ impl Operations<'_> {
             return Err(A2aError::ExtensionSupportRequired(format!("{}; {hint}", missing.uri)));
         }
         if self.server.options.strict_input_modes {
-            modes::check(&card, &request.message)?;
+            input_media_types::check(&card, &request.message)?;
         }
         Ok(())
     }

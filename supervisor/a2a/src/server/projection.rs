@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 
-use super::logged::LoggedEvent;
+use super::log_entry::LoggedEvent;
 use crate::model::{Event, Role, Task, TaskArtifactUpdateEvent, TaskState, TaskStatus, extend_metadata};
 
 /// A task, with the index of each artifact.

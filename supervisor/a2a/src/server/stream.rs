@@ -14,8 +14,8 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use super::call::{Sent, Subscription};
 use super::framing::Framing;
-use super::log::Cursor;
-use super::logged::LoggedEvent;
+use super::log_entry::LoggedEvent;
+use super::task_log::Cursor;
 use crate::error::A2aError;
 use crate::model::{Event, Task, TaskState};
 use crate::version::ProtocolVersion;

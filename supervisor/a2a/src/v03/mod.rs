@@ -10,8 +10,8 @@ mod message;
 mod push;
 mod request;
 pub mod rest;
+pub mod serialize;
 mod task;
-pub mod write;
 
 pub use event::{ArtifactUpdate, Event, StatusUpdate};
 pub use message::{File, Message, Part, PartKind, Role};

@@ -13,7 +13,7 @@ use crate::model::{
 };
 use crate::v03::PushConfig;
 
-/// An event of a stream. `ends` as in [`event_of`](super::write::event_of).
+/// An event of a stream. `ends` as in [`event_of`](super::serialize::event_of).
 pub fn event(event: &Event, ends: bool) -> Value {
     match event {
         Event::Task(task_) => json!({"task": task(task_)}),

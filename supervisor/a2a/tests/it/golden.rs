@@ -9,7 +9,7 @@ fn v03_event(json: &Value) -> Event {
 }
 
 fn to_v03(event: &Event) -> Value {
-    serde_json::to_value(v03::write::event(event)).unwrap()
+    serde_json::to_value(v03::serialize::event(event)).unwrap()
 }
 
 /// The three events of a CAIPE stream in 0.3, and the same in 1.0.
@@ -175,7 +175,7 @@ fn data_that_is_no_object_survives_0_3() {
     for value in [json!(null), json!([1, 2]), json!("x"), json!(1.5)] {
         let part = Part { metadata: None, ..Part::data(value.clone()) };
         let message = Message::new(Role::User, "m", vec![part]);
-        let written = serde_json::to_value(v03::write::message(&message)).unwrap();
+        let written = serde_json::to_value(v03::serialize::message(&message)).unwrap();
         assert_eq!(written["parts"][0]["data"], json!({"value": value}), "{written}");
         assert_eq!(Message::from(serde_json::from_value::<v03::Message>(written).unwrap()), message);
     }
@@ -188,7 +188,7 @@ fn blocking_and_return_immediately_are_opposites() {
             json!({"message": {"role": "user", "parts": []}, "configuration": {"blocking": blocking}});
         let request = SendMessageRequest::from(serde_json::from_value::<v03::SendParams>(params).unwrap());
         assert_eq!(request.returns_immediately(), at_once, "{blocking}");
-        let written = serde_json::to_value(v03::write::send_params(&request)).unwrap();
+        let written = serde_json::to_value(v03::serialize::send_params(&request)).unwrap();
         assert_eq!(written["configuration"]["blocking"], !at_once);
     }
 }

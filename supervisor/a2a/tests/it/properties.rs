@@ -214,7 +214,7 @@ proptest! {
         let json = serde_json::to_string(&new).unwrap();
         let read: model::SendMessageRequest = serde_json::from_str(&json).unwrap();
         prop_assert_eq!(&read, &new);
-        prop_assert_eq!(reread::<v03::SendParams>(&v03::write::send_params(&read)), through_1_0(params));
+        prop_assert_eq!(reread::<v03::SendParams>(&v03::serialize::send_params(&read)), through_1_0(params));
     }
 
     #[test]
@@ -223,7 +223,7 @@ proptest! {
         let json = serde_json::to_string(&new).unwrap();
         let read: model::Message = serde_json::from_str(&json).unwrap();
         prop_assert_eq!(&read, &new);
-        prop_assert_eq!(reread::<v03::Message>(&v03::write::message(&read)), message);
+        prop_assert_eq!(reread::<v03::Message>(&v03::serialize::message(&read)), message);
     }
 
     #[test]
@@ -232,7 +232,7 @@ proptest! {
         let json = serde_json::to_string(&new).unwrap();
         let read: model::Event = serde_json::from_str(&json).unwrap();
         prop_assert_eq!(&read, &new);
-        prop_assert_eq!(reread::<v03::Event>(&v03::write::event(&read)), event);
+        prop_assert_eq!(reread::<v03::Event>(&v03::serialize::event(&read)), event);
     }
 
     #[test]
@@ -242,7 +242,7 @@ proptest! {
         let metadata = metadata.filter(|metadata| !metadata.is_empty());
         let part = model::Part { metadata, ..model::Part::data(value) };
         let message = model::Message::new(model::Role::User, "m", vec![part]);
-        let read = reread::<v03::Message>(&v03::write::message(&message));
+        let read = reread::<v03::Message>(&v03::serialize::message(&message));
         prop_assert_eq!(model::Message::from(read), message);
     }
 

@@ -105,9 +105,9 @@ fn bare(value: Value) -> Value {
 fn both_versions_are_written_and_read_as_the_official_sdk_does() {
     for pair in vectors().pairs {
         let (mut down, up) = match pair.what.as_str() {
-            "event" => converted::<Event, v03::Event>(&pair, |event| json(v03::write::event(event))),
+            "event" => converted::<Event, v03::Event>(&pair, |event| json(v03::serialize::event(event))),
             "send" => converted::<SendMessageRequest, v03::SendParams>(&pair, |request| {
-                json(v03::write::send_params(request))
+                json(v03::serialize::send_params(request))
             }),
             "card" => (v03::card::to_0_3(&read(&pair.v1)).unwrap(), json(old_card(&pair.v03))),
             "push" => converted::<TaskPushNotificationConfig, v03::TaskPushConfig>(&pair, |config| {

@@ -8,7 +8,7 @@ use crate::names::AgentName;
 use crate::plan_step::PlanCause;
 use crate::state::{CallKind, CallStatus, PendingCall, Phase, RunState};
 
-use super::{endings, route, turn};
+use super::{call_results, model_request, route};
 
 /// Starts the ready calls. Emits the plan first, so that every start finds its step.
 pub(super) fn start_ready(state: &mut RunState, out: &mut Effects) {
@@ -68,7 +68,7 @@ pub(super) fn tool_finished(state: &mut RunState, id: &str, output: ToolOutput, 
     let chars = state.abilities.limits.tool_output_chars;
     let Some(call) = state.calls.iter_mut().find(|call| is_running_tool(call, id)) else { return };
     let result = if output.is_error { Err(output.content) } else { Ok(output.content) };
-    endings::finish_call(call, result, chars, out);
+    call_results::finish_call(call, result, chars, out);
     settle(state, out);
 }
 
@@ -80,8 +80,8 @@ pub(super) fn settle(state: &mut RunState, out: &mut Effects) {
     if state.calls.iter().any(|call| call.status.question().is_some()) {
         return suspend(state, out);
     }
-    endings::conclude_round(state);
-    turn::ask(state, out);
+    call_results::conclude_round(state);
+    model_request::ask(state, out);
 }
 
 /// Stops the run until a person has answered every question.

@@ -9,7 +9,7 @@ use crate::state::{Phase, RunState};
 use crate::tools::TODO_TOOL;
 
 use super::finish::{self, Cause};
-use super::turn;
+use super::model_request;
 
 /// Tries again if that can help, else asks for an answer from the results so far, else ends the run.
 pub(super) fn failed(state: &mut RunState, turn: u32, error: &ModelFailure, out: &mut Effects) {
@@ -19,13 +19,13 @@ pub(super) fn failed(state: &mut RunState, turn: u32, error: &ModelFailure, out:
     let cause = Cause::Model(error.kind);
     if can_try_again(state, error.kind) {
         state.text.void(out);
-        turn::ask_again(state, out);
+        model_request::ask_again(state, out);
     } else if error.kind == ModelErrorKind::Auth || state.guards.last_turn {
         // With a rejected key even a last turn fails.
         finish::cut_short(state, cause, out);
     } else if has_results(state) {
         state.text.void(out);
-        turn::ask_for_last_answer(state, Some(&error.message), cause, out);
+        model_request::ask_for_last_answer(state, Some(&error.message), cause, out);
     } else {
         finish::failed(state, cause, out);
     }
@@ -45,7 +45,7 @@ fn can_try_again(state: &mut RunState, kind: ModelErrorKind) -> bool {
         }
         ModelErrorKind::ContextOverflow if !state.guards.trimmed => {
             state.guards.trimmed = true;
-            let (most, _) = turn::budget(state);
+            let (most, _) = model_request::budget(state);
             conversation::shrink(&mut state.messages, most / 2)
         }
         _ => false,

@@ -13,7 +13,7 @@ use crate::state::{Phase, RunState};
 use crate::text::after_marker;
 use crate::tools::response::Response;
 
-use super::{endings, route};
+use super::{call_results, route};
 
 /// The answer of a run whose model returned only empty answers.
 const NO_ANSWER: &str = "I have no answer: the language model returned an empty one. Please ask again, or put the \
@@ -153,7 +153,7 @@ pub(super) fn failed(state: &mut RunState, cause: Cause, out: &mut Effects) {
 
 /// Ends the run. The caller must have cancelled open calls.
 pub(super) fn end(state: &mut RunState, outcome: Outcome, out: &mut Effects) {
-    endings::conclude_round(state);
+    call_results::conclude_round(state);
     conversation::remove_last_answer_note(&mut state.messages);
     conversation::repair(&mut state.messages);
     state.phase = Phase::Idle;

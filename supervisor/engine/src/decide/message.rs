@@ -11,7 +11,7 @@ use crate::plan::Plan;
 use crate::state::{CallKind, Counters, Guards, PendingCall, Phase, RunState};
 use crate::text::AnswerText;
 
-use super::{endings, turn};
+use super::{call_results, model_request};
 
 /// The result of a form that the user did not submit.
 const UNANSWERED: &str = "The form was not submitted: the user went on with the next message instead.";
@@ -35,13 +35,13 @@ pub(super) fn begin(state: &mut RunState, message: Arc<Message>, abilities: Abil
     state.guards = Guards::default();
     conversation::repair(&mut state.messages);
     state.messages.push(message);
-    turn::ask(state, out);
+    model_request::ask(state, out);
 }
 
 /// Cancels the calls that wait for the user, who sent another message instead of an answer.
 fn give_up_waiting(state: &mut RunState, out: &mut Effects) {
-    endings::cancel(state, |_| true, |call| unanswered(call).to_owned(), out);
-    endings::conclude_round(state);
+    call_results::cancel(state, |_| true, |call| unanswered(call).to_owned(), out);
+    call_results::conclude_round(state);
 }
 
 fn unanswered(call: &PendingCall) -> &'static str {

@@ -1,18 +1,18 @@
 //! The decisions, one file per kind of input.
 
+mod call_results;
 mod calls;
-mod delegate;
-mod endings;
+mod cancel;
+mod delegation_update;
 mod failure;
 mod finish;
-mod human;
+mod interaction;
 mod message;
 mod model;
+mod model_request;
 mod recover;
-mod round;
 mod route;
-mod stop;
-mod turn;
+mod turn_calls;
 
 use crate::effects::Effects;
 use crate::io::{Effect, Input};
@@ -37,12 +37,12 @@ pub fn decide(state: &mut RunState, input: Input) -> Vec<Effect> {
         Input::ToolProgress { call, agent, text } => {
             calls::tool_progress(state, &call, &agent, text, &mut out);
         }
-        Input::Delegate { call, update } => delegate::update(state, &call, update, &mut out),
-        Input::Decided { decisions } => human::decided(state, decisions, &mut out),
-        Input::Undecided { reason } => human::ask_again(state, reason, &mut out),
-        Input::Cancel => stop::cancel(state, &mut out),
+        Input::Delegate { call, update } => delegation_update::update(state, &call, update, &mut out),
+        Input::Decided { decisions } => interaction::decided(state, decisions, &mut out),
+        Input::Undecided { reason } => interaction::ask_again(state, reason, &mut out),
+        Input::Cancel => cancel::cancel(state, &mut out),
         Input::Recovered => recover::recovered(state, &mut out),
-        Input::Deadline => stop::deadline(state, &mut out),
+        Input::Deadline => cancel::deadline(state, &mut out),
     }
     out.into_vec()
 }

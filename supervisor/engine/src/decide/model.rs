@@ -11,7 +11,7 @@ use crate::state::{Phase, RunState};
 use crate::tools::is_response;
 
 use super::finish::{self, Cause};
-use super::{round, turn};
+use super::{model_request, turn_calls};
 
 /// Applies a piece of the turn under way.
 pub(super) fn delta(state: &mut RunState, turn: u32, delta: ModelDelta, out: &mut Effects) {
@@ -48,7 +48,7 @@ pub(super) fn finished(state: &mut RunState, turn: u32, completion: Completion, 
         finish::last_answer(state, &calls, &content, out);
     } else if !calls.is_empty() {
         state.counters.empty_turns = 0;
-        round::begin(state, calls, reason == FinishReason::Length, out);
+        turn_calls::begin(state, calls, reason == FinishReason::Length, out);
     } else if content.trim().is_empty() {
         empty_turn(state, out);
     } else {
@@ -61,9 +61,9 @@ fn empty_turn(state: &mut RunState, out: &mut Effects) {
     state.counters.empty_turns += 1;
     if state.counters.empty_turns >= state.abilities.limits.empty_turns {
         let detail = Some("the model said nothing, several times");
-        turn::ask_for_last_answer(state, detail, Cause::NoAnswer, out);
+        model_request::ask_for_last_answer(state, detail, Cause::NoAnswer, out);
     } else {
-        turn::ask(state, out);
+        model_request::ask(state, out);
     }
 }
 

@@ -6,7 +6,7 @@ use crate::event::{Emit, EventKind};
 use crate::io::Resume;
 use crate::state::{CallKind, CallStatus, Phase, RunState};
 
-use super::{calls, endings, turn};
+use super::{call_results, calls, model_request};
 
 /// Continues the run. A run that waits for a person keeps waiting.
 pub(super) fn recovered(state: &mut RunState, out: &mut Effects) {
@@ -15,7 +15,7 @@ pub(super) fn recovered(state: &mut RunState, out: &mut Effects) {
         Phase::Model { .. } => {
             // The turn may have emitted text, which is not saved.
             out.emit(EventKind::TextReset);
-            turn::ask_again(state, out);
+            model_request::ask_again(state, out);
         }
         Phase::Calls => resume_calls(state, out),
     }
@@ -28,9 +28,9 @@ fn resume_calls(state: &mut RunState, out: &mut Effects) {
         if call.kind == CallKind::Tool && call.status == CallStatus::Running {
             // The call may have taken effect, so it is not repeated.
             let text = interrupted(&call.name);
-            endings::finish_call(call, Err(text), chars, out);
+            call_results::finish_call(call, Err(text), chars, out);
         } else {
-            let resume = Resume { from: endings::resume_point(&call.status), answered: None };
+            let resume = Resume { from: call_results::resume_point(&call.status), answered: None };
             resumed.push(calls::perform(call, Some(resume)));
         }
     }

@@ -8,7 +8,7 @@ use crate::form::{ASK_TOOL, Form};
 use crate::names::AgentName;
 use crate::state::CallKind;
 use crate::tools::{
-    EDGE_TOOLS, FILE_TOOLS, TASK_TOOL, TODO_TOOL, ask, builtin_tools, glob, is_response, offers_files,
+    EDGE_TOOLS, FILE_TOOLS, TASK_TOOL, TODO_TOOL, builtin_tools, form_tool, glob, is_response, offers_files,
 };
 
 /// Most names that an error lists.
@@ -44,7 +44,7 @@ fn choose(abilities: &Abilities, name: &str, arguments: Map<String, Value>) -> R
             start(abilities, name, kind, arguments)
         }
         ASK_TOOL if abilities.forms => {
-            Route::Start { kind: CallKind::Ask, question: Some(ask::form(&arguments)?), arguments }
+            Route::Start { kind: CallKind::Ask, question: Some(form_tool::form(&arguments)?), arguments }
         }
         _ if abilities.tools.contains(name) || EDGE_TOOLS.contains(&name) => {
             start(abilities, name, CallKind::Tool, arguments)

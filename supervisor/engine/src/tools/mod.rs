@@ -1,7 +1,7 @@
 //! The built-in tools: their names and descriptions, and those that the engine runs itself.
 
-pub(crate) mod ask;
 mod files;
+pub(crate) mod form_tool;
 pub(crate) mod glob;
 pub(crate) mod response;
 mod specs;

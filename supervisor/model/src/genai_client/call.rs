@@ -9,9 +9,9 @@ use jiff::Timestamp;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::meter::{MOST_BYTES, Meter};
-use super::turn::{Turn, TurnFault};
-use super::{Inner, convert, dialect, fault};
+use super::event_mapping::{Turn, TurnFault};
+use super::response_limits::{MOST_BYTES, Meter};
+use super::{Inner, convert, error_mapping, provider_conventions};
 use crate::chat::{ChatRequest, ModelError, ModelErrorKind, ModelEvent};
 
 pub(super) struct Call {
@@ -73,7 +73,7 @@ impl Call {
 
     async fn open(&mut self, request: &ChatRequest) -> Result<(), ModelError> {
         let Inner { connection, client, options } = self.model.as_ref();
-        let kind = dialect::of(&connection.target.model);
+        let kind = provider_conventions::of(&connection.target.model);
         let deadline = Instant::now() + connection.timeouts.total;
         let asked = convert::request(request, kind);
         let options = with_request(options.clone(), request, self.meter.clone());
@@ -81,7 +81,7 @@ impl Call {
         let response = timeout_at(deadline, response)
             .await
             .map_err(|_| self.too_slow())?
-            .map_err(|error| fault::of(&error, &connection.subject, Timestamp::now()))?;
+            .map_err(|error| error_mapping::of(&error, &connection.subject, Timestamp::now()))?;
         let turn = Box::new(Turn::new(connection.subject.model.clone(), kind, convert::calls_in(request)));
         self.state = State::Streaming { stream: response.stream, turn, deadline };
         Ok(())
@@ -99,8 +99,8 @@ impl Call {
             return Err(self.error(ModelErrorKind::Protocol, &message));
         }
         let Some(item) = item else { return Err(self.no_end()) };
-        let event =
-            item.map_err(|error| fault::of(&error, &self.model.connection.subject, Timestamp::now()))?;
+        let event = item
+            .map_err(|error| error_mapping::of(&error, &self.model.connection.subject, Timestamp::now()))?;
         let over = turn
             .accept(event, &mut self.ready)
             .map_err(|fault| self.error(ModelErrorKind::Truncated, &fault.to_string()))?;

@@ -8,7 +8,7 @@ use genai::chat::{
 use genai::{ModelIden, ModelName};
 use serde_json::{Map, Value, json};
 
-use super::dialect::{sends_whole_calls, signs_thoughts};
+use super::provider_conventions::{sends_whole_calls, signs_thoughts};
 use crate::chat::{ChatRequest, ToolSpec};
 use crate::message::{Message, Part, Role, ToolCall, ToolResult};
 

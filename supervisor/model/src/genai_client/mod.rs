@@ -15,10 +15,10 @@
 
 mod call;
 mod convert;
-mod dialect;
-mod fault;
-mod meter;
-mod turn;
+mod error_mapping;
+mod event_mapping;
+mod provider_conventions;
+mod response_limits;
 
 use std::sync::Arc;
 

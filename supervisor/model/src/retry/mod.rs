@@ -3,8 +3,8 @@
 //! Both only until a text or the start of a tool call was streamed. A later error goes to the caller. Thoughts do not count:
 //! a new attempt streams its own, and the finished message has only those of the successful attempt.
 
+mod attempts;
 mod backoff;
-mod relay;
 
+pub use attempts::{Fallback, Retrying};
 pub use backoff::{RetryPolicy, is_providers_fault, is_transient};
-pub use relay::{Fallback, Retrying};

@@ -7,9 +7,9 @@ use serde_json::Map;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::arguments::{Action, AgentCall};
 use super::progress::{MAX_LINES, line};
 use super::registry::TargetAgent;
-use super::request::{Action, AgentCall};
 use super::{A2aTools, Caller, Progress, report};
 use crate::binding::takes_any_text;
 use crate::delegation::{AgentBackend, Delegation, DelegationEnd, DelegationEvent, RunInfo};

@@ -9,11 +9,11 @@
 //! A remote agent is opaque: it gets a message and returns progress and an answer, which are data for the model. A failure is an
 //! error result; it never ends the run.
 
+mod arguments;
 mod call;
 mod progress;
 mod registry;
 mod report;
-mod request;
 mod tool_specs;
 
 use caipe_engine::{AgentName, ToolOutput};
@@ -24,8 +24,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::delegation::RunInfo;
 
+use arguments::Request;
 pub use registry::{A2aTools, A2aToolsError};
-use request::Request;
 
 const LIST: &str = "a2a_list";
 const DISCOVER: &str = "a2a_discover";

@@ -6,8 +6,8 @@ use std::path::Path;
 use rusqlite::ErrorCode;
 
 use super::BACKEND;
+use crate::prepared_commit::Refusal;
 use crate::types::StoreError;
-use crate::write::Refusal;
 
 /// An error of SQLite, or one that is already a [`StoreError`].
 #[derive(Debug, thiserror::Error)]

@@ -8,8 +8,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::decode::{decode, extend};
+use crate::prepared_commit::Chunk;
 use crate::types::{LoggedEvent, StoreError};
-use crate::write::Chunk;
 
 /// Consecutive events of one task, as JSON text that is parsed only when a reader needs the events.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,8 +102,8 @@ pub(super) fn entries(row: &str) -> Result<Vec<(String, EventRange)>, StoreError
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::prepared_commit::Write;
     use crate::samples::logged;
-    use crate::write::Write;
 
     fn chunk(task: &str, first: u64, count: u64) -> Chunk {
         Write::of(logged(task, first, count), Timestamp::UNIX_EPOCH).unwrap().events.unwrap()

@@ -11,7 +11,7 @@ mod read;
 mod rows;
 mod schema;
 mod shared_log;
-mod unsealed;
+mod unsealed_events;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -23,12 +23,12 @@ use jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::backend::Store;
+use crate::prepared_commit::Write;
 use crate::push::{PushChange, PushRecord};
 use crate::types::{Commit, LoggedEvent, Pruned, Retention, Saved, StoreError, TaskFilter, TaskRecord};
-use crate::write::Write;
 use read::Readers;
 use shared_log::SharedLog;
-use unsealed::UnsealedEvents;
+use unsealed_events::UnsealedEvents;
 use writer::{Job, Work};
 
 pub(crate) const BACKEND: &str = "sqlite";

@@ -4,8 +4,8 @@ use rusqlite::{Connection, Params, Row, params};
 
 use super::error::Failure;
 use super::rows::{column, run};
+use crate::prepared_commit::Refusal;
 use crate::push::{PushChange, PushRecord};
-use crate::write::Refusal;
 
 const COLUMNS: &str = "SELECT task, id, body, delivered FROM push_configs";
 

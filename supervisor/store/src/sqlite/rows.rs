@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, params};
 
 use super::error::Failure;
+use crate::prepared_commit::{Refusal, TaskRow, Write};
 use crate::types::{Pruned, Retention};
-use crate::write::{Refusal, TaskRow, Write};
 
 /// Most tasks and conversations of one step of a prune; commits wait for it.
 const PRUNE_STEP: i64 = 64;
@@ -135,7 +135,7 @@ pub(super) fn run(connection: &Connection, sql: &str, params: impl Params) -> ru
     connection.prepare_cached(sql)?.execute(params).map(drop)
 }
 
-/// A number as a column holds it; see [`Chunk`](crate::write::Chunk) for its bound.
+/// A number as a column holds it; see [`Chunk`](crate::prepared_commit::Chunk) for its bound.
 pub(super) fn column(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

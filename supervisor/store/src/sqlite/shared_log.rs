@@ -15,8 +15,8 @@ use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 use super::error::Failure;
 use super::event_range::{EventRange, entries, event_row, shared_log_row};
 use super::rows::{column, last_seq, run};
-use super::unsealed::UnsealedEvents;
-use crate::write::Write;
+use super::unsealed_events::UnsealedEvents;
+use crate::prepared_commit::Write;
 
 /// Events of one log and one transaction that have at least this size are sealed at once: they fill a page of their own.
 const PAGE: usize = 4 << 10;

@@ -11,9 +11,9 @@ use tokio::sync::{mpsc, oneshot};
 use super::error::{Failure, translate, unavailable};
 use super::shared_log::{SharedLog, Staged};
 use super::{push, rows};
+use crate::prepared_commit::Write;
 use crate::push::PushChange;
 use crate::types::{Pruned, Retention, StoreError};
-use crate::write::Write;
 
 /// Most jobs in one transaction, which bounds how long each of them waits.
 const GROUP: usize = 256;

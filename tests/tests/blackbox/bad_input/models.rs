@@ -1,5 +1,5 @@
 use anyhow::{Result, ensure};
-use caipe_tests::provider::{Mood, Provider};
+use caipe_tests::faulty_provider::{Mood, Provider};
 use caipe_tests::scenario::Scenario;
 use serde_json::json;
 

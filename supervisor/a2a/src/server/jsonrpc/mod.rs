@@ -87,10 +87,10 @@ fn answer(id: &Id, outcome: Outcome, version: ProtocolVersion) -> Response {
 fn result(outcome: Outcome, version: ProtocolVersion) -> Result<Vec<u8>, A2aError> {
     match (outcome, version) {
         (Outcome::Reply(Reply::Task(task)) | Outcome::Task(task), ProtocolVersion::V0_3) => {
-            encode(&v03::write::task(&task))
+            encode(&v03::serialize::task(&task))
         }
         (Outcome::Reply(Reply::Message(message)), ProtocolVersion::V0_3) => {
-            encode(&v03::write::message(&message))
+            encode(&v03::serialize::message(&message))
         }
         (Outcome::Reply(reply), ProtocolVersion::V1_0) => encode(&reply),
         (Outcome::Task(task), ProtocolVersion::V1_0) => encode(&task),

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::task::AbortHandle;
 
 use super::store::Registration;
-use crate::server::log::TaskLog;
+use crate::server::task_log::TaskLog;
 
 /// The configurations with undelivered notifications, by task and id.
 #[derive(Debug, Default)]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::model::{Artifact, Event, Part, TaskArtifactUpdateEvent, extend_metadata};
-use crate::server::log::TaskLog;
-use crate::server::logged::LoggedEvent;
+use crate::server::log_entry::LoggedEvent;
+use crate::server::task_log::TaskLog;
 use crate::v03;
 use crate::version::ProtocolVersion;
 
@@ -34,7 +34,7 @@ pub(super) fn payloads(
     match version {
         ProtocolVersion::V0_3 => {
             let (last, task) = log.snapshot_at(u64::MAX);
-            let body = serde_json::to_vec(&v03::write::task(&task))?.into();
+            let body = serde_json::to_vec(&v03::serialize::task(&task))?.into();
             Ok(vec![Payload { last, body }])
         }
         ProtocolVersion::V1_0 => merged(events).into_iter().map(Piece::payload).collect(),

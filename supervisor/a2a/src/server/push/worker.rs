@@ -8,15 +8,15 @@ use caipe_net::Client;
 use tokio::time::{Instant, sleep, sleep_until};
 use url::{Position, Url};
 
+use super::attempt::{headers, post};
+use super::concurrency::Permits;
 use super::jobs::{Job, Jobs};
 use super::payload::{Payload, payloads};
-use super::permits::Permits;
-use super::post::{headers, post};
 use super::retry::{Backoff, Verdict};
 use super::store::{PushStore, Registration};
 use crate::model::TaskState;
-use crate::server::log::TaskLog;
-use crate::server::logged::LoggedEvent;
+use crate::server::log_entry::LoggedEvent;
+use crate::server::task_log::TaskLog;
 
 /// Most events that are read at once.
 const MAX_EVENTS: usize = 8 * 1024;

@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, HeaderValue};
 use caipe_a2a::client::RemoteError;
 use reqwest::StatusCode;
 
-use super::super::answer::{Join, Rank};
+use super::super::answer_builder::{Join, Rank};
 use super::*;
 
 fn reason(fail: &RemoteFailure) -> String {

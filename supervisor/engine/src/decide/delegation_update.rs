@@ -11,7 +11,7 @@ use crate::names::AgentName;
 use crate::plan_step::PlanCause;
 use crate::state::{AgentAnswer, CallKind, CallStatus, PendingCall, Phase, RemotePlace, RunState};
 
-use super::{calls, endings};
+use super::{call_results, calls};
 
 /// Applies an update of a delegation that is under way.
 pub(super) fn update(state: &mut RunState, id: &str, update: DelegateUpdate, out: &mut Effects) {
@@ -91,8 +91,8 @@ fn finish(state: &mut RunState, id: &str, agent: AgentName, outcome: DelegationO
         state.answers.push(AgentAnswer { agent, text: truncated(&text, chars, TRUNCATED).into_owned() });
     }
     if let Some(call) = state.calls.iter_mut().find(|call| call.id == id) {
-        endings::emit_end(call, end, &text, out);
-        endings::close(call, result, chars);
+        call_results::emit_end(call, end, &text, out);
+        call_results::close(call, result, chars);
     }
     state.plan.end_task(id, end == CallEnd::Completed);
     calls::emit_plan(state, PlanCause::TaskCompleted, out);

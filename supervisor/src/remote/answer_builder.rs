@@ -203,5 +203,5 @@ pub(super) fn structured(text: &str) -> Option<Structured> {
 }
 
 #[cfg(test)]
-#[path = "answer_tests.rs"]
+#[path = "answer_builder_tests.rs"]
 mod tests;

@@ -69,5 +69,5 @@ fn start(agent: &str, server: &str) -> u16 {
 }
 
 #[cfg(test)]
-#[path = "bridge_tests.rs"]
+#[path = "bridge_ports_tests.rs"]
 mod tests;

@@ -12,9 +12,9 @@ use crate::state::{CallKind, CallStatus, PendingCall, Phase, RunState};
 use crate::tools::response::Response;
 use crate::tools::{TODO_TOOL, run_file_tool, todos};
 
-use super::endings;
+use super::call_results;
 use super::route::{self, Route};
-use super::{calls, finish, turn};
+use super::{calls, finish, model_request};
 
 /// Most calls of one turn.
 const MOST_CALLS: usize = 64;
@@ -26,7 +26,7 @@ const EMPTY_ANSWER: &str = "The answer is empty. Give the whole answer in `conte
 pub(super) fn begin(state: &mut RunState, requests: Vec<ToolCall>, cut: bool, out: &mut Effects) {
     state.phase = Phase::Calls;
     let alone = requests.iter().all(|call| route::is_immediate(&state.abilities, &call.name));
-    let allowed = turn::steps_left(state);
+    let allowed = model_request::steps_left(state);
     state.counters.steps = state.counters.steps.saturating_add(1);
     let mut answer = None;
     for (index, request) in requests.into_iter().enumerate() {
@@ -89,7 +89,7 @@ fn accept(state: &mut RunState, request: &ToolCall, out: &mut Effects) -> Pendin
             out.emit(EventKind::ToolStarted { call: request.id.clone(), tool: request.name.clone() });
             let result = run_file_tool(state, &request.name, &arguments);
             let mut call = pending(request, CallKind::Tool, Map::new(), None);
-            endings::finish_call(&mut call, result, state.abilities.limits.tool_output_chars, out);
+            call_results::finish_call(&mut call, result, state.abilities.limits.tool_output_chars, out);
             call
         }
         // A second answer of the same turn: the first one counts.
@@ -120,7 +120,7 @@ fn write_todos(
 /// A call that has its result.
 fn closed(request: &ToolCall, result: Result<String, String>) -> PendingCall {
     let mut call = pending(request, CallKind::Tool, Map::new(), None);
-    endings::close(&mut call, result, usize::MAX);
+    call_results::close(&mut call, result, usize::MAX);
     call
 }
 
@@ -157,17 +157,17 @@ fn responded(state: &mut RunState, response: Response, out: &mut Effects) {
     match text {
         Some(text) => {
             state.text.conclude(&text, out);
-            endings::conclude_round(state);
+            call_results::conclude_round(state);
             finish::complete(state, text, AnswerOrigin::Structured, out);
         }
         None if !state.guards.empty_answer => {
             state.guards.empty_answer = true;
             state.text.retract_answer(out);
-            endings::conclude_round(state);
-            turn::ask(state, out);
+            call_results::conclude_round(state);
+            model_request::ask(state, out);
         }
         None => {
-            endings::conclude_round(state);
+            call_results::conclude_round(state);
             finish::without_answer(state, out);
         }
     }

@@ -9,7 +9,7 @@ use caipe_engine::DelegationOutcome;
 use caipe_model::truncated;
 use reqwest::StatusCode;
 
-use super::answer::{Answer, Structured, structured};
+use super::answer_builder::{Answer, Structured, structured};
 
 /// Most characters of an agent's own text about a failure.
 const MOST_CHARS: usize = 2000;
@@ -203,5 +203,5 @@ pub(super) fn scrubbed_outcome(outcome: DelegationOutcome, headers: &HeaderMap) 
 }
 
 #[cfg(test)]
-#[path = "outcome_tests.rs"]
+#[path = "failure_tests.rs"]
 mod tests;

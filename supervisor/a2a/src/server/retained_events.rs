@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::logged::{LoggedEvent, task_content};
+use super::log_entry::{LoggedEvent, task_content};
 use super::projection::Projection;
 use crate::model::Task;
 

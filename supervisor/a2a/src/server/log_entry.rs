@@ -99,7 +99,7 @@ fn once(
 
 fn encode(event: &Event, version: ProtocolVersion) -> Result<Vec<u8>, serde_json::Error> {
     match version {
-        ProtocolVersion::V0_3 => serde_json::to_vec(&v03::write::event(event)),
+        ProtocolVersion::V0_3 => serde_json::to_vec(&v03::serialize::event(event)),
         ProtocolVersion::V1_0 => serde_json::to_vec(event),
     }
 }

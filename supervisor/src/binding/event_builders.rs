@@ -11,7 +11,7 @@ use caipe_view::activity::ActivityStatus;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::texts;
+use super::wire_texts;
 
 /// Makes the events of one task.
 #[derive(Debug, Clone)]
@@ -59,8 +59,8 @@ impl Wire {
 
     /// The start of a sub-agent's call.
     pub(super) fn agent_calling(&mut self, agent: &str, callee: &str, metadata: Metadata) -> Event {
-        let text = texts::agent_calling(agent, callee);
-        self.notification("tool_notification_start", &texts::started(callee), text, metadata)
+        let text = wire_texts::agent_calling(agent, callee);
+        self.notification("tool_notification_start", &wire_texts::started(callee), text, metadata)
     }
 
     /// The end of a sub-agent's call.
@@ -71,8 +71,8 @@ impl Wire {
         end: CallEnd,
         metadata: Metadata,
     ) -> Event {
-        let text = texts::agent_called(agent, callee, end);
-        self.notification("tool_notification_end", &texts::ended(callee), text, metadata)
+        let text = wire_texts::agent_called(agent, callee, end);
+        self.notification("tool_notification_end", &wire_texts::ended(callee), text, metadata)
     }
 
     /// The first `most` characters of the output of a sub-agent's tool.
@@ -83,8 +83,8 @@ impl Wire {
         (output, most): (&str, usize),
         metadata: Metadata,
     ) -> Event {
-        let text = texts::agent_tool_output(agent, &texts::cut(output, most));
-        self.notification("tool_output", &texts::tool_output(tool), text, metadata)
+        let text = wire_texts::agent_tool_output(agent, &wire_texts::cut(output, most));
+        self.notification("tool_output", &wire_texts::tool_output(tool), text, metadata)
     }
 
     /// The progress of an external agent.
@@ -97,9 +97,9 @@ impl Wire {
     ) -> Event {
         let (name, description) = match end {
             None => ("tool_notification_start", format!("Notice of {agent}")),
-            Some(_) => ("tool_notification_end", texts::ended(agent)),
+            Some(_) => ("tool_notification_end", wire_texts::ended(agent)),
         };
-        self.notification(name, &description, texts::noticed(agent, text), metadata)
+        self.notification(name, &description, wire_texts::noticed(agent, text), metadata)
     }
 
     /// A whole result, as an artifact of its own.

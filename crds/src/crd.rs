@@ -102,5 +102,5 @@ pub fn yaml() -> Result<String, serde_saphyr::SerializeError> {
 }
 
 #[cfg(test)]
-#[path = "manifest_tests.rs"]
+#[path = "crd_tests.rs"]
 mod tests;

@@ -133,5 +133,5 @@ pub(super) fn one_line(text: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "texts_tests.rs"]
+#[path = "wire_texts_tests.rs"]
 mod tests;

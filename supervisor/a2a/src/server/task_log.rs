@@ -11,8 +11,8 @@ use jiff::Timestamp;
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
-use super::logged::LoggedEvent;
-use super::window::{LogBounds, Window};
+use super::log_entry::LoggedEvent;
+use super::retained_events::{LogBounds, Window};
 use crate::model::{Event, Message, Task, TaskState};
 
 /// Most events taken from the log at once.
@@ -267,5 +267,5 @@ impl Cursor {
 }
 
 #[cfg(test)]
-#[path = "log_tests.rs"]
+#[path = "task_log_tests.rs"]
 mod tests;

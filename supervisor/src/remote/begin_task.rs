@@ -7,7 +7,7 @@ use caipe_a2a::model::{ListTasksRequest, SendMessageRequest};
 use caipe_engine::{DelegateUpdate, RemotePlace};
 
 use super::call::{Call, RemoteTask};
-use super::outcome::{self, RemoteFailure};
+use super::failure::{self, RemoteFailure};
 use super::{SHORT_CALL, request};
 use crate::delegation::DelegationEnd;
 
@@ -65,7 +65,7 @@ impl Call<'_> {
                 Ok(last) => return last,
                 Err(error) => error,
             };
-            if attempt == TRIES || !outcome::is_cut(&error) {
+            if attempt == TRIES || !failure::is_cut(&error) {
                 return self.fail(&RemoteFailure::Unaccepted(error));
             }
             tokio::time::sleep(wait).await;

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::error::ClientError;
+use super::follow_event::StreamEvent;
 use super::reconnect::Reconnect;
 use super::sse::Numbered;
-use super::steps::StreamEvent;
 use crate::model::{Event, TaskState};
 
 /// The position of a client in a task's events.
@@ -188,5 +188,5 @@ impl Position {
 }
 
 #[cfg(test)]
-#[path = "position_tests.rs"]
+#[path = "stream_position_tests.rs"]
 mod tests;

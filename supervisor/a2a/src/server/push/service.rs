@@ -10,8 +10,8 @@ use tokio::sync::Mutex;
 use url::Url;
 use uuid::Uuid;
 
+use super::concurrency::Permits;
 use super::jobs::Jobs;
-use super::permits::Permits;
 use super::retry::Backoff;
 use super::store::{PushStore, PushStoreError, Registration};
 use super::validate;
@@ -19,7 +19,7 @@ use super::worker::{Shared, Worker};
 use crate::error::{A2aError, Violation};
 use crate::model::TaskPushNotificationConfig;
 use crate::server::call::Subscription;
-use crate::server::log::TaskLog;
+use crate::server::task_log::TaskLog;
 use crate::version::ProtocolVersion;
 
 /// Options of push notifications.

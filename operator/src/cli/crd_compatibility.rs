@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use caipe_crds::{compatibility, manifest};
+use caipe_crds::{compatibility, crd};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
 use super::documents;
@@ -14,7 +14,7 @@ pub(super) fn compare(path: &Path) -> anyhow::Result<ExitCode> {
     let text = documents::read(path)?;
     let released: CustomResourceDefinition = serde_saphyr::from_str(&text)
         .with_context(|| format!("failed to read a CustomResourceDefinition from {}", path.display()))?;
-    let faults = compatibility::incompatibilities(&released, &manifest::crd());
+    let faults = compatibility::incompatibilities(&released, &crd::crd());
     for fault in &faults {
         eprintln!("{}: error: {fault}", path.display());
     }

@@ -29,5 +29,5 @@ fn significant_part(result: &ProbeResult) -> ProbeResult {
 }
 
 #[cfg(test)]
-#[path = "significance_tests.rs"]
+#[path = "change_filter_tests.rs"]
 mod tests;

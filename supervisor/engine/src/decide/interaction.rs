@@ -9,9 +9,9 @@ use crate::event::{Emit, EventKind};
 use crate::form::{Decision, Form};
 use crate::io::{Answered, Effect, Resume};
 use crate::state::{CallKind, CallStatus, PendingCall, Phase, RunState};
-use crate::tools::ask;
+use crate::tools::form_tool;
 
-use super::{calls, endings, route};
+use super::{call_results, calls, route};
 
 /// The message of a rejection without one.
 const REJECTED: &str = "User rejected the request";
@@ -73,7 +73,7 @@ fn apply(abilities: &Abilities, call: &mut PendingCall, decisions: Vec<Decision>
     };
     if call.kind != CallKind::Ask && then.is_started() {
         // The agent applies the decisions to its own question.
-        let from = endings::resume_point(&then);
+        let from = call_results::resume_point(&then);
         call.status = *then;
         let answered = Some(Answered { form, decisions });
         return Some(calls::perform(call, Some(Resume { from, answered })));
@@ -84,7 +84,7 @@ fn apply(abilities: &Abilities, call: &mut PendingCall, decisions: Vec<Decision>
         _ => approve(abilities, call, &decision).err().map(Err),
     };
     if let Some(result) = closed {
-        endings::close(call, result, usize::MAX);
+        call_results::close(call, result, usize::MAX);
     }
     None
 }
@@ -92,8 +92,8 @@ fn apply(abilities: &Abilities, call: &mut PendingCall, decisions: Vec<Decision>
 /// The result of a form.
 fn answer(form: &Form, decision: &Decision) -> Result<String, String> {
     match decision {
-        Decision::Approve | Decision::Edit { .. } => ask::submitted(form, &Map::new()),
-        Decision::Submit { values } => ask::submitted(form, values),
+        Decision::Approve | Decision::Edit { .. } => form_tool::submitted(form, &Map::new()),
+        Decision::Submit { values } => form_tool::submitted(form, values),
         Decision::Reject { message } => Err(rejection(message)),
     }
 }

@@ -171,5 +171,5 @@ fn is_visible(event: &ModelEvent) -> bool {
 }
 
 #[cfg(test)]
-#[path = "relay_tests.rs"]
+#[path = "attempts_tests.rs"]
 mod tests;

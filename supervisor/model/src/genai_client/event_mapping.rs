@@ -7,7 +7,7 @@ use genai::chat::{ChatStreamEvent, ContentPart, StopReason, StreamEnd, ToolCall 
 use serde_json::Value;
 
 use super::convert;
-use super::dialect::sends_whole_calls;
+use super::provider_conventions::sends_whole_calls;
 use crate::chat::{Completion, FinishReason, ModelEvent, Usage};
 use crate::message::{Message, Part, Role, ToolCall};
 
@@ -219,5 +219,5 @@ fn usage(usage: &genai::chat::Usage) -> Usage {
 }
 
 #[cfg(test)]
-#[path = "turn_tests.rs"]
+#[path = "event_mapping_tests.rs"]
 mod tests;

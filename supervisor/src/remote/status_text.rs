@@ -130,5 +130,5 @@ fn strip<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
 }
 
 #[cfg(test)]
-#[path = "notice_tests.rs"]
+#[path = "status_text_tests.rs"]
 mod tests;

@@ -6,13 +6,13 @@ use crate::event::Outcome;
 use crate::state::{PendingCall, Phase, RunState};
 
 use super::finish::{self, Cause};
-use super::{calls, endings, turn};
+use super::{call_results, calls, model_request};
 
 const TIME_IS_UP: &str = "the time for this request is up";
 
 pub(super) fn cancel(state: &mut RunState, out: &mut Effects) {
     if state.phase != Phase::Idle {
-        endings::cancel(state, |_| true, |call| interrupted(&call.name), out);
+        call_results::cancel(state, |_| true, |call| interrupted(&call.name), out);
         finish::end(state, Outcome::Canceled, out);
     }
 }
@@ -24,7 +24,7 @@ pub(super) fn deadline(state: &mut RunState, out: &mut Effects) {
         Phase::Model { .. } if state.guards.last_turn => finish::cut_short(state, Cause::Time, out),
         Phase::Model { .. } => {
             state.text.void(out);
-            turn::ask_for_last_answer(state, Some(TIME_IS_UP), Cause::Time, out);
+            model_request::ask_for_last_answer(state, Some(TIME_IS_UP), Cause::Time, out);
         }
         Phase::Calls => stop_calls(state, out),
     }
@@ -33,10 +33,10 @@ pub(super) fn deadline(state: &mut RunState, out: &mut Effects) {
 /// Cancels the open calls. Calls that wait for a person keep waiting: that time does not count.
 fn stop_calls(state: &mut RunState, out: &mut Effects) {
     let why = |call: &PendingCall| format!("Tool '{}' did not complete ({TIME_IS_UP}).", call.name);
-    endings::cancel(state, |call| call.status.is_open(), why, out);
+    call_results::cancel(state, |call| call.status.is_open(), why, out);
     if state.calls.iter().any(|call| call.status.question().is_some()) {
         return calls::suspend(state, out);
     }
-    endings::conclude_round(state);
-    turn::ask_for_last_answer(state, Some(TIME_IS_UP), Cause::Time, out);
+    call_results::conclude_round(state);
+    model_request::ask_for_last_answer(state, Some(TIME_IS_UP), Cause::Time, out);
 }
