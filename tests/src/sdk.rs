@@ -1,4 +1,4 @@
-//! Programs made with the official A2A SDKs: clients that do what they are output, agents that do what a message says.
+//! Programs made with the official A2A SDKs: clients that execute the commands on their input, agents that do what a message says.
 //!
 //! They live in `fixtures/a2a-peers`; `make peers` installs the SDKs.
 

@@ -35,9 +35,9 @@ pub(super) async fn says(log: &mut Lines<BufReader<ChildStderr>>, words: &str) -
                 return Ok(());
             }
         }
-        anyhow::bail!("it ended before it log {words:?}")
+        anyhow::bail!("it ended before it logged {words:?}")
     };
-    tokio::time::timeout(TIMEOUT, until).await.with_context(|| format!("it never log {words:?}"))?
+    tokio::time::timeout(TIMEOUT, until).await.with_context(|| format!("it never logged {words:?}"))?
 }
 
 #[tokio::test]
