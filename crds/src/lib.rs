@@ -9,7 +9,7 @@
 //!   operator and supervisor;
 //! * [`prompt`]: the supervisor's system prompt;
 //! * [`internal_status`]: the internal status of a running supervisor;
-//! * [`manifest`]: the CRD as YAML;
+//! * [`crd`]: the CRD as YAML;
 //! * [`compatibility`]: the comparison of two versions of the CRD;
 //! * [`names`]: the names of the objects of a supervisor;
 //! * [`digest`]: digests of texts.

@@ -50,7 +50,7 @@ pub const QUANTITY: &str = "must be a quantity of 0 or more, as `250m` or `64Mi`
 pub const VOLUME_SIZE: &str = "must be a size above 0, as `10Gi`";
 /// An object name in the form of a domain.
 pub const STORAGE_CLASS: &str = "must be the name of a StorageClass: a-z, 0-9, `-` and `.`, with a letter or digit first, last and beside each `.`";
-/// An entry that the supervisor can parse as a destination, and a NetworkPolicy as a network.
+/// An entry that the supervisor can parse as a destination, and a `NetworkPolicy` as a network.
 pub const A2A_ALLOW: &str =
     "must be a host, `*.domain` or address, each with `:port` if need be, a network as `10.0.0.0/8`, or `*`";
 /// A volume does not change.
