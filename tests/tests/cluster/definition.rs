@@ -74,7 +74,7 @@ fn explain_has_a_sentence_on_every_field() -> Result<()> {
         assert_eq!(found, Vec::<String>::new());
         // What is published is what people read.
         let output = cluster.kubectl(&["explain", "caipe.spec.distributedAgents"])?;
-        assert!(output.contains("Agents that run remotely, by name"), "{output}");
+        assert!(output.contains("The names of remote agents"), "{output}");
         Ok(())
     })
 }
