@@ -5,7 +5,7 @@ const INTERPRETER: u32 = 3;
 
 /// Why a program cannot be packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Unfit {
+pub enum PackError {
     #[error("it is no program for Linux on x86-64 or ARM64")]
     Foreign,
     /// It needs a loader and libraries, which the image does not have.
@@ -17,15 +17,15 @@ pub enum Unfit {
 ///
 /// # Errors
 /// If the program cannot run alone in an image.
-pub fn architecture(program: &[u8]) -> Result<&'static str, Unfit> {
+pub fn architecture(program: &[u8]) -> Result<&'static str, PackError> {
     let machine = read::<2>(program, 18).map(u16::from_le_bytes);
     let architecture = match machine {
         Some(62) if is_elf(program) => "amd64",
         Some(183) if is_elf(program) => "arm64",
-        _ => return Err(Unfit::Foreign),
+        _ => return Err(PackError::Foreign),
     };
-    let is_dynamic = segments(program).ok_or(Unfit::Foreign)?.contains(&INTERPRETER);
-    if is_dynamic { Err(Unfit::Dynamic) } else { Ok(architecture) }
+    let is_dynamic = segments(program).ok_or(PackError::Foreign)?.contains(&INTERPRETER);
+    if is_dynamic { Err(PackError::Dynamic) } else { Ok(architecture) }
 }
 
 fn is_elf(program: &[u8]) -> bool {
@@ -68,12 +68,12 @@ mod tests {
         for (bytes, expected) in [
             (program(62, &[6, 1, 1]), Ok("amd64")),
             (program(183, &[1]), Ok("arm64")),
-            (program(62, &[6, 3, 1]), Err(Unfit::Dynamic)),
-            (program(40, &[1]), Err(Unfit::Foreign)),
-            (b"#!/bin/sh".to_vec(), Err(Unfit::Foreign)),
+            (program(62, &[6, 3, 1]), Err(PackError::Dynamic)),
+            (program(40, &[1]), Err(PackError::Foreign)),
+            (b"#!/bin/sh".to_vec(), Err(PackError::Foreign)),
             (program(62, &[1, 1])[..130].to_vec(), Ok("amd64")),
-            (program(62, &[1, 1])[..100].to_vec(), Err(Unfit::Foreign)),
-            (Vec::new(), Err(Unfit::Foreign)),
+            (program(62, &[1, 1])[..100].to_vec(), Err(PackError::Foreign)),
+            (Vec::new(), Err(PackError::Foreign)),
         ] {
             assert_eq!(architecture(&bytes), expected, "{} bytes", bytes.len());
         }
@@ -83,6 +83,6 @@ mod tests {
     fn the_end_of_the_table_may_lie_anywhere() {
         let mut bytes = program(62, &[1]);
         bytes[32..40].copy_from_slice(&u64::MAX.to_le_bytes());
-        assert_eq!(architecture(&bytes), Err(Unfit::Foreign));
+        assert_eq!(architecture(&bytes), Err(PackError::Foreign));
     }
 }

@@ -188,14 +188,14 @@ async fn reconcile_while_leader(
     stop: &CancellationToken,
 ) {
     while !stop.is_cancelled() {
-        if stop.run_until_cancelled(leadership.won()).await.is_none() {
+        if stop.run_until_cancelled(leadership.wait_until_leading()).await.is_none() {
             return;
         }
         tracing::info!("this process leads");
         let work = future::join_all(scopes.iter().map(|scope| run_controller(cx, scope, options, stop)));
         tokio::select! {
             _ = work => {}
-            () = leadership.lost() => tracing::warn!("leadership was lost; reconciles in flight are dropped"),
+            () = leadership.wait_until_lost() => tracing::warn!("leadership was lost; reconciles in flight are dropped"),
         }
         cx.forget_all();
     }

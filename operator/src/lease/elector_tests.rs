@@ -133,7 +133,7 @@ async fn within(limit: u64, event: impl Future<Output = ()>) -> Duration {
 async fn the_first_leads_and_hands_over_when_it_ends() {
     let server = Server::new();
     let a = start(&server, "a");
-    within(1, a.leadership.won()).await;
+    within(1, a.leadership.wait_until_leading()).await;
     assert_eq!(server.holder().as_deref(), Some("a"));
     let b = start(&server, "b");
     tokio::time::sleep(Duration::from_mins(10)).await;
@@ -144,7 +144,7 @@ async fn the_first_leads_and_hands_over_when_it_ends() {
     within(1, async { a.task.await.unwrap() }).await;
     assert!(!a.leadership.holds() && !is_leader(&a.metrics));
     assert_eq!(server.holder(), None, "released");
-    within(3, b.leadership.won()).await;
+    within(3, b.leadership.wait_until_leading()).await;
     b.stop.cancel();
     b.task.await.unwrap();
 }
@@ -154,17 +154,17 @@ async fn a_leader_that_is_killed_is_followed_after_its_time() {
     let server = Server::new();
     let (a, b) = (start(&server, "a"), start(&server, "b"));
     within(1, async {
-        tokio::select! { () = a.leadership.won() => {}, () = b.leadership.won() => {} }
+        tokio::select! { () = a.leadership.wait_until_leading() => {}, () = b.leadership.wait_until_leading() => {} }
     })
     .await;
     let (leader, other) = if a.leadership.holds() { (a, b) } else { (b, a) };
     tokio::time::sleep(Duration::from_mins(1)).await;
     leader.task.abort();
-    let lost = within(11, leader.leadership.lost()).await;
+    let lost = within(11, leader.leadership.wait_until_lost()).await;
     assert!(lost >= Duration::from_secs(4), "what was renewed lasts: {lost:?}");
     assert!(!leader.leadership.is_known(), "nobody keeps it informed");
     assert!(!other.leadership.holds(), "nobody leads before the other one has stopped");
-    within(14, other.leadership.won()).await;
+    within(14, other.leadership.wait_until_leading()).await;
     other.stop.cancel();
     other.task.await.unwrap();
 }
@@ -174,14 +174,14 @@ async fn no_fault_of_the_api_server_ends_it_and_leadership_ends_in_time() {
     for mood in [Mood::Refuses(500), Mood::Refuses(403), Mood::Refuses(429), Mood::Refuses(404), Mood::Mute] {
         let server = Server::new();
         let a = start(&server, "a");
-        within(1, a.leadership.won()).await;
+        within(1, a.leadership.wait_until_leading()).await;
         server.mood(mood);
-        let lost = within(11, a.leadership.lost()).await;
+        let lost = within(11, a.leadership.wait_until_lost()).await;
         assert!(lost <= Duration::from_secs(10), "{mood:?}: {lost:?}");
         tokio::time::sleep(Duration::from_mins(5)).await;
         assert!(!a.leadership.holds() && !is_leader(&a.metrics), "{mood:?}");
         server.mood(Mood::Well);
-        within(20, a.leadership.won()).await;
+        within(20, a.leadership.wait_until_leading()).await;
         a.stop.cancel();
         within(6, async { a.task.await.unwrap() }).await;
         assert_eq!(server.holder(), None, "{mood:?}");
@@ -192,7 +192,7 @@ async fn no_fault_of_the_api_server_ends_it_and_leadership_ends_in_time() {
 async fn a_mute_api_server_does_not_keep_the_program_from_ending() {
     let server = Server::new();
     let a = start(&server, "a");
-    within(1, a.leadership.won()).await;
+    within(1, a.leadership.wait_until_leading()).await;
     server.mood(Mood::Mute);
     a.stop.cancel();
     within(11, async { a.task.await.unwrap() }).await;
@@ -207,7 +207,7 @@ async fn nothing_is_known_before_the_api_server_answers() {
     tokio::time::sleep(Duration::from_mins(1)).await;
     assert!(!a.leadership.is_known() && !a.leadership.holds());
     server.mood(Mood::Well);
-    within(5, a.leadership.won()).await;
+    within(5, a.leadership.wait_until_leading()).await;
     assert!(a.leadership.is_known());
     a.stop.cancel();
     a.task.await.unwrap();
@@ -217,8 +217,8 @@ async fn nothing_is_known_before_the_api_server_answers() {
 async fn one_without_a_lease_leads_always() {
     let leadership = Leadership::always();
     assert!(leadership.holds() && leadership.is_known());
-    leadership.won().await;
-    assert!(timeout(Duration::from_hours(1), leadership.lost()).await.is_err());
+    leadership.wait_until_leading().await;
+    assert!(timeout(Duration::from_hours(1), leadership.wait_until_lost()).await.is_err());
 }
 
 /// What is logged on this thread.
@@ -250,7 +250,7 @@ async fn one_that_waits_says_for_whom_once() {
     let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
     let _guard = tracing::subscriber::set_default(subscriber);
     let a = start(&server, "a");
-    within(1, a.leadership.won()).await;
+    within(1, a.leadership.wait_until_leading()).await;
     let b = start(&server, "b");
     tokio::time::sleep(Duration::from_mins(5)).await;
     let waits = log.waits();
@@ -259,19 +259,19 @@ async fn one_that_waits_says_for_whom_once() {
         assert!(waits[0].contains(word), "{waits:?}");
     }
     a.task.abort();
-    within(20, b.leadership.won()).await;
+    within(20, b.leadership.wait_until_leading()).await;
     let c = start(&server, "c");
     tokio::time::sleep(Duration::from_mins(5)).await;
     b.stop.cancel();
     b.task.await.unwrap();
-    within(5, c.leadership.won()).await;
+    within(5, c.leadership.wait_until_leading()).await;
     let waits = log.waits();
     assert!(waits.len() == 2 && waits[1].contains("holder=\"b\""), "{waits:?}");
     // Another one has taken it: who held it before waits for that one.
     let taken = json!({"metadata": {"name": "caipe-operator", "resourceVersion": "0"},
         "spec": {"holderIdentity": "d", "leaseDurationSeconds": 15}});
     *server.lease.lock().unwrap() = Some(taken);
-    within(11, c.leadership.lost()).await;
+    within(11, c.leadership.wait_until_lost()).await;
     let waits = log.waits();
     assert!(waits.len() == 3 && waits[2].contains("holder=\"d\""), "{waits:?}");
     c.stop.cancel();

@@ -52,7 +52,7 @@ impl Leadership {
     }
 
     /// Returns when this process leads; never if the elector has ended.
-    pub async fn won(&self) {
+    pub async fn wait_until_leading(&self) {
         let mut state = self.state.clone();
         if state.wait_for(|state| leads(*state)).await.is_err() {
             std::future::pending::<()>().await;
@@ -60,7 +60,7 @@ impl Leadership {
     }
 
     /// Returns when this process no longer leads, before another one can.
-    pub async fn lost(&self) {
+    pub async fn wait_until_lost(&self) {
         let mut state = self.state.clone();
         loop {
             let now = *state.borrow_and_update();

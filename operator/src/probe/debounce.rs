@@ -14,7 +14,7 @@ pub(super) struct Debounce {
 
 impl Debounce {
     /// Takes in an outcome and returns the debounced value.
-    pub(super) fn learn<T: Clone>(&mut self, seen: Result<T, String>, before: Option<&T>) -> Option<T> {
+    pub(super) fn record<T: Clone>(&mut self, seen: Result<T, String>, before: Option<&T>) -> Option<T> {
         match seen {
             Ok(value) => {
                 *self = Self::default();
@@ -73,7 +73,7 @@ mod tests {
             let (mut debounce, mut value) = (Debounce::default(), None);
             for outcome in outcomes.chars() {
                 let seen = if outcome == '+' { Ok(()) } else { Err(outcome.to_string()) };
-                value = debounce.learn(seen, value.as_ref());
+                value = debounce.record(seen, value.as_ref());
             }
             assert_eq!(
                 (value.is_some(), debounce.failure().map(String::as_str)),

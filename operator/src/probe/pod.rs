@@ -73,18 +73,18 @@ impl Pod {
     }
 
     /// Takes in the answers; returns whether the change needs a reconcile.
-    pub(super) fn learn(&mut self, answers: Answers) -> bool {
+    pub(super) fn record(&mut self, answers: Answers) -> bool {
         let before = self.result.take();
         let old = before.as_ref();
         let report = old.and_then(|result| result.report.as_ref());
         let card = old.and_then(|result| result.card.as_ref());
         let endpoints = self.target.endpoints;
         let report = match answers.status.filter(|_| endpoints.status()) {
-            Some(answer) => self.status.learn(answer.map_err(|failure| failure.message), report),
+            Some(answer) => self.status.record(answer.map_err(|failure| failure.message), report),
             None => report.cloned(),
         };
         let card = match answers.card.filter(|_| endpoints.card()) {
-            Some(answer) => self.card.learn(answer.map_err(|failure| failure.message), card),
+            Some(answer) => self.card.record(answer.map_err(|failure| failure.message), card),
             None => card.cloned(),
         };
         self.set_result(report, card);

@@ -150,7 +150,7 @@ impl<L: PodClient> Prober<L> {
         let status = endpoints.status().then(|| self.counted(Endpoint::Status, self.probe.status(&request)));
         let card = endpoints.card().then(|| self.counted(Endpoint::Card, self.probe.card(&request)));
         let (status, card) = tokio::join!(OptionFuture::from(status), OptionFuture::from(card));
-        self.registry().learn(pod, Answers { status, card }, Instant::now(), fastrand::f64());
+        self.registry().record(pod, Answers { status, card }, Instant::now(), fastrand::f64());
         self.notified.notify_one();
     }
 

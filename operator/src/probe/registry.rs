@@ -169,11 +169,11 @@ impl ProbeRegistry {
     }
 
     /// Takes in the result of a probe. Ignores pods that are no longer probed.
-    pub(super) fn learn(&mut self, pod_id: PodId, answers: Answers, now: Instant, jitter: f64) {
+    pub(super) fn record(&mut self, pod_id: PodId, answers: Answers, now: Instant, jitter: f64) {
         let Some((_, pod)) = self.pod(pod_id) else { return };
         pod.in_flight = false;
         let again = std::mem::take(&mut pod.again);
-        let is_significant = pod.learn(answers);
+        let is_significant = pod.record(answers);
         let failures = pod.failures();
         let wait = if again { Duration::ZERO } else { interval(failures, self.pods.len(), jitter) };
         let urgency = if again || failures > 0 { Urgency::Urgent } else { Urgency::Routine };

@@ -46,7 +46,7 @@ fn a_new_pod_is_looked_at_at_once_and_then_at_its_pace() {
     let job = registry.take(now, true).unwrap();
     assert_eq!((job.request.ip, job.endpoints), (ip(1), Endpoints::Card));
     assert!(registry.take(now, true).is_none(), "one look at a time");
-    registry.learn(job.pod, seen(Ok(card())), now, 0.0);
+    registry.record(job.pod, seen(Ok(card())), now, 0.0);
     assert_eq!(registry.next_due(true), Some(after(now, 1500)));
     assert!(registry.take(after(now, 1499), true).is_none());
     assert!(registry.take(after(now, 1500), true).is_some());
@@ -64,7 +64,7 @@ fn the_first_failure_changes_nothing_and_the_second_is_reported_once() {
     ] {
         let is_up = probe.is_ok();
         let job = registry.take(now + Duration::from_mins(1), true).unwrap();
-        registry.learn(job.pod, seen(probe), now, 0.0);
+        registry.record(job.pod, seen(probe), now, 0.0);
         assert_eq!(registry.take_changed(), notified.then(key));
         assert_eq!(registry.take_changed(), None);
         if notified {
@@ -79,10 +79,10 @@ fn a_pod_that_never_answered_is_in_no_view_before_that_is_certain() {
     let (mut registry, now) = one();
     assert!(registry.results(&key()).is_empty());
     let job = registry.take(now, true).unwrap();
-    registry.learn(job.pod, seen(Err(down())), now, 0.0);
+    registry.record(job.pod, seen(Err(down())), now, 0.0);
     assert!(registry.results(&key()).is_empty());
     let job = registry.take(after(now, 500), true).unwrap();
-    registry.learn(job.pod, seen(Err(down())), now, 0.0);
+    registry.record(job.pod, seen(Err(down())), now, 0.0);
     assert_eq!(registry.results(&key())["a"].failure.as_deref(), Some("down"));
 }
 
@@ -90,7 +90,7 @@ fn a_pod_that_never_answered_is_in_no_view_before_that_is_certain() {
 fn nothing_changes_when_the_same_is_watched_again() {
     let (mut registry, now) = one();
     let job = registry.take(now, true).unwrap();
-    registry.learn(job.pod, seen(Ok(card())), now, 0.0);
+    registry.record(job.pod, seen(Ok(card())), now, 0.0);
     for _ in 0..3 {
         registry.watch(&key(), targets(&[("a", 1, Endpoints::Card)], None), after(now, 10));
     }
@@ -103,7 +103,7 @@ fn a_pod_with_another_address_is_another_pod() {
     let (mut registry, now) = one();
     let late = registry.take(now, true).unwrap();
     registry.watch(&key(), targets(&[("a", 2, Endpoints::Card)], None), now);
-    registry.learn(late.pod, seen(Ok(card())), now, 0.0);
+    registry.record(late.pod, seen(Ok(card())), now, 0.0);
     assert!(registry.results(&key()).is_empty(), "what the old one answered is not the new one's");
     assert_eq!(registry.take(now, true).unwrap().request.ip, ip(2));
 }
@@ -131,7 +131,7 @@ fn nobody_is_asked_for_a_status_without_a_token() {
     let job = registry.take(now, true).unwrap();
     assert_eq!((job.request.ip, job.endpoints), (ip(2), Endpoints::Card));
     assert!(registry.take(now, true).is_none());
-    registry.learn(job.pod, seen(Ok(card())), now, 0.0);
+    registry.record(job.pod, seen(Ok(card())), now, 0.0);
     registry.watch(&key(), targets(&pods, Some("secret")), now);
     let asked: Vec<_> =
         std::iter::from_fn(|| registry.take(now, true)).map(|job| (job.request.ip, job.endpoints)).collect();
@@ -145,7 +145,7 @@ fn what_is_not_asked_any_more_is_not_known_any_more() {
     for _ in 0..2 {
         let job = registry.take(now + Duration::from_mins(1), true).unwrap();
         let looked = Answers { status: Some(Err(down())), card: Some(Ok(card())) };
-        registry.learn(job.pod, looked, now, 0.0);
+        registry.record(job.pod, looked, now, 0.0);
     }
     let result = &registry.results(&key())["a"];
     assert!(result.card.is_some() && result.failure.is_some(), "a card, and no status");
@@ -162,9 +162,9 @@ fn probe_now_repeats_a_probe_in_flight() {
     let job = registry.take(now, true).unwrap();
     registry.probe_now(&key(), now);
     assert!(registry.take(now, true).is_none(), "one look at a time");
-    registry.learn(job.pod, seen(Ok(card())), after(now, 5), 0.0);
+    registry.record(job.pod, seen(Ok(card())), after(now, 5), 0.0);
     let job = registry.take(after(now, 5), true).unwrap();
-    registry.learn(job.pod, seen(Ok(card())), after(now, 10), 0.0);
+    registry.record(job.pod, seen(Ok(card())), after(now, 10), 0.0);
     assert!(registry.take(after(now, 10), true).is_none(), "once");
     registry.probe_now(&key(), after(now, 20));
     assert!(registry.take(after(now, 20), true).is_some());
@@ -186,7 +186,7 @@ fn a_pod_that_changes_constantly_is_rate_limited() {
         registry.probe_now(&key(), now);
         if let Some(job) = registry.take(now, true) {
             let name = format!("{tenth}");
-            registry.learn(job.pod, seen(Ok(CardSummary { name, ..card() })), now, 0.0);
+            registry.record(job.pod, seen(Ok(CardSummary { name, ..card() })), now, 0.0);
             probes += 1;
         }
         registry.release(now);

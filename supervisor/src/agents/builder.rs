@@ -16,7 +16,7 @@ use super::health::ProbeSettings;
 use super::in_process::InProcessBackend;
 use super::instance_spec::{InstanceSpec, PlacementSettings};
 use super::mcp_servers::server_specs;
-use super::models::Models;
+use super::models::ModelFactory;
 use super::prober::{ProbeFn, ProbedBackend, Prober};
 use crate::agent::{Agent, Delegates, PreambleCache, Role};
 use crate::config::Settings;
@@ -53,7 +53,7 @@ impl InstanceFactory {
     }
 
     pub(super) fn with<'a>(&'a self, settings: &'a Settings) -> InstanceBuilder<'a> {
-        let models = Models::new(settings, self.http.clone());
+        let models = ModelFactory::new(settings, self.http.clone());
         let shared_model = models.supervisor();
         InstanceBuilder { factory: self, settings, models, shared_model }
     }
@@ -63,7 +63,7 @@ impl InstanceFactory {
 pub(super) struct InstanceBuilder<'a> {
     factory: &'a InstanceFactory,
     settings: &'a Settings,
-    models: Models<'a>,
+    models: ModelFactory<'a>,
     shared_model: Arc<dyn ChatModel>,
 }
 

@@ -25,12 +25,12 @@ enum Unusable {
 }
 
 /// Connects models.
-pub(super) struct Models<'a> {
+pub(super) struct ModelFactory<'a> {
     settings: &'a Settings,
     http: reqwest::Client,
 }
 
-impl<'a> Models<'a> {
+impl<'a> ModelFactory<'a> {
     pub(super) fn new(settings: &'a Settings, http: reqwest::Client) -> Self {
         Self { settings, http }
     }
@@ -40,7 +40,7 @@ impl<'a> Models<'a> {
     pub(super) fn supervisor(&self) -> Arc<dyn ChatModel> {
         let choices = self.settings.spec.models.iter();
         let chain: Vec<_> = choices.map(|choice| usable(self.chosen(choice, Scope::Supervisor))).collect();
-        let mut able = chain.iter().filter(|model| model.name() != Unconfigured::NAME).cloned();
+        let mut able = chain.iter().filter(|model| model.name() != UnavailableModel::NAME).cloned();
         let Some(first) = able.next().or_else(|| chain.first().cloned()) else {
             return usable(self.inferred(Scope::Supervisor));
         };
@@ -79,7 +79,7 @@ impl<'a> Models<'a> {
 
 /// The reason for each model of these settings that is not usable, such as a missing key.
 pub fn unusable_models(settings: &Settings) -> Vec<String> {
-    let models = Models::new(settings, reqwest::Client::new());
+    let models = ModelFactory::new(settings, reqwest::Client::new());
     let of_agent = |agent: &RenderedAgent| {
         let choice = agent.model.as_ref().filter(|_| matches!(agent.placement, Placement::InProcess {}))?;
         let error = models.chosen(choice, Scope::SubAgent(&agent.name)).err()?;
@@ -96,20 +96,20 @@ pub fn unusable_models(settings: &Settings) -> Vec<String> {
 fn usable(model: Result<Arc<dyn ChatModel>, Unusable>) -> Arc<dyn ChatModel> {
     model.unwrap_or_else(|error| {
         tracing::warn!(%error, "no model can be asked until this is mended");
-        Arc::new(Unconfigured(error.to_string()))
+        Arc::new(UnavailableModel(error.to_string()))
     })
 }
 
 /// Takes the place of an unusable model; each turn fails with the reason.
 #[derive(Debug)]
-pub(super) struct Unconfigured(String);
+pub(super) struct UnavailableModel(String);
 
-impl Unconfigured {
+impl UnavailableModel {
     /// The result of [`ChatModel::name`].
     pub(super) const NAME: &'static str = "unconfigured";
 }
 
-impl ChatModel for Unconfigured {
+impl ChatModel for UnavailableModel {
     fn name(&self) -> &str {
         Self::NAME
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Write as _;
 
-use super::{Models, Unconfigured};
+use super::{ModelFactory, UnavailableModel};
 use crate::config::Settings;
 
 /// The name of the model that stands first when the environment is this.
@@ -22,12 +22,12 @@ spec:
         env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let settings = Settings::load(Some(file.path()), env.into()).unwrap();
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-    Models::new(&settings, reqwest::Client::new()).supervisor().name().to_owned()
+    ModelFactory::new(&settings, reqwest::Client::new()).supervisor().name().to_owned()
 }
 
 #[tokio::test]
 async fn a_model_without_a_key_does_not_stand_before_one_that_can_answer() {
     assert!(first(&[("OPENAI_API_KEY", "k"), ("ANTHROPIC_API_KEY", "k")]).contains("gpt-5"));
     assert!(first(&[("ANTHROPIC_API_KEY", "k")]).contains("claude-sonnet-5"));
-    assert_eq!(first(&[]), Unconfigured::NAME);
+    assert_eq!(first(&[]), UnavailableModel::NAME);
 }

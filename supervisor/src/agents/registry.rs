@@ -14,7 +14,7 @@ use tracing::Instrument as _;
 use super::builder::{InstanceFactory, OnDemandBackend};
 use super::instance::{AgentInstance, Runtime};
 use super::instances::{AgentInstances, Migration, PendingWork};
-use super::models::Unconfigured;
+use super::models::UnavailableModel;
 use crate::agent::{Agent, CurrentSupervisor, Delegates, PreviousPlacement};
 use crate::config::Settings;
 use crate::mcp::Toolbox;
@@ -175,7 +175,7 @@ impl AgentRegistry {
         let starting = instances.current().filter(|(_, instance)| is_starting(instance));
         let mut reasons: Vec<String> =
             starting.map(|(name, _)| format!("agent {name}: its tool servers are starting")).collect();
-        if self.supervisor().model.name() == Unconfigured::NAME {
+        if self.supervisor().model.name() == UnavailableModel::NAME {
             reasons.push("no model can be asked; the log says what is missing".to_owned());
         }
         reasons

@@ -9,22 +9,27 @@ use super::ACTIVITY_EXTENSION;
 
 /// The credentials that a card asks for: callers need one of these, if any is set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Locks {
+pub struct CardSecurity {
     /// A key that all callers share.
     pub shared_key: bool,
     /// A token of this issuer.
     pub issuer: Option<String>,
 }
 
-impl Locks {
+impl CardSecurity {
     /// Whether callers need a credential.
-    pub fn is_closed(&self) -> bool {
+    pub fn requires_credential(&self) -> bool {
         self.shared_key || self.issuer.is_some()
     }
 }
 
-/// The card of a supervisor that answers at `url` behind these locks and can ask `agents`.
-pub fn card(identity: &SupervisorIdentity, url: &str, agents: Vec<String>, locks: &Locks) -> AgentCard {
+/// The card of a supervisor that answers at `url` with these security schemes and can ask `agents`.
+pub fn card(
+    identity: &SupervisorIdentity,
+    url: &str,
+    agents: Vec<String>,
+    security: &CardSecurity,
+) -> AgentCard {
     let skill = AgentSkill {
         id: "ai_platform_engineer".to_owned(),
         name: identity.name.clone(),
@@ -34,12 +39,12 @@ pub fn card(identity: &SupervisorIdentity, url: &str, agents: Vec<String>, locks
         ..AgentSkill::default()
     };
     let card = begin(&identity.name, &identity.description, url).skill(skill);
-    finish(card, locks, "The shared key of this supervisor")
+    finish(card, security, "The shared key of this supervisor")
 }
 
-/// The card of one agent that answers at `url` behind these locks, under the name that delegations use. An agent without
+/// The card of one agent that answers at `url` with these security schemes, under the name that delegations use. An agent without
 /// skills gets one skill for everything that it does.
-pub fn agent_card(agent: &RenderedAgent, skills: &[Skill], url: &str, locks: &Locks) -> AgentCard {
+pub fn agent_card(agent: &RenderedAgent, skills: &[Skill], url: &str, security: &CardSecurity) -> AgentCard {
     let mut card = begin(&agent.name, &agent.description, url);
     for skill in skills {
         card = card.skill(skill_of(agent, &skill.id, &skill.name, &skill.description));
@@ -47,7 +52,7 @@ pub fn agent_card(agent: &RenderedAgent, skills: &[Skill], url: &str, locks: &Lo
     if skills.is_empty() {
         card = card.skill(skill_of(agent, &agent.name, &agent.title, &agent.routing_hint));
     }
-    let mut card = finish(card, locks, "The shared key of this agent");
+    let mut card = finish(card, security, "The shared key of this agent");
     let text = || vec!["text/plain".to_owned()];
     (card.default_input_modes, card.default_output_modes) = (text(), text());
     card
@@ -61,11 +66,11 @@ fn begin(name: &str, description: &str, url: &str) -> CardBuilder {
         .extension(ACTIVITY_EXTENSION, about)
 }
 
-fn finish(mut card: CardBuilder, locks: &Locks, key: &str) -> AgentCard {
-    if locks.shared_key {
+fn finish(mut card: CardBuilder, security: &CardSecurity, key: &str) -> AgentCard {
+    if security.shared_key {
         card = card.bearer(key);
     }
-    if let Some(issuer) = &locks.issuer {
+    if let Some(issuer) = &security.issuer {
         let scheme = HttpAuthScheme {
             description: Some(format!("A token of {issuer}")),
             scheme: "bearer".to_owned(),
@@ -77,7 +82,7 @@ fn finish(mut card: CardBuilder, locks: &Locks, key: &str) -> AgentCard {
             .requirement(SecurityRequirement::new("token", no_scopes));
     }
     let mut card = card.build();
-    card.capabilities.extended_agent_card = locks.is_closed();
+    card.capabilities.extended_agent_card = security.requires_credential();
     card
 }
 

@@ -23,7 +23,7 @@ use caipe_engine::RunEvent;
 
 pub(crate) use answer::takes_any_text;
 pub use caipe_view::activity::EXTENSION as ACTIVITY_EXTENSION;
-pub use card::{Locks, agent_card, card, extended_card};
+pub use card::{CardSecurity, agent_card, card, extended_card};
 pub use initial_task::{opening, retain_answer, state, summary};
 pub use presentation::Presentation;
 pub use request::{REQUIRE_APPROVAL, Reply, Request};

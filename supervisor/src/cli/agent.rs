@@ -6,10 +6,10 @@ use std::process::ExitCode;
 use caipe_a2a::model::AgentCard;
 
 use super::args::Agent;
-use super::keys::{keyring, locks};
+use super::keys::{keyring, security};
 use super::server::{self, ServerConfig};
 use crate::agents::AgentRegistry;
-use crate::binding::{self, Locks, Presentation};
+use crate::binding::{self, CardSecurity, Presentation};
 use crate::config::{SingleAgent, environment};
 use crate::remote::displayed_url;
 
@@ -28,8 +28,8 @@ pub(super) async fn run(args: Agent) -> anyhow::Result<ExitCode> {
         registry: &|shutdown| {
             Ok(AgentRegistry::start_alone(settings.clone(), reqwest::Client::new(), shutdown)?)
         },
-        cards: &|_, address, locks| {
-            let card = agent_card(&single, address, locks);
+        cards: &|_, address, security| {
+            let card = agent_card(&single, address, security);
             [card.clone(), card]
         },
         // A changed agent gets another pod.
@@ -42,8 +42,8 @@ pub(super) async fn run(args: Agent) -> anyhow::Result<ExitCode> {
 /// `--card`: prints the card of the agent.
 pub(super) fn card(args: &Agent) -> anyhow::Result<ExitCode> {
     let single = load(args)?;
-    let locks = locks(&keyring(&single.settings)?);
-    let mut card = agent_card(&single, args.serving.address(PORT), &locks);
+    let security = security(&keyring(&single.settings)?);
+    let mut card = agent_card(&single, args.serving.address(PORT), &security);
     card.capabilities.push_notifications = args.serving.push.on;
     args.serving.signing.sign([&mut card])?;
     super::card::print(&card)?;
@@ -55,8 +55,8 @@ fn load(args: &Agent) -> anyhow::Result<SingleAgent> {
 }
 
 /// The card. It names the address at which others reach the agent, if it is known.
-fn agent_card(single: &SingleAgent, address: SocketAddr, locks: &Locks) -> AgentCard {
+fn agent_card(single: &SingleAgent, address: SocketAddr, security: &CardSecurity) -> AgentCard {
     let known = single.url.as_ref().and_then(|url| url.parse().ok());
     let url = known.map_or_else(|| format!("http://{address}"), |url| displayed_url(&url));
-    binding::agent_card(&single.agent, &single.skills, &url, locks)
+    binding::agent_card(&single.agent, &single.skills, &url, security)
 }

@@ -6,7 +6,7 @@ use anyhow::Context;
 use caipe_a2a::model::AgentCard;
 
 use super::args::Card;
-use super::keys::{keyring, locks};
+use super::keys::{keyring, security};
 use crate::binding;
 use crate::config::{Settings, environment};
 
@@ -20,8 +20,8 @@ pub(super) fn run(args: &Card) -> anyhow::Result<ExitCode> {
     let settings = Settings::load(args.file.as_deref(), environment())?;
     let names = settings.spec.agents.iter().map(|agent| agent.name.clone()).collect();
     let url = settings.spec.supervisor.external_url.as_deref().unwrap_or(&args.url);
-    let locks = locks(&keyring(&settings)?);
-    let mut card = binding::card(&settings.spec.supervisor, url, names, &locks);
+    let security = security(&keyring(&settings)?);
+    let mut card = binding::card(&settings.spec.supervisor, url, names, &security);
     card.capabilities.push_notifications = args.push.on;
     args.signing.sign([&mut card])?;
     print(&card)?;

@@ -4,7 +4,7 @@ use anyhow::Context;
 use caipe_crds::Faults;
 use secrecy::SecretString;
 
-use crate::binding::Locks;
+use crate::binding::CardSecurity;
 use crate::config::Settings;
 use crate::http::{Keyring, TokenRules};
 
@@ -21,8 +21,8 @@ pub(super) fn keyring(settings: &Settings) -> anyhow::Result<Keyring> {
 }
 
 /// The security schemes of the card.
-pub(super) fn locks(keyring: &Keyring) -> Locks {
-    Locks {
+pub(super) fn security(keyring: &Keyring) -> CardSecurity {
+    CardSecurity {
         shared_key: keyring.shared.is_some(),
         issuer: keyring.tokens.as_ref().map(|rules| rules.issuer.clone()),
     }

@@ -8,7 +8,7 @@ use caipe_a2a::model::AgentCard;
 use super::args::Serve;
 use super::server::{self, ServerConfig};
 use crate::agents::AgentRegistry;
-use crate::binding::{self, Locks, Presentation};
+use crate::binding::{self, CardSecurity, Presentation};
 use crate::config::{Settings, environment};
 
 /// The default port of the supervisor.
@@ -32,11 +32,11 @@ pub(super) async fn run(args: Serve) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn cards(settings: &Settings, address: SocketAddr, locks: &Locks) -> [AgentCard; 2] {
+fn cards(settings: &Settings, address: SocketAddr, security: &CardSecurity) -> [AgentCard; 2] {
     let spec = &settings.spec;
     let url = spec.supervisor.external_url.clone().unwrap_or_else(|| format!("http://{address}"));
     let names = spec.agents.iter().map(|agent| agent.name.clone()).collect();
-    let card = binding::card(&spec.supervisor, &url, names, locks);
+    let card = binding::card(&spec.supervisor, &url, names, security);
     let extended = binding::extended_card(&card, &spec.agents);
     [card, extended]
 }

@@ -19,9 +19,9 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::args::Serving;
-use super::keys::{keyring, locks};
+use super::keys::{keyring, security};
 use crate::agents::AgentRegistry;
-use crate::binding::{Locks, Presentation};
+use crate::binding::{CardSecurity, Presentation};
 use crate::config::Settings;
 use crate::http::{self, AppState, Guard, Limits, OriginError, Origins, TaskApi, router};
 use crate::push::{self, StoredPushes};
@@ -48,7 +48,7 @@ pub(super) struct ServerConfig<'a> {
     /// Starts the agents; the token stops them.
     pub(super) registry: &'a dyn Fn(&CancellationToken) -> anyhow::Result<Arc<AgentRegistry>>,
     /// The public card and the extended card for this address and authentication.
-    pub(super) cards: &'a dyn Fn(&Settings, SocketAddr, &Locks) -> [AgentCard; 2],
+    pub(super) cards: &'a dyn Fn(&Settings, SocketAddr, &CardSecurity) -> [AgentCard; 2],
     /// The spec file, whose changes are applied.
     pub(super) file: Option<&'a Path>,
 }
@@ -61,7 +61,7 @@ pub(super) async fn serve(args: &Serving, config: ServerConfig<'_>) -> anyhow::R
     }
     let address = args.address(config.port);
     let keyring = keyring(settings)?;
-    let locks = locks(&keyring);
+    let security = security(&keyring);
     let guard = Guard::new(address, keyring, args.allow_unauthenticated)?;
     // Before the address is known to clients. The first process of a container has no default handler.
     let mut stop_signal = pin!(stopping()?);
@@ -70,7 +70,7 @@ pub(super) async fn serve(args: &Serving, config: ServerConfig<'_>) -> anyhow::R
     settings.check_addresses(address)?;
     let file = args.data_dir.join(&config.database);
     let store = start::open_store(&settings.spec.store, &file, stop_signal.as_mut()).await?;
-    let server = Server::open(args, &config, store, guard, (address, &locks))?;
+    let server = Server::open(args, &config, store, guard, (address, &security))?;
     if let Some(path) = &args.address_file {
         write_address(path, address)?;
     }
@@ -79,7 +79,7 @@ pub(super) async fn serve(args: &Serving, config: ServerConfig<'_>) -> anyhow::R
     server.recover().await?;
     let (registry, task_api) = (server.registry.clone(), server.task_api.clone());
     let origins = server.origins.clone();
-    let follow = Follow { args, config: &config, registry, task_api, origins, address, locks };
+    let follow = Follow { args, config: &config, registry, task_api, origins, address, security };
     let following = async {
         match config.file {
             Some(file) => follow.run(file).await,
@@ -107,7 +107,7 @@ impl Server {
         config: &ServerConfig<'_>,
         store: Arc<dyn Store>,
         guard: Guard,
-        (address, locks): (SocketAddr, &Locks),
+        (address, security): (SocketAddr, &CardSecurity),
     ) -> anyhow::Result<Self> {
         let shutdown = CancellationToken::new();
         let registry = (config.registry)(&shutdown)?;
@@ -118,7 +118,7 @@ impl Server {
             args.run_timeout,
         );
         let pushes = pushes(args, &runs, &store)?;
-        let cards = signed_cards(args, config, config.settings, address, locks)?;
+        let cards = signed_cards(args, config, config.settings, address, security)?;
         let task_api = Arc::new(TaskApi::new(runs.clone(), cards, pushes.clone()));
         let origins = Origins::default();
         set_origins(&origins, args, config.settings)?;
@@ -193,9 +193,9 @@ fn signed_cards(
     config: &ServerConfig<'_>,
     settings: &Settings,
     address: SocketAddr,
-    locks: &Locks,
+    security: &CardSecurity,
 ) -> anyhow::Result<[AgentCard; 2]> {
-    let [mut card, mut extended] = (config.cards)(settings, address, locks);
+    let [mut card, mut extended] = (config.cards)(settings, address, security);
     for card in [&mut card, &mut extended] {
         card.capabilities.push_notifications = args.push.on;
     }

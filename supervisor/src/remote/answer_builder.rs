@@ -13,7 +13,7 @@ const TRUNCATED: &str = "\n[Output truncated]";
 /// The texts of an agent so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Answer {
-    result: Option<(Rank, String)>,
+    result: Option<(ResultPriority, String)>,
     pieces: Vec<Piece>,
     /// The status texts of the running task.
     words: Vec<String>,
@@ -26,7 +26,7 @@ pub(super) struct Answer {
 
 /// The rank of a whole result. The newest result of the highest rank is the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Rank {
+pub(super) enum ResultPriority {
     /// The result of a nested agent.
     Nested,
     Own,
@@ -50,7 +50,7 @@ pub(super) enum Join {
 }
 
 impl Answer {
-    pub(super) fn result(&mut self, rank: Rank, text: String) {
+    pub(super) fn set_result(&mut self, rank: ResultPriority, text: String) {
         let outranked = self.result.as_ref().is_some_and(|(known, _)| *known > rank);
         if !outranked && !text.is_empty() {
             // A whole result replaces the pieces, so it has a limit of its own.
@@ -80,7 +80,7 @@ impl Answer {
     }
 
     /// A status text of the running task that is not a notification.
-    pub(super) fn word(&mut self, text: String) {
+    pub(super) fn add_status_text(&mut self, text: String) {
         let full = self.words.len() >= MOST_PIECES;
         let text = self.bounded(text);
         match self.words.last_mut().filter(|_| full) {
@@ -90,12 +90,12 @@ impl Answer {
     }
 
     /// The text of the final status.
-    pub(super) fn last(&mut self, text: String) {
+    pub(super) fn set_final_status(&mut self, text: String) {
         self.last = self.bounded(text);
     }
 
     /// An error, which takes precedence over the status.
-    pub(super) fn error(&mut self, text: String) {
+    pub(super) fn set_error(&mut self, text: String) {
         self.error = Some(cut(text, LARGEST).0);
     }
 
@@ -105,7 +105,7 @@ impl Answer {
     }
 
     /// Drops everything but the status texts, because all artifacts follow again.
-    pub(super) fn restart(&mut self) {
+    pub(super) fn discard_artifacts(&mut self) {
         *self = Self { words: std::mem::take(&mut self.words), ..Self::default() };
     }
 
@@ -117,7 +117,7 @@ impl Answer {
     /// The answer, if there is one.
     pub(super) fn text(&self) -> Option<String> {
         let whole = self.result.as_ref().map(|(_, text)| text.clone());
-        whole.or_else(|| self.streamed(false)).or_else(|| self.spoken()).or_else(|| self.streamed(true))
+        whole.or_else(|| self.streamed(false)).or_else(|| self.status_text()).or_else(|| self.streamed(true))
     }
 
     /// The text of the final status.
@@ -130,7 +130,7 @@ impl Answer {
         joined(texts.map(|piece| piece.text.as_str()))
     }
 
-    fn spoken(&self) -> Option<String> {
+    fn status_text(&self) -> Option<String> {
         let repeats = self.words.iter().any(|word| word.trim().ends_with(self.last.trim()));
         let last = (!repeats).then_some(self.last.as_str());
         joined(self.words.iter().map(String::as_str).chain(last))

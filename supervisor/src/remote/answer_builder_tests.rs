@@ -14,22 +14,22 @@ fn text(tell: impl FnOnce(&mut Answer)) -> Option<String> {
 #[test]
 fn a_whole_result_wins_over_pieces_and_pieces_over_status_texts() {
     let all = |answer: &mut Answer| {
-        answer.word("looking".to_owned());
+        answer.add_status_text("looking".to_owned());
         answer.piece("a", false, "pie".to_owned(), Join::Add);
         answer.piece("a", false, "ces".to_owned(), Join::Add);
-        answer.last("done".to_owned());
+        answer.set_final_status("done".to_owned());
     };
     assert_eq!(
         text(|answer| {
             all(answer);
-            answer.result(Rank::Own, "whole".to_owned());
+            answer.set_result(ResultPriority::Own, "whole".to_owned());
         })
         .as_deref(),
         Some("whole")
     );
     assert_eq!(text(all).as_deref(), Some("pieces"));
     assert_eq!(text(|_| {}), None);
-    assert_eq!(text(|answer| answer.word(" \n".to_owned())), None);
+    assert_eq!(text(|answer| answer.add_status_text(" \n".to_owned())), None);
     let narrated = |answer: &mut Answer| answer.piece("a", true, "I look.".to_owned(), Join::Add);
     assert_eq!(text(narrated).as_deref(), Some("I look."), "better than nothing");
     assert_eq!(
@@ -47,9 +47,9 @@ fn the_older_generation_answers_in_its_status() {
     let spoken = |words: &[&str], last: &str| {
         text(|answer| {
             for word in words {
-                answer.word((*word).to_owned());
+                answer.add_status_text((*word).to_owned());
             }
-            answer.last(last.to_owned());
+            answer.set_final_status(last.to_owned());
         })
     };
     assert_eq!(spoken(&["the answer"], "").as_deref(), Some("the answer"));
@@ -60,12 +60,15 @@ fn the_older_generation_answers_in_its_status() {
 
 #[test]
 fn of_several_results_the_agents_own_counts_and_of_those_the_last() {
-    let of = |results: &[(Rank, &str)]| {
-        text(|answer| results.iter().for_each(|(rank, text)| answer.result(*rank, (*text).to_owned())))
+    let of = |results: &[(ResultPriority, &str)]| {
+        text(|answer| results.iter().for_each(|(rank, text)| answer.set_result(*rank, (*text).to_owned())))
     };
-    assert_eq!(of(&[(Rank::Own, "a"), (Rank::Nested, "b")]).as_deref(), Some("a"));
-    assert_eq!(of(&[(Rank::Nested, "a"), (Rank::Nested, "b")]).as_deref(), Some("b"));
-    assert_eq!(of(&[(Rank::Final, "a"), (Rank::Own, "b"), (Rank::Own, "")]).as_deref(), Some("a"));
+    assert_eq!(of(&[(ResultPriority::Own, "a"), (ResultPriority::Nested, "b")]).as_deref(), Some("a"));
+    assert_eq!(of(&[(ResultPriority::Nested, "a"), (ResultPriority::Nested, "b")]).as_deref(), Some("b"));
+    assert_eq!(
+        of(&[(ResultPriority::Final, "a"), (ResultPriority::Own, "b"), (ResultPriority::Own, "")]).as_deref(),
+        Some("a")
+    );
 }
 
 #[test]
@@ -85,7 +88,7 @@ fn an_artifact_that_is_sent_whole_again_and_again_leaves_room_for_itself_and_for
         answer.piece("a", false, "x".repeat(10 * length), Join::Replace);
     }
     assert_eq!(answer.text().map(|text| text.len()), Some(19_990));
-    answer.result(Rank::Own, "the whole".to_owned());
+    answer.set_result(ResultPriority::Own, "the whole".to_owned());
     assert_eq!(answer.text().as_deref(), Some("the whole"));
 }
 

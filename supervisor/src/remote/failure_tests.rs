@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, HeaderValue};
 use caipe_a2a::client::RemoteError;
 use reqwest::StatusCode;
 
-use super::super::answer_builder::{Join, Rank};
+use super::super::answer_builder::{Join, ResultPriority};
 use super::*;
 
 fn reason(fail: &RemoteFailure) -> String {
@@ -128,8 +128,8 @@ fn each_end_gives_its_outcome() {
         answer
     };
     let none = answer(&|_| {});
-    let done = answer(&|answer| answer.result(Rank::Own, "3".to_owned()));
-    let error = answer(&|answer| answer.error("no rights".to_owned()));
+    let done = answer(&|answer| answer.set_result(ResultPriority::Own, "3".to_owned()));
+    let error = answer(&|answer| answer.set_error("no rights".to_owned()));
     let says_error = answer(&|answer| {
         answer.piece("a", false, r#"{"status":"error","message":"no rights"}"#.to_owned(), Join::Add);
     });

@@ -12,7 +12,7 @@ use caipe_a2a::model::{
 };
 use caipe_engine::{AgentName, CallEnd, DelegateUpdate, EventKind, Form, RemotePlace, RunEvent, TextRole};
 
-use super::answer_builder::{Answer, Join, Rank, content};
+use super::answer_builder::{Answer, Join, ResultPriority, content};
 use super::artifact_labels::{
     agent_type, described, is_narration, is_notification, is_repeated, message_text, source,
 };
@@ -107,7 +107,7 @@ impl Reader {
         let events = match event {
             Event::Task(task) => self.task(&task, seq),
             Event::Message(message) => {
-                self.answer.result(Rank::Final, message_text(&message));
+                self.answer.set_result(ResultPriority::Final, message_text(&message));
                 self.end = Some(End::Completed);
                 Vec::new()
             }
@@ -137,7 +137,7 @@ impl Reader {
     fn task(&mut self, task: &Task, seq: Option<u64>) -> Vec<RunEvent> {
         let before = self.shown_before.take();
         let mut events = Vec::new();
-        self.answer.restart();
+        self.answer.discard_artifacts();
         self.forms.clear();
         for artifact in &task.artifacts {
             if !is_notification(artifact) || self.is_new(&artifact.artifact_id, &artifact.text()) {
@@ -178,7 +178,7 @@ impl Reader {
             }
         };
         self.end = Some(end);
-        self.answer.last(text.unwrap_or_default());
+        self.answer.set_final_status(text.unwrap_or_default());
         Vec::new()
     }
 
@@ -189,7 +189,7 @@ impl Reader {
             return None;
         }
         let Some(notice) = status_text::classify(&self.names[0], &text) else {
-            self.answer.word(text);
+            self.answer.add_status_text(text);
             return None;
         };
         self.noticed(notice, Vec::new())
@@ -227,15 +227,19 @@ impl Reader {
                 return self.notification(artifact);
             }
             "complete_result" => {
-                let rank = if self.speaks_for_itself(metadata) { Rank::Own } else { Rank::Nested };
-                self.answer.result(rank, text);
+                let rank = if self.speaks_for_itself(metadata) {
+                    ResultPriority::Own
+                } else {
+                    ResultPriority::Nested
+                };
+                self.answer.set_result(rank, text);
             }
-            "final_result" | "partial_result" => self.answer.result(Rank::Final, text),
-            "error_result" => self.answer.error(text),
+            "final_result" | "partial_result" => self.answer.set_result(ResultPriority::Final, text),
+            "error_result" => self.answer.set_error(text),
             // The text of a nested agent is not part of the answer.
             "streaming_result" if is_repeated(metadata) || !self.speaks_for_itself(metadata) => {}
             "execution_plan_update" | "execution_plan_status_update" => {}
-            "status_update" => self.answer.word(text),
+            "status_update" => self.answer.add_status_text(text),
             _ => self.form_or_piece(artifact, text, join),
         }
         None

@@ -23,22 +23,23 @@ pub(super) fn update(state: &mut RunState, id: &str, update: DelegateUpdate, out
     match update {
         // A waiting run has ended for its clients, but the positions of its agents must still be saved.
         DelegateUpdate::Accepted { task, context } => {
-            *place(&mut call.status) = CallStatus::Remote { task, context, place: RemotePlace::default() }
+            *status_mut(&mut call.status) =
+                CallStatus::Remote { task, context, place: RemotePlace::default() }
         }
         DelegateUpdate::Checkpoint { frame, events } => {
-            *place(&mut call.status) = CallStatus::Nested { frame };
+            *status_mut(&mut call.status) = CallStatus::Nested { frame };
             let shown = events.into_iter().filter(|_| !over);
             shown.for_each(|event| out.push(Effect::Emit(event.within(&agent))));
         }
         _ if over => {}
         DelegateUpdate::Event { event, place: shown } => {
-            if let (Some(shown), CallStatus::Remote { place, .. }) = (shown, place(&mut call.status)) {
+            if let (Some(shown), CallStatus::Remote { place, .. }) = (shown, status_mut(&mut call.status)) {
                 *place = shown;
             }
             out.push(Effect::Emit(event.within(&agent)));
         }
         DelegateUpdate::Asks { form } => {
-            ask(call, form);
+            wait_for_interaction(call, form);
             calls::settle(state, out);
         }
         DelegateUpdate::Finished { outcome } => {
@@ -56,15 +57,15 @@ fn under_way<'a>(state: &'a mut RunState, id: &str) -> Option<(&'a mut PendingCa
 }
 
 /// The agent's status, whether the call waits for a person or not.
-fn place(status: &mut CallStatus) -> &mut CallStatus {
+fn status_mut(status: &mut CallStatus) -> &mut CallStatus {
     match status {
-        CallStatus::Waiting { then, .. } => place(then),
+        CallStatus::Waiting { then, .. } => status_mut(then),
         status => status,
     }
 }
 
 /// Adds a question of the agent. Several questions become one form.
-fn ask(call: &mut PendingCall, form: Form) {
+fn wait_for_interaction(call: &mut PendingCall, form: Form) {
     match &mut call.status {
         CallStatus::Waiting { form: known, .. } if *known == form => {}
         CallStatus::Waiting { form: known, .. } => *known = Form::joined(vec![std::mem::take(known), form]),

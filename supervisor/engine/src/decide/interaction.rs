@@ -21,11 +21,11 @@ const MISFIT: &str =
     "The decision was not applied: there must be one decision that fits for each call that waits.";
 
 /// Applies one decision to each call that waits, and continues the run. Finished calls are not repeated.
-pub(super) fn decided(state: &mut RunState, decisions: Vec<Decision>, out: &mut Effects) {
+pub(super) fn apply_decisions(state: &mut RunState, decisions: Vec<Decision>, out: &mut Effects) {
     if state.phase != Phase::Waiting {
         return;
     }
-    if !fit(state, &decisions) {
+    if !decisions_match(state, &decisions) {
         return ask_again(state, MISFIT.to_owned(), out);
     }
     state.phase = Phase::Calls;
@@ -52,7 +52,7 @@ pub(super) fn decided(state: &mut RunState, decisions: Vec<Decision>, out: &mut 
 }
 
 /// Whether there is one decision for each call that waits, and each fits.
-fn fit(state: &RunState, decisions: &[Decision]) -> bool {
+fn decisions_match(state: &RunState, decisions: &[Decision]) -> bool {
     let asked: Vec<Form> = state.questions().into_iter().flat_map(Form::calls).collect();
     asked.len() == decisions.len()
         && asked.iter().zip(decisions).all(|(question, decision)| decision.fits(question))

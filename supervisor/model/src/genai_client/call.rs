@@ -94,7 +94,7 @@ impl Call {
         deadline: Instant,
     ) -> Result<(), ModelError> {
         let item = timeout_at(deadline, stream.next()).await.map_err(|_| self.too_slow())?;
-        if self.meter.is_over() {
+        if self.meter.exceeds_limit() {
             let message = format!("the answer is longer than {} MiB", MOST_BYTES / 1024 / 1024);
             return Err(self.error(ModelErrorKind::Protocol, &message));
         }
@@ -111,7 +111,7 @@ impl Call {
     }
 
     fn no_end(&self) -> ModelError {
-        if self.meter.is_nonsense() {
+        if self.meter.is_not_sse() {
             let message =
                 "the server answered something that is not the provider's protocol: check the base URL";
             return self.error(ModelErrorKind::Protocol, message);

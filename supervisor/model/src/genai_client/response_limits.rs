@@ -16,12 +16,12 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    pub(super) fn is_over(&self) -> bool {
+    pub(super) fn exceeds_limit(&self) -> bool {
         self.bytes.load(Ordering::Relaxed) > MOST_BYTES
     }
 
     /// Whether the response has frames, but no events: for example a web page or plain JSON.
-    pub(super) fn is_nonsense(&self) -> bool {
+    pub(super) fn is_not_sse(&self) -> bool {
         self.frames.load(Ordering::Relaxed) > 0 && self.payloads.load(Ordering::Relaxed) == 0
     }
 }

@@ -8,7 +8,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::ServerConfig;
 use crate::agents::AgentRegistry;
-use crate::binding::Locks;
+use crate::binding::CardSecurity;
 use crate::cli::args::Serving;
 use crate::config::{FileWatch, Reload, Settings};
 use crate::http::{Origins, TaskApi};
@@ -22,7 +22,7 @@ pub(super) struct Follow<'a> {
     pub(super) task_api: Arc<TaskApi>,
     pub(super) origins: Origins,
     pub(super) address: SocketAddr,
-    pub(super) locks: Locks,
+    pub(super) security: CardSecurity,
 }
 
 impl Follow<'_> {
@@ -63,7 +63,7 @@ impl Follow<'_> {
         if settings.spec.oauth2 != self.registry.settings().spec.oauth2 {
             tracing::warn!("the rules for tokens have changed: restart to use them");
         }
-        match super::signed_cards(self.args, self.config, &settings, self.address, &self.locks) {
+        match super::signed_cards(self.args, self.config, &settings, self.address, &self.security) {
             Ok(cards) => self.task_api.set_cards(cards),
             Err(error) => tracing::error!(%error, "the card stays as it is"),
         }

@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::path::Miss;
+use super::path::PathError;
 use crate::error::A2aError;
 use crate::version::ProtocolVersion;
 
@@ -24,12 +24,12 @@ impl Fault {
     }
 
     /// A request line without an operation.
-    pub(super) fn missed(miss: &Miss, method: &str, path: &str) -> Self {
+    pub(super) fn missed(miss: &PathError, method: &str, path: &str) -> Self {
         let path: String = path.chars().take(80).collect();
         match miss {
-            Miss::Path => A2aError::MethodNotFound(format!("{method} {path}")).into(),
-            Miss::Encoding => A2aError::invalid("path", "an id is not UTF-8 once decoded").into(),
-            Miss::Verb(allow) => {
+            PathError::Path => A2aError::MethodNotFound(format!("{method} {path}")).into(),
+            PathError::Encoding => A2aError::invalid("path", "an id is not UTF-8 once decoded").into(),
+            PathError::Verb(allow) => {
                 let error = A2aError::MethodNotFound(format!("{method} {path}; the path takes {allow}"));
                 Self { status: StatusCode::METHOD_NOT_ALLOWED, error, allow: Some(*allow) }
             }

@@ -36,7 +36,7 @@ fn every_error_has_the_status_of_the_table() {
 
 #[test]
 fn a_wrong_verb_says_which_are_right() {
-    let fault = Fault::missed(&Miss::Verb("GET, POST"), "PUT", "/tasks/t:subscribe");
+    let fault = Fault::missed(&PathError::Verb("GET, POST"), "PUT", "/tasks/t:subscribe");
     assert_eq!((fault.status.as_u16(), fault.allow), (405, Some("GET, POST")));
     let body = fault.body(ProtocolVersion::V1_0);
     assert_eq!((&body["error"]["code"], &body["error"]["status"]), (&json!(405), &json!("UNIMPLEMENTED")));

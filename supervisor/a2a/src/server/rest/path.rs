@@ -33,7 +33,7 @@ pub(super) enum Operation {
 
 /// The reason why a request line has no operation.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Miss {
+pub(super) enum PathError {
     /// No such path.
     Path,
     /// The path allows only these methods.
@@ -51,18 +51,18 @@ pub(super) fn version(path: &str) -> ProtocolVersion {
 }
 
 /// Parses a method and a percent-encoded path.
-pub(super) fn parse(method: &Method, path: &str) -> Result<Target, Miss> {
+pub(super) fn parse(method: &Method, path: &str) -> Result<Target, PathError> {
     let segments: Vec<&str> = path.split('/').skip(1).collect();
     let (version, tenant, rest) = match &*segments {
         ["v1", rest @ ..] => (V0_3, None, rest),
         [root, ..] if ROOTS.contains(root) => (V1_0, None, &*segments),
         [tenant, rest @ ..] => (V1_0, Some(decoded(tenant)?), rest),
-        [] => return Err(Miss::Path),
+        [] => return Err(PathError::Path),
     };
     operation(method, version, rest).map(|operation| Target { version, tenant, operation })
 }
 
-fn operation(method: &Method, version: ProtocolVersion, rest: &[&str]) -> Result<Operation, Miss> {
+fn operation(method: &Method, version: ProtocolVersion, rest: &[&str]) -> Result<Operation, PathError> {
     match (rest, version) {
         (["message:send"], _) => only(method, "POST", Operation::Send),
         (["message:stream"], _) => only(method, "POST", Operation::Stream),
@@ -80,7 +80,7 @@ fn operation(method: &Method, version: ProtocolVersion, rest: &[&str]) -> Result
             match *method {
                 Method::POST => Ok(Operation::CreatePush { task }),
                 Method::GET => Ok(Operation::ListPush { task }),
-                _ => Err(Miss::Verb("GET, POST")),
+                _ => Err(PathError::Verb("GET, POST")),
             }
         }
         (["tasks", task, "pushNotificationConfigs", config], _) => {
@@ -88,26 +88,26 @@ fn operation(method: &Method, version: ProtocolVersion, rest: &[&str]) -> Result
             match *method {
                 Method::GET => Ok(Operation::GetPush { task, config }),
                 Method::DELETE => Ok(Operation::DeletePush { task, config }),
-                _ => Err(Miss::Verb("DELETE, GET")),
+                _ => Err(PathError::Verb("DELETE, GET")),
             }
         }
-        _ => Err(Miss::Path),
+        _ => Err(PathError::Path),
     }
 }
 
-fn only(method: &Method, allowed: &'static str, operation: Operation) -> Result<Operation, Miss> {
+fn only(method: &Method, allowed: &'static str, operation: Operation) -> Result<Operation, PathError> {
     if allowed.split(", ").any(|allowed| allowed == method.as_str()) {
         return Ok(operation);
     }
-    Err(Miss::Verb(allowed))
+    Err(PathError::Verb(allowed))
 }
 
 /// The text of a segment, which must not be empty.
-fn decoded(segment: &str) -> Result<String, Miss> {
+fn decoded(segment: &str) -> Result<String, PathError> {
     match percent_decode_str(segment).decode_utf8() {
-        Ok(text) if text.is_empty() => Err(Miss::Path),
+        Ok(text) if text.is_empty() => Err(PathError::Path),
         Ok(text) => Ok(text.into_owned()),
-        Err(_) => Err(Miss::Encoding),
+        Err(_) => Err(PathError::Encoding),
     }
 }
 
