@@ -19,6 +19,7 @@ pub mod operator;
 use std::net::Ipv4Addr;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock, mpsc};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 use serde_json::json;
@@ -31,6 +32,10 @@ use crate::programs;
 use crate::supervisor::unique;
 
 pub const DEFINITION: &str = "caipesupervisors.caipe.io";
+/// How long the API server may take to publish an established kind.
+const PUBLISHED: Duration = Duration::from_secs(30);
+/// The pause between two checks for it.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// What the tests of a binary share.
 #[derive(Debug)]
@@ -171,14 +176,23 @@ fn begin(defined: bool) -> Result<Shared> {
     Ok(Shared { plane, network, no_pods, _goes_on: goes_on })
 }
 
-/// Teaches the API server the kind `CaipeSupervisor`.
+/// Applies the definition of `CaipeSupervisor`, and waits until the API server serves it.
+#[expect(clippy::disallowed_methods, reason = "between two checks of a cluster")]
 fn define(plane: &Arc<ControlPlane>) -> Result<()> {
     let file = programs::workspace().join("crds/caipe.io_caipesupervisors.yaml");
     let definition = format!("crd/{DEFINITION}");
     let admin = plane.admin();
     let kubectl = |arguments: &[&str]| admin.runs("kubectl", arguments, "");
     kubectl(&["apply", "-f", &file.to_string_lossy()])?;
-    kubectl(&["wait", "--for=condition=Established", &definition, "--timeout=30s"]).map(drop)
+    kubectl(&["wait", "--for=condition=Established", &definition, "--timeout=30s"])?;
+    // The API server publishes an established kind, with its schema, a moment later.
+    let until = Instant::now() + PUBLISHED;
+    loop {
+        match kubectl(&["explain", "caipe.spec"]) {
+            Err(_) if Instant::now() < until => std::thread::sleep(PAUSE),
+            explained => return explained.map(drop),
+        }
+    }
 }
 
 /// Runs on a thread of its own in the network, if there is one.
