@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
+use caipe_fixtures::requirements::Requirement;
 use tokio::net::UdpSocket;
 use tokio::task::JoinHandle;
 
@@ -30,7 +31,7 @@ impl NameServer {
     /// One that knows these names; nothing if this user may not listen on port 53.
     pub async fn start(names: &[(&str, Ipv4Addr)]) -> Result<Option<Self>> {
         let Some(socket) = bind().await? else {
-            eprintln!("SKIPPED: only root may listen on port 53");
+            Requirement::Root.unmet("only root may listen on port 53");
             return Ok(None);
         };
         let names = names.iter().map(|(name, address)| ((*name).to_owned(), vec![*address])).collect();

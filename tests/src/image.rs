@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command as Program;
 
 use anyhow::{Context, Result, ensure};
+use caipe_fixtures::requirements::Requirement;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::process::Command;
@@ -14,7 +15,7 @@ use crate::programs;
 pub fn archive() -> Option<PathBuf> {
     let archive = std::env::var_os("CAIPE_IMAGE").map(PathBuf::from);
     if archive.is_none() {
-        eprintln!("SKIPPED: no image to test; `make image-test` builds one");
+        Requirement::Image.unmet("CAIPE_IMAGE names no image");
     }
     archive
 }
@@ -39,7 +40,8 @@ impl Unpacked {
         let reason = String::from_utf8_lossy(&tried.stderr).into_owned();
         // Readable by every user.
         ensure!(reason.contains("unshare") || reason.contains("mount"), "the program does not run: {reason}");
-        eprintln!("SKIPPED: no program can be run alone here: {}", reason.trim());
+        Requirement::Root
+            .unmet(&format!("no program can run with the files of an image only: {}", reason.trim()));
         Ok(None)
     }
 

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-/// A peer's executable: `py("mcp-server-git")`. Nothing if it is not installed: then the test says so and passes,
-/// unless `CAIPE_REQUIRE_PEERS=1`.
+use caipe_fixtures::requirements::Requirement;
+
+/// A peer's executable: `py("mcp-server-git")`. `None` if it is not installed, which it reports as a skip.
 pub fn py(program: &str) -> Option<PathBuf> {
     find(&["py", "bin", program])
 }
@@ -34,8 +35,6 @@ fn find(path: &[&str]) -> Option<PathBuf> {
     if file.exists() {
         return Some(file);
     }
-    let required = std::env::var("CAIPE_REQUIRE_PEERS").is_ok_and(|value| value == "1");
-    assert!(!required, "{} is not installed, but CAIPE_REQUIRE_PEERS=1; run `make peers`", file.display());
-    eprintln!("SKIPPED: {} is not installed; run `make peers`", file.display());
+    Requirement::Peers.unmet(&format!("{} is not installed", file.display()));
     None
 }

@@ -1,10 +1,11 @@
 //! Servers that others wrote, of two languages and two eras of the protocol.
 //!
 //! They are looked for under `$CAIPE_PEERS` (`.cache/peers` in the workspace), in `py/bin` and `npm/node_modules/.bin`. A test whose
-//! server is absent is skipped, unless `CAIPE_REQUIRE_PEERS=1`.
+//! server is absent reports that it is skipped.
 
 use std::path::{Path, PathBuf};
 
+use caipe_fixtures::requirements::Requirement;
 use caipe_supervisor::mcp::{ServerSpec, Transport};
 use serde_json::{Map, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
@@ -25,8 +26,7 @@ pub(crate) fn peer(path: &str) -> Option<String> {
     if program.exists() {
         return Some(program.to_str().unwrap().to_owned());
     }
-    assert!(std::env::var_os("CAIPE_REQUIRE_PEERS").is_none(), "{} is not installed", program.display());
-    println!("skipped: {} is not installed", program.display());
+    Requirement::Peers.unmet(&format!("{} is not installed", program.display()));
     None
 }
 

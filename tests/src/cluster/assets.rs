@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use caipe_fixtures::requirements::Requirement;
 
 use crate::programs::workspace;
 
@@ -21,19 +22,16 @@ pub fn get(program: &str) -> Result<PathBuf> {
     find(program).with_context(|| format!("there is no {program}; run `make control-plane`"))
 }
 
-/// Whether a control plane can be started here. If not, the test says so and passes, unless
-/// `CAIPE_REQUIRE_CONTROL_PLANE=1`.
+/// Whether a control plane can be started here. If not, it reports that the test is skipped.
 pub fn complete() -> bool {
     let needed = ["etcd", "kube-apiserver", "kube-controller-manager", "kubectl", "helm"];
     let missing: Vec<&str> = needed.into_iter().filter(|program| find(program).is_none()).collect();
-    missing.is_empty() || skipped(&format!("no {}; run `make control-plane`", missing.join(", ")))
+    missing.is_empty() || skipped(&format!("there is no {}", missing.join(", ")))
 }
 
-/// Says why a test is not run; `false`. Where the control plane is required, it fails instead.
+/// Reports that a test cannot run, and returns `false`.
 pub(super) fn skipped(reason: &str) -> bool {
-    let required = std::env::var("CAIPE_REQUIRE_CONTROL_PLANE").is_ok_and(|value| value == "1");
-    assert!(!required, "{reason}, but CAIPE_REQUIRE_CONTROL_PLANE=1");
-    eprintln!("SKIPPED: {reason}");
+    Requirement::ControlPlane.unmet(reason);
     false
 }
 

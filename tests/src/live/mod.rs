@@ -1,6 +1,6 @@
 //! A real cluster, with real nodes, for the tests of `make e2e`.
 //!
-//! `CAIPE_E2E=1` and `KUBECONFIG` say that there is one; without them these tests pass and say that they were skipped.
+//! `CAIPE_E2E=1` and `KUBECONFIG` say that there is one; without them these tests report that they are skipped.
 //! One test runs at a time: what is done to the nodes would meet all others. Each has a namespace of its own that
 //! enforces the level *restricted* of Pod Security.
 
@@ -24,6 +24,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, anyhow};
+use caipe_fixtures::requirements::Requirement;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::json;
 
@@ -51,7 +52,7 @@ pub fn with(name: &str, test: impl AsyncFnOnce(&Live) -> Result<()>) -> Result<(
     static ALONE: Mutex<()> = Mutex::new(());
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(kubeconfig) = kubeconfig()? else {
-        eprintln!("SKIPPED: no cluster; run `make e2e`");
+        Requirement::Node.unmet("CAIPE_E2E is not 1");
         return Ok(());
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
@@ -70,7 +71,8 @@ pub fn with(name: &str, test: impl AsyncFnOnce(&Live) -> Result<()>) -> Result<(
 pub fn with_node(name: &str, test: impl AsyncFnOnce(&Live, &node::Node) -> Result<()>) -> Result<()> {
     with(name, async |live| {
         let Some(node) = &live.node else {
-            eprintln!("SKIPPED: {name} breaks programs of the node, which are not ours in this cluster");
+            Requirement::Node
+                .unmet(&format!("{name} breaks programs of the node, which are not ours in this cluster"));
             return Ok(());
         };
         test(live, node).await
@@ -81,7 +83,8 @@ pub fn with_node(name: &str, test: impl AsyncFnOnce(&Live, &node::Node) -> Resul
 pub fn with_addresses(name: &str, test: impl AsyncFnOnce(&Live) -> Result<()>) -> Result<()> {
     with(name, async |live| {
         if !service_address::is_inside() {
-            eprintln!("SKIPPED: {name} asks pods at their addresses, which do not lead anywhere here");
+            Requirement::Node
+                .unmet(&format!("{name} asks pods at their addresses, which do not lead anywhere here"));
             return Ok(());
         }
         test(live).await

@@ -1,7 +1,7 @@
 //! Runs ACTS, the declarative conformance tests of the A2A project, against our server.
 //!
 //! The files are not part of this repository: `ACTS_DIR` names the directory, by default
-//! `../shared/conformance/acts` beside the checkout. Without the files the tests print `SKIPPED` and pass.
+//! `../shared/conformance/acts` beside the checkout. Without the files, the tests report that they are skipped.
 
 mod expected;
 mod runs;

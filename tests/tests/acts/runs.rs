@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use caipe_a2a::card::CardMode;
+use caipe_fixtures::requirements::Requirement;
 use caipe_tests::acts::document::{self, Binding, Level};
 use caipe_tests::acts::report::{Outcome, Report};
 use caipe_tests::acts::run::{Bench, Tokens};
@@ -143,9 +144,6 @@ fn files() -> Option<PathBuf> {
     if dir.join("suite.acts.yaml").exists() {
         return Some(dir);
     }
-    eprintln!(
-        "SKIPPED: {} has no suite.acts.yaml; set ACTS_DIR to the directory of the ACTS files",
-        dir.display()
-    );
+    Requirement::Acts.unmet(&format!("{} has no suite.acts.yaml", dir.display()));
     None
 }

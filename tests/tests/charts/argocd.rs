@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use caipe_fixtures::requirements::Requirement;
 use caipe_tests::programs::workspace;
 use serde_json::Value;
 
@@ -34,7 +35,7 @@ fn cases() -> Result<Vec<Case>> {
         .collect()
 }
 
-/// Argo CD's command. Nothing if it is not there: it is built by `make argocd`.
+/// Argo CD's command. `None` if it is not built, which it reports as a skip.
 fn argocd() -> Option<PathBuf> {
     let root = std::env::var_os("CAIPE_CONTROL_PLANE")
         .map_or_else(|| workspace().join(".cache/control-plane"), PathBuf::from);
@@ -42,7 +43,7 @@ fn argocd() -> Option<PathBuf> {
     if program.exists() {
         return Some(program);
     }
-    eprintln!("SKIPPED: {} is not there; run `make argocd`", program.display());
+    Requirement::ArgoCd.unmet(&format!("{} does not exist", program.display()));
     None
 }
 

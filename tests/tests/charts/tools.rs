@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use anyhow::{Context, Result, bail, ensure};
+use caipe_fixtures::requirements::Requirement;
 use caipe_tests::programs::workspace;
 use serde_json::Value;
 
@@ -13,8 +14,7 @@ pub(crate) const HELMS: [&str; 2] = ["helm3", "helm4"];
 /// The charts: of the definition, and of the operator, which has the first in it.
 pub(crate) const CHARTS: [&str; 2] = ["charts/caipe-operator/charts/caipe-crds", "charts/caipe-operator"];
 
-/// A program that `scripts/helm` installs. Nothing if it is not there: then the test says so and passes, unless
-/// `CAIPE_REQUIRE_PEERS=1`.
+/// A program that `scripts/helm` installs. `None` if it is not installed, which it reports as a skip.
 pub(crate) fn tool(name: &str) -> Option<PathBuf> {
     let root =
         std::env::var_os("CAIPE_TOOLS").map_or_else(|| workspace().join(".cache/tools"), PathBuf::from);
@@ -22,13 +22,7 @@ pub(crate) fn tool(name: &str) -> Option<PathBuf> {
     if program.exists() {
         return Some(program);
     }
-    let required = std::env::var("CAIPE_REQUIRE_PEERS").is_ok_and(|value| value == "1");
-    assert!(
-        !required,
-        "{} is not installed, but CAIPE_REQUIRE_PEERS=1; run `scripts/helm`",
-        program.display()
-    );
-    eprintln!("SKIPPED: {} is not installed; run `scripts/helm`", program.display());
+    Requirement::Peers.unmet(&format!("{} is not installed", program.display()));
     None
 }
 

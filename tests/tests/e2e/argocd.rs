@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
+use caipe_fixtures::requirements::Requirement;
 use caipe_tests::cluster::objects::{DEPLOYMENTS, SUPERVISORS};
 use caipe_tests::cluster::operator::{RELEASE, SYSTEM};
 use caipe_tests::live::argocd::{self, ArgoCd, Repository, health, is_healthy, syncs};
@@ -24,7 +25,7 @@ const LOOKS: usize = 20;
 fn argo_cd_installs_moves_refuses_heals_and_prunes() -> Result<()> {
     live::with_node("argocd", async |live, _| {
         if !ArgoCd::is_built() {
-            eprintln!("SKIPPED: there is no Argo CD; run `make argocd`");
+            Requirement::ArgoCd.unmet("Argo CD is not built");
             return Ok(());
         }
         // Its own installation of the operator takes the place of ours, and gives it back.

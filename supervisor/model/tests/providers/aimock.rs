@@ -1,13 +1,14 @@
 //! The wires of the providers against an independent implementation of them, `@copilotkit/aimock`.
 //!
-//! It is looked for in `$CAIPE_PEERS`, by default `.cache/peers` of the workspace. Where it is not there these
-//! tests say so and pass, unless `CAIPE_REQUIRE_PEERS=1`.
+//! It is looked for in `$CAIPE_PEERS`, by default `.cache/peers` of the workspace. Without it, these
+//! tests report that they are skipped.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
+use caipe_fixtures::requirements::Requirement;
 use caipe_model::{FinishReason, Message, ModelErrorKind, ToolResult};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -41,13 +42,7 @@ fn program() -> Option<PathBuf> {
     if program.exists() {
         return Some(program);
     }
-    let missing = format!(
-        "{} is not there: npm install --prefix {} @copilotkit/aimock@1.43.0",
-        program.display(),
-        peers.join("npm").display()
-    );
-    assert!(std::env::var_os("CAIPE_REQUIRE_PEERS").is_none_or(|value| value != "1"), "{missing}");
-    eprintln!("SKIPPED: {missing}");
+    Requirement::Peers.unmet(&format!("{} is not installed", program.display()));
     None
 }
 
