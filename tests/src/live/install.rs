@@ -1,5 +1,6 @@
 //! The operator, installed from its chart and the images that were loaded.
 
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use anyhow::{Context, Result, anyhow};
@@ -8,8 +9,8 @@ use serde_json::json;
 use super::Live;
 use crate::cluster::operator::{RELEASE, SYSTEM};
 
-/// Our image under another name, which `scripts/e2e` loads too: what an image is changed to.
-pub const NEXT: &str = "ghcr.io/caipe-io/caipe-operator:next";
+/// The image of an older version, which `scripts/images` builds.
+pub const PREVIOUS: &str = "ghcr.io/caipe-io/caipe-operator:previous";
 
 impl Live {
     /// Installs the operator, unless a test has done so before. It looks after all namespaces.
@@ -24,6 +25,29 @@ impl Live {
             "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}});
         self.apply(&namespace)?;
         self.helm_operator(&[]).map(drop)
+    }
+
+    /// Replaces the operator by that of the older version, from its own chart and image.
+    pub fn install_previous(&self) -> Result<()> {
+        let images =
+            std::env::var_os("CAIPE_IMAGES").map(PathBuf::from).context("CAIPE_IMAGES is not set")?;
+        let chart = images.join("previous-chart");
+        self.helm(&[
+            "upgrade",
+            "--install",
+            RELEASE,
+            &chart.to_string_lossy(),
+            "--namespace",
+            SYSTEM,
+            "--set",
+            "image.tag=previous",
+            "--set",
+            "log.format=text",
+            "--wait",
+            "--timeout",
+            "60s",
+        ])
+        .map(drop)
     }
 
     /// The operator's pods.

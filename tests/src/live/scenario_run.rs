@@ -32,6 +32,11 @@ pub const MCP: &str = "/usr/local/bin/caipe-fixture-mcp";
 /// Longest time in milliseconds between the beginning of a step and the operator's end: as long as a migration takes.
 const AMID_MS: usize = 1500;
 
+/// Longest contradiction between the status and the pods while an operator runs.
+const FOLLOWS: Duration = Duration::from_secs(5);
+/// The same if the operator was killed: its lease lasts 15 s, then another one starts to observe the pods.
+const TAKEOVER: Duration = Duration::from_secs(30);
+
 /// The users, the watcher and the client of one scenario.
 #[allow(missing_debug_implementations, reason = "a client has none")]
 pub struct ScenarioRun<'a> {
@@ -174,6 +179,13 @@ impl<'a> ScenarioRun<'a> {
         let lag = self.watcher.stop().await?;
         tally.fits(self.notes.read().await?.lines())?;
         Ok(Outcome { tally, lag, recovered, killed: self.operator != Operator::Stays })
+    }
+}
+
+impl Outcome {
+    /// Fails if the status contradicted the pods for longer than it may.
+    pub fn status_follows(&self) -> Result<()> {
+        self.lag.within(if self.killed { TAKEOVER } else { FOLLOWS })
     }
 }
 

@@ -5,12 +5,12 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use caipe_tests::cluster::objects::{EVENTS, PODS, SECRETS, SUPERVISORS};
 use caipe_tests::live::pods::{is_ready, name_of, of_agent};
-use caipe_tests::live::scenario_run::{AGENT, NAME, Operator, Outcome, ScenarioRun, scenario};
+use caipe_tests::live::scenario_run::{AGENT, CLIENTS, NAME, Operator, Outcome, ScenarioRun, scenario};
 use caipe_tests::live::{self, Live};
 use caipe_tests::scenario::Scenario;
 use serde_json::{Value, json};
 
-use crate::table::{SHOWN, tell};
+use crate::table::tell;
 
 /// The agent in a pod of its own from the beginning, with a Secret.
 fn remote() -> Scenario {
@@ -38,7 +38,7 @@ async fn to_the_agent(
 /// Another image for the agent alone.
 async fn change(run: &mut ScenarioRun<'_>, _: &Value) -> Result<()> {
     let mut scenario = remote();
-    let container = json!({"name": "agent", "image": live::install::NEXT});
+    let container = json!({"name": "agent", "image": live::install::PREVIOUS});
     scenario.change_agent(AGENT, "podTemplate", json!({"spec": {"containers": [container]}}));
     let live = run.live;
     run.during(async { live.declare(NAME, &scenario).map(drop) }).await
@@ -50,7 +50,7 @@ fn no_answer_notices_another_image() -> Result<()> {
         let outcome = to_the_agent(live, Operator::Stays, change).await?;
         tell("a remote agent's image is changed", &outcome)?;
         outcome.tally.undisturbed()?;
-        outcome.lag.within(SHOWN)
+        outcome.status_follows()
     })
 }
 
@@ -60,7 +60,7 @@ fn nor_that_the_operator_dies_meanwhile() -> Result<()> {
         let outcome = to_the_agent(live, Operator::killed(), change).await?;
         tell("a remote agent's image is changed", &outcome)?;
         outcome.tally.undisturbed()?;
-        outcome.lag.within(SHOWN)
+        outcome.status_follows()
     })
 }
 
@@ -76,7 +76,7 @@ fn no_answer_notices_another_secret() -> Result<()> {
         let outcome = to_the_agent(live, Operator::usual(), rotate).await?;
         tell("a remote agent's Secret is rotated", &outcome)?;
         outcome.tally.undisturbed()?;
-        outcome.lag.within(SHOWN)
+        outcome.status_follows()
     })
 }
 
@@ -91,7 +91,7 @@ fn a_deleted_pod_ends_what_it_began() -> Result<()> {
         tell("a remote agent's pod is deleted", &outcome)?;
         // Until another one is there nobody can do the agent's work: requests get that answer and do not hang.
         failed_cleanly(&outcome)?;
-        outcome.lag.within(SHOWN)
+        outcome.status_follows()
     })
 }
 
@@ -105,7 +105,7 @@ fn a_killed_pod_fails_its_requests_with_a_reason() -> Result<()> {
         let outcome = to_the_agent(live, Operator::usual(), kill).await?;
         tell("a remote agent's pod is killed", &outcome)?;
         failed_cleanly(&outcome)?;
-        outcome.lag.within(SHOWN)
+        outcome.status_follows()
     })
 }
 
@@ -141,15 +141,21 @@ fn an_oom_killed_agent_is_reported_and_restarts() -> Result<()> {
         );
         tell("a remote agent is killed for its memory", &outcome)?;
         failed_cleanly(&outcome)?;
-        outcome.lag.within(SHOWN)
+        outcome.status_follows()
     })
 }
+
+/// Answers that a lost pod of an agent may fail: each client has at most one request under way, and asks at most once more
+/// before the agent is back.
+const FAILURES: usize = 2 * CLIENTS;
+/// What an answer says if its agent's pod is lost.
+const LOST: [&str; 1] = ["TODO"];
 
 /// No stream was cut, and every question has an answer, or a reason why the agent could not do its work.
 fn failed_cleanly(outcome: &Outcome) -> Result<()> {
     let tally = &outcome.tally;
     println!("failed answers: {:#?}", tally.reasons());
-    anyhow::ensure!(tally.failed.is_empty(), "answered badly: {:#?}", tally.failed);
+    tally.answered_or_says(&LOST, FAILURES)?;
     anyhow::ensure!(
         tally.resumed + tally.retried.len() + tally.unsure.len() == 0,
         "streams were cut: {tally:?}"

@@ -14,7 +14,7 @@ use caipe_tests::scenario::Scenario;
 use caipe_tests::supervisor::until;
 use serde_json::{Value, json};
 
-use crate::table::{SHOWN, tell};
+use crate::table::tell;
 
 /// The file of the supervisor in the repository.
 const FILE: &str = "platform.json";
@@ -75,7 +75,7 @@ async fn synced_by(live: &Live, argo: &ArgoCd, repository: &Repository) -> Resul
     let row = "Argo CD looks twenty times, moves an agent by a commit, meets a bad commit and its revert";
     tell(row, &outcome)?;
     outcome.tally.undisturbed()?;
-    outcome.lag.within(SHOWN)?;
+    outcome.status_follows()?;
     pruned(live, argo, repository).await
 }
 

@@ -10,7 +10,7 @@ use caipe_tests::live::scenario_run::{AGENT, NAME, Operator, ScenarioRun, scenar
 use caipe_tests::scenario::Scenario;
 use serde_json::{Value, json};
 
-use crate::table::{SHOWN, tell};
+use crate::table::tell;
 
 /// The agent that things go wrong with.
 const OTHER: &str = "moon";
@@ -56,7 +56,7 @@ fn corrected(name: &str, row: &str, wrong: impl Fn() -> Scenario, words: &[&str]
         let outcome = run.finish(began).await?;
         tell(row, &outcome)?;
         outcome.tally.undisturbed()?;
-        outcome.lag.within(SHOWN)
+        outcome.status_follows()
     })
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use caipe_tests::live::pods::of_agent;
 use caipe_tests::live::report_table::seconds;
 use caipe_tests::live::scenario_run::NAME;
@@ -13,6 +13,9 @@ use caipe_tests::scenario::Scenario;
 use serde_json::json;
 
 use crate::table::FIGURES;
+
+/// Largest size of the image in bytes.
+const LARGEST_IMAGE: u64 = 20 << 20;
 
 /// Agents without tool servers.
 fn agents(count: usize, away: bool) -> Scenario {
@@ -49,7 +52,7 @@ async fn measure(room: &Live, count: usize, away: bool) -> Result<()> {
     let row = format!("from `kubectl apply` to Ready, {count} {agents} {place}");
     FIGURES.report(&row, &[seconds(begun.elapsed())])?;
     let answer = room.ask(NAME, "ask").await?.result()?;
-    anyhow::ensure!(answer.lines().count() == count, "{answer}");
+    ensure!(answer.lines().count() == count, "{answer}");
     if count != 14 {
         return Ok(());
     }
@@ -70,7 +73,9 @@ fn the_image_is_small() -> Result<()> {
         let images =
             std::env::var_os("CAIPE_IMAGES").map(PathBuf::from).context("CAIPE_IMAGES is not set")?;
         let size = images.join("caipe-operator.tar").metadata()?.len();
-        FIGURES.report("the image, as it is pulled", &[mebibytes(size)])
+        FIGURES.report("the image, as it is pulled", &[mebibytes(size)])?;
+        ensure!(size < LARGEST_IMAGE, "the image has {}", mebibytes(size));
+        Ok(())
     })
 }
 

@@ -6,7 +6,7 @@ use anyhow::Result;
 use caipe_tests::live;
 use caipe_tests::live::scenario_run::{Operator, ScenarioRun, scenario};
 
-use crate::table::{SHOWN, tell};
+use crate::table::tell;
 
 #[test]
 fn nothing_happens() -> Result<()> {
@@ -16,7 +16,7 @@ fn nothing_happens() -> Result<()> {
         let outcome = run.finish(Instant::now()).await?;
         tell("nothing happens", &outcome)?;
         outcome.tally.undisturbed()?;
-        outcome.lag.within(SHOWN)
+        outcome.status_follows()
     })
 }
 
@@ -28,7 +28,7 @@ fn no_answer_notices_that_its_agent_moves() -> Result<()> {
         let outcome = run.finish(last).await?;
         tell("an agent is moved out and back, ten times", &outcome)?;
         outcome.tally.undisturbed()?;
-        outcome.lag.within(SHOWN)
+        outcome.status_follows()
     })
 }
 
@@ -40,7 +40,7 @@ fn nor_that_the_operator_dies_in_each_move() -> Result<()> {
         let outcome = run.finish(last).await?;
         tell("an agent is moved out and back three times", &outcome)?;
         outcome.tally.undisturbed()?;
-        outcome.lag.within(SHOWN)
+        outcome.status_follows()
     })
 }
 

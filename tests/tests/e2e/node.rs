@@ -8,7 +8,7 @@ use caipe_tests::live::node::Node;
 use caipe_tests::live::pods::{restarts, until_older};
 use caipe_tests::live::scenario_run::{Operator, ScenarioRun, scenario};
 
-use crate::table::{SHOWN, tell};
+use crate::table::tell;
 
 /// How long what was killed stays away.
 const AWAY: Duration = Duration::from_secs(5);
@@ -41,7 +41,7 @@ fn undisturbed(
         let outcome = run.finish(began).await?;
         tell(row, &outcome)?;
         outcome.tally.undisturbed()?;
-        outcome.lag.within(SHOWN)
+        outcome.status_follows()
     })
 }
 

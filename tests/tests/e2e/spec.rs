@@ -13,7 +13,7 @@ use caipe_tests::live::{self, Live};
 use caipe_tests::scenario::Scenario;
 use serde_json::{Value, json};
 
-use crate::table::{FIGURES, SHOWN, tell};
+use crate::table::{FIGURES, tell};
 
 /// A change is in force in less than the minute or more that a kubelet takes by itself; see the page for how soon.
 const IN_FORCE: Duration = Duration::from_secs(30);
@@ -46,7 +46,7 @@ fn agents_join_and_leave_at_once_and_without_a_restart() -> Result<()> {
         tell("an agent joins and leaves, five times", &outcome)?;
         outcome.tally.undisturbed()?;
         ensure!(slowest < IN_FORCE, "a changed spec was in force after {slowest:?}");
-        outcome.lag.within(SHOWN)
+        outcome.status_follows()
     })
 }
 

@@ -3,12 +3,12 @@
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use caipe_tests::live::scenario_run::{NAME, Operator, ScenarioRun, scenario};
+use caipe_tests::live::scenario_run::{CLIENTS, NAME, Operator, ScenarioRun, scenario};
 use caipe_tests::live::{self, Live};
 use caipe_tests::load::Tally;
 use serde_json::{Value, json};
 
-use crate::table::{SHOWN, tell};
+use crate::table::tell;
 
 /// The labels of the supervisor's own pods.
 const OWN: [(&str, &str); 2] =
@@ -33,7 +33,7 @@ async fn with_its_file(
     live.until_replaced(&old, &OWN).await?;
     let outcome = run.finish(began).await?;
     tell(row, &outcome)?;
-    outcome.lag.within(SHOWN)?;
+    outcome.status_follows()?;
     Ok(outcome.tally)
 }
 
@@ -79,6 +79,6 @@ fn a_killed_pod_loses_no_answer() -> Result<()> {
         };
         let tally = with_its_file(live, row, Operator::usual(), kill).await?;
         // The outcome of a tool call whose caller was killed is unknown; the answer says so, and the call is not repeated.
-        tally.answered_or_says("did not complete (session was interrupted)")
+        tally.answered_or_says(&["did not complete (session was interrupted)"], CLIENTS)
     })
 }

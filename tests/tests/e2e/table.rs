@@ -1,14 +1,8 @@
 //! The tables that these tests write.
 
-use std::time::Duration;
-
 use anyhow::Result;
 use caipe_tests::live::report_table::{Table, cells};
 use caipe_tests::live::scenario_run::Outcome;
-
-/// What the resource says may be behind for a moment, and longer on a busy machine or while another operator takes over;
-/// after so long it is wrong.
-pub(crate) const SHOWN: Duration = Duration::from_secs(30);
 
 /// What happens, and what becomes of the answers.
 pub(crate) const SCENARIOS: Table = Table {
