@@ -195,9 +195,9 @@ fn one_change_that_is_narrower_than_a_release_is_one_fault() {
     }
 }
 
-/// `released/` has the definition of each release.
+/// `baseline/` has the definition of each release, and before the first one that of a commit.
 fn released() -> Vec<CustomResourceDefinition> {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/released");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/baseline");
     let read =
         |path: &std::path::Path| serde_saphyr::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let files = std::fs::read_dir(folder).unwrap();

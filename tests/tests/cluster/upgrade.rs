@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 fn a_resource_of_a_release_is_the_same_after_the_upgrade() -> Result<()> {
     cluster::alone(async |cluster| {
         let releases =
-            std::fs::read_dir(workspace().join("crds/released"))?.flatten().map(|entry| entry.path());
+            std::fs::read_dir(workspace().join("crds/baseline"))?.flatten().map(|entry| entry.path());
         let releases: Vec<_> =
             releases.filter(|path| path.extension().is_some_and(|kind| kind == "yaml")).collect();
         assert!(!releases.is_empty(), "no release to upgrade from");
