@@ -36,17 +36,17 @@ GENERATED := $(CRD) charts deploy
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-15s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: peers ## Build the supervisor and serve the quick start on http://127.0.0.1:8000.
+run: need-run peers ## Build the supervisor and serve the quick start on http://127.0.0.1:8000.
 	$(CARGO) build --profile first-run --locked -p caipe-supervisor
 	PATH="$(PEERS_PATH):$$PATH" scripts/run "$(TARGET)/first-run/caipe-supervisor" --listen "$(LISTEN)" --data-dir "$(DATA_DIR)"
 
-test: peers helm ## Run every test that needs no Kubernetes, also against real peers.
+test: need-test peers helm ## Run every test that needs no Kubernetes, also against real peers.
 	CAIPE_REQUIRE=$${CAIPE_REQUIRE:-peers} $(CARGO) test --locked --workspace
 
-test-cluster: peers control-plane ## Run the tests on a real Kubernetes control plane, without root.
+test-cluster: need-test-cluster peers control-plane ## Run the tests on a real Kubernetes control plane, without root.
 	CAIPE_REQUIRE=$${CAIPE_REQUIRE:-peers,control-plane} $(CARGO) test --locked --workspace --test cluster --test apiserver
 
-verify: fmt-check words cycles deny workflows lint generated compatible chart-lint doc fuzz-check ## Run all static checks: format, lints, generated files, charts, docs, licences.
+verify: need-verify fmt-check words cycles deny workflows lint generated compatible chart-lint doc fuzz-check ## Run all static checks: format, lints, generated files, charts, docs, licences.
 
 generate: ## Write the generated files: the CustomResourceDefinition, statuses for Argo CD, manifests and pages of the charts.
 	$(CARGO) run --quiet --locked -p caipe-operator -- crd > $(CRD).new
@@ -87,42 +87,46 @@ fuzz: $(TOOLS)/bin/cargo-fuzz-$(CARGO_FUZZ_VERSION) ## Feed the parsers of A2A w
 deny: $(TOOLS)/bin/cargo-deny-$(CARGO_DENY_VERSION) ## Check licences, sources, banned and vulnerable dependencies.
 	scripts/deny "$<"
 
-image: $(TOOLS)/bin/cargo-cyclonedx-$(CARGO_CYCLONEDX_VERSION) ## Build the container image as an archive at IMAGE, with a list of its contents; needs no container engine.
+image: need-image $(TOOLS)/bin/cargo-cyclonedx-$(CARGO_CYCLONEDX_VERSION) ## Build the container image as an archive at IMAGE, with a list of its contents; needs no container engine.
 	scripts/image "$(IMAGE)"
 	scripts/sbom "$<" "$(IMAGE)"
 
 # Not part of `make test`, because it builds everything once more, for musl.
-image-test: image ## Build the image twice and compare, then run its programs with the image's files only.
+image-test: need-image-test image ## Build the image twice and compare, then run its programs with the image's files only.
 	scripts/image "$(IMAGE).again"
 	cmp "$(IMAGE)" "$(IMAGE).again" && rm "$(IMAGE).again"
 	CAIPE_IMAGE="$(abspath $(IMAGE))" $(CARGO) test --locked --workspace --test image
 
-images: ## Build the container images for tests on a live cluster into CAIPE_IMAGES.
+images: need-images ## Build the container images for tests on a live cluster into CAIPE_IMAGES.
 	scripts/images
 
 peers: ## Install the peers of the tests and of the quick start (Python and npm packages).
 	@scripts/peers
 
-control-plane: ## Build etcd and Kubernetes for the tests, once (six minutes); install kubectl and helm.
+control-plane: need-control-plane ## Build etcd and Kubernetes for the tests, once (six minutes); install kubectl and helm.
 	@CAIPE_TOOLS="$(TOOLS)" scripts/control-plane
 
-argocd: ## Like control-plane, and build Argo CD (five minutes more) for its scenario and the health check.
+argocd: need-argocd ## Like control-plane, and build Argo CD (five minutes more) for its scenario and the health check.
 	@CAIPE_TOOLS="$(TOOLS)" scripts/control-plane --argocd
 
-cluster: ## Start a Kubernetes node on this machine, and build it the first time (ten minutes); requires root.
+cluster: need-cluster ## Start a Kubernetes node on this machine, and build it the first time (ten minutes); requires root.
 	@scripts/cluster up
 
 cluster-down: ## Remove that node and everything on it.
 	@scripts/cluster down
 
-demo: ## Install the chart on that node, ask a question and migrate an agent; with KUBECONFIG, on your own cluster.
+demo: need-demo ## Install the chart on that node, ask a question and migrate an agent; with KUBECONFIG, on your own cluster.
 	@scripts/demo
 
-e2e: ## Simulate twenty users on that node while agents migrate and components fail; with KUBECONFIG, on your own cluster.
+e2e: need-e2e ## Simulate twenty users on that node while agents migrate and components fail; with KUBECONFIG, on your own cluster.
 	@scripts/e2e
 
 cluster-check: ## Test the node itself, on a separate cluster: kill each component and restart it.
 	@scripts/cluster-check
+
+# Everything that the machine lacks for a target, before its other prerequisites stop at the first one.
+need-%:
+	@scripts/needs $*
 
 .PHONY: fmt-check generated compatible words cycles helm workflows fuzz-check
 
