@@ -24,7 +24,7 @@ pub fn get(program: &str) -> Result<PathBuf> {
 /// Whether a control plane can be started here. If not, the test says so and passes, unless
 /// `CAIPE_REQUIRE_CONTROL_PLANE=1`.
 pub fn complete() -> bool {
-    let needed = ["etcd", "kube-apiserver", "kube-controller-manager", "kubectl", "helm"];
+    let needed = ["etcd", "kube-apiserver", "kube-controller-manager", "kubectl"];
     let missing: Vec<&str> = needed.into_iter().filter(|program| find(program).is_none()).collect();
     missing.is_empty() || skipped(&format!("no {}; run `make control-plane`", missing.join(", ")))
 }
