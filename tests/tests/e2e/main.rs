@@ -17,6 +17,7 @@ mod spec;
 mod supervisor;
 mod table;
 mod tools;
+mod troubles;
 
 use caipe_tests::migration_scenario::says;
 use caipe_tests::scenario::Scenario;

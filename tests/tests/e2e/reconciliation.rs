@@ -56,7 +56,10 @@ async fn changes_are_reverted(live: &Live) -> Result<()> {
     let change = json!({"metadata": {"labels": {MANAGER: "another"}}, "spec": {"replicas": 0}});
     live.merge(DEPLOYMENTS, NAME, &change).await?;
     let reverted = |seen: &Value| {
-        seen["spec"]["replicas"] == 1 && seen["metadata"]["labels"][MANAGER] == "caipe-operator"
+        seen["metadata"]["labels"][MANAGER] == "caipe-operator"
+            && seen["metadata"]["generation"] == seen["status"]["observedGeneration"]
+            && seen["spec"]["replicas"] == 1
+            && seen["status"]["availableReplicas"] == 1
     };
     live.until("the Deployment is as it was", DEPLOYMENTS, NAME, reverted).await?;
     let ours = format!("{MANAGER}=caipe-operator");
