@@ -10,6 +10,7 @@ mod limits;
 mod migrations;
 mod node;
 mod operator;
+mod pages;
 mod reconciliation;
 mod rights;
 mod runbook;
