@@ -56,7 +56,7 @@ pub fn steps_at(text: &str, place: Place) -> Vec<Step> {
         Place::Laptop => "<!-- runs on: laptop -->",
         Place::Node => "<!-- runs on: node -->",
     };
-    let (mut here, mut marked, mut fenced) = (false, String::new(), false);
+    let (mut here, mut fenced, mut blocks) = (false, false, String::new());
     for line in text.lines() {
         fenced ^= line.starts_with("```");
         if !fenced {
@@ -67,10 +67,10 @@ pub fn steps_at(text: &str, place: Place) -> Vec<Step> {
             };
         }
         if here {
-            marked.extend([line, "\n"]);
+            blocks.extend([line, "\n"]);
         }
     }
-    steps(&marked)
+    steps(&blocks)
 }
 
 impl Step {
