@@ -43,6 +43,36 @@ pub fn steps(text: &str) -> Vec<Step> {
     steps
 }
 
+/// Where a test types a block: `<!-- runs on: laptop -->` or `<!-- runs on: node -->`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    Laptop,
+    Node,
+}
+
+/// The commands of the blocks whose nearest marker, below the last heading of the first two levels, names this place.
+pub fn steps_at(text: &str, place: Place) -> Vec<Step> {
+    let marker = match place {
+        Place::Laptop => "<!-- runs on: laptop -->",
+        Place::Node => "<!-- runs on: node -->",
+    };
+    let (mut here, mut fenced, mut blocks) = (false, false, String::new());
+    for line in text.lines() {
+        fenced ^= line.starts_with("```");
+        if !fenced {
+            here = match line {
+                line if line.starts_with("<!-- ") => line == marker,
+                line if line.starts_with("# ") || line.starts_with("## ") => false,
+                _ => here,
+            };
+        }
+        if here {
+            blocks.extend([line, "\n"]);
+        }
+    }
+    steps(&blocks)
+}
+
 impl Step {
     /// The same with another name, as that of a namespace.
     #[must_use]

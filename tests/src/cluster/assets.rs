@@ -24,7 +24,7 @@ pub fn get(program: &str) -> Result<PathBuf> {
 
 /// Whether a control plane can be started here. If not, it reports that the test is skipped.
 pub fn complete() -> bool {
-    let needed = ["etcd", "kube-apiserver", "kube-controller-manager", "kubectl", "helm"];
+    let needed = ["etcd", "kube-apiserver", "kube-controller-manager", "kubectl"];
     let missing: Vec<&str> = needed.into_iter().filter(|program| find(program).is_none()).collect();
     missing.is_empty() || skipped(&format!("there is no {}", missing.join(", ")))
 }

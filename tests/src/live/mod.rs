@@ -5,6 +5,7 @@
 //! enforces the level *restricted* of Pod Security.
 
 pub mod argocd;
+pub mod audit_log;
 pub mod call_log;
 mod control_groups;
 pub mod forward;
