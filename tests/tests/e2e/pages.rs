@@ -52,7 +52,9 @@ fn pages() -> Result<Vec<(String, Vec<Step>)>> {
     let mut pages = Vec::new();
     for file in files {
         let text = std::fs::read_to_string(&file)?;
-        let steps = doc_commands::steps_at(&text, Place::Node);
+        let blocks = doc_commands::all_blocks(&text).into_iter();
+        let here = blocks.filter(|block| block.place == Some(Place::Node));
+        let steps: Vec<Step> = here.flat_map(|block| block.steps).collect();
         if !steps.is_empty() {
             pages.push((file.display().to_string(), steps));
         }
@@ -75,8 +77,17 @@ fn type_page(live: &Live, steps: &[Step]) -> Result<()> {
         let folder = program.parent().context("the program is in no folder")?.display();
         shell().args(["-c", &format!("export PATH='{folder}':\"$PATH\"")]).status()?;
     }
-    let typed = steps.iter().try_for_each(|step| step.holds(shell));
+    let typed = steps.iter().try_for_each(|step| without_background_output(step).holds(shell));
     typed.with_context(|| live.kubectl(&["describe", "caipe", "--all-namespaces"]).unwrap_or_default())
+}
+
+/// A program in the background prints at any time.
+fn without_background_output(step: &Step) -> Step {
+    let mut step = step.clone();
+    if step.command.ends_with('&') {
+        "...\n".clone_into(&mut step.output);
+    }
+    step
 }
 
 /// Removes the operator, its definition, and what a page left in `default` and in other namespaces.
