@@ -1,4 +1,4 @@
-//! The operator is installed anew: every request is allowed, and every permission of its roles is used.
+//! A new installation of the operator: every request is allowed, and every permission of its roles is used.
 
 use std::collections::BTreeSet;
 
