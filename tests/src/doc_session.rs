@@ -7,28 +7,33 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use tempfile::TempDir;
 
-/// Runs one command (`-c COMMAND`) with the state that the last one left beside this file.
+/// Runs one command (`-c COMMAND`) with the state that the last one left beside this file, up to the first failure.
 ///
 /// The output goes to a file first, because a program in the background would keep a pipe open. Such a program is ready
 /// when it has printed its first line.
 const RUN: &str = r#"
 session=$(dirname "$0")
+output=$(mktemp "$session/output.XXXXXX")
+finish() {
+  status=$?
+  set +e
+  if [ -n "$(jobs -p)" ]; then
+    jobs -p >>"$session/background"
+    for ((tries = 0; tries < 300; tries++)); do
+      [ ! -s "$output" ] || break
+      sleep 0.1
+    done
+  fi
+  export -p >"$session/environment"
+  pwd >"$session/directory"
+  cat "$output"
+  exit $status
+}
 [ ! -f "$session/environment" ] || . "$session/environment"
 [ ! -f "$session/directory" ] || cd "$(<"$session/directory")" || exit
-output=$(mktemp "$session/output.XXXXXX")
+trap finish EXIT
+set -e
 eval "$2" >"$output" 2>&1 </dev/null
-status=$?
-if [ -n "$(jobs -p)" ]; then
-  jobs -p >>"$session/background"
-  for ((tries = 0; tries < 300; tries++)); do
-    [ ! -s "$output" ] || break
-    sleep 0.1
-  done
-fi
-export -p >"$session/environment"
-pwd >"$session/directory"
-cat "$output"
-exit $status
 "#;
 
 /// A session; its programs in the background end with it.
@@ -83,7 +88,8 @@ mod tests {
         let session = Session::new()?;
         typed(&session, "export A='one two'; cd /usr")?;
         assert_eq!(typed(&session, r#"echo "$A"; pwd"#)?, "one two\n/usr\n");
-        assert!(!session.shell().args(["-c", "false"]).status()?.success());
+        let failed = session.shell().args(["-c", "echo 1\nfalse\necho 2"]).output()?;
+        assert_eq!((failed.status.code(), failed.stdout.as_slice()), (Some(1), &b"1\n"[..]));
         assert_eq!(typed(&session, "sh -c 'echo ready; exec sleep 60' &")?, "ready\n");
         let id = std::fs::read_to_string(session.file("background"))?;
         let runs = || Path::new("/proc").join(id.trim()).join("exe").exists();

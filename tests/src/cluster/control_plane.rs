@@ -1,4 +1,5 @@
-//! A real control plane: etcd, the API server and the controllers, with a directory and credentials of their own.
+//! A real control plane: etcd and the API server, with a directory and credentials of their own. Without controllers, no
+//! object changes by itself.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -6,6 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
 
 use super::assets;
 use super::child_process::{Processes, Program, tail};
@@ -26,7 +28,7 @@ pub struct ControlPlane {
     // Stopped in this order: no program outlives its server.
     programs: Vec<Program>,
     access: Access,
-    ports: [u16; 4],
+    ports: [u16; 3],
     processes: Processes,
 }
 
@@ -50,7 +52,6 @@ impl ControlPlane {
             .await
             .with_context(|| format!("the API server did not become ready:\n{}", this.log()))??;
         this.access.write(&this.kubeconfig())?;
-        this.launch("controllers", this.controllers_command()?)?;
         Ok(this)
     }
 
@@ -77,6 +78,17 @@ impl ControlPlane {
     /// Its directory.
     pub fn dir(&self) -> &Path {
         self.processes.dir()
+    }
+
+    /// Makes etcd forget every version of an object but the newest.
+    pub async fn compact(&self) -> Result<()> {
+        let url = |call: &str| format!("http://127.0.0.1:{}/v3/kv/{call}", self.ports[0]);
+        let post = async |call: &str, body: Value| -> Result<Value> {
+            let answer = reqwest::Client::new().post(url(call)).json(&body).send().await?;
+            Ok(answer.error_for_status()?.json().await?)
+        };
+        let found = post("range", json!({"key": "AA=="})).await?;
+        post("compaction", json!({"revision": found["header"]["revision"]})).await.map(drop)
     }
 
     async fn until_ready(&self) -> Result<()> {
@@ -123,26 +135,14 @@ impl ControlPlane {
         Ok(command)
     }
 
-    fn controllers_command(&self) -> Result<Command> {
-        let mut command = Command::new(assets::get("kube-controller-manager")?);
-        command.arg(format!("--kubeconfig={}", self.kubeconfig().display()));
-        let key = self.dir().join(SIGNS);
-        command.arg(format!("--service-account-private-key-file={}", key.display()));
-        command.arg(format!("--root-ca-file={}", self.access.authority.display()));
-        command.arg(format!("--secure-port={}", self.ports[3]));
-        command.arg(format!("--cert-dir={}", self.dir().join("controllers").display()));
-        command.args(["--bind-address=127.0.0.1", "--leader-elect=false"]);
-        Ok(command)
-    }
-
     /// The last log lines of its programs.
     pub fn log(&self) -> String {
         let text = |name: &str| format!("{name}:\n{}", tail(&self.dir().join(name), 15));
-        ["etcd.log", "apiserver.log", "controllers.log"].map(text).join("\n")
+        ["etcd.log", "apiserver.log"].map(text).join("\n")
     }
 }
 
-fn etcd(dir: &Path, ports: [u16; 4]) -> Result<Command> {
+fn etcd(dir: &Path, ports: [u16; 3]) -> Result<Command> {
     let mut command = Command::new(assets::get("etcd")?);
     let [client, peer, ..] = ports.map(|port| format!("http://127.0.0.1:{port}"));
     command.arg("--data-dir").arg(dir.join("etcd"));
@@ -155,9 +155,9 @@ fn etcd(dir: &Path, ports: [u16; 4]) -> Result<Command> {
 }
 
 /// Free ports, bound at the same time so that they differ.
-fn free_ports() -> Result<[u16; 4]> {
+fn free_ports() -> Result<[u16; 3]> {
     let bind = |_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no port is free");
-    let listeners = (0..4).map(bind).collect::<Result<Vec<_>>>()?;
+    let listeners = (0..3).map(bind).collect::<Result<Vec<_>>>()?;
     let ports: Vec<u16> = listeners.iter().filter_map(|one| Some(one.local_addr().ok()?.port())).collect();
     ports.try_into().ok().context("no port is free")
 }

@@ -1,5 +1,5 @@
-//! A real control plane for the tests: etcd, the API server and the controllers, on loopback and without root. It has no
-//! node: no pod runs.
+//! A real control plane for the tests: etcd and the API server, on loopback and without root. It has no controllers and no
+//! node: no object changes by itself, and no pod runs.
 //!
 //! All tests of a binary share one control plane, which the first test starts and which ends with the process. Each test
 //! has a namespace of its own.

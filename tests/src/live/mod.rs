@@ -13,6 +13,7 @@ pub mod install;
 pub mod node;
 pub mod pod_memory;
 pub mod pods;
+mod reinstall;
 pub mod report_table;
 pub mod scenario_run;
 pub mod service_address;

@@ -11,6 +11,7 @@ mod migrations;
 mod node;
 mod operator;
 mod pages;
+mod permissions;
 mod reconciliation;
 mod rights;
 mod runbook;

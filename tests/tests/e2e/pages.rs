@@ -5,11 +5,14 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use caipe_tests::cluster::DEFINITION;
+use caipe_tests::cluster::objects::CONFIG_MAPS;
 use caipe_tests::cluster::operator::RELEASE;
 use caipe_tests::doc_commands::{self, Place, Step};
 use caipe_tests::doc_session::Session;
 use caipe_tests::live::{self, Live};
 use caipe_tests::programs::{self, workspace};
+use caipe_tests::supervisor::until;
+use serde_json::json;
 
 /// The beginnings of names of namespaces that no page creates.
 const PERMANENT: [&str; 3] = ["default", "kube-", "e2e-"];
@@ -17,7 +20,7 @@ const PERMANENT: [&str; 3] = ["default", "kube-", "e2e-"];
 #[test]
 fn every_command_for_a_cluster_does_what_its_page_shows() -> Result<()> {
     live::with_node("pages", async |live, _| {
-        live.while_uninstalled(async || {
+        let typed = live.while_uninstalled(async || {
             let mut wrong = Vec::new();
             for (page, steps) in pages()? {
                 println!("{page}");
@@ -28,8 +31,10 @@ fn every_command_for_a_cluster_does_what_its_page_shows() -> Result<()> {
             let wrong: Vec<String> = wrong.iter().map(|error| format!("{error:#}")).collect();
             ensure!(wrong.is_empty(), "{}", wrong.join("\n\n"));
             Ok(())
-        })
-        .await
+        });
+        let outcome = typed.await;
+        until_owners_are_admitted(live).await?;
+        outcome
     })
 }
 
@@ -47,7 +52,9 @@ fn pages() -> Result<Vec<(String, Vec<Step>)>> {
     let mut pages = Vec::new();
     for file in files {
         let text = std::fs::read_to_string(&file)?;
-        let steps = doc_commands::steps_at(&text, Place::Node);
+        let blocks = doc_commands::all_blocks(&text).into_iter();
+        let here = blocks.filter(|block| block.place == Some(Place::Node));
+        let steps: Vec<Step> = here.flat_map(|block| block.steps).collect();
         if !steps.is_empty() {
             pages.push((file.display().to_string(), steps));
         }
@@ -70,8 +77,17 @@ fn type_page(live: &Live, steps: &[Step]) -> Result<()> {
         let folder = program.parent().context("the program is in no folder")?.display();
         shell().args(["-c", &format!("export PATH='{folder}':\"$PATH\"")]).status()?;
     }
-    let typed = steps.iter().try_for_each(|step| step.holds(shell));
+    let typed = steps.iter().try_for_each(|step| without_background_output(step).holds(shell));
     typed.with_context(|| live.kubectl(&["describe", "caipe", "--all-namespaces"]).unwrap_or_default())
+}
+
+/// A program in the background prints at any time.
+fn without_background_output(step: &Step) -> Step {
+    let mut step = step.clone();
+    if step.command.ends_with('&') {
+        "...\n".clone_into(&mut step.output);
+    }
+    step
 }
 
 /// Removes the operator, its definition, and what a page left in `default` and in other namespaces.
@@ -87,7 +103,16 @@ fn remove_everything(live: &Live) -> Result<()> {
     let kinds = "deployments,pods,configmaps,secrets,persistentvolumeclaims,resourcequotas";
     default.kubectl(&["delete", kinds, "--all"])?;
     default.kubectl(&["delete", "services", "--field-selector=metadata.name!=kubernetes"])?;
-    // The definition last: the admission of owner references finds a new one up to half a minute late, unless it still
-    // knows the previous one.
+    // The definition last: the admission of owner references still knows it if the page creates it again soon.
     live.kubectl(&["delete", "crd", DEFINITION, "--ignore-not-found"]).map(drop)
+}
+
+/// Waits until an object may have a supervisor as its owner: the admission of owner references finds a new definition up to
+/// half a minute late.
+async fn until_owners_are_admitted(live: &Live) -> Result<()> {
+    let owner = json!({"apiVersion": "caipe.io/v1alpha1", "kind": "CaipeSupervisor", "name": "platform",
+        "uid": "0", "blockOwnerDeletion": true});
+    let object = json!({"metadata": {"name": "owned", "ownerReferences": [owner]}});
+    let is_admitted = async || Ok(live.create(CONFIG_MAPS, &object, true).await.is_ok());
+    until("the admission of owner references knows the definition", is_admitted).await
 }
