@@ -1,13 +1,15 @@
 //! Types the commands of a page on this machine, in a copy of the repository, in one shell.
 //!
 //! A program that a page starts in the background (`&`) writes its address to a file and is ready before the next command
-//! runs. Every page gets free ports in place of those it names. When the shell ends, so do its programs.
+//! runs. Every page gets free ports in place of those it names, on loopback only. When the shell ends, so do its
+//! programs.
 
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use regex_lite::{Captures, Regex};
 use tempfile::TempDir;
 
 use super::{Step, fits, plain};
@@ -16,7 +18,7 @@ use crate::programs;
 /// The ports on pages: of the supervisor, and of an agent by default and by choice.
 const PORTS: [&str; 3] = ["8000", "4000", "8004"];
 /// Seconds for all commands of a page.
-const TIMEOUT: &str = "180";
+const TIMEOUT: &str = "300";
 /// Before the first command.
 const BEGIN: &str = "\
 set -e
@@ -64,7 +66,7 @@ impl Laptop {
     /// If a command fails, or prints something else than the page states.
     pub fn run(&self, steps: &[Step]) -> Result<()> {
         let free = free_ports()?;
-        let steps: Vec<_> = steps.iter().map(|step| with_ports(step, &free)).collect();
+        let steps: Vec<Step> = steps.iter().map(|step| on_loopback(step, &free)).collect::<Result<_>>()?;
         let status = self.shell(&free).arg(script(&steps)).status().context("failed to run bash")?;
         for (number, step) in steps.iter().enumerate() {
             let text = std::fs::read_to_string(self.file(number)).unwrap_or_default();
@@ -107,9 +109,15 @@ fn free_ports() -> Result<Vec<u16>> {
     listeners.into_iter().map(|listener| Ok(listener?.local_addr()?.port())).collect()
 }
 
-fn with_ports(step: &Step, free: &[u16]) -> Step {
-    let replaced = PORTS.iter().zip(free);
-    replaced.fold(step.clone(), |step, (port, free)| step.with(port, &free.to_string()))
+/// The same step with the free ports, and with loopback in place of all addresses of this machine.
+fn on_loopback(step: &Step, free: &[u16]) -> Result<Step> {
+    let pattern = Regex::new(&format!(r"\b({})\b", PORTS.join("|")))?;
+    let port = |found: &Captures<'_>| {
+        let place = PORTS.iter().position(|port| *port == &found[0]).and_then(|place| free.get(place));
+        place.map_or_else(|| found[0].to_owned(), u16::to_string)
+    };
+    let replaced = |text: &str| pattern.replace_all(text, port).replace("0.0.0.0", "127.0.0.1");
+    Ok(Step { command: replaced(&step.command), output: replaced(&step.output) })
 }
 
 fn is_background(step: &Step) -> bool {
