@@ -29,7 +29,7 @@ LISTEN ?= 127.0.0.1:8000
 DATA_DIR ?= .caipe
 IMAGE ?= $(TARGET)/caipe-operator.tar
 CRD := crds/caipe.io_caipesupervisors.yaml
-GENERATED := $(CRD) charts deploy
+GENERATED := $(CRD) charts deploy docs/reference.md
 
 .PHONY: help run test verify generate fmt lint doc bench chaos fuzz deny peers control-plane argocd cluster cluster-check cluster-down demo e2e image image-test images chart-lint
 
@@ -45,7 +45,7 @@ test: peers control-plane ## Run every test, also against real peers and a real 
 
 verify: fmt-check words cycles lint generated compatible chart-lint doc deny ## Run all static checks: format, lints, generated files, charts, docs, licences.
 
-generate: ## Write the generated files: the CustomResourceDefinition, statuses for Argo CD, manifests and pages of the charts.
+generate: ## Write the generated files: the CustomResourceDefinition, statuses for Argo CD, manifests and pages of the charts, the reference.
 	$(CARGO) run --quiet --locked -p caipe-operator -- crd > $(CRD).new
 	mv $(CRD).new $(CRD)
 	CAIPE_WRITE_STATUSES=1 $(CARGO) test --quiet --locked --workspace --test phases >/dev/null
