@@ -19,6 +19,7 @@ TOOLS := $(CAIPE_TOOLS)
 CARGO_CYCLONEDX_VERSION := 0.5.9
 CARGO_DENY_VERSION := 0.20.2
 CARGO_FUZZ_VERSION := 0.13.2
+MDBOOK_VERSION := 0.5.4
 # Seconds for each target of `make fuzz`.
 FUZZ_SECONDS ?= 20
 # Seconds for each test of `make chaos`.
@@ -31,7 +32,7 @@ IMAGE ?= $(TARGET)/caipe-operator.tar
 CRD := crds/caipe.io_caipesupervisors.yaml
 GENERATED := $(CRD) charts deploy docs/reference.md
 
-.PHONY: help run test verify generate fmt lint doc bench chaos fuzz deny peers control-plane argocd cluster cluster-check cluster-down demo e2e image image-test images chart-lint
+.PHONY: help run test verify generate fmt lint doc docs bench chaos fuzz deny peers control-plane argocd cluster cluster-check cluster-down demo e2e image image-test images chart-lint
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-15s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,7 +44,7 @@ run: peers ## Build the supervisor and serve the quick start on http://127.0.0.1
 test: peers control-plane ## Run every test, also against real peers and a real control plane.
 	CAIPE_REQUIRE_PEERS=1 CAIPE_REQUIRE_CONTROL_PLANE=1 $(CARGO) test --locked --workspace
 
-verify: fmt-check words cycles lint generated compatible chart-lint doc deny ## Run all static checks: format, lints, generated files, charts, docs, licences.
+verify: fmt-check words cycles links lint generated compatible chart-lint doc deny ## Run all static checks: format, lints, generated files, charts, docs and their links, licences.
 
 generate: ## Write the generated files: the CustomResourceDefinition, statuses for Argo CD, manifests and pages of the charts, the reference.
 	$(CARGO) run --quiet --locked -p caipe-operator -- crd > $(CRD).new
@@ -64,6 +65,9 @@ lint: ## Lint; a warning is an error.
 
 doc: ## Build the API documentation; a broken link is an error.
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps --document-private-items
+
+docs: $(TOOLS)/bin/mdbook-$(MDBOOK_VERSION) ## Build the pages of docs/ as a web site in target/docs; a broken link is an error.
+	scripts/docs build "$<" "$(TARGET)/docs"
 
 bench: ## Compare the supervisor with a plain server (and one of the official Python SDK, if installed), and measure the image's operator.
 	$(CARGO) build --release --locked -p caipe-supervisor -p caipe-fixtures --bins
@@ -116,13 +120,16 @@ e2e: ## Simulate twenty users on that node while agents migrate and components f
 cluster-check: ## Test the node itself, on a separate cluster: kill each component and restart it.
 	@scripts/cluster-check
 
-.PHONY: fmt-check generated compatible words cycles
+.PHONY: fmt-check generated compatible words cycles links
 
 words:
 	scripts/words
 
 cycles:
 	scripts/cycles
+
+links:
+	scripts/docs check
 
 fmt-check:
 	$(CARGO) fmt --all -- --check
@@ -145,3 +152,4 @@ endef
 $(eval $(call tool,cargo-cyclonedx,$(CARGO_CYCLONEDX_VERSION)))
 $(eval $(call tool,cargo-deny,$(CARGO_DENY_VERSION)))
 $(eval $(call tool,cargo-fuzz,$(CARGO_FUZZ_VERSION)))
+$(eval $(call tool,mdbook,$(MDBOOK_VERSION)))
