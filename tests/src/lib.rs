@@ -9,7 +9,6 @@ pub mod agent;
 pub mod cluster;
 pub mod conformance;
 pub mod dns;
-pub mod doc_blocks;
 pub mod doc_commands;
 pub mod faulty_provider;
 pub mod image;
