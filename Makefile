@@ -32,7 +32,7 @@ IMAGE ?= $(TARGET)/caipe-operator.tar
 CRD := crds/caipe.io_caipesupervisors.yaml
 GENERATED := $(CRD) charts deploy docs/reference.md
 
-.PHONY: help run test verify generate fmt lint doc docs bench chaos fuzz deny peers control-plane argocd cluster cluster-check cluster-down demo e2e image image-test images chart-lint
+.PHONY: help run test verify generate fmt lint doc bench chaos fuzz deny peers control-plane argocd cluster cluster-check cluster-down demo e2e image image-test images chart-lint
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-15s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,7 +44,7 @@ run: peers ## Build the supervisor and serve the quick start on http://127.0.0.1
 test: peers control-plane ## Run every test, also against real peers and a real control plane.
 	CAIPE_REQUIRE_PEERS=1 CAIPE_REQUIRE_CONTROL_PLANE=1 $(CARGO) test --locked --workspace
 
-verify: fmt-check words cycles links lint generated compatible chart-lint doc deny ## Run all static checks: format, lints, generated files, charts, docs and their links, licences.
+verify: fmt-check words cycles lint generated compatible chart-lint doc deny ## Run all static checks: format, lints, generated files, charts, docs, licences.
 
 generate: ## Write the generated files: the CustomResourceDefinition, statuses for Argo CD, manifests and pages of the charts, the reference.
 	$(CARGO) run --quiet --locked -p caipe-operator -- crd > $(CRD).new
@@ -66,7 +66,8 @@ lint: ## Lint; a warning is an error.
 doc: ## Build the API documentation; a broken link is an error.
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps --document-private-items
 
-docs: $(TOOLS)/bin/mdbook-$(MDBOOK_VERSION) ## Build the pages of docs/ as a web site in target/docs; a broken link is an error.
+.PHONY: docs
+docs: $(TOOLS)/bin/mdbook-$(MDBOOK_VERSION) ## Build the pages of docs/ for the web into target/docs; a broken link is an error.
 	scripts/docs build "$<" "$(TARGET)/docs"
 
 bench: ## Compare the supervisor with a plain server (and one of the official Python SDK, if installed), and measure the image's operator.
@@ -120,16 +121,13 @@ e2e: ## Simulate twenty users on that node while agents migrate and components f
 cluster-check: ## Test the node itself, on a separate cluster: kill each component and restart it.
 	@scripts/cluster-check
 
-.PHONY: fmt-check generated compatible words cycles links
+.PHONY: fmt-check generated compatible words cycles
 
 words:
 	scripts/words
 
 cycles:
 	scripts/cycles
-
-links:
-	scripts/docs check
 
 fmt-check:
 	$(CARGO) fmt --all -- --check
@@ -141,6 +139,12 @@ generated: generate
 # The definition must accept every resource that a release accepts. Each release adds its definition to the folder.
 compatible:
 	for release in crds/released/*.yaml; do $(CARGO) run --quiet --locked -p caipe-operator -- crd --compatible-with "$$release"; done
+
+# Links between the Markdown files, also those that GitHub shows and the web pages do not contain.
+.PHONY: links
+verify: links
+links:
+	scripts/docs check
 
 # $(call tool,NAME,VERSION): a program from crates.io, built once.
 define tool
