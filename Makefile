@@ -49,6 +49,7 @@ test-cluster: peers control-plane ## Run the tests on a real Kubernetes control 
 verify: fmt-check words cycles lint generated compatible chart-lint doc deny ## Run all static checks: format, lints, generated files, charts, docs, licences.
 
 generate: ## Write the generated files: the CustomResourceDefinition, statuses for Argo CD, manifests and pages of the charts.
+	scripts/addresses
 	$(CARGO) run --quiet --locked -p caipe-operator -- crd > $(CRD).new
 	mv $(CRD).new $(CRD)
 	CAIPE_WRITE_STATUSES=1 $(CARGO) test --quiet --locked --workspace --test phases >/dev/null
@@ -142,9 +143,10 @@ fmt-check:
 generated: generate
 	git diff --exit-code --stat -- $(GENERATED) || { echo "generated files are out of date: commit what 'make generate' writes" >&2; exit 1; }
 
-# The definition must accept every resource that a release accepts. Each release adds its definition to the folder.
+# The definition must accept every resource that a baseline accepts: the definition of each release, before the first release a
+# development version.
 compatible:
-	for release in crds/released/*.yaml; do $(CARGO) run --quiet --locked -p caipe-operator -- crd --compatible-with "$$release"; done
+	for baseline in crds/baselines/*.yaml; do $(CARGO) run --quiet --locked -p caipe-operator -- crd --compatible-with "$$baseline"; done
 
 # $(call tool,NAME,VERSION): a program from crates.io, built once.
 define tool
