@@ -31,6 +31,11 @@ IMAGE ?= $(TARGET)/caipe-operator.tar
 CRD := crds/caipe.io_caipesupervisors.yaml
 GENERATED := $(CRD) charts deploy
 
+# Reports everything that the requested targets need and this machine lacks, before the first of them begins.
+ifneq ($(shell scripts/needs $(MAKECMDGOALS) >&2 || echo missing),)
+$(error see the list above)
+endif
+
 .PHONY: help run test test-cluster campaign verify generate fmt lint doc bench chaos fuzz deny peers control-plane argocd cluster cluster-check cluster-down demo e2e image image-test images chart-lint
 
 help: ## List the targets.

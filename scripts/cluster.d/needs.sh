@@ -6,23 +6,12 @@ need_root() {
   [ "$(id -u)" = 0 ] || die "a node requires root, because it creates network and mount namespaces; try again with: sudo -E $0 $command"
 }
 
-# Each program and its Debian package.
-programs='runc=runc iptables=iptables conntrack=conntrack ip=iproute2 openssl=openssl cc=gcc tar=tar
-  nsenter=util-linux unshare=util-linux setsid=util-linux flock=util-linux mount=mount getent=libc-bin'
-
 # The folder of the CNI plugins.
 cni_folder() {
   local folder
   for folder in /usr/lib/cni /opt/cni/bin /usr/libexec/cni; do
     [ ! -x "$folder/bridge" ] || [ ! -x "$folder/host-local" ] || { echo "$folder" && return; }
   done
-}
-
-need_packages() {
-  local cni
-  cni=$(cni_folder)
-  # shellcheck disable=SC2086 # several programs
-  "$root/scripts/packages" $programs "${cni:-/usr/lib/cni}/bridge=containernetworking-plugins"
 }
 
 need_kernel() {
@@ -43,7 +32,7 @@ need_kernel() {
 
 need_machine() {
   need_root
-  need_packages
+  "$root/scripts/needs" cluster
   need_kernel
   "$root/scripts/control-plane" --node
 }

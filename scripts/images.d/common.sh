@@ -10,9 +10,6 @@ die() {
   exit 1
 }
 
-# need PROGRAM "WHAT TO DO"
-need() { command -v "$1" >/dev/null || die "$1 was not found. $2"; }
-
 # hash FILE...: the digest of the contents of the files.
 hash() { cat "$@" | sha256sum | cut -d ' ' -f 1; }
 
@@ -48,7 +45,6 @@ debian() {
   local dir=$1 packages
   shift
   # mmdebstrap unpacks the packages and verifies them with the keyring.
-  "$root/scripts/packages" mmdebstrap=mmdebstrap /usr/share/keyrings/debian-archive-keyring.gpg=debian-archive-keyring
   packages=$(IFS=,; echo "$*")
   # shellcheck disable=SC2016  # for the shell of the hook
   mmdebstrap --quiet --variant=extract --include="$packages" \

@@ -9,7 +9,6 @@ inputs() { hash "$lock" "$parts/mcp-node/terminate.mjs"; }
 
 make() {
   local dir=$work/root modules=/usr/local/lib/node_modules name
-  need npm 'Install Node.js with npm (https://nodejs.org); it unpacks the packages.'
   for name in filesystem everything; do same_as_peers "@modelcontextprotocol/server-$name"; done
   debian "$dir" libstdc++6
   mkdir -p "$dir"/usr/local/{bin,lib} "$dir/srv/files"

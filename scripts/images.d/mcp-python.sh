@@ -9,7 +9,6 @@ inputs() { hash "$locks"; }
 
 make() {
   local dir=$work/root packages=/usr/local/lib/python3.11/dist-packages
-  need python3 'Install Python 3 with pip; it unpacks the wheels.'
   debian "$dir" python3 git
   # Install for the Python of the image, not of this machine. None of the packages needs a build.
   python3 -m pip install --quiet --disable-pip-version-check --root-user-action ignore --no-compile --require-hashes --only-binary :all: \
