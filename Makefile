@@ -51,9 +51,9 @@ test: peers helm ## Run every test that needs no Kubernetes, also against real p
 test-cluster: peers control-plane ## Run the tests on a real Kubernetes control plane, without root.
 	CAIPE_REQUIRE=$${CAIPE_REQUIRE:-peers,control-plane} $(CARGO) test --locked --workspace --test cluster --test apiserver
 
-verify: fmt-check words cycles lint generated compatible chart-lint doc deny ## Run all static checks: format, lints, generated files, charts, docs, licences.
+verify: fmt-check words cycles deny workflows lint generated compatible chart-lint doc fuzz-check ## Run all static checks: format, lints, generated files, charts, docs, licences.
 
-generate: ## Write the generated files: the CustomResourceDefinition, statuses for Argo CD, manifests and pages of the charts.
+generate: ## Write the generated files: addresses and version, the CustomResourceDefinition, statuses for Argo CD, manifests and pages of the charts.
 	scripts/addresses
 	$(CARGO) run --quiet --locked -p caipe-operator -- crd > $(CRD).new
 	mv $(CRD).new $(CRD)
@@ -130,7 +130,14 @@ e2e: ## Simulate twenty users on that node while agents migrate and components f
 cluster-check: ## Test the node itself, on a separate cluster: kill each component and restart it.
 	@scripts/cluster-check
 
-.PHONY: fmt-check generated compatible words cycles helm
+.PHONY: fmt-check generated compatible words cycles helm workflows fuzz-check
+
+workflows: ## Check the workflow files with actionlint, which is built once with Go.
+	@CAIPE_TOOLS="$(TOOLS)" scripts/workflows
+
+# The fuzz targets compile, without the instrumentation of cargo-fuzz and with the dependencies of the workspace's folder.
+fuzz-check:
+	$(CARGO) check --quiet --locked --manifest-path fuzz/Cargo.toml --target-dir "$(TARGET)"
 
 helm:
 	@CAIPE_TOOLS="$(TOOLS)" scripts/helm
@@ -148,10 +155,9 @@ fmt-check:
 generated: generate
 	git diff --exit-code --stat -- $(GENERATED) || { echo "generated files are out of date: commit what 'make generate' writes" >&2; exit 1; }
 
-# The definition must accept every resource that a baseline accepts: the definition of each release, before the first release a
-# development version.
+# The definition must accept every resource that each definition of the folder accepts. Each release adds its own.
 compatible:
-	for baseline in crds/baselines/*.yaml; do $(CARGO) run --quiet --locked -p caipe-operator -- crd --compatible-with "$$baseline"; done
+	for baseline in crds/baseline/*.yaml; do $(CARGO) run --quiet --locked -p caipe-operator -- crd --compatible-with "$$baseline"; done
 
 # $(call tool,NAME,VERSION): a program from crates.io, built once.
 define tool

@@ -182,27 +182,27 @@ fn remove(schema: &mut Value, field: &str) {
 
 #[test]
 fn one_change_that_is_narrower_than_a_release_is_one_fault() {
-    for baseline in baselines() {
+    for released in released() {
         for (place, change, expected) in NARROWER {
-            let mut new = serde_json::to_value(&baseline).unwrap();
+            let mut new = serde_json::to_value(&released).unwrap();
             let spec = "/spec/versions/0/schema/openAPIV3Schema/properties/spec";
             change(new.pointer_mut(&format!("{spec}{place}")).unwrap_or_else(|| panic!("no {place}")));
             let new = serde_json::from_value(new).unwrap();
-            let faults = texts(&baseline, &new);
+            let faults = texts(&released, &new);
             assert_eq!(faults.len(), 1, "{faults:?}");
             assert!(faults[0].starts_with(expected), "{} is not {expected}", faults[0]);
         }
     }
 }
 
-/// The definition of each release, before the first release of a development version.
-fn baselines() -> Vec<CustomResourceDefinition> {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/baselines");
+/// `baseline/` has the definition of each release, and before the first one that of a commit.
+fn released() -> Vec<CustomResourceDefinition> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/baseline");
     let read =
         |path: &std::path::Path| serde_saphyr::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let files = std::fs::read_dir(folder).unwrap();
     let found: Vec<_> = files.map(|file| read(&file.unwrap().path())).collect();
-    assert!(!found.is_empty(), "no baseline in {folder}");
+    assert!(!found.is_empty(), "no release in {folder}");
     found
 }
 
@@ -235,7 +235,7 @@ fn what_never_ran_may_be_refused() {
 
 #[test]
 fn the_definition_takes_what_every_release_took() {
-    for baseline in baselines() {
-        assert_eq!(texts(&baseline, &crd::crd()), [""; 0]);
+    for released in released() {
+        assert_eq!(texts(&released, &crd::crd()), [""; 0]);
     }
 }

@@ -1,4 +1,4 @@
-//! From each baseline, the definition of a release or of a development version, to this one: what was stored stays as it was.
+//! From the definition of a release to this one: what was stored stays as it was.
 
 use anyhow::{Context, Result};
 use caipe_tests::cluster::objects::SUPERVISORS;
@@ -7,15 +7,15 @@ use caipe_tests::programs::workspace;
 use serde_json::{Value, json};
 
 #[test]
-fn a_resource_of_a_baseline_is_the_same_after_the_upgrade() -> Result<()> {
+fn a_resource_of_a_release_is_the_same_after_the_upgrade() -> Result<()> {
     cluster::alone(async |cluster| {
-        let baselines =
-            std::fs::read_dir(workspace().join("crds/baselines"))?.flatten().map(|entry| entry.path());
-        let baselines: Vec<_> =
-            baselines.filter(|path| path.extension().is_some_and(|kind| kind == "yaml")).collect();
-        assert!(!baselines.is_empty(), "no baseline to upgrade from");
-        for baseline in baselines {
-            cluster.kubectl(&["apply", "-f", &baseline.to_string_lossy()])?;
+        let releases =
+            std::fs::read_dir(workspace().join("crds/baseline"))?.flatten().map(|entry| entry.path());
+        let releases: Vec<_> =
+            releases.filter(|path| path.extension().is_some_and(|kind| kind == "yaml")).collect();
+        assert!(!releases.is_empty(), "no release to upgrade from");
+        for release in releases {
+            cluster.kubectl(&["apply", "-f", &release.to_string_lossy()])?;
             let definition = format!("crd/{DEFINITION}");
             cluster.kubectl(&["wait", "--for=condition=Established", &definition, "--timeout=30s"])?;
             let resource = json!({"apiVersion": "caipe.io/v1alpha1", "kind": "CaipeSupervisor",
@@ -33,7 +33,7 @@ fn a_resource_of_a_baseline_is_the_same_after_the_upgrade() -> Result<()> {
             same(&before["spec"], &after["spec"], "spec");
             assert_eq!(before["metadata"]["uid"], after["metadata"]["uid"]);
             // The same file again changes nothing.
-            assert!(cluster.apply(&resource)?.contains("unchanged"), "{}", baseline.display());
+            assert!(cluster.apply(&resource)?.contains("unchanged"), "{}", release.display());
             cluster.kubectl(&["delete", &definition])?;
         }
         Ok(())
