@@ -32,24 +32,30 @@ IMAGE ?= $(TARGET)/caipe-operator.tar
 CRD := crds/caipe.io_caipesupervisors.yaml
 GENERATED := $(CRD) charts deploy docs/reference.md
 
+# Reports everything that the requested targets need and this machine lacks, before the first of them begins.
+ifneq ($(shell scripts/needs $(MAKECMDGOALS) >&2 || echo missing),)
+$(error see the list above)
+endif
+
 .PHONY: help run test test-cluster campaign verify generate fmt lint doc bench chaos fuzz deny peers control-plane argocd cluster cluster-check cluster-down demo e2e image image-test images chart-lint
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-15s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: need-run peers ## Build the supervisor and serve the quick start on http://127.0.0.1:8000.
+run: peers ## Build the supervisor and serve the quick start on http://127.0.0.1:8000.
 	$(CARGO) build --profile first-run --locked -p caipe-supervisor
 	PATH="$(PEERS_PATH):$$PATH" scripts/run "$(TARGET)/first-run/caipe-supervisor" --listen "$(LISTEN)" --data-dir "$(DATA_DIR)"
 
-test: need-test peers helm ## Run every test that needs no Kubernetes, also against real peers.
+test: peers helm ## Run every test that needs no Kubernetes, also against real peers.
 	CAIPE_REQUIRE=$${CAIPE_REQUIRE:-peers} $(CARGO) test --locked --workspace
 
-test-cluster: need-test-cluster peers control-plane ## Run the tests on a real Kubernetes control plane, without root.
+test-cluster: peers control-plane ## Run the tests on a real Kubernetes control plane, without root.
 	CAIPE_REQUIRE=$${CAIPE_REQUIRE:-peers,control-plane} $(CARGO) test --locked --workspace --test cluster --test apiserver
 
-verify: need-verify fmt-check words cycles deny workflows lint generated compatible chart-lint doc fuzz-check ## Run all static checks: format, lints, generated files, charts, docs, licences.
+verify: fmt-check words cycles deny workflows lint generated compatible chart-lint doc fuzz-check ## Run all static checks: format, lints, generated files, charts, docs, licences.
 
-generate: ## Write the generated files: the CustomResourceDefinition, statuses for Argo CD, manifests and pages of the charts, the reference.
+generate: ## Write the generated files: addresses and version, the CustomResourceDefinition, statuses for Argo CD, manifests and pages of the charts, the reference.
+	scripts/addresses
 	$(CARGO) run --quiet --locked -p caipe-operator -- crd > $(CRD).new
 	mv $(CRD).new $(CRD)
 	CAIPE_WRITE_STATUSES=1 $(CARGO) test --quiet --locked --workspace --test phases >/dev/null
@@ -92,46 +98,42 @@ fuzz: $(TOOLS)/bin/cargo-fuzz-$(CARGO_FUZZ_VERSION) ## Feed the parsers of A2A w
 deny: $(TOOLS)/bin/cargo-deny-$(CARGO_DENY_VERSION) ## Check licences, sources, banned and vulnerable dependencies.
 	scripts/deny "$<"
 
-image: need-image $(TOOLS)/bin/cargo-cyclonedx-$(CARGO_CYCLONEDX_VERSION) ## Build the container image as an archive at IMAGE, with a list of its contents; needs no container engine.
+image: $(TOOLS)/bin/cargo-cyclonedx-$(CARGO_CYCLONEDX_VERSION) ## Build the container image as an archive at IMAGE, with a list of its contents; needs no container engine.
 	scripts/image "$(IMAGE)"
 	scripts/sbom "$<" "$(IMAGE)"
 
 # Not part of `make test`, because it builds everything once more, for musl.
-image-test: need-image-test image ## Build the image twice and compare, then run its programs with the image's files only.
+image-test: image ## Build the image twice and compare, then run its programs with the image's files only.
 	scripts/image "$(IMAGE).again"
 	cmp "$(IMAGE)" "$(IMAGE).again" && rm "$(IMAGE).again"
 	CAIPE_IMAGE="$(abspath $(IMAGE))" $(CARGO) test --locked --workspace --test image
 
-images: need-images ## Build the container images for tests on a live cluster into CAIPE_IMAGES.
+images: ## Build the container images for tests on a live cluster into CAIPE_IMAGES.
 	scripts/images
 
 peers: ## Install the peers of the tests and of the quick start (Python and npm packages).
 	@scripts/peers
 
-control-plane: need-control-plane ## Build etcd and Kubernetes for the tests, once (six minutes); install kubectl and helm.
+control-plane: ## Build etcd and Kubernetes for the tests, once (six minutes); install kubectl and helm.
 	@CAIPE_TOOLS="$(TOOLS)" scripts/control-plane
 
-argocd: need-argocd ## Like control-plane, and build Argo CD (five minutes more) for its scenario and the health check.
+argocd: ## Like control-plane, and build Argo CD (five minutes more) for its scenario and the health check.
 	@CAIPE_TOOLS="$(TOOLS)" scripts/control-plane --argocd
 
-cluster: need-cluster ## Start a Kubernetes node on this machine, and build it the first time (ten minutes); requires root.
+cluster: ## Start a Kubernetes node on this machine, and build it the first time (ten minutes); requires root.
 	@scripts/cluster up
 
 cluster-down: ## Remove that node and everything on it.
 	@scripts/cluster down
 
-demo: need-demo ## Install the chart on that node, ask a question and migrate an agent; with KUBECONFIG, on your own cluster.
+demo: ## Install the chart on that node, ask a question and migrate an agent; with KUBECONFIG, on your own cluster.
 	@scripts/demo
 
-e2e: need-e2e ## Simulate twenty users on that node while agents migrate and components fail; with KUBECONFIG, on your own cluster.
+e2e: ## Simulate twenty users on that node while agents migrate and components fail; with KUBECONFIG, on your own cluster.
 	@scripts/e2e
 
 cluster-check: ## Test the node itself, on a separate cluster: kill each component and restart it.
 	@scripts/cluster-check
-
-# Everything that the machine lacks for a target, before its other prerequisites stop at the first one.
-need-%:
-	@scripts/needs $*
 
 .PHONY: fmt-check generated compatible words cycles helm workflows fuzz-check
 

@@ -32,6 +32,7 @@ impl Live {
         let images =
             std::env::var_os("CAIPE_IMAGES").map(PathBuf::from).context("CAIPE_IMAGES is not set")?;
         let chart = images.join("previous-chart");
+        let (repository, tag) = PREVIOUS.rsplit_once(':').context("the image has no tag")?;
         self.helm(&[
             "upgrade",
             "--install",
@@ -40,7 +41,7 @@ impl Live {
             "--namespace",
             SYSTEM,
             "--set",
-            "image.tag=previous",
+            &format!("image.repository={repository},image.tag={tag}"),
             "--set",
             "log.format=text",
             "--wait",
