@@ -43,6 +43,14 @@ pub struct ControlPlane {
 impl ControlPlane {
     /// A new one at an address of this machine, or of the network namespace that this thread is in.
     pub async fn start(address: Ipv4Addr) -> Result<Self> {
+        let this = Self::start_without_controllers(address).await?;
+        let controllers = this.processes.start("controllers", &mut this.controllers_command()?)?;
+        put(&this.controllers, Some(controllers));
+        Ok(this)
+    }
+
+    /// The same without `kube-controller-manager`: nothing but the API server changes an object.
+    pub async fn start_without_controllers(address: Ipv4Addr) -> Result<Self> {
         let processes = Processes::new()?;
         let ports = free_ports(address)?;
         let token = credentials::administrator(&processes.dir().join("tokens.csv"))?;
@@ -60,8 +68,6 @@ impl ControlPlane {
         let this = Self { controllers, server, _etcd: etcd, access, address, ports, processes };
         this.start_server().await?;
         this.access.write(&this.kubeconfig())?;
-        let controllers = this.processes.start("controllers", &mut this.controllers_command()?)?;
-        put(&this.controllers, Some(controllers));
         Ok(this)
     }
 
