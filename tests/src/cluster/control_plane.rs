@@ -101,6 +101,17 @@ impl ControlPlane {
         (self.address, self.ports[2])
     }
 
+    /// Makes etcd forget every version of an object but the newest.
+    pub async fn compact(&self) -> Result<()> {
+        let url = |call: &str| format!("http://127.0.0.1:{}/v3/kv/{call}", self.ports[0]);
+        let post = async |call: &str, body: serde_json::Value| -> Result<serde_json::Value> {
+            let answer = reqwest::Client::new().post(url(call)).json(&body).send().await?;
+            Ok(answer.error_for_status()?.json().await?)
+        };
+        let found = post("range", serde_json::json!({"key": "AA=="})).await?;
+        post("compaction", serde_json::json!({"revision": found["header"]["revision"]})).await.map(drop)
+    }
+
     /// Stops the API server for good, as a crash does.
     pub fn kill_server(&self) {
         put(&self.server, None);

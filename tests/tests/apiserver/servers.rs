@@ -1,0 +1,174 @@
+//! Both servers, and what is compared of their answers.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use caipe_fixtures::apiserver::ApiServer;
+use caipe_tests::cluster::assets;
+use caipe_tests::cluster::control_plane::ControlPlane;
+use http::Request;
+use kube::Client;
+use serde_json::{Value, json};
+use tokio::sync::Mutex;
+
+use super::difference::{differences, masked};
+use super::requests::{Ask, THINGS, definition};
+
+/// How long the real server may take to serve a new kind.
+const SERVED: Duration = Duration::from_mins(1);
+
+/// What all tests share, so that both servers have the same objects. One test at a time uses it.
+static SHARED: Mutex<Option<Servers>> = Mutex::const_new(None);
+
+struct Servers {
+    real: ControlPlane,
+    stand_in: ApiServer,
+}
+
+impl Servers {
+    async fn start() -> Result<Self> {
+        let real = ControlPlane::start_without_controllers(Ipv4Addr::LOCALHOST).await?;
+        Ok(Self { real, stand_in: ApiServer::new() })
+    }
+}
+
+/// Runs a test on both servers, and fails with all differences that it finds.
+pub(crate) async fn compare(test: impl AsyncFnOnce(&mut Pair<'_>) -> Result<()>) -> Result<()> {
+    if !assets::complete() {
+        return Ok(());
+    }
+    let mut shared = SHARED.lock().await;
+    if shared.is_none() {
+        *shared = Some(Servers::start().await?);
+    }
+    let servers = shared.as_ref().context("the servers run")?;
+    let mut pair = Pair::new(servers).await?;
+    pair.define().await?;
+    test(&mut pair).await?;
+    println!("{} comparisons, {} differences", pair.compared, pair.differences.len());
+    ensure!(pair.differences.is_empty(), "{}", pair.differences.join("\n\n"));
+    Ok(())
+}
+
+/// Both servers, as a test sees them: the real one, then the stand-in.
+pub(crate) struct Pair<'a> {
+    servers: &'a Servers,
+    pub(crate) sides: [Side; 2],
+    compared: usize,
+    differences: Vec<String>,
+}
+
+impl<'a> Pair<'a> {
+    async fn new(servers: &'a Servers) -> Result<Self> {
+        let real = servers.real.access().client().await?;
+        let stand_in = Client::new(servers.stand_in.service(), "default");
+        Ok(Self { servers, sides: [real, stand_in].map(Side::new), compared: 0, differences: Vec::new() })
+    }
+
+    /// Creates the custom kind at both, and waits until the real one serves it.
+    async fn define(&self) -> Result<()> {
+        for side in &self.sides {
+            let ask = Ask::post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition());
+            side.send(&ask).await;
+            let served = async {
+                while side.send(&Ask::get(THINGS)).await["code"] == 404 {
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            };
+            tokio::time::timeout(SERVED, served).await.context("the new kind is not served")?;
+        }
+        Ok(())
+    }
+
+    /// Sends a request to both, and compares the answers.
+    pub(crate) async fn ask(&mut self, ask: &Ask) {
+        let mut answers = Vec::new();
+        for side in &mut self.sides {
+            answers.push(side.ask(ask, self.compared).await);
+        }
+        self.compare(&ask.to_string(), &answers[0], &answers[1]);
+    }
+
+    /// Compares what both did.
+    pub(crate) fn compare(&mut self, what: &str, real: &Value, stand_in: &Value) {
+        self.compared += 1;
+        let found = differences(real, stand_in);
+        if !found.is_empty() {
+            self.differences.push(format!("#{} {what}\n  {}", self.compared, found.join("\n  ")));
+        }
+    }
+
+    /// Makes both forget the past: what was changed before can neither be watched nor listed.
+    pub(crate) async fn forget_history(&self) -> Result<()> {
+        self.servers.real.compact().await?;
+        // Its memory of what changed begins anew.
+        self.servers.real.kill_server();
+        self.servers.real.start_server().await?;
+        self.servers.stand_in.compact();
+        Ok(())
+    }
+}
+
+/// One of the servers.
+pub(crate) struct Side {
+    pub(crate) client: Client,
+    /// The newest version of each object, by its path.
+    newest: BTreeMap<String, String>,
+    /// The number of the request whose answer was the first with a version.
+    pub(crate) first_seen: BTreeMap<String, usize>,
+    /// What requests call `LISTED`: the version of the last list.
+    listed: String,
+    /// What requests call `NEXT`: the last list's place to continue from.
+    next: String,
+}
+
+impl Side {
+    fn new(client: Client) -> Self {
+        let (listed, next) = (String::new(), String::new());
+        Self { client, newest: BTreeMap::new(), first_seen: BTreeMap::new(), listed, next }
+    }
+
+    /// What is compared of an answer.
+    async fn ask(&mut self, ask: &Ask, number: usize) -> Value {
+        let answer = self.send(ask).await;
+        self.remember(ask, &answer, number);
+        masked(&answer, &self.first_seen)
+    }
+
+    fn remember(&mut self, ask: &Ask, answer: &Value, number: usize) {
+        let metadata = &answer["metadata"];
+        let Some(version) = metadata["resourceVersion"].as_str().map(str::to_owned) else { return };
+        if answer["items"].is_array() {
+            self.listed = version;
+            self.next = metadata["continue"].as_str().unwrap_or_default().to_owned();
+            return;
+        }
+        let name = metadata["name"].as_str().unwrap_or_default();
+        let path = if ask.path.ends_with(name) { ask.path.clone() } else { format!("{}/{name}", ask.path) };
+        self.newest.insert(path.trim_end_matches("/status").to_owned(), version.clone());
+        self.first_seen.entry(version).or_insert(number);
+    }
+
+    async fn send(&self, ask: &Ask) -> Value {
+        match self.client.request::<Value>(self.request(ask)).await {
+            Ok(object) => object,
+            Err(kube::Error::Api(status)) => serde_json::to_value(&status).unwrap(),
+            Err(error) => json!({ "failed": error.to_string() }),
+        }
+    }
+
+    /// The request, with this server's own versions in it.
+    pub(crate) fn request(&self, ask: &Ask) -> Request<Vec<u8>> {
+        let mut body = ask.body.clone();
+        if let Some(version) = self.newest.get(&ask.path).filter(|_| ask.current) {
+            body["metadata"]["resourceVersion"] = json!(version);
+        }
+        let bytes = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+        let query = ask.query.replace("LISTED", &self.listed).replace("NEXT", &self.next);
+        let request = Request::builder().method(ask.method.as_str()).uri(format!("{}?{query}", ask.path));
+        let request = request.header("content-type", &ask.content_type).header("accept", &ask.accept);
+        request.body(bytes).unwrap()
+    }
+}
