@@ -53,6 +53,10 @@ fn mask_object(object: &mut Value) {
     if object["kind"] == "PersistentVolumeClaim" {
         object["metadata"]["finalizers"].take();
     }
+    // Other writers raise the version of a list too.
+    if object.get("items").is_some() {
+        object["metadata"]["resourceVersion"].take();
+    }
     let Some(entries) = object.get_mut("managedFields").and_then(Value::as_array_mut) else { return };
     // Which structures that hold fields count as written depends on Go's types.
     for entry in entries.iter_mut().filter(|entry| entry["operation"] == "Update") {
@@ -70,7 +74,7 @@ fn without_dots(fields: &mut Value) {
 
 /// Rules are checked in the order of a Go map.
 fn sort_causes(status: &mut Value) {
-    let Some(causes) = status["details"]["causes"].as_array_mut() else { return };
+    let Some(causes) = status.pointer_mut("/details/causes").and_then(Value::as_array_mut) else { return };
     causes.sort_by_cached_key(Value::to_string);
     if causes.len() > 1 {
         status["message"].take();
@@ -107,9 +111,15 @@ fn differ(real: &Value, stand_in: &Value, path: &str, found: &mut Vec<String>) {
                 differ(left, right, &format!("{path}/{name}"), found);
             }
         }
-        (Value::Array(left), Value::Array(right)) if left.len() == right.len() => {
+        (Value::Array(left), Value::Array(right)) => {
             for (at, (left, right)) in left.iter().zip(right).enumerate() {
                 differ(left, right, &format!("{path}/{at}"), found);
+            }
+            let common = left.len().min(right.len());
+            for (server, items) in [("the real one", left), ("the stand-in", right)] {
+                found.extend(
+                    items.iter().skip(common).map(|item| format!("{path}: only {server} has {item}")),
+                );
             }
         }
         (left, right) if left != right => found.push(format!("{path}: really {left}, stand-in {right}")),

@@ -5,8 +5,11 @@
 mod difference;
 mod generated;
 mod known;
+mod lives;
 mod requests;
 mod servers;
+mod watch_tests;
+mod watches;
 
 use anyhow::Result;
 use proptest::strategy::{Strategy, ValueTree};
@@ -23,7 +26,7 @@ fn sequences() -> usize {
 async fn known_requests_are_answered_alike() -> Result<()> {
     compare(async |pair| {
         for request in known::requests() {
-            pair.ask(&request).await;
+            pair.ask(&request).await?;
         }
         Ok(())
     })
@@ -39,7 +42,7 @@ async fn generated_requests_are_answered_alike() -> Result<()> {
             let sequence =
                 generated::sequence(&format!("o{number}")).new_tree(&mut runner).unwrap().current();
             for request in sequence {
-                pair.ask(&request).await;
+                pair.ask(&request).await?;
             }
         }
         Ok(())

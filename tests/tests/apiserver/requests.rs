@@ -67,6 +67,12 @@ impl Ask {
         Self { query: query.to_owned(), ..self }
     }
 
+    /// Asks for the metadata of objects only.
+    pub(crate) fn metadata_only(self) -> Self {
+        let accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1".to_owned();
+        Self { accept, ..self }
+    }
+
     pub(crate) fn based_on_newest(self) -> Self {
         Self { current: true, ..self }
     }

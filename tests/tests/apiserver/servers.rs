@@ -10,6 +10,7 @@ use caipe_tests::cluster::assets;
 use caipe_tests::cluster::control_plane::ControlPlane;
 use http::Request;
 use kube::Client;
+use kube::client::Body;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
@@ -71,24 +72,26 @@ impl<'a> Pair<'a> {
     async fn define(&self) -> Result<()> {
         for side in &self.sides {
             let ask = Ask::post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition());
-            side.send(&ask).await;
+            side.send(&ask).await?;
             let served = async {
-                while side.send(&Ask::get(THINGS)).await["code"] == 404 {
+                while side.send(&Ask::get(THINGS)).await?.0 == 404 {
                     tokio::time::sleep(Duration::from_millis(50)).await;
                 }
+                anyhow::Ok(())
             };
-            tokio::time::timeout(SERVED, served).await.context("the new kind is not served")?;
+            tokio::time::timeout(SERVED, served).await.context("the new kind is not served")??;
         }
         Ok(())
     }
 
     /// Sends a request to both, and compares the answers.
-    pub(crate) async fn ask(&mut self, ask: &Ask) {
+    pub(crate) async fn ask(&mut self, ask: &Ask) -> Result<()> {
         let mut answers = Vec::new();
         for side in &mut self.sides {
-            answers.push(side.ask(ask, self.compared).await);
+            answers.push(side.ask(ask, self.compared).await?);
         }
         self.compare(&ask.to_string(), &answers[0], &answers[1]);
+        Ok(())
     }
 
     /// Compares what both did.
@@ -100,14 +103,34 @@ impl<'a> Pair<'a> {
         }
     }
 
+    /// Where the last list of each ended.
+    pub(crate) fn list_positions(&self) -> [ListPosition; 2] {
+        [0, 1].map(|side| self.sides[side].last_list.clone())
+    }
+
+    /// Has requests refer to these lists.
+    pub(crate) fn continue_from(&mut self, positions: &[ListPosition; 2]) {
+        for (side, position) in self.sides.iter_mut().zip(positions) {
+            side.last_list = position.clone();
+        }
+    }
+
+    /// Has requests refer to these versions as those of the last lists.
+    pub(crate) fn start_from(&mut self, real: &str, stand_in: &str) {
+        for (side, version) in self.sides.iter_mut().zip([real, stand_in]) {
+            side.last_list.version = version.to_owned();
+        }
+    }
+
     /// Makes both forget the past: what was changed before can neither be watched nor listed.
-    pub(crate) async fn forget_history(&self) -> Result<()> {
+    pub(crate) async fn forget_history(&mut self) -> Result<()> {
         self.servers.real.compact().await?;
         // Its memory of what changed begins anew.
         self.servers.real.kill_server();
         self.servers.real.start_server().await?;
+        self.sides[0].client = self.servers.real.access().client().await?;
         self.servers.stand_in.compact();
-        Ok(())
+        self.define().await
     }
 }
 
@@ -118,31 +141,45 @@ pub(crate) struct Side {
     newest: BTreeMap<String, String>,
     /// The number of the request whose answer was the first with a version.
     pub(crate) first_seen: BTreeMap<String, usize>,
-    /// What requests call `LISTED`: the version of the last list.
-    listed: String,
-    /// What requests call `NEXT`: the last list's place to continue from.
+    last_list: ListPosition,
+}
+
+/// Where a list ended.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ListPosition {
+    /// Its version, which requests call `LISTED`.
+    version: String,
+    /// What it gave to continue with, which requests call `NEXT`.
     next: String,
 }
 
 impl Side {
     fn new(client: Client) -> Self {
-        let (listed, next) = (String::new(), String::new());
-        Self { client, newest: BTreeMap::new(), first_seen: BTreeMap::new(), listed, next }
+        Self {
+            client,
+            newest: BTreeMap::new(),
+            first_seen: BTreeMap::new(),
+            last_list: ListPosition::default(),
+        }
     }
 
     /// What is compared of an answer.
-    async fn ask(&mut self, ask: &Ask, number: usize) -> Value {
-        let answer = self.send(ask).await;
+    async fn ask(&mut self, ask: &Ask, number: usize) -> Result<Value> {
+        let (code, answer) = self.send(ask).await?;
         self.remember(ask, &answer, number);
-        masked(&answer, &self.first_seen)
+        Ok(json!({ "HTTP status": code, "answer": self.masked(&answer) }))
+    }
+
+    pub(crate) fn masked(&self, answer: &Value) -> Value {
+        masked(answer, &self.first_seen)
     }
 
     fn remember(&mut self, ask: &Ask, answer: &Value, number: usize) {
         let metadata = &answer["metadata"];
         let Some(version) = metadata["resourceVersion"].as_str().map(str::to_owned) else { return };
         if answer["items"].is_array() {
-            self.listed = version;
-            self.next = metadata["continue"].as_str().unwrap_or_default().to_owned();
+            let next = metadata["continue"].as_str().unwrap_or_default().to_owned();
+            self.last_list = ListPosition { version, next };
             return;
         }
         let name = metadata["name"].as_str().unwrap_or_default();
@@ -151,24 +188,25 @@ impl Side {
         self.first_seen.entry(version).or_insert(number);
     }
 
-    async fn send(&self, ask: &Ask) -> Value {
-        match self.client.request::<Value>(self.request(ask)).await {
-            Ok(object) => object,
-            Err(kube::Error::Api(status)) => serde_json::to_value(&status).unwrap(),
-            Err(error) => json!({ "failed": error.to_string() }),
-        }
+    async fn send(&self, ask: &Ask) -> Result<(u16, Value)> {
+        let response = self.client.send(self.request(ask)?).await?;
+        let code = response.status().as_u16();
+        let bytes = response.into_body().collect_bytes().await?;
+        let text = || String::from_utf8_lossy(&bytes).into_owned().into();
+        Ok((code, serde_json::from_slice(&bytes).unwrap_or_else(|_| text())))
     }
 
     /// The request, with this server's own versions in it.
-    pub(crate) fn request(&self, ask: &Ask) -> Request<Vec<u8>> {
+    pub(crate) fn request(&self, ask: &Ask) -> Result<Request<Body>> {
         let mut body = ask.body.clone();
         if let Some(version) = self.newest.get(&ask.path).filter(|_| ask.current) {
             body["metadata"]["resourceVersion"] = json!(version);
         }
         let bytes = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
-        let query = ask.query.replace("LISTED", &self.listed).replace("NEXT", &self.next);
+        let ListPosition { version, next } = &self.last_list;
+        let query = ask.query.replace("LISTED", version).replace("NEXT", next);
         let request = Request::builder().method(ask.method.as_str()).uri(format!("{}?{query}", ask.path));
         let request = request.header("content-type", &ask.content_type).header("accept", &ask.accept);
-        request.body(bytes).unwrap()
+        Ok(request.body(bytes.into())?)
     }
 }
