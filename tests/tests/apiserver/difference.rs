@@ -63,7 +63,9 @@ fn mask_object(object: &mut Value) {
         without_dots(&mut entry["fieldsV1"]);
     }
     // They come in the order of their times, which may be the same.
-    entries.sort_by_cached_key(|entry| entry["manager"].to_string() + &entry["operation"].to_string());
+    entries.sort_by_cached_key(|entry| {
+        ["manager", "operation", "subresource"].map(|field| entry[field].to_string())
+    });
 }
 
 fn without_dots(fields: &mut Value) {

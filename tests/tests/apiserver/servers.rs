@@ -176,10 +176,12 @@ impl Side {
 
     fn remember(&mut self, ask: &Ask, answer: &Value, number: usize) {
         let metadata = &answer["metadata"];
+        if let Some(next) = metadata["continue"].as_str() {
+            self.last_list.next = next.to_owned();
+        }
         let Some(version) = metadata["resourceVersion"].as_str().map(str::to_owned) else { return };
         if answer["items"].is_array() {
-            let next = metadata["continue"].as_str().unwrap_or_default().to_owned();
-            self.last_list = ListPosition { version, next };
+            self.last_list.version = version;
             return;
         }
         let name = metadata["name"].as_str().unwrap_or_default();

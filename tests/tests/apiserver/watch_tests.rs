@@ -1,6 +1,6 @@
 //! Watches compared.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use super::lives::{KINDS, Kind};
 use super::requests::Ask;
@@ -15,18 +15,18 @@ impl Pair<'_> {
         Ok(())
     }
 
-    pub(crate) async fn watch_all(&self, watches: &[Ask]) -> Result<Vec<Watch>> {
+    pub(crate) async fn watch_all(&self, watches: &[Ask], mark: &str) -> Result<Vec<Watch>> {
         let mut all = Vec::new();
         for watch in watches {
-            all.push(self.watch(watch).await?);
+            all.push(self.watch(watch, mark).await?);
         }
         Ok(all)
     }
 
-    pub(crate) async fn compare_all(&mut self, watches: Vec<Watch>, mark: &str) -> Result<Vec<Events>> {
+    pub(crate) async fn compare_all(&mut self, watches: Vec<Watch>) -> Result<Vec<Events>> {
         let mut all = Vec::new();
         for watch in watches {
-            all.push(self.compare_events(watch, mark).await?);
+            all.push(self.compare_events(watch).await?);
         }
         Ok(all)
     }
@@ -35,18 +35,21 @@ impl Pair<'_> {
 /// Watches from the version of the last list.
 const FROM_LIST: &str = "timeoutSeconds=290&resourceVersion=LISTED";
 
+/// How much later than asked a watch may end, in seconds.
+const SLOW: f64 = 10.0;
+
 #[tokio::test]
 async fn watches_follow_a_life_alike() -> Result<()> {
     compare(async |pair| {
         for kind in KINDS {
             let watches = kind.watches("life-d", FROM_LIST);
             pair.ask(&Ask::get(kind.list)).await?;
-            let open = pair.watch_all(&watches).await?;
+            let open = pair.watch_all(&watches, "life").await?;
             pair.ask_all(&kind.life("life")).await?;
             pair.ask_all(&kind.mark("life-d", "life")).await?;
-            let events = pair.compare_all(open, "life").await?;
-            let again = pair.watch_all(&watches).await?;
-            pair.compare_all(again, "life").await?;
+            let events = pair.compare_all(open).await?;
+            let again = pair.watch_all(&watches, "life").await?;
+            pair.compare_all(again).await?;
             resume(pair, kind, &events[0]).await?;
         }
         Ok(())
@@ -59,9 +62,10 @@ async fn resume(pair: &mut Pair<'_>, kind: Kind, [real, stand_in]: &Events) -> R
     for events in real.iter().zip(stand_in) {
         let (Some(real), Some(stand_in)) = (version(events.0), version(events.1)) else { continue };
         pair.start_from(real, stand_in);
-        let watch = pair.watch(&Ask::get(kind.list).with(&format!("watch=true&{FROM_LIST}"))).await?;
+        let ask = Ask::get(kind.list).with(&format!("watch=true&{FROM_LIST}"));
+        let watch = pair.watch(&ask, "resumed").await?;
         pair.ask_all(&kind.mark("life-d", "resumed")).await?;
-        pair.compare_events(watch, "resumed").await?;
+        pair.compare_events(watch).await?;
         pair.ask_all(&kind.mark("life-d", "life")).await?;
     }
     Ok(())
@@ -73,9 +77,9 @@ async fn watches_begin_alike() -> Result<()> {
         for kind in KINDS {
             pair.ask_all(&kind.life("begin")).await?;
             pair.ask(&Ask::get(kind.list)).await?;
-            let open = pair.watch_all(&openings(kind)).await?;
+            let open = pair.watch_all(&openings(kind), "begun").await?;
             pair.ask_all(&kind.mark("begin-d", "begun")).await?;
-            pair.compare_all(open, "begun").await?;
+            pair.compare_all(open).await?;
         }
         Ok(())
     })
@@ -83,50 +87,54 @@ async fn watches_begin_alike() -> Result<()> {
 }
 
 fn openings(kind: Kind) -> Vec<Ask> {
-    let versions = [
+    let served = [
         "",
         "resourceVersion=",
         "resourceVersion=0",
         "resourceVersion=LISTED",
+        "sendInitialEvents=true&resourceVersionMatch=NotOlderThan",
+        "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=0",
+        "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=LISTED",
+        "sendInitialEvents=false&resourceVersionMatch=NotOlderThan",
+        "sendInitialEvents=false&resourceVersionMatch=NotOlderThan&resourceVersion=LISTED",
+    ];
+    let refused = [
         "resourceVersion=abc",
         "resourceVersion=-1",
         "resourceVersion=0&resourceVersionMatch=NotOlderThan",
         "sendInitialEvents=true",
-        "sendInitialEvents=true&resourceVersionMatch=NotOlderThan",
-        "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=0",
-        "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=LISTED",
         "sendInitialEvents=true&resourceVersionMatch=Exact",
-        "sendInitialEvents=false&resourceVersionMatch=NotOlderThan",
-        "sendInitialEvents=false&resourceVersionMatch=NotOlderThan&resourceVersion=LISTED",
-    ];
-    let selectors = [
         "labelSelector=team+%26+a",
-        "labelSelector=a%3D%3Db%3Dc",
         "fieldSelector=spec.none%3D1",
         "fieldSelector=x",
     ];
-    let each = versions.iter().flat_map(|version| kind.watches("begin-d", version));
-    let refused = selectors.map(|selector| Ask::get(kind.list).with(&format!("watch=true&{selector}")));
-    each.chain(refused).collect()
+    let watch = |query: &str| Ask::get(kind.list).with(&format!("watch=true&{query}"));
+    let served_too = ["resourceVersion=0", "sendInitialEvents=true&resourceVersionMatch=NotOlderThan"];
+    let without_bookmarks = served_too.iter().chain(&refused).map(|query| watch(query));
+    served.iter().flat_map(|version| kind.watches("begin-d", version)).chain(without_bookmarks).collect()
 }
 
 #[tokio::test]
 async fn watches_end_alike() -> Result<()> {
     compare(async |pair| {
-        let kind = KINDS[0];
-        pair.ask_all(&kind.life("end")).await?;
-        pair.ask(&Ask::get(kind.list)).await?;
-        let queries = [
-            "timeoutSeconds=3",
-            "timeoutSeconds=3&allowWatchBookmarks=true",
-            "timeoutSeconds=1&allowWatchBookmarks=true",
-        ];
-        let watch =
-            |query: &&str| Ask::get(kind.list).with(&format!("watch=true&resourceVersion=LISTED&{query}"));
-        let watches: Vec<Ask> = queries.iter().map(watch).collect();
-        let open = pair.watch_all(&watches).await?;
-        pair.ask_all(&kind.mark("end-d", "end")).await?;
-        pair.compare_all(open, "none").await.map(drop)
+        let queries = [("3", ""), ("3", "&allowWatchBookmarks=true"), ("1", "&allowWatchBookmarks=true")];
+        let mut open = Vec::new();
+        for kind in KINDS {
+            pair.ask_all(&kind.life("end")).await?;
+            pair.ask(&Ask::get(kind.list)).await?;
+            for (seconds, query) in queries {
+                let query = format!("watch=true&resourceVersion=LISTED&timeoutSeconds={seconds}{query}");
+                open.push((seconds.parse()?, pair.watch(&Ask::get(kind.list).with(&query), "none").await?));
+            }
+            pair.ask_all(&kind.mark("end-d", "end")).await?;
+        }
+        for (seconds, watch) in open {
+            for events in pair.compare_events(watch).await? {
+                let time = events.last().context("no event")?["time"].as_f64().context("not closed")?;
+                ensure!((seconds..seconds + SLOW).contains(&time), "closed after {time} s, not {seconds}");
+            }
+        }
+        Ok(())
     })
     .await
 }
@@ -158,10 +166,14 @@ async fn lists_and_watches_from_forgotten_versions_are_refused_alike() -> Result
                 pair.ask(&list.clone().with(query)).await?;
             }
             pair.continue_from(&places);
+            // The refusal says how to continue nevertheless.
+            pair.ask_all(&[list.clone().with("limit=1&continue=NEXT"), list.with("limit=1&continue=NEXT")])
+                .await?;
+            pair.continue_from(&places);
             let mut watches = kind.watches("past-d", FROM_LIST);
             watches.extend(kind.watches("past-d", "resourceVersion=1"));
-            let open = pair.watch_all(&watches).await?;
-            pair.compare_all(open, "none").await?;
+            let open = pair.watch_all(&watches, "none").await?;
+            pair.compare_all(open).await?;
         }
         Ok(())
     })
