@@ -11,9 +11,31 @@ pub(crate) fn sequence(name: &str) -> impl Strategy<Value = Vec<Ask>> + use<> {
     let one = prop_oneof![
         5 => on_thing(name.clone()),
         3 => on_deployment(name.clone()),
-        2 => on_map(name),
+        2 => on_map(name.clone()),
+        1 => on_finalizers(name),
     ];
-    prop::collection::vec(one, 4..16)
+    let labelled = (one, prop::sample::select(vec![None, Some("a"), Some("b")])).prop_map(label);
+    prop::collection::vec(labelled, 4..16)
+}
+
+/// Labels the object of a request, so that selectors take it or not.
+fn label((ask, team): (Ask, Option<&str>)) -> Ask {
+    let mut ask = ask;
+    let may_remove = ask.content_type == "application/merge-patch+json";
+    if ask.body.is_object() && !ask.path.ends_with("/status") && (team.is_some() || may_remove) {
+        ask.body["metadata"]["labels"]["team"] = json!(team);
+    }
+    ask
+}
+
+/// An object that is deleted while it has a finalizer, or loses it.
+fn on_finalizers(name: String) -> impl Strategy<Value = Ask> {
+    let path = prop::sample::select(vec![THINGS, DEPLOYMENTS, MAPS]);
+    (path, any::<bool>()).prop_map(move |(path, held)| {
+        let finalizers = if held { json!(["example.com/hold"]) } else { Value::Null };
+        let patch = json!({ "metadata": { "finalizers": finalizers } });
+        Ask::patch(&format!("{path}/{name}"), "merge-patch+json", patch)
+    })
 }
 
 fn spec() -> impl Strategy<Value = Value> {

@@ -104,6 +104,12 @@ impl Kind {
         teams.map(|team| self.patch(name, marked(team))).to_vec()
     }
 
+    /// The same for an object that may be missing, with its name as the mark.
+    pub(crate) fn create_or_mark(self, name: &str) -> Vec<Ask> {
+        let create = Ask::apply(&format!("{}/{name}", self.list), "marker", true, (self.object)(name, 1));
+        [vec![create], self.mark(name, name)].concat()
+    }
+
     /// Watches of everything, and of a part by each kind of selector. `one` is the name of an object.
     pub(crate) fn watches(self, one: &str, query: &str) -> Vec<Ask> {
         let selectors = [

@@ -1,9 +1,12 @@
 //! Watches compared.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Error, Result, ensure};
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
+use super::generated;
 use super::lives::{KINDS, Kind};
-use super::requests::Ask;
+use super::requests::{Ask, MAPS};
 use super::servers::{Pair, compare};
 use super::watches::{Events, Watch, version};
 
@@ -57,18 +60,17 @@ async fn watches_follow_a_life_alike() -> Result<()> {
     .await
 }
 
-/// Compares what is left of a watch that is resumed after each of its events.
+/// Compares what is left of a watch that is resumed after each of its events but the last.
 async fn resume(pair: &mut Pair<'_>, kind: Kind, [real, stand_in]: &Events) -> Result<()> {
-    for events in real.iter().zip(stand_in) {
-        let (Some(real), Some(stand_in)) = (version(events.0), version(events.1)) else { continue };
+    let ask = Ask::get(kind.list).with(&format!("watch=true&{FROM_LIST}"));
+    let mut open = Vec::new();
+    for (real, stand_in) in real.iter().zip(stand_in).rev().skip(1) {
+        let versions = version(real).zip(version(stand_in));
+        let (real, stand_in) = versions.context("every event of these has a version")?;
         pair.start_from(real, stand_in);
-        let ask = Ask::get(kind.list).with(&format!("watch=true&{FROM_LIST}"));
-        let watch = pair.watch(&ask, "resumed").await?;
-        pair.ask_all(&kind.mark("life-d", "resumed")).await?;
-        pair.compare_events(watch).await?;
-        pair.ask_all(&kind.mark("life-d", "life")).await?;
+        open.push(pair.watch(&ask, "life").await?);
     }
-    Ok(())
+    pair.compare_all(open).await.map(drop)
 }
 
 #[tokio::test]
@@ -111,7 +113,9 @@ fn openings(kind: Kind) -> Vec<Ask> {
     let watch = |query: &str| Ask::get(kind.list).with(&format!("watch=true&{query}"));
     let served_too = ["resourceVersion=0", "sendInitialEvents=true&resourceVersionMatch=NotOlderThan"];
     let without_bookmarks = served_too.iter().chain(&refused).map(|query| watch(query));
-    served.iter().flat_map(|version| kind.watches("begin-d", version)).chain(without_bookmarks).collect()
+    let [first, others @ ..] = served.map(|version| kind.watches("begin-d", version));
+    let others = others.into_iter().flat_map(|watches| watches.into_iter().take(2));
+    first.into_iter().chain(others).chain(without_bookmarks).collect()
 }
 
 #[tokio::test]
@@ -179,4 +183,42 @@ async fn lists_and_watches_from_forgotten_versions_are_refused_alike() -> Result
     })
     .await
     .context("after both forgot the past")
+}
+
+/// How many sequences of requests are tried.
+fn sequences() -> usize {
+    if std::env::var("CAIPE_CAMPAIGN").is_ok_and(|value| value == "long") { 400 } else { 40 }
+}
+
+#[tokio::test]
+async fn generated_changes_are_answered_and_watched_alike() -> Result<()> {
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
+    let mut runner = TestRunner::new_with_rng(Config::default(), rng);
+    compare(async |pair| {
+        for number in 0..sequences() {
+            let name = format!("o{number}");
+            let sequence = generated::sequence(&name).new_tree(&mut runner).map_err(Error::msg)?.current();
+            watched(pair, number, &name, &sequence).await?;
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// Compares the answers to a sequence of requests about objects of one name, and the watches that follow it: one of
+/// everything, one of a part, and one of another part that begins at the end with the version of the start.
+async fn watched(pair: &mut Pair<'_>, number: usize, name: &str, sequence: &[Ask]) -> Result<()> {
+    let part = |watches: &[Ask], number: usize| watches[1 + number % (watches.len() - 1)].clone();
+    let all = KINDS.map(|kind| kind.watches(name, FROM_LIST));
+    let live: Vec<Ask> = all.iter().flat_map(|watches| [watches[0].clone(), part(watches, number)]).collect();
+    let replayed: Vec<Ask> = all.iter().map(|watches| part(watches, number + 1)).collect();
+    pair.ask(&Ask::get(MAPS)).await?;
+    let open = pair.watch_all(&live, name).await?;
+    pair.ask_all(sequence).await?;
+    for kind in KINDS {
+        pair.ask_all(&kind.create_or_mark(name)).await?;
+    }
+    pair.compare_all(open).await?;
+    let open = pair.watch_all(&replayed, name).await?;
+    pair.compare_all(open).await.map(drop)
 }
