@@ -2,6 +2,7 @@
 
 mod crashes;
 mod definition;
+mod examples;
 mod leaders;
 mod node;
 mod outage;
