@@ -31,7 +31,8 @@ fn every_example_is_accepted_by_kubernetes() -> Result<()> {
         for name in names {
             let output = cluster.kubectl(&["apply", "-f", &path(&name)])?;
             ensure!(output.ends_with(" created\n") && output.lines().count() == 1, "{name}: {output}");
-            let rendered = Command::new(programs::operator()?).args(["render", "-f", &path(&name)]).output()?;
+            let rendered =
+                Command::new(programs::operator()?).args(["render", "-f", &path(&name)]).output()?;
             ensure!(rendered.status.success(), "{name}: {}", String::from_utf8_lossy(&rendered.stderr));
         }
         Ok(())
@@ -67,9 +68,8 @@ fn the_policy_restricts_images_and_pod_templates() -> Result<()> {
         let server = |image: &str| {
             format!("agents: [{{{own}, mcp: [{{name: m, container: {{image: {image}, port: 9000}}}}]}}]")
         };
-        let child = format!(
-            "agents: [{{{own}, mcp: [{{name: m, stdio: {{image: docker.io/other, command: c}}}}]}}]"
-        );
+        let child =
+            format!("agents: [{{{own}, mcp: [{{name: m, stdio: {{image: docker.io/other, command: c}}}}]}}]");
         for (addition, message) in [
             ("podTemplate: {spec: {hostNetwork: true}}".to_owned(), "podTemplate is not allowed"),
             (format!("agents: [{{{own}, podTemplate: {{spec: {{}}}}}}]"), "podTemplate is not allowed"),
@@ -82,7 +82,8 @@ fn the_policy_restricts_images_and_pod_templates() -> Result<()> {
             let refusal = refusal(cluster, &addition);
             ensure!(refusal.contains(message), "{addition}: {refusal:?}");
         }
-        let accepted = [server("registry.example.com/mcp:1"), "image: registry.example.com/caipe:1".to_owned()];
+        let accepted =
+            [server("registry.example.com/mcp:1"), "image: registry.example.com/caipe:1".to_owned()];
         for addition in accepted {
             let refusal = refusal(cluster, &addition);
             ensure!(refusal.is_empty(), "{addition}: {refusal}");
