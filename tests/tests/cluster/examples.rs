@@ -1,0 +1,95 @@
+//! The files in `examples/`, applied by kubectl.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use caipe_tests::cluster::{self, Cluster};
+use caipe_tests::programs::{self, workspace};
+
+const POLICY: &str = "restrict-creators.yaml";
+/// How long the API server may take to enforce a new policy.
+const ENFORCED: Duration = Duration::from_secs(60);
+
+fn path(name: &str) -> String {
+    workspace().join("examples").join(name).to_string_lossy().into_owned()
+}
+
+/// The names of the example supervisors' files.
+fn supervisors() -> Result<Vec<String>> {
+    let files = std::fs::read_dir(workspace().join("examples"))?;
+    let names: Result<Vec<_>, _> =
+        files.map(|file| Ok::<_, std::io::Error>(file?.file_name().to_string_lossy().into_owned())).collect();
+    Ok(names?.into_iter().filter(|name| name.ends_with(".yaml") && name != POLICY).collect())
+}
+
+#[test]
+fn every_example_is_accepted_by_kubernetes() -> Result<()> {
+    cluster::with(async |cluster| {
+        let names = supervisors()?;
+        ensure!(names.len() > 5, "{names:?}");
+        for name in names {
+            let output = cluster.kubectl(&["apply", "-f", &path(&name)])?;
+            ensure!(output.ends_with(" created\n") && output.lines().count() == 1, "{name}: {output}");
+            let rendered =
+                Command::new(programs::operator()?).args(["render", "-f", &path(&name)]).output()?;
+            ensure!(rendered.status.success(), "{name}: {}", String::from_utf8_lossy(&rendered.stderr));
+        }
+        Ok(())
+    })
+}
+
+/// The message of the API server about a supervisor with this addition to its spec, or nothing if it accepts it.
+fn refusal(cluster: &Cluster, addition: &str) -> String {
+    let resource = format!(
+        "{{apiVersion: caipe.io/v1alpha1, kind: CaipeSupervisor, metadata: {{name: probe}}, spec: {{{addition}}}}}"
+    );
+    let output = cluster.kubectl_given(&["create", "--dry-run=server", "-f", "-"], &resource);
+    output.err().map(|error| error.to_string()).unwrap_or_default()
+}
+
+/// Applies the policy and waits until the API server enforces it in the test's namespace.
+async fn enforce(cluster: &Cluster) -> Result<()> {
+    cluster.kubectl(&["label", "namespace", &cluster.namespace, "caipe.io/restricted=true"])?;
+    cluster.kubectl(&["apply", "-f", &path(POLICY)])?;
+    let start = Instant::now();
+    while refusal(cluster, "image: docker.io/other").is_empty() {
+        ensure!(start.elapsed() < ENFORCED, "the policy is not enforced");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    Ok(())
+}
+
+#[test]
+fn the_policy_restricts_images_and_pod_templates() -> Result<()> {
+    cluster::with(async |cluster| {
+        enforce(cluster).await?;
+        let own = "name: a, identity: {inline: {description: d, systemPrompt: s}}";
+        let server = |image: &str| {
+            format!("agents: [{{{own}, mcp: [{{name: m, container: {{image: {image}, port: 9000}}}}]}}]")
+        };
+        let child =
+            format!("agents: [{{{own}, mcp: [{{name: m, stdio: {{image: docker.io/other, command: c}}}}]}}]");
+        for (addition, message) in [
+            ("podTemplate: {spec: {hostNetwork: true}}".to_owned(), "podTemplate is not allowed"),
+            (format!("agents: [{{{own}, podTemplate: {{spec: {{}}}}}}]"), "podTemplate is not allowed"),
+            ("image: docker.io/other".to_owned(), "images of the supervisor"),
+            ("agents: [{name: a, image: docker.io/other}]".to_owned(), "images of the supervisor"),
+            (server("docker.io/other"), "images of tool servers must come from registry.example.com/"),
+            (child, "images of tool servers"),
+            ("service: {type: LoadBalancer}".to_owned(), "must have the type ClusterIP"),
+        ] {
+            let refusal = refusal(cluster, &addition);
+            ensure!(refusal.contains(message), "{addition}: {refusal:?}");
+        }
+        let accepted =
+            [server("registry.example.com/mcp:1"), "image: registry.example.com/caipe:1".to_owned()];
+        for addition in accepted {
+            let refusal = refusal(cluster, &addition);
+            ensure!(refusal.is_empty(), "{addition}: {refusal}");
+        }
+        cluster.kubectl(&["apply", "-f", &path("openai.yaml")])?;
+        cluster.kubectl(&["delete", "-f", &path(POLICY)])?;
+        Ok(())
+    })
+}
