@@ -19,6 +19,12 @@ use crate::programs;
 const PORTS: [&str; 3] = ["8000", "4000", "8004"];
 /// Seconds for all commands of a page.
 const TIMEOUT: &str = "300";
+/// Copies the repository, with its uncommitted changes, to `$1`.
+const COPY: &str = "\
+commit=$(git -c user.name=test -c user.email=test@example.com stash create)
+git clone --quiet --shared . \"$1\"
+git -C \"$1\" -c advice.detachedHead=false checkout --quiet \"${commit:-HEAD}\"
+";
 /// Before the first command.
 const BEGIN: &str = "\
 set -e
@@ -30,10 +36,10 @@ ready() {
 }
 ";
 
-/// A machine for one page: its home with a copy of the repository.
+/// A machine for one page: a folder with a copy of the repository.
 #[derive(Debug)]
 pub struct Laptop {
-    home: TempDir,
+    folder: TempDir,
     path: std::ffi::OsString,
 }
 
@@ -43,21 +49,16 @@ impl Laptop {
     /// # Errors
     /// If the repository cannot be copied.
     pub fn new(programs: &[PathBuf]) -> Result<Self> {
-        let home = tempfile::tempdir()?;
-        let copy =
-            "git clone --quiet --shared . \"$1\" && git ls-files -z --cached --others --exclude-standard |
-            xargs -0 sh -c 'for file; do [ -e \"$file\" ] && printf \"%s\\0\" \"$file\"; done; :' sh |
-            tar --create --null --files-from - | tar --extract --directory \"$1\"";
-        let repository = home.path().join("repository");
+        let folder = tempfile::tempdir()?;
         let mut shell = Command::new("bash");
         shell
-            .args(["-euo", "pipefail", "-c", copy, "bash"])
-            .arg(&repository)
+            .args(["-euc", COPY, "bash"])
+            .arg(folder.path().join("repository"))
             .current_dir(programs::workspace());
         ensure!(shell.status()?.success(), "failed to copy the repository");
         let inherited = std::env::var_os("PATH").unwrap_or_default();
         let path = std::env::join_paths(programs.iter().cloned().chain(std::env::split_paths(&inherited)))?;
-        Ok(Self { home, path })
+        Ok(Self { folder, path })
     }
 
     /// Types the commands.
@@ -83,15 +84,15 @@ impl Laptop {
     /// A shell without the variables of this process.
     fn shell(&self, free: &[u16]) -> Command {
         let mut shell = Command::new("timeout");
-        let home = self.home.path();
+        let folder = self.folder.path();
         shell
             .args(["--kill-after=5", TIMEOUT, "bash", "-c"])
             .env_clear()
-            .current_dir(home.join("repository"));
-        shell.env("PATH", &self.path).env("HOME", home).env("OUTPUTS", home).env("TERM", "dumb");
+            .current_dir(folder.join("repository"));
+        shell.env("PATH", &self.path).env("HOME", folder).env("OUTPUTS", folder).env("TERM", "dumb");
         // Tool servers that are not installed are not fetched.
         shell.env("npm_config_offline", "true").env("UV_OFFLINE", "1").env("NO_PROXY", "*");
-        shell.env("CAIPE_ADDRESS_FILE", home.join("address"));
+        shell.env("CAIPE_ADDRESS_FILE", folder.join("address"));
         if let Some(port) = free.first() {
             shell.env("A2A_PORT", port.to_string()).env("CAIPE_URL", format!("http://127.0.0.1:{port}"));
         }
@@ -99,7 +100,7 @@ impl Laptop {
     }
 
     fn file(&self, number: usize) -> PathBuf {
-        self.home.path().join(number.to_string())
+        self.folder.path().join(number.to_string())
     }
 }
 
