@@ -19,6 +19,7 @@ TOOLS := $(CAIPE_TOOLS)
 CARGO_CYCLONEDX_VERSION := 0.5.9
 CARGO_DENY_VERSION := 0.20.2
 CARGO_FUZZ_VERSION := 0.13.2
+MDBOOK_VERSION := 0.5.4
 # Seconds for each target of `make fuzz`.
 FUZZ_SECONDS ?= 20
 # Seconds for each test of `make chaos`.
@@ -29,7 +30,7 @@ LISTEN ?= 127.0.0.1:8000
 DATA_DIR ?= .caipe
 IMAGE ?= $(TARGET)/caipe-operator.tar
 CRD := crds/caipe.io_caipesupervisors.yaml
-GENERATED := $(CRD) charts deploy
+GENERATED := $(CRD) charts deploy docs/reference.md
 
 # Reports everything that the requested targets need and this machine lacks, before the first of them begins.
 ifneq ($(shell scripts/needs $(MAKECMDGOALS) >&2 || echo missing),)
@@ -53,7 +54,7 @@ test-cluster: peers control-plane ## Run the tests on a real Kubernetes control 
 
 verify: fmt-check words cycles deny workflows lint generated compatible chart-lint doc fuzz-check ## Run all static checks: format, lints, generated files, charts, docs, licences.
 
-generate: ## Write the generated files: addresses and version, the CustomResourceDefinition, statuses for Argo CD, manifests and pages of the charts.
+generate: ## Write the generated files: addresses and version, the CustomResourceDefinition, statuses for Argo CD, manifests and pages of the charts, the reference.
 	scripts/addresses
 	$(CARGO) run --quiet --locked -p caipe-operator -- crd > $(CRD).new
 	mv $(CRD).new $(CRD)
@@ -73,6 +74,10 @@ lint: ## Lint; a warning is an error.
 
 doc: ## Build the API documentation; a broken link is an error.
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps --document-private-items
+
+.PHONY: docs
+docs: $(TOOLS)/bin/mdbook-$(MDBOOK_VERSION) ## Build the pages of docs/ for the web into target/docs; a broken link is an error.
+	scripts/docs build "$<" "$(TARGET)/docs"
 
 bench: ## Compare the supervisor with a plain server (and one of the official Python SDK, if installed), and measure the image's operator.
 	$(CARGO) build --release --locked -p caipe-supervisor -p caipe-fixtures --bins
@@ -159,6 +164,12 @@ generated: generate
 compatible:
 	for baseline in crds/baseline/*.yaml; do $(CARGO) run --quiet --locked -p caipe-operator -- crd --compatible-with "$$baseline"; done
 
+# Links between the Markdown files, also those that GitHub shows and the web pages do not contain.
+.PHONY: links
+verify: links
+links:
+	scripts/docs check
+
 # $(call tool,NAME,VERSION): a program from crates.io, built once.
 define tool
 $(TOOLS)/bin/$(1)-$(2):
@@ -169,3 +180,4 @@ endef
 $(eval $(call tool,cargo-cyclonedx,$(CARGO_CYCLONEDX_VERSION)))
 $(eval $(call tool,cargo-deny,$(CARGO_DENY_VERSION)))
 $(eval $(call tool,cargo-fuzz,$(CARGO_FUZZ_VERSION)))
+$(eval $(call tool,mdbook,$(MDBOOK_VERSION)))

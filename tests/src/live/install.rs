@@ -20,7 +20,7 @@ impl Live {
         installed.clone().map_err(|error| anyhow!(error)).context("failed to install the operator")
     }
 
-    fn install(&self) -> Result<()> {
+    pub(super) fn install(&self) -> Result<()> {
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM,
             "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}});
         self.apply(&namespace)?;

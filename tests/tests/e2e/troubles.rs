@@ -1,13 +1,13 @@
-//! The runbook: each trouble is made, then its commands are typed as they stand there.
+//! The runbook's faults that the API alone can cause: each is caused, then the page's commands are typed.
 
 use anyhow::{Context, Result, ensure};
-use caipe_tests::cluster::{self, Cluster};
 use caipe_tests::doc_commands;
+use caipe_tests::live::{self, Live};
 use caipe_tests::programs::workspace;
 
-use crate::shell;
+use crate::runbook::{declare, shell, type_commands};
 
-/// A heading of the runbook, and how one gets there from a supervisor that is as it should be.
+/// A heading of the runbook, and the commands that cause the fault.
 type Trouble = (&'static str, &'static str);
 
 const TROUBLES: [Trouble; 15] = [
@@ -80,41 +80,33 @@ const TROUBLES: [Trouble; 15] = [
     ("## A pod of the supervisor is gone", "$K delete pods -l app.kubernetes.io/component=supervisor"),
 ];
 
-fn script(cluster: &Cluster, script: &str) -> Result<()> {
-    let script = &script
+fn cause(live: &Live, commands: &str) -> Result<()> {
+    let commands = commands
         .replace("$UNTIL ", "$K wait --timeout=90s --for=jsonpath=")
-        .replace("$K", "kubectl -n team-a");
-    // A trouble that does not come about must not be waited for for ever.
-    let output = shell(cluster).args(["-c", r#"exec timeout 180 sh -ec "$0""#, script]).output()?;
+        .replace("$K", &format!("kubectl -n {}", live.namespace));
+    // Some commands poll without a limit of their own.
+    let output = shell(live).args(["-c", r#"exec timeout 180 sh -ec "$0""#, &commands]).output()?;
     let text =
         [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
-    ensure!(output.status.success(), "{script}: {text}");
+    ensure!(output.status.success(), "{commands}: {text}");
     Ok(())
 }
 
 #[test]
-fn the_runbook_says_what_one_sees_and_its_commands_help() -> Result<()> {
+fn the_runbook_shows_the_symptoms_and_its_commands_help() -> Result<()> {
     let text = std::fs::read_to_string(workspace().join("docs/runbook.md"))?;
-    cluster::alone(async |cluster| {
-        script(
-            cluster,
-            "helm install caipe-operator charts/caipe-operator -n caipe-system --create-namespace --wait
-            kubectl create namespace team-a
-            kubectl -n team-a apply -f fixtures/quickstart-cluster.yaml
-            kubectl -n team-a wait --for=condition=Ready caipe/platform --timeout=1m",
-        )?;
+    live::with_node("faults", async |live, _| {
+        declare(live).await?;
         let mut wrong = Vec::new();
-        for (heading, stage) in TROUBLES {
+        for (heading, commands) in TROUBLES {
             println!("{heading}");
-            if let Err(error) = script(cluster, stage).with_context(|| heading.to_owned()) {
-                wrong.push(format!("{error:#}"));
-            }
-            for step in doc_commands::steps(doc_commands::section(&text, heading)?) {
-                if let Err(error) = step.holds(|| shell(cluster)) {
-                    wrong.push(format!("{error:#}"));
-                }
-            }
+            let section = doc_commands::section(&text, heading)?;
+            let caused = cause(live, commands).with_context(|| heading.to_owned());
+            wrong.extend(caused.and_then(|()| type_commands(live, section)).err());
         }
+        // The runbook's upgrade has the chart's own values.
+        live.helm_operator(&[])?;
+        let wrong: Vec<String> = wrong.iter().map(|error| format!("{error:#}")).collect();
         ensure!(wrong.is_empty(), "{}", wrong.join("\n\n"));
         Ok(())
     })
