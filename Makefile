@@ -146,14 +146,14 @@ verify: links
 links:
 	scripts/docs check
 
-# $(call tool,NAME,VERSION): a program from crates.io, built once.
+# $(call tool,NAME,VERSION[,FLAGS]): a program from crates.io, built once.
 define tool
 $(TOOLS)/bin/$(1)-$(2):
-	$(CARGO) install --quiet --locked --root "$(TOOLS)" --target-dir "$(TOOLS)/target-$(1)" $(1) --version $(2)
+	$(CARGO) install --quiet --locked --root "$(TOOLS)" --target-dir "$(TOOLS)/target-$(1)" $(1) --version $(2) $(3)
 	rm -rf "$(TOOLS)/target-$(1)"
 	mv "$(TOOLS)/bin/$(1)" "$$@"
 endef
 $(eval $(call tool,cargo-cyclonedx,$(CARGO_CYCLONEDX_VERSION)))
 $(eval $(call tool,cargo-deny,$(CARGO_DENY_VERSION)))
 $(eval $(call tool,cargo-fuzz,$(CARGO_FUZZ_VERSION)))
-$(eval $(call tool,mdbook,$(MDBOOK_VERSION)))
+$(eval $(call tool,mdbook,$(MDBOOK_VERSION),--no-default-features --features search))
