@@ -70,6 +70,12 @@ doc: ## Build the API documentation; a broken link is an error.
 docs: $(TOOLS)/bin/mdbook-$(MDBOOK_VERSION) ## Build the pages of docs/ for the web into target/docs; a broken link is an error.
 	scripts/docs build "$<" "$(TARGET)/docs"
 
+# Links between the Markdown files, also of those that the web pages do not contain.
+.PHONY: links
+verify: links
+links:
+	scripts/docs check
+
 bench: ## Compare the supervisor with a plain server (and one of the official Python SDK, if installed), and measure the image's operator.
 	$(CARGO) build --release --locked -p caipe-supervisor -p caipe-fixtures --bins
 	image=$$(scripts/static release -p caipe-supervisor -p caipe-operator --features caipe-supervisor/mimalloc) && \
@@ -140,13 +146,7 @@ generated: generate
 compatible:
 	for release in crds/released/*.yaml; do $(CARGO) run --quiet --locked -p caipe-operator -- crd --compatible-with "$$release"; done
 
-# Links between the Markdown files, also those that GitHub shows and the web pages do not contain.
-.PHONY: links
-verify: links
-links:
-	scripts/docs check
-
-# $(call tool,NAME,VERSION[,FLAGS]): a program from crates.io, built once.
+# $(call tool,NAME,VERSION): a program from crates.io, built once.
 define tool
 $(TOOLS)/bin/$(1)-$(2):
 	$(CARGO) install --quiet --locked --root "$(TOOLS)" --target-dir "$(TOOLS)/target-$(1)" $(1) --version $(2) $(3)
@@ -156,4 +156,5 @@ endef
 $(eval $(call tool,cargo-cyclonedx,$(CARGO_CYCLONEDX_VERSION)))
 $(eval $(call tool,cargo-deny,$(CARGO_DENY_VERSION)))
 $(eval $(call tool,cargo-fuzz,$(CARGO_FUZZ_VERSION)))
+# Without its web server.
 $(eval $(call tool,mdbook,$(MDBOOK_VERSION),--no-default-features --features search))
