@@ -66,6 +66,8 @@ lint: ## Lint; a warning is an error.
 doc: ## Build the API documentation; a broken link is an error.
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps --document-private-items
 
+# mdBook without its own web server.
+mdbook_FLAGS := --no-default-features --features search
 .PHONY: docs
 docs: $(TOOLS)/bin/mdbook-$(MDBOOK_VERSION) ## Build the pages of docs/ for the web into target/docs; a broken link is an error.
 	scripts/docs build "$<" "$(TARGET)/docs"
@@ -149,12 +151,11 @@ compatible:
 # $(call tool,NAME,VERSION): a program from crates.io, built once.
 define tool
 $(TOOLS)/bin/$(1)-$(2):
-	$(CARGO) install --quiet --locked --root "$(TOOLS)" --target-dir "$(TOOLS)/target-$(1)" $(1) --version $(2) $(3)
+	$(CARGO) install --quiet --locked --root "$(TOOLS)" --target-dir "$(TOOLS)/target-$(1)" $(1) --version $(2) $$($(1)_FLAGS)
 	rm -rf "$(TOOLS)/target-$(1)"
 	mv "$(TOOLS)/bin/$(1)" "$$@"
 endef
 $(eval $(call tool,cargo-cyclonedx,$(CARGO_CYCLONEDX_VERSION)))
 $(eval $(call tool,cargo-deny,$(CARGO_DENY_VERSION)))
 $(eval $(call tool,cargo-fuzz,$(CARGO_FUZZ_VERSION)))
-# Without its web server.
-$(eval $(call tool,mdbook,$(MDBOOK_VERSION),--no-default-features --features search))
+$(eval $(call tool,mdbook,$(MDBOOK_VERSION)))
