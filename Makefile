@@ -78,9 +78,17 @@ lint: ## Lint; a warning is an error.
 doc: ## Build the API documentation; a broken link is an error.
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps --document-private-items
 
+# mdBook without its own web server.
+mdbook_FLAGS := --no-default-features --features search
 .PHONY: docs
 docs: $(TOOLS)/bin/mdbook-$(MDBOOK_VERSION) ## Build the pages of docs/ for the web into target/docs; a broken link is an error.
 	scripts/docs build "$<" "$(TARGET)/docs"
+
+# Links between the Markdown files, also of those that the web pages do not contain.
+.PHONY: links
+verify: links
+links:
+	scripts/docs check
 
 bench: ## Compare the supervisor with a plain server (and one of the official Python SDK, if installed), and measure the image's operator.
 	$(CARGO) build --release --locked -p caipe-supervisor -p caipe-fixtures --bins
@@ -171,16 +179,10 @@ generated: generate
 compatible:
 	for baseline in crds/baseline/*.yaml; do $(CARGO) run --quiet --locked -p caipe-operator -- crd --compatible-with "$$baseline"; done
 
-# Links between the Markdown files, also those that GitHub shows and the web pages do not contain.
-.PHONY: links
-verify: links
-links:
-	scripts/docs check
-
 # $(call tool,NAME,VERSION): a program from crates.io, built once.
 define tool
 $(TOOLS)/bin/$(1)-$(2):
-	$(CARGO) install --quiet --locked --root "$(TOOLS)" --target-dir "$(TOOLS)/target-$(1)" $(1) --version $(2)
+	$(CARGO) install --quiet --locked --root "$(TOOLS)" --target-dir "$(TOOLS)/target-$(1)" $(1) --version $(2) $$($(1)_FLAGS)
 	rm -rf "$(TOOLS)/target-$(1)"
 	mv "$(TOOLS)/bin/$(1)" "$$@"
 endef
