@@ -44,7 +44,7 @@ fn tests() -> Result<Vec<(String, String)>> {
     for dir in ["tests", "operator", "supervisor", "crds", "fixtures", "image"] {
         for file in files(&workspace().join(dir), ".rs") {
             let text = std::fs::read_to_string(&file)?;
-            let path = file.display().to_string();
+            let path = format!("/{}", file.strip_prefix(workspace())?.display());
             tests.extend(name.captures_iter(&text).map(|found| (found[1].to_owned(), path.clone())));
         }
     }
@@ -100,9 +100,7 @@ fn the_commands_of_a_laptop_run_and_print_what_the_pages_state() -> Result<()> {
         programs.iter().filter_map(|program| program.parent().map(Path::to_owned)).collect();
     let (mut typed, mut faults) = (0, Vec::new());
     for (page, text) in pages()? {
-        let blocks = doc_commands::all_blocks(&text);
-        let here = blocks.into_iter().filter(|block| block.place == Some(Place::Laptop));
-        let steps: Vec<_> = here.flat_map(|block| block.steps).collect();
+        let steps = doc_commands::blocks(&text, &Place::Laptop).with_context(|| page.clone())?;
         println!("{page}: {} commands", steps.len());
         typed += steps.len();
         if steps.is_empty() {
