@@ -100,7 +100,7 @@ fn plain(text: &str) -> Vec<String> {
         (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "UID"),
         (r"\b10\.[0-9]+\.[0-9]+\.[0-9]+\b", "ADDRESS"),
         (r"\(x[0-9]+ over AGE\)", ""),
-        (r"\b([0-9]+m)?[0-9]+s\b", "AGE"),
+        (r"\b[0-9]+[dhms]([0-9]+[hms])?\b", "AGE"),
         (r"AGE \(x[0-9]+ over AGE\)", "AGE"),
         (r"Resource Version: +[0-9]+", "Resource Version: N"),
         (r"[ \t]+", " "),
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn what_differs_from_run_to_run_does_not_count() {
         let one = "NAME AGE\npod/platform-cfcd5b47-5p44c  13s\nat 10.0.0.7 for 3m4s (x5 over 3m4s)";
-        let other = "NAME   AGE\npod/platform-7f9c8d5b66-abcde 4m2s\nat 10.1.0.9 for 9s (x2 over 10s)";
+        let other = "NAME   AGE\npod/platform-7f9c8d5b66-abcde 12m\nat 10.1.0.9 for 9s (x2 over 10s)";
         assert_eq!(plain(one), plain(other));
         assert_ne!(plain("3 of 4"), plain("4 of 4"));
     }
