@@ -94,6 +94,14 @@ impl<'a> Pair<'a> {
         Ok(())
     }
 
+    /// The same for several requests.
+    pub(crate) async fn ask_all(&mut self, requests: &[Ask]) -> Result<()> {
+        for request in requests {
+            self.ask(request).await?;
+        }
+        Ok(())
+    }
+
     /// Compares what both did.
     pub(crate) fn compare(&mut self, what: &str, real: &Value, stand_in: &Value) {
         self.compared += 1;
@@ -125,7 +133,7 @@ impl<'a> Pair<'a> {
     /// Makes both forget the past: what was changed before can neither be watched nor listed.
     pub(crate) async fn forget_history(&mut self) -> Result<()> {
         self.servers.real.compact().await?;
-        // Its memory of what changed begins anew.
+        // Its memory of what changed starts empty.
         self.servers.real.kill_server();
         self.servers.real.start_server().await?;
         self.sides[0].client = self.servers.real.access().client().await?;
