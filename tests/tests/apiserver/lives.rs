@@ -37,13 +37,18 @@ pub(crate) const KINDS: [Kind; 3] = [
 ];
 
 impl Kind {
-    fn create(self, name: &str, team: &str) -> Ask {
+    /// The path of its list in all namespaces.
+    pub(crate) fn everywhere(self) -> String {
+        self.list.replace("/namespaces/default", "")
+    }
+
+    pub(crate) fn create(self, name: &str, team: &str) -> Ask {
         let mut object = (self.object)(name, 1);
         object["metadata"]["labels"] = json!({ "team": team });
         Ask::post(self.list, object)
     }
 
-    fn patch(self, name: &str, patch: Value) -> Ask {
+    pub(crate) fn patch(self, name: &str, patch: Value) -> Ask {
         Ask::patch(&format!("{}/{name}", self.list), "merge-patch+json", patch)
     }
 
@@ -51,7 +56,7 @@ impl Kind {
         self.patch(name, json!({ "metadata": { "labels": { "team": team } } }))
     }
 
-    fn delete(self, name: &str) -> Ask {
+    pub(crate) fn delete(self, name: &str) -> Ask {
         Ask::delete(&format!("{}/{name}", self.list))
     }
 
@@ -125,9 +130,8 @@ impl Kind {
         let watch = |path: &str, selector: &str| {
             Ask::get(path).with(&format!("watch=true&allowWatchBookmarks=true&{query}{selector}"))
         };
-        let everywhere = self.list.replace("/namespaces/default", "");
         let whole = selectors.iter().map(|selector| watch(self.list, selector));
         let metadata = selectors.iter().take(2).map(|selector| watch(self.list, selector).metadata_only());
-        whole.chain(metadata).chain([watch(&everywhere, &selectors[1])]).collect()
+        whole.chain(metadata).chain([watch(&self.everywhere(), &selectors[1])]).collect()
     }
 }

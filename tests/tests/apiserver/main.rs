@@ -3,6 +3,7 @@
 mod difference;
 mod generated;
 mod known;
+mod lists;
 mod lives;
 mod requests;
 mod servers;
@@ -14,11 +15,5 @@ use servers::compare;
 
 #[tokio::test]
 async fn known_requests_are_answered_alike() -> Result<()> {
-    compare(async |pair| {
-        for request in known::requests() {
-            pair.ask(&request).await?;
-        }
-        Ok(())
-    })
-    .await
+    compare(async |pair| pair.ask_all(&known::requests()).await).await
 }

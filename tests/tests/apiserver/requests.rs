@@ -67,9 +67,15 @@ impl Ask {
         Self { query: query.to_owned(), ..self }
     }
 
+    pub(crate) fn in_namespace(self, namespace: &str) -> Self {
+        Self { path: self.path.replace("/default/", &format!("/{namespace}/")), ..self }
+    }
+
     /// Asks for the metadata of objects only.
     pub(crate) fn metadata_only(self) -> Self {
-        let accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1".to_owned();
+        let is_list = self.method == "GET" && !self.query.contains("watch=true");
+        let list = if is_list { "List" } else { "" };
+        let accept = format!("application/json;as=PartialObjectMetadata{list};g=meta.k8s.io;v=v1");
         Self { accept, ..self }
     }
 

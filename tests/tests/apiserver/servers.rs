@@ -93,6 +93,14 @@ impl<'a> Pair<'a> {
         Ok(())
     }
 
+    /// The same for several requests.
+    pub(crate) async fn ask_all(&mut self, requests: &[Ask]) -> Result<()> {
+        for request in requests {
+            self.ask(request).await?;
+        }
+        Ok(())
+    }
+
     /// Compares what both did.
     pub(crate) fn compare(&mut self, what: &str, real: &Value, stand_in: &Value) {
         self.compared += 1;

@@ -11,13 +11,6 @@ use super::servers::{Pair, compare};
 use super::watches::{Events, Watch, version};
 
 impl Pair<'_> {
-    async fn ask_all(&mut self, requests: &[Ask]) -> Result<()> {
-        for request in requests {
-            self.ask(request).await?;
-        }
-        Ok(())
-    }
-
     pub(crate) async fn watch_all(&self, watches: &[Ask], mark: &str) -> Result<Vec<Watch>> {
         let mut all = Vec::new();
         for watch in watches {
