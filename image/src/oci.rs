@@ -13,7 +13,7 @@ const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 /// The metadata of an image.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Image {
-    /// Its name, such as `caipe-operator:0.1.0`.
+    /// Its name, such as `caipe-operator:1.2.3`.
     pub name: String,
     /// The processor that it is for, in OCI's words.
     pub architecture: &'static str,

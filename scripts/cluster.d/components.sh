@@ -18,6 +18,7 @@ arguments() {
         --service-account-key-file "$access/accounts.pub" --service-account-signing-key-file "$access/accounts.key" \
         --token-auth-file "$access/tokens.csv" --authorization-mode Node,RBAC --allow-privileged \
         --enable-admission-plugins NodeRestriction,OwnerReferencesPermissionEnforcement \
+        --audit-policy-file "$state/audit.yaml" --audit-log-path "$state/log/audit.log" \
         --kubelet-preferred-address-types InternalIP \
         --kubelet-client-certificate "$access/kubelet-client.crt" --kubelet-client-key "$access/kubelet-client.key"
       ;;
@@ -53,7 +54,7 @@ arguments() {
 # Writes the configuration files at each start, so that they match the release.
 write_configuration() {
   local file text
-  for file in containerd.toml kubelet.yaml Corefile resolv.conf network.conflist; do
+  for file in audit.yaml containerd.toml kubelet.yaml Corefile resolv.conf network.conflist; do
     text=$(<"$parts/$file")
     text=${text//@STATE@/$state}
     text=${text//@NAME@/$name}

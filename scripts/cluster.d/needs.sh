@@ -6,6 +6,14 @@ need_root() {
   [ "$(id -u)" = 0 ] || die "a node requires root, because it creates network and mount namespaces; try again with: sudo -E $0 $command"
 }
 
+# The folder of the CNI plugins.
+cni_folder() {
+  local folder
+  for folder in /usr/lib/cni /opt/cni/bin /usr/libexec/cni; do
+    [ ! -x "$folder/bridge" ] || [ ! -x "$folder/host-local" ] || { echo "$folder" && return; }
+  done
+}
+
 need_kernel() {
   local controller
   modprobe -a overlay veth bridge br_netfilter 2>/dev/null || true

@@ -44,7 +44,7 @@ furnish() {
 debian() {
   local dir=$1 packages
   shift
-  # mmdebstrap verifies the packages with Debian's keyring.
+  # mmdebstrap unpacks the packages and verifies them with the keyring.
   packages=$(IFS=,; echo "$*")
   # shellcheck disable=SC2016  # for the shell of the hook
   mmdebstrap --quiet --variant=extract --include="$packages" \

@@ -10,8 +10,8 @@ use caipe_fixtures::requirements::Requirement;
 use tokio::net::UdpSocket;
 use tokio::task::JoinHandle;
 
-/// What a name server knows: the addresses of each name, which may change.
-pub type Names = Arc<Mutex<BTreeMap<String, Vec<Ipv4Addr>>>>;
+/// What a name server knows: the addresses of each name.
+type Names = BTreeMap<String, Vec<Ipv4Addr>>;
 
 /// A name server, until it is dropped.
 #[derive(Debug)]
@@ -35,19 +35,10 @@ impl NameServer {
             return Ok(None);
         };
         let names = names.iter().map(|(name, address)| ((*name).to_owned(), vec![*address])).collect();
-        Ok(Some(Self::on(socket, Arc::new(Mutex::new(names)))?))
-    }
-
-    /// A server at port 53 of this address; a test sets its names while it runs.
-    pub async fn at(address: Ipv4Addr, names: Names) -> Result<Self> {
-        Self::on(UdpSocket::bind((address, 53)).await?, names)
-    }
-
-    fn on(socket: UdpSocket, names: Names) -> Result<Self> {
         let address = socket.local_addr()?.ip();
         let asked = Arc::default();
         let server = tokio::spawn(serve(socket, names, Arc::clone(&asked)));
-        Ok(Self { address, asked, server })
+        Ok(Some(Self { address, asked, server }))
     }
 
     /// Where it is, for `resolv.conf`.
@@ -79,8 +70,8 @@ async fn serve(socket: UdpSocket, names: Names, asked: Arc<Mutex<Vec<String>>>) 
     while let Ok((count, from)) = socket.recv_from(&mut packet).await {
         let Some((name, kind, question)) = question(&packet[..count]) else { continue };
         asked.lock().unwrap_or_else(PoisonError::into_inner).push(name.clone());
-        let found = names.lock().unwrap_or_else(PoisonError::into_inner).get(&name).cloned();
-        let reply = reply(&packet[..count], question, found.as_deref(), kind);
+        let found = names.get(&name).map(Vec::as_slice);
+        let reply = reply(&packet[..count], question, found, kind);
         drop(socket.send_to(&reply, from).await);
     }
 }

@@ -3,10 +3,14 @@
 //! A block of three backquotes and `console` holds lines `$ COMMAND`, each followed by its output. A line `...` in the
 //! output matches any number of lines, and `...` at the end of a line for the rest of it.
 
+mod blocks;
+pub mod laptop;
+
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+pub use blocks::{Block, Place, all_blocks, blocks};
 use regex_lite::Regex;
 
 /// The time within which the output must become that of the document.
@@ -29,18 +33,10 @@ pub fn section<'a>(document: &'a str, begin: &str) -> Result<&'a str> {
     Ok(["\n## ", "\n# "].iter().filter_map(|end| rest.find(end)).min().map_or(rest, |end| &rest[..end]))
 }
 
+/// The commands of all `console` blocks.
 pub fn steps(text: &str) -> Vec<Step> {
-    let mut steps: Vec<Step> = Vec::new();
-    for block in text.split("```console\n").skip(1) {
-        for line in block.split("```").next().unwrap_or_default().lines() {
-            if let Some(command) = line.strip_prefix("$ ") {
-                steps.push(Step { command: command.to_owned(), output: String::new() });
-            } else if let Some(step) = steps.last_mut() {
-                step.output.extend([line, "\n"]);
-            }
-        }
-    }
-    steps
+    let blocks = text.split("```console\n").skip(1);
+    blocks.flat_map(|block| blocks::session(block.split("```").next().unwrap_or_default())).collect()
 }
 
 impl Step {

@@ -10,6 +10,7 @@ pub mod cluster;
 pub mod conformance;
 pub mod dns;
 pub mod doc_commands;
+pub mod doc_session;
 pub mod faulty_provider;
 pub mod image;
 pub mod invariants;

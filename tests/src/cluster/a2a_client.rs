@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::namespace::TestNamespace;
-use super::objects::{SECRETS, condition};
+use super::objects::SECRETS;
 use crate::invariants;
 use crate::resumable_stream::Endpoint;
 use crate::stream::{Answer, SseReader, TIMEOUT};
@@ -53,21 +53,6 @@ impl Client {
 }
 
 impl TestNamespace {
-    /// The whole answer of a supervisor to a text; it must satisfy all invariants.
-    pub async fn ask(&self, supervisor: &str, text: &str) -> Result<Answer> {
-        self.client(supervisor).await?.ask(text).await
-    }
-
-    /// Where a supervisor is asked now.
-    pub async fn client(&self, supervisor: &str) -> Result<Client> {
-        let pods = self.supervisor_pods(supervisor).await?;
-        let ready = pods.iter().find(|pod| condition(pod, "Ready").starts_with("True"));
-        let address = ready.and_then(|pod| pod["status"]["podIP"].as_str());
-        let address = address.with_context(|| format!("no pod of {supervisor} is ready"))?;
-        let key = self.key(supervisor, CALLERS).await?;
-        Client::at(Endpoint { url: format!("http://{address}:8000/"), key: Some(key) })
-    }
-
     /// The pods of a supervisor itself that are not about to go.
     pub async fn supervisor_pods(&self, supervisor: &str) -> Result<Vec<Value>> {
         let component = ("app.kubernetes.io/component", "supervisor");

@@ -7,7 +7,7 @@ use caipe_fixtures::requirements::Requirement;
 
 use crate::programs::workspace;
 
-/// One of etcd, kube-apiserver, kube-controller-manager, kubectl, helm, helm3, argocd: in `KUBEBUILDER_ASSETS`, or
+/// One of etcd, kube-apiserver, kubectl, helm, helm3, argocd: in `KUBEBUILDER_ASSETS`, or
 /// where `make control-plane` puts it.
 pub fn find(program: &str) -> Option<PathBuf> {
     let given = std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from);
@@ -24,7 +24,7 @@ pub fn get(program: &str) -> Result<PathBuf> {
 
 /// Whether a control plane can be started here. If not, it reports that the test is skipped.
 pub fn complete() -> bool {
-    let needed = ["etcd", "kube-apiserver", "kube-controller-manager", "kubectl", "helm"];
+    let needed = ["etcd", "kube-apiserver", "kubectl"];
     let missing: Vec<&str> = needed.into_iter().filter(|program| find(program).is_none()).collect();
     missing.is_empty() || skipped(&format!("there is no {}", missing.join(", ")))
 }

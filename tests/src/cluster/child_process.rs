@@ -35,8 +35,6 @@ impl Processes {
         let dir = tempfile::Builder::new().prefix("caipe-cluster-").disable_cleanup(true).tempdir()?;
         let dir = dir.path().to_path_buf();
         std::fs::create_dir(dir.join("groups"))?;
-        // Programs that take another user must come in.
-        std::fs::set_permissions(&dir, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
         let (input, alive) = pipe()?;
         let mut shell = Command::new("sh");
         shell.args(["-c", TIDY]).arg(&dir).stdin(input).stdout(Stdio::null()).stderr(Stdio::null());
@@ -49,73 +47,39 @@ impl Processes {
         &self.dir
     }
 
-    /// Starts a program in a process group of its own. What it writes goes to the end of `NAME.log`; its process is
-    /// told in `NAME.pid`.
+    /// Starts a program in a process group of its own. Its output goes to `NAME.log`.
     pub fn start(&self, name: &str, command: &mut Command) -> Result<Program> {
-        let log = self.dir.join(format!("{name}.log"));
-        let file = File::options().create(true).append(true).open(&log)?;
+        let file = File::create(self.dir.join(format!("{name}.log")))?;
         command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file).process_group(0);
         let child = command.spawn().with_context(|| format!("failed to start {name}: {command:?}"))?;
         let group = self.dir.join("groups").join(child.id().to_string());
         File::create(&group)?;
-        std::fs::write(self.dir.join(format!("{name}.pid")), child.id().to_string())?;
-        Ok(Program { child: Mutex::new(child), group, log })
+        Ok(Program { child: Mutex::new(child), group })
     }
 }
 
-/// Kills whatever was started last under this name, as a crash does.
-pub fn kill(dir: &Path, name: &str) -> Result<()> {
-    let pid = std::fs::read_to_string(dir.join(format!("{name}.pid")))
-        .with_context(|| format!("{name} never ran"))?;
-    let pid = Pid::from_raw(pid.parse()?).context("no process")?;
-    kill_process_group(pid, Signal::KILL).with_context(|| format!("{name} does not run"))
-}
-
-/// A program that runs. With all that it started it is killed when dropped.
+/// A program that runs. Dropping it kills its process group.
 #[derive(Debug)]
 pub struct Program {
     child: Mutex<Child>,
     group: PathBuf,
-    log: PathBuf,
 }
 
 impl Program {
-    /// Its process.
-    pub fn pid(&self) -> u32 {
-        self.child.lock().map_or(0, |child| child.id())
-    }
-
-    /// How it ended, if it has.
+    /// The exit status, if it has ended.
     pub fn ended(&self) -> Option<ExitStatus> {
         self.child.lock().ok()?.try_wait().ok()?
-    }
-
-    /// Sends a signal to it and to all that it started.
-    pub fn signal(&self, signal: Signal) {
-        let pid = i32::try_from(self.pid()).ok().and_then(Pid::from_raw);
-        if let Some(pid) = pid.filter(|_| self.ended().is_none() || signal == Signal::KILL) {
-            // It may be gone by itself.
-            let _ = kill_process_group(pid, signal);
-        }
-    }
-
-    /// Kills it, and waits until it is gone.
-    pub fn kill(&self) {
-        self.signal(Signal::KILL);
-        if let Ok(mut child) = self.child.lock() {
-            let _ = child.wait();
-        }
-    }
-
-    /// The end of what it wrote.
-    pub fn log(&self) -> String {
-        tail(&self.log, 40)
     }
 }
 
 impl Drop for Program {
     fn drop(&mut self) {
-        self.kill();
+        if let Ok(child) = self.child.get_mut() {
+            let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+            // It may have ended by itself.
+            let _ = group.map(|group| kill_process_group(group, Signal::KILL));
+            let _ = child.wait();
+        }
         let _ = std::fs::remove_file(&self.group);
     }
 }

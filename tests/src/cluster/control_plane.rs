@@ -1,15 +1,16 @@
-//! A real control plane: etcd, the API server and the controllers, with a directory and credentials of their own.
+//! A real control plane: etcd and the API server, with a directory and credentials of their own. Without controllers, no
+//! object changes by itself.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
 
 use super::assets;
-use super::child_process::{Processes, Program};
+use super::child_process::{Processes, Program, tail};
 use super::credentials::{self, Access};
 use super::namespace::Admin;
 
@@ -21,48 +22,42 @@ const SIGNS: &str = "service-accounts.key";
 /// The key that checks them.
 const CHECKS: &str = "service-accounts.pub";
 
-/// Who did what, for those whose permissions are tested: everybody but the control plane itself.
-const AUDIT: &str = r#"{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "rules": [
-  {"level": "None", "userGroups": ["system:masters", "system:nodes"]},
-  {"level": "Metadata", "userGroups": ["system:serviceaccounts"]},
-  {"level": "None"}]}"#;
-
 /// A control plane, until it is dropped or this process ends.
 #[derive(Debug)]
 pub struct ControlPlane {
-    // Stopped in this order: nobody outlives what it talks to.
-    controllers: Mutex<Option<Program>>,
-    server: Mutex<Option<Program>>,
-    _etcd: Program,
+    // Stopped in this order: no program outlives its server.
+    programs: Vec<Program>,
     access: Access,
-    address: Ipv4Addr,
-    ports: [u16; 5],
+    ports: [u16; 3],
     processes: Processes,
 }
 
 impl ControlPlane {
-    /// A new one at an address of this machine, or of the network namespace that this thread is in.
-    pub async fn start(address: Ipv4Addr) -> Result<Self> {
+    /// Starts one on loopback and waits until the API server is ready.
+    pub async fn start() -> Result<Self> {
         let processes = Processes::new()?;
-        let ports = free_ports(address)?;
+        let ports = free_ports()?;
         let token = credentials::administrator(&processes.dir().join("tokens.csv"))?;
         let [private, public] = [SIGNS, CHECKS].map(|name| processes.dir().join(name));
         credentials::signing_keys(&private, &public)?;
-        std::fs::write(processes.dir().join("audit-policy.json"), AUDIT)?;
         let access = Access {
-            server: format!("https://{address}:{}", ports[2]),
+            server: format!("https://127.0.0.1:{}", ports[2]),
             authority: processes.dir().join("certificates/apiserver.crt"),
             token,
         };
-        let etcd = processes.start("etcd", &mut etcd(processes.dir(), ports)?)?;
-        let controllers = Mutex::default();
-        let server = Mutex::default();
-        let this = Self { controllers, server, _etcd: etcd, access, address, ports, processes };
-        this.start_server().await?;
+        let mut this = Self { programs: Vec::new(), access, ports, processes };
+        this.launch("etcd", etcd(this.dir(), ports)?)?;
+        this.launch("apiserver", this.server_command()?)?;
+        tokio::time::timeout(START, this.until_ready())
+            .await
+            .with_context(|| format!("the API server did not become ready:\n{}", this.log()))??;
         this.access.write(&this.kubeconfig())?;
-        let controllers = this.processes.start("controllers", &mut this.controllers_command()?)?;
-        put(&this.controllers, Some(controllers));
         Ok(this)
+    }
+
+    fn launch(&mut self, name: &str, mut command: Command) -> Result<()> {
+        self.programs.insert(0, self.processes.start(name, &mut command)?);
+        Ok(())
     }
 
     /// An administrator's access.
@@ -85,34 +80,21 @@ impl ControlPlane {
         self.processes.dir()
     }
 
-    /// Starts and stops programs together with it.
-    pub const fn processes(&self) -> &Processes {
-        &self.processes
+    /// Makes etcd forget every version of an object but the newest.
+    pub async fn compact(&self) -> Result<()> {
+        let url = |call: &str| format!("http://127.0.0.1:{}/v3/kv/{call}", self.ports[0]);
+        let post = async |call: &str, body: Value| -> Result<Value> {
+            let answer = reqwest::Client::new().post(url(call)).json(&body).send().await?;
+            Ok(answer.error_for_status()?.json().await?)
+        };
+        let found = post("range", json!({"key": "AA=="})).await?;
+        post("compaction", json!({"revision": found["header"]["revision"]})).await.map(drop)
     }
 
-    /// The API server's address and port.
-    pub const fn endpoint(&self) -> (Ipv4Addr, u16) {
-        (self.address, self.ports[2])
-    }
-
-    /// Stops the API server for good, as a crash does.
-    pub fn kill_server(&self) {
-        put(&self.server, None);
-    }
-
-    /// Starts the API server at the address that it had; ends when it is ready.
-    pub async fn start_server(&self) -> Result<()> {
-        let program = self.processes.start("apiserver", &mut self.server_command()?)?;
-        let ready = tokio::time::timeout(START, self.until_ready(&program)).await;
-        ready.with_context(|| format!("the API server did not become ready:\n{}", program.log()))??;
-        put(&self.server, Some(program));
-        Ok(())
-    }
-
-    async fn until_ready(&self, program: &Program) -> Result<()> {
+    async fn until_ready(&self) -> Result<()> {
         loop {
-            if let Some(status) = program.ended() {
-                bail!("the API server ended ({status}):\n{}", program.log());
+            if let Some(status) = self.programs.iter().find_map(Program::ended) {
+                bail!("a program of the control plane ended ({status}):\n{}", self.log());
             }
             if self.access.authority.exists() && self.is_ready().await.unwrap_or_default() {
                 return Ok(());
@@ -130,20 +112,18 @@ impl ControlPlane {
         let mut command = Command::new(assets::get("kube-apiserver")?);
         let dir = self.dir();
         command.arg(format!("--etcd-servers=http://127.0.0.1:{}", self.ports[0]));
-        command.arg(format!("--bind-address={}", self.address));
-        command.arg(format!("--advertise-address={}", self.address));
         command.arg(format!("--secure-port={}", self.ports[2]));
         for (flag, file) in [
             ("cert-dir", "certificates"),
             ("service-account-key-file", CHECKS),
             ("service-account-signing-key-file", SIGNS),
             ("token-auth-file", "tokens.csv"),
-            ("audit-policy-file", "audit-policy.json"),
-            ("audit-log-path", "audit.log"),
         ] {
             command.arg(format!("--{flag}={}", dir.join(file).display()));
         }
         command.args([
+            "--bind-address=127.0.0.1",
+            "--advertise-address=127.0.0.1",
             "--service-account-issuer=https://kubernetes.default.svc",
             "--service-cluster-ip-range=10.96.0.0/16",
             "--endpoint-reconciler-type=none",
@@ -155,42 +135,14 @@ impl ControlPlane {
         Ok(command)
     }
 
-    fn controllers_command(&self) -> Result<Command> {
-        let mut command = Command::new(assets::get("kube-controller-manager")?);
-        command.arg(format!("--kubeconfig={}", self.kubeconfig().display()));
-        let key = self.dir().join(SIGNS);
-        command.arg(format!("--service-account-private-key-file={}", key.display()));
-        command.arg(format!("--root-ca-file={}", self.access.authority.display()));
-        command.arg(format!("--secure-port={}", self.ports[3]));
-        command.arg(format!("--cert-dir={}", self.dir().join("controllers").display()));
-        command.args([
-            "--bind-address=127.0.0.1",
-            "--leader-elect=false",
-            // There is one node, it does not come and go, and it plays the kubelet.
-            "--controllers=*,-node-lifecycle-controller,-node-ipam-controller",
-            "--kube-api-qps=500",
-            "--kube-api-burst=1000",
-        ]);
-        Ok(command)
-    }
-
-    /// The ends of what its programs wrote.
+    /// The last log lines of its programs.
     pub fn log(&self) -> String {
-        let text =
-            |name: &str| format!("{name}:\n{}", super::child_process::tail(&self.dir().join(name), 15));
-        ["node.log", "apiserver.log", "controllers.log"].map(text).join("\n")
-    }
-
-    /// What service accounts asked of the API server, one event each (`audit.k8s.io/v1`).
-    pub fn audit(&self) -> Result<Vec<serde_json::Value>> {
-        let text = std::fs::read_to_string(self.dir().join("audit.log")).unwrap_or_default();
-        // The last line may not be whole yet.
-        let whole = text.rfind('\n').and_then(|end| text.get(..end)).unwrap_or_default();
-        whole.lines().map(|line| serde_json::from_str(line).context("the audit log is not JSON")).collect()
+        let text = |name: &str| format!("{name}:\n{}", tail(&self.dir().join(name), 15));
+        ["etcd.log", "apiserver.log"].map(text).join("\n")
     }
 }
 
-fn etcd(dir: &Path, ports: [u16; 5]) -> Result<Command> {
+fn etcd(dir: &Path, ports: [u16; 3]) -> Result<Command> {
     let mut command = Command::new(assets::get("etcd")?);
     let [client, peer, ..] = ports.map(|port| format!("http://127.0.0.1:{port}"));
     command.arg("--data-dir").arg(dir.join("etcd"));
@@ -202,17 +154,10 @@ fn etcd(dir: &Path, ports: [u16; 5]) -> Result<Command> {
     Ok(command)
 }
 
-/// Ports that nobody has, all at once so that they differ.
-fn free_ports(address: Ipv4Addr) -> Result<[u16; 5]> {
-    let mut listeners = Vec::new();
-    for place in 0..5 {
-        let at = if place == 2 { address } else { Ipv4Addr::LOCALHOST };
-        listeners.push(TcpListener::bind((at, 0)).context("no port is free")?);
-    }
+/// Free ports, bound at the same time so that they differ.
+fn free_ports() -> Result<[u16; 3]> {
+    let bind = |_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no port is free");
+    let listeners = (0..3).map(bind).collect::<Result<Vec<_>>>()?;
     let ports: Vec<u16> = listeners.iter().filter_map(|one| Some(one.local_addr().ok()?.port())).collect();
     ports.try_into().ok().context("no port is free")
-}
-
-fn put(place: &Mutex<Option<Program>>, program: Option<Program>) {
-    *place.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = program;
 }

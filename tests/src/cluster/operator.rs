@@ -1,61 +1,16 @@
 //! The operator, installed from its chart as people do.
 
-use std::sync::{Arc, OnceLock};
-
-use anyhow::{Context, Result, anyhow};
+use anyhow::Result;
 use serde_json::Value;
 
 use super::namespace::TestNamespace;
-use super::node::images::REGISTRY;
 use super::objects::{PODS, SUPERVISORS, condition};
-use super::{Cluster, child_process};
 use crate::programs::workspace;
 
 /// The namespace and the name of the installation.
 pub const SYSTEM: &str = "caipe-system";
 /// The release, after which its objects are named.
 pub const RELEASE: &str = "caipe-operator";
-
-impl Cluster {
-    /// Installs the operator, unless a test has done so before. It looks after all namespaces.
-    pub fn with_operator(&self) -> Result<()> {
-        static INSTALLED: OnceLock<Result<(), String>> = OnceLock::new();
-        let installed = INSTALLED.get_or_init(|| {
-            // The definition is there already.
-            let outcome = self.install_operator(&["--set", "crds.enabled=false"]);
-            outcome.map(drop).map_err(|error| format!("{error:#}"))
-        });
-        installed.clone().map_err(|error| anyhow!(error)).context("failed to install the operator")
-    }
-
-    /// Installs the operator from the chart and waits until it is ready; what helm said.
-    pub fn install_operator(&self, values: &[&str]) -> Result<String> {
-        let image = format!("image.repository={REGISTRY}caipe-operator");
-        self.helm_operator(&[&["--set", &image], values].concat())
-    }
-
-    /// The same cluster, seen from a new namespace.
-    pub fn sibling(&self, name: &str) -> Result<Self> {
-        self.kubectl(&["create", "namespace", name])?;
-        Ok(Self { plane: Arc::clone(&self.plane), space: self.in_namespace(name) })
-    }
-
-    /// Kills the operator's programs, as a crash does. The node starts them again.
-    pub async fn kill_operators(&self) -> Result<()> {
-        let system = self.in_namespace(SYSTEM);
-        for pod in system.pods(&[("app.kubernetes.io/name", RELEASE)]).await? {
-            let pod = pod["metadata"]["name"].as_str().unwrap_or_default();
-            // One that is down already is not killed twice.
-            drop(self.kill_operator(pod));
-        }
-        Ok(())
-    }
-
-    /// Kills the program of one operator's pod.
-    pub fn kill_operator(&self, pod: &str) -> Result<()> {
-        child_process::kill(self.plane.dir(), &format!("pods/{SYSTEM}_{pod}/operator"))
-    }
-}
 
 impl TestNamespace {
     /// Installs the operator from the chart, or changes what is installed, and waits until it is ready; what helm said.

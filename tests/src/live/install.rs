@@ -20,7 +20,7 @@ impl Live {
         installed.clone().map_err(|error| anyhow!(error)).context("failed to install the operator")
     }
 
-    fn install(&self) -> Result<()> {
+    pub(super) fn install(&self) -> Result<()> {
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM,
             "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}});
         self.apply(&namespace)?;
@@ -32,6 +32,7 @@ impl Live {
         let images =
             std::env::var_os("CAIPE_IMAGES").map(PathBuf::from).context("CAIPE_IMAGES is not set")?;
         let chart = images.join("previous-chart");
+        let (repository, tag) = PREVIOUS.rsplit_once(':').context("the image has no tag")?;
         self.helm(&[
             "upgrade",
             "--install",
@@ -40,7 +41,7 @@ impl Live {
             "--namespace",
             SYSTEM,
             "--set",
-            "image.tag=previous",
+            &format!("image.repository={repository},image.tag={tag}"),
             "--set",
             "log.format=text",
             "--wait",

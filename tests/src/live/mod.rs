@@ -5,6 +5,7 @@
 //! enforces the level *restricted* of Pod Security.
 
 pub mod argocd;
+pub mod audit_log;
 pub mod call_log;
 mod control_groups;
 pub mod forward;
@@ -12,6 +13,7 @@ pub mod install;
 pub mod node;
 pub mod pod_memory;
 pub mod pods;
+mod reinstall;
 pub mod report_table;
 pub mod scenario_run;
 pub mod service_address;

@@ -68,11 +68,15 @@ impl Node {
         .await
     }
 
+    /// The directory of the node's state.
+    pub fn state(&self) -> Result<PathBuf> {
+        let state = std::env::var_os("CAIPE_CLUSTER");
+        state.map(PathBuf::from).context("CAIPE_CLUSTER does not say where the cluster is")
+    }
+
     /// A new directory of the node, for a volume; it goes with the cluster.
     pub fn directory(&self, name: &str) -> Result<PathBuf> {
-        let state =
-            std::env::var_os("CAIPE_CLUSTER").context("CAIPE_CLUSTER does not say where the cluster is")?;
-        let path = PathBuf::from(state).join("volumes").join(name);
+        let path = self.state()?.join("volumes").join(name);
         std::fs::create_dir_all(&path).with_context(|| format!("failed to make {}", path.display()))?;
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o777))?;
         Ok(path)

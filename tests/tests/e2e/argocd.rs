@@ -29,10 +29,7 @@ fn argo_cd_installs_moves_refuses_heals_and_prunes() -> Result<()> {
             return Ok(());
         }
         // Its own installation of the operator takes the place of ours, and gives it back.
-        live.helm(&["uninstall", RELEASE, "--namespace", SYSTEM, "--wait"])?;
-        let outcome = installed_by(live).await;
-        live.helm_operator(&[])?;
-        outcome
+        live.while_uninstalled(async || installed_by(live).await).await
     })
 }
 

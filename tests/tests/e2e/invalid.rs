@@ -62,5 +62,5 @@ fn in_order(message: &str) -> String {
 fn plain(live: &Live, text: &str) -> String {
     let text = text.replace(&live.namespace, "NAMESPACE").replace(&workspace().display().to_string(), ".");
     let words: Vec<&str> = text.split_whitespace().collect();
-    words.join(" ").replace('|', "\\|")
+    words.join(" ").replace('|', "\\|").replace('<', "&lt;")
 }

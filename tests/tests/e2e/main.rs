@@ -2,15 +2,32 @@
 
 mod agent;
 mod argocd;
+mod crashes;
 mod faults;
 mod figures;
 mod invalid;
 mod limits;
 mod migrations;
 mod node;
+mod operator;
+mod pages;
+mod permissions;
+mod reconciliation;
 mod rights;
 mod runbook;
 mod spec;
 mod supervisor;
 mod table;
 mod tools;
+mod troubles;
+
+use caipe_tests::migration_scenario::says;
+use caipe_tests::scenario::Scenario;
+use serde_json::json;
+
+/// Agents without tools that answer `NAME here`, and a supervisor that asks all of them when told to `ask`.
+fn scenario_of(agents: &[&str]) -> Scenario {
+    let scenario =
+        agents.iter().fold(Scenario::new(), |scenario, agent| scenario.agent_with(agent, json!([])));
+    says(scenario, "here", agents, 0).asks("ask", agents)
+}

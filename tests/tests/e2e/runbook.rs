@@ -26,24 +26,30 @@ fn section(heading: &str) -> Result<(String, String)> {
     Ok((before.to_owned(), after.to_owned()))
 }
 
-/// Types the commands of a part.
-fn typed(live: &Live, part: &str) -> Result<()> {
-    let shell = || {
-        let mut shell = Command::new("sh");
-        live.administer(&mut shell);
-        shell.current_dir(workspace());
-        shell
-    };
+/// A shell at the root of the repository, for the cluster's administrator.
+pub(crate) fn shell(live: &Live) -> Command {
+    let mut shell = Command::new("sh");
+    live.administer(&mut shell);
+    shell.current_dir(workspace());
+    shell
+}
+
+/// Types the commands of a part of the page.
+pub(crate) fn type_commands(live: &Live, part: &str) -> Result<()> {
     let steps = doc_commands::steps(part);
-    ensure!(!steps.is_empty(), "no commands in {part}");
-    steps.iter().try_for_each(|step| step.with(TEAM, &live.namespace).holds(shell))
+    steps.iter().try_for_each(|step| step.with(TEAM, &live.namespace).holds(|| shell(live)))
+}
+
+/// The quick start.
+pub(crate) async fn declare(live: &Live) -> Result<()> {
+    live.volume("platform.data")?;
+    live.kubectl(&["apply", "-f", &workspace().join("fixtures/quickstart-cluster.yaml").to_string_lossy()])?;
+    live.until_settled("platform").await.map(drop)
 }
 
 /// The quick start, with an agent in a pod of its own.
 async fn quick_start(live: &Live) -> Result<()> {
-    live.volume("platform.data")?;
-    live.kubectl(&["apply", "-f", &workspace().join("fixtures/quickstart-cluster.yaml").to_string_lossy()])?;
-    live.until_settled("platform").await?;
+    declare(live).await?;
     live.migrate("platform", "tide", true).await
 }
 
@@ -52,10 +58,10 @@ async fn down(live: &Live, node: &Node, heading: &str, program: &str) -> Result<
     let (during, after) = section(heading)?;
     node.kill(program)?;
     // `kubectl` cannot wait for what takes a minute without a program that is down.
-    let seen = await_trouble(live, program).and_then(|()| typed(live, &during));
+    let seen = await_trouble(live, program).and_then(|()| type_commands(live, &during));
     node.start(program)?;
     seen?;
-    typed(live, &after)?;
+    type_commands(live, &after)?;
     live.until_settled("platform").await.map(drop)
 }
 
@@ -109,8 +115,8 @@ fn what_it_says_of_memory_is_so() -> Result<()> {
         let reported = |seen: &serde_json::Value| seen["status"]["agents"].to_string().contains("OOMKilled");
         live.until("the status says why", SUPERVISORS, "platform", reported).await?;
         let (looks, mends) = section("## A container is killed for its memory")?;
-        typed(live, &looks)?;
-        typed(live, &mends)?;
+        type_commands(live, &looks)?;
+        type_commands(live, &mends)?;
         let seen = live.until_settled("platform").await?;
         ensure!(condition(&seen, "Ready").starts_with("True"), "{seen}");
         Ok(())

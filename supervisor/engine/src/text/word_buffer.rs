@@ -23,11 +23,7 @@ impl WordBuffer {
             return shown;
         }
         self.held.push_str(piece);
-        if self.held.len() > LONGEST_HELD && self.held.chars().count() > LONGEST_HELD {
-            self.flush()
-        } else {
-            String::new()
-        }
+        if self.held.chars().count() > LONGEST_HELD { self.flush() } else { String::new() }
     }
 
     /// Returns the buffered word.

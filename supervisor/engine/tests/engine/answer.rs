@@ -231,10 +231,18 @@ fn text_beside_a_call_is_narration_where_that_is_known() {
 
 #[test]
 fn text_that_was_streamed_otherwise_than_returned_is_reported_again() {
-    let mut sim = asked(AnswerMode::Plain);
-    sim.delta("Helo");
-    let end = sim.model("Hello", &[]);
-    assert_eq!(story(&end), ["reset", "Plain: Hello", "completed Model: Hello", "finish"]);
+    for (mode, returned, expected) in [
+        (AnswerMode::Plain, "Hello", ["reset", "Plain: Hello", "completed Model: Hello", "finish"]),
+        (
+            AnswerMode::Marker,
+            "[FINAL ANSWER]\nHello",
+            ["reset", "Answer: Hello", "completed Marked: Hello", "finish"],
+        ),
+    ] {
+        let mut sim = asked(mode);
+        sim.delta("Helo, can I help you?");
+        assert_eq!(story(&sim.model(returned, &[])), expected, "{mode:?}");
+    }
 }
 
 #[test]

@@ -258,6 +258,26 @@ fn an_agent_that_asks_is_resumed_where_it_stood() {
 }
 
 #[test]
+fn several_questions_become_one_form_with_a_decision_for_each_call() {
+    let form = Form::joined(vec![
+        Form::approval("delete_app", json!({ "name": "x" })),
+        question("reason"),
+        Form::approval("scale_app", json!({ "replicas": 3 })),
+    ]);
+    let calls: Vec<(String, Value)> =
+        form.calls().into_iter().map(|call| (call.action, call.arguments)).collect();
+    let expected = [
+        ("delete_app".to_owned(), json!({ "name": "x" })),
+        ("CAIPEAgentResponse".to_owned(), Value::Null),
+        ("scale_app".to_owned(), json!({ "replicas": 3 })),
+    ];
+    assert_eq!(calls, expected);
+    let fields: Vec<&str> = form.fields.iter().map(|field| field.field_name.as_str()).collect();
+    assert_eq!(fields, ["reason", "decision_1", "decision_3"]);
+    assert_eq!(form.decision_field(2), "decision_3");
+}
+
+#[test]
 fn a_checkpoint_that_follows_the_question_is_stored() {
     let mut sim = asked();
     sim.model("", &[("a", "task", &task("jira", "x"))]);

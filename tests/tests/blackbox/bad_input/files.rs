@@ -83,16 +83,22 @@ async fn a_valid_file_has_no_fault() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_examples_of_readme_and_quick_start_are_good() -> Result<()> {
-    let readme = std::fs::read_to_string(workspace().join("README.md"))?;
-    let example = readme.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next());
-    let setup = Setup::new()?.file("readme.yaml", example.context("README.md shows no resource")?)?;
+async fn the_examples_of_the_pages_and_the_quick_start_are_good() -> Result<()> {
+    let setup = Setup::new()?.file("readme.yaml", &example("README.md")?)?;
+    let setup = setup.file("configuration.yaml", &example("docs/configuration.md")?)?;
     let quickstart = workspace().join("fixtures/quickstart.yaml").to_string_lossy().into_owned();
-    for file in ["readme.yaml", &quickstart] {
+    for file in ["readme.yaml", "configuration.yaml", &quickstart] {
         let output = setup.run(&["check", "-f", file]).await?;
         ensure!(output.status.success(), "{}", words(&output));
     }
     Ok(())
+}
+
+/// The first resource that the page shows.
+fn example(page: &str) -> Result<String> {
+    let text = std::fs::read_to_string(workspace().join(page))?;
+    let example = text.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next());
+    Ok(example.with_context(|| format!("{page} shows no resource"))?.to_owned())
 }
 
 #[tokio::test(flavor = "multi_thread")]
