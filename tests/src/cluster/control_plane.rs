@@ -47,12 +47,21 @@ impl ControlPlane {
         };
         let mut this = Self { programs: Vec::new(), access, ports, processes };
         this.launch("etcd", etcd(this.dir(), ports)?)?;
-        this.launch("apiserver", this.server_command()?)?;
-        tokio::time::timeout(START, this.until_ready())
-            .await
-            .with_context(|| format!("the API server did not become ready:\n{}", this.log()))??;
+        this.launch_server().await?;
         this.access.write(&this.kubeconfig())?;
         Ok(this)
+    }
+
+    /// Ends the API server, and starts it at the same address. It then remembers no earlier version of an object.
+    pub async fn restart_server(&mut self) -> Result<()> {
+        self.programs.remove(0);
+        self.launch_server().await
+    }
+
+    async fn launch_server(&mut self) -> Result<()> {
+        self.launch("apiserver", self.server_command()?)?;
+        let ready = tokio::time::timeout(START, self.until_ready()).await;
+        ready.with_context(|| format!("the API server did not become ready:\n{}", self.log()))?
     }
 
     fn launch(&mut self, name: &str, mut command: Command) -> Result<()> {

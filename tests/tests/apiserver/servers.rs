@@ -43,7 +43,7 @@ pub(crate) async fn compare(test: impl AsyncFnOnce(&mut Pair<'_>) -> Result<()>)
     if shared.is_none() {
         *shared = Some(Servers::start().await?);
     }
-    let servers = shared.as_ref().context("the servers run")?;
+    let servers = shared.as_mut().context("the servers run")?;
     let mut pair = Pair::new(servers).await?;
     pair.define().await?;
     test(&mut pair).await?;
@@ -54,14 +54,14 @@ pub(crate) async fn compare(test: impl AsyncFnOnce(&mut Pair<'_>) -> Result<()>)
 
 /// Both servers, as a test sees them: the real one, then the stand-in.
 pub(crate) struct Pair<'a> {
-    servers: &'a Servers,
+    servers: &'a mut Servers,
     pub(crate) sides: [Side; 2],
     compared: usize,
     differences: Vec<String>,
 }
 
 impl<'a> Pair<'a> {
-    async fn new(servers: &'a Servers) -> Result<Self> {
+    async fn new(servers: &'a mut Servers) -> Result<Self> {
         let real = servers.real.access().client().await?;
         let stand_in = Client::new(servers.stand_in.service(), "default");
         Ok(Self { servers, sides: [real, stand_in].map(Side::new), compared: 0, differences: Vec::new() })
@@ -124,9 +124,7 @@ impl<'a> Pair<'a> {
     /// Makes both forget the past: what was changed before can neither be watched nor listed.
     pub(crate) async fn forget_history(&mut self) -> Result<()> {
         self.servers.real.compact().await?;
-        // Its memory of what changed begins anew.
-        self.servers.real.kill_server();
-        self.servers.real.start_server().await?;
+        self.servers.real.restart_server().await?;
         self.sides[0].client = self.servers.real.access().client().await?;
         self.servers.stand_in.compact();
         self.define().await
