@@ -69,7 +69,8 @@ fn type_page(live: &Live, steps: &[Step]) -> Result<()> {
     let shell = || {
         let mut shell = session.shell();
         live.administer(&mut shell);
-        shell.current_dir(workspace());
+        // The pages take it from the reader's terminal. Without a key, a supervisor is not ready.
+        shell.current_dir(workspace()).env("OPENAI_API_KEY", "no-key-of-an-account");
         shell
     };
     if steps.iter().any(|step| step.command.contains("caipe-supervisor ")) {
