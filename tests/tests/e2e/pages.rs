@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use caipe_tests::cluster::DEFINITION;
+use caipe_tests::cluster::namespace::TestNamespace;
 use caipe_tests::cluster::objects::CONFIG_MAPS;
 use caipe_tests::cluster::operator::RELEASE;
 use caipe_tests::doc_commands::{self, Place, Step};
@@ -94,18 +95,26 @@ fn without_background_output(step: &Step) -> Step {
 /// Removes the operator, its definition, and what a page left in `default` and in other namespaces.
 fn remove_everything(live: &Live) -> Result<()> {
     let operator = format!("app.kubernetes.io/name={RELEASE}");
-    live.kubectl(&["delete", "clusterroles,clusterrolebindings", "-l", &operator])?;
+    delete(live, &["clusterroles,clusterrolebindings", "-l", &operator])?;
     let list = live.kubectl(&["get", "namespaces", "-o", "name"])?;
     let names = list.lines().filter_map(|line| line.strip_prefix("namespace/"));
     let made: Vec<&str> =
         names.filter(|name| !PERMANENT.iter().any(|begin| name.starts_with(begin))).collect();
-    live.kubectl(&[&["delete", "namespaces", "--ignore-not-found"], &made[..]].concat())?;
+    if !made.is_empty() {
+        delete(live, &[&["namespaces", "--ignore-not-found"], &made[..]].concat())?;
+    }
     let default = live.in_namespace("default");
     let kinds = "deployments,pods,configmaps,secrets,persistentvolumeclaims,resourcequotas";
-    default.kubectl(&["delete", kinds, "--all"])?;
-    default.kubectl(&["delete", "services", "--field-selector=metadata.name!=kubernetes"])?;
+    delete(&default, &[kinds, "--all"])?;
+    delete(&default, &["services", "--field-selector=metadata.name!=kubernetes"])?;
     // The definition last: the admission of owner references still knows it if the page creates it again soon.
-    live.kubectl(&["delete", "crd", DEFINITION, "--ignore-not-found"]).map(drop)
+    delete(live, &["crd", DEFINITION, "--ignore-not-found"])
+}
+
+/// Deletes objects. `kubectl` may miss the end of an object and then waits for minutes; asked again, it sees it.
+fn delete(space: &TestNamespace, objects: &[&str]) -> Result<()> {
+    let command = [&["delete", "--timeout=30s"], objects].concat();
+    space.kubectl(&command).or_else(|_| space.kubectl(&command)).map(drop)
 }
 
 /// Waits until an object may have a supervisor as its owner: the admission of owner references finds a new definition up to
