@@ -14,13 +14,13 @@ fn spec(agents: &[(&str, Vec<McpServer>)]) -> CaipeSupervisorSpec {
 
 #[test]
 fn bridges_have_ports_of_their_own_which_others_do_not_move() {
-    let one = ports(&spec(&[("a", vec![bridged("x")])]));
-    let port = one[&("a".to_owned(), "x".to_owned())];
+    let one = ports(&spec(&[("m", vec![bridged("x")])]));
+    let port = one[&("m".to_owned(), "x".to_owned())];
     let many: Vec<McpServer> = (0..16).map(|at| bridged(&format!("s{at}"))).collect();
-    let several = ports(&spec(&[("a", vec![bridged("x"), bridged("y")]), ("b", many)]));
+    let several = ports(&spec(&[("m", vec![bridged("a"), bridged("x")]), ("b", many)]));
     assert_eq!(several.len(), 18);
     assert_eq!(several.values().collect::<BTreeSet<_>>().len(), 18);
-    assert_eq!(several[&("a".to_owned(), "x".to_owned())], port);
+    assert_eq!(several[&("m".to_owned(), "x".to_owned())], port);
     assert!(several.values().all(|port| (FIRST..FIRST + COUNT).contains(port)));
 }
 

@@ -126,5 +126,9 @@ mod tests {
         assert_eq!(refusal.message, "failed to apply Deployment platform: quantities must match");
         let former = Error::Former { kind: "Service", name: "platform".to_owned() };
         assert_eq!(former.refusal_after(99).unwrap().reason, Reason::Collecting);
+        let ending = "unable to create new content in namespace team because it is being terminated";
+        let status = Status::failure(ending, "Forbidden").with_code(403);
+        let error = Error::api("apply Deployment platform")(kube::Error::Api(Box::new(status)));
+        assert_eq!(error.refusal_after(99), None, "the namespace is being deleted");
     }
 }

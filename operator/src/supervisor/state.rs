@@ -78,7 +78,7 @@ fn fingerprint(child: &Child) -> u64 {
 /// The state of all supervisors.
 #[derive(Debug, Default)]
 pub struct ReconcileStates {
-    supervisors: Mutex<HashMap<Key, Arc<ReconcileState>>>,
+    supervisors: Mutex<HashMap<Key, ReconcileState>>,
     contents: Mutex<HashMap<(String, String), Arc<ConfigMapContent>>>,
 }
 
@@ -88,9 +88,9 @@ impl ReconcileStates {
     pub fn load(&self, key: &Key, uid: Option<&str>) -> ReconcileState {
         let mut supervisors = self.supervisors();
         let Some(state) = supervisors.get_mut(key) else { return ReconcileState::default() };
-        let mut begun = state.as_ref().clone();
+        let mut begun = state.clone();
         begun.reported = begun.reported.filter(|reported| Some(reported.uid.as_str()) == uid);
-        Arc::make_mut(state).current = None;
+        state.current = None;
         begun
     }
 
@@ -100,7 +100,7 @@ impl ReconcileStates {
     }
 
     pub fn save(&self, key: &Key, state: ReconcileState) {
-        self.supervisors().insert(key.clone(), Arc::new(state));
+        self.supervisors().insert(key.clone(), state);
     }
 
     /// Whether the watch has not yet delivered the last written status.
@@ -113,7 +113,7 @@ impl ReconcileStates {
         let mut supervisors = self.supervisors();
         let Some(state) = supervisors.get_mut(key) else { return };
         if state.reported.as_ref().is_some_and(|reported| same(&reported.status, status)) {
-            Arc::make_mut(state).reported = None;
+            state.reported = None;
         }
     }
 
@@ -127,16 +127,15 @@ impl ReconcileStates {
     /// Counts a failure; returns the number of failures in a row before it.
     pub fn failed(&self, key: &Key) -> u32 {
         let mut supervisors = self.supervisors();
-        let state = Arc::make_mut(supervisors.entry(key.clone()).or_default());
+        let state = supervisors.entry(key.clone()).or_default();
         state.failures = state.failures.saturating_add(1);
         state.failures - 1
     }
 
     /// Resets the count of failures.
     pub fn succeeded(&self, key: &Key) {
-        let mut supervisors = self.supervisors();
-        if let Some(state) = supervisors.get_mut(key).filter(|state| state.failures > 0) {
-            Arc::make_mut(state).failures = 0;
+        if let Some(state) = self.supervisors().get_mut(key) {
+            state.failures = 0;
         }
     }
 
@@ -162,7 +161,7 @@ impl ReconcileStates {
         };
     }
 
-    fn supervisors(&self) -> MutexGuard<'_, HashMap<Key, Arc<ReconcileState>>> {
+    fn supervisors(&self) -> MutexGuard<'_, HashMap<Key, ReconcileState>> {
         self.supervisors.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

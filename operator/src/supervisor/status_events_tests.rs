@@ -80,6 +80,13 @@ fn rollouts_and_refusals_cause_one_event() {
     let stalled = status(&[("Stalled", true, Why::InvalidSpec, "spec.agents: no")], &[]);
     assert_eq!(reported(&idle, &rolling), ["RolloutStarted : 0 of 1"]);
     assert_eq!(reported(&rolling, &rolling), [""; 0]);
+    let retrying = status(&[("Reconciling", true, Why::Retrying, "no quota")], &[]);
+    for before in [&idle, &rolling] {
+        assert_eq!(reported(before, &retrying), ["ApplyFailed : no quota"]);
+    }
+    assert_eq!(reported(&retrying, &retrying), [""; 0]);
+    let moving = status(&[("Reconciling", true, Why::Moving, "jira")], &[]);
+    assert_eq!(reported(&idle, &moving), [""; 0], "the event of the agent follows");
     assert_eq!(reported(&rolling, &idle), ["RolloutFinished : the supervisor runs spec 2"]);
     assert_eq!(reported(&idle, &stalled), ["InvalidSpec : spec.agents: no"]);
     assert_eq!(reported(&stalled, &stalled), [""; 0]);

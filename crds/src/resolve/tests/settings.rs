@@ -98,6 +98,15 @@ fn variables_of_features_that_are_missing_are_refused() {
 }
 
 #[test]
+fn the_fault_of_a_variable_shows_the_start_of_its_value() {
+    for (value, shown) in [("x".repeat(40), "x".repeat(40)), ("x".repeat(41), format!("{}…", "x".repeat(40)))]
+    {
+        let expected = format!("$ENABLE_STREAMING: must be true or false, not \"{shown}\"");
+        assert_eq!(faults(&default_resource(), &[("ENABLE_STREAMING", &value)]), [expected]);
+    }
+}
+
+#[test]
 fn the_tools_for_agents_of_others() {
     let agents = "agents: [{ name: jira }, { name: pipelines, external: { url: 'https://p.example' } }]";
     let with = resource(&format!("{agents}\na2a: {{ allow: [ '*.example', '10.0.0.0/8' ] }}"));
