@@ -206,7 +206,7 @@ async fn run_controller(cx: &Arc<Context>, scope: &Scope, options: &Options, sto
     let api = watch::api::<CompressedSupervisor>(&cx.client, scope.namespace.as_deref());
     let (reader, writer) = reflector::store();
     let supervisors = watcher(api, watcher::Config::default().page_size(PAGE))
-        .default_backoff()
+        .backoff(watch::retry_pauses())
         .reflect(writer)
         .inspect({
             let cx = Arc::clone(cx);

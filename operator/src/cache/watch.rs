@@ -5,13 +5,16 @@ use std::fmt::Debug;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
+use backon::ExponentialBuilder;
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
 use kube::api::PartialObjectMeta;
 use kube::core::{DynamicObject, NamespaceResourceScope};
 use kube::runtime::WatchStreamExt;
-use kube::runtime::watcher::{self, Event, watcher};
+use kube::runtime::utils::ResetTimerBackoff;
+use kube::runtime::watcher::{self, Event, ExponentialBackoff, watcher};
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use tokio::sync::Notify;
@@ -29,6 +32,18 @@ use crate::metrics::Metrics;
 
 /// Objects per page of a list. All kinds are listed at once at start, and a page is in memory as a whole.
 pub const PAGE: u32 = 100;
+
+/// The pauses between attempts to watch. They are short, because the status is stale until a watch works again: with those of
+/// kube-runtime, of up to 30 s, it was stale for ten seconds after the API server had been down for five.
+pub fn retry_pauses() -> ResetTimerBackoff<ExponentialBackoff> {
+    // The jitter adds up to the same time.
+    let pauses = ExponentialBuilder::new()
+        .with_min_delay(Duration::from_millis(500))
+        .with_max_delay(Duration::from_millis(1500))
+        .with_jitter()
+        .without_max_times();
+    ResetTimerBackoff::new(pauses.into(), Duration::from_mins(2))
+}
 
 /// The watches of a scope, with their dependencies.
 #[derive(Clone)]
@@ -152,7 +167,7 @@ impl Watches {
     {
         let mut listing = Some(HashSet::new());
         let mut sync = Some(sync);
-        let mut stream = pin!(watcher(api, config.page_size(PAGE)).default_backoff());
+        let mut stream = pin!(watcher(api, config.page_size(PAGE)).backoff(retry_pauses()));
         while let Some(event) = stream.next().await {
             match event {
                 Ok(event) => handle(event, &mut listing).into_iter().for_each(|key| self.queue.add(key)),

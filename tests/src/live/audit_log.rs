@@ -8,12 +8,15 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::node::Node;
+use super::pods::name_of;
 
 /// The requests since one moment.
 #[derive(Debug)]
 pub struct AuditLog {
     file: PathBuf,
     start: u64,
+    /// The names of the pods whose requests count; empty means all.
+    pods: Vec<String>,
 }
 
 impl AuditLog {
@@ -23,7 +26,13 @@ impl AuditLog {
         let size = file.metadata().with_context(|| {
             format!("{} does not exist; start the node again: scripts/cluster down", file.display())
         })?;
-        Ok(Self { file, start: size.len() })
+        Ok(Self { file, start: size.len(), pods: Vec::new() })
+    }
+
+    /// Only the requests of these pods. A pod that is being deleted may still send some.
+    #[must_use]
+    pub fn of(self, pods: &[Value]) -> Self {
+        Self { pods: pods.iter().map(|pod| name_of(pod).to_owned()).collect(), ..self }
     }
 
     /// One event for each request (`audit.k8s.io/v1`).
@@ -34,6 +43,13 @@ impl AuditLog {
         file.read_to_string(&mut text)?;
         // The last line may be incomplete.
         let complete = text.rfind('\n').and_then(|end| text.get(..end)).unwrap_or_default();
-        complete.lines().map(|line| serde_json::from_str(line).context("the audit log is not JSON")).collect()
+        let events =
+            complete.lines().map(|line| serde_json::from_str(line).context("the audit log is not JSON"));
+        events.filter(|event| event.as_ref().map_or(true, |event| self.counts(event))).collect()
+    }
+
+    fn counts(&self, event: &Value) -> bool {
+        let pod = &event["user"]["extra"]["authentication.kubernetes.io/pod-name"][0];
+        self.pods.is_empty() || self.pods.iter().any(|name| pod == name)
     }
 }

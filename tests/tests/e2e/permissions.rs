@@ -45,7 +45,8 @@ fn supervisors_outlive_the_operator_and_a_new_one_uses_every_right_and_no_other(
         live.migrate("second", "tide", true).await?;
         live.migrate("second", "tide", false).await?;
         live.until_gone(DEPLOYMENTS, "second-tide").await?;
-        rights_are_used(live, &audit.context("the operator was not uninstalled")?).await
+        let audit = audit.context("the operator was not uninstalled")?.of(&live.operators().await?);
+        rights_are_used(live, &audit).await
     })
 }
 
