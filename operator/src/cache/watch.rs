@@ -34,7 +34,7 @@ use crate::metrics::Metrics;
 pub const PAGE: u32 = 100;
 
 /// The pauses between attempts to watch. They are short, because the status is stale until a watch works again: with those of
-/// kube-runtime, of up to 30 s, it was stale for ten seconds after the API server had been down for five.
+/// kube-runtime, of up to 30 s plus jitter, the operator may notice up to a minute late that the API server is back.
 pub fn retry_pauses() -> ResetTimerBackoff<ExponentialBackoff> {
     // The jitter adds up to the same time.
     let pauses = ExponentialBuilder::new()

@@ -34,6 +34,9 @@ const AMID_MS: usize = 1500;
 
 /// Longest contradiction between the status and the pods while an operator runs.
 const FOLLOWS: Duration = Duration::from_secs(5);
+/// The same after the API server or its store was down: a restarted API server (1.36) rejects watches as expired and delays
+/// others for some seconds, until its caches are complete.
+const OUTAGE: Duration = Duration::from_secs(15);
 /// The same if the operator was killed: its lease lasts 15 s, then another one starts to observe the pods.
 const TAKEOVER: Duration = Duration::from_secs(30);
 
@@ -186,6 +189,11 @@ impl Outcome {
     /// Fails if the status contradicted the pods for longer than it may.
     pub fn status_follows(&self) -> Result<()> {
         self.lag.within(if self.killed { TAKEOVER } else { FOLLOWS })
+    }
+
+    /// The same after the API server or its store was down.
+    pub fn status_follows_after_outage(&self) -> Result<()> {
+        self.lag.within(if self.killed { TAKEOVER } else { OUTAGE })
     }
 }
 

@@ -6,7 +6,7 @@ use anyhow::Result;
 use caipe_tests::live;
 use caipe_tests::live::node::Node;
 use caipe_tests::live::pods::{restarts, until_older};
-use caipe_tests::live::scenario_run::{Operator, ScenarioRun, scenario};
+use caipe_tests::live::scenario_run::{Operator, Outcome, ScenarioRun, scenario};
 
 use crate::table::tell;
 
@@ -24,6 +24,7 @@ fn undisturbed(
     name: &str,
     row: &str,
     operator: Operator,
+    follows: fn(&Outcome) -> Result<()>,
     fault: impl AsyncFnOnce(&Node) -> Result<()>,
 ) -> Result<()> {
     live::with_node(name, async |live, node| {
@@ -41,36 +42,52 @@ fn undisturbed(
         let outcome = run.finish(began).await?;
         tell(row, &outcome)?;
         outcome.tally.undisturbed()?;
-        outcome.status_follows()
+        follows(&outcome)
     })
 }
 
 #[test]
 fn a_restarted_kubelet_stops_nobody() -> Result<()> {
-    undisturbed("kubelet", "the kubelet is restarted", Operator::usual(), async |node| {
-        node.restart("kubelet")
-    })
+    undisturbed(
+        "kubelet",
+        "the kubelet is restarted",
+        Operator::usual(),
+        Outcome::status_follows,
+        async |node| node.restart("kubelet"),
+    )
 }
 
 #[test]
 fn a_restarted_containerd_stops_nobody() -> Result<()> {
-    undisturbed("containerd", "containerd is restarted", Operator::usual(), async |node| {
-        node.restart("containerd")
-    })
+    undisturbed(
+        "containerd",
+        "containerd is restarted",
+        Operator::usual(),
+        Outcome::status_follows,
+        async |node| node.restart("containerd"),
+    )
 }
 
 #[test]
 fn an_api_server_that_is_away_stops_nobody() -> Result<()> {
-    undisturbed("apiserver", "the API server is killed, back after 5 s", Operator::Stays, async |node| {
-        away(node, "kube-apiserver").await
-    })
+    undisturbed(
+        "apiserver",
+        "the API server is killed, back after 5 s",
+        Operator::Stays,
+        Outcome::status_follows_after_outage,
+        async |node| away(node, "kube-apiserver").await,
+    )
 }
 
 #[test]
 fn an_etcd_that_is_away_stops_nobody() -> Result<()> {
-    undisturbed("etcd", "etcd is killed, back after 5 s", Operator::Stays, async |node| {
-        away(node, "etcd").await
-    })
+    undisturbed(
+        "etcd",
+        "etcd is killed, back after 5 s",
+        Operator::Stays,
+        Outcome::status_follows_after_outage,
+        async |node| away(node, "etcd").await,
+    )
 }
 
 async fn away(node: &Node, program: &str) -> Result<()> {
