@@ -33,12 +33,12 @@ pub const MCP: &str = "/usr/local/bin/caipe-fixture-mcp";
 const AMID_MS: usize = 1500;
 
 /// Longest contradiction between the status and the pods while an operator runs.
-const FOLLOWS: Duration = Duration::from_secs(5);
+const LAG_LIMIT: Duration = Duration::from_secs(5);
 /// The same after the API server or its store was down: a restarted API server (1.36) rejects watches as expired and delays
 /// others for some seconds, until its caches are complete.
-const OUTAGE: Duration = Duration::from_secs(15);
+const LAG_LIMIT_AFTER_OUTAGE: Duration = Duration::from_secs(15);
 /// The same if the operator was killed: its lease lasts 15 s, then another one starts to observe the pods.
-const TAKEOVER: Duration = Duration::from_secs(30);
+const LAG_LIMIT_AFTER_TAKEOVER: Duration = Duration::from_secs(30);
 
 /// The users, the watcher and the client of one scenario.
 #[allow(missing_debug_implementations, reason = "a client has none")]
@@ -188,12 +188,12 @@ impl<'a> ScenarioRun<'a> {
 impl Outcome {
     /// Fails if the status contradicted the pods for longer than it may.
     pub fn status_follows(&self) -> Result<()> {
-        self.lag.within(if self.killed { TAKEOVER } else { FOLLOWS })
+        self.lag.within(if self.killed { LAG_LIMIT_AFTER_TAKEOVER } else { LAG_LIMIT })
     }
 
     /// The same after the API server or its store was down.
     pub fn status_follows_after_outage(&self) -> Result<()> {
-        self.lag.within(if self.killed { TAKEOVER } else { OUTAGE })
+        self.lag.within(if self.killed { LAG_LIMIT_AFTER_TAKEOVER } else { LAG_LIMIT_AFTER_OUTAGE })
     }
 }
 

@@ -30,7 +30,7 @@ fn objects(kind: Kind) -> Vec<Ask> {
         Ask::post("/api/v1/namespaces", body)
     };
     let object = |namespace: &str, name: &str| {
-        let team = if name.len() % 2 == 0 { "a" } else { "b" };
+        let team = if name.len().is_multiple_of(2) { "a" } else { "b" };
         kind.create(name, team).in_namespace(namespace)
     };
     let names = ["a", "a-b", "a.b", "ab"];
@@ -38,7 +38,7 @@ fn objects(kind: Kind) -> Vec<Ask> {
     NAMESPACES.iter().chain(&["lists.1", "Lists"]).map(namespace).chain(all).collect()
 }
 
-/// The list of several namespaces. The API server has ConfigMaps of its own, so that of these it is the one of a namespace.
+/// The list of several namespaces. The API server has `ConfigMaps` of its own, so for these it is the list of one namespace.
 fn several(kind: Kind) -> String {
     let own = kind.list.replace("/default/", "/lists/");
     if kind.list == MAPS { own } else { kind.everywhere() }

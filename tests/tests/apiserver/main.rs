@@ -1,5 +1,11 @@
 //! The stand-in API server compared with the real one: both get the same requests and must give the same answers.
 
+#![allow(
+    clippy::needless_pass_by_value,
+    clippy::similar_names,
+    reason = "values are written where they are used"
+)]
+
 mod difference;
 mod generated;
 mod known;

@@ -125,7 +125,7 @@ impl<'a> Pair<'a> {
     /// Has requests refer to these versions as those of the last lists.
     pub(crate) fn start_from(&mut self, real: &str, stand_in: &str) {
         for (side, version) in self.sides.iter_mut().zip([real, stand_in]) {
-            side.last_list.version = version.to_owned();
+            version.clone_into(&mut side.last_list.version);
         }
     }
 
@@ -182,7 +182,7 @@ impl Side {
     fn remember(&mut self, ask: &Ask, answer: &Value, number: usize) {
         let metadata = &answer["metadata"];
         if let Some(next) = metadata["continue"].as_str() {
-            self.last_list.next = next.to_owned();
+            next.clone_into(&mut self.last_list.next);
         }
         let Some(version) = metadata["resourceVersion"].as_str().map(str::to_owned) else { return };
         if answer["items"].is_array() {

@@ -1,15 +1,14 @@
 //! The files in `examples/`, applied by kubectl.
 
+use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use caipe_tests::cluster::{self, Cluster};
 use caipe_tests::programs::{self, workspace};
+use caipe_tests::supervisor::until;
 
 const POLICY: &str = "restrict-creators.yaml";
-/// How long the API server may take to enforce a new policy.
-const ENFORCED: Duration = Duration::from_secs(60);
 
 fn path(name: &str) -> String {
     workspace().join("examples").join(name).to_string_lossy().into_owned()
@@ -20,7 +19,10 @@ fn supervisors() -> Result<Vec<String>> {
     let files = std::fs::read_dir(workspace().join("examples"))?;
     let names: Result<Vec<_>, _> =
         files.map(|file| Ok::<_, std::io::Error>(file?.file_name().to_string_lossy().into_owned())).collect();
-    Ok(names?.into_iter().filter(|name| name.ends_with(".yaml") && name != POLICY).collect())
+    Ok(names?
+        .into_iter()
+        .filter(|name| Path::new(name).extension().is_some_and(|kind| kind == "yaml") && name != POLICY)
+        .collect())
 }
 
 #[test]
@@ -52,12 +54,7 @@ fn refusal(cluster: &Cluster, addition: &str) -> String {
 async fn enforce(cluster: &Cluster) -> Result<()> {
     cluster.kubectl(&["label", "namespace", &cluster.namespace, "caipe.io/restricted=true"])?;
     cluster.kubectl(&["apply", "-f", &path(POLICY)])?;
-    let start = Instant::now();
-    while refusal(cluster, "image: docker.io/other").is_empty() {
-        ensure!(start.elapsed() < ENFORCED, "the policy is not enforced");
-        tokio::time::sleep(Duration::from_millis(200)).await;
-    }
-    Ok(())
+    until("the policy is enforced", async || Ok(!refusal(cluster, "image: docker.io/other").is_empty())).await
 }
 
 #[test]
