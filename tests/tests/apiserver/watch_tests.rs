@@ -7,7 +7,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use super::generated;
 use super::lives::{KINDS, Kind};
 use super::requests::{Ask, MAPS};
-use super::servers::{Pair, compare};
+use super::servers::{Pair, compare, compare_alone};
 use super::watches::{Events, Watch, version};
 
 impl Pair<'_> {
@@ -138,7 +138,7 @@ async fn watches_end_alike() -> Result<()> {
 
 #[tokio::test]
 async fn lists_and_watches_from_forgotten_versions_are_refused_alike() -> Result<()> {
-    compare(async |pair| {
+    compare_alone(async |pair| {
         for kind in KINDS {
             pair.ask_all(&kind.life("past")).await?;
             pair.ask_all(&[kind.life("past-2"), kind.life("past-3")].concat()).await?;
