@@ -16,6 +16,9 @@ use super::servers::{Pair, Side};
 /// The annotation of the change with which the comparison of a watch ends.
 pub(crate) const MARK: &str = "mark";
 
+/// The annotation of the bookmark after the initial events.
+const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
+
 /// How long the marked change may take to be sent.
 const WAIT: Duration = Duration::from_secs(30);
 
@@ -48,24 +51,28 @@ impl Pair<'_> {
 }
 
 /// What is compared of the events: also how each version compares with the one before.
+///
+/// When a quiet watch gets a bookmark depends on the time, so only those are compared that have a reason: the end of the
+/// initial events and the end of the watch. Others must not be earlier than what was sent before.
 fn compared(side: &Side, events: &[Value]) -> Value {
     let mut last = 0;
     let mut compared: Vec<Value> = Vec::new();
-    for event in events {
+    for (at, event) in events.iter().enumerate() {
         let version = version(event).and_then(|version| version.parse::<u64>().ok()).unwrap_or_default();
         let order = version.cmp(&last);
         last = version;
-        let event = if event["type"] == "BOOKMARK" {
-            bookmark(side, event, order)
-        } else {
-            json!({ "event": side.masked(event), "version": format!("{order:?}") })
-        };
-        // How many bookmarks a quiet watch gets depends on the time.
-        if event["event"]["type"] != "BOOKMARK" || compared.last() != Some(&event) {
-            compared.push(event);
+        if event["type"] != "BOOKMARK" {
+            compared.push(json!({ "event": side.masked(event), "version": format!("{order:?}") }));
+        } else if order.is_lt() || has_reason(event, events.get(at + 1)) {
+            compared.push(bookmark(side, event, order));
         }
     }
     compared.into()
+}
+
+fn has_reason(bookmark: &Value, next: Option<&Value>) -> bool {
+    let ends_initial = !bookmark["object"]["metadata"]["annotations"][INITIAL_EVENTS_END].is_null();
+    ends_initial || next.is_some_and(|next| next["type"] == "closed")
 }
 
 /// A bookmark has any version from that of the event before it on. Apart from the metadata it is the zero value of a
