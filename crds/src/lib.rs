@@ -11,11 +11,13 @@
 //! * [`internal_status`]: the internal status of a running supervisor;
 //! * [`crd`]: the CRD as YAML;
 //! * [`compatibility`]: the comparison of two versions of the CRD;
+//! * [`agent_key`]: the keys of remote agents;
 //! * [`names`]: the names of the objects of a supervisor;
 //! * [`digest`]: digests of texts.
 //!
 //! Pure: no I/O, no environment, no clock.
 
+pub mod agent_key;
 pub mod catalogue;
 #[cfg(feature = "kubernetes")]
 pub mod compatibility;

@@ -1,6 +1,6 @@
 //! Names of the objects that the operator creates for a supervisor.
 //!
-//! A Service's name is a DNS label of at most 63 characters; a resource's name has at most 30, an agent's at most 32. The
+//! A Service's name is a DNS label of at most 63 characters; a resource's name has as many, an agent's at most 32. The
 //! names of objects other than Services contain a dot, so that they differ from the names of all agents' objects.
 
 use crate::digest::sha256_hex;
@@ -19,9 +19,10 @@ pub fn normal(name: &str) -> String {
 /// The port that the supervisor and each remote agent listen on.
 pub const PORT: u16 = 8000;
 
-/// The Deployment, Service, `ConfigMap` and so on of an agent that runs remotely.
+/// The Deployment, Service, `ConfigMap` and so on of an agent that runs remotely. Ends in a hash if it would be too long.
 pub fn agent(supervisor: &str, agent: &str) -> String {
-    format!("{supervisor}-{agent}")
+    let name = format!("{supervisor}-{agent}");
+    if name.len() <= LABEL { name } else { unique_name(&[supervisor, agent]) }
 }
 
 /// The Deployment and Service of a tool server that runs in a pod of its own. Ends in a hash: `a-b` of agent `c` and `b` of agent
@@ -52,15 +53,23 @@ pub fn spec(supervisor: &str) -> String {
 pub const SPEC_KEY: &str = "spec.yaml";
 
 /// The Secret with the keys that the operator generates: [`SHARED_KEY`], [`AGENT_KEY`] and [`STATUS_TOKEN`]. Each is also
-/// the name of a variable.
+/// the name of a variable. Only the supervisor's pods have it.
 pub fn keys(supervisor: &str) -> String {
     format!("{supervisor}.keys")
 }
 
 /// The key of callers, unless the resource names another one.
 pub const SHARED_KEY: &str = "A2A_AUTH_SHARED_KEY";
-/// The key with which the supervisor calls its remote agents.
+/// The key from which the key of each remote agent is derived, by [`crate::agent_key::derive`].
 pub const AGENT_KEY: &str = "CAIPE_AGENT_KEY";
+/// The Secret of one remote agent: [`SHARED_KEY`] with the agent's own key and, for an agent that runs this program,
+/// [`STATUS_TOKEN`] with its own token.
+pub fn agent_key(supervisor: &str, agent: &str) -> String {
+    format!("{}.agent-key", self::agent(supervisor, agent))
+}
+
+/// The variable in headers of a remote agent that stands for the agent's own key. The supervisor derives it.
+pub const OWN_AGENT_KEY: &str = "CAIPE_OWN_AGENT_KEY";
 /// The bearer token of `/internal/status`.
 pub const STATUS_TOKEN: &str = "CAIPE_STATUS_TOKEN";
 
@@ -80,8 +89,10 @@ mod tests {
 
     #[test]
     fn names_fit_a_label_and_differ() {
-        let (long, agents) = ("s".repeat(30), "a".repeat(32));
+        let (long, agents) = ("s".repeat(63), "a".repeat(32));
+        assert_eq!(agent(&"s".repeat(30), &agents), format!("{}-{agents}", "s".repeat(30)));
         assert_eq!(agent(&long, &agents).len(), LABEL);
+        assert_ne!(agent(&long, "jira"), agent(&long, "github"));
         let name = tool_server(&long, &agents, &"t".repeat(32));
         assert!(name.len() <= LABEL, "{name}");
         assert_ne!(tool_server("a", "b-c", "d"), tool_server("a", "b", "c-d"));

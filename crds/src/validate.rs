@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use crate::catalogue;
 use crate::fault::Fault;
-use crate::names::{PORT, normal};
+use crate::names::{AGENT_KEY, OWN_AGENT_KEY, PORT, SHARED_KEY, STATUS_TOKEN, normal};
 use crate::placement::SupportedPlacements;
 use crate::rendered::{Placement, RenderedSpec};
 use crate::resource::agent::{Agent, Identity};
-use crate::resource::common::{EnvVar, Resources, TextSource};
+use crate::resource::common::{EnvVar, Resources, ServiceAccount, TextSource};
 use crate::resource::mcp::{ContainerPlacement, McpServer};
 use crate::resource::model::{Model, Provider, Script};
 use crate::resource::settings::Sqlite;
@@ -44,6 +44,11 @@ pub fn validate(resource: &CaipeSupervisor) -> Vec<Fault> {
     for (at, entry) in spec.a2a.iter().flat_map(|tools| &tools.allow).enumerate() {
         found.rule(&format!("spec.a2a.allow[{at}]"), is_destination(entry), rules::A2A_ALLOW);
     }
+    found.variables("spec.env", &spec.env);
+    let reserved = [SHARED_KEY, AGENT_KEY, OWN_AGENT_KEY, STATUS_TOKEN];
+    let is_free = spec.env.iter().all(|variable| !reserved.contains(&variable.name.as_str()));
+    found.rule("spec", is_free, rules::ENV_RESERVED);
+    found.service_account("spec.serviceAccount", spec.service_account.as_ref());
     found.resources("spec.resources", spec.resources.as_ref());
     for (at, agent) in spec.agents().iter().enumerate() {
         found.agent(&format!("spec.agents[{at}]"), agent);
@@ -79,9 +84,9 @@ pub fn rendered(spec: &RenderedSpec) -> Vec<Fault> {
     faults
 }
 
-/// Whether the name is a DNS-1035 label short enough to append an agent's name.
+/// Whether the name is a DNS-1035 label.
 fn name_fits(name: &str) -> bool {
-    name.len() <= 30
+    name.len() <= 63
         && name.starts_with(|c: char| c.is_ascii_lowercase())
         && !name.ends_with('-')
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
@@ -187,6 +192,7 @@ impl Found {
             self.url(&format!("{path}.baseUrl"), model.base_url.as_deref());
         }
         self.variables(&format!("{path}.env"), &agent.env);
+        self.service_account(&format!("{path}.serviceAccount"), agent.service_account.as_ref());
         self.resources(&format!("{path}.resources"), agent.resources.as_ref());
         for (at, server) in agent.mcp.iter().enumerate() {
             self.server(&format!("{path}.mcp[{at}]"), server);
@@ -200,6 +206,8 @@ impl Found {
         let pod = agent.secret_ref.is_some()
             || !agent.env.is_empty()
             || agent.resources.is_some()
+            || agent.replicas.is_some()
+            || agent.service_account.is_some()
             || agent.pod_template.is_some();
         let kinds = count([agent.identity.is_some(), external, image]);
         self.rule(path, kinds <= 1, rules::AGENT_KIND);
@@ -219,6 +227,11 @@ impl Found {
             );
             self.0.push(Fault::new(format!("{path}.name"), message));
         }
+    }
+
+    fn service_account(&mut self, path: &str, account: Option<&ServiceAccount>) {
+        let is_one = account.is_none_or(|it| it.name.is_none() || it.annotations.is_empty());
+        self.rule(path, is_one, rules::SERVICE_ACCOUNT);
     }
 
     fn identity(&mut self, path: &str, identity: &Identity) {
@@ -247,6 +260,12 @@ impl Found {
             let path = format!("{path}.container");
             let free = container.port != PORT || container.placement == ContainerPlacement::Service;
             self.rule(&path, free, rules::SIDECAR_PORT);
+            let has_pods = container.placement == ContainerPlacement::Service;
+            let is_for_pods = container.replicas.is_some()
+                || container.service_account.is_some()
+                || container.pod_template.is_some();
+            self.rule(&path, has_pods || !is_for_pods, rules::CONTAINER_SERVICE);
+            self.service_account(&format!("{path}.serviceAccount"), container.service_account.as_ref());
             self.variables(&format!("{path}.env"), &container.env);
             self.resources(&format!("{path}.resources"), container.resources.as_ref());
         }

@@ -9,7 +9,25 @@ use super::*;
 use crate::read::resource;
 
 /// A rule, where it is broken, a spec that breaks it and no other, and one that comes close and does not.
-const CASES: [(&str, &str, &str, &str); 35] = [
+const CASES: [(&str, &str, &str, &str); 38] = [
+    (
+        rules::SERVICE_ACCOUNT,
+        "spec.serviceAccount",
+        "{ serviceAccount: { name: a, annotations: { b: c } } }",
+        "{ serviceAccount: { annotations: { b: c } } }",
+    ),
+    (
+        rules::CONTAINER_SERVICE,
+        "spec.agents[0].mcp[0].container",
+        "{ agents: [{ name: jira, mcp: [{ name: a, container: { image: b, port: 9000, replicas: 2 } }] }] }",
+        "{ agents: [{ name: jira, mcp: [{ name: a, container: { image: b, port: 9000, replicas: 2, placement: Service } }] }] }",
+    ),
+    (
+        rules::ENV_RESERVED,
+        "spec",
+        "{ env: [{ name: CAIPE_AGENT_KEY, value: a }] }",
+        "{ env: [{ name: HTTPS_PROXY, value: 'http://proxy:3128' }] }",
+    ),
     (rules::REPLICAS, "spec.replicas", "{ store: {}, replicas: 2 }", "{ store: {}, replicas: 1 }"),
     (
         rules::MODEL_NAME,
@@ -265,7 +283,8 @@ fn each_rule_fires_for_what_breaks_it_and_for_nothing_else_in_both_forms() {
         assert_eq!(by_code(&fitting), [""; 0], "code: {fitting}");
         seen.insert(rule);
     }
-    for name in ["Platform", "9lives", "-", "a-", "abcdefghijklmnopqrstuvwxyz12345"] {
+    let long = "a".repeat(64);
+    for name in ["Platform", "9lives", "-", "a-", &long] {
         let value = value(&format!("'{name}'"), "{}");
         assert_eq!(by_cel(None, &value), [rules::RESOURCE_NAME], "{name}");
         assert_eq!(by_code(&value), [format!("metadata.name: {}", rules::RESOURCE_NAME)], "{name}");

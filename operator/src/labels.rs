@@ -6,6 +6,8 @@ pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 pub const MANAGER: &str = "caipe-operator";
 /// Kubernetes' own label for what an object is.
 pub const NAME: &str = "app.kubernetes.io/name";
+/// The value of [`NAME`].
+pub const PRODUCT: &str = "caipe";
 /// Kubernetes' own label for the installation that an object belongs to: here the supervisor.
 pub const INSTANCE: &str = "app.kubernetes.io/instance";
 /// Kubernetes' own label for the component: [`COMPONENT_SUPERVISOR`], [`COMPONENT_AGENT`] or

@@ -51,6 +51,8 @@ pub struct References {
     pub config_maps: BTreeMap<String, ConfigMapContent>,
     /// The version of each existing Secret.
     pub secrets: BTreeMap<String, Version>,
+    /// The digest of the generated keys, if they exist.
+    pub keys: Option<String>,
 }
 
 /// `metadata.resourceVersion`.
@@ -116,6 +118,8 @@ impl Names {
         let prompt = spec.prompts.system_prompt.as_ref().and_then(|prompt| prompt.config_map_ref.as_ref());
         self.config_maps.extend(prompt.map(|prompt| prompt.name.clone()));
         self.add_template(spec.pod_template.as_ref());
+        let variables = spec.env.iter().filter_map(|variable| variable.secret_key_ref.as_ref());
+        self.secrets.extend(variables.map(|key| key.name.clone()));
         let key = spec.auth.as_ref().and_then(|auth| auth.shared_key.as_ref());
         self.secrets.extend(key.map(|key| key.secret_key_ref.name.clone()));
     }
@@ -151,6 +155,8 @@ impl Names {
 
     fn add_agent(&mut self, agent: &caipe_crds::resource::agent::Agent) {
         self.add_template(agent.pod_template.as_ref());
+        let containers = agent.mcp.iter().filter_map(|server| server.container.as_ref());
+        containers.for_each(|container| self.add_template(container.pod_template.as_ref()));
         let identity = agent.identity.as_ref().and_then(|identity| identity.config_map_ref.as_ref());
         self.config_maps.extend(identity.map(|identity| identity.name.clone()));
         let token = agent.external.as_ref().and_then(|external| external.secret_ref.as_ref());

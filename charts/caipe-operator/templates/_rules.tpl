@@ -28,16 +28,16 @@ The permissions in the watched namespaces, each with its reason. Tests compare t
 - apiGroups: [""]
   resources: [configmaps]
   verbs: [get, list, watch, create, patch, delete]
-# Create and get: the Secret with the keys of a supervisor, which the operator creates once. List and watch: the operator
+# Create and get: the Secrets with the keys of a supervisor and its agents, which the operator creates once. List and watch: the operator
 # requests only the metadata, to roll the pods that use a changed Secret; Kubernetes has no narrower permission for that. The
 # operator never reads the content of your Secrets, and never changes or deletes a Secret.
 - apiGroups: [""]
   resources: [secrets]
   verbs: [get, list, watch, create]
-# The identity of the pods. The pods mount no token.
+# The identity of the pods. The pods mount no token. Delete: together with the agent or tool server.
 - apiGroups: [""]
   resources: [serviceaccounts]
-  verbs: [get, list, watch, create, patch]
+  verbs: [get, list, watch, create, patch, delete]
 # Volumes of conversations. The operator never deletes them; Kubernetes deletes them with their supervisor.
 - apiGroups: [""]
   resources: [persistentvolumeclaims]

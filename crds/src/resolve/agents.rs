@@ -255,11 +255,11 @@ pub(super) fn address(cx: &mut Context<'_>, agent: &Agent) -> Option<String> {
     Some(url.trim_end_matches('/').to_owned())
 }
 
-/// The `Authorization` header: the token of an external agent, or the common key of the agents that the operator runs.
+/// The `Authorization` header: the token of an external agent, or the own key of an agent that the operator runs.
 fn token_header(cx: &Context<'_>, agent: &Agent) -> BTreeMap<String, String> {
     let key = match &agent.external {
         Some(external) => external.secret_ref.as_ref().map(|token| SecretKeyRef::from(token).variable()),
-        None => cx.in_cluster().then(|| names::AGENT_KEY.to_owned()),
+        None => cx.in_cluster().then(|| names::OWN_AGENT_KEY.to_owned()),
     };
     let header = |key: String| ("Authorization".to_owned(), format!("Bearer ${{{key}}}"));
     key.map(header).into_iter().collect()

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "kubernetes")]
 use super::common::list_map;
-use super::common::{ConfigMapRef, EnvVar, PodTemplate, Resources, SecretKeyRef, SecretRef};
+use super::common::{ConfigMapRef, EnvVar, PodTemplate, Resources, SecretKeyRef, SecretRef, ServiceAccount};
 use super::derive::KubeSchema;
 use super::mcp::McpServer;
 use super::model::ModelOverride;
@@ -17,7 +17,7 @@ use super::rules;
     validation = Rule::new("self.name != 'all' && self.name != 'user-input' && self.name != 'rag' && self.name != 'supervisor' && self.name != 'general-purpose'").message(rules::AGENT_RESERVED),
     validation = Rule::new("[has(self.identity), has(self.external), has(self.image)].filter(x, x).size() <= 1").message(rules::AGENT_KIND),
     validation = Rule::new("!(has(self.external) || has(self.image)) || !((has(self.mcp) && size(self.mcp) > 0) || (has(self.tools) && size(self.tools) > 0) || (has(self.requireApproval) && size(self.requireApproval) > 0) || has(self.model))").message(rules::AGENT_FOREIGN_TOOLS),
-    validation = Rule::new("!has(self.external) || !(has(self.secretRef) || (has(self.env) && size(self.env) > 0) || has(self.resources) || has(self.podTemplate))").message(rules::AGENT_EXTERNAL_POD),
+    validation = Rule::new("!has(self.external) || !(has(self.secretRef) || (has(self.env) && size(self.env) > 0) || has(self.resources) || has(self.replicas) || has(self.serviceAccount) || has(self.podTemplate))").message(rules::AGENT_EXTERNAL_POD),
     validation = Rule::new(rules::SIDECAR_PORTS_CEL).message(rules::SIDECAR_PORTS),
 )]
 pub struct Agent {
@@ -61,6 +61,14 @@ pub struct Agent {
     /// The agent's own model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelOverride>,
+    /// The number of pods while the agent is remote. The default is 1. A supervisor pod sends its tasks to one of them while
+    /// that one is available.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 10))]
+    pub replicas: Option<i32>,
+    /// The account of the agent's pods while the agent is remote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_account: Option<ServiceAccount>,
     /// Compute resources of the agent's container while the agent is remote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<Resources>,

@@ -22,6 +22,21 @@ pub struct SecretRef {
     pub name: String,
 }
 
+/// The `ServiceAccount` of pods, for example to bind a cloud role to it.
+#[derive(KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[x_kube(validation = Rule::new("!(has(self.name) && has(self.annotations))").message(rules::SERVICE_ACCOUNT))]
+pub struct ServiceAccount {
+    /// The name of an existing account of the same namespace. Without it, the operator creates an account for these pods
+    /// alone. In both cases, the pods mount no token of the Kubernetes API.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub name: Option<String>,
+    /// Annotations of the created account, for example `eks.amazonaws.com/role-arn`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = 64))]
+    pub annotations: BTreeMap<String, String>,
+}
+
 /// One key of a Secret of the same namespace.
 #[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecretKeyRef {

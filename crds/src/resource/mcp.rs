@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "kubernetes")]
 use super::common::list_map;
-use super::common::{EnvVar, Resources, SecretHeader};
+use super::common::{EnvVar, PodTemplate, Resources, SecretHeader, ServiceAccount};
 use super::derive::{JsonSchema, KubeSchema};
 use super::rules;
 
@@ -72,7 +72,8 @@ pub struct Http {
 /// A container that serves MCP over streamable HTTP.
 #[derive(KubeSchema, Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[x_kube(validation = Rule::new("self.port != 8000 || (has(self.placement) && self.placement == 'Service')").message(rules::SIDECAR_PORT))]
+#[x_kube(validation = Rule::new("self.port != 8000 || (has(self.placement) && self.placement == 'Service')").message(rules::SIDECAR_PORT),
+    validation = Rule::new("!(has(self.replicas) || has(self.serviceAccount) || has(self.podTemplate)) || (has(self.placement) && self.placement == 'Service')").message(rules::CONTAINER_SERVICE))]
 pub struct Container {
     /// The image.
     #[schemars(length(min = 1, max = 512))]
@@ -103,6 +104,17 @@ pub struct Container {
     /// Compute resources of the container.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<Resources>,
+    /// The number of pods, with the placement `Service`. The default is 1. A pod with an agent keeps its session with one of
+    /// them while that one is available.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 10))]
+    pub replicas: Option<i32>,
+    /// The account of the pods, with the placement `Service`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_account: Option<ServiceAccount>,
+    /// A partial pod template, applied over the generated one, with the placement `Service`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pod_template: Option<PodTemplate>,
 }
 
 /// Where a tool server's container runs.

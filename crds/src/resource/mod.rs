@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use agent::Agent;
 #[cfg(feature = "kubernetes")]
 use common::list_map;
-use common::{PodTemplate, Resources};
+use common::{EnvVar, PodTemplate, Resources, ServiceAccount};
 use derive::{CustomResource, KubeSchema};
 use model::Model;
 use settings::{A2aTools, Auth, Card, Connectivity, Limits, Prompts, Rag, Server, Service, Store};
@@ -56,11 +56,12 @@ pub use status::CaipeSupervisorStatus;
     printcolumn(name = "Epoch", type_ = "integer", json_path = ".status.epoch", description = "the spec that the supervisor runs"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
     printcolumn(name = "Message", type_ = "string", json_path = r#".status.conditions[?(@.type=="Ready")].message"#, priority = 1),
-    validation = Rule::new("size(self.metadata.name) <= 30 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')").message(rules::RESOURCE_NAME),
+    validation = Rule::new("size(self.metadata.name) <= 63 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')").message(rules::RESOURCE_NAME),
 )]
 #[serde(rename_all = "camelCase")]
 #[x_kube(
     validation = Rule::new(rules::VOLUME_FIXED_CEL).message(rules::VOLUME_FIXED),
+    validation = Rule::new("!has(self.env) || self.env.all(v, !(v.name in ['A2A_AUTH_SHARED_KEY', 'CAIPE_AGENT_KEY', 'CAIPE_OWN_AGENT_KEY', 'CAIPE_STATUS_TOKEN']))").message(rules::ENV_RESERVED),
 )]
 pub struct CaipeSupervisorSpec {
     /// The language model. If absent, the environment selects it (`LLM_PROVIDER` and the provider's variables).
@@ -118,6 +119,18 @@ pub struct CaipeSupervisorSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 512))]
     pub image: Option<String>,
+    /// The Secrets with credentials for the registries of the images, in addition to those of the installation.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16), inner(length(min = 1, max = 253)))]
+    pub image_pull_secrets: Vec<String>,
+    /// Variables of the supervisor's container and of remote agents that run the same program, for example `HTTPS_PROXY`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64))]
+    #[x_kube(merge_strategy = list_map("name"))]
+    pub env: Vec<EnvVar>,
+    /// The account of the supervisor's pods. Agents and tool servers with pods of their own have accounts of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_account: Option<ServiceAccount>,
     /// Compute resources of the supervisor's container.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<Resources>,

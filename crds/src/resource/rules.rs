@@ -1,7 +1,7 @@
 //! The messages of the rules, each said by the API server and by [`crate::validate()`] alike.
 
-/// Names of a supervisor's objects have at most 63 characters.
-pub const RESOURCE_NAME: &str = "metadata.name must be at most 30 characters of a-z, 0-9 and `-`, begin with a letter and not end in `-`: choose a shorter or simpler name";
+/// The name of a Service has at most 63 characters.
+pub const RESOURCE_NAME: &str = "metadata.name must be at most 63 characters of a-z, 0-9 and `-`, begin with a letter and not end in `-`: choose a shorter or simpler name";
 /// More than one replica needs a store that the replicas share.
 pub const REPLICAS: &str = "more than 1 is not supported by this version, because each replica would keep its own conversations: set replicas to 1 or 0";
 /// Fields of features that this version does not support.
@@ -26,7 +26,14 @@ pub const AGENT_KIND: &str = "an agent has one source, an identity of your own, 
 /// An agent of another program has its own tools.
 pub const AGENT_FOREIGN_TOOLS: &str = "an external agent or an image brings its own tools and model: take out mcp, tools, requireApproval and model";
 /// An external agent has no pod.
-pub const AGENT_EXTERNAL_POD: &str = "nothing is run for an external agent: take out secretRef, env, resources and podTemplate (its token is external.secretRef)";
+pub const AGENT_EXTERNAL_POD: &str = "nothing is run for an external agent: take out secretRef, env, resources, replicas, serviceAccount and podTemplate (its token is external.secretRef)";
+/// An existing account belongs to somebody else.
+pub const SERVICE_ACCOUNT: &str =
+    "the operator does not change an existing account: set name or annotations, not both";
+/// Settings of pods of their own.
+pub const CONTAINER_SERVICE: &str = "replicas, serviceAccount and podTemplate are for a tool server with pods of its own: set placement to Service, or remove them";
+/// The operator sets these variables.
+pub const ENV_RESERVED: &str = "the operator sets A2A_AUTH_SHARED_KEY, CAIPE_AGENT_KEY, CAIPE_OWN_AGENT_KEY and CAIPE_STATUS_TOKEN: remove them (spec.auth sets the key of callers)";
 /// A text has one source.
 pub const TEXT_SOURCE: &str =
     "it is given here or in a ConfigMap: set exactly one of inline and configMapRef";
@@ -97,7 +104,10 @@ pub const AUTH_EMPTY: &str =
     "auth without a way in locks everybody out: set sharedKey or oauth2, or take auth out";
 
 /// The rules that the definition contains too.
-pub const ALL: [&str; 24] = [
+pub const ALL: [&str; 27] = [
+    SERVICE_ACCOUNT,
+    CONTAINER_SERVICE,
+    ENV_RESERVED,
     RESOURCE_NAME,
     REPLICAS,
     UNSUPPORTED,

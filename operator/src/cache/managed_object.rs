@@ -56,6 +56,12 @@ impl Child {
         }
     }
 
+    /// What controls it, for messages.
+    pub fn owner(&self) -> Option<String> {
+        let supervisor = self.supervisor.as_ref().map(|name| format!("CaipeSupervisor {name}"));
+        supervisor.or_else(|| self.other_controller.clone())
+    }
+
     #[cfg(test)]
     /// A child with a name and nothing else.
     pub fn bare(kind: Kind, name: &str) -> Self {

@@ -127,7 +127,7 @@ fn key(number: usize) -> Key {
 }
 
 fn targets(number: usize, endpoints: Asked) -> Targets {
-    let pods = [("pod".to_owned(), PodTarget { ip: ip(number), endpoints })].into();
+    let pods = [("pod".to_owned(), PodTarget { ip: ip(number), endpoints, agent: None })].into();
     Targets { pods, token: Some("secret".into()) }
 }
 

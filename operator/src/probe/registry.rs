@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use caipe_crds::agent_key;
 use secrecy::{ExposeSecret, SecretString};
 use tokio::time::{Duration, Instant};
 
@@ -161,7 +162,8 @@ impl ProbeRegistry {
         let (pod_id, urgency) = self.due.due(now, room)?;
         let (key, name) = self.pods.get(&pod_id)?;
         let watched = self.watched.get_mut(key)?;
-        let (token, pod) = (watched.token.clone(), watched.pods.get_mut(name)?);
+        let pod = watched.pods.get_mut(name)?;
+        let token = watched.token.as_ref().map(|token| token_of(token, pod.target.agent.as_deref()));
         let (endpoints, ip) = (pod.endpoints(token.is_some()), pod.target.ip);
         pod.in_flight = endpoints.is_some();
         self.schedule(pod_id, now + LOST, Urgency::Urgent);
@@ -227,6 +229,11 @@ impl ProbeRegistry {
     pub(super) fn len(&self) -> usize {
         self.pods.len()
     }
+}
+
+/// The token of a pod's status.
+fn token_of(token: &SecretString, agent: Option<&str>) -> SecretString {
+    agent.map_or_else(|| token.clone(), |agent| agent_key::derive(token.expose_secret(), agent).into())
 }
 
 fn same_token(a: Option<&SecretString>, b: Option<&SecretString>) -> bool {

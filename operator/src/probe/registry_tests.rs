@@ -12,7 +12,7 @@ fn key() -> Key {
 
 fn targets(pods: &[(&str, u8, Endpoints)], token: Option<&str>) -> Targets {
     let pods = pods.iter().map(|(name, last, endpoints)| {
-        ((*name).to_owned(), PodTarget { ip: ip(*last), endpoints: *endpoints })
+        ((*name).to_owned(), PodTarget { ip: ip(*last), endpoints: *endpoints, agent: None })
     });
     Targets { pods: pods.collect(), token: token.map(Into::into) }
 }

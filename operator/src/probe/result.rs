@@ -11,17 +11,20 @@ use secrecy::SecretString;
 pub struct Targets {
     /// The pods by name, with addresses from the API server.
     pub pods: BTreeMap<String, PodTarget>,
-    /// The bearer token of `/internal/status`; without it the status is not probed.
+    /// The bearer token of `/internal/status` of the supervisor, from which those of its agents derive; without it the
+    /// status is not probed.
     pub token: Option<SecretString>,
 }
 
 /// A pod to probe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PodTarget {
     /// Its address; the port is [`caipe_crds::names::PORT`].
     pub ip: IpAddr,
     /// The endpoints to probe.
     pub endpoints: Endpoints,
+    /// The agent that it runs; none for a supervisor.
+    pub agent: Option<String>,
 }
 
 /// The endpoints to probe.

@@ -38,6 +38,11 @@ pub enum Error {
         /// The names of the keys.
         missing: String,
     },
+    /// The Secret of an agent does not derive from the keys of the supervisor.
+    #[error(
+        "Secret {name} was made for other keys of the supervisor, and the operator changes no Secret: delete it, and the operator creates it again"
+    )]
+    StaleKey { name: String },
     /// An object cannot be serialized.
     #[error("failed to write an object as JSON: {0}")]
     Json(#[from] serde_json::Error),
@@ -57,7 +62,7 @@ impl Error {
     pub fn category(&self) -> Category {
         match self {
             Self::Foreign { .. } | Self::Former { .. } => Category::Foreign,
-            Self::Keys { .. } => Category::NotFound,
+            Self::Keys { .. } | Self::StaleKey { .. } => Category::NotFound,
             Self::Json(_) => Category::Internal,
             Self::Timeout(_) => Category::Timeout,
             Self::Api { source, .. } => Category::of(source),
@@ -82,7 +87,7 @@ impl Error {
     fn refusal(&self) -> Option<Refusal> {
         let reason = match (self, self.category()) {
             (Self::Former { .. }, _) => Reason::Collecting,
-            (Self::Keys { .. }, _) => Reason::ReferenceMissing,
+            (Self::Keys { .. } | Self::StaleKey { .. }, _) => Reason::ReferenceMissing,
             (_, Category::Foreign) => Reason::ForeignObject,
             (_, Category::Forbidden | Category::Quota) => Reason::Forbidden,
             (_, Category::Rejected) => Reason::InvalidSpec,

@@ -2,6 +2,7 @@
 
 use caipe_crds::digest::sha256_hex;
 use k8s_openapi::Resource;
+use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::core::ObjectMeta;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -20,6 +21,15 @@ pub struct Manifest {
     pub value: Value,
 }
 
+impl Manifest {
+    /// The agent whose Deployment it is.
+    pub fn agent(&self) -> Option<&str> {
+        let labels = &self.value["metadata"]["labels"];
+        let is_agent = labels[labels::COMPONENT] == labels::COMPONENT_AGENT;
+        labels[labels::AGENT].as_str().filter(|_| is_agent && self.kind == Kind::Deployment)
+    }
+}
+
 /// All objects in the order of their application: what a pod needs comes before the pod. Destructuring makes sure
 /// that no kind is forgotten.
 ///
@@ -28,14 +38,19 @@ pub struct Manifest {
 pub fn manifests(objects: Objects) -> Result<Vec<Manifest>, serde_json::Error> {
     let Objects { service_account, spec, data, service, network_policy, deployment, agents, tool_servers } =
         objects;
-    let mut all = vec![manifest(Kind::ServiceAccount, &service_account)?];
+    let mut all = Vec::new();
+    add_account(&mut all, service_account)?;
     all.push(manifest(Kind::PersistentVolumeClaim, &data)?);
-    for ToolServerObjects { agent: _, name: _, service, network_policy, deployment } in tool_servers {
+    for ToolServerObjects { agent: _, name: _, service_account, service, network_policy, deployment } in
+        tool_servers
+    {
+        add_account(&mut all, service_account)?;
         all.push(manifest(Kind::NetworkPolicy, &network_policy)?);
         all.push(manifest(Kind::Service, &service)?);
         all.push(manifest(Kind::Deployment, &deployment)?);
     }
-    for AgentObjects { name: _, spec, service, network_policy, deployment } in agents {
+    for AgentObjects { name: _, service_account, spec, service, network_policy, deployment } in agents {
+        add_account(&mut all, service_account)?;
         if let Some(spec) = spec {
             all.push(manifest(Kind::ConfigMap, &spec)?);
         }
@@ -48,6 +63,16 @@ pub fn manifests(objects: Objects) -> Result<Vec<Manifest>, serde_json::Error> {
     all.push(manifest(Kind::ConfigMap, &spec)?);
     all.push(manifest(Kind::Deployment, &deployment)?);
     Ok(all)
+}
+
+fn add_account(
+    all: &mut Vec<Manifest>,
+    service_account: Option<ServiceAccount>,
+) -> Result<(), serde_json::Error> {
+    if let Some(service_account) = service_account {
+        all.push(manifest(Kind::ServiceAccount, &service_account)?);
+    }
+    Ok(())
 }
 
 fn manifest<T>(kind: Kind, object: &T) -> Result<Manifest, serde_json::Error>

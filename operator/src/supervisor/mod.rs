@@ -10,6 +10,7 @@ pub mod decision;
 pub mod dereference;
 pub mod error;
 pub mod failed_containers;
+pub mod keys;
 pub mod kubelet_refresh;
 pub mod manifest;
 pub mod migration;

@@ -112,7 +112,7 @@ impl Observation {
                 labels::COMPONENT_AGENT => Endpoints::Both,
                 _ => return None,
             };
-            Some((name.clone(), PodTarget { ip: pod.ip?, endpoints }))
+            Some((name.clone(), PodTarget { ip: pod.ip?, endpoints, agent: pod.agent.clone() }))
         };
         Targets { pods: pods.filter_map(target).collect(), token }
     }

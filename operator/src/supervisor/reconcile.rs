@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use caipe_crds::{CaipeSupervisor, Fault, Faults, RenderedSpec, names};
+use caipe_crds::{CaipeSupervisor, Fault, Faults, RenderedSpec};
 use jiff::Timestamp;
 use kube::{Client, ResourceExt};
 use tokio::time::Instant;
@@ -14,6 +14,7 @@ use super::build;
 use super::decision::{BuildInputs, Decision};
 use super::dereference;
 use super::error::Error;
+use super::keys;
 use super::kubelet_refresh::{self, Refresh, StalePod};
 use super::manifest::{self, Manifest};
 use super::migration::{self, CurrentSpec, MigrationInputs, PendingMigration};
@@ -188,12 +189,11 @@ impl<'a> Reconciler<'a> {
         dereference::references(&cx.client, &self.key, names, &cx.cache, &cx.states).await
     }
 
-    /// Ensures the Secret with the keys. It counts as a reference, so that changed keys roll the pods.
+    /// Ensures the Secret with the keys. They count as a reference, so that changed keys roll the pods.
     async fn keys(&mut self, references: &mut References) -> Result<(), Error> {
         let applier = applier(self.cx, &self.key, &self.uid);
-        dereference::keys(&applier, &self.observation.observed, &mut self.state).await?;
-        let version = self.state.keys.as_ref().map(|keys| keys.version.clone());
-        references.secrets.extend(version.map(|version| (names::keys(self.key.name()), version)));
+        keys::of_supervisor(&applier, &self.observation.observed, &mut self.state).await?;
+        references.keys = self.state.keys.as_ref().map(|keys| keys.digest.clone());
         Ok(())
     }
 
@@ -239,6 +239,10 @@ impl<'a> Reconciler<'a> {
 
     async fn apply(&mut self, manifests: &[Manifest], decision: &Decision) -> Result<Written, Error> {
         let applier = applier(self.cx, &self.key, &self.uid);
+        if let Some(keys) = &self.state.keys {
+            let agents = manifests.iter().filter_map(Manifest::agent);
+            keys::of_agents(&applier, &self.observation.observed, keys, agents).await?;
+        }
         let after = applier.apply(manifests, &self.observation.observed, &self.state).await?;
         let before = |child: &Child| self.observation.observed.child(child.kind, &child.name);
         let wrote = after.iter().any(|child| before(child) != Some(child));

@@ -5,10 +5,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use caipe_crds::CaipeSupervisorStatus;
-use secrecy::SecretString;
 use tokio::time::Instant;
 
 use super::failed_containers::PodOwner;
+use super::keys::Keys;
 use super::migration::CurrentSpec;
 use super::missing_reference::MissingReference;
 use super::status::same;
@@ -23,7 +23,7 @@ pub struct ReconcileState {
     pub current: Option<CurrentSpec>,
     /// The last written status, until the watch delivers it.
     pub reported: Option<Box<WrittenStatus>>,
-    /// The Secret with the keys.
+    /// The keys.
     pub keys: Option<Keys>,
     /// The uid of a resource whose namespace is being deleted, so that nothing can be created there.
     pub ending: Option<String>,
@@ -45,15 +45,6 @@ pub struct WrittenStatus {
     /// The uid of its resource.
     pub uid: String,
     pub status: CaipeSupervisorStatus,
-}
-
-/// The Secret with the keys.
-#[derive(Debug, Clone)]
-pub struct Keys {
-    pub uid: String,
-    pub version: String,
-    /// The bearer token of the pods' internal status.
-    pub status_token: SecretString,
 }
 
 impl ReconcileState {

@@ -49,11 +49,17 @@ fn templates(resource: &CaipeSupervisor) -> Vec<Fault> {
     let agents = resource.spec.agents().iter().enumerate().filter_map(|(at, agent)| {
         Some((format!("spec.agents[{at}].podTemplate"), agent.pod_template.as_ref()?))
     });
+    let servers = resource.spec.agents().iter().enumerate().flat_map(|(agent, it)| {
+        let containers = it.mcp.iter().map(|server| server.container.as_ref()?.pod_template.as_ref());
+        containers.enumerate().filter_map(move |(at, template)| {
+            Some((format!("spec.agents[{agent}].mcp[{at}].container.podTemplate"), template?))
+        })
+    });
     let check = |(path, template): (String, &PodTemplate)| {
         let error = merge::laid_over(&PodTemplateSpec::default(), template).err()?;
         Some(Fault::new(path + &error.at, error.reason))
     };
-    own.chain(agents).filter_map(check).collect()
+    own.chain(agents).chain(servers).filter_map(check).collect()
 }
 
 /// Faults of the script that the pod mounts.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use caipe_fixtures::apiserver::{Failure, Fault};
+use k8s_openapi::ByteString;
 use serde_json::{Value, json};
 
 use super::kstatus::{self, Status, condition, is_current, message};
@@ -360,7 +361,40 @@ async fn a_removed_key_is_reported_and_a_deleted_secret_is_created_again() {
     cluster.until("platform", is_current).await;
     cluster.settle().await;
     assert!(pods().is_disjoint(&before), "a pod still has the keys that are gone");
+    assert_eq!(agent_key(&cluster), derived_key(&cluster), "the agent's key derives from the new keys");
     operator.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_key_of_other_keys_is_reported_and_a_deleted_one_is_created_again() {
+    let (cluster, operator) = TestCluster::with_supervisor(&["argocd"]).await;
+    assert_eq!(agent_key(&cluster), derived_key(&cluster));
+    let change = |secret: &mut Value| secret["data"]["CAIPE_AGENT_KEY"] = "b3RoZXI=".into();
+    cluster.server.edit("secrets", NAMESPACE, "platform.keys", change).unwrap();
+    let message_of = |found: &Value| message(found, "Stalled");
+    let reported =
+        |found: &Value| message_of(found).contains("platform-argocd.agent-key was made for other keys");
+    cluster.until("platform", reported).await;
+    cluster.server.delete("secrets", NAMESPACE, "platform-argocd.agent-key");
+    cluster.until("platform", is_current).await;
+    assert_eq!(agent_key(&cluster), derived_key(&cluster));
+    operator.stop().await;
+}
+
+/// The key in the Secret of the agent.
+fn agent_key(cluster: &TestCluster) -> String {
+    key(cluster, "platform-argocd.agent-key", "A2A_AUTH_SHARED_KEY")
+}
+
+/// The key that the supervisor derives for the agent.
+fn derived_key(cluster: &TestCluster) -> String {
+    caipe_crds::agent_key::derive(&key(cluster, "platform.keys", "CAIPE_AGENT_KEY"), "argocd")
+}
+
+fn key(cluster: &TestCluster, secret: &str, key: &str) -> String {
+    let secret = cluster.server.get("secrets", NAMESPACE, secret).unwrap();
+    let ByteString(text) = serde_json::from_value(secret["data"][key].clone()).unwrap();
+    String::from_utf8(text).unwrap()
 }
 
 /// The uids of the pods.

@@ -5,6 +5,8 @@ use std::fmt;
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use caipe_crds::agent_key;
+use caipe_crds::names::{AGENT_KEY, OWN_AGENT_KEY};
 use caipe_crds::rendered::{Placement, RenderedAgent};
 use caipe_engine::AgentName;
 use url::Url;
@@ -52,7 +54,7 @@ pub(crate) fn remote_target(
     silence: Duration,
 ) -> Result<RemoteTarget, String> {
     let Placement::Remote { url, headers } = &agent.placement else { return Err(NO_ADDRESS.to_owned()) };
-    let env = with_secrets(env, agent.secrets_dir.as_deref());
+    let env = with_own_key(with_secrets(env, agent.secrets_dir.as_deref()), &agent.name);
     let url = url.parse().map_err(|error| format!("failed to read its address: {error}"))?;
     let name = AgentName::new(&agent.name);
     let require_approval = agent.require_approval.clone();
@@ -62,6 +64,15 @@ pub(crate) fn remote_target(
         target.headers.insert(name, value);
     }
     Ok(target)
+}
+
+/// The variables with the agent's own key, which is derived from the supervisor's key.
+fn with_own_key(env: Environment, agent: &str) -> Environment {
+    let Some(key) = env.get(AGENT_KEY) else { return env };
+    let own = agent_key::derive(key, agent);
+    let mut all = env.as_ref().clone();
+    all.insert(OWN_AGENT_KEY.to_owned(), own);
+    all.into()
 }
 
 /// A URL for display, without credentials and query.
@@ -90,6 +101,25 @@ fn header(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_remote_agent_is_sent_the_key_that_derives_from_its_name() {
+        let env = BTreeMap::from([(AGENT_KEY.to_owned(), "secret".to_owned())]).into();
+        let header = |name: &str| {
+            let agent = serde_json::json!({
+                "name": name, "title": name, "description": "d", "routingHint": "r", "systemPrompt": "s", "mcp": [],
+                "tools": [], "requireApproval": [], "requiredEnv": [], "secretsDir": null, "model": null,
+                "placement": { "remote": {
+                    "url": "http://agent:8000", "headers": { "Authorization": format!("Bearer ${{{OWN_AGENT_KEY}}}") },
+                } },
+            });
+            let agent = serde_json::from_value(agent).unwrap();
+            let target = remote_target(&agent, &env, Duration::from_secs(1)).unwrap();
+            target.headers["authorization"].to_str().unwrap().to_owned()
+        };
+        assert_eq!(header("jira"), format!("Bearer {}", agent_key::derive("secret", "jira")));
+        assert_ne!(header("jira"), header("github"));
+    }
 
     #[test]
     fn an_address_is_shown_without_what_may_be_secret() {

@@ -51,8 +51,23 @@ fn broken() -> Vec<(&'static str, Value, &'static str)> {
     let server = |server: Value| of_agent(&json!({"mcp": [server]}));
     let variable = json!([{"name": "A"}]);
     vec![
-        ("", json!({"metadata": {"name": "a".repeat(31)}}), "metadata.name must be at most 30"),
-        ("", json!({"metadata": {"name": "1a"}}), "metadata.name must be at most 30"),
+        ("", json!({"metadata": {"name": "a".repeat(64)}}), "metadata.name must be at most 63"),
+        ("", json!({"metadata": {"name": "1a"}}), "metadata.name must be at most 63"),
+        (
+            "spec",
+            json!({"spec": {"env": [{"name": "CAIPE_STATUS_TOKEN", "value": "a"}]}}),
+            "the operator sets A2A_AUTH_SHARED_KEY",
+        ),
+        (
+            "spec.serviceAccount",
+            json!({"spec": {"serviceAccount": {"name": "a", "annotations": {"b": "c"}}}}),
+            "set name or annotations, not both",
+        ),
+        (
+            "spec.agents[0].mcp[0].container",
+            server(json!({"name": "a", "container": {"image": "b", "port": 9000, "replicas": 2}})),
+            "set placement to Service, or remove them",
+        ),
         ("spec.replicas", json!({"spec": {"replicas": 2}}), "more than 1 is not supported by this version"),
         (
             "spec.rag",

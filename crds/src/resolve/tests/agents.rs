@@ -72,7 +72,7 @@ fn a_remote_agent_has_the_address_of_the_variables_and_no_default() {
         );
     }
     let in_cluster = resolve_for(&jira, &BTreeMap::new(), &cluster(&[])).unwrap().spec;
-    let headers = env(&[("Authorization", "Bearer ${CAIPE_AGENT_KEY}")]);
+    let headers = env(&[("Authorization", "Bearer ${CAIPE_OWN_AGENT_KEY}")]);
     let service = Placement::Remote { url: "http://platform-jira.ns.svc:8000".to_owned(), headers };
     assert_eq!(in_cluster.agents[0].placement, service);
 }

@@ -66,9 +66,7 @@ impl Applier<'_> {
 
 /// The owner of an object for messages.
 fn owner(child: &Child, is_orphan: bool) -> String {
-    let supervisor = child.supervisor.as_ref().map(|name| format!("CaipeSupervisor {name}"));
-    let known = supervisor.or_else(|| child.other_controller.clone());
     let orphan =
         is_orphan.then(|| "nobody, since an earlier CaipeSupervisor of this name orphaned it".to_owned());
-    known.or(orphan).unwrap_or_else(|| "an unknown owner".to_owned())
+    child.owner().or(orphan).unwrap_or_else(|| "an unknown owner".to_owned())
 }

@@ -1,7 +1,7 @@
 //! The objects of a remote agent.
 
 use caipe_crds::RenderedSpec;
-use caipe_crds::names::{self, AGENT_KEY, PORT, SHARED_KEY, STATUS_TOKEN};
+use caipe_crds::names::{self, PORT, SHARED_KEY, STATUS_TOKEN};
 use caipe_crds::resource::model::Model;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Container, EnvVar, PodSpec};
@@ -13,7 +13,9 @@ use super::pod::{self, Mounts};
 use super::service::A2A_PORT;
 use super::sidecars::{self, container_port};
 use super::template::{self, Patch};
-use super::{AgentObjects, BuildError, config_map, env, network_policy, probes, secrets, service};
+use super::{
+    AgentObjects, BuildError, config_map, env, network_policy, probes, secrets, service, service_account,
+};
 
 /// The name of its container in a partial pod template.
 const CONTAINER: &str = "agent";
@@ -22,7 +24,7 @@ pub(super) fn agent(cx: &BuildContext<'_>, member: &Member<'_>) -> Result<AgentO
     let agent = &member.rendered.name;
     let name = names::agent(cx.name, agent);
     let (spec, hash, pod) = if let Program::Image(image) = &member.program {
-        (None, None, foreign(cx, member, image))
+        (None, None, foreign(cx, member, &name, image))
     } else {
         let alone = alone(cx, member)?;
         let config_map = config_map::config_map(cx, &name, Component::Agent(agent), &alone)?;
@@ -31,8 +33,14 @@ pub(super) fn agent(cx: &BuildContext<'_>, member: &Member<'_>) -> Result<AgentO
     let deployment = workload(cx, member, &name, pod, hash)?;
     Ok(AgentObjects {
         name: agent.clone(),
+        service_account: service_account::created(
+            cx,
+            &name,
+            Component::Agent(agent),
+            member.declared.service_account.as_ref(),
+        ),
         spec,
-        service: service::of_agent(cx, &name, agent),
+        service: service::of_agent(cx, member, &name),
         network_policy: network_policy::of_agent(cx, member, &name),
         deployment,
     })
@@ -61,10 +69,7 @@ fn workload(
     let path = || format!("spec.agents[{}].podTemplate", member.rendered.name);
     let own = own.map(|patch| Patch { path: path(), patch });
     let template = template::template(cx, component, pod, hash, own)?;
-    let mut deployment = deployment::of(cx, name, component, template);
-    // One replica, because running tasks are in its memory.
-    deployment.spec.replicas = Some(1);
-    Ok(deployment)
+    Ok(deployment::of(cx, name, component, member.declared.replicas.unwrap_or(1), template))
 }
 
 /// A pod of our program with this agent alone.
@@ -77,23 +82,25 @@ fn ours(cx: &BuildContext<'_>, member: &Member<'_>, name: &str) -> Result<PodSpe
         cx,
         CONTAINER,
         &command,
-        keys(cx),
+        keys(cx, member, &[SHARED_KEY, STATUS_TOKEN]),
         &mounts,
         probes::grace(cx.inputs.defaults.drain_seconds),
     )?;
     finish(cx, member, &mut container);
-    let mut pod = pod::pod(cx, vec![container], [mounts.volumes, sidecars.volumes].concat());
+    let account = service_account::name(member.declared.service_account.as_ref(), name);
+    let mut pod = pod::pod(cx, account, vec![container], [mounts.volumes, sidecars.volumes].concat());
     pod.init_containers = (!sidecars.init_containers.is_empty()).then_some(sidecars.init_containers);
     Ok(pod)
 }
 
 /// A pod of an A2A image. Images of the catalogue are upstream's agents, which call a model: they get the
 /// supervisor's model settings.
-fn foreign(cx: &BuildContext<'_>, member: &Member<'_>, image: &str) -> PodSpec {
+fn foreign(cx: &BuildContext<'_>, member: &Member<'_>, name: &str, image: &str) -> PodSpec {
     let mut container = pod::container(cx, CONTAINER, image);
     let model = cx.inputs.resource.spec.model.as_ref().filter(|_| member.declared.image.is_none());
     let mut base = vec![env::plain("HOME", "/tmp")];
-    base.extend(keys(cx));
+    // It has no status that the operator reads.
+    base.extend(keys(cx, member, &[SHARED_KEY]));
     base.extend(model.into_iter().flat_map(model_variables));
     container.env = Some(env::over(base, &member.declared.env));
     let model_secret = model.and_then(|model| model.secret_ref.as_ref());
@@ -107,7 +114,8 @@ fn foreign(cx: &BuildContext<'_>, member: &Member<'_>, image: &str) -> PodSpec {
     container.volume_mounts = Some(mounts.mounts);
     probes::probe_port(&mut container, A2A_PORT);
     finish(cx, member, &mut container);
-    pod::pod(cx, vec![container], mounts.volumes)
+    let account = service_account::name(member.declared.service_account.as_ref(), name);
+    pod::pod(cx, account, vec![container], mounts.volumes)
 }
 
 fn model_variables(model: &Model) -> Vec<EnvVar> {
@@ -124,9 +132,8 @@ fn finish(cx: &BuildContext<'_>, member: &Member<'_>, container: &mut Container)
     probes::delay_termination(container);
 }
 
-/// The keys of a remote agent: for calls of the supervisor, and for its status.
-fn keys(cx: &BuildContext<'_>) -> Vec<EnvVar> {
-    let keys = names::keys(cx.name);
-    let both = [(SHARED_KEY, AGENT_KEY), (STATUS_TOKEN, STATUS_TOKEN)];
-    both.map(|(name, key)| env::secret(name, &keys, key, false)).to_vec()
+/// Keys of a remote agent, from its own Secret.
+fn keys(cx: &BuildContext<'_>, member: &Member<'_>, keys: &[&str]) -> Vec<EnvVar> {
+    let secret = names::agent_key(cx.name, &member.rendered.name);
+    keys.iter().map(|key| env::secret(key, &secret, key, false)).collect()
 }

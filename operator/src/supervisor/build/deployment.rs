@@ -4,7 +4,7 @@ use caipe_crds::names::{self, AGENT_KEY, PORT, SHARED_KEY, SPEC_KEY, STATUS_TOKE
 use caipe_crds::resolve::SCRIPT_DIR;
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy, RollingUpdateDeployment};
 use k8s_openapi::api::core::v1::{
-    Container, EnvVar, PersistentVolumeClaimVolumeSource, PodTemplateSpec, Volume,
+    Container, EnvVar, PersistentVolumeClaimVolumeSource, PodTemplateSpec, TopologySpreadConstraint, Volume,
 };
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
@@ -14,7 +14,7 @@ use super::pod::{self, Mounts};
 use super::service::A2A_PORT;
 use super::sidecars::{self, PROGRAM};
 use super::template::{self, Patch};
-use super::{BuildError, env, probes, secrets};
+use super::{BuildError, env, probes, secrets, service_account};
 use crate::labels;
 
 const SPEC_DIR: &str = "/etc/caipe/spec";
@@ -41,16 +41,17 @@ pub(super) fn deployment(cx: &BuildContext<'_>) -> Result<Deployment, BuildError
     container.resources =
         Some(pod::resources(spec.resources.as_ref(), cx.inputs.defaults.resources.as_ref()));
     let volumes = [mounts.volumes, sidecars.volumes].concat();
-    let mut pod = pod::pod(cx, vec![container], volumes);
+    let account = service_account::name(spec.service_account.as_ref(), cx.name);
+    let mut pod = pod::pod(cx, account, vec![container], volumes);
     pod.init_containers = (!sidecars.init_containers.is_empty()).then_some(sidecars.init_containers);
     probes::set_termination_period(&mut pod, grace);
     let own = spec.pod_template.as_ref().map(|patch| Patch { path: "spec.podTemplate".to_owned(), patch });
     let template = template::template(cx, component, pod, None, own)?;
-    let mut made = of(cx, cx.name, component, template);
+    // Two processes cannot use one SQLite file, not even during a rollout.
+    let replicas = spec.replicas.unwrap_or(1).min(1);
+    let mut made = of(cx, cx.name, component, replicas, template);
     let hosted: Vec<_> = cx.inputs.decision.hosted.iter().map(String::as_str).collect();
     made.metadata.annotations = Some([(labels::HOSTED_AGENTS.to_owned(), hosted.join(","))].into());
-    // Two processes cannot use one SQLite file, not even during a rollout.
-    made.spec.replicas = Some(spec.replicas.unwrap_or(1).min(1));
     made.spec.strategy =
         Some(DeploymentStrategy { type_: Some("Recreate".to_owned()), rolling_update: None });
     Ok(made)
@@ -61,8 +62,10 @@ pub(super) fn of(
     cx: &BuildContext<'_>,
     name: &str,
     component: Component<'_>,
-    template: PodTemplateSpec,
+    replicas: i32,
+    mut template: PodTemplateSpec,
 ) -> Deployment {
+    spread(cx, component, replicas, &mut template);
     let rolling = RollingUpdateDeployment {
         max_surge: Some(IntOrString::Int(1)),
         max_unavailable: Some(IntOrString::Int(0)),
@@ -72,6 +75,7 @@ pub(super) fn of(
         spec: DeploymentSpec {
             min_ready_seconds: Some(0),
             progress_deadline_seconds: Some(PROGRESS_SECONDS),
+            replicas: Some(replicas),
             revision_history_limit: Some(2),
             selector: component.pods(cx.name),
             strategy: Some(DeploymentStrategy {
@@ -83,6 +87,21 @@ pub(super) fn of(
         },
         status: None,
     }
+}
+
+/// Spreads several pods over nodes, unless a partial template says how.
+fn spread(cx: &BuildContext<'_>, component: Component<'_>, replicas: i32, template: &mut PodTemplateSpec) {
+    let Some(pod) = template.spec.as_mut().filter(|pod| pod.topology_spread_constraints.is_none()) else {
+        return;
+    };
+    let constraint = TopologySpreadConstraint {
+        label_selector: Some(component.pods(cx.name)),
+        max_skew: 1,
+        topology_key: "kubernetes.io/hostname".to_owned(),
+        when_unsatisfiable: "ScheduleAnyway".to_owned(),
+        ..TopologySpreadConstraint::default()
+    };
+    pod.topology_spread_constraints = (replicas > 1).then(|| vec![constraint]);
 }
 
 /// The volumes that supervisor and agents have: spec, data, `/tmp`, and shared Secrets and files.
@@ -120,7 +139,7 @@ pub(super) fn program(
     let flags = ["-f", &spec, "--listen", &listen, "--data-dir", DATA_DIR, "--grace", &grace];
     container.command = Some(vec![PROGRAM.to_owned()]);
     container.args = Some(command.iter().chain(&flags).map(|&text| text.to_owned()).collect());
-    container.env = Some(env);
+    container.env = Some(env::over(env, &cx.inputs.resource.spec.env));
     container.ports = Some(vec![sidecars::container_port(A2A_PORT, PORT)]);
     container.volume_mounts = Some(mounts.mounts.clone());
     probes::probe_program(&mut container);

@@ -6,9 +6,6 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
 use crate::labels;
 
-/// The value of [`labels::NAME`].
-const PRODUCT: &str = "caipe";
-
 /// The component that an object belongs to.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Component<'a> {
@@ -33,7 +30,11 @@ impl Component<'_> {
 
     /// The labels that select its pods. They never change, because selectors are immutable.
     pub(super) fn selector(self, supervisor: &str) -> BTreeMap<String, String> {
-        let mut labels = vec![(labels::INSTANCE, supervisor), (labels::COMPONENT, self.name())];
+        let mut labels = vec![
+            (labels::NAME, labels::PRODUCT),
+            (labels::INSTANCE, supervisor),
+            (labels::COMPONENT, self.name()),
+        ];
         match self {
             Self::Supervisor => {}
             Self::Agent(agent) => labels.push((labels::AGENT, agent)),
@@ -48,7 +49,6 @@ impl Component<'_> {
     pub(super) fn labels(self, supervisor: &str) -> BTreeMap<String, String> {
         let mut labels = self.selector(supervisor);
         labels.insert(labels::MANAGED_BY.to_owned(), labels::MANAGER.to_owned());
-        labels.insert(labels::NAME.to_owned(), PRODUCT.to_owned());
         labels
     }
 

@@ -34,8 +34,8 @@ use meta::Component;
 /// All applied objects of a supervisor. The Secret with its keys is created once and not part of them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Objects {
-    /// The account of the pods; no token is mounted.
-    pub service_account: ServiceAccount,
+    /// The account of the supervisor's pods; none if the resource names an existing one.
+    pub service_account: Option<ServiceAccount>,
     /// The rendered spec.
     pub spec: ConfigMap,
     /// The volume of conversations.
@@ -56,6 +56,7 @@ pub struct Objects {
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentObjects {
     pub name: String,
+    pub service_account: Option<ServiceAccount>,
     /// The spec with this agent alone; none for another image.
     pub spec: Option<ConfigMap>,
     pub service: Service,
@@ -69,6 +70,7 @@ pub struct AgentObjects {
 pub struct ToolServerObjects {
     pub agent: String,
     pub name: String,
+    pub service_account: Option<ServiceAccount>,
     pub service: Service,
     pub network_policy: NetworkPolicy,
     /// The server itself.
@@ -82,7 +84,12 @@ pub struct ToolServerObjects {
 pub fn objects(wanted: &BuildInputs<'_>) -> Result<Objects, BuildError> {
     let (cx, spec) = (BuildContext::new(*wanted)?, &wanted.decision.spec);
     Ok(Objects {
-        service_account: service_account::service_account(&cx),
+        service_account: service_account::created(
+            &cx,
+            cx.name,
+            Component::Supervisor,
+            wanted.resource.spec.service_account.as_ref(),
+        ),
         spec: config_map::config_map(&cx, &names::spec(cx.name), Component::Supervisor, spec)?,
         data: volume_claim::volume_claim(&cx),
         service: service::of_supervisor(&cx),

@@ -1,6 +1,6 @@
 //! What all pods share: security, volumes and requests.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use caipe_crds::resource::common::{self, Resources};
 use k8s_openapi::api::core::v1::{
@@ -75,10 +75,17 @@ pub(super) fn container(cx: &BuildContext<'_>, name: &str, image: &str) -> Conta
     }
 }
 
-/// A pod without rights that it does not need (Pod Security, level *restricted*).
-pub(super) fn pod(cx: &BuildContext<'_>, containers: Vec<Container>, volumes: Vec<Volume>) -> PodSpec {
-    let secrets = cx.inputs.defaults.image_pull_secrets.iter();
-    let secrets: Vec<_> = secrets.map(|name| LocalObjectReference { name: name.clone() }).collect();
+/// A pod without rights that it does not need (Pod Security, level *restricted*), with the name of its account.
+pub(super) fn pod(
+    cx: &BuildContext<'_>,
+    account: &str,
+    containers: Vec<Container>,
+    volumes: Vec<Volume>,
+) -> PodSpec {
+    let declared = cx.inputs.resource.spec.image_pull_secrets.iter();
+    let secrets: BTreeSet<_> = cx.inputs.defaults.image_pull_secrets.iter().chain(declared).collect();
+    let secrets: Vec<_> =
+        secrets.into_iter().map(|name| LocalObjectReference { name: name.clone() }).collect();
     PodSpec {
         automount_service_account_token: Some(false),
         containers,
@@ -94,7 +101,7 @@ pub(super) fn pod(cx: &BuildContext<'_>, containers: Vec<Container>, volumes: Ve
             seccomp_profile: Some(seccomp()),
             ..PodSecurityContext::default()
         }),
-        service_account_name: Some(cx.name.to_owned()),
+        service_account_name: Some(account.to_owned()),
         volumes: Some(volumes),
         ..PodSpec::default()
     }

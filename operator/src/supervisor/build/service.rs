@@ -7,8 +7,9 @@ use caipe_crds::resource::settings::ServiceKind;
 use k8s_openapi::api::core::v1::{Service, ServicePort, ServiceSpec};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-use super::context::BuildContext;
+use super::context::{BuildContext, Member};
 use super::meta::Component;
+use super::sidecars::Tool;
 
 pub(super) const A2A_PORT: &str = "a2a";
 /// The name of a tool server's port.
@@ -32,17 +33,27 @@ pub(super) fn of_supervisor(cx: &BuildContext<'_>) -> Service {
     service
 }
 
-pub(super) fn of_agent(cx: &BuildContext<'_>, name: &str, agent: &str) -> Service {
-    service(cx, name, Component::Agent(agent), a2a(PORT), "ClusterIP")
+pub(super) fn of_agent(cx: &BuildContext<'_>, member: &Member<'_>, name: &str) -> Service {
+    let service = service(cx, name, Component::Agent(&member.rendered.name), a2a(PORT), "ClusterIP");
+    with_affinity(service, member.declared.replicas)
 }
 
 pub(super) fn of_tool_server(
     cx: &BuildContext<'_>,
     name: &str,
     component: Component<'_>,
-    number: u16,
+    tool: &Tool,
 ) -> Service {
-    service(cx, name, component, port(MCP_PORT, number, MCP_PROTOCOL), "ClusterIP")
+    let service = service(cx, name, component, port(MCP_PORT, tool.port, MCP_PROTOCOL), "ClusterIP");
+    with_affinity(service, tool.replicas)
+}
+
+/// With several pods, a client stays with one of them, because tasks and sessions are in its memory.
+fn with_affinity(mut service: Service, replicas: Option<i32>) -> Service {
+    if replicas.is_some_and(|replicas| replicas > 1) {
+        service.spec.get_or_insert_default().session_affinity = Some("ClientIP".to_owned());
+    }
+    service
 }
 
 fn a2a(number: u16) -> ServicePort {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use caipe_crds::catalogue::{self, Image};
 use caipe_crds::names;
 use caipe_crds::resolve::bridge_ports;
-use caipe_crds::resource::common::Resources;
+use caipe_crds::resource::common::{PodTemplate, Resources, ServiceAccount};
 use caipe_crds::resource::mcp::{self, ContainerPlacement};
 use k8s_openapi::api::core::v1::{Container, ContainerPort, EnvVar, Volume};
 
@@ -34,6 +34,9 @@ pub(super) struct Tool {
     pub(super) resources: Option<Resources>,
     /// Whether it has pods of its own.
     pub(super) by_itself: bool,
+    pub(super) replicas: Option<i32>,
+    pub(super) service_account: Option<ServiceAccount>,
+    pub(super) pod_template: Option<PodTemplate>,
     /// Whether our bridge runs it.
     bridged: bool,
 }
@@ -67,6 +70,9 @@ fn declared(member: &Member<'_>, server: &mcp::McpServer, bridge: Option<u16>) -
             env: env::over(env::over(base(), &agent.env), &container.env),
             resources: container.resources.clone(),
             by_itself,
+            replicas: container.replicas,
+            service_account: container.service_account.clone(),
+            pod_template: container.pod_template.clone(),
             ..tool(member, &server.name, &container.image, container.port)
         });
     }
@@ -117,6 +123,9 @@ fn tool(member: &Member<'_>, server: &str, image: &str, port: u16) -> Tool {
         port,
         resources: None,
         by_itself: false,
+        replicas: None,
+        service_account: None,
+        pod_template: None,
         bridged: false,
     }
 }

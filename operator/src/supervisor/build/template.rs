@@ -80,8 +80,13 @@ fn references_hash(cx: &BuildContext<'_>, template: &PodTemplateSpec) -> Option<
     let (known, agent) = (cx.inputs.references, cx.inputs.decision.remote.iter());
     let mut own: Vec<String> = agent.map(|agent| names::agent(cx.name, agent)).collect();
     own.push(names::spec(cx.name));
+    let generated = |name: &str| {
+        let of_agent = |agent: &String| names::agent_key(cx.name, agent) == name;
+        name == names::keys(cx.name) || cx.inputs.decision.remote.iter().any(of_agent)
+    };
     let secrets = secrets.into_iter().map(|name| {
-        let version = known.secrets.get(&name).cloned();
+        let generated = known.keys.as_ref().filter(|_| generated(&name));
+        let version = generated.or_else(|| known.secrets.get(&name)).cloned();
         (format!("secret/{name}"), version)
     });
     let config_maps = config_maps.into_iter().map(|name| {

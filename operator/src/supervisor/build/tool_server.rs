@@ -6,7 +6,10 @@ use super::context::{BuildContext, Member};
 use super::meta::Component;
 use super::service::{self, MCP_PORT};
 use super::sidecars::Tool;
-use super::{BuildError, ToolServerObjects, deployment, network_policy, pod, probes, template};
+use super::template::Patch;
+use super::{
+    BuildError, ToolServerObjects, deployment, network_policy, pod, probes, service_account, template,
+};
 
 pub(super) fn tool_server(
     cx: &BuildContext<'_>,
@@ -18,16 +21,18 @@ pub(super) fn tool_server(
     let mut container = tool.container(cx, "tool-server", MCP_PORT, "tmp");
     probes::probe_port(&mut container, MCP_PORT);
     probes::delay_termination(&mut container);
-    let mut pod = pod::pod(cx, vec![container], vec![pod::empty("tmp")]);
+    let account = service_account::name(tool.service_account.as_ref(), &name);
+    let mut pod = pod::pod(cx, account, vec![container], vec![pod::empty("tmp")]);
     probes::set_termination_period(&mut pod, probes::SHORTEST_GRACE);
-    let template = template::template(cx, component, pod, None, None)?;
-    let mut deployment = deployment::of(cx, &name, component, template);
-    // One replica, because sessions are in its memory.
-    deployment.spec.replicas = Some(1);
+    let path = || format!("spec.agents[{}].mcp[{}].container.podTemplate", tool.agent, tool.server);
+    let own = tool.pod_template.as_ref().map(|patch| Patch { path: path(), patch });
+    let template = template::template(cx, component, pod, None, own)?;
+    let deployment = deployment::of(cx, &name, component, tool.replicas.unwrap_or(1), template);
     Ok(ToolServerObjects {
         agent: tool.agent.clone(),
         name: tool.server.clone(),
-        service: service::of_tool_server(cx, &name, component, tool.port),
+        service_account: service_account::created(cx, &name, component, tool.service_account.as_ref()),
+        service: service::of_tool_server(cx, &name, component, tool),
         network_policy: network_policy::of_tool_server(cx, member, &name, tool),
         deployment,
     })

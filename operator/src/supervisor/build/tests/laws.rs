@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use caipe_crds::{catalogue, names};
+
 use super::*;
 use crate::references::{of_pod, referenced};
 
@@ -24,7 +26,7 @@ fn everybody() -> Vec<(String, CaipeSupervisor, Objects)> {
         "distributedAgents: [all]\nagents:\n- name: {agent}\n  identity: {{ inline: {{ description: d, systemPrompt: s }} }}\n  model: {{ provider: groq, name: fast, secretRef: {{ name: groq }} }}\n  secretRef: {{ name: x }}\n  mcp:\n  - {{ name: {server}, container: {{ image: i, port: 65535 }} }}\n  - {{ name: {server2}, container: {{ image: i, port: 9000, placement: Service }} }}",
         server2 = long("u", 32),
     );
-    let resource = named(&long("s", 30), &spec);
+    let resource = named(&long("s", 63), &spec);
     let objects = build(&resource, &decided(&resource)).unwrap();
     all.push(("limits".to_owned(), resource, objects));
     all
@@ -95,17 +97,59 @@ fn the_keys_are_only_ever_named() {
 fn every_secret_and_config_map_of_a_pod_is_among_the_references() {
     deployments(|cx, resource, deployment| {
         let known = referenced(resource);
-        let own = caipe_crds::names::keys(resource.metadata.name.as_deref().unwrap());
+        let supervisor = resource.metadata.name.as_deref().unwrap();
+        let agents = catalogue::declared_agents(&resource.spec);
+        let of_agents = agents.iter().map(|agent| names::agent_key(supervisor, &agent.name));
+        let own: BTreeSet<String> = of_agents.chain([names::keys(supervisor)]).collect();
         let used = of_pod(&deployment["spec"]["template"]);
-        for secret in used.secrets.iter().filter(|name| **name != own) {
+        for secret in used.secrets.difference(&own) {
             assert!(known.secrets.contains(secret), "{cx}: Secret {secret}");
         }
-        let spec = caipe_crds::names::spec(resource.metadata.name.as_deref().unwrap());
+        let spec = names::spec(supervisor);
         let made = |name: &str| name == spec || deployment["metadata"]["name"] == *name;
         for map in used.config_maps.iter().filter(|name| !made(name)) {
             assert!(known.config_maps.contains(map), "{cx}: ConfigMap {map}");
         }
     });
+}
+
+#[test]
+fn a_pod_has_the_keys_of_its_own_doors_alone() {
+    deployments(|cx, resource, deployment| {
+        let labels = &deployment["metadata"]["labels"];
+        let supervisor = resource.metadata.name.as_deref().unwrap();
+        let agent = labels[labels::AGENT].as_str();
+        let allowed: BTreeSet<String> = match labels[labels::COMPONENT].as_str().unwrap() {
+            labels::COMPONENT_SUPERVISOR => [names::keys(supervisor)].into(),
+            labels::COMPONENT_AGENT => [names::agent_key(supervisor, agent.unwrap())].into(),
+            _ => BTreeSet::new(),
+        };
+        let template = &deployment["spec"]["template"];
+        let is_generated = |name: &String| name.ends_with(".keys") || name.ends_with(".agent-key");
+        let used: BTreeSet<String> = of_pod(template).secrets.into_iter().filter(is_generated).collect();
+        assert!(used.is_subset(&allowed), "{cx}: {used:?}");
+        let foreign =
+            resource.spec.agents().iter().any(|it| Some(it.name.as_str()) == agent && it.image.is_some());
+        assert!(!foreign || !template.to_string().contains("CAIPE_STATUS_TOKEN"), "{cx}: {template}");
+    });
+}
+
+#[test]
+fn each_component_has_an_account_of_its_own() {
+    for (cx, _, objects) in everybody() {
+        let all = manifests(&objects);
+        let accounts: BTreeSet<_> = all
+            .iter()
+            .filter(|it| it["kind"] == "ServiceAccount")
+            .map(|it| it["metadata"]["name"].to_string())
+            .collect();
+        let deployments: Vec<_> = all.iter().filter(|it| it["kind"] == "Deployment").collect();
+        let used: BTreeSet<_> = deployments
+            .iter()
+            .map(|it| it["spec"]["template"]["spec"]["serviceAccountName"].to_string())
+            .collect();
+        assert_eq!((used.len(), &used), (deployments.len(), &accounts), "{cx}");
+    }
 }
 
 #[test]

@@ -133,7 +133,7 @@ pub(super) fn references() -> References {
         ("identity".to_owned(), content(&[("description", "d"), ("systemPrompt", "s")])),
     ]);
     let secrets = BTreeMap::from([("llm".to_owned(), "7".to_owned())]);
-    References { config_maps, secrets }
+    References { config_maps, secrets, keys: Some("keys".to_owned()) }
 }
 
 pub(super) fn defaults() -> Defaults {

@@ -1,0 +1,32 @@
+//! The keys of remote agents, one for each, derived from a key of the supervisor.
+//!
+//! The supervisor needs no Secret of a new agent, so that its pods do not restart. An agent cannot compute the key of
+//! another one.
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+use crate::digest::hex;
+
+/// The key of an agent in hex: HMAC-SHA-256 of the agent's name with the supervisor's key.
+pub fn derive(key: &str, agent: &str) -> String {
+    // A key of any length is accepted.
+    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key.as_bytes()) else { return String::new() };
+    mac.update(b"caipe.io/agent/");
+    mac.update(agent.as_bytes());
+    hex(&mac.finalize().into_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_agent_has_a_key_of_its_own() {
+        // printf caipe.io/agent/jira | openssl dgst -sha256 -hmac secret
+        let jira = derive("secret", "jira");
+        assert_eq!(jira, "1a71904e219b53bab215a426563197fc7e2e859691601555d2dfea7126efec35");
+        assert_ne!(jira, derive("secret", "github"));
+        assert_ne!(jira, derive("other", "jira"));
+    }
+}
