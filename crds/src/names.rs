@@ -68,7 +68,7 @@ pub fn agent_key(supervisor: &str, agent: &str) -> String {
     format!("{}.agent-key", self::agent(supervisor, agent))
 }
 
-/// The variable in headers of a remote agent that stands for the agent's own key. The supervisor derives it.
+/// The variable with the remote agent's own key in its headers. The supervisor derives it.
 pub const OWN_AGENT_KEY: &str = "CAIPE_OWN_AGENT_KEY";
 /// The bearer token of `/internal/status`.
 pub const STATUS_TOKEN: &str = "CAIPE_STATUS_TOKEN";

@@ -1,5 +1,6 @@
 //! The installation's defaults for all supervisors: image and pod settings.
 
+use caipe_crds::digest::sha256_hex;
 use caipe_crds::resource::common::{PodTemplate, Resources};
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +25,36 @@ pub struct Defaults {
     pub operator: OperatorPods,
     /// How long an agent's old instance may drain, in seconds.
     pub drain_seconds: u32,
+    /// The pace of rollouts that a change of the installation causes.
+    pub rollouts: RolloutLimits,
+}
+
+/// The pace of rollouts that a change of the installation causes, such as a new version of the operator. Changes of a
+/// resource and of its Secrets roll its pods at once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct RolloutLimits {
+    /// Maximum number of supervisors that roll out at once; 0 stops all.
+    pub max_concurrent: u16,
+    /// Shortest time between the starts of two rollouts, in seconds.
+    pub interval_seconds: u32,
+    /// Failed rollouts after which no further one starts; 0 means no limit.
+    pub max_failures: u16,
+}
+
+impl Default for RolloutLimits {
+    fn default() -> Self {
+        Self { max_concurrent: 10, interval_seconds: 0, max_failures: 1 }
+    }
+}
+
+impl Defaults {
+    /// A digest of the installation: its version and everything that decides how pods are built.
+    pub fn digest(&self) -> String {
+        let pods = Self { rollouts: RolloutLimits::default(), ..self.clone() };
+        let text = serde_json::to_string(&(env!("CARGO_PKG_VERSION"), pods)).unwrap_or_default();
+        sha256_hex(&text, 32)
+    }
 }
 
 impl Default for Defaults {
@@ -36,6 +67,7 @@ impl Default for Defaults {
             pod_template: None,
             operator: OperatorPods::default(),
             drain_seconds: 600,
+            rollouts: RolloutLimits::default(),
         }
     }
 }

@@ -36,5 +36,7 @@ pub const DRAINING_SINCE: &str = "caipe.io/draining-since";
 pub const REFERENCES: &str = "caipe.io/references";
 /// On a remote agent's pod template: the hash of its spec.
 pub const SPEC_HASH: &str = "caipe.io/spec-hash";
+/// On a Deployment: the digest of the installation that wrote it ([`crate::defaults::Defaults::digest`]).
+pub const INSTALLATION: &str = "caipe.io/installation";
 /// On a Deployment: the hash of its pod template, which shows whether a write would roll the pods.
 pub const TEMPLATE: &str = "caipe.io/template";

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use caipe_crds::CaipeSupervisor;
+use caipe_crds::digest::sha256_hex;
 use caipe_crds::resource::common::PodTemplate;
+use k8s_openapi::ByteString;
 use serde_json::Value;
 
 /// The referenced names, all in the resource's namespace.
@@ -62,6 +64,14 @@ pub type Version = String;
 pub struct ConfigMapContent {
     pub version: Version,
     pub data: BTreeMap<String, String>,
+    pub binary_data: BTreeMap<String, ByteString>,
+}
+
+impl ConfigMapContent {
+    /// A digest of the content, which changes of labels leave as it is.
+    pub fn digest(&self) -> String {
+        sha256_hex(&serde_json::to_string(&(&self.data, &self.binary_data)).unwrap_or_default(), 32)
+    }
 }
 
 /// The names that the resource refers to.

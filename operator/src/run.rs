@@ -27,9 +27,11 @@ use crate::key::Key;
 use crate::kind::Kind;
 use crate::lease::Leadership;
 use crate::metrics::Metrics;
+use crate::metrics::labels::RolloutState;
 use crate::probe::Probes;
 use crate::supervisor::error::Error;
 use crate::supervisor::reconcile::{Context, Reconciler};
+use crate::supervisor::rollouts::{Counts, Rollouts};
 use crate::supervisor::state::{ReconcileState, ReconcileStates};
 use crate::supervisor::update_status::Reporter;
 
@@ -98,14 +100,11 @@ pub async fn run(parts: Dependencies, options: Options, stop: CancellationToken)
         prober: parts.prober,
         defaults: options.defaults.clone(),
         reporter,
+        rollouts: Rollouts::new(options.defaults.rollouts.clone()),
     });
     let forward_notices = tokio::spawn(forward_notices(parts.notices, scopes.clone()));
-    let alive = tokio::spawn(report_health(
-        health.clone(),
-        leadership.clone(),
-        Arc::clone(&cx.metrics),
-        scopes.clone(),
-    ));
+    let alive =
+        tokio::spawn(report_health(health.clone(), leadership.clone(), Arc::clone(&cx), scopes.clone()));
     let begun = async {
         wait_for_definition(&cx, &scopes).await;
         health.set(Gate::Definition, true);
@@ -120,13 +119,18 @@ pub async fn run(parts: Dependencies, options: Options, stop: CancellationToken)
     drop(watches);
 }
 
-/// Sends heartbeats and updates readiness and the queue metric.
-async fn report_health(health: Health, leadership: Leadership, metrics: Arc<Metrics>, scopes: Vec<Scope>) {
+/// Sends heartbeats and updates readiness and the metrics of waiting work.
+async fn report_health(health: Health, leadership: Leadership, cx: Arc<Context>, scopes: Vec<Scope>) {
     let heartbeat = health.heartbeat("operator", 10 * HEARTBEAT_INTERVAL);
     loop {
         heartbeat.now();
         health.set(Gate::Leadership, leadership.is_known());
-        metrics.queue(scopes.iter().map(|scope| scope.queue.len()).sum());
+        cx.metrics.queue(scopes.iter().map(|scope| scope.queue.len()).sum());
+        let Counts { running, waiting, failed } = cx.rollouts.counts();
+        let states = [RolloutState::Running, RolloutState::Waiting, RolloutState::Failed];
+        for (state, count) in states.into_iter().zip([running, waiting, failed]) {
+            cx.metrics.rollouts(state, count);
+        }
         tokio::time::sleep(HEARTBEAT_INTERVAL).await;
     }
 }

@@ -11,7 +11,7 @@ use caipe_operator::key::Key;
 use caipe_operator::kind::Kind;
 use caipe_operator::metrics::labels::{
     Category, Endpoint, EventOutcome, MigrationStage, Outcome, Phase, Placement, ProbeOutcome, ResourcePhase,
-    Step, Verb,
+    RolloutState, Step, Verb,
 };
 use caipe_operator::metrics::{Metrics, ResourceState};
 use serde_json::Value;
@@ -132,6 +132,7 @@ fn after_some_work() -> Metrics {
     let timer = metrics.start_reconcile();
     timer.step(Step::Apply).failed(Category::Forbidden);
     timer.finish(Outcome::Failed);
+    metrics.rollouts(RolloutState::Waiting, 1);
     metrics.count_write(Kind::Deployment, Verb::Apply);
     metrics.watch_failed(Kind::Pod);
     metrics.probed(Endpoint::Card, ProbeOutcome::Ok, Duration::from_millis(4));

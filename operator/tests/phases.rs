@@ -75,6 +75,7 @@ impl BuildContext {
             reports: &[self.report.as_ref()],
             trouble: self.trouble,
             remotes: &BTreeMap::new(),
+            pending_rollout: None,
             now: "2026-11-22T09:00:00Z".parse()?,
         }))
     }

@@ -94,6 +94,8 @@ podTemplate:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 drainSeconds: {{ .drainSeconds }}
+rollouts:
+  {{- toYaml .rollouts | nindent 2 }}
 {{- end }}
 # The operator's pods, which the NetworkPolicies of supervisors allow.
 operator:

@@ -27,7 +27,7 @@ pub const AGENT_KIND: &str = "an agent has one source, an identity of your own, 
 pub const AGENT_FOREIGN_TOOLS: &str = "an external agent or an image brings its own tools and model: take out mcp, tools, requireApproval and model";
 /// An external agent has no pod.
 pub const AGENT_EXTERNAL_POD: &str = "nothing is run for an external agent: take out secretRef, env, resources, replicas, serviceAccount and podTemplate (its token is external.secretRef)";
-/// An existing account belongs to somebody else.
+/// The operator does not change an existing account.
 pub const SERVICE_ACCOUNT: &str =
     "the operator does not change an existing account: set name or annotations, not both";
 /// Settings of pods of their own.

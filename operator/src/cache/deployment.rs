@@ -41,6 +41,8 @@ pub struct Workload {
     pub hosted: BTreeSet<String>,
     /// The hash of its pod template ([`labels::TEMPLATE`]).
     pub template: Option<String>,
+    /// The digest of the installation that wrote it ([`labels::INSTALLATION`]).
+    pub installation: Option<String>,
 }
 
 impl From<&PartialDeployment> for Workload {
@@ -57,6 +59,7 @@ impl From<&PartialDeployment> for Workload {
             failure: failure(status),
             hosted: hosted.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect(),
             template: annotation(labels::TEMPLATE),
+            installation: annotation(labels::INSTALLATION),
         }
     }
 }

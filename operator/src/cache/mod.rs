@@ -2,6 +2,7 @@
 //!
 //! The cache does no input or output: [`watch`] fills it, reconciles read it.
 
+mod data_version;
 mod deployment;
 mod managed_fields;
 mod managed_object;

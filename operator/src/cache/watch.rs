@@ -20,6 +20,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
+use super::data_version::data_version;
 use super::deployment::PartialDeployment;
 use super::managed_object::{self, Child};
 use super::pod::PartialPod;
@@ -130,7 +131,7 @@ impl Watches {
         self.feed_objects(Kind::Pod, api(&self.client, self.scope.as_deref()), sync, pod).await;
     }
 
-    /// Watches the versions of `ConfigMap`s or Secrets; nothing else of them is stored.
+    /// Watches the versions of the data of `ConfigMap`s and Secrets; nothing else of them is stored.
     async fn references(self, kind: Kind, sync: Arc<InitialSync>) {
         let config = watcher::Config::default();
         let handle = |event, listing: &mut _| self.handle_reference(kind, event, listing);
@@ -230,7 +231,7 @@ impl Watches {
                 if let Some(listed) = listing {
                     listed.insert(place.clone());
                 }
-                self.cache.put_version(kind, &place, object.meta().resource_version.as_ref())
+                self.cache.put_version(kind, &place, data_version(kind, object.meta()).as_ref())
             }
             Event::Delete(object) => {
                 let place = place(&object).into_iter();

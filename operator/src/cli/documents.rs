@@ -19,7 +19,7 @@ pub(super) fn split(text: &str) -> Result<(String, ConfigMaps), Faults> {
     for document in documents(text) {
         match serde_saphyr::from_str::<ConfigMap>(&document) {
             Ok(map) if map.kind == "ConfigMap" => {
-                let content = ConfigMapContent { version: String::new(), data: map.data };
+                let content = ConfigMapContent { data: map.data, ..ConfigMapContent::default() };
                 config_maps.insert(map.metadata.name, content);
             }
             _ if resource.is_empty() => resource = document,

@@ -20,7 +20,7 @@ macro_rules! label_value {
 }
 
 label_value!(Outcome, Step, StepOutcome, Category, Kind, Verb, Endpoint, ProbeOutcome, ResourcePhase);
-label_value!(Placement, Phase, MigrationStage, EventOutcome);
+label_value!(Placement, Phase, MigrationStage, EventOutcome, RolloutState);
 
 text_enum! {
     /// The outcome of a reconcile.
@@ -204,6 +204,14 @@ text_enum! {
         Failed => "failed",
         /// The queue was full.
         Dropped => "dropped",
+    }
+}
+
+text_enum! {
+    RolloutState {
+        Running => "running",
+        Waiting => "waiting",
+        Failed => "failed",
     }
 }
 

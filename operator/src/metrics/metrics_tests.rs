@@ -45,6 +45,9 @@ fn everything() -> Metrics {
     for stage in MigrationStage::ALL {
         metrics.migrated(*stage);
     }
+    for state in RolloutState::ALL {
+        metrics.rollouts(*state, 1);
+    }
     for outcome in EventOutcome::ALL {
         metrics.event(*outcome);
     }
@@ -79,6 +82,7 @@ fn the_number_of_series_has_a_bound() {
         + Placement::ALL.len() * Phase::ALL.len()
         + MigrationStage::ALL.len()
         + EventOutcome::ALL.len()
+        + RolloutState::ALL.len()
         + ["in_flight", "queue", "is_leader", "crd_missing", "build"].len();
     assert_eq!(series(&text).len(), most, "{text}");
     assert!(most < 600, "{most} series are too many for one process");
@@ -102,6 +106,7 @@ fn everything_is_there_by_the_names_that_dashboards_ask_for() {
         "resources{phase=\"Stalled\"}",
         "agents{placement=\"Remote\",phase=\"Ready\"}",
         "migrations_total{stage=\"started\"}",
+        "rollouts{state=\"waiting\"}",
         "events_total{outcome=\"dropped\"}",
     ] {
         let name = format!("{PREFIX}_{name}");

@@ -24,7 +24,7 @@ pub use timers::{ReconcileTimer, StepTimer};
 
 use self::labels::{
     Category, Endpoint, EventOutcome, MigrationStage, Outcome, Phase, Placement, ProbeOutcome, ResourcePhase,
-    Step, StepOutcome, Verb,
+    RolloutState, Step, StepOutcome, Verb,
 };
 use self::resource_counts::ResourceCounts;
 use crate::key::Key;
@@ -65,6 +65,7 @@ label_sets! {
     ByAgent { placement: Placement, phase: Phase }
     ByMigration { stage: MigrationStage }
     ByEvent { outcome: EventOutcome }
+    ByRollout { state: RolloutState }
 }
 
 /// The registry of all metrics.
@@ -76,6 +77,7 @@ pub struct Metrics {
     failures: Family<ByFailure, Counter>,
     in_flight: Gauge,
     queue: Gauge,
+    rollouts: Family<ByRollout, Gauge>,
     writes: Family<ByWrite, Counter>,
     watch_errors: Family<ByKind, Counter>,
     is_leader: Gauge,
@@ -111,6 +113,7 @@ impl Metrics {
             failures: Family::default(),
             in_flight: Gauge::default(),
             queue: Gauge::default(),
+            rollouts: Family::default(),
             writes: Family::default(),
             watch_errors: Family::default(),
             is_leader: Gauge::default(),
@@ -137,6 +140,8 @@ impl Metrics {
         registry.register("failures", help, self.failures.clone());
         registry.register("reconciles_in_flight", "Reconciles in flight", self.in_flight.clone());
         registry.register("queue_length", "Resources that wait for a reconcile", self.queue.clone());
+        let help = "Supervisors that a change of the operator rolls out";
+        registry.register("rollouts", help, self.rollouts.clone());
         let help = "Writes sent to the API server";
         registry.register("api_writes", help, self.writes.clone());
         registry.register("migrations", "Migrations of agents between placements", self.migrations.clone());
@@ -172,6 +177,11 @@ impl Metrics {
     /// Sets the length of the work queue.
     pub fn queue(&self, length: usize) {
         self.queue.set(i64::try_from(length).unwrap_or(i64::MAX));
+    }
+
+    /// Sets the number of supervisors with a paced rollout.
+    pub fn rollouts(&self, state: RolloutState, count: usize) {
+        self.rollouts.get_or_create(&ByRollout { state }).set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
     /// Counts a write that was sent to the API server.

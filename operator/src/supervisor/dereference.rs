@@ -54,7 +54,8 @@ async fn content(
     let found = api.get_opt(name).await.map_err(Error::api(format!("read ConfigMap {name}")))?;
     let content = found.map(|map| {
         let version = map.metadata.resource_version.unwrap_or_default();
-        Arc::new(ConfigMapContent { version, data: map.data.unwrap_or_default() })
+        let (data, binary_data) = (map.data.unwrap_or_default(), map.binary_data.unwrap_or_default());
+        Arc::new(ConfigMapContent { version, data, binary_data })
     });
     states.cache_content(key.namespace(), name, content.clone());
     Ok(content)

@@ -22,6 +22,20 @@ pub struct Manifest {
 }
 
 impl Manifest {
+    /// The hash of its pod template.
+    pub fn template(&self) -> Option<&str> {
+        self.annotation(labels::TEMPLATE)
+    }
+
+    /// The digest of the installation.
+    pub fn installation(&self) -> Option<&str> {
+        self.annotation(labels::INSTALLATION)
+    }
+
+    fn annotation(&self, name: &str) -> Option<&str> {
+        self.value["metadata"]["annotations"][name].as_str()
+    }
+
     /// The agent whose Deployment it is.
     pub fn agent(&self) -> Option<&str> {
         let labels = &self.value["metadata"]["labels"];
@@ -105,6 +119,5 @@ fn hash(value: &Value) -> String {
 
 /// The hash of the pod template of a Deployment among the manifests.
 pub fn template<'a>(manifests: &'a [Manifest], deployment: &str) -> Option<&'a str> {
-    let found = manifests.iter().find(|it| it.kind == Kind::Deployment && it.name == deployment)?;
-    found.value["metadata"]["annotations"][labels::TEMPLATE].as_str()
+    manifests.iter().find(|it| it.kind == Kind::Deployment && it.name == deployment)?.template()
 }

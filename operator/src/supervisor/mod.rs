@@ -1,7 +1,7 @@
 //! Reconciles a `CaipeSupervisor` in five steps: dereference, validate, build, apply, update the status.
 //!
 //! Validating, deciding ([`migration`], [`orphans`]), building and the status are pure. Only [`dereference`],
-//! [`apply`] and [`update_status`] use the API server; [`reconcile`] runs the steps.
+//! [`key_secrets`], [`apply`] and [`update_status`] use the API server; [`reconcile`] runs the steps.
 
 pub mod apply;
 pub mod build;
@@ -10,6 +10,7 @@ pub mod decision;
 pub mod dereference;
 pub mod error;
 pub mod failed_containers;
+pub mod key_secrets;
 pub mod keys;
 pub mod kubelet_refresh;
 pub mod manifest;
@@ -19,6 +20,7 @@ pub mod observation;
 pub mod orphans;
 pub mod ports;
 pub mod reconcile;
+pub mod rollouts;
 pub mod state;
 pub mod status;
 pub mod status_events;

@@ -1,6 +1,6 @@
 //! What is known about a supervisor in a reconcile: its objects and its probe results. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use caipe_crds::catalogue;
@@ -12,6 +12,7 @@ use secrecy::SecretString;
 use super::failed_containers::{self, PodOwner};
 use super::manifest::Manifest;
 use super::orphans::Use;
+use super::rollouts::Progress;
 use super::status::RemoteFacts;
 use crate::cache::{Child, ObservedState, Pod, Workload};
 use crate::key::Key;
@@ -89,6 +90,31 @@ impl Observation {
         self.supervisors()
             .map(|(name, _)| self.results.get(name).and_then(|view| view.report.as_ref()))
             .collect()
+    }
+
+    /// The Deployments whose pods a write would roll only because the installation has changed.
+    pub fn outdated(&self, manifests: &[Manifest]) -> BTreeSet<String> {
+        let is_outdated = |manifest: &&Manifest| {
+            let workload = self.observed.workloads.get(&manifest.name);
+            workload.filter(|_| manifest.kind == Kind::Deployment).is_some_and(|workload| {
+                workload.replicas > 0
+                    && workload.template.as_deref() != manifest.template()
+                    && workload.installation.as_deref() != manifest.installation()
+            })
+        };
+        manifests.iter().filter(is_outdated).map(|manifest| manifest.name.clone()).collect()
+    }
+
+    /// The progress of all Deployments.
+    pub fn progress(&self) -> Progress {
+        let workloads = || self.observed.workloads.values();
+        if workloads().any(|workload| !workload.rolled_out && workload.failure.is_some()) {
+            Progress::Failed
+        } else if workloads().all(|workload| workload.rolled_out) {
+            Progress::Done
+        } else {
+            Progress::Running
+        }
     }
 
     /// The supervisor's Deployment. It counts as rolled out only if the watch has delivered what was applied.

@@ -14,13 +14,14 @@ use super::build;
 use super::decision::{BuildInputs, Decision};
 use super::dereference;
 use super::error::Error;
-use super::keys;
+use super::key_secrets;
 use super::kubelet_refresh::{self, Refresh, StalePod};
 use super::manifest::{self, Manifest};
 use super::migration::{self, CurrentSpec, MigrationInputs, PendingMigration};
 use super::observation::Observation;
 use super::orphans::{self, Act};
 use super::ports;
+use super::rollouts::{Permit, Rollouts};
 use super::state::{ReconcileState, ReconcileStates, WrittenStatus};
 use super::status::{Facts, Reason, Refusal};
 use super::update_status::Reporter;
@@ -49,6 +50,8 @@ pub struct Context {
     pub defaults: Defaults,
     /// The writer of status and events.
     pub reporter: Reporter,
+    /// The pace of rollouts.
+    pub rollouts: Rollouts,
 }
 
 /// When to reconcile again without a change.
@@ -76,6 +79,8 @@ struct Reconciled {
     refusal: Option<Refusal>,
     missing: Missing,
     supervisor: Option<Workload>,
+    /// Why a rollout has to wait.
+    pending_rollout: Option<String>,
     wrote: bool,
     due: Due,
 }
@@ -159,10 +164,15 @@ impl<'a> Reconciler<'a> {
         };
         step.done();
         let step = timer.step(Step::Apply);
-        let applied = self.apply(&manifests, &decision).await;
+        let pending = self.pace(&manifests);
+        let applied = self.apply(&manifests, &pending.deployments, &decision).await;
         step.record(&applied, Error::category);
         let Written { wrote, draining, due } = applied?;
-        let supervisor = self.observation.supervisor(&manifests);
+        let supervisor = if pending.deployments.contains(self.key.name()) {
+            self.observation.deployment().cloned()
+        } else {
+            self.observation.supervisor(&manifests)
+        };
         self.cx.count_migrations(self.state.current.as_ref(), &decision.spec);
         self.state.current = Some(CurrentSpec::from(&decision.spec));
         Ok(Reconciled {
@@ -172,9 +182,30 @@ impl<'a> Reconciler<'a> {
             refusal: None,
             missing,
             supervisor,
+            pending_rollout: pending.reason,
             wrote,
-            due,
+            due: earliest(due, pending.due),
         })
+    }
+
+    /// The Deployments that have to wait, because a change of the installation alone would roll their pods.
+    fn pace(&self, manifests: &[Manifest]) -> PendingRollout {
+        let (rollouts, outdated) = (&self.cx.rollouts, self.observation.outdated(manifests));
+        let observed = self.resource.status.as_ref().map(|status| status.observed_generation);
+        if observed != self.resource.metadata.generation {
+            rollouts.forget(&self.key);
+            return PendingRollout::default();
+        }
+        if outdated.is_empty() {
+            rollouts.record(&self.key, self.observation.progress());
+            return PendingRollout::default();
+        }
+        match rollouts.request(&self.key, Instant::now()) {
+            Permit::Granted => PendingRollout::default(),
+            Permit::Wait(reason, again) => {
+                PendingRollout { deployments: outdated, reason: Some(reason), due: Some(again) }
+            }
+        }
     }
 
     /// Keeps what runs and applies nothing.
@@ -192,7 +223,7 @@ impl<'a> Reconciler<'a> {
     /// Ensures the Secret with the keys. They count as a reference, so that changed keys roll the pods.
     async fn keys(&mut self, references: &mut References) -> Result<(), Error> {
         let applier = applier(self.cx, &self.key, &self.uid);
-        keys::of_supervisor(&applier, &self.observation.observed, &mut self.state).await?;
+        key_secrets::of_supervisor(&applier, &self.observation.observed, &mut self.state.keys).await?;
         references.keys = self.state.keys.as_ref().map(|keys| keys.digest.clone());
         Ok(())
     }
@@ -237,13 +268,21 @@ impl<'a> Reconciler<'a> {
         manifest::manifests(objects).map_err(|error| invalid(error.to_string()))
     }
 
-    async fn apply(&mut self, manifests: &[Manifest], decision: &Decision) -> Result<Written, Error> {
+    /// Applies the objects, except those of `pending`.
+    async fn apply(
+        &mut self,
+        manifests: &[Manifest],
+        pending: &BTreeSet<String>,
+        decision: &Decision,
+    ) -> Result<Written, Error> {
         let applier = applier(self.cx, &self.key, &self.uid);
         if let Some(keys) = &self.state.keys {
             let agents = manifests.iter().filter_map(Manifest::agent);
-            keys::of_agents(&applier, &self.observation.observed, keys, agents).await?;
+            key_secrets::of_agents(&applier, &self.observation.observed, keys, agents).await?;
         }
-        let after = applier.apply(manifests, &self.observation.observed, &self.state).await?;
+        let is_due = |it: &&Manifest| it.kind != Kind::Deployment || !pending.contains(&it.name);
+        let due: Vec<&Manifest> = manifests.iter().filter(is_due).collect();
+        let after = applier.apply(&due, &self.observation.observed, &self.state).await?;
         let before = |child: &Child| self.observation.observed.child(child.kind, &child.name);
         let wrote = after.iter().any(|child| before(child) != Some(child));
         self.state.applied(after.iter().map(AsRef::as_ref));
@@ -317,6 +356,7 @@ impl<'a> Reconciler<'a> {
             reports: &reports,
             trouble: trouble.as_deref(),
             remotes: &remotes,
+            pending_rollout: reconciled.pending_rollout.as_deref(),
             now: self.now,
         });
         let ended = self.observation.failed_containers();
@@ -376,6 +416,15 @@ fn earliest(one: Due, other: Due) -> Due {
     one.into_iter().chain(other).min()
 }
 
+/// Deployments that have to wait for their rollout.
+#[derive(Default)]
+struct PendingRollout {
+    deployments: BTreeSet<String>,
+    reason: Option<String>,
+    /// When to ask again.
+    due: Due,
+}
+
 struct Written {
     wrote: bool,
     draining: BTreeSet<String>,
@@ -388,6 +437,7 @@ impl Context {
         self.prober.forget(key);
         self.cache.forget(key);
         self.states.forget(key);
+        self.rollouts.forget(key);
         self.metrics.forget(key);
         self.reporter.events.forget(key);
     }
@@ -396,6 +446,7 @@ impl Context {
     pub fn forget_all(&self) {
         self.prober.forget_all();
         self.states.clear();
+        self.rollouts.clear();
         self.metrics.forget_all();
         self.reporter.events.forget_all();
     }

@@ -107,6 +107,7 @@ fn what_is_there_is_taken() {
     let content = |data: &[(&str, &str)]| ConfigMapContent {
         version: "1".to_owned(),
         data: data.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
+        ..ConfigMapContent::default()
     };
     let config_maps = BTreeMap::from([
         ("s".to_owned(), content(&[("turns", "[]")])),

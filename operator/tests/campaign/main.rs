@@ -22,6 +22,7 @@ mod kubelet_refresh;
 mod name_conflicts;
 mod plan;
 mod recovery;
+mod rollouts;
 mod script;
 mod several_operators;
 mod stale_views;

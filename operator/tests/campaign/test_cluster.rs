@@ -137,6 +137,16 @@ impl Operator {
         identity: Option<&str>,
         plan: impl FnMut(&Call) -> Option<Fault> + Send + 'static,
     ) -> Self {
+        Self::start_configured(cluster, identity, Defaults::default(), plan)
+    }
+
+    /// Starts one with these defaults of the installation.
+    pub(crate) fn start_configured(
+        cluster: &TestCluster,
+        identity: Option<&str>,
+        defaults: Defaults,
+        plan: impl FnMut(&Call) -> Option<Fault> + Send + 'static,
+    ) -> Self {
         let access = cluster.server.service();
         access.suffer(plan);
         let client = Client::new(access.clone(), "default");
@@ -164,7 +174,7 @@ impl Operator {
         let reported = Arc::clone(&metrics);
         let parts =
             Dependencies { client, metrics, leadership, events, health: Health::default(), prober, notices };
-        let options = Options { namespaces: Vec::new(), concurrency: 4, defaults: Defaults::default() };
+        let options = Options { namespaces: Vec::new(), concurrency: 4, defaults };
         tasks.spawn(run::run(parts, options, stop.clone()));
         Self { access, metrics: reported, stop, tasks, electors }
     }

@@ -15,7 +15,7 @@ impl Applier<'_> {
     /// rejected. Other errors come again at the write.
     pub(super) async fn dry_run(
         &self,
-        manifests: &[Manifest],
+        manifests: &[&Manifest],
         observed: &ObservedState,
         state: &ReconcileState,
     ) -> Result<(), Error> {

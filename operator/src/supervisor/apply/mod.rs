@@ -55,7 +55,7 @@ impl Applier<'_> {
     /// At the first object that the API server rejects or that has another owner.
     pub async fn apply(
         &self,
-        manifests: &[Manifest],
+        manifests: &[&Manifest],
         observed: &ObservedState,
         state: &ReconcileState,
     ) -> Result<Vec<Arc<Child>>, Error> {

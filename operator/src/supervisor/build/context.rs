@@ -25,6 +25,8 @@ pub(super) struct BuildContext<'a> {
     pub(super) without_agents: RenderedSpec,
     /// The ports of MCP bridges, by agent and server.
     pub(super) bridges: BTreeMap<(String, String), u16>,
+    /// The digest of the installation.
+    pub(super) installation: String,
     owner: Option<OwnerReference>,
 }
 
@@ -67,6 +69,7 @@ impl<'a> BuildContext<'a> {
             members,
             without_agents: without_agents(&inputs.decision.wanted),
             bridges: bridge_ports::ports(&inputs.resource.spec),
+            installation: inputs.defaults.digest(),
             owner: owner(inputs.resource),
         })
     }

@@ -51,7 +51,8 @@ pub(super) fn deployment(cx: &BuildContext<'_>) -> Result<Deployment, BuildError
     let replicas = spec.replicas.unwrap_or(1).min(1);
     let mut made = of(cx, cx.name, component, replicas, template);
     let hosted: Vec<_> = cx.inputs.decision.hosted.iter().map(String::as_str).collect();
-    made.metadata.annotations = Some([(labels::HOSTED_AGENTS.to_owned(), hosted.join(","))].into());
+    let annotations = made.metadata.annotations.get_or_insert_default();
+    annotations.insert(labels::HOSTED_AGENTS.to_owned(), hosted.join(","));
     made.spec.strategy =
         Some(DeploymentStrategy { type_: Some("Recreate".to_owned()), rolling_update: None });
     Ok(made)
@@ -70,8 +71,10 @@ pub(super) fn of(
         max_surge: Some(IntOrString::Int(1)),
         max_unavailable: Some(IntOrString::Int(0)),
     };
+    let mut metadata = cx.meta(name, component);
+    metadata.annotations = Some([(labels::INSTALLATION.to_owned(), cx.installation.clone())].into());
     Deployment {
-        metadata: cx.meta(name, component),
+        metadata,
         spec: DeploymentSpec {
             min_ready_seconds: Some(0),
             progress_deadline_seconds: Some(PROGRESS_SECONDS),

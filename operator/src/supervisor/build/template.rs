@@ -12,7 +12,7 @@ use super::context::BuildContext;
 use super::meta::Component;
 use super::{BuildError, merge};
 use crate::labels;
-use crate::references::{self, Names};
+use crate::references::{self, ConfigMapContent, Names};
 
 /// A partial template and its path.
 pub(super) struct Patch<'a> {
@@ -71,7 +71,7 @@ fn check(cx: &BuildContext<'_>, component: Component<'_>, template: &PodTemplate
     Ok(())
 }
 
-/// A hash of the versions of all Secrets and `ConfigMap`s that the pod uses, so that a change of one rolls it; none
+/// A hash of the data of all Secrets and `ConfigMap`s that the pod uses, so that a change of one rolls it; none
 /// without references. The Secret with the keys is included, rendered specs are not: they are refreshed in place or
 /// have a hash of their own.
 fn references_hash(cx: &BuildContext<'_>, template: &PodTemplateSpec) -> Option<String> {
@@ -90,7 +90,7 @@ fn references_hash(cx: &BuildContext<'_>, template: &PodTemplateSpec) -> Option<
         (format!("secret/{name}"), version)
     });
     let config_maps = config_maps.into_iter().map(|name| {
-        let version = known.config_maps.get(&name).map(|found| found.version.clone());
+        let version = known.config_maps.get(&name).map(ConfigMapContent::digest);
         (format!("configmap/{name}"), version)
     });
     let foreign = |(name, _): &(String, Option<String>)| {

@@ -21,6 +21,8 @@ text_enum! {
         AllAgentsUsable,
         /// Pods are starting or being replaced.
         RollingOut,
+        /// Pods wait for their turn to be replaced after a change of the operator; those that run serve.
+        RolloutPending,
         /// The pods do not run the newest spec yet.
         EpochPending,
         /// Agents do not have their wanted placements yet.
@@ -102,7 +104,7 @@ fn waiting(facts: &Facts<'_>, agents: &[AgentStatus]) -> (bool, Reason, String) 
 fn is_harmless(facts: &Facts<'_>, reason: Reason) -> bool {
     let answering = !facts.reports.is_empty() && facts.reports.iter().all(Option::is_some);
     match reason {
-        Reason::Moving => true,
+        Reason::Moving | Reason::RolloutPending => true,
         Reason::EpochPending => answering,
         Reason::Retrying => was_ready(facts),
         _ => false,
@@ -175,7 +177,10 @@ fn reconciling(facts: &Facts<'_>) -> Option<(Reason, String)> {
         ));
     }
     let moving = facts.reports.iter().flatten().any(|report| report.running_epoch < epoch);
-    moving.then(|| (Reason::Moving, format!("agents get ready at the placements of spec {epoch}")))
+    if moving {
+        return Some((Reason::Moving, format!("agents get ready at the placements of spec {epoch}")));
+    }
+    facts.pending_rollout.map(|reason| (Reason::RolloutPending, reason.to_owned()))
 }
 
 /// Why the supervisor's pods are not ready: Kubernetes' reason, or their own.

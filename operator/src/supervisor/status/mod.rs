@@ -45,6 +45,8 @@ pub struct Facts<'a> {
     pub trouble: Option<&'a str>,
     /// The facts about pods of remote agents and tool servers.
     pub remotes: &'a BTreeMap<String, RemoteFacts>,
+    /// Why a rollout has to wait.
+    pub pending_rollout: Option<&'a str>,
     /// The time of transitions.
     pub now: Timestamp,
 }

@@ -55,6 +55,7 @@ struct Given {
     reports: Vec<Option<Report>>,
     trouble: Option<String>,
     remotes: BTreeMap<String, RemoteFacts>,
+    pending_rollout: Option<&'static str>,
     second: i64,
 }
 
@@ -70,6 +71,7 @@ fn well() -> Given {
         reports: vec![Some(report(1, AgentPhase::Ready, AgentPhase::Ready))],
         trouble: None,
         remotes: BTreeMap::new(),
+        pending_rollout: None,
         second: 0,
     }
 }
@@ -93,6 +95,7 @@ impl Given {
             reports: &reports,
             trouble: self.trouble.as_deref(),
             remotes: &self.remotes,
+            pending_rollout: self.pending_rollout,
             now: Timestamp::new(1_800_000_000 + self.second, 123_456_789).unwrap(),
         })
     }
@@ -444,4 +447,15 @@ fn latencies_do_not_change_the_status() {
     assert!(same(&one, &other));
     other.agents[0].phase = AgentPhase::Degraded;
     assert!(!same(&one, &other));
+}
+
+#[test]
+fn a_rollout_that_waits_leaves_the_supervisor_ready() {
+    let status = Given { pending_rollout: Some("waits for its turn"), ..well() }.status();
+    let found = |kind: &str| {
+        let condition = status.conditions.iter().find(|it| it.type_ == kind).unwrap();
+        (condition.status.as_str(), condition.reason.as_str(), condition.message.as_str())
+    };
+    assert_eq!(found("Ready").0, "True");
+    assert_eq!(found("Reconciling"), ("True", "RolloutPending", "waits for its turn"));
 }

@@ -127,6 +127,7 @@ pub(super) fn references() -> References {
     let content = |keys: &[(&str, &str)]| ConfigMapContent {
         version: "1".to_owned(),
         data: keys.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
+        binary_data: BTreeMap::new(),
     };
     let config_maps = BTreeMap::from([
         ("script".to_owned(), content(&[("turns.yaml", "[]")])),
@@ -176,7 +177,9 @@ pub(super) fn manifests(objects: &Objects) -> Vec<Value> {
         manifest::manifests(objects.clone()).unwrap().into_iter().map(|manifest| manifest.value).collect();
     for value in &mut all {
         let Some(annotations) = value["metadata"]["annotations"].as_object_mut() else { continue };
-        annotations.retain(|key, _| ![labels::APPLIED, labels::TEMPLATE].contains(&key.as_str()));
+        annotations.retain(|key, _| {
+            ![labels::APPLIED, labels::TEMPLATE, labels::INSTALLATION].contains(&key.as_str())
+        });
         if annotations.is_empty() {
             value["metadata"].as_object_mut().unwrap().remove("annotations");
         }

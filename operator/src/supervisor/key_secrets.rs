@@ -1,0 +1,105 @@
+//! Creates the Secrets with generated keys: one of the supervisor and one of each remote agent. The operator never changes
+//! or deletes them.
+
+use std::collections::BTreeMap;
+
+use caipe_crds::names;
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::api::{ApiResource, DynamicObject};
+use kube::{Api, ResourceExt};
+use serde_json::json;
+use uuid::Uuid;
+
+use super::apply::Applier;
+use super::error::Error;
+use super::keys::{KEYS, Keys};
+use crate::cache::{Child, ObservedState};
+use crate::key::Key;
+use crate::kind::Kind;
+use crate::labels;
+
+/// Creates the Secret with the keys of the supervisor if it is missing, and reads it.
+///
+/// # Errors
+/// If the API server fails, or the Secret has another owner or lacks a key.
+pub async fn of_supervisor(
+    applier: &Applier<'_>,
+    observed: &ObservedState,
+    current: &mut Option<Keys>,
+) -> Result<(), Error> {
+    let name = names::keys(applier.key.name());
+    let child = observed.child(Kind::Secret, &name).filter(|child| !child.deleting);
+    let known =
+        |child: &Child, keys: &Keys| child.uid == keys.uid && child.version.as_ref() == Some(&keys.version);
+    if child.zip(current.as_ref()).is_some_and(|(child, keys)| known(child, keys)) {
+        return Ok(());
+    }
+    *current = None;
+    if child.is_none() {
+        let keys: BTreeMap<_, _> = KEYS.into_iter().map(|key| (key, random())).collect();
+        let owner = super::owner(applier.key.name(), applier.uid);
+        let secret = secret(applier.key, &name, labels::COMPONENT_SUPERVISOR, owner, &keys);
+        applier.create(Kind::Secret, &secret).await?;
+    }
+    let api = Api::<Secret>::namespaced(applier.client.clone(), applier.key.namespace());
+    let secret = api.get(&name).await.map_err(Error::api(format!("read Secret {name}")))?;
+    applier.check(&Child::new(Kind::Secret, &secret.metadata))?;
+    *current = Some(Keys::read(name, secret)?);
+    Ok(())
+}
+
+/// Creates the missing Secrets of remote agents. Each belongs to the Secret of the supervisor, so that Kubernetes
+/// deletes it with the keys that it derives from.
+///
+/// # Errors
+/// If the API server fails, or a Secret has another owner or was made for other keys of the supervisor.
+pub async fn of_agents(
+    applier: &Applier<'_>,
+    observed: &ObservedState,
+    keys: &Keys,
+    agents: impl IntoIterator<Item = &str>,
+) -> Result<(), Error> {
+    let supervisor = applier.key.name();
+    for agent in agents {
+        let name = names::agent_key(supervisor, agent);
+        if let Some(child) = observed.child(Kind::Secret, &name) {
+            keys.check(child, supervisor)?;
+            continue;
+        }
+        let (owner, own) = (keys.owner(supervisor), keys.of_agent(agent));
+        let mut secret = secret(applier.key, &name, labels::COMPONENT_AGENT, owner, &own);
+        secret.labels_mut().insert(labels::AGENT.to_owned(), agent.to_owned());
+        secret.annotations_mut().insert(labels::APPLIED.to_owned(), keys.digest.clone());
+        if applier.create(Kind::Secret, &secret).await?.is_none() {
+            return Err(Error::Former { kind: Kind::Secret.as_str(), name });
+        }
+    }
+    Ok(())
+}
+
+fn secret(
+    key: &Key,
+    name: &str,
+    component: &str,
+    owner: OwnerReference,
+    keys: &BTreeMap<&str, String>,
+) -> DynamicObject {
+    let mut secret = DynamicObject::new(name, &ApiResource::erase::<Secret>(&())).within(key.namespace());
+    let labels = [
+        (labels::MANAGED_BY, labels::MANAGER),
+        (labels::NAME, labels::PRODUCT),
+        (labels::INSTANCE, key.name()),
+        (labels::COMPONENT, component),
+    ];
+    let labels = labels.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    secret.metadata.labels = Some(labels.into());
+    secret.metadata.owner_references = Some(vec![owner]);
+    secret.data = json!({ "stringData": keys });
+    secret
+}
+
+/// 244 random bits.
+fn random() -> String {
+    format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple())
+}
