@@ -113,7 +113,7 @@ impl Settings {
         let rendered = matches!(partial.document, Document::Rendered(_));
         let resolved = match &partial.document {
             Document::Resource(resource) => resolve(resource, &env),
-            Document::Rendered(spec) => Ok(Resolved { spec: spec.as_ref().clone(), warnings: Vec::new() }),
+            Document::Rendered(resolved) => Ok(resolved.as_ref().clone()),
         };
         let found = resolved.as_ref().err().cloned().into_iter().flatten().collect::<Vec<_>>();
         Faults::check(partial.with(found)).map_err(faulty)?;

@@ -32,7 +32,7 @@ pub const SCRIPT_DIR: &str = "/etc/caipe/script";
 /// A resolved spec with its warnings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resolved {
-    /// The spec, sealed with its hash, epoch 0.
+    /// The spec; one of [`resolve`] is sealed with its hash and has epoch 0.
     pub spec: RenderedSpec,
     /// Settings that are valid but probably not intended.
     pub warnings: Vec<Fault>,
@@ -109,6 +109,8 @@ fn finish(
     let (oauth2, cors_origins) = access;
     settings::refuse_unsupported(&mut cx);
     let spec = RenderedSpec {
+        schema_version: 0,
+        minimum_reader: 0,
         epoch: 0,
         hash: String::new(),
         supervisor: settings::identity(&mut cx),

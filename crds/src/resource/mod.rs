@@ -13,7 +13,7 @@
 pub mod agent;
 pub mod agent_state;
 pub mod common;
-mod derive;
+pub(crate) mod derive;
 pub mod mcp;
 pub mod model;
 #[cfg(not(feature = "kubernetes"))]

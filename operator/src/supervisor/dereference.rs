@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use caipe_crds::{RenderedSpec, names, read_rendered};
+use caipe_crds::names;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{ApiResource, DynamicObject};
@@ -83,8 +83,7 @@ pub async fn current(client: &Client, key: &Key, state: &mut ReconcileState) -> 
     let api = Api::<ConfigMap>::namespaced(client.clone(), key.namespace());
     let found = api.get_opt(&name).await.map_err(Error::api(format!("read ConfigMap {name}")))?;
     let text = found.and_then(|map| map.data).and_then(|mut data| data.remove(names::SPEC_KEY));
-    let spec: Option<RenderedSpec> = text.and_then(|text| read_rendered(&text).ok());
-    state.current = spec.as_ref().map(CurrentSpec::from);
+    state.current = text.and_then(|text| CurrentSpec::read(&text));
     Ok(())
 }
 
