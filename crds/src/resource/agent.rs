@@ -32,6 +32,7 @@ pub struct Agent {
     /// Where the agent runs: in the supervisor's process or in a pod of its own. If absent, `distributedAgents` and then
     /// `defaultPlacement` decide. External agents and those with an image are always remote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "AgentPlacement")]
     pub placement: Option<AgentPlacement>,
     /// The identity of a custom agent, whose tools are those of `mcp`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -74,6 +74,7 @@ pub struct CaipeSupervisorSpec {
     pub distributed_agents: Vec<String>,
     /// Where agents run that have no `placement`, while `distributedAgents` is empty. The default is `InProcess`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "AgentPlacement")]
     pub default_placement: Option<AgentPlacement>,
     /// Removed: the API server refuses it. Use `defaultPlacement` or `distributedAgents`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
