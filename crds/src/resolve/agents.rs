@@ -246,7 +246,7 @@ fn token_header(cx: &Context<'_>, agent: &Agent) -> BTreeMap<String, String> {
 
 /// The Service of a remote agent in a cluster, if the operator runs the agent.
 fn service(cx: &Context<'_>, agent: &Agent) -> Option<String> {
-    let Target::Cluster { namespace, .. } = cx.target else { return None };
+    let namespace = cx.target.namespace()?;
     let runs = agent.image.is_some()
         || catalogue::supported_placements(agent) != SupportedPlacements::RemoteOnly
         || catalogue::of_agent(agent).is_none_or(|entry| entry.image.is_some());
