@@ -33,7 +33,7 @@ LISTEN ?= 127.0.0.1:8000
 DATA_DIR ?= .caipe
 IMAGE ?= $(TARGET)/caipe-operator.tar
 CRD := crds/caipe.io_caipesupervisors.yaml
-GENERATED := $(CRD) charts deploy docs/reference.md
+GENERATED := $(CRD) crds/golden charts deploy docs/reference.md
 
 # Reports everything that the requested targets need and this machine lacks, before the first of them begins.
 ifneq ($(shell scripts/needs $(MAKECMDGOALS) >&2 || echo missing),)
@@ -57,10 +57,11 @@ test-cluster: peers control-plane ## Run the tests on a real Kubernetes control 
 
 verify: fmt-check words cycles deny workflows lint generated compatible chart-lint doc fuzz-check ## Run all static checks: format, lints, generated files, charts, docs, licences.
 
-generate: ## Write the generated files: addresses and version, the CustomResourceDefinition, statuses for Argo CD, manifests and pages of the charts, the reference.
+generate: ## Write the generated files: addresses and version, the CustomResourceDefinition, the fields of the rendered spec, statuses for Argo CD, manifests and pages of the charts, the reference.
 	scripts/addresses
 	$(CARGO) run --quiet --locked -p caipe-operator -- crd > $(CRD).new
 	mv $(CRD).new $(CRD)
+	CAIPE_WRITE_FIELDS=1 $(CARGO) test --quiet --locked -p caipe-crds --features kubernetes --lib skew_tests >/dev/null
 	CAIPE_WRITE_STATUSES=1 $(CARGO) test --quiet --locked --workspace --test phases >/dev/null
 	scripts/charts generate
 

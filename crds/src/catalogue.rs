@@ -176,6 +176,22 @@ pub fn default_resource() -> CaipeSupervisor {
     CaipeSupervisor::new("platform-engineer", CaipeSupervisorSpec::default())
 }
 
+/// The placements that an agent of the resource supports. With tool servers of its own, any agent of the catalogue can run
+/// in both.
+pub fn supported_placements(agent: &Agent) -> SupportedPlacements {
+    match of_agent(agent) {
+        _ if agent.external.is_some() || agent.image.is_some() => SupportedPlacements::RemoteOnly,
+        Some(entry) if agent.mcp.is_empty() => entry.placements,
+        _ => SupportedPlacements::Both,
+    }
+}
+
+/// The entry of an agent of the resource, unless the resource makes it another kind of agent.
+pub fn of_agent(agent: &Agent) -> Option<&'static Entry> {
+    let own = agent.identity.is_some() || agent.external.is_some() || agent.image.is_some();
+    if own { None } else { find(&agent.name) }
+}
+
 #[cfg(test)]
 #[path = "catalogue_tests.rs"]
 mod tests;

@@ -122,6 +122,18 @@ fn every_field_has_a_sentence() {
     });
 }
 
+/// An enum that may be absent would otherwise be described by its type.
+#[test]
+fn placements_are_described_by_their_fields() {
+    let crd = as_json();
+    let spec = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"];
+    let agent = &spec["agents"]["items"]["properties"]["placement"];
+    for (field, start) in [(&spec["defaultPlacement"], "Where agents run"), (agent, "Where the agent runs")] {
+        assert!(field["description"].as_str().is_some_and(|text| text.starts_with(start)), "{field}");
+        assert_eq!(field["enum"], serde_json::json!(["InProcess", "Remote"]));
+    }
+}
+
 #[test]
 fn every_pattern_can_be_read() {
     walk(&as_json()["spec"]["versions"][0]["schema"]["openAPIV3Schema"], "", &mut |schema, path| {

@@ -1,12 +1,16 @@
 //! The response of `GET /internal/status`. The operator waits until an epoch runs before it removes an old instance.
+//!
+//! The operator and the pods may have different versions: readers ignore unknown fields, and a new field is left out while
+//! it has its default. `crds/golden` has the fields of each version, and a test compares them with these types.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::resource::agent_state::{AgentPhase, AgentPlacement};
+use crate::resource::derive::JsonSchema;
 
 /// The state of a supervisor.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
     /// The epoch of the newest accepted spec. Outside a cluster: how often the file was read.
@@ -32,7 +36,7 @@ pub struct Report {
 }
 
 /// The state of an agent's current instance, which receives new delegations.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentReport {
     pub name: String,
@@ -52,6 +56,7 @@ pub struct AgentReport {
     pub latency_ms: Option<u64>,
     /// The time of its last probe, in whole seconds as Kubernetes' times are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "kubernetes", schemars(with = "Option<String>"))]
     pub last_probe_time: Option<Timestamp>,
     /// Delegations under way.
     pub active_tasks: u64,
@@ -86,7 +91,7 @@ impl AgentReport {
 }
 
 /// An agent's next instance, which is not ready yet.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NextInstance {
     /// Where it runs.
@@ -101,7 +106,7 @@ pub struct NextInstance {
 }
 
 /// An old instance that drains.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DrainingInstance {
     /// The agent's name.

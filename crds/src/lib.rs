@@ -35,6 +35,8 @@ pub mod rendered;
 pub mod resolve;
 pub mod resource;
 mod schema;
+#[cfg(all(test, feature = "kubernetes"))]
+mod skew_tests;
 pub mod validate;
 mod values;
 

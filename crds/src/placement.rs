@@ -1,9 +1,13 @@
 //! Where each agent runs: one rule for the resource and the environment alike.
 //!
 //! 1. A disabled agent does not run.
-//! 2. A non-empty list of distributed agents decides agent by agent; `all` in the list means every agent.
-//! 3. The legacy mode makes every agent remote.
-//! 4. Every other agent runs in-process.
+//! 2. The agent's own `placement` decides.
+//! 3. Else a non-empty list of distributed agents decides agent by agent; `all` in the list means every agent.
+//! 4. Else the default placement decides; the environment's legacy mode sets it to remote.
+//! 5. Else the agent runs in-process.
+//!
+//! A non-empty list in the environment (`DISTRIBUTED_AGENTS`) precedes 2 to 4. An agent that supports one placement only
+//! has that one.
 
 use std::collections::BTreeSet;
 
@@ -12,16 +16,46 @@ use serde::Deserialize;
 use crate::names::normal;
 use crate::resource::agent_state::AgentPlacement;
 
-/// The agents that are requested to be remote.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Distribution {
-    /// No agent.
-    #[default]
-    None,
+/// The placements that the resource and the environment request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Requests {
+    environment: Listed,
+    resource: Listed,
+    default: AgentPlacement,
+}
+
+/// The agents that a list names as remote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Listed {
+    /// The list is empty, so that it decides nothing.
+    Nothing,
     /// Every agent.
     All,
     /// The agents with these names, trimmed and in lower case. Never empty.
     Only(BTreeSet<String>),
+}
+
+/// The placement that is requested for an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    pub placement: AgentPlacement,
+    /// What requests it.
+    pub source: Source,
+    /// Whether the source names this agent, so that it applies to no other.
+    pub by_name: bool,
+}
+
+/// What requests a placement, the strongest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// `DISTRIBUTED_AGENTS`.
+    Environment,
+    /// The field `placement` of the agent.
+    Agent,
+    /// `distributedAgents`.
+    List,
+    /// `defaultPlacement` or `DISTRIBUTED_MODE`.
+    Default,
 }
 
 /// The placements that an agent supports.
@@ -45,57 +79,96 @@ pub struct InProcessOnlyError {
     pub name: String,
 }
 
-impl Distribution {
-    /// The distribution for a list of names and the legacy mode. Blank names are ignored.
-    pub fn new<'a>(names: impl IntoIterator<Item = &'a str>, legacy_mode: bool) -> Self {
+impl Listed {
+    fn new<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
         let names: BTreeSet<String> = names.into_iter().map(normal).filter(|name| !name.is_empty()).collect();
-        match (names.contains("all"), names.is_empty(), legacy_mode) {
-            (true, _, _) | (_, true, true) => Self::All,
-            (_, true, false) => Self::None,
-            (_, false, _) => Self::Only(names),
+        match (names.contains("all"), names.is_empty()) {
+            (true, _) => Self::All,
+            (_, true) => Self::Nothing,
+            (_, false) => Self::Only(names),
         }
     }
 
-    /// Whether the agent is requested to be remote, by name or with all.
-    pub fn includes(&self, name: &str) -> bool {
+    /// The placement of the agent with this name, trimmed and in lower case, and whether the list names it.
+    fn request(&self, name: &str) -> Option<(AgentPlacement, bool)> {
         match self {
-            Self::None => false,
-            Self::All => true,
-            Self::Only(names) => names.contains(&normal(name)),
+            Self::Nothing => None,
+            Self::All => Some((AgentPlacement::Remote, false)),
+            Self::Only(names) if names.contains(name) => Some((AgentPlacement::Remote, true)),
+            Self::Only(_) => Some((AgentPlacement::InProcess, false)),
         }
-    }
-
-    /// The listed names that no agent has, for a warning.
-    pub fn unknown<'a>(&'a self, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
-        let Self::Only(names) = self else { return Vec::new() };
-        let known: BTreeSet<String> = known.into_iter().map(normal).collect();
-        names.iter().filter(|name| !known.contains(*name)).map(String::as_str).collect()
     }
 }
 
-/// Decides where an agent runs; none if it is disabled.
+impl Requests {
+    /// The requests of the names in `DISTRIBUTED_AGENTS`, those in `distributedAgents`, and the default placement. Blank
+    /// names are ignored.
+    pub fn new<'a>(
+        environment: impl IntoIterator<Item = &'a str>,
+        resource: impl IntoIterator<Item = &'a str>,
+        default: AgentPlacement,
+    ) -> Self {
+        Self { environment: Listed::new(environment), resource: Listed::new(resource), default }
+    }
+
+    /// The request for the agent with this name and, if it has one, this field `placement`.
+    pub fn of(&self, name: &str, own: Option<AgentPlacement>) -> Request {
+        let name = normal(name);
+        let listed = |list: &Listed, source| {
+            list.request(&name).map(|(placement, by_name)| Request { placement, source, by_name })
+        };
+        listed(&self.environment, Source::Environment)
+            .or_else(|| Some(Request { placement: own?, source: Source::Agent, by_name: true }))
+            .or_else(|| listed(&self.resource, Source::List))
+            .unwrap_or(Request { placement: self.default, source: Source::Default, by_name: false })
+    }
+
+    /// The names in the list that counts that no agent has, and that list, for a warning.
+    pub fn unknown<'a>(&self, known: impl IntoIterator<Item = &'a str>) -> (Source, Vec<&str>) {
+        let (source, list) = match &self.environment {
+            Listed::Nothing => (Source::List, &self.resource),
+            list => (Source::Environment, list),
+        };
+        let Listed::Only(names) = list else { return (source, Vec::new()) };
+        let known: BTreeSet<String> = known.into_iter().map(normal).collect();
+        (source, names.iter().filter(|name| !known.contains(*name)).map(String::as_str).collect())
+    }
+}
+
+impl SupportedPlacements {
+    pub const fn includes(self, placement: AgentPlacement) -> bool {
+        match self {
+            Self::Both => true,
+            Self::RemoteOnly => matches!(placement, AgentPlacement::Remote),
+            Self::InProcessOnly => matches!(placement, AgentPlacement::InProcess),
+        }
+    }
+}
+
+/// Decides where an agent runs; none if it is disabled. [`crate::validate()`] refuses an agent's own `placement` that the
+/// agent does not support.
 ///
 /// # Errors
-/// The agent supports only the in-process placement and is listed *by name* as distributed. With `all` it stays
-/// in-process.
+/// The agent supports only the in-process placement and a list names it as distributed. With `all`, or as the default, it
+/// stays in-process.
 pub fn place(
     name: &str,
     enabled: bool,
     supported: SupportedPlacements,
-    distribution: &Distribution,
+    request: Request,
 ) -> Result<Option<AgentPlacement>, InProcessOnlyError> {
-    use SupportedPlacements::{Both, InProcessOnly, RemoteOnly};
     if !enabled {
         return Ok(None);
     }
-    match (supported, distribution) {
-        (InProcessOnly, Distribution::Only(_)) if distribution.includes(name) => {
-            Err(InProcessOnlyError { name: normal(name) })
+    let is_listed = request.by_name && request.source != Source::Agent;
+    Ok(Some(match supported {
+        SupportedPlacements::Both => request.placement,
+        SupportedPlacements::RemoteOnly => AgentPlacement::Remote,
+        SupportedPlacements::InProcessOnly if is_listed => {
+            return Err(InProcessOnlyError { name: normal(name) });
         }
-        (RemoteOnly, _) => Ok(Some(AgentPlacement::Remote)),
-        (Both, _) if distribution.includes(name) => Ok(Some(AgentPlacement::Remote)),
-        (Both | InProcessOnly, _) => Ok(Some(AgentPlacement::InProcess)),
-    }
+        SupportedPlacements::InProcessOnly => AgentPlacement::InProcess,
+    }))
 }
 
 #[cfg(test)]

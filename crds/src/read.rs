@@ -1,10 +1,14 @@
 //! Reads a resource or a rendered spec and reports every fault.
 
+use std::collections::BTreeSet;
+
 use serde::de::DeserializeOwned;
+use serde_ignored::Path;
 use serde_json::Value;
 
 use crate::fault::{Fault, Faults};
-use crate::rendered::RenderedSpec;
+use crate::rendered::{RenderedSpec, SCHEMA_VERSION};
+use crate::resolve::Resolved;
 use crate::resource::CaipeSupervisor;
 use crate::{schema, validate};
 
@@ -19,8 +23,8 @@ const KIND: &str = "CaipeSupervisor";
 pub enum Document {
     /// A resource, as people write it.
     Resource(Box<CaipeSupervisor>),
-    /// A rendered spec, as the operator writes it.
-    Rendered(Box<RenderedSpec>),
+    /// A rendered spec, as the operator writes it, and a warning if it has unknown fields.
+    Rendered(Box<Resolved>),
 }
 
 /// Reads a resource or a rendered spec from YAML (or JSON). Only a rendered spec has an `epoch`.
@@ -80,17 +84,45 @@ pub fn read_partially(yaml: &str) -> Result<Partial, Faults> {
     partial_resource(value)
 }
 
-/// Reads a rendered spec from YAML (or JSON).
+/// Reads a rendered spec from YAML (or JSON). A newer program may have written it: unknown fields are ignored with a
+/// warning that names their paths.
 ///
 /// # Errors
-/// The first unknown or missing key, or a value of a wrong type; else every agent with an invalid name or URL.
-pub fn read_rendered(yaml: &str) -> Result<RenderedSpec, Faults> {
+/// A spec that needs a newer reader; else the first missing key or value of a wrong type; else every agent with an invalid
+/// name or URL.
+pub fn read_rendered(yaml: &str) -> Result<Resolved, Faults> {
     rendered(parse(yaml)?)
 }
 
-fn rendered(value: Value) -> Result<RenderedSpec, Faults> {
-    let spec: RenderedSpec = typed(value)?;
-    Faults::check(validate::rendered(&spec)).map(|()| spec)
+fn rendered(value: Value) -> Result<Resolved, Faults> {
+    let version = |key: &str| value.get(key).and_then(Value::as_u64).unwrap_or_default();
+    let (written, needed) = (version("schemaVersion"), version("minimumReader"));
+    if needed > SCHEMA_VERSION.into() {
+        return Err(Fault::new("minimumReader", too_old(written.max(needed))).into());
+    }
+    let mut unknown = BTreeSet::new();
+    let spec: RenderedSpec = typed_with(value, &mut unknown).map_err(|mut fault| {
+        if written > SCHEMA_VERSION.into() {
+            fault.message = format!("{}; {}", fault.message, too_old(written));
+        }
+        fault
+    })?;
+    Faults::check(validate::rendered(&spec))?;
+    Ok(Resolved { spec, warnings: ignored(unknown).into_iter().collect() })
+}
+
+fn too_old(version: u64) -> String {
+    format!(
+        "the spec has schema version {version}, and this program understands up to {SCHEMA_VERSION}: update the image of this pod"
+    )
+}
+
+fn ignored(unknown: BTreeSet<String>) -> Option<Fault> {
+    let paths = Vec::from_iter(unknown).join(", ");
+    let message = format!(
+        "this version does not know these fields, which have no effect here: {paths}; update the image of this pod, or correct the names"
+    );
+    (!paths.is_empty()).then(|| Fault::new("", message))
 }
 
 /// Reads a resource from YAML (or JSON).
@@ -167,9 +199,29 @@ fn check_type(value: &Value) -> Vec<Fault> {
 }
 
 fn typed<T: DeserializeOwned>(value: Value) -> Result<T, Fault> {
+    typed_with(value, &mut BTreeSet::new())
+}
+
+/// Adds the paths of unknown fields, with `[]` for each entry of a list.
+fn typed_with<T: DeserializeOwned>(value: Value, unknown: &mut BTreeSet<String>) -> Result<T, Fault> {
     let mut track = serde_path_to_error::Track::new();
     let tracked = serde_path_to_error::Deserializer::new(value, &mut track);
-    T::deserialize(tracked).map_err(|error| Fault::new(track.path().to_string(), error.to_string()))
+    serde_ignored::deserialize(tracked, |path| {
+        unknown.insert(shown(&path));
+    })
+    .map_err(|error| Fault::new(track.path().to_string(), error.to_string()))
+}
+
+fn shown(path: &Path<'_>) -> String {
+    match path {
+        Path::Root => String::new(),
+        Path::Seq { parent, .. } => format!("{}[]", shown(parent)),
+        Path::Map { parent: Path::Root, key } => key.clone(),
+        Path::Map { parent, key } => format!("{}.{key}", shown(parent)),
+        Path::Some { parent } | Path::NewtypeStruct { parent } | Path::NewtypeVariant { parent } => {
+            shown(parent)
+        }
+    }
 }
 
 #[cfg(test)]

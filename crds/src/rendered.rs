@@ -5,6 +5,13 @@
 //! may name variables as `${VAR}`. The supervisor reads a variable from the file `VAR` in the owner's `secretsDir`, or else
 //! from its environment. `${VAR:-default}` has a default for a variable that is unset or empty, and `$${` is a literal
 //! `${`.
+//!
+//! # Versions
+//!
+//! Operator and pods may have different versions. A reader ignores fields that it does not know, with a warning, and refuses
+//! a spec whose `minimumReader` is above its own [`SCHEMA_VERSION`]. A field that is new must be left out while it has its
+//! default, so that an older pod reports it only where it is used. `crds/golden` has the fields of each version, and a test
+//! compares them with these types.
 
 use std::collections::BTreeMap;
 
@@ -12,16 +19,36 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::sha256_hex;
 use crate::fault::Fault;
+use crate::resource::derive::JsonSchema;
 use crate::resource::model::Provider;
 use crate::resource::settings::OAuth2;
 
+/// The schema version of the specs that this program writes, and the newest that it understands completely. Increases when
+/// a spec can contain something that an older reader would refuse or misunderstand.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// The oldest schema version whose readers run the specs correctly that this program writes. A new value that an older
+/// reader would refuse or misunderstand makes this a function of the spec, so that only specs with that value need a newer
+/// reader.
+const MINIMUM_READER: u32 = 1;
+
+/// The fields that the hash leaves out, because they say nothing about what runs.
+const NOT_HASHED: [&str; 4] = ["schemaVersion", "minimumReader", "epoch", "hash"];
+
 /// The complete configuration of a supervisor.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct RenderedSpec {
+    /// The schema version of the program that wrote it; 0 before there were versions.
+    #[serde(default)]
+    pub schema_version: u32,
+    /// The oldest schema version whose readers run it correctly.
+    #[serde(default)]
+    pub minimum_reader: u32,
     /// Increases with each change that the operator applies; 0 outside a cluster.
     pub epoch: u64,
-    /// SHA-256 in hex over the canonical JSON of everything but `epoch` and `hash`.
+    /// SHA-256 in hex over the canonical JSON of everything but the versions, `epoch` and `hash`, as its writer knows it. A
+    /// reader that ignores a field cannot compute it, so readers only compare it.
     pub hash: String,
     pub supervisor: SupervisorIdentity,
     /// The models, the preferred one first, then the fallbacks in order. If there is none, every run fails
@@ -50,8 +77,8 @@ pub struct RenderedSpec {
     pub agents: Vec<RenderedAgent>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct SupervisorIdentity {
     /// The name on its card.
     pub name: String,
@@ -66,8 +93,8 @@ pub struct SupervisorIdentity {
 }
 
 /// One model of the chain. Its key is in the provider's variable (`OPENAI_API_KEY`, …).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct ModelChoice {
     pub provider: Provider,
     /// The model's (or deployment's) name; absent for [`Provider::Scripted`].
@@ -85,7 +112,7 @@ pub struct ModelChoice {
 }
 
 /// How the model marks its final answer (`USE_STRUCTURED_RESPONSE`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum AnswerMode {
     /// A call of the tool `PlatformEngineerResponse`.
@@ -95,8 +122,8 @@ pub enum AnswerMode {
 }
 
 /// Bounds of one run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct Limits {
     /// Most steps of a run (`LANGGRAPH_RECURSION_LIMIT`).
     pub recursion: u32,
@@ -117,8 +144,8 @@ pub struct Limits {
 }
 
 /// The tools that call other A2A agents.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct A2aTools {
     /// The names of the external agents, which the tools can call by name.
     pub agents: Vec<String>,
@@ -127,8 +154,8 @@ pub struct A2aTools {
 }
 
 /// Where conversations are stored.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Store {
     /// A file below the data directory.
     Sqlite {},
@@ -137,8 +164,8 @@ pub enum Store {
 }
 
 /// How remote agents are probed.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct Connectivity {
     /// Whether remote agents are probed. If not, each agent counts as reachable.
     pub check: bool,
@@ -160,8 +187,8 @@ pub struct Connectivity {
 }
 
 /// One enabled agent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct RenderedAgent {
     /// The name in lower case; the tool `task` uses it.
     pub name: String,
@@ -191,8 +218,8 @@ pub struct RenderedAgent {
 }
 
 /// Where an agent runs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Placement {
     /// In the supervisor's own process.
     InProcess {},
@@ -206,8 +233,8 @@ pub enum Placement {
 }
 
 /// One MCP server of an agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct McpServer {
     /// Its name, unique within the agent.
     pub name: String,
@@ -215,8 +242,8 @@ pub struct McpServer {
 }
 
 /// How an MCP server is reached.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum McpTransport {
     /// A child process that speaks on its standard input and output.
     Stdio {
@@ -242,29 +269,31 @@ pub enum McpTransport {
 
 impl RenderedSpec {
     /// The hash that belongs to the content: SHA-256 in hex over its canonical JSON (keys sorted, no spaces),
-    /// without `epoch` and `hash`.
+    /// without the versions, `epoch` and `hash`.
     pub fn content_hash(&self) -> String {
         let mut value = serde_json::to_value(self).unwrap_or_default();
         if let Some(object) = value.as_object_mut() {
-            object.retain(|key, _| key != "epoch" && key != "hash");
+            object.retain(|key, _| !NOT_HASHED.contains(&key.as_str()));
         }
         value.sort_all_objects();
         sha256_hex(&value.to_string(), 64)
     }
 
-    /// The same with its hash filled in.
+    /// The same with this program's versions and its hash filled in.
     #[must_use]
     pub fn sealed(mut self) -> Self {
+        (self.schema_version, self.minimum_reader) = (SCHEMA_VERSION, MINIMUM_READER);
         self.hash = self.content_hash();
         self
     }
 
     /// The spec for a process that serves one agent. Returns that agent too. The other agents and the settings of the
-    /// supervisor are left out, so that a change there does not change this spec.
+    /// supervisor are left out, so that a change there does not change this spec. A spec that is for this agent already keeps
+    /// its hash, which may cover fields that this program does not know.
     ///
     /// # Errors
     /// If there is no such agent, or this program cannot run it.
-    pub fn for_agent(mut self, name: &str) -> Result<(Self, RenderedAgent), Fault> {
+    pub fn for_agent(self, name: &str) -> Result<(Self, RenderedAgent), Fault> {
         let Some(agent) = self.agent(name).cloned() else {
             let names: Vec<&str> = self.agents.iter().map(|agent| agent.name.as_str()).collect();
             let message = format!("there is no agent `{name}`: name one of {}", names.join(", "));
@@ -274,7 +303,12 @@ impl RenderedSpec {
             let message = "runs outside this program: there is nothing to serve here".to_owned();
             return Err(Fault::new(format!("agents[{}]", agent.name), message));
         }
-        self.agents = vec![agent.clone()];
+        let alone = self.clone().alone(agent.clone());
+        Ok((if alone == self { self } else { alone.sealed() }, agent))
+    }
+
+    fn alone(mut self, agent: RenderedAgent) -> Self {
+        self.agents = vec![agent];
         self.supervisor = SupervisorIdentity::default();
         self.answer_mode = AnswerMode::Structured;
         self.a2a = None;
@@ -282,7 +316,7 @@ impl RenderedSpec {
         // The supervisor is the only caller, with a key of its own.
         self.oauth2 = None;
         self.cors_origins = Vec::new();
-        Ok((self.sealed(), agent))
+        self
     }
 
     /// The agent of that name; trimmed and in any case.
@@ -291,3 +325,7 @@ impl RenderedSpec {
         self.agents.iter().find(|agent| agent.name == name)
     }
 }
+
+#[cfg(test)]
+#[path = "rendered_tests.rs"]
+mod tests;

@@ -25,6 +25,7 @@ pub fn validate(resource: &CaipeSupervisor) -> Vec<Fault> {
         rules::RESOURCE_NAME,
     );
     found.rule("spec.replicas", spec.replicas.is_none_or(|count| count <= 1), rules::REPLICAS);
+    found.rule("spec.distributedMode", spec.distributed_mode.is_none(), rules::DISTRIBUTED_MODE);
     found.rule("spec.rag", spec.rag.is_none(), rules::UNSUPPORTED);
     if let Some(model) = &spec.model {
         found.model("spec.model", model);
@@ -181,6 +182,7 @@ impl Found {
             matches!(agent.name.as_str(), "all" | "user-input" | "rag" | "supervisor" | "general-purpose");
         self.rule(path, !reserved, rules::AGENT_RESERVED);
         self.agent_kind(path, agent);
+        self.agent_placement(path, agent);
         let external = agent.external.as_ref().map(|external| external.url.as_str());
         self.url(&format!("{path}.external.url"), external);
         if let Some(identity) = &agent.identity {
@@ -232,6 +234,15 @@ impl Found {
     fn service_account(&mut self, path: &str, account: Option<&ServiceAccount>) {
         let is_one = account.is_none_or(|it| it.name.is_none() || it.annotations.is_empty());
         self.rule(path, is_one, rules::SERVICE_ACCOUNT);
+    }
+
+    fn agent_placement(&mut self, path: &str, agent: &Agent) {
+        let supported = catalogue::supported_placements(agent);
+        let message = match supported {
+            SupportedPlacements::InProcessOnly => rules::AGENT_IN_PROCESS_ONLY,
+            _ => rules::AGENT_REMOTE_ONLY,
+        };
+        self.rule(path, agent.placement.is_none_or(|placement| supported.includes(placement)), message);
     }
 
     fn identity(&mut self, path: &str, identity: &Identity) {

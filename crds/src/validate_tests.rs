@@ -9,7 +9,7 @@ use super::*;
 use crate::read::resource;
 
 /// A rule, where it is broken, a spec that breaks it and no other, and one that comes close and does not.
-const CASES: [(&str, &str, &str, &str); 38] = [
+const CASES: [(&str, &str, &str, &str); 41] = [
     (
         rules::SERVICE_ACCOUNT,
         "spec.serviceAccount",
@@ -88,6 +88,24 @@ const CASES: [(&str, &str, &str, &str); 38] = [
         "spec.agents[0]",
         "{ agents: [{ name: a, external: { url: 'http://c' }, secretRef: { name: d } }] }",
         "{ agents: [{ name: a, external: { url: 'http://c', secretRef: { name: d } } }] }",
+    ),
+    (
+        rules::DISTRIBUTED_MODE,
+        "spec.distributedMode",
+        "{ distributedMode: false }",
+        "{ defaultPlacement: Remote }",
+    ),
+    (
+        rules::AGENT_REMOTE_ONLY,
+        "spec.agents[0]",
+        "{ agents: [{ name: a, external: { url: 'http://c' }, placement: InProcess }] }",
+        "{ agents: [{ name: a, external: { url: 'http://c' }, placement: Remote }, { name: jira, placement: InProcess }] }",
+    ),
+    (
+        rules::AGENT_REMOTE_ONLY,
+        "spec.agents[0]",
+        "{ agents: [{ name: a, image: b, placement: InProcess }] }",
+        "{ agents: [{ name: a, image: b }] }",
     ),
     (
         rules::TEXT_SOURCE,
@@ -381,5 +399,23 @@ fn tools_of_an_image_of_the_catalogue_cannot_be_limited_or_gated() {
     ] {
         let spec = value("platform", &format!("{{ agents: [{{ name: netutils{fields} }}] }}"));
         assert_eq!(by_code(&spec), expected.into_iter().cloned().collect::<Vec<_>>(), "{fields}");
+    }
+}
+
+#[test]
+fn a_placement_that_an_agent_of_the_catalogue_does_not_support_is_refused() {
+    let server = ", mcp: [{ name: a, http: { url: 'http://b' } }]";
+    for (agent, expected) in [
+        ("name: netutils, placement: InProcess".to_owned(), Some(rules::AGENT_REMOTE_ONLY)),
+        ("name: netutils, placement: Remote".to_owned(), None),
+        (format!("name: netutils, placement: InProcess{server}"), None),
+        ("name: aigateway, placement: Remote".to_owned(), Some(rules::AGENT_IN_PROCESS_ONLY)),
+        ("name: aigateway, placement: Remote, enabled: false".to_owned(), Some(rules::AGENT_IN_PROCESS_ONLY)),
+        ("name: aigateway, placement: InProcess".to_owned(), None),
+        (format!("name: aigateway, placement: Remote{server}"), None),
+    ] {
+        let found = by_code(&value("platform", &format!("{{ agents: [{{ {agent} }}] }}")));
+        let expected: Vec<String> = expected.iter().map(|rule| format!("spec.agents[0]: {rule}")).collect();
+        assert_eq!(found, expected, "{agent}");
     }
 }

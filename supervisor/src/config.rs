@@ -7,12 +7,14 @@ mod scripts;
 mod single_agent;
 mod watch;
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use caipe_crds::{
-    Document, Fault, Faults, Partial, RenderedSpec, Resolved, default_resource, read_partially, resolve,
+    CaipeSupervisor, Document, Fault, Faults, Partial, RenderedSpec, Resolved, Target, default_resource,
+    read_partially, resolve, resolve_for,
 };
 use caipe_model::ScriptError;
 use caipe_net::{AllowList, AllowListError, Screen};
@@ -105,22 +107,19 @@ impl Settings {
     /// # Errors
     /// When the file cannot be read, or when the file or a variable is wrong; the error has every fault.
     pub fn load(file: Option<&Path>, env: Environment) -> Result<Self, ConfigError> {
-        let faulty = |faults| ConfigError::faulty(file, faults);
-        let partial = match file {
-            Some(path) => read_partially(&read_bounded(path)?).map_err(faulty)?,
-            None => Partial::from(default_resource()),
-        };
-        let rendered = matches!(partial.document, Document::Rendered(_));
-        let resolved = match &partial.document {
-            Document::Resource(resource) => resolve(resource, &env),
-            Document::Rendered(spec) => Ok(Resolved { spec: spec.as_ref().clone(), warnings: Vec::new() }),
-        };
-        let found = resolved.as_ref().err().cloned().into_iter().flatten().collect::<Vec<_>>();
-        Faults::check(partial.with(found)).map_err(faulty)?;
-        let resolved = resolved.map_err(faulty)?;
-        Faults::check(allow_fault(&resolved.spec).into_iter().collect()).map_err(faulty)?;
+        let (resolved, rendered) = resolved(file, |resource| resolve(resource, &env))?;
         let base = file.and_then(Path::parent).map(Path::to_path_buf).unwrap_or_default();
         Ok(Self::new(resolved, base, env, rendered))
+    }
+
+    /// Checks a file as for a pod of a cluster, without the cluster and without this machine's environment.
+    ///
+    /// # Errors
+    /// As those of [`Settings::load`].
+    pub fn check_for_cluster(file: &Path) -> Result<Resolved, ConfigError> {
+        let (resolved, _) =
+            resolved(Some(file), |resource| resolve_for(resource, &BTreeMap::new(), &Target::ClusterUnread))?;
+        Ok(resolved)
     }
 
     /// The settings of a specification, with the scripts that it names.
@@ -139,6 +138,28 @@ impl Settings {
         Faults::check(own_address::faults(&self.spec, listen))
             .map_err(|faults| ConfigError::Faulty { source_name: "the agents' addresses".to_owned(), faults })
     }
+}
+
+/// The resolved content of a file, and whether the operator rendered it.
+fn resolved(
+    file: Option<&Path>,
+    resolve: impl FnOnce(&CaipeSupervisor) -> Result<Resolved, Faults>,
+) -> Result<(Resolved, bool), ConfigError> {
+    let faulty = |faults| ConfigError::faulty(file, faults);
+    let partial = match file {
+        Some(path) => read_partially(&read_bounded(path)?).map_err(faulty)?,
+        None => Partial::from(default_resource()),
+    };
+    let rendered = matches!(partial.document, Document::Rendered(_));
+    let resolved = match &partial.document {
+        Document::Resource(resource) => resolve(resource),
+        Document::Rendered(resolved) => Ok(resolved.as_ref().clone()),
+    };
+    let found = resolved.as_ref().err().cloned().into_iter().flatten().collect::<Vec<_>>();
+    Faults::check(partial.with(found)).map_err(faulty)?;
+    let resolved = resolved.map_err(faulty)?;
+    Faults::check(allow_fault(&resolved.spec).into_iter().collect()).map_err(faulty)?;
+    Ok((resolved, rendered))
 }
 
 /// The fault of the list of addresses that the tools for other A2A agents may call.

@@ -57,6 +57,24 @@ fn every_fault_names_the_file_and_its_path() {
     assert!(error.contains("spec."), "{error}");
 }
 
+/// The warning is in the log, in the internal status, and so in the resource's condition `Degraded`.
+#[test]
+fn a_spec_of_a_newer_operator_runs_with_a_warning_and_keeps_its_hash() {
+    let spec = include_str!("../../crds/golden/rendered-next.yaml");
+    let newer = file(spec);
+    let settings = Settings::load(Some(newer.path()), env(&[])).unwrap();
+    assert_eq!(settings.spec.hash, "a hash that covers the unknown fields");
+    let [warning] = settings.warnings.as_slice() else { panic!("{:?}", settings.warnings) };
+    assert!(warning.to_string().contains("agents[].placement.region"), "{warning}");
+
+    let single = super::SingleAgent::load("jira", Some(newer.path()), None, env(&[])).unwrap();
+    assert_eq!(single.settings.warnings, settings.warnings);
+
+    let refused = file(&spec.replace("minimumReader: 1", "minimumReader: 2"));
+    let error = Settings::load(Some(refused.path()), env(&[])).unwrap_err().to_string();
+    assert!(error.contains("minimumReader: the spec has schema version 2"), "{error}");
+}
+
 #[test]
 fn a_file_that_is_missing_or_endless_is_named() {
     let missing = Settings::load(Some(Path::new("/nowhere/caipe.yaml")), env(&[])).unwrap_err();

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::catalogue::{self, Entry};
 use crate::names;
-use crate::placement::{self, Distribution, SupportedPlacements};
+use crate::placement::{self, Requests, Source, SupportedPlacements};
 use crate::rendered::{McpServer, ModelChoice, Placement, RenderedAgent};
 use crate::resource::agent::{Agent, InlineIdentity};
 use crate::resource::agent_state::AgentPlacement;
@@ -16,12 +16,14 @@ use super::{Context, Target, models, servers, variable_part};
 /// The tools that every agent has besides those of its servers and that can need approval.
 const BUILT_IN_TOOLS: [&str; 6] = ["get_current_date", "wait", "jq", "a2a_list", "a2a_discover", "a2a_call"];
 
+const MODE: &str = "DISTRIBUTED_MODE";
+
 /// The enabled agents, in the order of the resource.
 pub(super) fn agents(cx: &mut Context<'_>, chain: Option<&ModelChoice>) -> Vec<RenderedAgent> {
     let declared = declared(cx);
-    let distribution = distribution(cx);
-    warn_of_unknown(cx, &distribution, &declared);
-    declared.iter().filter_map(|agent| render(cx, agent, &distribution, chain)).collect()
+    let requests = requests(cx);
+    warn_of_unknown(cx, &requests, &declared);
+    declared.iter().filter_map(|agent| render(cx, agent, &requests, chain)).collect()
 }
 
 /// The agents of the resource, or the core agents, and the agents of the catalogue that a variable enables.
@@ -37,31 +39,31 @@ pub(super) fn switch(agent: &str) -> String {
     format!("ENABLE_{}", variable_part(agent))
 }
 
-/// The agents that are requested to be remote; each variable overrides its field of the resource.
-fn distribution(cx: &mut Context<'_>) -> Distribution {
-    let (names, declared) = (names_in_variable(cx), &cx.resource.spec.distributed_agents);
-    let mode = cx.vars.switch("DISTRIBUTED_MODE");
-    let mode = cx.read(mode).or(cx.resource.spec.distributed_mode).unwrap_or(false);
-    if names.is_empty() {
-        return Distribution::new(declared.iter().map(String::as_str), mode);
-    }
-    Distribution::new(names, mode)
-}
-
-/// The path of the list of distributed agents that counts.
-fn list_path(cx: &Context<'_>) -> &'static str {
-    if names_in_variable(cx).is_empty() { "spec.distributedAgents" } else { "$DISTRIBUTED_AGENTS" }
-}
-
-/// The names in `DISTRIBUTED_AGENTS`, without blank ones.
-fn names_in_variable<'a>(cx: &Context<'a>) -> Vec<&'a str> {
+/// The requested placements. `DISTRIBUTED_MODE` overrides the resource's default.
+fn requests(cx: &mut Context<'_>) -> Requests {
+    let spec = &cx.resource.spec;
+    let mode = cx.vars.switch(MODE);
+    let of_mode = |remote| if remote { AgentPlacement::Remote } else { AgentPlacement::InProcess };
+    let default = cx.read(mode).map(of_mode).or(spec.default_placement).unwrap_or(AgentPlacement::InProcess);
     let names = cx.vars.text("DISTRIBUTED_AGENTS").unwrap_or_default().split(',');
-    names.map(str::trim).filter(|name| !name.is_empty()).collect()
+    Requests::new(names, spec.distributed_agents.iter().map(String::as_str), default)
 }
 
-fn warn_of_unknown(cx: &mut Context<'_>, distribution: &Distribution, agents: &[Agent]) {
-    for name in distribution.unknown(agents.iter().map(|agent| agent.name.as_str())) {
-        let path = list_path(cx);
+/// The path of what requests the placement of an agent.
+fn path(cx: &Context<'_>, source: Source, agent: &str) -> String {
+    match source {
+        Source::Environment => "$DISTRIBUTED_AGENTS".to_owned(),
+        Source::Agent => format!("spec.agents[{agent}].placement"),
+        Source::List => "spec.distributedAgents".to_owned(),
+        Source::Default if cx.vars.text(MODE).is_some() => format!("${MODE}"),
+        Source::Default => "spec.defaultPlacement".to_owned(),
+    }
+}
+
+fn warn_of_unknown(cx: &mut Context<'_>, requests: &Requests, agents: &[Agent]) {
+    let (source, unknown) = requests.unknown(agents.iter().map(|agent| agent.name.as_str()));
+    for name in unknown {
+        let path = path(cx, source, name);
         cx.warn(path, format!("there is no agent `{name}`: correct the name, or remove it"));
     }
 }
@@ -77,11 +79,11 @@ struct ResolvedIdentity {
 fn render(
     cx: &mut Context<'_>,
     agent: &Agent,
-    distribution: &Distribution,
+    requests: &Requests,
     chain: Option<&ModelChoice>,
 ) -> Option<RenderedAgent> {
-    let entry = entry(agent);
-    let placement = placement_of(cx, agent, entry, distribution)?;
+    let entry = catalogue::of_agent(agent);
+    let placement = placement_of(cx, agent, requests)?;
     Some(rendered(cx, agent, entry, placement, chain))
 }
 
@@ -154,12 +156,6 @@ fn tool_servers(
     Vec::new()
 }
 
-/// The catalogue's entry, unless the resource makes it another kind of agent.
-pub(super) fn entry(agent: &Agent) -> Option<&'static Entry> {
-    let own = agent.identity.is_some() || agent.external.is_some() || agent.image.is_some();
-    if own { None } else { catalogue::find(&agent.name) }
-}
-
 fn allowed(agent: &Agent, entry: Option<&Entry>) -> Vec<String> {
     // The catalogue's list applies to the catalogue's servers only.
     let built_in = entry.filter(|_| agent.mcp.is_empty()).map(|entry| entry.tools.clone());
@@ -185,36 +181,19 @@ pub(super) fn enabled(cx: &mut Context<'_>, agent: &Agent) -> bool {
     cx.read(enabled).unwrap_or(agent.enabled)
 }
 
-/// The placements that the agent supports.
-pub(super) fn supported_placements(agent: &Agent, entry: Option<&Entry>) -> SupportedPlacements {
-    let foreign = agent.external.is_some() || agent.image.is_some();
-    match entry {
-        _ if foreign => SupportedPlacements::RemoteOnly,
-        // With tool servers of its own, any agent of the catalogue can run in both placements.
-        Some(entry) if agent.mcp.is_empty() => entry.placements,
-        _ => SupportedPlacements::Both,
-    }
-}
-
 /// Where the agent runs; none if it is disabled or cannot be placed.
-fn placement_of(
-    cx: &mut Context<'_>,
-    agent: &Agent,
-    entry: Option<&Entry>,
-    distribution: &Distribution,
-) -> Option<Placement> {
-    let enabled = enabled(cx, agent);
-    match placement::place(&agent.name, enabled, supported_placements(agent, entry), distribution) {
-        Err(error) => {
-            let path = list_path(cx);
-            cx.fault(path, error.to_string());
-        }
+fn placement_of(cx: &mut Context<'_>, agent: &Agent, requests: &Requests) -> Option<Placement> {
+    let (enabled, supported) = (enabled(cx, agent), catalogue::supported_placements(agent));
+    let request = requests.of(&agent.name, agent.placement);
+    let path = path(cx, request.source, &agent.name);
+    match placement::place(&agent.name, enabled, supported, request) {
+        Err(error) => cx.fault(path, error.to_string()),
         Ok(None) => {}
         Ok(Some(AgentPlacement::Remote)) => return remote(cx, agent),
         Ok(Some(AgentPlacement::InProcess)) => {
-            if distribution.includes(&agent.name) {
+            // The validation refuses an own placement that the agent does not support.
+            if request.placement == AgentPlacement::Remote && request.source != Source::Agent {
                 let message = format!("`{}` supports no remote placement and stays in-process", agent.name);
-                let path = list_path(cx);
                 cx.warn(path, message);
             }
             return Some(Placement::InProcess {});
@@ -234,7 +213,7 @@ fn remote(cx: &mut Context<'_>, agent: &Agent) -> Option<Placement> {
             return None;
         }
         let message = format!(
-            "agent `{}` is remote and has no address: set {prefix}_AGENT_URL, or {prefix}_AGENT_HOST and {prefix}_AGENT_PORT, or remove it from the distributed agents, or set ENABLE_{prefix}=false",
+            "agent `{}` is remote and has no address: set {prefix}_AGENT_URL, or {prefix}_AGENT_HOST and {prefix}_AGENT_PORT, or place it in-process, or set ENABLE_{prefix}=false",
             agent.name
         );
         cx.fault(format!("${prefix}_AGENT_URL"), message);
@@ -267,12 +246,10 @@ fn token_header(cx: &Context<'_>, agent: &Agent) -> BTreeMap<String, String> {
 
 /// The Service of a remote agent in a cluster, if the operator runs the agent.
 fn service(cx: &Context<'_>, agent: &Agent) -> Option<String> {
-    let Target::Cluster { namespace, .. } = cx.target else { return None };
+    let namespace = cx.target.namespace()?;
     let runs = agent.image.is_some()
-        || entry(agent).is_none_or(|entry| {
-            entry.image.is_some()
-                || supported_placements(agent, Some(entry)) != SupportedPlacements::RemoteOnly
-        });
+        || catalogue::supported_placements(agent) != SupportedPlacements::RemoteOnly
+        || catalogue::of_agent(agent).is_none_or(|entry| entry.image.is_some());
     runs.then(|| names::url(&names::agent(cx.name(), &agent.name), namespace, names::PORT))
 }
 

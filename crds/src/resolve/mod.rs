@@ -32,7 +32,7 @@ pub const SCRIPT_DIR: &str = "/etc/caipe/script";
 /// A resolved spec with its warnings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resolved {
-    /// The spec, sealed with its hash, epoch 0.
+    /// The spec; one of [`resolve`] is sealed with its hash and has epoch 0.
     pub spec: RenderedSpec,
     /// Settings that are valid but probably not intended.
     pub warnings: Vec<Fault>,
@@ -51,6 +51,20 @@ pub enum Target {
         /// The content of the `ConfigMap`s that the resource refers to: by `ConfigMap`, then by key.
         config_maps: BTreeMap<String, BTreeMap<String, String>>,
     },
+    /// A pod as in [`Target::Cluster`], in the namespace `default`, checked where the cluster cannot be read: each `ConfigMap`
+    /// is a warning instead of its content.
+    ClusterUnread,
+}
+
+impl Target {
+    /// The namespace of a pod.
+    fn namespace(&self) -> Option<&str> {
+        match self {
+            Self::Local => None,
+            Self::Cluster { namespace, .. } => Some(namespace),
+            Self::ClusterUnread => Some("default"),
+        }
+    }
 }
 
 /// Resolves for a process on this machine. See [`resolve_for`].
@@ -109,6 +123,8 @@ fn finish(
     let (oauth2, cors_origins) = access;
     settings::refuse_unsupported(&mut cx);
     let spec = RenderedSpec {
+        schema_version: 0,
+        minimum_reader: 0,
         epoch: 0,
         hash: String::new(),
         supervisor: settings::identity(&mut cx),
@@ -156,7 +172,7 @@ impl<'a> Context<'a> {
     }
 
     fn in_cluster(&self) -> bool {
-        matches!(self.target, Target::Cluster { .. })
+        self.target.namespace().is_some()
     }
 
     /// The directory of an owner's secrets, if it has any; only in a cluster.
@@ -164,11 +180,25 @@ impl<'a> Context<'a> {
         (has_any && self.in_cluster()).then(|| format!("{SECRETS_ROOT}/{owner}"))
     }
 
+    /// Warns of a `ConfigMap` if it cannot be read.
+    fn note_unread(&mut self, path: &str, name: &str) {
+        let message = format!("ConfigMap `{name}` is not checked: only the cluster has it");
+        let warning = Fault::new(path, message);
+        if matches!(self.target, Target::ClusterUnread) && !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
+        }
+    }
+
     /// One key of a `ConfigMap`; a fault if it is missing.
     fn config_map_key(&mut self, path: &str, name: &str, key: &str) -> Option<&'a str> {
-        let Target::Cluster { config_maps, .. } = self.target else {
-            self.fault(path, "a ConfigMap can only be read in a cluster: give the text inline");
-            return None;
+        self.note_unread(path, name);
+        let config_maps = match self.target {
+            Target::Cluster { config_maps, .. } => config_maps,
+            Target::ClusterUnread => return None,
+            Target::Local => {
+                self.fault(path, "a ConfigMap can only be read in a cluster: give the text inline");
+                return None;
+            }
         };
         let found = config_maps.get(name).and_then(|map| map.get(key)).map(String::as_str);
         if found.is_none() {

@@ -135,6 +135,7 @@ fn script(cx: &mut Context<'_>, declared: Option<&Script>) -> Option<String> {
     if !cx.in_cluster() {
         cx.fault("spec.model.script.configMapRef", "a ConfigMap can only be read in a cluster: give a path");
     }
+    cx.note_unread("spec.model.script.configMapRef", &reference.name);
     Some(format!("{SCRIPT_DIR}/{}", reference.key))
 }
 

@@ -9,7 +9,7 @@ use crate::resource::agent::Agent;
 use crate::resource::common::EnvVar;
 use crate::resource::mcp::{self, Container, ContainerPlacement};
 
-use super::{Context, Target, template, variable_part};
+use super::{Context, template, variable_part};
 
 const LOOPBACK: &str = "127.0.0.1";
 
@@ -103,7 +103,7 @@ fn container(
     container: &Container,
     server: &str,
 ) -> Option<McpTransport> {
-    let Target::Cluster { namespace, .. } = cx.target else {
+    let Some(namespace) = cx.target.namespace() else {
         let message = format!(
             "tool server `{server}` of agent `{}` is a container, which needs a cluster: give it as stdio or http",
             agent.name

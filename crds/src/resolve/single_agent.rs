@@ -13,13 +13,13 @@ use super::{Context, agents};
 /// The agent of that name, or a fault if this program cannot serve it.
 pub(super) fn agent(cx: &mut Context<'_>, name: &str, chain: Option<&ModelChoice>) -> Option<RenderedAgent> {
     let agent = declared(cx, name)?;
-    let entry = agents::entry(&agent);
+    let entry = catalogue::of_agent(&agent);
     if !agents::enabled(cx, &agent) {
         let path = format!("${}", agents::switch(&agent.name));
         cx.fault(path, format!("agent `{}` is disabled, by this variable or in the resource", agent.name));
         return None;
     }
-    if agents::supported_placements(&agent, entry) == SupportedPlacements::RemoteOnly {
+    if catalogue::supported_placements(&agent) == SupportedPlacements::RemoteOnly {
         let message = format!(
             "agent `{}` is another program: run that program, or give the agent tool servers (`mcp`)",
             agent.name

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::agent_state::AgentPlacement;
 #[cfg(feature = "kubernetes")]
 use super::common::list_map;
 use super::common::{ConfigMapRef, EnvVar, PodTemplate, Resources, SecretKeyRef, SecretRef, ServiceAccount};
@@ -18,6 +19,7 @@ use super::rules;
     validation = Rule::new("[has(self.identity), has(self.external), has(self.image)].filter(x, x).size() <= 1").message(rules::AGENT_KIND),
     validation = Rule::new("!(has(self.external) || has(self.image)) || !((has(self.mcp) && size(self.mcp) > 0) || (has(self.tools) && size(self.tools) > 0) || (has(self.requireApproval) && size(self.requireApproval) > 0) || has(self.model))").message(rules::AGENT_FOREIGN_TOOLS),
     validation = Rule::new("!has(self.external) || !(has(self.secretRef) || (has(self.env) && size(self.env) > 0) || has(self.resources) || has(self.replicas) || has(self.serviceAccount) || has(self.podTemplate))").message(rules::AGENT_EXTERNAL_POD),
+    validation = Rule::new("!(has(self.external) || has(self.image)) || !has(self.placement) || self.placement == 'Remote'").message(rules::AGENT_REMOTE_ONLY),
     validation = Rule::new(rules::SIDECAR_PORTS_CEL).message(rules::SIDECAR_PORTS),
 )]
 pub struct Agent {
@@ -27,6 +29,11 @@ pub struct Agent {
     /// `false` disables the agent and keeps its settings.
     #[serde(default = "yes")]
     pub enabled: bool,
+    /// Where the agent runs: in the supervisor's process or in a pod of its own. If absent, `distributedAgents` and then
+    /// `defaultPlacement` decide. External agents and those with an image are always remote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "AgentPlacement")]
+    pub placement: Option<AgentPlacement>,
     /// The identity of a custom agent, whose tools are those of `mcp`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<Identity>,

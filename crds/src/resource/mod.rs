@@ -13,7 +13,7 @@
 pub mod agent;
 pub mod agent_state;
 pub mod common;
-mod derive;
+pub(crate) mod derive;
 pub mod mcp;
 pub mod model;
 #[cfg(not(feature = "kubernetes"))]
@@ -26,6 +26,7 @@ pub mod status;
 use serde::{Deserialize, Serialize};
 
 use agent::Agent;
+use agent_state::AgentPlacement;
 #[cfg(feature = "kubernetes")]
 use common::list_map;
 use common::{EnvVar, PodTemplate, Resources, ServiceAccount};
@@ -67,12 +68,18 @@ pub struct CaipeSupervisorSpec {
     /// The language model. If absent, the environment selects it (`LLM_PROVIDER` and the provider's variables).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Model>,
-    /// The names of remote agents; `all` means every agent. With an empty list, all agents run in the supervisor's process.
+    /// The names of remote agents; `all` means every agent. A list that is not empty decides for every agent without a
+    /// `placement`: the agents that it does not name run in the supervisor's process.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 1000), inner(length(max = 63)))]
     pub distributed_agents: Vec<String>,
-    /// An older form of `distributedAgents: [all]`. It applies only if that list is empty.
+    /// Where agents run that have no `placement`, while `distributedAgents` is empty. The default is `InProcess`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "AgentPlacement")]
+    pub default_placement: Option<AgentPlacement>,
+    /// Removed: the API server refuses it. Use `defaultPlacement` or `distributedAgents`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[x_kube(validation = Rule::new("false").message(rules::DISTRIBUTED_MODE))]
     pub distributed_mode: Option<bool>,
     /// The agents. If absent, the core agents of the catalogue; an empty list means no agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]

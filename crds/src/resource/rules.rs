@@ -6,6 +6,8 @@ pub const RESOURCE_NAME: &str = "metadata.name must be at most 63 characters of 
 pub const REPLICAS: &str = "more than 1 is not supported by this version, because each replica would keep its own conversations: set replicas to 1 or 0";
 /// Fields of features that this version does not support.
 pub const UNSUPPORTED: &str = "is not supported by this version: remove it";
+/// The legacy switch is in the environment only.
+pub const DISTRIBUTED_MODE: &str = "is no longer a field: instead of true write `defaultPlacement: Remote` or `distributedAgents: [all]`, instead of false remove it";
 /// The model's name.
 pub const MODEL_NAME: &str = "the provider needs the name of a model: set name";
 /// The provider `scripted` needs a script, and no other provider has one.
@@ -34,6 +36,11 @@ pub const SERVICE_ACCOUNT: &str =
 pub const CONTAINER_SERVICE: &str = "replicas, serviceAccount and podTemplate are for a tool server with pods of its own: set placement to Service, or remove them";
 /// The operator sets these variables.
 pub const ENV_RESERVED: &str = "the operator sets A2A_AUTH_SHARED_KEY, CAIPE_AGENT_KEY, CAIPE_OWN_AGENT_KEY and CAIPE_STATUS_TOKEN: remove them (spec.auth sets the key of callers)";
+/// An agent of another program is always remote.
+pub const AGENT_REMOTE_ONLY: &str = "an agent with an external URL or an image of its own is always remote: remove placement, or set it to Remote";
+/// Some agents of the catalogue have no remote form. Only the code, which knows the catalogue, checks this rule.
+pub const AGENT_IN_PROCESS_ONLY: &str =
+    "this agent can only run in-process: remove placement, or set it to InProcess";
 /// A text has one source.
 pub const TEXT_SOURCE: &str =
     "it is given here or in a ConfigMap: set exactly one of inline and configMapRef";
@@ -104,13 +111,14 @@ pub const AUTH_EMPTY: &str =
     "auth without a way in locks everybody out: set sharedKey or oauth2, or take auth out";
 
 /// The rules that the definition contains too.
-pub const ALL: [&str; 27] = [
+pub const ALL: [&str; 29] = [
     SERVICE_ACCOUNT,
     CONTAINER_SERVICE,
     ENV_RESERVED,
     RESOURCE_NAME,
     REPLICAS,
     UNSUPPORTED,
+    DISTRIBUTED_MODE,
     MODEL_NAME,
     MODEL_SCRIPT,
     SCRIPT_SOURCE,
@@ -120,6 +128,7 @@ pub const ALL: [&str; 27] = [
     AGENT_KIND,
     AGENT_FOREIGN_TOOLS,
     AGENT_EXTERNAL_POD,
+    AGENT_REMOTE_ONLY,
     TEXT_SOURCE,
     ENV_VALUE,
     MCP_KIND,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use caipe_crds::{RenderedSpec, names, read_rendered};
+use caipe_crds::names;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, Client};
 
@@ -74,7 +74,6 @@ pub async fn current(client: &Client, key: &Key, state: &mut ReconcileState) -> 
     let api = Api::<ConfigMap>::namespaced(client.clone(), key.namespace());
     let found = api.get_opt(&name).await.map_err(Error::api(format!("read ConfigMap {name}")))?;
     let text = found.and_then(|map| map.data).and_then(|mut data| data.remove(names::SPEC_KEY));
-    let spec: Option<RenderedSpec> = text.and_then(|text| read_rendered(&text).ok());
-    state.current = spec.as_ref().map(CurrentSpec::from);
+    state.current = text.and_then(|text| CurrentSpec::read(&text));
     Ok(())
 }

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use caipe_crds::rendered::Placement;
 use caipe_crds::{CaipeSupervisor, RenderedSpec};
+use serde::Deserialize;
 
 use super::decision::{Decision, in_process, remote};
 
@@ -19,7 +20,29 @@ pub struct CurrentSpec {
     placements: Box<[(String, Placement)]>,
 }
 
+/// The part of a spec that the operator needs to know of one that is in the cluster.
+#[derive(Deserialize)]
+struct StoredSpec {
+    epoch: u64,
+    hash: String,
+    agents: Vec<StoredAgent>,
+}
+
+#[derive(Deserialize)]
+struct StoredAgent {
+    name: String,
+    placement: Placement,
+}
+
 impl CurrentSpec {
+    /// Reads a spec in the cluster, also one that needs a newer reader: after a downgrade of the operator, epochs still
+    /// increase and migrations are still live. None if it cannot be read.
+    pub fn read(yaml: &str) -> Option<Self> {
+        let StoredSpec { epoch, hash, agents } = serde_saphyr::from_str(yaml).ok()?;
+        let agents = agents.into_iter().map(|agent| (agent.name, agent.placement));
+        Some(Self { epoch, hash, placements: sorted(agents) })
+    }
+
     pub fn placement(&self, agent: &str) -> Option<&Placement> {
         let found = self.placements.binary_search_by(|(name, _)| name.as_str().cmp(agent)).ok()?;
         self.placements.get(found).map(|(_, placement)| placement)
@@ -29,9 +52,12 @@ impl CurrentSpec {
 impl From<&RenderedSpec> for CurrentSpec {
     fn from(spec: &RenderedSpec) -> Self {
         let placements = spec.agents.iter().map(|agent| (agent.name.clone(), agent.placement.clone()));
-        let placements = placements.collect::<BTreeMap<_, _>>().into_iter().collect();
-        Self { epoch: spec.epoch, hash: spec.hash.clone(), placements }
+        Self { epoch: spec.epoch, hash: spec.hash.clone(), placements: sorted(placements) }
     }
+}
+
+fn sorted(placements: impl Iterator<Item = (String, Placement)>) -> Box<[(String, Placement)]> {
+    placements.collect::<BTreeMap<_, _>>().into_iter().collect()
 }
 
 /// The inputs of the decision.

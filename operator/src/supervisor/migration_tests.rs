@@ -170,3 +170,19 @@ proptest! {
         prop_assert!(held.is_empty());
     }
 }
+
+/// The operator was downgraded: the spec in the cluster needs a newer reader.
+#[test]
+fn a_spec_of_a_newer_operator_still_counts() {
+    let golden = include_str!("../../../crds/golden/rendered-next.yaml");
+    let newer = golden.replace("minimumReader: 1", "minimumReader: 99").replace("memory:", "tape:");
+    assert!(caipe_crds::read_rendered(&newer).is_err());
+    let current = CurrentSpec::read(&newer).unwrap();
+    assert_eq!((current.epoch, current.hash.as_str()), (7, "a hash that covers the unknown fields"));
+    assert_eq!(current.placement("github"), Some(&Placement::InProcess {}));
+    assert!(matches!(current.placement("jira"), Some(Placement::Remote { .. })));
+    assert_eq!(CurrentSpec::read("epoch: x"), None);
+
+    let known = RenderedSpec { epoch: 3, ..spec(&["b"]) };
+    assert_eq!(CurrentSpec::read(&serde_saphyr::to_string(&known).unwrap()), Some(CurrentSpec::from(&known)));
+}

@@ -74,10 +74,13 @@ fn edit(spec: &mut Value, at: usize, field: &str, value: Value) {
 /// Changes that the resource allows.
 fn good() -> impl Strategy<Value = Change> {
     let limits = (1..1_000_i64).prop_map(|recursion| json!({ "recursion": recursion }));
+    let placement = || prop::sample::select(vec!["InProcess", "Remote"]).prop_map(Value::from);
     let resources = (1..9_i64).prop_map(|size| json!({ "requests": { "memory": format!("{size}0Mi") } }));
     prop_oneof![
         4 => prop::sample::subsequence(vec!["argocd", "runbooks", "search"], 0..=3).prop_map(Change::Distributed),
         1 => Just(Change::Distributed(vec!["all"])),
+        2 => (0..3_usize, placement()).prop_map(|(at, placement)| Change::Agent(at, "placement", placement)),
+        1 => placement().prop_map(|placement| Change::Set("defaultPlacement", placement)),
         2 => (0..3_usize).prop_map(Change::Without),
         2 => (0..3_usize).prop_map(Change::Disabled),
         1 => limits.prop_map(|limits| Change::Set("limits", limits)),
@@ -99,6 +102,7 @@ fn bad() -> impl Strategy<Value = Change> {
         ("store", json!({ "redis": { "secretRef": { "name": "r" } } })),
         ("rag", json!({ "url": "http://rag:9446" })),
         ("distributedAgents", json!(["nobody"])),
+        ("distributedMode", json!(true)),
         ("model", json!({ "provider": "openai" })),
         ("model", json!({ "provider": "nobody", "name": "x" })),
     ]);
@@ -160,17 +164,16 @@ fn check(cluster: &TestCluster, name: &str) -> Vec<String> {
 
 /// The agents that shall have a Deployment.
 fn remote(resource: &Value) -> BTreeSet<String> {
-    let asked: Vec<&str> = resource["spec"]["distributedAgents"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
-    let agents = resource["spec"]["agents"].as_array().into_iter().flatten();
+    let spec = &resource["spec"];
+    let asked: Vec<&str> =
+        spec["distributedAgents"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let by_default = asked.is_empty() && spec["defaultPlacement"] == "Remote";
+    let agents = spec["agents"].as_array().into_iter().flatten();
     let enabled = agents.filter(|agent| agent["enabled"] != false && agent["external"].is_null());
     let remote = enabled.filter(|agent| {
         let name = agent["name"].as_str().unwrap_or_default();
-        asked.contains(&"all") || asked.contains(&name) || agent["image"].is_string()
+        let listed = by_default || asked.contains(&"all") || asked.contains(&name);
+        agent["image"].is_string() || agent["placement"].as_str().map_or(listed, |own| own == "Remote")
     });
     remote.filter_map(|agent| agent["name"].as_str()).map(str::to_owned).collect()
 }

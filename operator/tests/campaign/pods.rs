@@ -148,7 +148,7 @@ impl Pods {
         let map = self.server.get("configmaps", &text("/metadata/namespace"), &name);
         let read = map.and_then(|map| read_rendered(map["data"]["spec.yaml"].as_str()?).ok());
         let failure = || Failure { outcome: ProbeOutcome::Status, message: "no spec".to_owned() };
-        let spec = read.ok_or_else(failure)?;
+        let spec = read.ok_or_else(failure)?.spec;
         inner.mounted.insert(uid, (reported, spec.clone()));
         Ok(spec)
     }

@@ -185,4 +185,9 @@ pub(super) struct Check {
     /// The CaipeSupervisor file
     #[arg(short, long)]
     pub(super) file: PathBuf,
+
+    /// Check the file as for a cluster: remote agents need no address and tool servers may be containers. The environment
+    /// is ignored, and references to objects of the cluster are not checked
+    #[arg(long)]
+    pub(super) cluster: bool,
 }

@@ -5,19 +5,17 @@ use std::process::ExitCode;
 use super::args::Check;
 use super::print;
 use crate::agents::{missing_variables, unusable_models};
-use crate::config::{Settings, environment};
+use crate::config::{ConfigError, Settings, environment};
 
 pub(super) fn run(check: &Check) -> anyhow::Result<ExitCode> {
     let file = check.file.display();
-    match Settings::load(Some(&check.file), environment()) {
-        Ok(settings) => {
-            for warning in &settings.warnings {
+    let checked = if check.cluster { for_cluster(check) } else { for_this_machine(check) };
+    match checked {
+        Ok(Checked { warnings, agents }) => {
+            for warning in warnings {
                 print(format_args!("{file}: warning: {warning}"))?;
             }
-            for missing in unusable_models(&settings).into_iter().chain(missing_variables(&settings)) {
-                print(format_args!("{file}: warning: {missing}"))?;
-            }
-            print(format_args!("{file}: ok, {} agents", settings.spec.agents.len()))?;
+            print(format_args!("{file}: ok, {agents} agents"))?;
             Ok(ExitCode::SUCCESS)
         }
         Err(error) => {
@@ -25,4 +23,25 @@ pub(super) fn run(check: &Check) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::FAILURE)
         }
     }
+}
+
+/// A file without faults.
+struct Checked {
+    warnings: Vec<String>,
+    /// The number of its enabled agents.
+    agents: usize,
+}
+
+fn for_this_machine(check: &Check) -> Result<Checked, ConfigError> {
+    let settings = Settings::load(Some(&check.file), environment())?;
+    let mut warnings: Vec<String> = settings.warnings.iter().map(ToString::to_string).collect();
+    warnings.extend(unusable_models(&settings));
+    warnings.extend(missing_variables(&settings));
+    Ok(Checked { warnings, agents: settings.spec.agents.len() })
+}
+
+fn for_cluster(check: &Check) -> Result<Checked, ConfigError> {
+    let resolved = Settings::check_for_cluster(&check.file)?;
+    let warnings = resolved.warnings.iter().map(ToString::to_string).collect();
+    Ok(Checked { warnings, agents: resolved.spec.agents.len() })
 }

@@ -46,7 +46,7 @@ impl SingleAgent {
             Document::Rendered(_) if folder.is_some() => {
                 return Err(faulty(identity_conflict().into()));
             }
-            Document::Rendered(spec) => Resolved { spec: *spec, warnings: Vec::new() },
+            Document::Rendered(resolved) => *resolved,
             Document::Resource(mut resource) => {
                 if let Some(identity) = &identity {
                     install(&mut resource, &name, identity)

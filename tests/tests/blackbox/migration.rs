@@ -241,6 +241,36 @@ async fn a_rendered_specification_is_served_and_its_epochs_are_reported() -> Res
     Ok(())
 }
 
+/// The operator is a version ahead: the pod ignores what it does not know and tells so, and refuses what it would get wrong.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_spec_of_a_newer_operator_is_served_unless_it_needs_a_newer_pod() -> Result<()> {
+    let script = std::fs::read_to_string(scenario("here", &["jira"])?.setup()?.dir().join("script.yaml"))?;
+    let newer = |epoch: u64, minimum_reader: u64| {
+        let mut spec = rendered(epoch, &json!({"inProcess": {}}));
+        (spec["schemaVersion"], spec["minimumReader"]) = (json!(1000), json!(minimum_reader));
+        spec["agents"][0]["colour"] = json!("red");
+        spec.to_string()
+    };
+    let setup = Setup::of(&newer(7, 1), &script)?;
+    let supervisor = setup.start().await?;
+    let started = status(&supervisor).await?;
+    assert_eq!((&started["runningEpoch"], &started["hash"]), (&json!(7), &json!("hash-7")));
+    let warning = "these fields, which have no effect here: agents[].colour";
+    ensure!(started["warnings"].to_string().contains(warning), "{started}");
+    ensure!(supervisor.log().contains(warning), "{}", supervisor.log());
+
+    replace(&setup, "supervisor.yaml", &newer(8, 1))?;
+    runs_whole(&supervisor, 8).await?;
+    replace(&setup, "supervisor.yaml", &newer(9, 1000))?;
+    let refused = async || Ok(status(&supervisor).await?["refused"].is_string());
+    supervisor.until("it refuses the spec", refused).await?;
+    let last = status(&supervisor).await?;
+    assert_eq!(last["runningEpoch"], 8);
+    ensure!(last["refused"].to_string().contains("the spec has schema version 1000"), "{last}");
+    assert_eq!(supervisor.ask("ask").await?.result()?, "jira here");
+    Ok(())
+}
+
 /// Jira, which asks before it echoes.
 fn careful() -> Result<Scenario> {
     let mut scenario = crate::echo(&["jira"])?.asks("write", &["jira"]);

@@ -10,12 +10,14 @@ fn placement_by_variables_and_by_the_resource_is_one_rule() {
         ("", &[], &[]),
         ("distributedAgents: [ArgoCD]", &[], &["argocd"]),
         ("distributedAgents: [all]", &[], &["argocd", "jira"]),
-        ("distributedMode: true", &[], &["argocd", "jira"]),
-        ("distributedAgents: [argocd]\ndistributedMode: true", &[], &["argocd"]),
+        ("defaultPlacement: Remote", &[], &["argocd", "jira"]),
+        ("distributedAgents: [argocd]\ndefaultPlacement: Remote", &[], &["argocd"]),
         ("", &[("DISTRIBUTED_AGENTS", "argocd")], &["argocd"]),
         ("distributedAgents: [argocd]", &[("DISTRIBUTED_AGENTS", "jira")], &["jira"]),
         ("distributedAgents: [argocd]", &[("DISTRIBUTED_AGENTS", " , ")], &["argocd"]),
-        ("distributedMode: true", &[("DISTRIBUTED_MODE", "false")], &[]),
+        ("defaultPlacement: Remote", &[("DISTRIBUTED_MODE", "false")], &[]),
+        ("defaultPlacement: InProcess", &[("DISTRIBUTED_MODE", "true")], &["argocd", "jira"]),
+        ("distributedAgents: [argocd]", &[("DISTRIBUTED_MODE", "true")], &["argocd"]),
         ("", &[("DISTRIBUTED_MODE", "yes")], &["argocd", "jira"]),
         ("distributedAgents: [all]", &[("ENABLE_ARGOCD", "false")], &["jira"]),
     ];
@@ -23,6 +25,29 @@ fn placement_by_variables_and_by_the_resource_is_one_rule() {
         let mut all = variables.to_vec();
         all.extend(addresses);
         let spec = resolve(&resource(&format!("{here}\n{spec}")), &env(&all)).unwrap().spec;
+        let remote = spec.agents.iter().filter(|agent| matches!(agent.placement, Placement::Remote { .. }));
+        assert_eq!(&remote.map(|agent| agent.name.as_str()).collect::<Vec<_>>(), expected, "{variables:?}");
+    }
+}
+
+#[test]
+fn the_placement_of_an_agent_decides_before_the_lists_of_the_resource() {
+    let given = "agents: [{ name: argocd, placement: Remote }, { name: jira, placement: InProcess }, { name: github }]";
+    let cases: &[(&str, Vars<'_>, &[&str])] = &[
+        ("", &[], &["argocd"]),
+        ("defaultPlacement: Remote", &[], &["argocd", "github"]),
+        ("distributedAgents: [jira]", &[], &["argocd"]),
+        ("distributedAgents: [all]", &[], &["argocd", "github"]),
+        ("", &[("DISTRIBUTED_MODE", "true")], &["argocd", "github"]),
+        ("", &[("DISTRIBUTED_AGENTS", "jira")], &["jira"]),
+        ("", &[("DISTRIBUTED_AGENTS", "all")], &["argocd", "jira", "github"]),
+        ("", &[("ENABLE_ARGOCD", "false")], &[]),
+    ];
+    for (spec, variables, expected) in cases {
+        let resource = resource(&format!("{given}\n{spec}"));
+        let mut all = variables.to_vec();
+        all.extend(["ARGOCD_AGENT_HOST", "JIRA_AGENT_HOST", "GITHUB_AGENT_HOST"].map(|name| (name, "there")));
+        let spec = resolve(&resource, &env(&all)).unwrap().spec;
         let remote = spec.agents.iter().filter(|agent| matches!(agent.placement, Placement::Remote { .. }));
         assert_eq!(&remote.map(|agent| agent.name.as_str()).collect::<Vec<_>>(), expected, "{variables:?}");
     }
@@ -89,14 +114,19 @@ fn an_in_process_only_agent_is_refused_by_name_and_exempt_from_all() {
     let gateway = resource("agents: [{ name: aigateway }]");
     let refused = faults(&gateway, &[("DISTRIBUTED_AGENTS", "aigateway")]);
     assert!(refused[0].contains("`aigateway` can only run in-process"), "{refused:?}");
-    let resolved = resolve(&gateway, &env(&[("DISTRIBUTED_AGENTS", "all")])).unwrap();
-    assert_eq!(resolved.spec.agents[0].placement, Placement::InProcess {});
-    assert!(
-        resolved
-            .warnings
-            .iter()
-            .any(|warning| warning.message.contains("`aigateway` supports no remote placement"))
-    );
+    for (spec, variables, path) in [
+        ("", [("DISTRIBUTED_AGENTS", "all")], "$DISTRIBUTED_AGENTS"),
+        ("", [("DISTRIBUTED_MODE", "true")], "$DISTRIBUTED_MODE"),
+        ("defaultPlacement: Remote", [("DISTRIBUTED_MODE", "")], "spec.defaultPlacement"),
+        ("distributedAgents: [all]", [("DISTRIBUTED_MODE", "")], "spec.distributedAgents"),
+    ] {
+        let gateway = resource(&format!("agents: [{{ name: aigateway }}]\n{spec}"));
+        let resolved = resolve(&gateway, &env(&variables)).unwrap();
+        assert_eq!(resolved.spec.agents[0].placement, Placement::InProcess {});
+        let warnings: Vec<String> = resolved.warnings.iter().map(ToString::to_string).collect();
+        let expected = format!("{path}: `aigateway` supports no remote placement");
+        assert!(warnings.iter().any(|warning| warning.starts_with(&expected)), "{warnings:?}");
+    }
 }
 
 #[test]

@@ -161,4 +161,11 @@ prompts: { systemPrompt: { configMapRef: { name: id, key: supervisor } } }";
     );
     let lost = resolve_for(&resource, &BTreeMap::new(), &cluster(&[])).unwrap_err().to_string();
     assert!(lost.contains("there is no key `supervisor` in ConfigMap `id`"), "{lost}");
+
+    let resolved = resolve_for(&resource, &BTreeMap::new(), &Target::ClusterUnread).unwrap();
+    let warnings = resolved.warnings.iter().map(ToString::to_string);
+    let warnings: Vec<String> = warnings.filter(|warning| warning.contains("ConfigMap")).collect();
+    let expected = |path| format!("{path}: ConfigMap `id` is not checked: only the cluster has it");
+    let paths = ["spec.agents[own].identity.configMapRef", "spec.prompts.systemPrompt.configMapRef"];
+    assert_eq!(warnings, paths.map(expected));
 }

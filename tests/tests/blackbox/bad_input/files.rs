@@ -74,6 +74,36 @@ async fn a_model_without_a_key_is_a_warning() -> Result<()> {
     Ok(())
 }
 
+/// A laptop has no address of a remote agent, no container and no `ConfigMap`.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_for_a_cluster_can_be_checked_here() -> Result<()> {
+    let spec = "  defaultPlacement: Remote\n  agents: [{name: jira}, {name: own, identity: {configMapRef: {name: texts}}, \
+                mcp: [{name: side, container: {image: i, port: 9000}}]}]";
+    let setup = Setup::new()?.env("DISTRIBUTED_AGENTS", "ghost").file("file.yaml", &resource(spec))?;
+    let here = setup.run(&["check", "-f", "file.yaml"]).await?;
+    ensure!(!here.status.success(), "{}", words(&here));
+    let output = setup.run(&["check", "--cluster", "-f", "file.yaml"]).await?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let unread = "spec.agents[own].identity.configMapRef: ConfigMap `texts` is not checked";
+    ensure!(
+        output.status.success() && text.contains("ok, 2 agents") && text.contains(unread),
+        "{}",
+        words(&output)
+    );
+    ensure!(!text.contains("ghost"), "the environment is another one in a cluster: {text}");
+
+    let setup =
+        setup.file("file.yaml", &resource(&format!("{spec}\n  distributedMode: true\n  rag: {{}}")))?;
+    let output = setup.run(&["check", "--cluster", "-f", "file.yaml"]).await?;
+    let text = words(&output);
+    ensure!(
+        !output.status.success() && text.contains("spec.distributedMode: is no longer a field"),
+        "{text}"
+    );
+    ensure!(text.contains("spec.rag"), "{text}");
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_valid_file_has_no_fault() -> Result<()> {
     let setup = Setup::new()?.file("good.yaml", &resource("  agents: [{name: jira}]"))?;
