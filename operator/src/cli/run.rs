@@ -41,7 +41,7 @@ pub(super) struct Run {
     /// A YAML file with defaults for all supervisors.
     #[arg(long, env = "CAIPE_DEFAULTS")]
     defaults: Option<PathBuf>,
-    /// Maximum number of concurrent reconciles.
+    /// Maximum number of concurrent reconciles, over all namespaces.
     #[arg(long, env = "CAIPE_CONCURRENCY", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=256))]
     concurrency: u16,
     /// The format of the log.

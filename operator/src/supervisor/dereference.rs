@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::apply::Applier;
 use super::error::Error;
 use super::migration::CurrentSpec;
-use super::state::{Keys, ReconcileState, ReconcileStates};
+use super::state::{Keys, ReconcileState};
 use crate::cache::{Cache, Child, ObservedState};
 use crate::key::Key;
 use crate::kind::Kind;
@@ -33,7 +33,6 @@ pub async fn references(
     key: &Key,
     names: &Names,
     cache: &Cache,
-    states: &ReconcileStates,
 ) -> Result<References, Error> {
     let mut references = References::default();
     for name in &names.secrets {
@@ -43,7 +42,7 @@ pub async fn references(
     }
     for name in &names.config_maps {
         let Some(version) = cache.version(Kind::ConfigMap, key.namespace(), name) else { continue };
-        if let Some(content) = content(client, key, name, &version, states).await? {
+        if let Some(content) = content(client, key, name, &version, cache).await? {
             references.config_maps.insert(name.clone(), content.as_ref().clone());
         }
     }
@@ -55,9 +54,9 @@ async fn content(
     key: &Key,
     name: &str,
     version: &str,
-    states: &ReconcileStates,
+    cache: &Cache,
 ) -> Result<Option<Arc<ConfigMapContent>>, Error> {
-    if let Some(known) = states.content(key.namespace(), name, version) {
+    if let Some(known) = cache.content(key.namespace(), name, version) {
         return Ok(Some(known));
     }
     let api = Api::<ConfigMap>::namespaced(client.clone(), key.namespace());
@@ -66,7 +65,7 @@ async fn content(
         let version = map.metadata.resource_version.unwrap_or_default();
         Arc::new(ConfigMapContent { version, data: map.data.unwrap_or_default() })
     });
-    states.cache_content(key.namespace(), name, content.clone());
+    cache.put_content(key.namespace(), name, content.clone());
     Ok(content)
 }
 

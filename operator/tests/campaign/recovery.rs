@@ -421,3 +421,46 @@ async fn a_deleted_and_restored_definition_is_noticed() {
     definition_is(&operator, false).await;
     operator.stop().await;
 }
+
+/// Changes the definition as a newer release does, which knows a provider that this operator does not.
+fn upgrade_definition(cluster: &TestCluster) {
+    let (kind, name) = ("customresourcedefinitions.apiextensions.k8s.io", "caipesupervisors.caipe.io");
+    let mut definition = cluster.server.get(kind, "", name).unwrap().as_ref().clone();
+    let schema = &mut definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
+    schema["properties"]["model"] = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
+    schema.as_object_mut().unwrap().remove("x-kubernetes-validations");
+    cluster
+        .server
+        .apply(
+            "kubectl",
+            &json!({
+                "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+                "metadata": { "name": name }, "spec": definition["spec"],
+            }),
+        )
+        .unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resource_that_this_operator_cannot_parse_is_stalled_until_it_is_corrected() {
+    let (cluster, operator) = TestCluster::with_supervisor(&["argocd"]).await;
+    let before = pods_of(&cluster);
+    upgrade_definition(&cluster);
+    let mut spec = everything(&["argocd"]);
+    spec["model"] = json!({ "provider": "newest", "name": "m1" });
+    cluster.apply(&supervisor("platform", &spec));
+    let stalled = |found: &Value| kstatus::compute(found) == Status::Failed;
+    let found = cluster.until("platform", stalled).await;
+    assert_eq!(found["status"]["observedGeneration"], found["metadata"]["generation"]);
+    for kind in ["Stalled", "Ready"] {
+        assert_eq!(condition(&found, kind)["reason"], "InvalidSpec", "{found:#}");
+        assert!(message(&found, kind).starts_with("spec.model"), "{}", message(&found, kind));
+    }
+    assert_eq!(found["status"]["agentsReady"], "4/4", "what runs keeps running");
+    cluster.settle().await;
+    assert_eq!(pods_of(&cluster), before);
+    assert_eq!(notes(&cluster, "InvalidSpec").len(), 1);
+    cluster.apply(&supervisor("platform", &everything(&["argocd"])));
+    cluster.until("platform", is_current).await;
+    operator.stop().await;
+}

@@ -137,6 +137,24 @@ impl Operator {
         identity: Option<&str>,
         plan: impl FnMut(&Call) -> Option<Fault> + Send + 'static,
     ) -> Self {
+        Self::start_scoped(cluster, identity, &[], plan)
+    }
+
+    /// Starts one that watches these namespaces, without leader election.
+    pub(crate) fn watching(
+        cluster: &TestCluster,
+        namespaces: &[String],
+        plan: impl FnMut(&Call) -> Option<Fault> + Send + 'static,
+    ) -> Self {
+        Self::start_scoped(cluster, None, namespaces, plan)
+    }
+
+    fn start_scoped(
+        cluster: &TestCluster,
+        identity: Option<&str>,
+        namespaces: &[String],
+        plan: impl FnMut(&Call) -> Option<Fault> + Send + 'static,
+    ) -> Self {
         let access = cluster.server.service();
         access.suffer(plan);
         let client = Client::new(access.clone(), "default");
@@ -164,7 +182,8 @@ impl Operator {
         let reported = Arc::clone(&metrics);
         let parts =
             Dependencies { client, metrics, leadership, events, health: Health::default(), prober, notices };
-        let options = Options { namespaces: Vec::new(), concurrency: 4, defaults: Defaults::default() };
+        let options =
+            Options { namespaces: namespaces.to_vec(), concurrency: 4, defaults: Defaults::default() };
         tasks.spawn(run::run(parts, options, stop.clone()));
         Self { access, metrics: reported, stop, tasks, electors }
     }
