@@ -14,8 +14,8 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use self::controller::Controllers;
-use crate::cache::watch::{self, InitialSync, Watches};
-use crate::cache::{Cache, WorkQueue};
+use crate::cache::watch::{self, Watches};
+use crate::cache::{Cache, ScopeSync, WorkQueue};
 use crate::defaults::Defaults;
 use crate::events::Events;
 use crate::health::{Gate, Health};
@@ -65,12 +65,11 @@ pub struct Dependencies {
 
 /// Runs until `stop`; reconciles in flight finish first.
 pub async fn run(parts: Dependencies, options: Options, stop: CancellationToken) {
-    let sync = Arc::new(InitialSync::default());
     let (health, leadership) = (parts.health.clone(), parts.leadership.clone());
     let cache = Arc::new(Cache::default());
     let scopes: Vec<Scope> = Scope::all(&options.namespaces);
     let metrics = Arc::clone(&parts.metrics);
-    let watches = watches(&parts, &scopes, &cache, &sync);
+    let watches = watches(&parts, &scopes, &cache);
     let reporter =
         Reporter { client: parts.client.clone(), metrics: Arc::clone(&metrics), events: parts.events };
     let cx = Arc::new(Context {
@@ -89,13 +88,8 @@ pub async fn run(parts: Dependencies, options: Options, stop: CancellationToken)
         Arc::clone(&cx.metrics),
         scopes.clone(),
     ));
-    let begun = async {
-        wait_for_definition(&cx, &scopes).await;
+    if stop.run_until_cancelled(wait_for_definition(&cx, &scopes)).await.is_some() {
         health.set(Gate::Definition, true);
-        sync.wait().await;
-        health.set(Gate::Caches, true);
-    };
-    if stop.run_until_cancelled(begun).await.is_some() {
         let controllers = Controllers::new(Arc::clone(&cx), options.concurrency, stop.clone());
         reconcile_while_leader(&cx, &scopes, &controllers, leadership, &stop).await;
     }
@@ -104,31 +98,47 @@ pub async fn run(parts: Dependencies, options: Options, stop: CancellationToken)
     drop(watches);
 }
 
-/// Sends heartbeats and updates readiness and the queue metric.
+/// Sends heartbeats and updates readiness and the metrics of scopes.
 async fn report_health(health: Health, leadership: Leadership, metrics: Arc<Metrics>, scopes: Vec<Scope>) {
     let heartbeat = health.heartbeat("operator", 10 * HEARTBEAT_INTERVAL);
     loop {
         heartbeat.now();
         health.set(Gate::Leadership, leadership.is_known());
         metrics.queue(scopes.iter().map(|scope| scope.queue.len()).sum());
+        for scope in &scopes {
+            scope.sync.refresh();
+            metrics.namespace_synced(scope.label(), scope.sync.is_synced());
+        }
+        health.set(Gate::Caches, is_ready(&scopes));
         tokio::time::sleep(HEARTBEAT_INTERVAL).await;
     }
 }
 
-/// A watched namespace, or all of them, with its work queue.
+/// Whether the operator can work: a namespace that the API server refuses does not count, unless all are refused.
+fn is_ready(scopes: &[Scope]) -> bool {
+    scopes.iter().any(|scope| scope.sync.is_synced()) && !scopes.iter().any(|scope| scope.sync.is_pending())
+}
+
+/// A watched namespace, or all of them, with its watches and its work queue.
 #[derive(Clone)]
 struct Scope {
     namespace: Option<String>,
+    sync: Arc<ScopeSync>,
     queue: Arc<WorkQueue>,
 }
 
 impl Scope {
     fn all(namespaces: &[String]) -> Vec<Self> {
-        let one = |namespace| Self { namespace, queue: Arc::default() };
+        let one = |namespace| Self { namespace, sync: Arc::default(), queue: Arc::default() };
         if namespaces.is_empty() {
             return vec![one(None)];
         }
         namespaces.iter().cloned().map(Some).map(one).collect()
+    }
+
+    /// Its name in metrics. No namespace is called `*`.
+    fn label(&self) -> &str {
+        self.namespace.as_deref().unwrap_or("*")
     }
 
     /// Whether the supervisor is in this scope.
@@ -137,12 +147,7 @@ impl Scope {
     }
 }
 
-fn watches(
-    parts: &Dependencies,
-    scopes: &[Scope],
-    cache: &Arc<Cache>,
-    sync: &Arc<InitialSync>,
-) -> Vec<JoinSet<()>> {
+fn watches(parts: &Dependencies, scopes: &[Scope], cache: &Arc<Cache>) -> Vec<JoinSet<()>> {
     let start = |scope: &Scope| {
         let watching = Watches {
             client: parts.client.clone(),
@@ -152,7 +157,7 @@ fn watches(
             metrics: Arc::clone(&parts.metrics),
             health: parts.health.clone(),
         };
-        watching.start(sync)
+        watching.start(&scope.sync)
     };
     scopes.iter().map(start).collect()
 }
@@ -180,13 +185,14 @@ async fn reconcile_while_leader(
             return;
         }
         tracing::info!("this process leads");
-        scopes.iter().for_each(|scope| scope.queue.open());
         let work = future::join_all(scopes.iter().map(|scope| controllers.run(scope)));
         tokio::select! {
             _ = work => {}
             () = leadership.wait_until_lost() => tracing::warn!("leadership was lost; reconciles in flight are dropped"),
         }
-        scopes.iter().for_each(|scope| scope.queue.close());
+        for scope in scopes {
+            scope.queue.close();
+        }
         cx.forget_all();
     }
 }

@@ -8,6 +8,7 @@ mod managed_object;
 mod pod;
 mod queue;
 mod reservation;
+mod sync;
 pub mod watch;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -19,6 +20,7 @@ pub use managed_object::Child;
 pub use pod::{Pod, Trouble};
 pub use queue::WorkQueue;
 pub use reservation::NameReservation;
+pub use sync::{ScopeSync, SyncState, WatchSync};
 
 use crate::key::Key;
 use crate::kind::Kind;

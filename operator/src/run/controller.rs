@@ -15,8 +15,8 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::Scope;
-use crate::cache::WorkQueue;
 use crate::cache::watch::{self, PAGE};
+use crate::cache::{SyncState, WorkQueue};
 use crate::compressed_supervisor::CompressedSupervisor;
 use crate::key::Key;
 use crate::kind::Kind;
@@ -52,9 +52,28 @@ impl Controllers {
         Self { cx, concurrency, permits: Arc::new(Semaphore::new(concurrency.into())), stop }
     }
 
-    /// Runs the controller of a scope.
+    /// Runs the controller of a scope, from when its watches are synced or refused. It starts again when that changes,
+    /// so that every resource is reconciled.
     pub(super) async fn run(&self, scope: &Scope) {
-        let cx = &self.cx;
+        let mut states = scope.sync.subscribe();
+        while !self.stop.is_cancelled() {
+            let decided = states.wait_for(|state| *state != SyncState::Pending);
+            let Some(Ok(state)) =
+                self.stop.run_until_cancelled(decided).await.map(|it| it.map(|it| it.clone()))
+            else {
+                return;
+            };
+            scope.queue.open();
+            tokio::select! {
+                () = self.run_controller(scope, unreadable(scope, &state)) => {}
+                _ = states.wait_for(|new| *new != state) => {}
+            }
+            scope.queue.close();
+        }
+    }
+
+    async fn run_controller(&self, scope: &Scope, unreadable: Option<Refusal>) {
+        let (cx, unreadable) = (&self.cx, unreadable.map(Arc::new));
         let api = watch::api::<CompressedSupervisor>(&cx.client, scope.namespace.as_deref());
         let (reader, writer) = reflector::store();
         let supervisors = watcher(api, watcher::Config::default().page_size(PAGE))
@@ -66,10 +85,14 @@ impl Controllers {
             })
             .applied_objects()
             .predicate_filter(version, PredicateConfig::default())
+            // The controller may not wake up for an error that it gets, and would then not watch again.
+            .filter(|object| future::ready(object.is_ok()))
             .inspect({
                 let queue = Arc::clone(&scope.queue);
                 move |object| {
-                    object.iter().for_each(|object| queue.schedule(&Key::of(object), Duration::ZERO))
+                    if let Ok(object) = object {
+                        queue.schedule(&Key::of(object), Duration::ZERO);
+                    }
                 }
             });
         let (queue, permits) = (Arc::clone(&scope.queue), Arc::clone(&self.permits));
@@ -79,7 +102,9 @@ impl Controllers {
             .reconcile_on(queued(cx, scope, reader.clone()))
             .graceful_shutdown_on(self.stop.clone().cancelled_owned())
             .run(
-                move |object, cx| reconcile(object, cx, Arc::clone(&queue), Arc::clone(&permits)),
+                move |object, cx| {
+                    reconcile(object, cx, Arc::clone(&queue), Arc::clone(&permits), unreadable.clone())
+                },
                 move |object, error, cx| retry(&object, error, &cx, &retry_queue),
                 Arc::clone(cx),
             )
@@ -93,6 +118,23 @@ impl Controllers {
             })
             .await;
     }
+}
+
+/// Why the resources of a scope cannot be reconciled, if some of its kinds cannot be read.
+fn unreadable(scope: &Scope, state: &SyncState) -> Option<Refusal> {
+    let SyncState::Unreadable(kinds) = state else { return None };
+    let kinds = kinds.iter().map(|kind| kind.as_str()).collect::<Vec<_>>().join(", ");
+    let place =
+        scope.namespace.as_ref().map_or("all namespaces".to_owned(), |name| format!("namespace {name}"));
+    tracing::warn!(
+        kinds,
+        place,
+        "the API server refuses to list or watch some kinds: grant the rights of the chart's role"
+    );
+    let message = format!(
+        "the operator may not list and watch these kinds in {place}: {kinds}; grant its ServiceAccount the rights of the chart's role"
+    );
+    Some(Refusal { reason: Reason::NamespaceUnreadable, message })
 }
 
 /// Drops the pending status if the object has it. The watch may have delivered that before the reconcile ended.
@@ -127,6 +169,9 @@ fn observe_event(
         Err(error) => {
             if is_missing(error) {
                 cx.metrics.crd_missing(true);
+            }
+            if watch::is_refused(error) {
+                scope.sync.supervisors_refused();
             }
             tracing::warn!(%error, "the watch of CaipeSupervisors failed and is restarted");
             cx.metrics.watch_failed(Kind::CaipeSupervisor);
@@ -187,13 +232,14 @@ fn reconcile(
     cx: Arc<Context>,
     queue: Arc<WorkQueue>,
     permits: Arc<Semaphore>,
+    unreadable: Option<Arc<Refusal>>,
 ) -> impl Future<Output = Result<Action, Error>> {
     let key = Key::of(object.as_ref());
     let state = cx.states.load(&key, object.meta().uid.as_deref());
     async move {
         let _permit = permits.acquire_owned().await;
         queue.begin(&key);
-        let done = reconcile_object(&object, &cx, &key, state).await;
+        let done = reconcile_object(&object, &cx, &key, state, unreadable.as_deref()).await;
         if !cx.states.is_known(&key) {
             // It was deleted meanwhile, and this reconcile has recorded it again.
             cx.forget(&key);
@@ -215,6 +261,7 @@ async fn reconcile_object(
     cx: &Context,
     key: &Key,
     state: ReconcileState,
+    unreadable: Option<&Refusal>,
 ) -> Result<Option<Duration>, Error> {
     if object.meta().deletion_timestamp.is_some() {
         cx.forget(key);
@@ -225,13 +272,18 @@ async fn reconcile_object(
     }
     let timer = cx.metrics.start_reconcile();
     let run = async {
-        match object.open() {
-            Ok(resource) => Reconciler::new(cx, &resource, state).run(&timer).await,
+        let (resource, refusal) = match object.open() {
+            Ok(resource) => (resource, unreadable.cloned()),
             Err(error) => {
                 tracing::error!(supervisor = %key, %error, "failed to parse the resource");
                 let refusal = Refusal { reason: Reason::InvalidSpec, message: error.to_string() };
-                Reconciler::new(cx, &object.without_spec(), state).refuse(refusal, &timer).await
+                (object.without_spec(), Some(refusal))
             }
+        };
+        let reconciler = Reconciler::new(cx, &resource, state);
+        match refusal {
+            Some(refusal) => reconciler.refuse(refusal, &timer).await,
+            None => reconciler.run(&timer).await,
         }
     };
     let done =

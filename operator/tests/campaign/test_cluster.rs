@@ -120,6 +120,7 @@ fn defined() -> ApiServer {
 pub(crate) struct Operator {
     pub(crate) access: Access,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) health: Health,
     stop: CancellationToken,
     tasks: JoinSet<()>,
     electors: Vec<AbortHandle>,
@@ -180,12 +181,13 @@ impl Operator {
             Prober::with(cluster.pods.clone(), ProberOptions::default(), Arc::clone(&metrics), notify);
         tasks.spawn(Arc::clone(&prober).run(stop.clone()));
         let reported = Arc::clone(&metrics);
+        let health = Health::default();
         let parts =
-            Dependencies { client, metrics, leadership, events, health: Health::default(), prober, notices };
+            Dependencies { client, metrics, leadership, events, health: health.clone(), prober, notices };
         let options =
             Options { namespaces: namespaces.to_vec(), concurrency: 4, defaults: Defaults::default() };
         tasks.spawn(run::run(parts, options, stop.clone()));
-        Self { access, metrics: reported, stop, tasks, electors }
+        Self { access, metrics: reported, health, stop, tasks, electors }
     }
 
     /// Stops it as SIGTERM does.
