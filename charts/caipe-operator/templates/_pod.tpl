@@ -86,6 +86,10 @@ env:
     valueFrom:
       fieldRef:
         fieldPath: metadata.name
+  - name: POD_UID
+    valueFrom:
+      fieldRef:
+        fieldPath: metadata.uid
   - name: POD_NAMESPACE
     valueFrom:
       fieldRef:
