@@ -4,13 +4,14 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use caipe_operator::events::{Events, EventsOptions};
 use caipe_operator::health::{self, Health};
 use caipe_operator::lease::{self, Leadership, LeaseOptions};
 use caipe_operator::metrics::Metrics;
-use caipe_operator::probe::{Prober, ProberOptions};
+use caipe_operator::probe::{Interval, Prober, ProberOptions};
 use caipe_operator::run::{self, Dependencies, NOTICES, Options};
 use caipe_telemetry::LogFormat;
 use clap::Args;
@@ -47,6 +48,10 @@ pub(super) struct Run {
     /// Maximum number of concurrent reconciles, over all namespaces.
     #[arg(long, env = "CAIPE_CONCURRENCY", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=256))]
     concurrency: u16,
+    /// Seconds between two probes of a responding pod, from 0.5 to 60. The status reports a pod that stops responding
+    /// within this time and 2.4 seconds.
+    #[arg(long, env = "CAIPE_PROBE_INTERVAL_SECONDS", default_value = "2.5", value_parser = interval)]
+    probe_interval_seconds: Interval,
     /// The format of the log.
     #[arg(long, env = "CAIPE_LOG_FORMAT", value_enum, default_value_t)]
     log_format: LogFormat,
@@ -84,7 +89,8 @@ impl Run {
         let (events, publisher) = Events::new(client.clone(), about, Arc::clone(&metrics), close.clone());
         let publisher = tokio::spawn(health.monitor("events", publisher));
         let (notify, notices) = mpsc::channel(NOTICES);
-        let prober = Prober::new(ProberOptions::default(), Arc::clone(&metrics), notify)
+        let probing = ProberOptions { interval: self.probe_interval_seconds, ..ProberOptions::default() };
+        let prober = Prober::new(probing, Arc::clone(&metrics), notify)
             .context("failed to make a client of the pods")?;
         let probing = tokio::spawn(health.monitor("prober", Arc::clone(&prober).run(close.clone())));
         run::run(
@@ -119,6 +125,12 @@ impl Run {
         };
         lease::elect(client.clone(), options, Arc::clone(metrics), release)
     }
+}
+
+fn interval(text: &str) -> Result<Interval, String> {
+    let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let interval = seconds.and_then(Interval::new);
+    interval.ok_or_else(|| format!("{text}: give a number of seconds from 0.5 to 60"))
 }
 
 fn shown(namespaces: &[String]) -> String {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use caipe_fixtures::apiserver::{Failure, Fault, View};
+use serde_json::{Value, json};
 
 use super::kstatus::{self, Status, is_current};
 use super::resources::{everything, secret, supervisor};
@@ -90,11 +91,16 @@ async fn the_limit_of_concurrent_reconciles_is_one_for_all_namespaces() {
 async fn a_resource_that_is_deleted_while_no_watch_works_is_not_counted() {
     let (cluster, operator) = TestCluster::with_supervisor(&[]).await;
     assert_eq!(counted(&operator), 1);
-    operator.access.see(|view| (view.cut_after, view.expire) = (Some(0), true));
     operator
         .access
         .suffer(|call| (call.resource == "caipesupervisors").then(|| Fault::Refuse(Failure::unavailable())));
+    // The next event ends the watch.
+    operator.access.see(|view| view.cut_after = Some(1));
+    let label = |object: &mut Value| object["metadata"]["labels"] = json!({ "team": "platform" });
+    cluster.server.edit("caipesupervisors.caipe.io", NAMESPACE, "platform", label).unwrap();
     tokio::time::sleep(Duration::from_secs(5)).await;
+    // The stand-in collects at once, and the operator, which sees the resource, would create the objects again.
+    cluster.server.hold_garbage(true);
     cluster.server.delete("caipesupervisors.caipe.io", NAMESPACE, "platform");
     cluster.server.compact();
     operator.access.see(|view| *view = View::default());
