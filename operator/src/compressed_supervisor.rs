@@ -3,13 +3,13 @@
 
 use std::io;
 
-use caipe_crds::CaipeSupervisor;
+use caipe_crds::{CaipeSupervisor, CaipeSupervisorSpec, CaipeSupervisorStatus};
 use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
-use serde::de::Error;
+use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -27,10 +27,49 @@ impl CompressedSupervisor {
     ///
     /// # Errors
     /// If the API server's JSON is no `CaipeSupervisor`.
-    pub(crate) fn open(&self) -> Result<CaipeSupervisor, serde_json::Error> {
+    pub(crate) fn open(&self) -> Result<CaipeSupervisor, InvalidResource> {
+        self.parse().map_err(|error: serde_json::Error| match self.parse() {
+            Ok(json) => invalid(json),
+            Err(_) => InvalidResource(error.to_string()),
+        })
+    }
+
+    /// The resource with an empty spec, for one whose spec is invalid.
+    pub(crate) fn without_spec(&self) -> CaipeSupervisor {
+        CaipeSupervisor {
+            metadata: self.metadata.clone(),
+            spec: CaipeSupervisorSpec::default(),
+            status: self.status(),
+        }
+    }
+
+    /// The status, if there is a valid one.
+    pub(crate) fn status(&self) -> Option<CaipeSupervisorStatus> {
+        self.parse::<StatusOnly>().ok()?.status
+    }
+
+    fn parse<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         let json = io::read_to_string(DeflateDecoder::new(self.content.as_ref()));
         serde_json::from_str(&json.map_err(serde_json::Error::io)?)
     }
+}
+
+#[derive(Deserialize)]
+struct StatusOnly {
+    status: Option<CaipeSupervisorStatus>,
+}
+
+/// The resource cannot be parsed.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{0}; correct it, or upgrade this operator, which may be older than the definition of CaipeSupervisor"
+)]
+pub(crate) struct InvalidResource(String);
+
+/// The invalid field with its fault.
+fn invalid(json: Value) -> InvalidResource {
+    let parsed: Result<CaipeSupervisor, _> = serde_path_to_error::deserialize(json);
+    InvalidResource(parsed.map_or_else(|error| error.to_string(), |_| "invalid JSON".to_owned()))
 }
 
 impl<'de> Deserialize<'de> for CompressedSupervisor {
@@ -120,10 +159,12 @@ mod tests {
         sent["spec"]["agents"] = json!("all of them");
         let compressed: CompressedSupervisor = serde_json::from_value(sent).unwrap();
         assert_eq!(compressed.metadata.name.as_deref(), Some("platform"));
-        assert!(
-            compressed.open().unwrap_err().to_string().contains("all of them"),
-            "{:?}",
-            compressed.open()
+        assert_eq!(
+            compressed.open().unwrap_err().to_string(),
+            "spec.agents: invalid type: string \"all of them\", expected a sequence; correct it, or upgrade this \
+             operator, which may be older than the definition of CaipeSupervisor"
         );
+        let bare = compressed.without_spec();
+        assert_eq!((bare.metadata.generation, bare.status.unwrap().epoch), (Some(3), Some(2)));
     }
 }

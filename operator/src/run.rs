@@ -1,53 +1,36 @@
 //! Runs the operator: watches, leader election and the controllers.
 
-use std::collections::hash_map::DefaultHasher;
-use std::hash::{Hash, Hasher};
+mod controller;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use caipe_crds::CaipeSupervisor;
-use futures::{Stream, StreamExt, future};
+use futures::future;
+use kube::Client;
 use kube::api::ListParams;
-use kube::runtime::controller::{Action, Config, Controller};
-use kube::runtime::reflector::{self, ObjectRef, Store};
-use kube::runtime::watcher::{self, watcher};
-use kube::runtime::{PredicateConfig, WatchStreamExt};
-use kube::{Client, Resource};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::cache::watch::{self, InitialSync, PAGE, Watches};
-use crate::cache::{Cache, WorkQueue};
-use crate::compressed_supervisor::CompressedSupervisor;
+use self::controller::Controllers;
+use crate::cache::watch::{self, Watches};
+use crate::cache::{Cache, ScopeSync, WorkQueue};
 use crate::defaults::Defaults;
 use crate::events::Events;
 use crate::health::{Gate, Health};
 use crate::key::Key;
-use crate::kind::Kind;
 use crate::lease::Leadership;
 use crate::metrics::Metrics;
 use crate::metrics::labels::RolloutState;
 use crate::probe::Probes;
-use crate::supervisor::error::Error;
-use crate::supervisor::reconcile::{Context, Reconciler};
+use crate::supervisor::reconcile::Context;
 use crate::supervisor::rollouts::{Counts, Rollouts};
-use crate::supervisor::state::{ReconcileState, ReconcileStates};
+use crate::supervisor::state::ReconcileStates;
 use crate::supervisor::update_status::Reporter;
-
-const RECONCILE_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// Interval between reconciles without a change.
-const RESYNC: Duration = Duration::from_mins(10);
 
 /// Interval between checks for the definition.
 const DEFINITION: Duration = Duration::from_secs(2);
-
-/// The first delay after a failed reconcile; doubles up to [`LONGEST`].
-const FIRST: Duration = Duration::from_millis(250);
-
-/// The longest delay after a failed reconcile.
-const LONGEST: Duration = Duration::from_mins(1);
 
 /// Interval between heartbeats.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
@@ -60,7 +43,7 @@ pub const NOTICES: usize = 1024;
 pub struct Options {
     /// The namespaces to watch; empty means all.
     pub namespaces: Vec<String>,
-    /// Maximum number of concurrent reconciles.
+    /// Maximum number of concurrent reconciles, over all namespaces.
     pub concurrency: u16,
     /// The installation's defaults.
     pub defaults: Defaults,
@@ -84,12 +67,11 @@ pub struct Dependencies {
 
 /// Runs until `stop`; reconciles in flight finish first.
 pub async fn run(parts: Dependencies, options: Options, stop: CancellationToken) {
-    let sync = Arc::new(InitialSync::default());
     let (health, leadership) = (parts.health.clone(), parts.leadership.clone());
     let cache = Arc::new(Cache::default());
     let scopes: Vec<Scope> = Scope::all(&options.namespaces);
     let metrics = Arc::clone(&parts.metrics);
-    let watches = watches(&parts, &scopes, &cache, &sync);
+    let watches = watches(&parts, &scopes, &cache);
     let reporter =
         Reporter { client: parts.client.clone(), metrics: Arc::clone(&metrics), events: parts.events };
     let cx = Arc::new(Context {
@@ -105,21 +87,17 @@ pub async fn run(parts: Dependencies, options: Options, stop: CancellationToken)
     let forward_notices = tokio::spawn(forward_notices(parts.notices, scopes.clone()));
     let alive =
         tokio::spawn(report_health(health.clone(), leadership.clone(), Arc::clone(&cx), scopes.clone()));
-    let begun = async {
-        wait_for_definition(&cx, &scopes).await;
+    if stop.run_until_cancelled(wait_for_definition(&cx, &scopes)).await.is_some() {
         health.set(Gate::Definition, true);
-        sync.wait().await;
-        health.set(Gate::Caches, true);
-    };
-    if stop.run_until_cancelled(begun).await.is_some() {
-        reconcile_while_leader(&cx, &scopes, &options, leadership, &stop).await;
+        let controllers = Controllers::new(Arc::clone(&cx), options.concurrency, stop.clone());
+        reconcile_while_leader(&cx, &scopes, &controllers, leadership, &stop).await;
     }
     forward_notices.abort();
     alive.abort();
     drop(watches);
 }
 
-/// Sends heartbeats and updates readiness and the metrics of waiting work.
+/// Sends heartbeats and updates readiness and the metrics of scopes and rollouts.
 async fn report_health(health: Health, leadership: Leadership, cx: Arc<Context>, scopes: Vec<Scope>) {
     let heartbeat = health.heartbeat("operator", 10 * HEARTBEAT_INTERVAL);
     loop {
@@ -131,33 +109,49 @@ async fn report_health(health: Health, leadership: Leadership, cx: Arc<Context>,
         for (state, count) in states.into_iter().zip([running, waiting, failed]) {
             cx.metrics.rollouts(state, count);
         }
+        for scope in &scopes {
+            scope.sync.refresh();
+            cx.metrics.namespace_synced(scope.label(), scope.sync.is_synced());
+        }
+        health.set(Gate::Caches, is_ready(&scopes));
         tokio::time::sleep(HEARTBEAT_INTERVAL).await;
     }
 }
 
-/// A watched namespace, or all of them, with its work queue.
+/// Whether the operator can work: a namespace that the API server refuses does not count, unless all are refused.
+fn is_ready(scopes: &[Scope]) -> bool {
+    scopes.iter().any(|scope| scope.sync.is_synced()) && !scopes.iter().any(|scope| scope.sync.is_pending())
+}
+
+/// A watched namespace, or all of them, with its watches and its work queue.
 #[derive(Clone)]
 struct Scope {
     namespace: Option<String>,
+    sync: Arc<ScopeSync>,
     queue: Arc<WorkQueue>,
 }
 
 impl Scope {
     fn all(namespaces: &[String]) -> Vec<Self> {
-        let one = |namespace| Self { namespace, queue: Arc::default() };
+        let one = |namespace| Self { namespace, sync: Arc::default(), queue: Arc::default() };
         if namespaces.is_empty() {
             return vec![one(None)];
         }
         namespaces.iter().cloned().map(Some).map(one).collect()
     }
+
+    /// Its name in metrics. No namespace is called `*`.
+    fn label(&self) -> &str {
+        self.namespace.as_deref().unwrap_or("*")
+    }
+
+    /// Whether the supervisor is in this scope.
+    fn has(&self, key: &Key) -> bool {
+        self.namespace.as_ref().is_none_or(|namespace| *namespace == key.namespace())
+    }
 }
 
-fn watches(
-    parts: &Dependencies,
-    scopes: &[Scope],
-    cache: &Arc<Cache>,
-    sync: &Arc<InitialSync>,
-) -> Vec<JoinSet<()>> {
+fn watches(parts: &Dependencies, scopes: &[Scope], cache: &Arc<Cache>) -> Vec<JoinSet<()>> {
     let start = |scope: &Scope| {
         let watching = Watches {
             client: parts.client.clone(),
@@ -167,7 +161,7 @@ fn watches(
             metrics: Arc::clone(&parts.metrics),
             health: parts.health.clone(),
         };
-        watching.start(sync)
+        watching.start(&scope.sync)
     };
     scopes.iter().map(start).collect()
 }
@@ -175,8 +169,7 @@ fn watches(
 /// Queues the supervisors with changed probe results.
 async fn forward_notices(mut notices: mpsc::Receiver<Key>, scopes: Vec<Scope>) {
     while let Some(key) = notices.recv().await {
-        let fits = |scope: &&Scope| scope.namespace.as_ref().is_none_or(|it| *it == key.namespace());
-        if let Some(scope) = scopes.iter().find(fits) {
+        if let Some(scope) = scopes.iter().find(|scope| scope.has(&key)) {
             scope.queue.add(key);
         }
     }
@@ -187,7 +180,7 @@ async fn forward_notices(mut notices: mpsc::Receiver<Key>, scopes: Vec<Scope>) {
 async fn reconcile_while_leader(
     cx: &Arc<Context>,
     scopes: &[Scope],
-    options: &Options,
+    controllers: &Controllers,
     leadership: Leadership,
     stop: &CancellationToken,
 ) {
@@ -196,51 +189,15 @@ async fn reconcile_while_leader(
             return;
         }
         tracing::info!("this process leads");
-        let work = future::join_all(scopes.iter().map(|scope| run_controller(cx, scope, options, stop)));
+        let work = future::join_all(scopes.iter().map(|scope| controllers.run(scope)));
         tokio::select! {
             _ = work => {}
             () = leadership.wait_until_lost() => tracing::warn!("leadership was lost; reconciles in flight are dropped"),
         }
+        for scope in scopes {
+            scope.queue.close();
+        }
         cx.forget_all();
-    }
-}
-
-/// Runs the controller of a scope until `stop`.
-async fn run_controller(cx: &Arc<Context>, scope: &Scope, options: &Options, stop: &CancellationToken) {
-    let api = watch::api::<CompressedSupervisor>(&cx.client, scope.namespace.as_deref());
-    let (reader, writer) = reflector::store();
-    let supervisors = watcher(api, watcher::Config::default().page_size(PAGE))
-        .backoff(watch::retry_pauses())
-        .reflect(writer)
-        .inspect({
-            let cx = Arc::clone(cx);
-            move |event| observe_event(&cx, event)
-        })
-        .applied_objects()
-        .predicate_filter(version, PredicateConfig::default());
-    Controller::for_stream(supervisors, reader.clone())
-        .with_config(Config::default().concurrency(options.concurrency))
-        .reconcile_on(queued(cx, scope, reader.clone()))
-        .graceful_shutdown_on(stop.clone().cancelled_owned())
-        .run(reconcile, retry, Arc::clone(cx))
-        .for_each(|done| {
-            if let Ok((reference, _)) = done
-                && let Some(object) = reader.get(&reference)
-            {
-                observe_status(cx, &object);
-            }
-            future::ready(())
-        })
-        .await;
-}
-
-/// Drops the pending status if the object has it. The watch may have delivered that before the reconcile ended.
-fn observe_status(cx: &Context, object: &CompressedSupervisor) {
-    let key = Key::of(object);
-    if cx.states.has_reported(&key)
-        && let Some(status) = object.open().ok().and_then(|resource| resource.status)
-    {
-        cx.states.observed_status(&key, &status);
     }
 }
 
@@ -259,119 +216,4 @@ async fn wait_for_definition(cx: &Context, scopes: &[Scope]) {
         tokio::time::sleep(DEFINITION).await;
     }
     cx.metrics.crd_missing(false);
-}
-
-fn observe_event(cx: &Context, event: &Result<watcher::Event<CompressedSupervisor>, watcher::Error>) {
-    // `Init` arrives before the first request.
-    if !matches!(event, Ok(watcher::Event::Init) | Err(_)) {
-        cx.metrics.crd_missing(false);
-    }
-    match event {
-        Ok(watcher::Event::Delete(object)) => cx.forget(&Key::of(object)),
-        Ok(watcher::Event::Apply(object)) => observe_status(cx, object),
-        Ok(_) => {}
-        Err(error) => {
-            if is_missing(error) {
-                cx.metrics.crd_missing(true);
-            }
-            tracing::warn!(%error, "the watch of CaipeSupervisors failed and is restarted");
-            cx.metrics.watch_failed(Kind::CaipeSupervisor);
-        }
-    }
-}
-
-/// Whether the definition was deleted.
-fn is_missing(error: &watcher::Error) -> bool {
-    let (watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error)) = error else {
-        return false;
-    };
-    matches!(error, kube::Error::Api(status) if status.code == 404)
-}
-
-/// The parts of a resource that need a reconcile. The uid distinguishes a recreated resource.
-#[expect(clippy::unnecessary_wraps, reason = "the filter needs this signature")]
-fn version(object: &CompressedSupervisor) -> Option<u64> {
-    let mut hasher = DefaultHasher::new();
-    let meta = object.meta();
-    (&meta.uid, meta.generation, meta.deletion_timestamp.is_some()).hash(&mut hasher);
-    Some(hasher.finish())
-}
-
-/// The queued supervisors that exist; deleted ones are forgotten.
-fn queued(
-    cx: &Arc<Context>,
-    scope: &Scope,
-    reader: Store<CompressedSupervisor>,
-) -> impl Stream<Item = ObjectRef<CompressedSupervisor>> + use<> {
-    let cx = Arc::clone(cx);
-    Arc::clone(&scope.queue).stream().filter_map(move |key| {
-        let reference = ObjectRef::<CompressedSupervisor>::new(key.name()).within(key.namespace());
-        let is_there = reader.get(&reference).is_some();
-        if !is_there {
-            cx.forget(&key);
-        }
-        future::ready(is_there.then_some(reference))
-    })
-}
-
-/// Reconciles one resource. Loads the state at once: the watch may deliver a newer status before the reconcile
-/// starts, which would drop what this object does not have yet.
-fn reconcile(
-    object: Arc<CompressedSupervisor>,
-    cx: Arc<Context>,
-) -> impl Future<Output = Result<Action, Error>> {
-    let key = Key::of(object.as_ref());
-    let state = cx.states.load(&key, object.meta().uid.as_deref());
-    reconcile_object(object, cx, key, state)
-}
-
-async fn reconcile_object(
-    object: Arc<CompressedSupervisor>,
-    cx: Arc<Context>,
-    key: Key,
-    state: ReconcileState,
-) -> Result<Action, Error> {
-    if object.meta().deletion_timestamp.is_some() {
-        cx.forget(&key);
-        return Ok(Action::await_change());
-    }
-    let resource = match object.open() {
-        Ok(resource) => resource,
-        Err(error) => {
-            tracing::error!(supervisor = %key, %error, "failed to parse the resource: the operator may be older than the definition");
-            return Ok(Action::await_change());
-        }
-    };
-    if cx.states.is_ending(&key, resource.metadata.uid.as_deref()) {
-        return Ok(Action::await_change());
-    }
-    let timer = cx.metrics.start_reconcile();
-    let run = Reconciler::new(&cx, &resource, state).run(&timer);
-    let done =
-        tokio::time::timeout(RECONCILE_TIMEOUT, run).await.unwrap_or(Err(Error::Timeout(RECONCILE_TIMEOUT)));
-    match done {
-        Ok((outcome, due)) => {
-            timer.finish(outcome);
-            cx.states.succeeded(&key);
-            Ok(Action::requeue(due.unwrap_or(RESYNC)))
-        }
-        Err(error) => {
-            timer.finish(crate::metrics::labels::Outcome::Failed);
-            Err(error)
-        }
-    }
-}
-
-/// Retries with exponential backoff.
-#[expect(clippy::needless_pass_by_value, reason = "the controller passes them by value")]
-fn retry(object: Arc<CompressedSupervisor>, error: &Error, cx: Arc<Context>) -> Action {
-    let key = Key::of(object.as_ref());
-    let failures = cx.states.failed(&key);
-    let wait = FIRST.saturating_mul(1 << failures.min(8)).min(LONGEST);
-    if error.is_expected() {
-        tracing::debug!(supervisor = %key, %error, failures, "a reconcile has to wait");
-        return Action::requeue(wait);
-    }
-    tracing::warn!(supervisor = %key, %error, category = error.category().as_str(), failures, retry_in_ms = wait.as_millis(), "a reconcile failed");
-    Action::requeue(wait)
 }

@@ -135,6 +135,7 @@ fn after_some_work() -> Metrics {
     metrics.rollouts(RolloutState::Waiting, 1);
     metrics.count_write(Kind::Deployment, Verb::Apply);
     metrics.watch_failed(Kind::Pod);
+    metrics.namespace_synced("team-a", false);
     metrics.probed(Endpoint::Card, ProbeOutcome::Ok, Duration::from_millis(4));
     let agents = vec![(Placement::Remote, Phase::Unreachable)];
     metrics.resource_state(

@@ -76,6 +76,7 @@ args:
   - --defaults=/etc/caipe-operator/defaults.yaml
   - --leader-election={{ .Values.leaderElection.enabled }}
   - --concurrency={{ .Values.concurrency }}
+  - --probe-interval-seconds={{ .Values.probeIntervalSeconds }}
   - --log-format={{ .Values.log.format }}
   - --log-level={{ .Values.log.level }}
   {{- range .Values.watchNamespaces }}
@@ -86,6 +87,10 @@ env:
     valueFrom:
       fieldRef:
         fieldPath: metadata.name
+  - name: POD_UID
+    valueFrom:
+      fieldRef:
+        fieldPath: metadata.uid
   - name: POD_NAMESPACE
     valueFrom:
       fieldRef:

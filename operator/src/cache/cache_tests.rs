@@ -99,3 +99,25 @@ fn an_object_is_known_by_its_owner_even_without_its_label() {
     assert_eq!(managed_object::key(&meta), Some(key()));
     assert_eq!(managed_object::key(&ObjectMeta { owner_references: None, ..meta }), None);
 }
+
+#[test]
+fn the_content_of_a_config_map_is_dropped_with_its_last_user() {
+    let (cache, other) = (Cache::default(), Key::new("n", "q"));
+    let names = || {
+        let mut names = Names::default();
+        names.config_maps.insert("prompts".to_owned());
+        names
+    };
+    let content = || Some(Arc::new(ConfigMapContent { version: "1".to_owned(), ..Default::default() }));
+    let is_cached = || cache.content("n", "prompts", "1").is_some();
+    cache.put_content("n", "prompts", content());
+    assert!(!is_cached(), "no supervisor refers to it");
+    cache.set_references(&key(), names());
+    cache.set_references(&other, names());
+    cache.put_content("n", "prompts", content());
+    cache.forget(&key());
+    assert!(is_cached());
+    assert_eq!(cache.content("n", "prompts", "2"), None);
+    cache.set_references(&other, Names::default());
+    assert!(!is_cached());
+}

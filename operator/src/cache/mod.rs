@@ -9,6 +9,7 @@ mod managed_object;
 mod pod;
 mod queue;
 mod reservation;
+mod sync;
 pub mod watch;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -20,10 +21,11 @@ pub use managed_object::Child;
 pub use pod::{Pod, Trouble};
 pub use queue::WorkQueue;
 pub use reservation::NameReservation;
+pub use sync::{ScopeSync, SyncState, WatchSync};
 
 use crate::key::Key;
 use crate::kind::Kind;
-use crate::references::{Names, Version};
+use crate::references::{ConfigMapContent, Names, Version};
 
 /// The observed objects of one supervisor.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -65,6 +67,8 @@ struct Inner {
     versions: HashMap<Kind, HashMap<Place, Version>>,
     users: HashMap<(Kind, Place), BTreeSet<Key>>,
     uses: HashMap<Key, Names>,
+    /// The content of referenced `ConfigMap`s.
+    contents: HashMap<Place, Arc<ConfigMapContent>>,
 }
 
 impl Cache {
@@ -97,6 +101,21 @@ impl Cache {
     /// Forgets the references of a deleted supervisor. Watches remove its objects.
     pub fn forget(&self, key: &Key) {
         self.lock().unuse(key);
+    }
+
+    /// The cached content of a `ConfigMap` of this version.
+    pub fn content(&self, namespace: &str, name: &str, version: &str) -> Option<Arc<ConfigMapContent>> {
+        let place = (namespace.to_owned(), name.to_owned());
+        self.lock().contents.get(&place).filter(|content| content.version == version).cloned()
+    }
+
+    /// Caches the content of a `ConfigMap` as long as a supervisor refers to it; none removes it.
+    pub fn put_content(&self, namespace: &str, name: &str, content: Option<Arc<ConfigMapContent>>) {
+        let (mut inner, place) = (self.lock(), (namespace.to_owned(), name.to_owned()));
+        match content.filter(|_| inner.is_used(&place)) {
+            Some(content) => inner.contents.insert(place, content),
+            None => inner.contents.remove(&place),
+        };
     }
 
     /// The cached object, for [`Self::record_write`].
@@ -207,9 +226,14 @@ impl Inner {
                 users.remove(key);
                 if users.is_empty() {
                     self.users.remove(&place);
+                    self.contents.remove(&place.1);
                 }
             }
         }
+    }
+
+    fn is_used(&self, config_map: &Place) -> bool {
+        self.users.contains_key(&(Kind::ConfigMap, config_map.clone()))
     }
 }
 

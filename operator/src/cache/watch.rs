@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::fmt::Debug;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use backon::ExponentialBuilder;
@@ -17,19 +16,19 @@ use kube::runtime::utils::ResetTimerBackoff;
 use kube::runtime::watcher::{self, Event, ExponentialBackoff, watcher};
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
-use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 use super::data_version::data_version;
 use super::deployment::PartialDeployment;
 use super::managed_object::{self, Child};
 use super::pod::PartialPod;
-use super::{Cache, Extract, Place, Pod, WorkQueue, Workload};
+use super::{Cache, Extract, Place, Pod, ScopeSync, WatchSync, WorkQueue, Workload};
 use crate::health::Health;
 use crate::key::Key;
 use crate::kind::Kind;
 use crate::labels;
 use crate::metrics::Metrics;
+use crate::metrics::labels::Category;
 
 /// Objects per page of a list. All kinds are listed at once at start, and a page is in memory as a whole.
 pub const PAGE: u32 = 100;
@@ -62,45 +61,20 @@ pub struct Watches {
     pub health: Health,
 }
 
-/// Counts watches whose first list is incomplete.
-#[derive(Debug, Default)]
-pub struct InitialSync {
-    missing: AtomicUsize,
-    done: Notify,
-}
-
-impl InitialSync {
-    /// Waits until every first list is complete.
-    pub async fn wait(&self) {
-        loop {
-            let done = self.done.notified();
-            if self.missing.load(Ordering::Acquire) == 0 {
-                return;
-            }
-            done.await;
-        }
-    }
-
-    fn one_done(&self) {
-        self.missing.fetch_sub(1, Ordering::AcqRel);
-        self.done.notify_waiters();
-    }
-}
-
 impl Watches {
     /// Starts the watches, which run until the set is dropped.
-    pub fn start(&self, sync: &Arc<InitialSync>) -> JoinSet<()> {
+    pub fn start(&self, sync: &Arc<ScopeSync>) -> JoinSet<()> {
         let mut tasks = JoinSet::new();
         let mut spawn = |watch: BoxFuture<'static, ()>| {
             tasks.spawn(self.health.monitor("a watch", watch));
         };
         for kind in Kind::BY_METADATA {
-            spawn(self.clone().children(kind, begin(sync)).boxed());
+            spawn(self.clone().children(kind, sync.register(kind)).boxed());
         }
-        spawn(self.clone().deployments(begin(sync)).boxed());
-        spawn(self.clone().pods(begin(sync)).boxed());
+        spawn(self.clone().deployments(sync.register(Kind::Deployment)).boxed());
+        spawn(self.clone().pods(sync.register(Kind::Pod)).boxed());
         for kind in [Kind::ConfigMap, Kind::Secret] {
-            spawn(self.clone().references(kind, begin(sync)).boxed());
+            spawn(self.clone().references(kind, sync.register(kind)).boxed());
         }
         tasks
     }
@@ -113,12 +87,12 @@ impl Watches {
         }
     }
 
-    async fn children(self, kind: Kind, sync: Arc<InitialSync>) {
+    async fn children(self, kind: Kind, sync: WatchSync) {
         let child = |object: &PartialObjectMeta<_>| Extract::Child(Child::new(kind, object.meta()));
         self.feed_objects(kind, self.metadata(kind), sync, child).await;
     }
 
-    async fn deployments(self, sync: Arc<InitialSync>) {
+    async fn deployments(self, sync: WatchSync) {
         let deployment = |object: &PartialDeployment| {
             Extract::Deployment(Child::new(Kind::Deployment, object.meta()), Workload::from(object))
         };
@@ -126,26 +100,21 @@ impl Watches {
         self.feed_objects(Kind::Deployment, deployments, sync, deployment).await;
     }
 
-    async fn pods(self, sync: Arc<InitialSync>) {
+    async fn pods(self, sync: WatchSync) {
         let pod = |pod: &PartialPod| Extract::Pod(pod.name_any(), Box::new(Pod::from(pod)));
         self.feed_objects(Kind::Pod, api(&self.client, self.scope.as_deref()), sync, pod).await;
     }
 
     /// Watches the versions of the data of `ConfigMap`s and Secrets; nothing else of them is stored.
-    async fn references(self, kind: Kind, sync: Arc<InitialSync>) {
+    async fn references(self, kind: Kind, sync: WatchSync) {
         let config = watcher::Config::default();
         let handle = |event, listing: &mut _| self.handle_reference(kind, event, listing);
         self.feed(kind, self.metadata(kind), config, sync, handle).await;
     }
 
     /// Watches the objects with our label.
-    async fn feed_objects<K>(
-        &self,
-        kind: Kind,
-        api: Api<K>,
-        sync: Arc<InitialSync>,
-        extract: impl Fn(&K) -> Extract,
-    ) where
+    async fn feed_objects<K>(&self, kind: Kind, api: Api<K>, sync: WatchSync, extract: impl Fn(&K) -> Extract)
+    where
         K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
     {
         let config =
@@ -161,23 +130,29 @@ impl Watches {
         kind: Kind,
         api: Api<K>,
         config: watcher::Config,
-        sync: Arc<InitialSync>,
+        sync: WatchSync,
         handle: impl Fn(Event<K>, &mut Option<HashSet<L>>) -> Vec<Key>,
     ) where
         K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
     {
         let mut listing = Some(HashSet::new());
-        let mut sync = Some(sync);
+        let mut is_synced = false;
         let mut stream = pin!(watcher(api, config.page_size(PAGE)).backoff(retry_pauses()));
         while let Some(event) = stream.next().await {
             match event {
                 Ok(event) => handle(event, &mut listing).into_iter().for_each(|key| self.queue.add(key)),
-                Err(error) => self.failed(kind, &error),
+                Err(error) => {
+                    self.failed(kind, &error);
+                    if is_refused(&error) {
+                        is_synced = false;
+                        sync.refused();
+                        continue;
+                    }
+                }
             }
-            if listing.is_none()
-                && let Some(sync) = sync.take()
-            {
-                sync.one_done();
+            if listing.is_none() && !is_synced {
+                is_synced = true;
+                sync.listed();
             }
         }
     }
@@ -261,10 +236,12 @@ where
     }
 }
 
-/// Registers a watch.
-fn begin(sync: &Arc<InitialSync>) -> Arc<InitialSync> {
-    sync.missing.fetch_add(1, Ordering::AcqRel);
-    Arc::clone(sync)
+/// Whether the API server refuses to show the objects.
+pub fn is_refused(error: &watcher::Error) -> bool {
+    let (watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error)) = error else {
+        return false;
+    };
+    Category::of(error) == Category::Forbidden
 }
 
 /// Namespace and name of an object; none for managed objects, which no resource refers to.

@@ -37,6 +37,8 @@ text_enum! {
         ForeignObject,
         /// An object could not be written.
         ApplyFailed,
+        /// The operator may not read some kinds in the namespace.
+        NamespaceUnreadable,
         /// A pod cannot be started, or one of its containers ended.
         PodFailing,
     }
@@ -67,6 +69,7 @@ impl Reason {
             | Self::SpecRefused
             | Self::ForeignObject
             | Self::ApplyFailed
+            | Self::NamespaceUnreadable
             | Self::PodFailing => Topic::Rollout,
         }
     }
@@ -80,6 +83,7 @@ impl Reason {
             | Self::RolloutFinished
             | Self::SpecRefused
             | Self::ForeignObject
+            | Self::NamespaceUnreadable
             | Self::ApplyFailed => "Apply",
             Self::InvalidSpec | Self::SpecWarning | Self::ReferenceMissing | Self::ReferenceFound => {
                 "Validate"

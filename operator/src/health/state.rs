@@ -12,7 +12,7 @@ text_enum! {
     Gate {
         /// The custom resource definition exists.
         Definition => "definition",
-        /// Every watch has listed its objects once.
+        /// In a watched namespace, every watch has listed its objects; in others, the API server refuses it.
         Caches => "caches",
         /// The leader is known; a follower is ready too.
         Leadership => "leadership",

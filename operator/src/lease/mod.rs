@@ -29,7 +29,7 @@ pub struct LeaseOptions {
     /// The namespace of the lease: the operator's own.
     pub namespace: String,
     pub name: String,
-    /// The identity of this process; unique. See [`identity`].
+    /// The identity of this process. At most one process of an identity runs at a time. See [`identity`].
     pub identity: String,
     /// How long others wait for a leader that does not renew, in whole seconds.
     pub duration: Duration,
@@ -45,7 +45,26 @@ impl LeaseOptions {
     }
 }
 
-/// A unique identity: a container that restarts in the same pod is another process.
-pub fn identity(pod: &str) -> String {
-    format!("{pod}_{}", uuid::Uuid::new_v4())
+/// The identity of this process: its pod, if the uid is known. A container that restarts in its pod then takes the lease
+/// back at once, because the kubelet starts it only after the earlier process has ended. A renewal that the earlier one
+/// sent may arrive late; it names the version that it replaces, so it either comes first or fails. Other pods see a
+/// renewal like any other. Without a uid, the identity is unique: the earlier process may still run.
+pub fn identity(pod: &str, uid: Option<&str>) -> String {
+    match uid {
+        Some(uid) => format!("{pod}_{uid}"),
+        None => format!("{pod}_{}", uuid::Uuid::new_v4()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_restarts_in_its_pod_keeps_its_identity() {
+        assert_eq!(identity("operator-0", Some("u1")), identity("operator-0", Some("u1")));
+        assert_ne!(identity("operator-0", Some("u1")), identity("operator-0", Some("u2")), "another pod");
+        assert_ne!(identity("operator-0", None), identity("operator-0", None));
+        assert!(identity("operator-0", None).starts_with("operator-0_"));
+    }
 }

@@ -49,6 +49,8 @@ struct Faults {
     deletions: bool,
     /// Whether processes are killed, and told to end.
     ends: bool,
+    /// Whether the next process in the same place has the same identity, as in a pod.
+    pods: bool,
 }
 
 struct Process {
@@ -126,7 +128,7 @@ impl Cache {
     }
 
     fn process(&mut self, who: usize) -> Process {
-        let identity = format!("{who}-{}", self.serial);
+        let identity = if self.faults.pods { who.to_string() } else { format!("{who}-{}", self.serial) };
         let speed = 850 + u32::try_from(self.below(350)).unwrap();
         let offset = Duration::from_millis(self.below(1_000_000_000));
         let contender = Contender { next: offset, ..Contender::new(&identity, self.faults.spans) };
@@ -283,14 +285,15 @@ impl Cache {
 
 fn faults() -> impl Strategy<Value = Faults> {
     let spans = Just(Spans::of(SPAN));
-    (spans, 0..600u64, 1..8000u64, any::<bool>(), any::<bool>()).prop_map(
-        |(spans, lost, delay, deletions, ends)| Faults {
+    (spans, 0..600u64, 1..8000u64, any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
+        |(spans, lost, delay, deletions, ends, pods)| Faults {
             spans,
             lost,
             delay,
             // A process that has just started knows of no leader to wait for.
             deletions: deletions && !ends,
             ends,
+            pods,
         },
     )
 }
@@ -306,7 +309,7 @@ proptest! {
 
     #[test]
     fn there_is_a_leader_where_the_network_is_not_too_bad(seed in any::<u64>(), ends in any::<bool>()) {
-        let faults = Faults { spans: Spans::of(SPAN), lost: 50, delay: 500, deletions: false, ends };
+        let faults = Faults { spans: Spans::of(SPAN), lost: 50, delay: 500, deletions: false, ends, pods: ends };
         let mut cache = Cache::new(seed, faults);
         cache.run(seconds(60)).map_err(TestCaseError::fail)?;
         prop_assert!(!cache.leaders.is_empty());
@@ -319,7 +322,8 @@ proptest! {
 /// Rare ones that were found once: a write that arrives after its lease was deleted, and one who led before.
 #[test]
 fn there_are_never_two_leaders_over_a_deleted_lease() {
-    let faults = Faults { spans: Spans::of(SPAN), lost: 100, delay: 2000, deletions: true, ends: false };
+    let faults =
+        Faults { spans: Spans::of(SPAN), lost: 100, delay: 2000, deletions: true, ends: false, pods: false };
     for seed in (0..3000).step_by(4) {
         assert_eq!(Cache::new(seed, faults).run(seconds(300)), Ok(()), "{seed}");
     }
@@ -329,7 +333,63 @@ fn there_are_never_two_leaders_over_a_deleted_lease() {
 #[test]
 fn the_test_notices_two_leaders() {
     let spans = Spans { deadline: SPAN * 2, ..Spans::of(SPAN) };
-    let faults = Faults { spans, lost: 200, delay: 4000, deletions: false, ends: false };
+    let faults = Faults { spans, lost: 200, delay: 4000, deletions: false, ends: false, pods: false };
     let found = (0..200).filter(|seed| Cache::new(*seed, faults).run(seconds(600)).is_err()).count();
     assert!(found > 20, "a leader that leads for too long was noticed {found} times only");
+}
+
+/// A process that restarts in its pod leads within a second, whether the last request of the earlier one arrives before
+/// its first request, between two of them, or after all of them.
+#[test]
+fn a_process_that_restarts_in_its_pod_leads_at_once() {
+    let faults =
+        Faults { spans: Spans::of(SPAN), lost: 0, delay: 1, deletions: false, ends: false, pods: true };
+    let late = BuildInputs::Replace(1, Some("pod".to_owned()));
+    for arrival in 0..4 {
+        let (mut cache, mut now) = (Cache::new(0, faults), seconds(100));
+        (cache.lease, cache.version) = (Some((1, Some("pod".to_owned()))), 1);
+        let mut contender = Contender { next: now, ..Contender::new("pod", faults.spans) };
+        for step in 0..6 {
+            if step == arrival {
+                cache.serve(&late);
+            }
+            let (version, holder) = cache.lease.clone().unwrap();
+            let current = seen(&version.to_string(), &holder.unwrap());
+            let answer = match contender.act(now) {
+                Act::Wait(_) if contender.leads(now) => break,
+                Act::Wait(time) => {
+                    now += time;
+                    continue;
+                }
+                Act::Read => Answer::Found(current),
+                Act::Take(version) => {
+                    let wanted = BuildInputs::Replace(version.parse().unwrap(), Some("pod".to_owned()));
+                    if cache.serve(&wanted) {
+                        Answer::Written(seen(&cache.version.to_string(), "pod"))
+                    } else {
+                        Answer::Conflict
+                    }
+                }
+                Act::Create => panic!("the lease is there"),
+            };
+            contender.learn(now, now, answer, 0.0);
+        }
+        assert!(contender.leads(now) && now <= seconds(101), "{arrival}: {now:?}");
+        assert!(!cache.serve(&late), "{arrival}: what arrives later has no effect");
+    }
+}
+
+/// Another pod takes the lease only after the whole duration, counted from the restarted process's last write.
+#[test]
+fn another_pod_waits_for_a_restarted_process() {
+    let mut other = Contender::new("other", Spans::of(SPAN));
+    for (at, version) in [(0, "1"), (12, "2")] {
+        other.learn(seconds(at), seconds(at), Answer::Found(seen(version, "pod")), 0.0);
+    }
+    for at in (14..27).step_by(2) {
+        other.learn(seconds(at), seconds(at), Answer::Found(seen("2", "pod")), 0.0);
+        assert!(matches!(other.act(seconds(at)), Act::Wait(_)), "{at}");
+    }
+    other.learn(seconds(27), seconds(27), Answer::Found(seen("2", "pod")), 0.0);
+    assert_eq!(other.act(seconds(27)), Act::Take("2".to_owned()));
 }

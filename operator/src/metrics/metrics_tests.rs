@@ -51,6 +51,7 @@ fn everything() -> Metrics {
     for outcome in EventOutcome::ALL {
         metrics.event(*outcome);
     }
+    metrics.namespace_synced("team", true);
     metrics
 }
 
@@ -83,7 +84,7 @@ fn the_number_of_series_has_a_bound() {
         + MigrationStage::ALL.len()
         + EventOutcome::ALL.len()
         + RolloutState::ALL.len()
-        + ["in_flight", "queue", "is_leader", "crd_missing", "build"].len();
+        + ["in_flight", "queue", "is_leader", "crd_missing", "namespace_synced", "build"].len();
     assert_eq!(series(&text).len(), most, "{text}");
     assert!(most < 600, "{most} series are too many for one process");
 }
@@ -101,6 +102,7 @@ fn everything_is_there_by_the_names_that_dashboards_ask_for() {
         "watch_errors_total{kind=\"Pod\"}",
         "is_leader",
         "crd_missing",
+        "namespace_synced{watched_namespace=\"team\"}",
         "probes_total{endpoint=\"card\",outcome=\"timeout\"}",
         "probe_duration_seconds_count{endpoint=\"status\"}",
         "resources{phase=\"Stalled\"}",

@@ -1,7 +1,7 @@
 //! The metrics of the operator, in the `OpenMetrics` text format.
 //!
-//! Every label is an enum of [`labels`]: no name, message or address from outside becomes a time series. A test
-//! checks the number of series.
+//! Every label is an enum of [`labels`], except the configured namespaces: no other name, message or address from
+//! outside becomes a time series. A test checks the number of series.
 
 pub mod labels;
 mod resource_counts;
@@ -66,6 +66,8 @@ label_sets! {
     ByMigration { stage: MigrationStage }
     ByEvent { outcome: EventOutcome }
     ByRollout { state: RolloutState }
+    // Not `namespace`, which Prometheus sets to the operator's own.
+    ByNamespace { watched_namespace: String }
 }
 
 /// The registry of all metrics.
@@ -82,6 +84,7 @@ pub struct Metrics {
     watch_errors: Family<ByKind, Counter>,
     is_leader: Gauge,
     crd_missing: Gauge,
+    namespace_synced: Family<ByNamespace, Gauge>,
     probes: Family<ByProbe, Counter>,
     probe_latency: Family<ByEndpoint, Histogram, fn() -> Histogram>,
     resource_counts: ResourceCounts,
@@ -118,6 +121,7 @@ impl Metrics {
             watch_errors: Family::default(),
             is_leader: Gauge::default(),
             crd_missing: Gauge::default(),
+            namespace_synced: Family::default(),
             probes: Family::default(),
             probe_latency: Family::new_with_constructor(probe_histogram),
             resource_counts: ResourceCounts::default(),
@@ -158,6 +162,8 @@ impl Metrics {
         );
         let help = "1 while the definition of CaipeSupervisor is not in the cluster";
         registry.register("crd_missing", help, self.crd_missing.clone());
+        let help = "1 while every kind can be read in the watched namespace, or in all (*)";
+        registry.register("namespace_synced", help, self.namespace_synced.clone());
         let build = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
         registry.register("build", "The version of this program", build);
     }
@@ -202,6 +208,12 @@ impl Metrics {
     /// Sets whether the definition is missing.
     pub fn crd_missing(&self, missing: bool) {
         self.crd_missing.set(i64::from(missing));
+    }
+
+    /// Sets whether everything in a watched namespace can be read.
+    pub fn namespace_synced(&self, namespace: &str, synced: bool) {
+        let labels = ByNamespace { watched_namespace: namespace.to_owned() };
+        self.namespace_synced.get_or_create(&labels).set(i64::from(synced));
     }
 
     /// Counts a probe. Only successful probes count for the latency.

@@ -1,7 +1,7 @@
 //! Failures of probes. The messages are stable while the cause is, and repeat nothing from the pod.
 
 use caipe_a2a::client::ClientError;
-use reqwest::StatusCode;
+use http::StatusCode;
 
 use crate::metrics::labels::ProbeOutcome;
 
@@ -50,14 +50,12 @@ fn refused(outcome: ProbeOutcome, status: StatusCode) -> String {
 }
 
 /// Without the address and the system's message, which add nothing for users.
-pub(super) fn transport(error: &reqwest::Error) -> Failure {
-    if error.is_timeout() {
-        Failure::timeout()
-    } else if error.is_connect() {
-        Failure::new(ProbeOutcome::Connect, "failed to connect to the pod")
-    } else {
-        Failure::new(ProbeOutcome::Broken, "failed to read the pod's answer: the connection broke")
-    }
+pub(super) fn unconnected() -> Failure {
+    Failure::new(ProbeOutcome::Connect, "failed to connect to the pod")
+}
+
+pub(super) fn broken() -> Failure {
+    Failure::new(ProbeOutcome::Broken, "failed to read the pod's answer: the connection broke")
 }
 
 pub(super) fn too_large(limit: usize) -> Failure {
@@ -68,9 +66,7 @@ pub(super) fn too_large(limit: usize) -> Failure {
 pub(super) fn of_client(error: &ClientError, limit: usize) -> Failure {
     match error {
         ClientError::Timeout { .. } | ClientError::Deadline | ClientError::Idle(_) => Failure::timeout(),
-        ClientError::Connect { .. } | ClientError::Dns { .. } | ClientError::Tls { .. } => {
-            Failure::new(ProbeOutcome::Connect, "failed to connect to the pod")
-        }
+        ClientError::Connect { .. } | ClientError::Dns { .. } | ClientError::Tls { .. } => unconnected(),
         ClientError::TooLarge { .. } => too_large(limit),
         ClientError::Denied { status, .. } => {
             Failure::new(ProbeOutcome::Denied, refused(ProbeOutcome::Denied, *status))
@@ -80,9 +76,7 @@ pub(super) fn of_client(error: &ClientError, limit: usize) -> Failure {
             ProbeOutcome::Redirected,
             "failed to get an answer from the pod: it redirects, which is not followed",
         ),
-        ClientError::Broken { .. } | ClientError::Cut => {
-            Failure::new(ProbeOutcome::Broken, "failed to read the pod's answer: the connection broke")
-        }
+        ClientError::Broken { .. } | ClientError::Cut => broken(),
         _ => Failure::new(ProbeOutcome::Malformed, misunderstood(error)),
     }
 }

@@ -1,12 +1,16 @@
 //! A probed pod with its result.
 
 use caipe_crds::internal_status::Report;
+use tokio::time::{Duration, Instant};
 
 use super::change_filter::is_significant;
 use super::debounce::Debounce;
 use super::failure::Failure;
 use super::result::{CardSummary, Endpoints, PodTarget, ProbeResult};
 use super::schedule::{PodId, Slot};
+
+/// How long the card of our own agent counts while its report shows that it responds.
+const CARD: Duration = Duration::from_secs(10);
 
 /// The answers to a probe, by endpoint.
 #[derive(Debug)]
@@ -25,6 +29,8 @@ pub(super) struct Pod {
     pub(super) again: bool,
     status: Debounce,
     card: Debounce,
+    /// When the card was requested successfully.
+    card_at: Option<Instant>,
     pub(super) result: Option<ProbeResult>,
 }
 
@@ -38,16 +44,19 @@ impl Pod {
             again: false,
             status: Debounce::default(),
             card: Debounce::default(),
+            card_at: None,
             result: None,
         }
     }
 
     /// The endpoints to probe; the status needs a token.
-    pub(super) const fn endpoints(&self, has_token: bool) -> Option<Endpoints> {
+    pub(super) fn endpoints(&self, has_token: bool, now: Instant) -> Option<Endpoints> {
+        let is_card_known = || self.failures() == 0 && self.card_at.is_some_and(|at| now < at + CARD);
         match self.target.endpoints {
             Endpoints::Card => Some(Endpoints::Card),
             Endpoints::Both if !has_token => Some(Endpoints::Card),
             Endpoints::Status if !has_token => None,
+            Endpoints::Both if is_card_known() => Some(Endpoints::Status),
             endpoints => Some(endpoints),
         }
     }
@@ -60,6 +69,7 @@ impl Pod {
         }
         if !endpoints.card() {
             self.card = Debounce::default();
+            self.card_at = None;
         }
         let before = self.result.take().unwrap_or_default();
         let report = before.report.filter(|_| endpoints.status());
@@ -73,17 +83,24 @@ impl Pod {
     }
 
     /// Takes in the answers; returns whether the change needs a reconcile.
-    pub(super) fn record(&mut self, answers: Answers) -> bool {
+    pub(super) fn record(&mut self, answers: Answers, now: Instant) -> bool {
+        let Answers { status, card: mut of_card } = answers;
+        if let Some(answer) = &of_card {
+            self.card_at = answer.is_ok().then_some(now);
+        } else if let Some(Err(failure)) = &status {
+            // The card was not requested, because the report would show that the pod responds.
+            of_card = Some(Err(failure.clone()));
+        }
         let before = self.result.take();
         let old = before.as_ref();
         let report = old.and_then(|result| result.report.as_ref());
         let card = old.and_then(|result| result.card.as_ref());
         let endpoints = self.target.endpoints;
-        let report = match answers.status.filter(|_| endpoints.status()) {
+        let report = match status.filter(|_| endpoints.status()) {
             Some(answer) => self.status.record(answer.map_err(|failure| failure.message), report),
             None => report.cloned(),
         };
-        let card = match answers.card.filter(|_| endpoints.card()) {
+        let card = match of_card.filter(|_| endpoints.card()) {
             Some(answer) => self.card.record(answer.map_err(|failure| failure.message), card),
             None => card.cloned(),
         };

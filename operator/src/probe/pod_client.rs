@@ -11,18 +11,25 @@ use std::time::Duration;
 use caipe_a2a::client::{CardCache, ClientOptions, probe};
 use caipe_crds::internal_status::Report;
 use caipe_crds::names::PORT;
-use reqwest::header::{CONNECTION, HeaderMap, HeaderValue};
-use reqwest::{Response, redirect};
+use http::Response;
+use http::header::{AUTHORIZATION, CONNECTION, HOST, HeaderMap, HeaderValue, USER_AGENT};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use reqwest::redirect;
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::Semaphore;
 
 use super::bounds::{NAME, bounded, cut};
-use super::failure::{Failure, accepted, of_client, too_large, transport};
+use super::connections::{Connection, Connections};
+use super::failure::{Failure, accepted, broken, of_client, too_large};
 use super::result::CardSummary;
 use crate::metrics::labels::ProbeOutcome;
 
 /// Capacity of the card cache, which saves pods from sending their card again.
 const CARDS: usize = 1024;
+
+/// The name of this client.
+const AGENT: &str = concat!("caipe-operator/", env!("CARGO_PKG_VERSION"));
 
 /// The target of a probe.
 #[derive(Debug, Clone)]
@@ -64,7 +71,9 @@ impl Default for Limits {
 /// Probes over HTTP.
 #[derive(Debug)]
 pub struct HttpPodClient {
+    /// For cards.
     http: reqwest::Client,
+    connections: Connections,
     options: ClientOptions,
     cards: CardCache,
     limits: Limits,
@@ -73,8 +82,8 @@ pub struct HttpPodClient {
 }
 
 impl HttpPodClient {
-    /// A client without cookies, proxy, redirects and connection reuse. A probe must show that the pod accepts
-    /// connections, and thousands of idle ones would need more memory than everything else here.
+    /// A client without cookies, proxy and redirects. It keeps the connections for reports, which are much more
+    /// frequent than cards.
     ///
     /// # Errors
     /// If no TLS provider is available.
@@ -89,12 +98,20 @@ impl HttpPodClient {
             .default_headers(close)
             .connect_timeout(limits.deadline)
             .timeout(limits.deadline)
-            .user_agent(concat!("caipe-operator/", env!("CARGO_PKG_VERSION")))
+            .user_agent(AGENT)
             .build()?;
         let options =
             ClientOptions { timeout: limits.deadline, max_message: limits.body, ..ClientOptions::default() };
         let large = Arc::new(Semaphore::new(limits.large_reports));
-        Ok(Self { http, options, cards: CardCache::new(CARDS), limits, large, port: PORT })
+        Ok(Self {
+            http,
+            connections: Connections::new(),
+            options,
+            cards: CardCache::new(CARDS),
+            limits,
+            large,
+            port: PORT,
+        })
     }
 
     #[cfg(test)]
@@ -108,22 +125,44 @@ impl HttpPodClient {
     }
 
     async fn ask_status(&self, request: &Request) -> Result<Report, Failure> {
-        let mut asked = self.http.get(format!("http://{}/internal/status", self.address(request)));
-        if let Some(token) = &request.token {
-            asked = asked.bearer_auth(token.expose_secret());
+        let address = self.address(request);
+        if let Some(connection) = self.connections.take(address) {
+            match self.ask_status_over(connection, address, request).await {
+                // The pod may have closed it at the same moment.
+                Err(failure) if failure.outcome == ProbeOutcome::Broken => {}
+                done => return done,
+            }
         }
-        let response = asked.send().await.map_err(|error| transport(&error))?;
+        self.ask_status_over(Connection::open(address).await?, address, request).await
+    }
+
+    async fn ask_status_over(
+        &self,
+        connection: Connection,
+        address: SocketAddr,
+        request: &Request,
+    ) -> Result<Report, Failure> {
+        let asked = status_request(address, request.token.as_ref()).map_err(|_| broken())?;
+        let (report, connection) = connection.send(asked, |response| self.report(response)).await?;
+        if let Some(connection) = connection {
+            self.connections.put(address, connection);
+        }
+        Ok(report)
+    }
+
+    async fn report(&self, response: Response<Incoming>) -> Result<Report, Failure> {
         accepted(response.status())?;
-        let body = self.body(response).await?;
+        let body = self.body(response.into_body()).await?;
         serde_json::from_slice(&body).map(bounded).map_err(|_| {
             Failure::new(ProbeOutcome::Malformed, "failed to understand the pod: its status is not a report")
         })
     }
 
-    async fn body(&self, mut response: Response) -> Result<Vec<u8>, Failure> {
+    async fn body(&self, mut response: Incoming) -> Result<Vec<u8>, Failure> {
         let mut body = Vec::new();
         let mut permit = None;
-        while let Some(chunk) = response.chunk().await.map_err(|error| transport(&error))? {
+        while let Some(frame) = response.frame().await {
+            let Ok(chunk) = frame.map_err(|_| broken())?.into_data() else { continue };
             let length = body.len().saturating_add(chunk.len());
             if length > self.limits.large_report {
                 return Err(too_large(self.limits.large_report));
@@ -146,6 +185,20 @@ impl HttpPodClient {
             latency_ms: u64::try_from(seen.latency.as_millis()).unwrap_or(u64::MAX),
         })
     }
+}
+
+fn status_request(
+    address: SocketAddr,
+    token: Option<&SecretString>,
+) -> Result<http::Request<String>, http::Error> {
+    let mut asked = http::Request::get("/internal/status").header(HOST, address.to_string());
+    asked = asked.header(USER_AGENT, AGENT);
+    if let Some(token) = token {
+        let mut credential = HeaderValue::from_str(&format!("Bearer {}", token.expose_secret()))?;
+        credential.set_sensitive(true);
+        asked = asked.header(AUTHORIZATION, credential);
+    }
+    asked.body(String::new())
 }
 
 impl PodClient for HttpPodClient {

@@ -124,7 +124,41 @@ async fn a_status_is_asked_for_with_the_token() {
     let asked = pod.requests.lock().unwrap()[0].to_ascii_lowercase();
     assert!(asked.starts_with("get /internal/status http/1.1\r\n"), "{asked}");
     assert!(asked.contains(&format!("authorization: bearer {TOKEN}\r\n")), "{asked}");
-    assert!(asked.contains("connection: close\r\n") && !asked.contains("cookie"), "{asked}");
+    assert!(!asked.contains("connection: close\r\n") && !asked.contains("cookie"), "{asked}");
+}
+
+/// A pod that answers several requests on a connection; returns the number of connections.
+async fn answering_pod(requests_each: usize) -> (u16, Arc<Mutex<usize>>) {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let (port, accepted) = (listener.local_addr().unwrap().port(), Arc::new(Mutex::new(0)));
+    let counted = Arc::clone(&accepted);
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            *counted.lock().unwrap() += 1;
+            for _ in 0..requests_each {
+                let Answer::Bytes(bytes) = answer("200 OK", "", &report().to_string()) else { return };
+                let mut request = Vec::new();
+                while !request.ends_with(b"\r\n\r\n") {
+                    let Ok(1..) = stream.read_buf(&mut request).await else { break };
+                }
+                let _ = stream.write_all(&bytes).await;
+            }
+        }
+    });
+    (port, accepted)
+}
+
+#[tokio::test]
+async fn a_connection_is_used_again_and_replaced_when_the_pod_closes_it() {
+    for (requests_each, expected) in [(6, 1), (2, 3), (1, 6)] {
+        let (port, accepted) = answering_pod(requests_each).await;
+        let probe = HttpPodClient::new(Limits::default()).unwrap().at_port(port);
+        for number in 0..6 {
+            let seen = probe.status(&request()).await;
+            assert!(seen.is_ok(), "{requests_each}, {number}: {seen:?}");
+        }
+        assert_eq!(*accepted.lock().unwrap(), expected, "{requests_each}");
+    }
 }
 
 #[tokio::test]

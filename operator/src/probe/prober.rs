@@ -11,6 +11,7 @@ use tokio::time::{Duration, Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::failure::Failure;
+use super::interval::Interval;
 use super::pod::Answers;
 use super::pod_client::{HttpPodClient, Limits, PodClient};
 use super::probes::Probes;
@@ -26,6 +27,8 @@ const BRIEF: Duration = Duration::from_millis(20);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProberOptions {
+    /// The interval of probes of a responding pod.
+    pub interval: Interval,
     /// Maximum number of concurrent probes.
     pub max_concurrent: usize,
     /// Maximum number of concurrent routine probes, except slow ones.
@@ -38,7 +41,12 @@ impl Default for ProberOptions {
     /// 256 concurrent probes: a thousand pods that do not respond, each probed for one second every four, keep 250
     /// busy. Probes of responding pods are short; more of them would only compete with reconciles.
     fn default() -> Self {
-        Self { max_concurrent: 256, max_routine: 16, limits: Limits::default() }
+        Self {
+            interval: Interval::default(),
+            max_concurrent: 256,
+            max_routine: 16,
+            limits: Limits::default(),
+        }
     }
 }
 
@@ -87,7 +95,7 @@ impl<L: PodClient> Prober<L> {
             routine: Arc::new(Semaphore::new(options.max_routine.max(1))),
             metrics,
             notify,
-            registry: Mutex::default(),
+            registry: Mutex::new(ProbeRegistry::new(options.interval)),
             sooner: Notify::new(),
             notified: Notify::new(),
         })

@@ -7,7 +7,7 @@ use caipe_crds::agent_key;
 use secrecy::{ExposeSecret, SecretString};
 use tokio::time::{Duration, Instant};
 
-use super::interval::interval;
+use super::interval::Interval;
 use super::pod::{Answers, Pod};
 use super::pod_client::Request;
 use super::rate_limit::RateLimit;
@@ -17,6 +17,9 @@ use crate::key::Key;
 
 /// When a probe without a result counts as lost; longer than the timeout of a probe.
 const LOST: Duration = Duration::from_secs(10);
+
+/// Routine probes start at multiples of this time, so that the process wakes up less often.
+const TICK: Duration = Duration::from_millis(100);
 
 /// A probe that is due.
 #[derive(Debug, Clone)]
@@ -36,6 +39,9 @@ pub(super) struct ProbeRegistry {
     /// Changes that the rate limit delays.
     delayed: BTreeSet<(Instant, Key)>,
     last: PodId,
+    interval: Interval,
+    /// The first tick.
+    start: Option<Instant>,
 }
 
 #[derive(Debug, Default)]
@@ -48,9 +54,14 @@ struct Watched {
 }
 
 impl ProbeRegistry {
+    pub(super) fn new(interval: Interval) -> Self {
+        Self { interval, ..Self::default() }
+    }
+
     /// Replaces the probed pods of a supervisor. Pods that stay keep their results.
     pub(super) fn watch(&mut self, key: &Key, targets: Targets, now: Instant) {
         let Targets { pods, token } = targets;
+        self.start.get_or_insert(now);
         let watched = self.watched.entry(key.clone()).or_default();
         let new_token = !same_token(watched.token.as_ref(), token.as_ref());
         watched.token = token;
@@ -103,7 +114,7 @@ impl ProbeRegistry {
 
     /// Stops all probes. Ids are not used again, because probes may be in flight.
     pub(super) fn forget_all(&mut self) {
-        *self = Self { last: self.last, ..Self::default() };
+        *self = Self { last: self.last, ..Self::new(self.interval) };
     }
 
     fn remove(&mut self, key: &Key, name: &str) {
@@ -142,7 +153,7 @@ impl ProbeRegistry {
 
     fn schedule(&mut self, pod_id: PodId, at: Instant, urgency: Urgency) {
         let Some((has_token, pod)) = self.pod(pod_id) else { return };
-        let next = pod.endpoints(has_token).map(|_| Slot { at, urgency });
+        let next = pod.endpoints(has_token, at).map(|_| Slot { at, urgency });
         let before = std::mem::replace(&mut pod.due, next);
         if let Some(before) = before {
             self.due.remove(before, pod_id);
@@ -164,7 +175,7 @@ impl ProbeRegistry {
         let watched = self.watched.get_mut(key)?;
         let pod = watched.pods.get_mut(name)?;
         let token = watched.token.as_ref().map(|token| token_of(token, pod.target.agent.as_deref()));
-        let (endpoints, ip) = (pod.endpoints(token.is_some()), pod.target.ip);
+        let (endpoints, ip) = (pod.endpoints(token.is_some(), now), pod.target.ip);
         pod.in_flight = endpoints.is_some();
         self.schedule(pod_id, now + LOST, Urgency::Urgent);
         endpoints.map(|endpoints| Job { pod: pod_id, request: Request { ip, token }, endpoints, urgency })
@@ -175,13 +186,36 @@ impl ProbeRegistry {
         let Some((_, pod)) = self.pod(pod_id) else { return };
         pod.in_flight = false;
         let again = std::mem::take(&mut pod.again);
-        let is_significant = pod.record(answers);
-        let failures = pod.failures();
-        let wait = if again { Duration::ZERO } else { interval(failures, self.pods.len(), jitter) };
+        let is_significant = pod.record(answers, now);
+        let (failures, is_agent) = (pod.failures(), pod.target.endpoints.card());
+        let (interval, pods) = (self.interval, self.pods.len());
+        let wait = if again { Duration::ZERO } else { interval.after(failures, pods, jitter) };
         let urgency = if again || failures > 0 { Urgency::Urgent } else { Urgency::Routine };
-        self.schedule(pod_id, now + wait, urgency);
+        let at = if urgency == Urgency::Routine { self.tick(now + wait) } else { now + wait };
+        self.schedule(pod_id, at, urgency);
+        if is_agent && failures > 0 {
+            self.probe_supervisor_of(pod_id, now);
+        }
         if is_significant && let Some((key, _)) = self.pods.get(&pod_id) {
             self.change(key.clone(), now);
+        }
+    }
+
+    /// The first tick that is not before `at`.
+    fn tick(&self, at: Instant) -> Instant {
+        let since = at.saturating_duration_since(self.start.unwrap_or(at));
+        let over = Duration::from_nanos(u64::from(since.subsec_nanos()) % 100_000_000);
+        if over.is_zero() { at } else { at + TICK.saturating_sub(over) }
+    }
+
+    /// Probes the supervisor of an agent's pod that failed, because it may report a lost agent soon.
+    fn probe_supervisor_of(&mut self, agent: PodId, now: Instant) {
+        let watched = self.pods.get(&agent).and_then(|(key, _)| self.watched.get(key));
+        let pods = watched.into_iter().flat_map(|watched| watched.pods.values());
+        let supervisors: Vec<PodId> =
+            pods.filter(|pod| !pod.target.endpoints.card()).map(|pod| pod.id).collect();
+        for pod_id in supervisors {
+            self.probe_pod_now(pod_id, now);
         }
     }
 

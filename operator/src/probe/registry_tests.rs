@@ -47,9 +47,9 @@ fn a_new_pod_is_looked_at_at_once_and_then_at_its_pace() {
     assert_eq!((job.request.ip, job.endpoints), (ip(1), Endpoints::Card));
     assert!(registry.take(now, true).is_none(), "one look at a time");
     registry.record(job.pod, seen(Ok(card())), now, 0.0);
-    assert_eq!(registry.next_due(true), Some(after(now, 1500)));
-    assert!(registry.take(after(now, 1499), true).is_none());
-    assert!(registry.take(after(now, 1500), true).is_some());
+    assert_eq!(registry.next_due(true), Some(after(now, 2500)));
+    assert!(registry.take(after(now, 2499), true).is_none());
+    assert!(registry.take(after(now, 2500), true).is_some());
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn nothing_changes_when_the_same_is_watched_again() {
     for _ in 0..3 {
         registry.watch(&key(), targets(&[("a", 1, Endpoints::Card)], None), after(now, 10));
     }
-    assert_eq!(registry.next_due(true), Some(after(now, 1500)));
+    assert_eq!(registry.next_due(true), Some(after(now, 2500)));
     assert_eq!((registry.len(), registry.results(&key()).len(), registry.due.len()), (1, 1, 1));
 }
 
@@ -135,7 +135,7 @@ fn nobody_is_asked_for_a_status_without_a_token() {
     registry.watch(&key(), targets(&pods, Some("secret")), now);
     let asked: Vec<_> =
         std::iter::from_fn(|| registry.take(now, true)).map(|job| (job.request.ip, job.endpoints)).collect();
-    assert_eq!(asked, [(ip(1), Endpoints::Status), (ip(2), Endpoints::Both)]);
+    assert_eq!(asked, [(ip(1), Endpoints::Status), (ip(2), Endpoints::Status)], "its card is known");
 }
 
 #[test]
@@ -195,4 +195,50 @@ fn a_pod_that_changes_constantly_is_rate_limited() {
     assert!(probes > 3_000 && (600..=660).contains(&notified), "{notified} of {probes} looks");
     registry.forget(&key());
     assert_eq!((registry.delayed.len(), registry.next_due(true)), (0, None));
+}
+
+#[test]
+fn a_failed_agent_causes_a_probe_of_its_supervisor() {
+    let (mut registry, now) = (ProbeRegistry::default(), Instant::now());
+    let pods = [("agent", 1, Endpoints::Both), ("supervisor", 2, Endpoints::Status)];
+    registry.watch(&key(), targets(&pods, Some("secret")), now);
+    let report = serde_json::json!({ "epoch": 1, "runningEpoch": 1, "hash": "h", "agents": [] });
+    let report: caipe_crds::internal_status::Report = serde_json::from_value(report).unwrap();
+    let well = |job: &Job| Answers {
+        status: job.endpoints.status().then(|| Ok(report.clone())),
+        card: job.endpoints.card().then(|| Ok(card())),
+    };
+    while let Some(job) = registry.take(now, true) {
+        registry.record(job.pod, well(&job), now, 0.0);
+    }
+    let later = after(now, 2500);
+    let jobs: Vec<_> = std::iter::from_fn(|| registry.take(later, true)).collect();
+    for job in jobs {
+        let answers = if job.request.ip == ip(1) {
+            assert_eq!(job.endpoints, Endpoints::Status, "its report shows that it responds");
+            Answers { status: Some(Err(down())), card: None }
+        } else {
+            well(&job)
+        };
+        registry.record(job.pod, answers, later, 0.0);
+    }
+    let supervisor = registry.take(later, false).unwrap();
+    assert_eq!((supervisor.request.ip, supervisor.urgency), (ip(2), Urgency::Urgent));
+    registry.record(supervisor.pod, well(&supervisor), later, 0.0);
+    let agent = registry.take(after(later, 400), true).unwrap();
+    assert_eq!(agent.endpoints, Endpoints::Both);
+    registry.record(agent.pod, Answers { status: Some(Err(down())), card: Some(Err(down())) }, later, 0.0);
+    let result = &registry.results(&key())["agent"];
+    assert!(result.card.is_none() && result.report.is_none() && result.failure.is_some(), "{result:?}");
+}
+
+#[test]
+fn routine_probes_start_together() {
+    let (mut registry, now) = one();
+    let job = registry.take(now, true).unwrap();
+    registry.record(job.pod, seen(Ok(card())), after(now, 37), 0.0);
+    assert_eq!(registry.next_due(true), Some(after(now, 2600)));
+    let job = registry.take(after(now, 2600), true).unwrap();
+    registry.record(job.pod, seen(Err(down())), after(now, 2637), 0.0);
+    assert_eq!(registry.next_due(true), Some(after(now, 2937)), "a failure is confirmed without delay");
 }

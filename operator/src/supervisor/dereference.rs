@@ -8,7 +8,7 @@ use kube::{Api, Client};
 
 use super::error::Error;
 use super::migration::CurrentSpec;
-use super::state::{ReconcileState, ReconcileStates};
+use super::state::ReconcileState;
 use crate::cache::Cache;
 use crate::key::Key;
 use crate::kind::Kind;
@@ -23,7 +23,6 @@ pub async fn references(
     key: &Key,
     names: &Names,
     cache: &Cache,
-    states: &ReconcileStates,
 ) -> Result<References, Error> {
     let mut references = References::default();
     for name in &names.secrets {
@@ -33,7 +32,7 @@ pub async fn references(
     }
     for name in &names.config_maps {
         let Some(version) = cache.version(Kind::ConfigMap, key.namespace(), name) else { continue };
-        if let Some(content) = content(client, key, name, &version, states).await? {
+        if let Some(content) = content(client, key, name, &version, cache).await? {
             references.config_maps.insert(name.clone(), content.as_ref().clone());
         }
     }
@@ -45,9 +44,9 @@ async fn content(
     key: &Key,
     name: &str,
     version: &str,
-    states: &ReconcileStates,
+    cache: &Cache,
 ) -> Result<Option<Arc<ConfigMapContent>>, Error> {
-    if let Some(known) = states.content(key.namespace(), name, version) {
+    if let Some(known) = cache.content(key.namespace(), name, version) {
         return Ok(Some(known));
     }
     let api = Api::<ConfigMap>::namespaced(client.clone(), key.namespace());
@@ -57,7 +56,7 @@ async fn content(
         let (data, binary_data) = (map.data.unwrap_or_default(), map.binary_data.unwrap_or_default());
         Arc::new(ConfigMapContent { version, data, binary_data })
     });
-    states.cache_content(key.namespace(), name, content.clone());
+    cache.put_content(key.namespace(), name, content.clone());
     Ok(content)
 }
 

@@ -99,8 +99,7 @@ impl<'a> Reconciler<'a> {
     /// # Errors
     /// If a retry may help. The status also reports what a user has to fix.
     pub async fn run(mut self, timer: &ReconcileTimer<'_>) -> Result<(Outcome, Due), Error> {
-        let reconciled = self.reconcile_objects(timer).await;
-        let (reconciled, error) = match reconciled {
+        let (reconciled, error) = match self.reconcile_objects(timer).await {
             Ok(reconciled) => (reconciled, None),
             Err(error) => {
                 self.state.current = None;
@@ -111,6 +110,25 @@ impl<'a> Reconciler<'a> {
                 (Reconciled { refusal, ..Reconciled::default() }, Some(error))
             }
         };
+        self.conclude(reconciled, error, timer).await
+    }
+
+    /// Applies nothing and reports why.
+    ///
+    /// # Errors
+    /// If the API server rejects the status.
+    pub async fn refuse(self, refusal: Refusal, timer: &ReconcileTimer<'_>) -> Result<(Outcome, Due), Error> {
+        let reconciled = self.refused(refusal, Missing::default());
+        self.conclude(reconciled, None, timer).await
+    }
+
+    /// Probes the pods, reports the status and saves the state.
+    async fn conclude(
+        mut self,
+        reconciled: Reconciled,
+        error: Option<Error>,
+        timer: &ReconcileTimer<'_>,
+    ) -> Result<(Outcome, Due), Error> {
         let token = self.state.keys.as_ref().map(|keys| keys.status_token.clone());
         self.cx.prober.watch(&self.key, self.observation.targets(self.resource, token));
         let was_written = if error.is_none() || reconciled.refusal.is_some() {
@@ -217,7 +235,7 @@ impl<'a> Reconciler<'a> {
     async fn dereference(&mut self, names: &Names) -> Result<References, Error> {
         let cx = self.cx;
         dereference::current(&cx.client, &self.key, &mut self.state).await?;
-        dereference::references(&cx.client, &self.key, names, &cx.cache, &cx.states).await
+        dereference::references(&cx.client, &self.key, names, &cx.cache).await
     }
 
     /// Ensures the Secret with the keys. They count as a reference, so that changed keys roll the pods.
@@ -434,9 +452,10 @@ struct Written {
 impl Context {
     /// Forgets a deleted supervisor; Kubernetes collects its objects.
     pub fn forget(&self, key: &Key) {
+        // First, so that a reconcile in flight notices it.
+        self.states.forget(key);
         self.prober.forget(key);
         self.cache.forget(key);
-        self.states.forget(key);
         self.rollouts.forget(key);
         self.metrics.forget(key);
         self.reporter.events.forget(key);

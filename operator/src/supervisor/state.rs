@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use caipe_crds::CaipeSupervisorStatus;
 use tokio::time::Instant;
@@ -14,7 +14,6 @@ use super::missing_reference::MissingReference;
 use super::status::same;
 use crate::cache::Child;
 use crate::key::Key;
-use crate::references::ConfigMapContent;
 
 /// The state of one supervisor.
 #[derive(Debug, Clone, Default)]
@@ -70,15 +69,14 @@ fn fingerprint(child: &Child) -> u64 {
 #[derive(Debug, Default)]
 pub struct ReconcileStates {
     supervisors: Mutex<HashMap<Key, ReconcileState>>,
-    contents: Mutex<HashMap<(String, String), Arc<ConfigMapContent>>>,
 }
 
 impl ReconcileStates {
-    /// The state for a reconcile of the resource with this uid. Removes the current spec until the reconcile saves
-    /// it, because an interrupted one may have written another.
+    /// The state for a reconcile of the resource with this uid, which is known from now on. Removes the current spec
+    /// until the reconcile saves it, because an interrupted one may have written another.
     pub fn load(&self, key: &Key, uid: Option<&str>) -> ReconcileState {
         let mut supervisors = self.supervisors();
-        let Some(state) = supervisors.get_mut(key) else { return ReconcileState::default() };
+        let state = supervisors.entry(key.clone()).or_default();
         let mut begun = state.clone();
         begun.reported = begun.reported.filter(|reported| Some(reported.uid.as_str()) == uid);
         state.current = None;
@@ -90,8 +88,21 @@ impl ReconcileStates {
         self.supervisors().clear();
     }
 
+    /// Saves the state after a reconcile, unless the supervisor was forgotten meanwhile.
     pub fn save(&self, key: &Key, state: ReconcileState) {
-        self.supervisors().insert(key.clone(), state);
+        if let Some(known) = self.supervisors().get_mut(key) {
+            *known = state;
+        }
+    }
+
+    /// Whether the supervisor was loaded and not forgotten since.
+    pub fn is_known(&self, key: &Key) -> bool {
+        self.supervisors().contains_key(key)
+    }
+
+    /// The known supervisors.
+    pub fn keys(&self) -> Vec<Key> {
+        self.supervisors().keys().cloned().collect()
     }
 
     /// Whether the watch has not yet delivered the last written status.
@@ -118,7 +129,7 @@ impl ReconcileStates {
     /// Counts a failure; returns the number of failures in a row before it.
     pub fn failed(&self, key: &Key) -> u32 {
         let mut supervisors = self.supervisors();
-        let state = supervisors.entry(key.clone()).or_default();
+        let Some(state) = supervisors.get_mut(key) else { return 0 };
         state.failures = state.failures.saturating_add(1);
         state.failures - 1
     }
@@ -135,28 +146,11 @@ impl ReconcileStates {
         self.supervisors().remove(key);
     }
 
-    /// The cached content of a `ConfigMap` of this version.
-    pub fn content(&self, namespace: &str, name: &str, version: &str) -> Option<Arc<ConfigMapContent>> {
-        let contents = self.contents();
-        let place = (namespace.to_owned(), name.to_owned());
-        contents.get(&place).filter(|content| content.version == version).cloned()
-    }
-
-    /// Caches the content of a `ConfigMap`; none removes it.
-    pub fn cache_content(&self, namespace: &str, name: &str, content: Option<Arc<ConfigMapContent>>) {
-        let mut contents = self.contents();
-        let place = (namespace.to_owned(), name.to_owned());
-        match content {
-            Some(content) => contents.insert(place, content),
-            None => contents.remove(&place),
-        };
-    }
-
     fn supervisors(&self) -> MutexGuard<'_, HashMap<Key, ReconcileState>> {
         self.supervisors.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    fn contents(&self) -> MutexGuard<'_, HashMap<(String, String), Arc<ConfigMapContent>>> {
-        self.contents.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
+
+#[cfg(test)]
+#[path = "state_tests.rs"]
+mod tests;

@@ -94,6 +94,7 @@ fn stalled(why: &str) -> Reason {
         _ if why == Why::SpecRefused.as_str() => Reason::SpecRefused,
         _ if why == Why::ForeignObject.as_str() => Reason::ForeignObject,
         _ if why == Why::Forbidden.as_str() => Reason::ApplyFailed,
+        _ if why == Why::NamespaceUnreadable.as_str() => Reason::NamespaceUnreadable,
         _ if why == Why::RolloutFailed.as_str() => Reason::PodFailing,
         _ => Reason::InvalidSpec,
     }

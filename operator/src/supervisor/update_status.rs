@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use caipe_crds::{CaipeSupervisor, CaipeSupervisorStatus, Fault};
-use kube::api::{Patch, PatchParams};
+use kube::api::{PartialObjectMeta, Patch, PatchParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::json;
 use tokio::time::Instant;
@@ -49,7 +49,8 @@ impl Reporter {
         if before.is_some_and(|before| status::same(before, status)) {
             return Ok(false);
         }
-        let api = Api::<CaipeSupervisor>::namespaced(self.client.clone(), namespace);
+        // The response may have a spec that cannot be parsed.
+        let api: Api<PartialObjectMeta<CaipeSupervisor>> = Api::namespaced(self.client.clone(), namespace);
         let patch = json!({
             "apiVersion": "caipe.io/v1alpha1",
             "kind": "CaipeSupervisor",

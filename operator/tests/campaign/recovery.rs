@@ -455,3 +455,135 @@ async fn a_deleted_and_restored_definition_is_noticed() {
     definition_is(&operator, false).await;
     operator.stop().await;
 }
+
+/// Changes the definition as a newer release does, which knows a provider that this operator does not.
+fn upgrade_definition(cluster: &TestCluster) {
+    let (kind, name) = ("customresourcedefinitions.apiextensions.k8s.io", "caipesupervisors.caipe.io");
+    let mut definition = cluster.server.get(kind, "", name).unwrap().as_ref().clone();
+    let schema = &mut definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
+    schema["properties"]["model"] = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
+    schema.as_object_mut().unwrap().remove("x-kubernetes-validations");
+    cluster
+        .server
+        .apply(
+            "kubectl",
+            &json!({
+                "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+                "metadata": { "name": name }, "spec": definition["spec"],
+            }),
+        )
+        .unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resource_that_this_operator_cannot_parse_is_stalled_until_it_is_corrected() {
+    let (cluster, operator) = TestCluster::with_supervisor(&["argocd"]).await;
+    let before = pods_of(&cluster);
+    upgrade_definition(&cluster);
+    let mut spec = everything(&["argocd"]);
+    spec["model"] = json!({ "provider": "newest", "name": "m1" });
+    cluster.apply(&supervisor("platform", &spec));
+    let stalled = |found: &Value| kstatus::compute(found) == Status::Failed;
+    let found = cluster.until("platform", stalled).await;
+    assert_eq!(found["status"]["observedGeneration"], found["metadata"]["generation"]);
+    for kind in ["Stalled", "Ready"] {
+        assert_eq!(condition(&found, kind)["reason"], "InvalidSpec", "{found:#}");
+        assert!(message(&found, kind).starts_with("spec.model"), "{}", message(&found, kind));
+    }
+    assert_eq!(found["status"]["agentsReady"], "4/4", "what runs keeps running");
+    cluster.settle().await;
+    assert_eq!(pods_of(&cluster), before);
+    assert_eq!(notes(&cluster, "InvalidSpec").len(), 1);
+    cluster.apply(&supervisor("platform", &everything(&["argocd"])));
+    cluster.until("platform", is_current).await;
+    operator.stop().await;
+}
+
+/// Refuses to show a kind in the namespace.
+fn refuse(operator: &Operator, resource: &'static str) {
+    operator.access.suffer(move |call| {
+        let is_refused = call.namespace.as_deref() == Some(NAMESPACE) && call.resource == resource;
+        let why = format!("{resource} is forbidden: User \"operator\" cannot list it");
+        is_refused.then(|| Fault::Refuse(Failure::new(403, "Forbidden", why)))
+    });
+}
+
+/// Whether the operator reports that it can read everything in the namespace.
+fn is_synced(operator: &Operator, namespace: &str) -> bool {
+    let line = format!("caipe_operator_namespace_synced{{watched_namespace=\"{namespace}\"}} 1");
+    operator.metrics.encode().unwrap().lines().any(|found| found == line)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unreadable_namespace_stops_no_other_and_is_reported() {
+    for refused in ["secrets", "pods", "deployments"] {
+        let (cluster, operator) = TestCluster::with_supervisor(&["argocd"]).await;
+        cluster.settle().await;
+        let before = pods_of(&cluster);
+        operator.stop().await;
+        cluster.server.namespace("other");
+        let mut llm = secret("llm", "OPENAI_API_KEY", "x");
+        llm["metadata"]["namespace"] = json!("other");
+        cluster.apply(&llm);
+        let mut resource = supervisor("second", &small());
+        resource["metadata"]["namespace"] = json!("other");
+        cluster.apply(&resource);
+
+        let namespaces = [NAMESPACE, "other"].map(str::to_owned);
+        let operator = Operator::watching(&cluster, &namespaces, |_| None);
+        refuse(&operator, refused);
+        tokio::time::sleep(Duration::from_secs(30)).await;
+        let second = cluster.server.get("caipesupervisors.caipe.io", "other", "second").unwrap();
+        assert!(is_current(&second), "{refused}: {second:#}");
+        assert_eq!(operator.health.missing(), Vec::<&str>::new(), "{refused}");
+        assert_eq!((is_synced(&operator, NAMESPACE), is_synced(&operator, "other")), (false, true));
+        let found = cluster.supervisor("platform").unwrap();
+        assert_eq!(condition(&found, "Stalled")["reason"], "NamespaceUnreadable", "{found:#}");
+        assert_eq!(condition(&found, "Ready")["status"], "False", "{found:#}");
+        let kind = match refused {
+            "secrets" => "Secret",
+            "pods" => "Pod",
+            _ => "Deployment",
+        };
+        assert!(message(&found, "Stalled").contains(&format!("namespace team: {kind};")), "{found:#}");
+        assert!(before.is_subset(&pods_of(&cluster)), "what runs keeps running");
+
+        operator.access.heal();
+        cluster.until("platform", is_current).await;
+        cluster.settle().await;
+        assert!(is_synced(&operator, NAMESPACE));
+        assert!(before.is_subset(&pods_of(&cluster)));
+        operator.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_that_becomes_unreadable_is_reported_and_recovers() {
+    let cluster = TestCluster::with_secrets();
+    let operator = Operator::watching(&cluster, &[NAMESPACE.to_owned()], |_| None);
+    cluster.apply(&supervisor("platform", &everything(&["argocd"])));
+    cluster.until("platform", is_current).await;
+    // Rights that are lost do not end a watch, which the API server ends after some minutes.
+    refuse(&operator, "services");
+    let unreadable = |found: &Value| condition(found, "Stalled")["reason"] == "NamespaceUnreadable";
+    cluster.until("platform", unreadable).await;
+    assert_eq!(operator.health.missing(), ["caches"], "it can do nothing");
+    operator.access.heal();
+    cluster.until("platform", is_current).await;
+    // The supervisors themselves.
+    refuse(&operator, "caipesupervisors");
+    tokio::time::sleep(Duration::from_mins(15)).await;
+    assert!(!is_synced(&operator, NAMESPACE));
+    operator.access.heal();
+    tokio::time::sleep(Duration::from_secs(15)).await;
+    assert!(is_synced(&operator, NAMESPACE));
+    operator.stop().await;
+}
+
+/// A spec with one agent.
+fn small() -> Value {
+    json!({
+        "model": { "provider": "openai", "name": "gpt-5", "secretRef": { "name": "llm" } },
+        "agents": [agent("runbooks", &container("Sidecar"))],
+    })
+}

@@ -31,7 +31,7 @@ async fn fleet() -> TestCluster {
 
 fn operator(cluster: &TestCluster, image: &str, rollouts: RolloutLimits) -> Operator {
     let defaults = Defaults { image: image.to_owned(), rollouts, ..Defaults::default() };
-    Operator::start_configured(cluster, None, defaults, |_| None)
+    Operator::start_configured(cluster, None, &[], defaults, |_| None)
 }
 
 /// The supervisors with a Deployment of this image.

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use caipe_operator::lease;
 use serde_json::{Value, json};
 
-use super::kstatus::is_current;
+use super::kstatus::{condition, is_current};
 use super::oracle::Outcome;
 use super::resources::{everything, supervisor};
 use super::test_cluster::{NAMESPACE, Operator, TestCluster};
@@ -130,4 +131,29 @@ fn assert_mended(wanted: &Outcome, cluster: &TestCluster) {
 fn spec_of(outcome: &Outcome, key: &str) -> Value {
     let object = &outcome.objects[key];
     json!([object["spec"], object["data"], object["automountServiceAccountToken"]])
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operator_that_restarts_in_its_pod_acts_within_five_seconds() {
+    let cluster = TestCluster::with_secrets();
+    let identity = || lease::identity("operator-0", Some("3f2a"));
+    let leader = Operator::start(&cluster, Some(&identity()));
+    let standby = Operator::start(&cluster, Some(&lease::identity("operator-1", Some("77d1"))));
+    cluster.apply(&supervisor("platform", &everything(&["argocd"])));
+    cluster.until("platform", is_current).await;
+    assert!(!leader.writes().is_empty());
+    leader.kill().await;
+    // Meanwhile an agent is lost, and the spec of another resource is changed.
+    cluster.pods.answer("argocd", false);
+    cluster.apply(&supervisor("second", &everything(&[])));
+    let begun = tokio::time::Instant::now();
+    let again = Operator::start(&cluster, Some(&identity()));
+    cluster.until("second", |found| found["status"]["observedGeneration"].is_i64()).await;
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    let lost = |found: &Value| condition(found, "AgentsConnected")["reason"] == "AgentsUnreachable";
+    cluster.until("platform", lost).await;
+    assert!(begun.elapsed() < Duration::from_secs(7), "{:?}", begun.elapsed());
+    assert_eq!(standby.writes(), []);
+    again.stop().await;
+    standby.stop().await;
 }

@@ -120,6 +120,7 @@ fn defined() -> ApiServer {
 pub(crate) struct Operator {
     pub(crate) access: Access,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) health: Health,
     stop: CancellationToken,
     tasks: JoinSet<()>,
     electors: Vec<AbortHandle>,
@@ -137,13 +138,23 @@ impl Operator {
         identity: Option<&str>,
         plan: impl FnMut(&Call) -> Option<Fault> + Send + 'static,
     ) -> Self {
-        Self::start_configured(cluster, identity, Defaults::default(), plan)
+        Self::start_configured(cluster, identity, &[], Defaults::default(), plan)
     }
 
-    /// Starts one with these defaults of the installation.
+    /// Starts one that watches these namespaces, without leader election.
+    pub(crate) fn watching(
+        cluster: &TestCluster,
+        namespaces: &[String],
+        plan: impl FnMut(&Call) -> Option<Fault> + Send + 'static,
+    ) -> Self {
+        Self::start_configured(cluster, None, namespaces, Defaults::default(), plan)
+    }
+
+    /// Starts one that watches these namespaces, with these defaults of the installation.
     pub(crate) fn start_configured(
         cluster: &TestCluster,
         identity: Option<&str>,
+        namespaces: &[String],
         defaults: Defaults,
         plan: impl FnMut(&Call) -> Option<Fault> + Send + 'static,
     ) -> Self {
@@ -172,11 +183,12 @@ impl Operator {
             Prober::with(cluster.pods.clone(), ProberOptions::default(), Arc::clone(&metrics), notify);
         tasks.spawn(Arc::clone(&prober).run(stop.clone()));
         let reported = Arc::clone(&metrics);
+        let health = Health::default();
         let parts =
-            Dependencies { client, metrics, leadership, events, health: Health::default(), prober, notices };
-        let options = Options { namespaces: Vec::new(), concurrency: 4, defaults };
+            Dependencies { client, metrics, leadership, events, health: health.clone(), prober, notices };
+        let options = Options { namespaces: namespaces.to_vec(), concurrency: 4, defaults };
         tasks.spawn(run::run(parts, options, stop.clone()));
-        Self { access, metrics: reported, stop, tasks, electors }
+        Self { access, metrics: reported, health, stop, tasks, electors }
     }
 
     /// Stops it as SIGTERM does.

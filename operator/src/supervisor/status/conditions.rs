@@ -40,6 +40,8 @@ text_enum! {
         Retrying,
         /// The cluster forbids what is needed.
         Forbidden,
+        /// The operator may not read some kinds in the namespace.
+        NamespaceUnreadable,
         /// The supervisor's pods do not become available.
         RolloutFailed,
         /// The supervisor refused the spec.
