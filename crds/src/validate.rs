@@ -136,10 +136,15 @@ impl Found {
 
     fn volume(&mut self, path: &str, volume: Option<&Sqlite>) {
         let Some(volume) = volume else { return };
-        let is_size = Amount::read(&volume.size).is_some_and(Amount::is_positive);
-        self.rule(&format!("{path}.size"), is_size, rules::VOLUME_SIZE);
-        let class = volume.storage_class_name.as_deref();
+        let Sqlite { size, storage_class_name, reclaim_policy, existing_claim } = volume;
+        let is_size = |size: &String| Amount::read(size).is_some_and(Amount::is_positive);
+        self.rule(&format!("{path}.size"), size.as_ref().is_none_or(is_size), rules::VOLUME_SIZE);
+        let class = storage_class_name.as_deref();
         self.rule(&format!("{path}.storageClassName"), class.is_none_or(is_domain), rules::STORAGE_CLASS);
+        let claim = existing_claim.as_deref();
+        self.rule(&format!("{path}.existingClaim"), claim.is_none_or(is_domain), rules::CLAIM_NAME);
+        let is_created = size.is_some() || class.is_some() || reclaim_policy.is_some();
+        self.rule(path, !(claim.is_some() && is_created), rules::EXISTING_CLAIM);
     }
 
     fn resources(&mut self, path: &str, resources: Option<&Resources>) {

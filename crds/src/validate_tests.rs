@@ -9,7 +9,7 @@ use super::*;
 use crate::read::resource;
 
 /// A rule, where it is broken, a spec that breaks it and no other, and one that comes close and does not.
-const CASES: [(&str, &str, &str, &str); 35] = [
+const CASES: [(&str, &str, &str, &str); 37] = [
     (rules::REPLICAS, "spec.replicas", "{ store: {}, replicas: 2 }", "{ store: {}, replicas: 1 }"),
     (
         rules::MODEL_NAME,
@@ -187,6 +187,18 @@ const CASES: [(&str, &str, &str, &str); 35] = [
         "{ store: { sqlite: { storageClassName: fast-2.example.com } } }",
     ),
     (
+        rules::CLAIM_NAME,
+        "spec.store.sqlite.existingClaim",
+        "{ store: { sqlite: { existingClaim: A } } }",
+        "{ store: { sqlite: { existingClaim: platform.data } } }",
+    ),
+    (
+        rules::EXISTING_CLAIM,
+        "spec.store.sqlite",
+        "{ store: { sqlite: { existingClaim: a, reclaimPolicy: Retain } } }",
+        "{ store: { sqlite: { size: 1Gi, storageClassName: a, reclaimPolicy: Delete } } }",
+    ),
+    (
         rules::A2A_ALLOW,
         "spec.a2a.allow[1]",
         "{ a2a: { allow: ['*', 10.0.0.0/99] } }",
@@ -213,14 +225,19 @@ const CASES: [(&str, &str, &str, &str); 35] = [
 ];
 
 /// Stores before and after, and whether one can become the other.
-const CHANGES: [(&str, &str, bool); 9] = [
+const CHANGES: [(&str, &str, bool); 14] = [
     ("{}", "{}", true),
     ("{}", "{ store: { sqlite: {} } }", true),
     ("{}", "{ store: {} }", true),
     ("{ store: { sqlite: { size: 1Gi } } }", "{}", true),
-    ("{}", "{ store: { sqlite: { size: 2Gi } } }", false),
+    ("{}", "{ store: { sqlite: { size: 1025Mi } } }", true),
+    ("{}", "{ store: { sqlite: { size: 1023Mi } } }", false),
     ("{ store: { sqlite: { size: 2Gi } } }", "{}", false),
-    ("{ store: { sqlite: { size: 2Gi } } }", "{ store: { sqlite: { size: 3Gi } } }", false),
+    ("{ store: { sqlite: { size: 2Gi } } }", "{ store: { sqlite: { size: 3Gi } } }", true),
+    ("{ store: { sqlite: { size: 3Gi } } }", "{ store: { sqlite: { size: 2Gi } } }", false),
+    ("{}", "{ store: { sqlite: { reclaimPolicy: Delete } } }", true),
+    ("{ store: { sqlite: { size: 3Gi } } }", "{ store: { sqlite: { existingClaim: a } } }", true),
+    ("{ store: { sqlite: { existingClaim: a } } }", "{ store: { sqlite: { storageClassName: b } } }", true),
     ("{}", "{ store: { sqlite: { storageClassName: fast } } }", false),
     (
         "{ store: { sqlite: { storageClassName: fast } } }",
@@ -343,7 +360,7 @@ fn a_request_above_its_limit_is_a_fault() {
 }
 
 #[test]
-fn a_volume_stays_as_it_was_made_and_a_store_may_change() {
+fn a_volume_may_grow_and_is_otherwise_fixed() {
     for (old, new, possible) in CHANGES {
         let (old, new) = (value("platform", old), value("platform", new));
         let expected: Vec<&str> = if possible { vec![] } else { vec![rules::VOLUME_FIXED] };

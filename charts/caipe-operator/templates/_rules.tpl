@@ -38,7 +38,8 @@ The permissions in the watched namespaces, each with its reason. Tests compare t
 - apiGroups: [""]
   resources: [serviceaccounts]
   verbs: [get, list, watch, create, patch]
-# Volumes of conversations. The operator never deletes them; Kubernetes deletes them with their supervisor.
+# Volumes of conversations. The operator never deletes them; Kubernetes deletes those with `reclaimPolicy: Delete`.
+# Patch: to let them grow.
 - apiGroups: [""]
   resources: [persistentvolumeclaims]
   verbs: [get, list, watch, create, patch]

@@ -29,7 +29,9 @@ pub fn manifests(objects: Objects) -> Result<Vec<Manifest>, serde_json::Error> {
     let Objects { service_account, spec, data, service, network_policy, deployment, agents, tool_servers } =
         objects;
     let mut all = vec![manifest(Kind::ServiceAccount, &service_account)?];
-    all.push(manifest(Kind::PersistentVolumeClaim, &data)?);
+    if let Some(data) = data {
+        all.push(manifest(Kind::PersistentVolumeClaim, &data)?);
+    }
     for ToolServerObjects { agent: _, name: _, service, network_policy, deployment } in tool_servers {
         all.push(manifest(Kind::NetworkPolicy, &network_policy)?);
         all.push(manifest(Kind::Service, &service)?);

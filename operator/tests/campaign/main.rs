@@ -25,3 +25,4 @@ mod recovery;
 mod script;
 mod several_operators;
 mod stale_views;
+mod volumes;

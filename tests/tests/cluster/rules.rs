@@ -215,6 +215,16 @@ fn broken() -> Vec<(&'static str, Value, &'static str)> {
             "must be the name of a StorageClass",
         ),
         (
+            "spec.store.sqlite.existingClaim",
+            json!({"spec": {"store": {"sqlite": {"existingClaim": "A B"}}}}),
+            "must be the name of a PersistentVolumeClaim",
+        ),
+        (
+            "spec.store.sqlite",
+            json!({"spec": {"store": {"sqlite": {"existingClaim": "a", "size": "1Gi"}}}}),
+            "a claim of yours keeps its own size, class and policy",
+        ),
+        (
             "spec.a2a.allow[1]",
             json!({"spec": {"a2a": {"allow": ["10.0.0.0/8", "10.0.0.0/99"]}}}),
             "must be a host, `*.domain` or address",
@@ -264,18 +274,22 @@ fn messages(schema: &Value, found: &mut BTreeSet<String>) {
 }
 
 /// Rules of what may not be changed: they are broken by an update.
-const FIXED: [&str; 1] = ["the volume of conversations stays as it was made"];
+const FIXED: [&str; 1] = ["the volume of conversations can grow, but not shrink"];
 
 #[test]
-fn the_volume_of_conversations_stays_as_it_was_made() -> Result<()> {
+fn the_volume_of_conversations_grows_and_does_not_shrink() -> Result<()> {
     cluster::with(async |cluster| {
         cluster.create(SUPERVISORS, &valid(), false).await?;
-        let larger = json!({"spec": {"store": {"sqlite": {"size": "2Gi"}}}});
-        let refused = cluster.merge(SUPERVISORS, "platform", &larger).await;
-        assert!(refused.is_err_and(|error| error.to_string().contains(FIXED[0])));
         // The default may be written out.
-        let same = json!({"spec": {"store": {"sqlite": {"size": "1Gi"}}}});
-        cluster.merge(SUPERVISORS, "platform", &same).await?;
+        for size in ["1Gi", "2Gi"] {
+            let sqlite = json!({"spec": {"store": {"sqlite": {"size": size}}}});
+            cluster.merge(SUPERVISORS, "platform", &sqlite).await?;
+        }
+        for sqlite in [json!({"size": "1Gi"}), json!({"size": "2Gi", "storageClassName": "other"})] {
+            let change = json!({"spec": {"store": {"sqlite": sqlite}}});
+            let refused = cluster.merge(SUPERVISORS, "platform", &change).await;
+            assert!(refused.is_err_and(|error| error.to_string().contains(FIXED[0])), "{change}");
+        }
         Ok(())
     })
 }

@@ -14,7 +14,7 @@ use super::pod::{self, Mounts};
 use super::service::A2A_PORT;
 use super::sidecars::{self, PROGRAM};
 use super::template::{self, Patch};
-use super::{BuildError, env, probes, secrets};
+use super::{BuildError, env, probes, secrets, volume_claim};
 use crate::labels;
 
 const SPEC_DIR: &str = "/etc/caipe/spec";
@@ -101,7 +101,7 @@ pub(super) fn mounts(cx: &BuildContext<'_>, spec: &str, data: Volume) -> Mounts 
 }
 
 fn data(cx: &BuildContext<'_>) -> Volume {
-    let claim = PersistentVolumeClaimVolumeSource { claim_name: names::data(cx.name), read_only: None };
+    let claim = PersistentVolumeClaimVolumeSource { claim_name: volume_claim::name(cx), read_only: None };
     Volume { name: "data".to_owned(), persistent_volume_claim: Some(claim), ..Volume::default() }
 }
 

@@ -38,8 +38,8 @@ pub struct Objects {
     pub service_account: ServiceAccount,
     /// The rendered spec.
     pub spec: ConfigMap,
-    /// The volume of conversations.
-    pub data: PersistentVolumeClaim,
+    /// The volume of conversations; none if the user has made it.
+    pub data: Option<PersistentVolumeClaim>,
     /// The endpoint of the supervisor.
     pub service: Service,
     /// The allowed connections of the supervisor.

@@ -188,13 +188,42 @@ fn all_names_are_valid_and_differ() {
 fn everything_belongs_to_the_resource() {
     for (cx, _, objects) in everybody() {
         for manifest in manifests(&objects) {
-            let owner = &manifest["metadata"]["ownerReferences"][0];
+            let owners = &manifest["metadata"]["ownerReferences"];
+            if manifest["kind"] == "PersistentVolumeClaim" && owners.is_null() {
+                continue;
+            }
+            let owner = &owners[0];
             assert_eq!(owner["uid"], "u-1", "{cx}");
             assert_eq!((&owner["controller"], &owner["blockOwnerDeletion"]), (&true.into(), &true.into()));
             assert_eq!(manifest["metadata"]["namespace"], "team");
             assert_eq!(manifest["metadata"]["labels"][labels::MANAGED_BY], "caipe-operator");
         }
     }
+}
+
+#[test]
+fn the_claim_belongs_to_the_resource_only_if_it_is_deleted_with_it() {
+    for (spec, owners, size) in [
+        ("agents: []", 0, "1Gi"),
+        ("store: { sqlite: { size: 3Gi, reclaimPolicy: Retain } }", 0, "3Gi"),
+        ("store: { sqlite: { reclaimPolicy: Delete } }", 1, "1Gi"),
+    ] {
+        let claim = made(spec).data.unwrap();
+        assert_eq!(claim.metadata.owner_references.unwrap_or_default().len(), owners, "{spec}");
+        assert_eq!(claim.metadata.labels.unwrap()[labels::INSTANCE], "platform");
+        assert_eq!(claim.spec.unwrap().resources.unwrap().requests.unwrap()["storage"].0, size, "{spec}");
+    }
+}
+
+#[test]
+fn a_claim_of_the_user_is_mounted_and_not_created() {
+    let objects = made("store: { sqlite: { existingClaim: conversations } }");
+    assert_eq!(objects.data, None);
+    let pod = objects.deployment.spec.template.spec.unwrap();
+    let claims: Vec<_> =
+        pod.volumes.iter().flatten().filter_map(|it| it.persistent_volume_claim.as_ref()).collect();
+    let [claim] = claims.as_slice() else { panic!("{claims:?}") };
+    assert_eq!((claim.claim_name.as_str(), claim.read_only), ("conversations", None));
 }
 
 #[test]

@@ -21,7 +21,7 @@ use crate::supervisor::validate::validate;
 use caipe_crds::CaipeSupervisor;
 
 /// A fixture by name.
-pub(super) const SCENES: [(&str, &str); 8] = [
+pub(super) const SCENES: [(&str, &str); 9] = [
     (
         "quick_start",
         "model: { provider: openai, name: gpt-5, secretRef: { name: llm } }
@@ -109,6 +109,7 @@ store: { sqlite: { size: 5Gi, storageClassName: fast } }
 distributedAgents: [own]
 agents: [{ name: own, identity: { configMapRef: { name: identity } } }]",
     ),
+    ("own_claim", "store: { sqlite: { existingClaim: conversations } }\nagents: []"),
 ];
 
 pub(super) fn resource(spec: &str) -> CaipeSupervisor {
