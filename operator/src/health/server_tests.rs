@@ -13,7 +13,7 @@ struct Running {
 }
 
 async fn start() -> Running {
-    let listener = bind(([127, 0, 0, 1], 0).into()).await.unwrap();
+    let listener = bind(([127, 0, 0, 1], 0).into()).unwrap();
     let (health, stop, address) =
         (Health::default(), CancellationToken::new(), listener.local_addr().unwrap());
     let task = tokio::spawn(serve(listener, health.clone(), Arc::new(Metrics::new()), stop.clone()));
@@ -137,7 +137,7 @@ async fn too_many_connections_wait_and_a_head_without_end_is_refused() {
 #[tokio::test]
 async fn an_address_that_is_taken_is_named() {
     let running = start().await;
-    let error = bind(running.address).await.unwrap_err().to_string();
+    let error = bind(running.address).unwrap_err().to_string();
     assert!(error.contains(&running.address.to_string()) && error.contains("--listen"), "{error}");
     running.end().await;
 }

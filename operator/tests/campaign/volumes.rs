@@ -45,7 +45,7 @@ async fn apply(cluster: &TestCluster, sqlite: Value) {
 
 #[tokio::test(start_paused = true)]
 async fn a_retained_claim_is_adopted_by_the_next_resource_of_the_name() {
-    for (policy, is_kept) in [(None, true), (Some("Retain"), true), (Some("Delete"), false)] {
+    for (policy, stays) in [(None, true), (Some("Retain"), true), (Some("Delete"), false)] {
         let cluster = TestCluster::with_secrets();
         let operator = cluster.operator();
         let sqlite = policy.map_or(json!({}), |policy| json!({ "reclaimPolicy": policy }));
@@ -53,9 +53,9 @@ async fn a_retained_claim_is_adopted_by_the_next_resource_of_the_name() {
         let before = uid(&cluster).unwrap();
         cluster.server.delete("caipesupervisors.caipe.io", NAMESPACE, "platform");
         cluster.settle().await;
-        assert_eq!(uid(&cluster), is_kept.then(|| before.clone()), "{policy:?}");
+        assert_eq!(uid(&cluster), stays.then(|| before.clone()), "{policy:?}");
         apply(&cluster, sqlite).await;
-        assert_eq!(uid(&cluster).unwrap() == before, is_kept, "{policy:?}");
+        assert_eq!(uid(&cluster).unwrap() == before, stays, "{policy:?}");
         operator.stop().await;
     }
 }
@@ -64,11 +64,11 @@ async fn a_retained_claim_is_adopted_by_the_next_resource_of_the_name() {
 async fn the_policy_of_a_living_resource_changes_the_owner_of_its_claim() {
     let cluster = TestCluster::with_secrets();
     let mut operator = cluster.operator();
-    let mut kept = None;
+    let mut first = None;
     for (policy, count) in [("Delete", 1), ("Retain", 0), ("Delete", 1), ("Retain", 0)] {
         apply(&cluster, json!({ "reclaimPolicy": policy })).await;
         assert_eq!(owners(&cluster), count, "{policy}");
-        let before = kept.get_or_insert_with(|| uid(&cluster)).clone();
+        let before = first.get_or_insert_with(|| uid(&cluster)).clone();
         assert_eq!(uid(&cluster), before, "{policy}");
         operator.stop().await;
         operator = cluster.operator();

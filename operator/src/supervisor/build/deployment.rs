@@ -115,7 +115,7 @@ pub(super) fn program(
     grace: i64,
 ) -> Result<Container, BuildError> {
     let mut container = pod::container(cx, name, &cx.image()?);
-    let (spec, listen) = (format!("{SPEC_DIR}/{SPEC_KEY}"), format!("0.0.0.0:{PORT}"));
+    let (spec, listen) = (format!("{SPEC_DIR}/{SPEC_KEY}"), format!("[::]:{PORT}"));
     let grace = grace.to_string();
     let flags = ["-f", &spec, "--listen", &listen, "--data-dir", DATA_DIR, "--grace", &grace];
     container.command = Some(vec![PROGRAM.to_owned()]);

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::json;
+
 use super::*;
 use crate::references::{of_pod, referenced};
 
@@ -75,6 +77,59 @@ fn every_pod_meets_the_restricted_level() {
             }
         }
     });
+}
+
+#[test]
+fn pods_name_no_user_where_the_cluster_assigns_one() {
+    for (fixed, expected) in [(true, json!([65532, 65532, 65532])), (false, json!([null, null, null]))] {
+        let defaults = Defaults { fixed_user_ids: fixed, ..defaults() };
+        for_every_pod(&defaults, |cx, template| {
+            let pod = &template["spec"]["securityContext"];
+            assert_eq!(json!([pod["runAsUser"], pod["runAsGroup"], pod["fsGroup"]]), expected, "{cx}");
+            assert_eq!(pod["runAsNonRoot"], true, "{cx}");
+            for container in containers(template) {
+                let own = &container["securityContext"];
+                assert_eq!(json!([own["runAsUser"], own["runAsGroup"]]), json!([null, null]), "{cx}");
+            }
+        });
+    }
+}
+
+/// The route by which a service mesh leaves the port of the probes to plain requests.
+#[test]
+fn annotations_and_labels_of_the_defaults_are_on_every_pod() {
+    let metadata = json!({
+        "annotations": {
+            "config.linkerd.io/default-inbound-policy": "all-unauthenticated",
+            "traffic.sidecar.istio.io/excludeInboundPorts": "8000",
+        },
+        "labels": { "example.com/mesh": "yes" },
+    });
+    let pod_template = serde_json::from_value(json!({ "metadata": metadata })).unwrap();
+    let defaults = Defaults { pod_template: Some(pod_template), ..defaults() };
+    defaults.check().unwrap();
+    for_every_pod(&defaults, |cx, template| {
+        for kind in ["annotations", "labels"] {
+            for (name, text) in metadata[kind].as_object().unwrap() {
+                assert_eq!(template["metadata"][kind][name], *text, "{cx}");
+            }
+        }
+    });
+}
+
+/// Calls `see` with the pod template of every Deployment of the scenes that has no template of its own, with all agents remote.
+fn for_every_pod(defaults: &Defaults, mut see: impl FnMut(&str, &Value)) {
+    let mut components = BTreeSet::new();
+    for (name, spec) in SCENES.into_iter().filter(|(name, _)| *name != "pod_template") {
+        let mut resource = resource(spec);
+        resource.spec.distributed_agents = vec!["all".to_owned()];
+        let objects = build_with(&resource, &decided(&resource), &references(), defaults).unwrap();
+        for manifest in manifests(&objects).iter().filter(|it| it["kind"] == "Deployment") {
+            components.insert(manifest["metadata"]["labels"][labels::COMPONENT].to_string());
+            see(name, &manifest["spec"]["template"]);
+        }
+    }
+    assert_eq!(components.len(), 3, "{components:?}");
 }
 
 #[test]
