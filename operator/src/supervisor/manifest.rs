@@ -29,27 +29,30 @@ pub fn manifests(objects: Objects) -> Result<Vec<Manifest>, serde_json::Error> {
     let Objects { service_account, spec, data, service, network_policy, deployment, agents, tool_servers } =
         objects;
     let mut all = vec![manifest(Kind::ServiceAccount, &service_account)?];
-    if let Some(data) = data {
-        all.push(manifest(Kind::PersistentVolumeClaim, &data)?);
-    }
+    all.extend(optional(Kind::PersistentVolumeClaim, data.as_ref())?);
     for ToolServerObjects { agent: _, name: _, service, network_policy, deployment } in tool_servers {
-        all.push(manifest(Kind::NetworkPolicy, &network_policy)?);
+        all.extend(optional(Kind::NetworkPolicy, network_policy.as_ref())?);
         all.push(manifest(Kind::Service, &service)?);
         all.push(manifest(Kind::Deployment, &deployment)?);
     }
     for AgentObjects { name: _, spec, service, network_policy, deployment } in agents {
-        if let Some(spec) = spec {
-            all.push(manifest(Kind::ConfigMap, &spec)?);
-        }
-        all.push(manifest(Kind::NetworkPolicy, &network_policy)?);
+        all.extend(optional(Kind::ConfigMap, spec.as_ref())?);
+        all.extend(optional(Kind::NetworkPolicy, network_policy.as_ref())?);
         all.push(manifest(Kind::Service, &service)?);
         all.push(manifest(Kind::Deployment, &deployment)?);
     }
-    all.push(manifest(Kind::NetworkPolicy, &network_policy)?);
+    all.extend(optional(Kind::NetworkPolicy, network_policy.as_ref())?);
     all.push(manifest(Kind::Service, &service)?);
     all.push(manifest(Kind::ConfigMap, &spec)?);
     all.push(manifest(Kind::Deployment, &deployment)?);
     Ok(all)
+}
+
+fn optional<T>(kind: Kind, object: Option<&T>) -> Result<Option<Manifest>, serde_json::Error>
+where
+    T: Serialize + Resource + k8s_openapi::Metadata<Ty = ObjectMeta>,
+{
+    object.map(|object| manifest(kind, object)).transpose()
 }
 
 fn manifest<T>(kind: Kind, object: &T) -> Result<Manifest, serde_json::Error>

@@ -20,6 +20,7 @@ mod crashes;
 mod faults;
 mod kubelet_refresh;
 mod name_conflicts;
+mod network_policies;
 mod plan;
 mod recovery;
 mod script;

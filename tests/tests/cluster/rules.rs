@@ -235,6 +235,31 @@ fn broken() -> Vec<(&'static str, Value, &'static str)> {
                 {"name": "b", "container": {"image": "b", "port": 9000}}]})),
             "the sidecars of an agent share its pod's ports",
         ),
+        (
+            "spec.networkPolicy",
+            json!({"spec": {"networkPolicy": {"mode": "Disabled", "egress": [{"ports": [{"port": 1}]}]}}}),
+            "without policies nothing is denied",
+        ),
+        (
+            "spec.networkPolicy.ingressFrom[0]",
+            json!({"spec": {"networkPolicy": {"ingressFrom": [{}]}}}),
+            "a peer is a network or selects pods",
+        ),
+        (
+            "spec.networkPolicy.egress[0]",
+            json!({"spec": {"networkPolicy": {"egress": [{}]}}}),
+            "the rule would allow every destination",
+        ),
+        (
+            "spec.networkPolicy.egress[0].ports[0]",
+            json!({"spec": {"networkPolicy": {"egress": [{"ports": [{"port": 2, "endPort": 1}]}]}}}),
+            "must not be below port",
+        ),
+        (
+            "spec.networkPolicy.ingressFrom[0].ipBlock.cidr",
+            json!({"spec": {"networkPolicy": {"ingressFrom": [{"ipBlock": {"cidr": "10.0.0.0"}}]}}}),
+            "must be a network in CIDR notation",
+        ),
         ("spec.auth", json!({"spec": {"auth": {}}}), "auth without a way in locks everybody out"),
     ]
 }

@@ -256,6 +256,57 @@ fn everything_belongs_to_the_resource() {
     }
 }
 
+fn policies(spec: &str) -> Vec<Value> {
+    manifests(&made(spec)).into_iter().filter(|it| it["kind"] == "NetworkPolicy").collect()
+}
+
+#[test]
+fn declared_destinations_are_open_to_every_pod() {
+    let (_, spec) = SCENES.into_iter().find(|(name, _)| *name == "network").unwrap();
+    let expected = json!({
+        "to": [{ "ipBlock": { "cidr": "192.0.2.0/24" } }],
+        "ports": [{ "protocol": "TCP", "port": 3128 }, { "protocol": "UDP", "port": 9000, "endPort": 9010 }],
+    });
+    let policies = policies(spec);
+    assert_eq!(policies.len(), 3, "the supervisor, its agent, a tool server");
+    for policy in policies {
+        assert_eq!(texts(&policy, "/spec/egress").last(), Some(&&expected), "{policy:#}");
+    }
+}
+
+#[test]
+fn declared_callers_replace_all_others_but_the_operator() {
+    for service in ["ClusterIP", "LoadBalancer"] {
+        let spec = format!(
+            "service: {{ type: {service} }}\nagents: []\nnetworkPolicy: {{ ingressFrom: [{{ ipBlock: {{ cidr: 10.0.0.0/8 }} }}] }}"
+        );
+        let [policy] = policies(&spec).try_into().unwrap();
+        let from = texts(&policy, "/spec/ingress/0/from");
+        assert_eq!(from.len(), 2, "{service}: {from:?}");
+        assert_eq!(*from[0], json!({ "ipBlock": { "cidr": "10.0.0.0/8" } }));
+        assert_eq!(from[1]["podSelector"]["matchLabels"]["app.kubernetes.io/name"], "caipe-operator");
+    }
+}
+
+#[test]
+fn nothing_has_a_policy_where_policies_are_disabled() {
+    for (name, spec) in SCENES.into_iter().filter(|(name, _)| *name != "network") {
+        assert!(!policies(spec).is_empty(), "{name}");
+        assert!(policies(&format!("{spec}\nnetworkPolicy: {{ mode: Disabled }}")).is_empty(), "{name}");
+    }
+}
+
+/// The knowledge base is not supported, so its address opens no port.
+#[test]
+fn features_that_are_refused_open_nothing() {
+    let resource = resource("agents: []");
+    let decision = decided(&resource);
+    let plain = build(&resource, &decision).unwrap().network_policy;
+    let mut refused = resource;
+    refused.spec.rag = Some(serde_json::from_value(json!({ "url": "http://rag.example.com:9446" })).unwrap());
+    assert_eq!(build(&refused, &decision).unwrap().network_policy, plain);
+}
+
 #[test]
 fn the_claim_belongs_to_the_resource_only_if_it_is_deleted_with_it() {
     for (spec, owners, size) in [
