@@ -48,17 +48,17 @@ WORKDIR /data
 VOLUME /data
 EXPOSE 8000
 ENTRYPOINT ["/usr/local/bin/caipe-supervisor"]
-CMD ["serve", "--listen", "0.0.0.0:8000", "--data-dir", "/data"]
+CMD ["serve", "--listen", "[::]:8000", "--data-dir", "/data"]
 
 FROM node:20-alpine AS supervisor-tools
 RUN apk add --no-cache git python3 uv && adduser -D -H -h /tmp -u 65532 caipe
 COPY --from=build /out/usr/local/bin/ /usr/local/bin/
 COPY --from=build /out/etc/ssl/ /etc/ssl/
-COPY --from=build --chown=65532:65532 /out/data /data
+COPY --from=build --chown=65532:0 /out/data /data
 ENV HOME=/tmp
 USER 65532:65532
 WORKDIR /data
 VOLUME /data
 EXPOSE 8000
 ENTRYPOINT ["/usr/local/bin/caipe-supervisor"]
-CMD ["serve", "--listen", "0.0.0.0:8000", "--data-dir", "/data"]
+CMD ["serve", "--listen", "[::]:8000", "--data-dir", "/data"]

@@ -27,6 +27,7 @@ pub(crate) struct Schema {
     pattern: Option<String>,
     min_length: Option<usize>,
     max_length: Option<usize>,
+    min_items: Option<usize>,
     max_items: Option<usize>,
     max_properties: Option<usize>,
     minimum: Option<f64>,
@@ -211,6 +212,9 @@ fn similar(left: &str, right: &str) -> bool {
 }
 
 fn check_array(schema: &Schema, items: &[Value], path: &str, faults: &mut Vec<Fault>) {
+    if let Some(least) = schema.min_items.filter(|least| items.len() < *least) {
+        faults.push(Fault::new(path, format!("must have at least {least} entry, or be absent")));
+    }
     if let Some(most) = schema.max_items.filter(|most| items.len() > *most) {
         faults.push(Fault::new(path, format!("has {} entries; at most {most} are allowed", items.len())));
     }

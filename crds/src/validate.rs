@@ -11,9 +11,10 @@ use crate::resource::agent::{Agent, Identity};
 use crate::resource::common::{EnvVar, Resources, ServiceAccount, TextSource};
 use crate::resource::mcp::{ContainerPlacement, McpServer};
 use crate::resource::model::{Model, Provider, Script};
+use crate::resource::network::{IpBlock, NetworkPeer, NetworkPolicy, NetworkPolicyMode};
 use crate::resource::settings::Sqlite;
 use crate::resource::{CaipeSupervisor, CaipeSupervisorSpec, rules};
-use crate::values::{Amount, is_destination, is_domain, is_url};
+use crate::values::{Amount, is_cidr, is_destination, is_domain, is_url};
 
 /// Every violation of a rule; the schema is checked separately.
 pub fn validate(resource: &CaipeSupervisor) -> Vec<Fault> {
@@ -50,6 +51,9 @@ pub fn validate(resource: &CaipeSupervisor) -> Vec<Fault> {
     let is_free = spec.env.iter().all(|variable| !reserved.contains(&variable.name.as_str()));
     found.rule("spec", is_free, rules::ENV_RESERVED);
     found.service_account("spec.serviceAccount", spec.service_account.as_ref());
+    if let Some(policy) = &spec.network_policy {
+        found.network_policy("spec.networkPolicy", policy);
+    }
     found.resources("spec.resources", spec.resources.as_ref());
     for (at, agent) in spec.agents().iter().enumerate() {
         found.agent(&format!("spec.agents[{at}]"), agent);
@@ -142,10 +146,44 @@ impl Found {
 
     fn volume(&mut self, path: &str, volume: Option<&Sqlite>) {
         let Some(volume) = volume else { return };
-        let is_size = Amount::read(&volume.size).is_some_and(Amount::is_positive);
-        self.rule(&format!("{path}.size"), is_size, rules::VOLUME_SIZE);
-        let class = volume.storage_class_name.as_deref();
+        let Sqlite { size, storage_class_name, reclaim_policy, existing_claim } = volume;
+        let is_size = |size: &String| Amount::read(size).is_some_and(Amount::is_positive);
+        self.rule(&format!("{path}.size"), size.as_ref().is_none_or(is_size), rules::VOLUME_SIZE);
+        let class = storage_class_name.as_deref();
         self.rule(&format!("{path}.storageClassName"), class.is_none_or(is_domain), rules::STORAGE_CLASS);
+        let claim = existing_claim.as_deref();
+        self.rule(&format!("{path}.existingClaim"), claim.is_none_or(is_domain), rules::CLAIM_NAME);
+        let is_created = size.is_some() || class.is_some() || reclaim_policy.is_some();
+        self.rule(path, !(claim.is_some() && is_created), rules::EXISTING_CLAIM);
+    }
+
+    fn network_policy(&mut self, path: &str, policy: &NetworkPolicy) {
+        let NetworkPolicy { mode, ingress_from, egress } = policy;
+        let is_managed = *mode == NetworkPolicyMode::Managed;
+        self.rule(path, is_managed || (ingress_from.is_none() && egress.is_none()), rules::NETWORK_DISABLED);
+        self.peers(&format!("{path}.ingressFrom"), ingress_from.as_deref());
+        for (at, rule) in egress.iter().flatten().enumerate() {
+            let path = format!("{path}.egress[{at}]");
+            self.rule(&path, rule.to.is_some() || rule.ports.is_some(), rules::NETWORK_EGRESS);
+            self.peers(&format!("{path}.to"), rule.to.as_deref());
+            for (at, port) in rule.ports.iter().flatten().enumerate() {
+                let is_range = port.end_port.is_none_or(|end| end >= port.port);
+                self.rule(&format!("{path}.ports[{at}]"), is_range, rules::NETWORK_PORTS);
+            }
+        }
+    }
+
+    fn peers(&mut self, path: &str, peers: Option<&[NetworkPeer]>) {
+        for (at, peer) in peers.into_iter().flatten().enumerate() {
+            let path = format!("{path}[{at}]");
+            let selects = peer.namespace_selector.is_some() || peer.pod_selector.is_some();
+            self.rule(&path, peer.ip_block.is_some() != selects, rules::NETWORK_PEER);
+            let Some(IpBlock { cidr, except }) = &peer.ip_block else { continue };
+            self.rule(&format!("{path}.ipBlock.cidr"), is_cidr(cidr), rules::NETWORK);
+            for (at, network) in except.iter().enumerate() {
+                self.rule(&format!("{path}.ipBlock.except[{at}]"), is_cidr(network), rules::NETWORK);
+            }
+        }
     }
 
     fn resources(&mut self, path: &str, resources: Option<&Resources>) {

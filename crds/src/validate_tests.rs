@@ -9,7 +9,7 @@ use super::*;
 use crate::read::resource;
 
 /// A rule, where it is broken, a spec that breaks it and no other, and one that comes close and does not.
-const CASES: [(&str, &str, &str, &str); 41] = [
+const CASES: [(&str, &str, &str, &str); 49] = [
     (
         rules::SERVICE_ACCOUNT,
         "spec.serviceAccount",
@@ -223,6 +223,18 @@ const CASES: [(&str, &str, &str, &str); 41] = [
         "{ store: { sqlite: { storageClassName: fast-2.example.com } } }",
     ),
     (
+        rules::CLAIM_NAME,
+        "spec.store.sqlite.existingClaim",
+        "{ store: { sqlite: { existingClaim: A } } }",
+        "{ store: { sqlite: { existingClaim: platform.data } } }",
+    ),
+    (
+        rules::EXISTING_CLAIM,
+        "spec.store.sqlite",
+        "{ store: { sqlite: { existingClaim: a, reclaimPolicy: Retain } } }",
+        "{ store: { sqlite: { size: 1Gi, storageClassName: a, reclaimPolicy: Delete } } }",
+    ),
+    (
         rules::A2A_ALLOW,
         "spec.a2a.allow[1]",
         "{ a2a: { allow: ['*', 10.0.0.0/99] } }",
@@ -246,17 +258,58 @@ const CASES: [(&str, &str, &str, &str); 41] = [
         "{ auth: {} }",
         "{ auth: { sharedKey: { secretKeyRef: { name: a, key: b } } } }",
     ),
+    (
+        rules::NETWORK_DISABLED,
+        "spec.networkPolicy",
+        "{ networkPolicy: { mode: Disabled, egress: [{ ports: [{ port: 1 }] }] } }",
+        "{ networkPolicy: { mode: Disabled } }",
+    ),
+    (
+        rules::NETWORK_PEER,
+        "spec.networkPolicy.ingressFrom[1]",
+        "{ networkPolicy: { ingressFrom: [{ podSelector: {} }, {}] } }",
+        "{ networkPolicy: { ingressFrom: [{ namespaceSelector: {}, podSelector: { matchLabels: { a: b } } }] } }",
+    ),
+    (
+        rules::NETWORK_PEER,
+        "spec.networkPolicy.egress[0].to[0]",
+        "{ networkPolicy: { egress: [{ to: [{ podSelector: {}, ipBlock: { cidr: 10.0.0.0/8 } }] }] } }",
+        "{ networkPolicy: { egress: [{ to: [{ ipBlock: { cidr: 10.0.0.0/8 } }] }] } }",
+    ),
+    (
+        rules::NETWORK_EGRESS,
+        "spec.networkPolicy.egress[0]",
+        "{ networkPolicy: { egress: [{}] } }",
+        "{ networkPolicy: { egress: [{ ports: [{ port: 3128 }] }] } }",
+    ),
+    (
+        rules::NETWORK_PORTS,
+        "spec.networkPolicy.egress[0].ports[0]",
+        "{ networkPolicy: { egress: [{ ports: [{ port: 2, endPort: 1 }] }] } }",
+        "{ networkPolicy: { egress: [{ ports: [{ port: 2, endPort: 2, protocol: UDP }] }] } }",
+    ),
+    (
+        rules::NETWORK,
+        "spec.networkPolicy.ingressFrom[0].ipBlock.except[0]",
+        "{ networkPolicy: { ingressFrom: [{ ipBlock: { cidr: '::/0', except: [10.0.0.1] } }] } }",
+        "{ networkPolicy: { ingressFrom: [{ ipBlock: { cidr: '::/0', except: ['fd00::/8'] } }] } }",
+    ),
 ];
 
 /// Stores before and after, and whether one can become the other.
-const CHANGES: [(&str, &str, bool); 9] = [
+const CHANGES: [(&str, &str, bool); 14] = [
     ("{}", "{}", true),
     ("{}", "{ store: { sqlite: {} } }", true),
     ("{}", "{ store: {} }", true),
     ("{ store: { sqlite: { size: 1Gi } } }", "{}", true),
-    ("{}", "{ store: { sqlite: { size: 2Gi } } }", false),
+    ("{}", "{ store: { sqlite: { size: 1025Mi } } }", true),
+    ("{}", "{ store: { sqlite: { size: 1023Mi } } }", false),
     ("{ store: { sqlite: { size: 2Gi } } }", "{}", false),
-    ("{ store: { sqlite: { size: 2Gi } } }", "{ store: { sqlite: { size: 3Gi } } }", false),
+    ("{ store: { sqlite: { size: 2Gi } } }", "{ store: { sqlite: { size: 3Gi } } }", true),
+    ("{ store: { sqlite: { size: 3Gi } } }", "{ store: { sqlite: { size: 2Gi } } }", false),
+    ("{}", "{ store: { sqlite: { reclaimPolicy: Delete } } }", true),
+    ("{ store: { sqlite: { size: 3Gi } } }", "{ store: { sqlite: { existingClaim: a } } }", true),
+    ("{ store: { sqlite: { existingClaim: a } } }", "{ store: { sqlite: { storageClassName: b } } }", true),
     ("{}", "{ store: { sqlite: { storageClassName: fast } } }", false),
     (
         "{ store: { sqlite: { storageClassName: fast } } }",
@@ -380,11 +433,23 @@ fn a_request_above_its_limit_is_a_fault() {
 }
 
 #[test]
-fn a_volume_stays_as_it_was_made_and_a_store_may_change() {
+fn a_volume_may_grow_and_is_otherwise_fixed() {
     for (old, new, possible) in CHANGES {
         let (old, new) = (value("platform", old), value("platform", new));
         let expected: Vec<&str> = if possible { vec![] } else { vec![rules::VOLUME_FIXED] };
         assert_eq!(by_cel(Some(&old), &new), expected, "{old} to {new}");
+    }
+}
+
+/// An empty list would allow nobody in one place and everything in the other.
+#[test]
+fn a_list_of_peers_is_absent_or_has_entries() {
+    for (path, spec) in [
+        ("spec.networkPolicy.ingressFrom", "{ networkPolicy: { ingressFrom: [] } }"),
+        ("spec.networkPolicy.egress[0].to", "{ networkPolicy: { egress: [{ to: [] }] } }"),
+    ] {
+        let expected = format!("{path}: must have at least 1 entry, or be absent");
+        assert_eq!(by_code(&value("platform", spec)), [expected], "{spec}");
     }
 }
 

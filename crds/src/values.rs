@@ -98,10 +98,15 @@ pub(crate) fn is_domain(text: &str) -> bool {
     })
 }
 
+/// Whether the text is a network in CIDR notation.
+pub(crate) fn is_cidr(text: &str) -> bool {
+    text.split_once('/').is_some_and(|(address, bits)| is_network(address, bits))
+}
+
 /// Whether the supervisor can read an entry of `a2a.allow`.
 pub(crate) fn is_destination(entry: &str) -> bool {
-    if let Some((address, bits)) = entry.split_once('/') {
-        return is_network(address, bits);
+    if entry.contains('/') {
+        return is_cidr(entry);
     }
     // An IPv6 address without brackets has no port.
     if entry == "*" || entry.parse::<IpAddr>().is_ok() {

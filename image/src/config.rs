@@ -25,7 +25,7 @@ pub const DATA: &str = "data";
 pub const PORT: u16 = 8000;
 
 /// The default command; an agent is `agent NAME` with the same flags.
-pub const COMMAND: [&str; 5] = ["serve", "--listen", "0.0.0.0:8000", "--data-dir", "/data"];
+pub const COMMAND: [&str; 5] = ["serve", "--listen", "[::]:8000", "--data-dir", "/data"];
 
 /// The version and the revision on the image's labels.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,7 +10,7 @@ pub struct Entry {
     pub path: String,
     /// Permission bits.
     pub mode: u32,
-    /// The owner, as user and as group.
+    /// The user that owns it. The group is root, to which containers with any other user belong, as in `OpenShift`.
     pub owner: u32,
     /// Directory, file or link.
     pub kind: Kind,

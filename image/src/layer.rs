@@ -83,7 +83,7 @@ fn add(builder: &mut Builder<Vec<u8>>, entry: &Entry) -> io::Result<()> {
     let mut header = Header::new_ustar();
     header.set_mode(entry.mode);
     header.set_uid(entry.owner.into());
-    header.set_gid(entry.owner.into());
+    header.set_gid(0);
     header.set_mtime(0);
     header.set_size(0);
     match &entry.kind {

@@ -21,7 +21,7 @@ pub fn files(programs: Programs) -> Vec<Entry> {
         Entry::file("etc/ssl/certs/ca-certificates.crt", authorities::bundle()),
         Entry::file("etc/passwd", passwd()),
         Entry::file("etc/group", format!("root:x:0:\ncaipe:x:{USER}:\n")),
-        Entry::directory(DATA).owned_by(USER),
+        Entry::directory(DATA).owned_by(USER).mode(0o775),
         Entry::directory("tmp").mode(0o1777),
     ];
     let (directory, program) = PROGRAM.rsplit_once('/').unwrap_or_default();
@@ -56,7 +56,7 @@ mod tests {
         assert_eq!(
             seen,
             [
-                "0755 65532 data/",
+                "0775 65532 data/",
                 "0755     0 etc/",
                 "0644     0 etc/group",
                 "0644     0 etc/passwd",

@@ -22,7 +22,7 @@ pub fn write(root: &Path, entries: &[Entry], owned: bool) -> io::Result<()> {
             Kind::Link(target) => symlink(target, &path)?,
         }
         if owned {
-            lchown(&path, Some(entry.owner), Some(entry.owner))?;
+            lchown(&path, Some(entry.owner), Some(0))?;
         }
         if !matches!(entry.kind, Kind::Link(_)) {
             fs::set_permissions(&path, Permissions::from_mode(entry.mode))?;

@@ -21,6 +21,8 @@ pub struct Defaults {
     /// A partial pod template for every pod; the resource's own template overrides it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pod_template: Option<PodTemplate>,
+    /// Whether pods run as user and group 65532. `OpenShift` assigns users and groups, and rejects fixed ones.
+    pub fixed_user_ids: bool,
     /// Selects the operator's pods in a `NetworkPolicy`.
     pub operator: OperatorPods,
     /// How long an agent's old instance may drain, in seconds.
@@ -65,6 +67,7 @@ impl Default for Defaults {
             image_pull_secrets: Vec::new(),
             resources: None,
             pod_template: None,
+            fixed_user_ids: true,
             operator: OperatorPods::default(),
             drain_seconds: 600,
             rollouts: RolloutLimits::default(),

@@ -90,6 +90,16 @@ fn the_charts_values_reach_the_defaults() -> Result<()> {
     Ok(())
 }
 
+#[test]
+fn the_users_of_pods_are_left_to_openshift() -> Result<()> {
+    for golden in golden()? {
+        let is_fixed = !golden.file.ends_with("openshift.yaml") && !golden.file.ends_with("everything.yaml");
+        assert_eq!(golden.defaults()?.fixed_user_ids, is_fixed, "{}", golden.file);
+        assert!(golden.pod["spec"]["securityContext"]["runAsUser"].is_null(), "{}", golden.file);
+    }
+    Ok(())
+}
+
 /// A program that misses a cluster has accepted the arguments and the defaults, which it reads first.
 #[test]
 fn the_operator_understands_what_the_chart_tells_it() -> Result<()> {

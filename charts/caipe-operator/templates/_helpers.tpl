@@ -96,12 +96,24 @@ podTemplate:
 drainSeconds: {{ .drainSeconds }}
 rollouts:
   {{- toYaml .rollouts | nindent 2 }}
+{{- if eq (include "caipe-operator.fixedUserIds" $) "false" }}
+fixedUserIds: false
+{{- end }}
 {{- end }}
 # The operator's pods, which the NetworkPolicies of supervisors allow.
 operator:
   namespace: {{ .Release.Namespace | quote }}
   labels:
     {{- include "caipe-operator.selectorLabels" . | nindent 4 }}
+{{- end }}
+
+{{/* Whether the pods of supervisors run as a fixed user. */}}
+{{- define "caipe-operator.fixedUserIds" -}}
+{{- if eq (toString .Values.defaults.fixedUserIds) "auto" -}}
+{{- not (.Capabilities.APIVersions.Has "security.openshift.io/v1") -}}
+{{- else -}}
+{{- .Values.defaults.fixedUserIds -}}
+{{- end -}}
 {{- end }}
 
 {{/* The labels of the pod of `helm test`. They differ from the selector of the operator's pods. */}}

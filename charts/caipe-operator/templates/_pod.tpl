@@ -72,7 +72,7 @@ imagePullPolicy: {{ .Values.image.pullPolicy }}
 command: [/usr/local/bin/caipe-operator]
 args:
   - run
-  - --listen=0.0.0.0:8080
+  - --listen=[::]:8080
   - --defaults=/etc/caipe-operator/defaults.yaml
   - --leader-election={{ .Values.leaderElection.enabled }}
   - --concurrency={{ .Values.concurrency }}

@@ -38,11 +38,12 @@ The permissions in the watched namespaces, each with its reason. Tests compare t
 - apiGroups: [""]
   resources: [serviceaccounts]
   verbs: [get, list, watch, create, patch, delete]
-# Volumes of conversations. The operator never deletes them; Kubernetes deletes them with their supervisor.
+# Volumes of conversations. The operator never deletes them; Kubernetes deletes those with `reclaimPolicy: Delete`.
+# Patch: to let them grow.
 - apiGroups: [""]
   resources: [persistentvolumeclaims]
   verbs: [get, list, watch, create, patch]
-# The allowed traffic of the pods. Delete: together with the agent or tool server.
+# The allowed traffic of the pods. Delete: together with the agent or tool server, or with `networkPolicy.mode: Disabled`.
 - apiGroups: [networking.k8s.io]
   resources: [networkpolicies]
   verbs: [get, list, watch, create, patch, delete]

@@ -16,6 +16,7 @@ pub mod common;
 pub(crate) mod derive;
 pub mod mcp;
 pub mod model;
+pub mod network;
 #[cfg(not(feature = "kubernetes"))]
 mod object;
 pub mod rules;
@@ -32,6 +33,7 @@ use common::list_map;
 use common::{EnvVar, PodTemplate, Resources, ServiceAccount};
 use derive::{CustomResource, KubeSchema};
 use model::Model;
+use network::NetworkPolicy;
 use settings::{A2aTools, Auth, Card, Connectivity, Limits, Prompts, Rag, Server, Service, Store};
 
 #[cfg(not(feature = "kubernetes"))]
@@ -117,6 +119,9 @@ pub struct CaipeSupervisorSpec {
     /// The Service of the supervisor.
     #[serde(default)]
     pub service: Service,
+    /// The network policies of the pods.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network_policy: Option<NetworkPolicy>,
     /// Supervisor pods: 1, or 0 to stop the supervisor. More than one is not supported by this version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 50))]

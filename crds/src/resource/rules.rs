@@ -67,8 +67,25 @@ pub const STORAGE_CLASS: &str = "must be the name of a StorageClass: a-z, 0-9, `
 /// An entry that the supervisor can parse as a destination, and a `NetworkPolicy` as a network.
 pub const A2A_ALLOW: &str =
     "must be a host, `*.domain` or address, each with `:port` if need be, a network as `10.0.0.0/8`, or `*`";
-/// A volume does not change.
-pub const VOLUME_FIXED: &str = "the volume of conversations stays as it was made: leave sqlite.size and sqlite.storageClassName as they are";
+/// The name of a claim has the form of a domain.
+pub const CLAIM_NAME: &str = "must be the name of a PersistentVolumeClaim: a-z, 0-9, `-` and `.`, with a letter or digit first, last and beside each `.`";
+/// A claim of the user is mounted as it is.
+pub const EXISTING_CLAIM: &str = "a claim of yours keeps its own size, class and policy: remove size, storageClassName and reclaimPolicy, or remove existingClaim";
+/// A volume grows, and does not change otherwise.
+pub const VOLUME_FIXED: &str = "the volume of conversations can grow, but not shrink or change its class: set sqlite.size to at least its previous value and leave sqlite.storageClassName as it is";
+/// Peers and rules need policies.
+pub const NETWORK_DISABLED: &str =
+    "without policies nothing is denied: remove ingressFrom and egress, or set mode to Managed";
+/// A peer has one kind.
+pub const NETWORK_PEER: &str =
+    "a peer is a network or selects pods: set ipBlock alone, or namespaceSelector, podSelector or both";
+/// A rule restricts something.
+pub const NETWORK_EGRESS: &str = "the rule would allow every destination: set to, ports or both";
+/// A range of ports does not end before its start.
+pub const NETWORK_PORTS: &str =
+    "must not be below port: set endPort to the last port of the range, or remove it";
+/// A network that a `NetworkPolicy` can have.
+pub const NETWORK: &str = "must be a network in CIDR notation, as `10.0.0.0/8` or `fd00::/8`";
 /// The CEL of [`URL`]. It compares texts and makes none: the API server cannot bound the length of a new text, and rejects
 /// rules that might cost too much.
 pub(super) const URL_CEL: &str = "isURL(self) && self.matches('^https?://[^ :/?#][^ ]*$') && !self.matches('^[a-z]+://[^/?#]*:(6553[6-9]|655[4-9][0-9]|65[6-9][0-9]{2}|6[6-9][0-9]{3}|[7-9][0-9]{4}|[0-9]{6,})([/?#]|$)')";
@@ -82,8 +99,19 @@ pub(crate) const QUANTITY_PATTERN: &str =
 /// The CEL of [`A2A_ALLOW`]: no white space, and behind a `/` no more bits than an address has. The code is stricter, because
 /// not every API server knows `isCIDR`.
 pub(super) const A2A_ALLOW_CEL: &str = "self.matches('^([^/,[:space:]]+|([0-9]{1,3}[.]){3}[0-9]{1,3}/([12]?[0-9]|3[0-2])|[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*/([1-9]?[0-9]|1[01][0-9]|12[0-8]))$')";
-/// The CEL of [`VOLUME_FIXED`]: size and class are the same.
-pub(super) const VOLUME_FIXED_CEL: &str = "(has(self.store) && has(self.store.sqlite) ? self.store.sqlite.size : '1Gi') == (has(oldSelf.store) && has(oldSelf.store.sqlite) ? oldSelf.store.sqlite.size : '1Gi') && (has(self.store) && has(self.store.sqlite) && has(self.store.sqlite.storageClassName) ? self.store.sqlite.storageClassName : '') == (has(oldSelf.store) && has(oldSelf.store.sqlite) && has(oldSelf.store.sqlite.storageClassName) ? oldSelf.store.sqlite.storageClassName : '')";
+/// The CEL of [`STORAGE_CLASS`] and [`CLAIM_NAME`].
+pub(super) const OBJECT_NAME_CEL: &str =
+    "self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')";
+/// The CEL of [`EXISTING_CLAIM`].
+pub(super) const EXISTING_CLAIM_CEL: &str =
+    "!has(self.existingClaim) || !(has(self.size) || has(self.storageClassName) || has(self.reclaimPolicy))";
+/// The CEL of [`VOLUME_FIXED`]: the class is the same and the size at least the same, unless one of the claims is the user's.
+pub(super) const VOLUME_FIXED_CEL: &str = "[self, oldSelf].exists(s, has(s.store) && has(s.store.sqlite) && has(s.store.sqlite.existingClaim)) || (has(self.store) && has(self.store.sqlite) && has(self.store.sqlite.storageClassName) ? self.store.sqlite.storageClassName : '') == (has(oldSelf.store) && has(oldSelf.store.sqlite) && has(oldSelf.store.sqlite.storageClassName) ? oldSelf.store.sqlite.storageClassName : '') && [has(self.store) && has(self.store.sqlite) && has(self.store.sqlite.size) ? self.store.sqlite.size : '1Gi'].all(size, !isQuantity(size) || quantity(size).compareTo(quantity(has(oldSelf.store) && has(oldSelf.store.sqlite) && has(oldSelf.store.sqlite.size) ? oldSelf.store.sqlite.size : '1Gi')) >= 0)";
+/// The CEL of [`NETWORK_DISABLED`].
+pub(super) const NETWORK_DISABLED_CEL: &str =
+    "self.mode == 'Managed' || !(has(self.ingressFrom) || has(self.egress))";
+/// The CEL of [`NETWORK`]. The code is stricter, because not every API server knows `isCIDR`.
+pub(super) const NETWORK_CEL: &str = "self.matches('^(([0-9]{1,3}[.]){3}[0-9]{1,3}/([12]?[0-9]|3[0-2])|[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*/([1-9]?[0-9]|1[01][0-9]|12[0-8]))$')";
 /// The CEL of [`SIDECAR_PORTS`].
 pub(super) const SIDECAR_PORTS_CEL: &str = "!has(self.mcp) || self.mcp.filter(m, has(m.container) && !(has(m.container.placement) && m.container.placement == 'Service')).map(m, m.container.port).all(p, self.mcp.exists_one(m, has(m.container) && !(has(m.container.placement) && m.container.placement == 'Service') && m.container.port == p))";
 /// The pattern of one scope (RFC 6749, section 3.3).
@@ -111,7 +139,7 @@ pub const AUTH_EMPTY: &str =
     "auth without a way in locks everybody out: set sharedKey or oauth2, or take auth out";
 
 /// The rules that the definition contains too.
-pub const ALL: [&str; 29] = [
+pub const ALL: [&str; 36] = [
     SERVICE_ACCOUNT,
     CONTAINER_SERVICE,
     ENV_RESERVED,
@@ -138,7 +166,14 @@ pub const ALL: [&str; 29] = [
     MCP_URL,
     VOLUME_SIZE,
     STORAGE_CLASS,
+    CLAIM_NAME,
+    EXISTING_CLAIM,
     A2A_ALLOW,
     VOLUME_FIXED,
     AUTH_EMPTY,
+    NETWORK_DISABLED,
+    NETWORK_PEER,
+    NETWORK_EGRESS,
+    NETWORK_PORTS,
+    NETWORK,
 ];

@@ -39,8 +39,8 @@ pub(super) struct Run {
     /// Whether to use leader election. Without it, run a single operator.
     #[arg(long, env = "CAIPE_LEADER_ELECTION", default_value_t = true, action = clap::ArgAction::Set)]
     leader_election: bool,
-    /// The address of the metrics and health endpoints.
-    #[arg(long, env = "CAIPE_LISTEN", default_value = "0.0.0.0:8080")]
+    /// The address of the metrics and health endpoints. `[::]` also accepts IPv4.
+    #[arg(long, env = "CAIPE_LISTEN", default_value = "[::]:8080")]
     listen: SocketAddr,
     /// A YAML file with defaults for all supervisors.
     #[arg(long, env = "CAIPE_DEFAULTS")]
@@ -79,7 +79,7 @@ impl Run {
         // The lease is released after the last reconcile; the health server stops last.
         let (release, close) = (CancellationToken::new(), CancellationToken::new());
         let health = Health::default();
-        let listener = health::bind(self.listen).await?;
+        let listener = health::bind(self.listen)?;
         let listen = listener.local_addr().unwrap_or(self.listen);
         tracing::info!(version = env!("CARGO_PKG_VERSION"), namespaces = shown(&options.namespaces), %listen, "starts");
         let server =

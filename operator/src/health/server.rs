@@ -46,8 +46,8 @@ pub struct HealthError {
 ///
 /// # Errors
 /// If the address cannot be bound.
-pub async fn bind(address: SocketAddr) -> Result<TcpListener, HealthError> {
-    TcpListener::bind(address).await.map_err(|source| HealthError { address, source })
+pub fn bind(address: SocketAddr) -> Result<TcpListener, HealthError> {
+    caipe_a2a::listener::listen(address).map_err(|source| HealthError { address, source })
 }
 
 #[derive(Clone)]

@@ -12,8 +12,8 @@ struct Running {
     task: JoinHandle<()>,
 }
 
-async fn start() -> Running {
-    let listener = bind(([127, 0, 0, 1], 0).into()).await.unwrap();
+fn start() -> Running {
+    let listener = bind(([127, 0, 0, 1], 0).into()).unwrap();
     let (health, stop, address) =
         (Health::default(), CancellationToken::new(), listener.local_addr().unwrap());
     let task = tokio::spawn(serve(listener, health.clone(), Arc::new(Metrics::new()), stop.clone()));
@@ -36,7 +36,7 @@ impl Running {
 
 #[tokio::test]
 async fn it_is_ready_once_everything_is_so() {
-    let running = start().await;
+    let running = start();
     let (code, _, text) = running.get("/readyz").await;
     assert_eq!((code, text.as_str()), (503, "missing: definition, caches, leadership\n"));
     for gate in [Gate::Definition, Gate::Caches, Gate::Leadership] {
@@ -51,7 +51,7 @@ async fn it_is_ready_once_everything_is_so() {
 
 #[tokio::test]
 async fn it_does_not_live_when_a_loop_stands_still() {
-    let running = start().await;
+    let running = start();
     let (well, still) = (
         running.health.heartbeat("reconciler", Duration::from_mins(1)),
         running.health.heartbeat("prober", Duration::ZERO),
@@ -93,7 +93,7 @@ async fn it_does_not_live_when_work_has_ended() {
 
 #[tokio::test]
 async fn prometheus_is_served() {
-    let running = start().await;
+    let running = start();
     let (code, kind, text) = running.get("/metrics").await;
     assert_eq!((code, kind.as_str()), (200, CONTENT_TYPE));
     assert!(text.contains("caipe_operator_build_info") && text.ends_with("# EOF\n"), "{text}");
@@ -103,7 +103,7 @@ async fn prometheus_is_served() {
 
 #[tokio::test]
 async fn idle_connections_do_not_keep_it_from_ending() {
-    let running = start().await;
+    let running = start();
     let mut idle = TcpStream::connect(running.address).await.unwrap();
     idle.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
     let mut bytes = [0; 512];
@@ -114,7 +114,7 @@ async fn idle_connections_do_not_keep_it_from_ending() {
 
 #[tokio::test]
 async fn too_many_connections_wait_and_a_head_without_end_is_refused() {
-    let running = start().await;
+    let running = start();
     let mut idle = Vec::new();
     for _ in 0..CONNECTIONS {
         let mut stream = TcpStream::connect(running.address).await.unwrap();
@@ -136,8 +136,8 @@ async fn too_many_connections_wait_and_a_head_without_end_is_refused() {
 
 #[tokio::test]
 async fn an_address_that_is_taken_is_named() {
-    let running = start().await;
-    let error = bind(running.address).await.unwrap_err().to_string();
+    let running = start();
+    let error = bind(running.address).unwrap_err().to_string();
     assert!(error.contains(&running.address.to_string()) && error.contains("--listen"), "{error}");
     running.end().await;
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::status::{Reason, Refusal};
+use crate::kind::Kind;
 use crate::metrics::labels::Category;
 
 /// Failed reconciles in a row before the status reports it: about four seconds.
@@ -21,7 +22,8 @@ pub enum Error {
     },
     /// An object of that name has another owner.
     #[error(
-        "{kind} {name} is there already and belongs to {owner}: rename this resource or its agent, or delete that object"
+        "{kind} {name} is there already and belongs to {owner}: rename this resource or its agent, or delete that object{}",
+        hint(kind)
     )]
     Foreign { kind: &'static str, name: String, owner: String },
     /// An object of that name belongs to an earlier resource of this name.
@@ -94,6 +96,15 @@ impl Error {
             _ => return None,
         };
         Some(Refusal { reason, message: self.to_string() })
+    }
+}
+
+/// The further solution for an object of this kind.
+fn hint(kind: &str) -> &'static str {
+    if kind == Kind::PersistentVolumeClaim.as_str() {
+        ", or mount it: set spec.store.sqlite.existingClaim"
+    } else {
+        ""
     }
 }
 

@@ -2,7 +2,6 @@
 
 use caipe_crds::digest::sha256_hex;
 use k8s_openapi::Resource;
-use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::core::ObjectMeta;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -52,41 +51,36 @@ impl Manifest {
 pub fn manifests(objects: Objects) -> Result<Vec<Manifest>, serde_json::Error> {
     let Objects { service_account, spec, data, service, network_policy, deployment, agents, tool_servers } =
         objects;
-    let mut all = Vec::new();
-    add_account(&mut all, service_account)?;
-    all.push(manifest(Kind::PersistentVolumeClaim, &data)?);
+    let mut all: Vec<Manifest> =
+        optional(Kind::ServiceAccount, service_account.as_ref())?.into_iter().collect();
+    all.extend(optional(Kind::PersistentVolumeClaim, data.as_ref())?);
     for ToolServerObjects { agent: _, name: _, service_account, service, network_policy, deployment } in
         tool_servers
     {
-        add_account(&mut all, service_account)?;
-        all.push(manifest(Kind::NetworkPolicy, &network_policy)?);
+        all.extend(optional(Kind::ServiceAccount, service_account.as_ref())?);
+        all.extend(optional(Kind::NetworkPolicy, network_policy.as_ref())?);
         all.push(manifest(Kind::Service, &service)?);
         all.push(manifest(Kind::Deployment, &deployment)?);
     }
     for AgentObjects { name: _, service_account, spec, service, network_policy, deployment } in agents {
-        add_account(&mut all, service_account)?;
-        if let Some(spec) = spec {
-            all.push(manifest(Kind::ConfigMap, &spec)?);
-        }
-        all.push(manifest(Kind::NetworkPolicy, &network_policy)?);
+        all.extend(optional(Kind::ServiceAccount, service_account.as_ref())?);
+        all.extend(optional(Kind::ConfigMap, spec.as_ref())?);
+        all.extend(optional(Kind::NetworkPolicy, network_policy.as_ref())?);
         all.push(manifest(Kind::Service, &service)?);
         all.push(manifest(Kind::Deployment, &deployment)?);
     }
-    all.push(manifest(Kind::NetworkPolicy, &network_policy)?);
+    all.extend(optional(Kind::NetworkPolicy, network_policy.as_ref())?);
     all.push(manifest(Kind::Service, &service)?);
     all.push(manifest(Kind::ConfigMap, &spec)?);
     all.push(manifest(Kind::Deployment, &deployment)?);
     Ok(all)
 }
 
-fn add_account(
-    all: &mut Vec<Manifest>,
-    service_account: Option<ServiceAccount>,
-) -> Result<(), serde_json::Error> {
-    if let Some(service_account) = service_account {
-        all.push(manifest(Kind::ServiceAccount, &service_account)?);
-    }
-    Ok(())
+fn optional<T>(kind: Kind, object: Option<&T>) -> Result<Option<Manifest>, serde_json::Error>
+where
+    T: Serialize + Resource + k8s_openapi::Metadata<Ty = ObjectMeta>,
+{
+    object.map(|object| manifest(kind, object)).transpose()
 }
 
 fn manifest<T>(kind: Kind, object: &T) -> Result<Manifest, serde_json::Error>

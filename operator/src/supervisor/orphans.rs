@@ -1,7 +1,7 @@
 //! Decides when orphans are deleted: managed objects that are no longer wanted.
 //!
-//! Objects of an agent wait until it has drained, or for a deadline; others are deleted at once. A volume is deleted
-//! only with its resource, because it holds conversations. Pure.
+//! Objects of an agent wait until it has drained, or for a deadline; others are deleted at once. The operator
+//! deletes no volume, because it holds conversations. Pure.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

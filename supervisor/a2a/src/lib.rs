@@ -2,7 +2,8 @@
 //!
 //! [`model`] is the canonical model, that of 1.0. [`v03`] reads and writes the JSON of 0.3.
 //! [`card`] builds and reads agent cards. [`server`] serves an [`server::Agent`];
-//! [`client`] calls other agents. The features `server` and `client` select the last two.
+//! [`client`] calls other agents. The features `server` and `client` select the last two. [`listener`] opens the socket of
+//! a server.
 
 pub mod card;
 #[cfg(feature = "client")]
@@ -10,6 +11,8 @@ pub mod client;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
+#[cfg(any(feature = "client", feature = "server"))]
+pub mod listener;
 pub mod model;
 #[cfg(feature = "server")]
 pub mod server;

@@ -57,6 +57,6 @@ fn load(args: &Agent) -> anyhow::Result<SingleAgent> {
 /// The card. It names the address at which others reach the agent, if it is known.
 fn agent_card(single: &SingleAgent, address: SocketAddr, security: &CardSecurity) -> AgentCard {
     let known = single.url.as_ref().and_then(|url| url.parse().ok());
-    let url = known.map_or_else(|| format!("http://{address}"), |url| displayed_url(&url));
+    let url = known.map_or_else(|| super::server::own_url(address), |url| displayed_url(&url));
     binding::agent_card(&single.agent, &single.skills, &url, security)
 }

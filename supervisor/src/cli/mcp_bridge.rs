@@ -33,7 +33,7 @@ pub(super) async fn run(args: McpBridge) -> anyhow::Result<ExitCode> {
         args.secrets.iter().fold(environment(), |env, directory| with_secrets(&env, Some(directory)));
     let command = child_command(&args, &environment)?;
     let stop_signal = stopping()?;
-    let listener = listen(args.listen).await?;
+    let listener = listen(args.listen)?;
     let address = listener.local_addr()?;
     if let Some(file) = &args.address_file {
         write_address(file, address)?;

@@ -34,7 +34,7 @@ pub(super) async fn run(args: Serve) -> anyhow::Result<ExitCode> {
 
 fn cards(settings: &Settings, address: SocketAddr, security: &CardSecurity) -> [AgentCard; 2] {
     let spec = &settings.spec;
-    let url = spec.supervisor.external_url.clone().unwrap_or_else(|| format!("http://{address}"));
+    let url = spec.supervisor.external_url.clone().unwrap_or_else(|| server::own_url(address));
     let names = spec.agents.iter().map(|agent| agent.name.clone()).collect();
     let card = binding::card(&spec.supervisor, &url, names, security);
     let extended = binding::extended_card(&card, &spec.agents);

@@ -28,7 +28,7 @@ use crate::push::{self, StoredPushes};
 use crate::run::Runs;
 
 use follow::Follow;
-pub(super) use start::{listen, write_address};
+pub(super) use start::{listen, own_url, write_address};
 pub(super) use stop::stopping;
 
 /// How long push notifications of ended tasks may take when the process stops; the next start delivers the rest.
@@ -65,7 +65,7 @@ pub(super) async fn serve(args: &Serving, config: ServerConfig<'_>) -> anyhow::R
     let guard = Guard::new(address, keyring, args.allow_unauthenticated)?;
     // Before the address is known to clients. The first process of a container has no default handler.
     let mut stop_signal = pin!(stopping()?);
-    let listener = listen(address).await?;
+    let listener = listen(address)?;
     let address = listener.local_addr()?;
     settings.check_addresses(address)?;
     let file = args.data_dir.join(&config.database);

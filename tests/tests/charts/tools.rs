@@ -64,7 +64,7 @@ pub(crate) fn files(folder: &str) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// What a comment `# KEY: …` of a case of `charts/matrix` says: its release, its namespace.
+/// What a comment `# KEY: …` of a case of `charts/matrix` says: its release, its namespace, an API of the cluster.
 pub(crate) fn comment<'a>(values: &'a str, key: &str) -> Option<&'a str> {
     let prefix = format!("# {key}: ");
     values.lines().find_map(|line| line.strip_prefix(&prefix))
@@ -81,6 +81,7 @@ pub(crate) fn render(helm: &Path, chart: &str, values: &str) -> Result<Vec<Value
         .args(["template", release, "--namespace", namespace, "--values"])
         .arg(&file)
         .arg(path(chart))
+        .args(comment(values, "api").iter().flat_map(|api| ["--api-versions", api]))
         .envs([
             ("HELM_CACHE_HOME", dir.path()),
             ("HELM_CONFIG_HOME", dir.path()),

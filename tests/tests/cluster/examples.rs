@@ -75,12 +75,20 @@ fn the_policy_restricts_images_and_pod_templates() -> Result<()> {
             (server("docker.io/other"), "images of tool servers must come from registry.example.com/"),
             (child, "images of tool servers"),
             ("service: {type: LoadBalancer}".to_owned(), "must have the type ClusterIP"),
+            ("networkPolicy: {mode: Disabled}".to_owned(), "networkPolicy may only set ingressFrom"),
+            (
+                "networkPolicy: {egress: [{ports: [{port: 1}]}]}".to_owned(),
+                "networkPolicy may only set ingressFrom",
+            ),
         ] {
             let refusal = refusal(cluster, &addition);
             ensure!(refusal.contains(message), "{addition}: {refusal:?}");
         }
-        let accepted =
-            [server("registry.example.com/mcp:1"), "image: registry.example.com/caipe:1".to_owned()];
+        let accepted = [
+            server("registry.example.com/mcp:1"),
+            "image: registry.example.com/caipe:1".to_owned(),
+            "networkPolicy: {ingressFrom: [{podSelector: {}}]}".to_owned(),
+        ];
         for addition in accepted {
             let refusal = refusal(cluster, &addition);
             ensure!(refusal.is_empty(), "{addition}: {refusal}");

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use caipe_fixtures::requirements::Requirement;
-use caipe_tests::cluster::objects::{DEPLOYMENTS, SUPERVISORS};
+use caipe_tests::cluster::objects::{CLAIMS, DEPLOYMENTS, SUPERVISORS};
 use caipe_tests::cluster::operator::{RELEASE, SYSTEM};
 use caipe_tests::live::argocd::{self, ArgoCd, Repository, health, is_healthy, syncs};
 use caipe_tests::live::call_log::CallLog;
@@ -135,7 +135,9 @@ async fn pruned(live: &Live, argo: &ArgoCd, repository: &Repository) -> Result<(
     let commit = repository.remove(FILE)?;
     argo.until_healthy(argocd::SUPERVISORS, &commit).await?;
     live.until_gone(SUPERVISORS, NAME).await?;
-    until("nothing is left of the supervisor", async || Ok(live.made().await?.is_empty())).await?;
+    let volume = format!("{}/{NAME}.data", CLAIMS.plural());
+    let only_the_volume = async || Ok(live.made().await?.iter().eq([&volume]));
+    until("only the volume is left of the supervisor", only_the_volume).await?;
     argo.prune(argocd::SUPERVISORS).await?;
     argo.prune(argocd::OPERATOR).await?;
     live.in_namespace(SYSTEM).until_gone(DEPLOYMENTS, RELEASE).await?;

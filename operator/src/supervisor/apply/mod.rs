@@ -45,7 +45,9 @@ fn needs_writing(manifest: &Manifest, child: &Child, state: &ReconcileState) -> 
 
 /// Whether the object has every applied field, whichever operator applied it.
 fn is_as_applied(manifest: &Manifest, child: &Child) -> bool {
-    child.controller.as_deref().is_some_and(|owner| child.managed_fields.are_those_of(&manifest.value, owner))
+    let owner = manifest.value["metadata"]["ownerReferences"][0]["uid"].as_str();
+    child.controller.as_deref() == owner
+        && child.managed_fields.are_those_of(&manifest.value, owner.unwrap_or_default())
 }
 
 impl Applier<'_> {

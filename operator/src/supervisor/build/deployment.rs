@@ -14,7 +14,7 @@ use super::pod::{self, Mounts};
 use super::service::A2A_PORT;
 use super::sidecars::{self, PROGRAM};
 use super::template::{self, Patch};
-use super::{BuildError, env, probes, secrets, service_account};
+use super::{BuildError, env, probes, secrets, service_account, volume_claim};
 use crate::labels;
 
 const SPEC_DIR: &str = "/etc/caipe/spec";
@@ -123,7 +123,7 @@ pub(super) fn mounts(cx: &BuildContext<'_>, spec: &str, data: Volume) -> Mounts 
 }
 
 fn data(cx: &BuildContext<'_>) -> Volume {
-    let claim = PersistentVolumeClaimVolumeSource { claim_name: names::data(cx.name), read_only: None };
+    let claim = PersistentVolumeClaimVolumeSource { claim_name: volume_claim::name(cx), read_only: None };
     Volume { name: "data".to_owned(), persistent_volume_claim: Some(claim), ..Volume::default() }
 }
 
@@ -137,7 +137,7 @@ pub(super) fn program(
     grace: i64,
 ) -> Result<Container, BuildError> {
     let mut container = pod::container(cx, name, &cx.image()?);
-    let (spec, listen) = (format!("{SPEC_DIR}/{SPEC_KEY}"), format!("0.0.0.0:{PORT}"));
+    let (spec, listen) = (format!("{SPEC_DIR}/{SPEC_KEY}"), format!("[::]:{PORT}"));
     let grace = grace.to_string();
     let flags = ["-f", &spec, "--listen", &listen, "--data-dir", DATA_DIR, "--grace", &grace];
     container.command = Some(vec![PROGRAM.to_owned()]);

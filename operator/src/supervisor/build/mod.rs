@@ -10,6 +10,7 @@ mod error;
 pub(in crate::supervisor) mod merge;
 mod meta;
 mod network_policy;
+mod network_settings;
 mod pod;
 mod probes;
 pub(in crate::supervisor) mod secrets;
@@ -38,12 +39,12 @@ pub struct Objects {
     pub service_account: Option<ServiceAccount>,
     /// The rendered spec.
     pub spec: ConfigMap,
-    /// The volume of conversations.
-    pub data: PersistentVolumeClaim,
+    /// The volume of conversations; none if the user has made it.
+    pub data: Option<PersistentVolumeClaim>,
     /// The endpoint of the supervisor.
     pub service: Service,
-    /// The allowed connections of the supervisor.
-    pub network_policy: NetworkPolicy,
+    /// The allowed connections of the supervisor; none if policies are disabled.
+    pub network_policy: Option<NetworkPolicy>,
     /// The supervisor.
     pub deployment: Deployment,
     /// The remote agents that the operator runs.
@@ -60,7 +61,7 @@ pub struct AgentObjects {
     /// The spec with this agent alone; none for another image.
     pub spec: Option<ConfigMap>,
     pub service: Service,
-    pub network_policy: NetworkPolicy,
+    pub network_policy: Option<NetworkPolicy>,
     /// The agent itself.
     pub deployment: Deployment,
 }
@@ -72,7 +73,7 @@ pub struct ToolServerObjects {
     pub name: String,
     pub service_account: Option<ServiceAccount>,
     pub service: Service,
-    pub network_policy: NetworkPolicy,
+    pub network_policy: Option<NetworkPolicy>,
     /// The server itself.
     pub deployment: Deployment,
 }

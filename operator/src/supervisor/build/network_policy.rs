@@ -15,17 +15,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use super::context::{BuildContext, Member, Program};
 use super::egress::{self, Egress, NAMESPACE_LABEL};
 use super::meta::{Component, selector};
+use super::network_settings;
 use super::sidecars::{self, Tool};
 
-/// The supervisor's policy. Pods of the cluster may connect, because a key protects it; an exposed Service admits
-/// every address.
-pub(super) fn of_supervisor(cx: &BuildContext<'_>) -> NetworkPolicy {
-    let inside = NetworkPolicyPeer {
-        namespace_selector: Some(LabelSelector::default()),
-        ..NetworkPolicyPeer::default()
-    };
-    let closed = cx.inputs.resource.spec.service.kind == ServiceKind::ClusterIP;
-    let from = if closed { vec![inside] } else { Vec::new() };
+/// The supervisor's policy.
+pub(super) fn of_supervisor(cx: &BuildContext<'_>) -> Option<NetworkPolicy> {
     let mut rules = Vec::new();
     if cx.remote().next().is_some() || !cx.inputs.decision.draining.is_empty() {
         let agents = peer(cx, Component::Agent(""));
@@ -35,11 +29,24 @@ pub(super) fn of_supervisor(cx: &BuildContext<'_>) -> NetworkPolicy {
         rules.extend(tool_servers(cx, member));
     }
     rules.extend(supervisor_egress(cx).rules());
-    policy(cx, cx.name, Component::Supervisor, vec![ingress(from, PORT)], rules)
+    policy(cx, cx.name, Component::Supervisor, vec![ingress(callers(cx), PORT)], rules)
+}
+
+/// The peers that may call the supervisor: the declared ones with the operator. Otherwise pods of the cluster, because a key
+/// protects it, and every address if the Service is exposed.
+fn callers(cx: &BuildContext<'_>) -> Vec<NetworkPolicyPeer> {
+    if let Some(declared) = network_settings::ingress_from(cx) {
+        return declared.into_iter().chain(operator(cx)).collect();
+    }
+    if cx.inputs.resource.spec.service.kind != ServiceKind::ClusterIP {
+        return Vec::new();
+    }
+    let everywhere = Some(LabelSelector::default());
+    vec![NetworkPolicyPeer { namespace_selector: everywhere, ..NetworkPolicyPeer::default() }]
 }
 
 /// A remote agent's policy: the supervisor calls it and the operator probes it.
-pub(super) fn of_agent(cx: &BuildContext<'_>, member: &Member<'_>, name: &str) -> NetworkPolicy {
+pub(super) fn of_agent(cx: &BuildContext<'_>, member: &Member<'_>, name: &str) -> Option<NetworkPolicy> {
     let from = [Some(peer(cx, Component::Supervisor)), operator(cx)].into_iter().flatten().collect();
     let mut egress = egress_to_models(cx);
     agent_egress(member, &mut egress);
@@ -55,7 +62,7 @@ pub(super) fn of_tool_server(
     member: &Member<'_>,
     name: &str,
     tool: &Tool,
-) -> NetworkPolicy {
+) -> Option<NetworkPolicy> {
     let agent = &member.rendered.name;
     let decision = cx.inputs.decision;
     let mut from = Vec::new();
@@ -73,14 +80,16 @@ pub(super) fn of_tool_server(
     policy(cx, name, component, rules, egress.rules())
 }
 
+/// A policy with the declared destinations; none if policies are disabled.
 fn policy(
     cx: &BuildContext<'_>,
     name: &str,
     component: Component<'_>,
     ingress: Vec<NetworkPolicyIngressRule>,
-    egress: Vec<NetworkPolicyEgressRule>,
-) -> NetworkPolicy {
-    NetworkPolicy {
+    mut egress: Vec<NetworkPolicyEgressRule>,
+) -> Option<NetworkPolicy> {
+    egress.extend(network_settings::egress_rules(cx));
+    network_settings::is_managed(cx).then(|| NetworkPolicy {
         metadata: cx.meta(name, component),
         spec: Some(NetworkPolicySpec {
             pod_selector: Some(component.pods(cx.name)),
@@ -88,7 +97,7 @@ fn policy(
             ingress: (!ingress.is_empty()).then_some(ingress),
             egress: (!egress.is_empty()).then_some(egress),
         }),
-    }
+    })
 }
 
 /// From these peers, or from all if there are none.

@@ -11,7 +11,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 use super::context::BuildContext;
 
-/// The user and group of the images.
+/// The user and group of the images. Where the cluster assigns another user, its group is root.
 const USER: i64 = 65532;
 /// The default requests of a container.
 const OWN_REQUESTS: [(&str, &str); 2] = [("cpu", "50m"), ("memory", "64Mi")];
@@ -86,18 +86,19 @@ pub(super) fn pod(
     let secrets: BTreeSet<_> = cx.inputs.defaults.image_pull_secrets.iter().chain(declared).collect();
     let secrets: Vec<_> =
         secrets.into_iter().map(|name| LocalObjectReference { name: name.clone() }).collect();
+    let user = cx.inputs.defaults.fixed_user_ids.then_some(USER);
     PodSpec {
         automount_service_account_token: Some(false),
         containers,
         enable_service_links: Some(false),
         image_pull_secrets: (!secrets.is_empty()).then_some(secrets),
         security_context: Some(PodSecurityContext {
-            fs_group: Some(USER),
+            fs_group: user,
             // A large volume is not scanned at each start.
             fs_group_change_policy: Some("OnRootMismatch".to_owned()),
-            run_as_group: Some(USER),
+            run_as_group: user,
             run_as_non_root: Some(true),
-            run_as_user: Some(USER),
+            run_as_user: user,
             seccomp_profile: Some(seccomp()),
             ..PodSecurityContext::default()
         }),

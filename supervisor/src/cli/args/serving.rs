@@ -109,6 +109,6 @@ fn seconds(text: &str) -> Result<Duration, String> {
 fn host(text: &str) -> Result<IpAddr, String> {
     match text {
         "localhost" => Ok(IpAddr::from([127, 0, 0, 1])),
-        other => other.parse().map_err(|_| "give an IP address, e.g. 0.0.0.0".to_owned()),
+        other => other.parse().map_err(|_| "give an IP address, e.g. :: or 0.0.0.0".to_owned()),
     }
 }

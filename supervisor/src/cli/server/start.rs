@@ -1,7 +1,7 @@
 //! Opens the listener and the store of a server.
 
 use std::io::ErrorKind;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ const TAKEOVER: Duration = Duration::from_mins(1);
 /// The time between two attempts to open it.
 const AGAIN: Duration = Duration::from_millis(100);
 
-pub(in crate::cli) async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
-    match TcpListener::bind(address).await {
+pub(in crate::cli) fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
+    match caipe_a2a::listener::listen(address) {
         Err(error) if error.kind() == ErrorKind::AddrInUse => anyhow::bail!(
             "failed to listen on {address}: another program does already; give another --port, or 0 for a free one"
         ),
@@ -73,9 +73,34 @@ async fn take_over(
     }
 }
 
+/// The URL in a card without a URL for clients. All addresses of both families are written as those of IPv4, which clients of
+/// A2A know as a placeholder.
+pub(in crate::cli) fn own_url(address: SocketAddr) -> String {
+    let is_any = address.ip() == Ipv6Addr::UNSPECIFIED;
+    let address = if is_any { (Ipv4Addr::UNSPECIFIED, address.port()).into() } else { address };
+    format!("http://{address}")
+}
+
 /// Writes the address atomically, so that a reader of the file never sees half of it.
 pub(in crate::cli) fn write_address(path: &Path, address: SocketAddr) -> anyhow::Result<()> {
     let draft = path.with_extension("tmp");
     let written = std::fs::write(&draft, address.to_string()).and_then(|()| std::fs::rename(&draft, path));
     written.with_context(|| format!("failed to write {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_card_names_all_addresses_as_clients_of_a2a_know_them() {
+        for (listen, url) in [
+            ("[::]:8000", "http://0.0.0.0:8000"),
+            ("0.0.0.0:8000", "http://0.0.0.0:8000"),
+            ("[::1]:8000", "http://[::1]:8000"),
+            ("127.0.0.1:1", "http://127.0.0.1:1"),
+        ] {
+            assert_eq!(own_url(listen.parse().unwrap()), url, "{listen}");
+        }
+    }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use caipe_crds::{catalogue, names};
+use serde_json::json;
 
 use super::*;
 use crate::references::{of_pod, referenced};
@@ -77,6 +78,59 @@ fn every_pod_meets_the_restricted_level() {
             }
         }
     });
+}
+
+#[test]
+fn pods_name_no_user_where_the_cluster_assigns_one() {
+    for (fixed, expected) in [(true, json!([65532, 65532, 65532])), (false, json!([null, null, null]))] {
+        let defaults = Defaults { fixed_user_ids: fixed, ..defaults() };
+        for_every_pod(&defaults, |cx, template| {
+            let pod = &template["spec"]["securityContext"];
+            assert_eq!(json!([pod["runAsUser"], pod["runAsGroup"], pod["fsGroup"]]), expected, "{cx}");
+            assert_eq!(pod["runAsNonRoot"], true, "{cx}");
+            for container in containers(template) {
+                let own = &container["securityContext"];
+                assert_eq!(json!([own["runAsUser"], own["runAsGroup"]]), json!([null, null]), "{cx}");
+            }
+        });
+    }
+}
+
+/// The route by which a service mesh leaves the port of the probes to plain requests.
+#[test]
+fn annotations_and_labels_of_the_defaults_are_on_every_pod() {
+    let metadata = json!({
+        "annotations": {
+            "config.linkerd.io/default-inbound-policy": "all-unauthenticated",
+            "traffic.sidecar.istio.io/excludeInboundPorts": "8000",
+        },
+        "labels": { "example.com/mesh": "yes" },
+    });
+    let pod_template = serde_json::from_value(json!({ "metadata": metadata })).unwrap();
+    let defaults = Defaults { pod_template: Some(pod_template), ..defaults() };
+    defaults.check().unwrap();
+    for_every_pod(&defaults, |cx, template| {
+        for kind in ["annotations", "labels"] {
+            for (name, text) in metadata[kind].as_object().unwrap() {
+                assert_eq!(template["metadata"][kind][name], *text, "{cx}");
+            }
+        }
+    });
+}
+
+/// Calls `see` with the pod template of every Deployment of the scenes that has no template of its own, with all agents remote.
+fn for_every_pod(defaults: &Defaults, mut see: impl FnMut(&str, &Value)) {
+    let mut components = BTreeSet::new();
+    for (name, spec) in SCENES.into_iter().filter(|(name, _)| *name != "pod_template") {
+        let mut resource = resource(spec);
+        resource.spec.distributed_agents = vec!["all".to_owned()];
+        let objects = build_with(&resource, &decided(&resource), &references(), defaults).unwrap();
+        for manifest in manifests(&objects).iter().filter(|it| it["kind"] == "Deployment") {
+            components.insert(manifest["metadata"]["labels"][labels::COMPONENT].to_string());
+            see(name, &manifest["spec"]["template"]);
+        }
+    }
+    assert_eq!(components.len(), 3, "{components:?}");
 }
 
 #[test]
@@ -232,13 +286,93 @@ fn all_names_are_valid_and_differ() {
 fn everything_belongs_to_the_resource() {
     for (cx, _, objects) in everybody() {
         for manifest in manifests(&objects) {
-            let owner = &manifest["metadata"]["ownerReferences"][0];
+            let owners = &manifest["metadata"]["ownerReferences"];
+            if manifest["kind"] == "PersistentVolumeClaim" && owners.is_null() {
+                continue;
+            }
+            let owner = &owners[0];
             assert_eq!(owner["uid"], "u-1", "{cx}");
             assert_eq!((&owner["controller"], &owner["blockOwnerDeletion"]), (&true.into(), &true.into()));
             assert_eq!(manifest["metadata"]["namespace"], "team");
             assert_eq!(manifest["metadata"]["labels"][labels::MANAGED_BY], "caipe-operator");
         }
     }
+}
+
+fn policies(spec: &str) -> Vec<Value> {
+    manifests(&made(spec)).into_iter().filter(|it| it["kind"] == "NetworkPolicy").collect()
+}
+
+#[test]
+fn declared_destinations_are_open_to_every_pod() {
+    let (_, spec) = SCENES.into_iter().find(|(name, _)| *name == "network").unwrap();
+    let expected = json!({
+        "to": [{ "ipBlock": { "cidr": "192.0.2.0/24" } }],
+        "ports": [{ "protocol": "TCP", "port": 3128 }, { "protocol": "UDP", "port": 9000, "endPort": 9010 }],
+    });
+    let policies = policies(spec);
+    assert_eq!(policies.len(), 3, "the supervisor, its agent, a tool server");
+    for policy in policies {
+        assert_eq!(texts(&policy, "/spec/egress").last(), Some(&&expected), "{policy:#}");
+    }
+}
+
+#[test]
+fn declared_callers_replace_all_others_but_the_operator() {
+    for service in ["ClusterIP", "LoadBalancer"] {
+        let spec = format!(
+            "service: {{ type: {service} }}\nagents: []\nnetworkPolicy: {{ ingressFrom: [{{ ipBlock: {{ cidr: 10.0.0.0/8 }} }}] }}"
+        );
+        let [policy] = policies(&spec).try_into().unwrap();
+        let from = texts(&policy, "/spec/ingress/0/from");
+        assert_eq!(from.len(), 2, "{service}: {from:?}");
+        assert_eq!(*from[0], json!({ "ipBlock": { "cidr": "10.0.0.0/8" } }));
+        assert_eq!(from[1]["podSelector"]["matchLabels"]["app.kubernetes.io/name"], "caipe-operator");
+    }
+}
+
+#[test]
+fn nothing_has_a_policy_where_policies_are_disabled() {
+    for (name, spec) in SCENES.into_iter().filter(|(name, _)| *name != "network") {
+        assert!(!policies(spec).is_empty(), "{name}");
+        assert!(policies(&format!("{spec}\nnetworkPolicy: {{ mode: Disabled }}")).is_empty(), "{name}");
+    }
+}
+
+/// The knowledge base is not supported, so its address opens no port.
+#[test]
+fn features_that_are_refused_open_nothing() {
+    let resource = resource("agents: []");
+    let decision = decided(&resource);
+    let plain = build(&resource, &decision).unwrap().network_policy;
+    let mut refused = resource;
+    refused.spec.rag = Some(serde_json::from_value(json!({ "url": "http://rag.example.com:9446" })).unwrap());
+    assert_eq!(build(&refused, &decision).unwrap().network_policy, plain);
+}
+
+#[test]
+fn the_claim_belongs_to_the_resource_only_if_it_is_deleted_with_it() {
+    for (spec, owners, size) in [
+        ("agents: []", 0, "1Gi"),
+        ("store: { sqlite: { size: 3Gi, reclaimPolicy: Retain } }", 0, "3Gi"),
+        ("store: { sqlite: { reclaimPolicy: Delete } }", 1, "1Gi"),
+    ] {
+        let claim = made(spec).data.unwrap();
+        assert_eq!(claim.metadata.owner_references.unwrap_or_default().len(), owners, "{spec}");
+        assert_eq!(claim.metadata.labels.unwrap()[labels::INSTANCE], "platform");
+        assert_eq!(claim.spec.unwrap().resources.unwrap().requests.unwrap()["storage"].0, size, "{spec}");
+    }
+}
+
+#[test]
+fn a_claim_of_the_user_is_mounted_and_not_created() {
+    let objects = made("store: { sqlite: { existingClaim: conversations } }");
+    assert_eq!(objects.data, None);
+    let pod = objects.deployment.spec.template.spec.unwrap();
+    let claims: Vec<_> =
+        pod.volumes.iter().flatten().filter_map(|it| it.persistent_volume_claim.as_ref()).collect();
+    let [claim] = claims.as_slice() else { panic!("{claims:?}") };
+    assert_eq!((claim.claim_name.as_str(), claim.read_only), ("conversations", None));
 }
 
 #[test]

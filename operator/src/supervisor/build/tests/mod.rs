@@ -21,7 +21,7 @@ use crate::supervisor::validate::validate;
 use caipe_crds::CaipeSupervisor;
 
 /// A fixture by name.
-pub(super) const SCENES: [(&str, &str); 8] = [
+pub(super) const SCENES: [(&str, &str); 10] = [
     (
         "quick_start",
         "model: { provider: openai, name: gpt-5, secretRef: { name: llm } }
@@ -109,6 +109,21 @@ store: { sqlite: { size: 5Gi, storageClassName: fast } }
 distributedAgents: [own]
 agents: [{ name: own, identity: { configMapRef: { name: identity } } }]",
     ),
+    (
+        "network",
+        "networkPolicy:
+  ingressFrom:
+  - { namespaceSelector: { matchLabels: { team: portal } }, podSelector: { matchExpressions: [{ key: app, operator: In, values: [web] }] } }
+  - { ipBlock: { cidr: 10.0.0.0/8, except: [10.1.0.0/16] } }
+  egress:
+  - { to: [{ ipBlock: { cidr: 192.0.2.0/24 } }], ports: [{ port: 3128 }, { protocol: UDP, port: 9000, endPort: 9010 }] }
+distributedAgents: [own]
+agents:
+- name: own
+  identity: { inline: { description: Does it., systemPrompt: Do it. } }
+  mcp: [{ name: shared, container: { image: 'shared:1', port: 9000, placement: Service } }]",
+    ),
+    ("own_claim", "store: { sqlite: { existingClaim: conversations } }\nagents: []"),
 ];
 
 pub(super) fn resource(spec: &str) -> CaipeSupervisor {
