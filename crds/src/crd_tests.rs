@@ -63,7 +63,7 @@ fn names_and_columns() {
 fn defaults_stand_in_the_schema() {
     let crd = as_json();
     let spec = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"];
-    assert!(spec["replicas"].get("default").is_none(), "an autoscaler may say how many there are");
+    assert_eq!(spec["replicas"]["default"], 1, "the subresource `scale` needs a value");
     assert_eq!(spec["limits"]["properties"]["recursion"]["default"], 500);
     assert_eq!(spec["prompts"]["properties"]["answerMode"]["default"], "Structured");
 }
