@@ -64,6 +64,7 @@ impl BuildContext {
 
     fn status(&self) -> Result<CaipeSupervisorStatus> {
         Ok(status(Facts {
+            resource: &self.resource,
             generation: 3,
             before: None,
             refusal: self.refusal.as_ref(),

@@ -51,6 +51,7 @@ pub use status::CaipeSupervisorStatus;
     shortname = "caipe",
     category = "caipe",
     status = "CaipeSupervisorStatus",
+    scale(spec_replicas_path = ".spec.replicas", status_replicas_path = ".status.replicas", label_selector_path = ".status.selector"),
     derive = "PartialEq",
     doc = "A CAIPE supervisor: one A2A endpoint that answers people with the help of the agents listed here, each in the supervisor's own process or in a container of its own.",
     printcolumn(name = "Ready", type_ = "string", json_path = r#".status.conditions[?(@.type=="Ready")].status"#),
@@ -122,9 +123,9 @@ pub struct CaipeSupervisorSpec {
     /// The network policies of the pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network_policy: Option<NetworkPolicy>,
-    /// Supervisor pods: 1, or 0 to stop the supervisor. More than one is not supported by this version.
+    /// Supervisor pods: 1, or 0 to stop the supervisor, as `kubectl scale` does. More than one is not supported by this version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 50))]
+    #[schemars(range(min = 0, max = 50), extend("default" = 1))]
     #[x_kube(validation = Rule::new("self <= 1").message(rules::REPLICAS))]
     pub replicas: Option<i32>,
     /// The image of the supervisor and of remote agents. The default is that of the operator's release.

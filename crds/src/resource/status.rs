@@ -20,6 +20,18 @@ pub struct CaipeSupervisorStatus {
     /// The hash of that spec.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec_hash: Option<String>,
+    /// The URL for clients: that of `card.externalUrl`, or else that of the Service in the cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// The Secret with the keys that the operator has generated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keys_secret: Option<String>,
+    /// The number of supervisor pods.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<i32>,
+    /// The labels of the supervisor's pods.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selector: Option<String>,
     /// `Ready` and `AgentsConnected` always; `Reconciling`, `Stalled` and `Degraded` only while true.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = list_map("type"))]
@@ -76,6 +88,10 @@ impl Default for CaipeSupervisorStatus {
             observed_generation: not_observed(),
             epoch: None,
             spec_hash: None,
+            url: None,
+            keys_secret: None,
+            replicas: None,
+            selector: None,
             conditions: Vec::new(),
             agents_ready: None,
             remote_agents: None,

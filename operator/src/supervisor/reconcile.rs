@@ -363,6 +363,7 @@ impl<'a> Reconciler<'a> {
         let before = reported.as_ref().map(|reported| &reported.status).or(seen);
         let reports = self.observation.reports();
         let status = super::status::status(Facts {
+            resource: self.resource,
             generation: self.resource.metadata.generation.unwrap_or(0),
             before,
             refusal: reconciled.refusal.as_ref(),

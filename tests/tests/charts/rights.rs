@@ -130,6 +130,7 @@ fn the_roles_of_people_cover_the_resource() -> Result<()> {
         let rights = rights(found.with_context(|| format!("nothing is aggregated to {role}"))?);
         assert!(rights.contains("caipe.io/caipesupervisors get"), "{role}");
         assert_eq!(rights.contains("caipe.io/caipesupervisors patch"), writes, "{role}");
+        assert_eq!(rights.contains("caipe.io/caipesupervisors/scale patch"), writes, "{role}");
         assert!(!rights.iter().any(|right| right.contains("/status") && !right.ends_with(" get")), "{role}");
     }
     Ok(())

@@ -335,6 +335,21 @@ fn the_volume_of_conversations_grows_and_does_not_shrink() -> Result<()> {
 }
 
 #[test]
+fn a_supervisor_is_scaled_to_nothing_and_back() -> Result<()> {
+    cluster::with(async |cluster| {
+        cluster.create(SUPERVISORS, &valid(), false).await?;
+        for count in ["0", "1"] {
+            cluster.kubectl(&["scale", "caipe/platform", "--replicas", count])?;
+            let seen = cluster.kubectl(&["get", "caipe", "platform", "-o", "jsonpath={.spec.replicas}"])?;
+            assert_eq!(seen, count);
+        }
+        let refused = cluster.kubectl(&["scale", "caipe/platform", "--replicas", "2"]);
+        assert!(refused.is_err_and(|error| error.to_string().contains("more than 1 is not supported")));
+        Ok(())
+    })
+}
+
+#[test]
 fn no_rule_is_left_out_here() -> Result<()> {
     let text = std::fs::read_to_string(workspace().join("crds/caipe.io_caipesupervisors.yaml"))?;
     let definition: Value = serde_saphyr::from_str(&text)?;

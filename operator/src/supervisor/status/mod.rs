@@ -8,15 +8,17 @@ mod conditions;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use caipe_crds::CaipeSupervisorStatus;
 use caipe_crds::internal_status::Report;
 use caipe_crds::resource::agent_state::{AgentPhase, AgentPlacement};
 use caipe_crds::resource::status::AgentStatus;
+use caipe_crds::{CaipeSupervisor, CaipeSupervisorStatus, names};
 use jiff::Timestamp;
+use kube::ResourceExt;
 
 use super::decision::Decision;
 use super::migration::PendingMigration;
 use crate::cache::Workload;
+use crate::labels;
 use crate::references::Missing;
 
 pub use conditions::{Reason, Verdict};
@@ -24,6 +26,7 @@ pub use conditions::{Reason, Verdict};
 /// The inputs of the status.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
+    pub resource: &'a CaipeSupervisor,
     /// The resource's generation.
     pub generation: i64,
     pub before: Option<&'a CaipeSupervisorStatus>,
@@ -86,11 +89,38 @@ pub fn status(facts: Facts<'_>) -> CaipeSupervisorStatus {
         observed_generation: facts.generation,
         epoch: running.map(|(epoch, _)| i64::try_from(epoch).unwrap_or(i64::MAX)),
         spec_hash: running.and_then(|(_, hash)| hash.map(str::to_owned)),
+        url: Some(url(facts.resource)),
+        keys_secret: keys_secret(&facts),
+        replicas: Some(i32::try_from(facts.reports.len()).unwrap_or(i32::MAX)),
+        selector: Some(selector(&facts.resource.name_any())),
         conditions: conditions::conditions(verdict, before, facts.generation, facts.now),
         agents_ready: Some(format!("{ready}/{all}")),
         remote_agents: Some(i32::try_from(remote.count()).unwrap_or(i32::MAX)),
         agents,
     }
+}
+
+/// The URL for clients.
+fn url(resource: &CaipeSupervisor) -> String {
+    let external = resource.spec.card.as_ref().and_then(|card| card.external_url.clone());
+    let namespace = resource.namespace().unwrap_or_default();
+    external.unwrap_or_else(|| names::url(&resource.name_any(), &namespace, resource.spec.service.port))
+}
+
+/// The Secret with the generated keys, once a reconcile has created it.
+fn keys_secret(facts: &Facts<'_>) -> Option<String> {
+    let exists = facts.decision.map(|_| names::keys(&facts.resource.name_any()));
+    exists.or_else(|| facts.before.and_then(|before| before.keys_secret.clone()))
+}
+
+/// The labels of a supervisor's pods, as the subresource `scale` has them.
+fn selector(name: &str) -> String {
+    let labels = [
+        (labels::NAME, labels::PRODUCT),
+        (labels::INSTANCE, name),
+        (labels::COMPONENT, labels::COMPONENT_SUPERVISOR),
+    ];
+    labels.map(|(label, value)| format!("{label}={value}")).join(",")
 }
 
 /// Whether the agent is listed only because its old instance drains.

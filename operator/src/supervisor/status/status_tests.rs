@@ -76,14 +76,48 @@ fn well() -> Given {
     }
 }
 
+fn resource(spec: &str) -> CaipeSupervisor {
+    let text = format!(
+        "{{apiVersion: caipe.io/v1alpha1, kind: CaipeSupervisor, metadata: {{name: p, namespace: 'n'}}, spec: {spec}}}"
+    );
+    caipe_crds::read_resource(&text).unwrap()
+}
+
+#[test]
+fn the_status_says_where_clients_connect_and_what_an_autoscaler_counts() {
+    for (spec, url) in [
+        ("{}", "http://p.n.svc:8000"),
+        ("{service: {port: 80}}", "http://p.n.svc:80"),
+        ("{card: {externalUrl: 'https://caipe.example.com'}}", "https://caipe.example.com"),
+    ] {
+        let status = well().status_of(&resource(spec));
+        assert_eq!(status.url.as_deref(), Some(url), "{spec}");
+        assert_eq!(status.keys_secret.as_deref(), Some("p.keys"));
+        assert_eq!(status.replicas, Some(1));
+        let selector = "app.kubernetes.io/instance=p,app.kubernetes.io/component=supervisor";
+        assert_eq!(status.selector.as_deref(), Some(selector));
+    }
+    let new = Given { decision: None, ..well() };
+    assert_eq!(new.status().keys_secret, None, "no Secret has been created yet");
+    let known = Given { before: Some(well().status()), ..new };
+    assert_eq!(known.status().keys_secret.as_deref(), Some("p.keys"));
+    let stopped = Given { reports: Vec::new(), ..well() };
+    assert_eq!(stopped.status().replicas, Some(0));
+}
+
 fn secret(name: &str) -> Missing {
     Missing { secrets: [name.to_owned()].into(), ..Missing::default() }
 }
 
 impl Given {
     fn status(&self) -> CaipeSupervisorStatus {
+        self.status_of(&resource("{}"))
+    }
+
+    fn status_of(&self, resource: &CaipeSupervisor) -> CaipeSupervisorStatus {
         let reports: Vec<Option<&Report>> = self.reports.iter().map(Option::as_ref).collect();
         status(Facts {
+            resource,
             generation: 4,
             before: self.before.as_ref(),
             refusal: self.refusal.as_ref(),
