@@ -107,7 +107,7 @@ async fn a_version_that_does_not_start_stops_at_the_first_supervisor() {
         condition(&found, "Reconciling")["reason"] == "RolloutPending"
     };
     assert_eq!((0..SUPERVISORS).filter(waiting).count(), SUPERVISORS - 1);
-    // A change of a resource is not held back, and a version that works goes on.
+    // A change of a resource is not held back, and a version that works continues.
     let chosen = (0..SUPERVISORS).find(waiting).unwrap();
     let spec = json!({ "image": "own:1", "agents": [] });
     cluster.apply(&supervisor(&name(chosen), &spec));

@@ -68,6 +68,12 @@ fn broken() -> Vec<(&'static str, Value, &'static str)> {
             server(json!({"name": "a", "container": {"image": "b", "port": 9000, "replicas": 2}})),
             "set placement to Service, or remove them",
         ),
+        ("spec.distributedMode", json!({"spec": {"distributedMode": true}}), "is no longer a field"),
+        (
+            "spec.agents[0]",
+            of_agent(&json!({"identity": null, "image": "a", "placement": "InProcess"})),
+            "is always remote",
+        ),
         ("spec.replicas", json!({"spec": {"replicas": 2}}), "more than 1 is not supported by this version"),
         (
             "spec.rag",

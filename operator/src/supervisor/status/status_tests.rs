@@ -94,7 +94,7 @@ fn the_status_says_where_clients_connect_and_what_an_autoscaler_counts() {
         assert_eq!(status.url.as_deref(), Some(url), "{spec}");
         assert_eq!(status.keys_secret.as_deref(), Some("p.keys"));
         assert_eq!(status.replicas, Some(1));
-        let selector = "app.kubernetes.io/instance=p,app.kubernetes.io/component=supervisor";
+        let selector = "app.kubernetes.io/name=caipe,app.kubernetes.io/instance=p,app.kubernetes.io/component=supervisor";
         assert_eq!(status.selector.as_deref(), Some(selector));
     }
     let new = Given { decision: None, ..well() };
