@@ -2,7 +2,7 @@
 # shellcheck disable=SC2154  # root, parts, images and work are set by scripts/images
 # The image of an older version, under the tag `previous`, and its chart in the folder previous-chart: the version that the
 # tests upgrade from. Each release sets `revision` to the commit of the release before.
-revision=9fc9bc3fd456ed53eded1ba5ac5228b01c61ad8b
+revision=84a2fbd78dd661990a62bf163449f232b552c52c
 profile=${CAIPE_IMAGE_PROFILE:-release}
 
 inputs() { echo "$profile $revision"; }
