@@ -13,11 +13,13 @@ use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use crate::labels;
+
 /// A compressed resource. Its content may be unreadable, so that one such resource does not break the watch.
 #[derive(Debug, Clone, Resource)]
 #[resource(inherit = CaipeSupervisor)]
 pub(crate) struct CompressedSupervisor {
-    /// Name, uid and versions; the other metadata is in the content.
+    /// Name, uid, versions and whether it is paused; the other metadata is in the content.
     metadata: ObjectMeta,
     content: Box<[u8]>,
 }
@@ -90,8 +92,12 @@ fn deflated(sent: &Value) -> io::Result<Box<[u8]>> {
     Ok(encoder.finish()?.into())
 }
 
-fn identity(meta: ObjectMeta) -> ObjectMeta {
+fn identity(mut meta: ObjectMeta) -> ObjectMeta {
+    if let Some(annotations) = &mut meta.annotations {
+        annotations.retain(|name, _| name == labels::PAUSED);
+    }
     ObjectMeta {
+        annotations: meta.annotations.filter(|annotations| !annotations.is_empty()),
         name: meta.name,
         namespace: meta.namespace,
         uid: meta.uid,

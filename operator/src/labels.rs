@@ -1,5 +1,7 @@
 //! Labels and annotations of managed objects.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
 /// Kubernetes' own label for what manages an object.
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// The value of [`MANAGED_BY`], the field manager of every write, and the reporter of events.
@@ -36,7 +38,14 @@ pub const DRAINING_SINCE: &str = "caipe.io/draining-since";
 pub const REFERENCES: &str = "caipe.io/references";
 /// On a remote agent's pod template: the hash of its spec.
 pub const SPEC_HASH: &str = "caipe.io/spec-hash";
+/// On a resource, with the value `true`: the operator applies nothing.
+pub const PAUSED: &str = "caipe.io/paused";
 /// On a Deployment: the digest of the installation that wrote it ([`crate::defaults::Defaults::digest`]).
 pub const INSTALLATION: &str = "caipe.io/installation";
 /// On a Deployment: the hash of its pod template, which shows whether a write would roll the pods.
 pub const TEMPLATE: &str = "caipe.io/template";
+
+/// Whether the resource has the annotation [`PAUSED`].
+pub fn is_paused(meta: &ObjectMeta) -> bool {
+    meta.annotations.as_ref().and_then(|all| all.get(PAUSED)).is_some_and(|value| value == "true")
+}

@@ -45,6 +45,8 @@ pub struct Options {
     pub namespaces: Vec<String>,
     /// Maximum number of concurrent reconciles, over all namespaces.
     pub concurrency: u16,
+    /// The label selector of the resources; none means all. Several operators with disjoint selectors can share a cluster.
+    pub selector: Option<String>,
     /// The installation's defaults.
     pub defaults: Defaults,
 }
@@ -89,7 +91,7 @@ pub async fn run(parts: Dependencies, options: Options, stop: CancellationToken)
         tokio::spawn(report_health(health.clone(), leadership.clone(), Arc::clone(&cx), scopes.clone()));
     if stop.run_until_cancelled(wait_for_definition(&cx, &scopes)).await.is_some() {
         health.set(Gate::Definition, true);
-        let controllers = Controllers::new(Arc::clone(&cx), options.concurrency, stop.clone());
+        let controllers = Controllers::new(Arc::clone(&cx), &options, stop.clone());
         reconcile_while_leader(&cx, &scopes, &controllers, leadership, &stop).await;
     }
     forward_notices.abort();

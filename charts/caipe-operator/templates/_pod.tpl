@@ -76,6 +76,9 @@ args:
   - --defaults=/etc/caipe-operator/defaults.yaml
   - --leader-election={{ .Values.leaderElection.enabled }}
   - --concurrency={{ .Values.concurrency }}
+  {{- with .Values.selector }}
+  - {{ printf "--selector=%s" . | quote }}
+  {{- end }}
   - --probe-interval-seconds={{ .Values.probeIntervalSeconds }}
   - --log-format={{ .Values.log.format }}
   - --log-level={{ .Values.log.level }}

@@ -36,6 +36,10 @@ pub(super) struct Run {
     /// The uid of that pod. With it, an operator that restarts in its pod leads again at once; without it, after 15 s.
     #[arg(long, env = "POD_UID", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     uid: Option<String>,
+    /// A label selector, such as `team in (a,b)`: only `CaipeSupervisor`s with these labels are reconciled. Default: all. Operators
+    /// with disjoint selectors can share a cluster, each in a namespace of its own.
+    #[arg(long, env = "CAIPE_SELECTOR", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    selector: Option<String>,
     /// Whether to use leader election. Without it, run a single operator.
     #[arg(long, env = "CAIPE_LEADER_ELECTION", default_value_t = true, action = clap::ArgAction::Set)]
     leader_election: bool,
@@ -68,7 +72,12 @@ impl Run {
         let defaults = defaults::read(self.defaults.as_deref())?;
         // A second thread would have a heap arena of its own, whose free memory the first one cannot use.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(self.work(Options { namespaces, concurrency: self.concurrency, defaults }))?;
+        runtime.block_on(self.work(Options {
+            namespaces,
+            concurrency: self.concurrency,
+            selector: self.selector.clone(),
+            defaults,
+        }))?;
         Ok(ExitCode::SUCCESS)
     }
 

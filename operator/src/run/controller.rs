@@ -14,12 +14,13 @@ use kube::runtime::{PredicateConfig, WatchStreamExt};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::Scope;
+use super::{Options, Scope};
 use crate::cache::watch::{self, PAGE};
 use crate::cache::{SyncState, WorkQueue};
 use crate::compressed_supervisor::CompressedSupervisor;
 use crate::key::Key;
 use crate::kind::Kind;
+use crate::labels;
 use crate::metrics::labels::Outcome;
 use crate::supervisor::error::Error;
 use crate::supervisor::reconcile::{Context, Reconciler};
@@ -43,13 +44,16 @@ pub(super) struct Controllers {
     cx: Arc<Context>,
     concurrency: u16,
     permits: Arc<Semaphore>,
+    selector: Option<String>,
     stop: CancellationToken,
 }
 
 impl Controllers {
-    /// At most `concurrency` reconciles run at a time. Controllers end at `stop`, after the reconciles in flight.
-    pub(super) fn new(cx: Arc<Context>, concurrency: u16, stop: CancellationToken) -> Self {
-        Self { cx, concurrency, permits: Arc::new(Semaphore::new(concurrency.into())), stop }
+    /// Controllers end at `stop`, after the reconciles in flight.
+    pub(super) fn new(cx: Arc<Context>, options: &Options, stop: CancellationToken) -> Self {
+        let Options { concurrency, selector, .. } = options;
+        let permits = Arc::new(Semaphore::new(usize::from(*concurrency)));
+        Self { cx, concurrency: *concurrency, permits, selector: selector.clone(), stop }
     }
 
     /// Runs the controller of a scope, from when its watches are synced or refused. It starts again when that changes,
@@ -76,7 +80,7 @@ impl Controllers {
         let (cx, unreadable) = (&self.cx, unreadable.map(Arc::new));
         let api = watch::api::<CompressedSupervisor>(&cx.client, scope.namespace.as_deref());
         let (reader, writer) = reflector::store();
-        let supervisors = watcher(api, watcher::Config::default().page_size(PAGE))
+        let supervisors = watcher(api, watch_config(self.selector.as_deref()))
             .backoff(watch::retry_pauses())
             .reflect(writer)
             .inspect({
@@ -117,6 +121,15 @@ impl Controllers {
                 future::ready(())
             })
             .await;
+    }
+}
+
+/// The watch of the resources with these labels; of all without a selector.
+fn watch_config(selector: Option<&str>) -> watcher::Config {
+    let config = watcher::Config::default().page_size(PAGE);
+    match selector {
+        Some(selector) => config.labels(selector),
+        None => config,
     }
 }
 
@@ -192,7 +205,8 @@ fn is_missing(error: &watcher::Error) -> bool {
 fn version(object: &CompressedSupervisor) -> Option<u64> {
     let mut hasher = DefaultHasher::new();
     let meta = object.meta();
-    (&meta.uid, meta.generation, meta.deletion_timestamp.is_some()).hash(&mut hasher);
+    (&meta.uid, meta.generation, meta.deletion_timestamp.is_some(), labels::is_paused(meta))
+        .hash(&mut hasher);
     Some(hasher.finish())
 }
 

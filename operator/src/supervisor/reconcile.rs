@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use caipe_crds::{CaipeSupervisor, Fault, Faults, RenderedSpec};
+use caipe_crds::{CaipeSupervisor, Fault, Faults, RenderedSpec, names};
 use jiff::Timestamp;
 use kube::{Client, ResourceExt};
 use tokio::time::Instant;
@@ -30,6 +30,7 @@ use crate::cache::{Cache, Child, Workload};
 use crate::defaults::Defaults;
 use crate::key::Key;
 use crate::kind::Kind;
+use crate::labels;
 use crate::metrics::labels::{Category, MigrationStage, Outcome, Step};
 use crate::metrics::{Metrics, ReconcileTimer};
 use crate::probe::Probes;
@@ -157,6 +158,9 @@ impl<'a> Reconciler<'a> {
         step.record(&found, Error::category);
         let mut references = found?;
         let missing = names.missing(&references);
+        if labels::is_paused(&self.resource.metadata) {
+            return self.paused(missing, &mut references).await;
+        }
         let step = timer.step(Step::Validate);
         let resolved = match validate(self.resource, &references, self.key.namespace()) {
             Ok(resolved) => resolved,
@@ -224,6 +228,16 @@ impl<'a> Reconciler<'a> {
                 PendingRollout { deployments: outdated, reason: Some(reason), due: Some(again) }
             }
         }
+    }
+
+    /// Applies nothing, but reads the keys, so that the status stays measured.
+    async fn paused(&mut self, missing: Missing, references: &mut References) -> Result<Reconciled, Error> {
+        let keys = names::keys(self.key.name());
+        if self.observation.observed.child(Kind::Secret, &keys).is_some() {
+            self.keys(references).await?;
+        }
+        let supervisor = self.observation.deployment().cloned();
+        Ok(Reconciled { missing, supervisor, ..Reconciled::default() })
     }
 
     /// Keeps what runs and applies nothing.

@@ -186,7 +186,7 @@ impl Operator {
         let health = Health::default();
         let parts =
             Dependencies { client, metrics, leadership, events, health: health.clone(), prober, notices };
-        let options = Options { namespaces: namespaces.to_vec(), concurrency: 4, defaults };
+        let options = Options { namespaces: namespaces.to_vec(), concurrency: 4, selector: None, defaults };
         tasks.spawn(run::run(parts, options, stop.clone()));
         Self { access, metrics: reported, health, stop, tasks, electors }
     }

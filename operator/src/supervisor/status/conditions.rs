@@ -9,6 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 use super::{Facts, Refusal, is_leaving};
 use crate::cache::Workload;
+use crate::labels;
 use crate::text_enum::text_enum;
 
 /// Maximum characters of a condition's message.
@@ -21,6 +22,8 @@ text_enum! {
         AllAgentsUsable,
         /// Pods are starting or being replaced.
         RollingOut,
+        /// The annotation `caipe.io/paused` is set: nothing is applied.
+        Paused,
         /// Pods wait for their turn to be replaced after a change of the operator; those that run serve.
         RolloutPending,
         /// The pods do not run the newest spec yet.
@@ -106,7 +109,7 @@ fn waiting(facts: &Facts<'_>, agents: &[AgentStatus]) -> (bool, Reason, String) 
 fn is_harmless(facts: &Facts<'_>, reason: Reason) -> bool {
     let answering = !facts.reports.is_empty() && facts.reports.iter().all(Option::is_some);
     match reason {
-        Reason::Moving | Reason::RolloutPending => true,
+        Reason::Moving | Reason::RolloutPending | Reason::Paused => true,
         Reason::EpochPending => answering,
         Reason::Retrying => was_ready(facts),
         _ => false,
@@ -150,6 +153,10 @@ fn is_transient(refusal: &Refusal) -> bool {
 }
 
 fn reconciling(facts: &Facts<'_>) -> Option<(Reason, String)> {
+    if labels::is_paused(&facts.resource.metadata) {
+        let message = format!("changes are not applied while the annotation {} is true", labels::PAUSED);
+        return Some((Reason::Paused, message));
+    }
     if let Some(refusal) = facts.refusal.filter(|refusal| is_transient(refusal)) {
         return Some((refusal.reason, refusal.message.clone()));
     }
