@@ -29,6 +29,38 @@ pub struct Defaults {
     pub drain_seconds: u32,
     /// The pace of rollouts that a change of the installation causes.
     pub rollouts: RolloutLimits,
+    /// The restrictions on resources.
+    pub restrictions: Restrictions,
+}
+
+/// The restrictions on what resources may run. By default there are none.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Restrictions {
+    /// The beginnings of allowed images, besides the installation's own image; empty means any image.
+    pub image_prefixes: Vec<String>,
+    /// Whether pods may share namespaces of the host, mount its paths, use its ports, or have privileges or added
+    /// capabilities.
+    pub host_access: bool,
+    /// Whether pods may use accounts that the operator did not create.
+    pub existing_service_accounts: bool,
+    /// Whether pods may mount claims that the operator did not create.
+    pub existing_claims: bool,
+    /// The names of allowed Secrets, each possibly its beginning followed by `*`; none means any Secret.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secrets: Option<Vec<String>>,
+}
+
+impl Default for Restrictions {
+    fn default() -> Self {
+        Self {
+            image_prefixes: Vec::new(),
+            host_access: true,
+            existing_service_accounts: true,
+            existing_claims: true,
+            secrets: None,
+        }
+    }
 }
 
 /// The pace of rollouts that a change of the installation causes, such as a new version of the operator. Changes of a
@@ -53,7 +85,8 @@ impl Default for RolloutLimits {
 impl Defaults {
     /// A digest of the installation: its version and everything that decides how pods are built.
     pub fn digest(&self) -> String {
-        let pods = Self { rollouts: RolloutLimits::default(), ..self.clone() };
+        let (rollouts, restrictions) = (RolloutLimits::default(), Restrictions::default());
+        let pods = Self { rollouts, restrictions, ..self.clone() };
         let text = serde_json::to_string(&(env!("CARGO_PKG_VERSION"), pods)).unwrap_or_default();
         sha256_hex(&text, 32)
     }
@@ -71,6 +104,7 @@ impl Default for Defaults {
             operator: OperatorPods::default(),
             drain_seconds: 600,
             rollouts: RolloutLimits::default(),
+            restrictions: Restrictions::default(),
         }
     }
 }

@@ -96,6 +96,8 @@ podTemplate:
 drainSeconds: {{ .drainSeconds }}
 rollouts:
   {{- toYaml .rollouts | nindent 2 }}
+restrictions:
+  {{- toYaml .restrictions | nindent 2 }}
 {{- if eq (include "caipe-operator.fixedUserIds" $) "false" }}
 fixedUserIds: false
 {{- end }}

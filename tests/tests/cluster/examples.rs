@@ -67,7 +67,20 @@ fn the_policy_restricts_images_and_pod_templates() -> Result<()> {
         };
         let child =
             format!("agents: [{{{own}, mcp: [{{name: m, stdio: {{image: docker.io/other, command: c}}}}]}}]");
+        let with_pods = |setting: &str| {
+            let container =
+                format!("{{image: registry.example.com/m, port: 9000, placement: Service, {setting}}}");
+            format!("agents: [{{{own}, mcp: [{{name: m, container: {container}}}]}}]")
+        };
         for (addition, message) in [
+            (with_pods("podTemplate: {spec: {}}"), "podTemplate is not allowed"),
+            (with_pods("serviceAccount: {name: other}"), "serviceAccount is not allowed"),
+            ("serviceAccount: {annotations: {a: b}}".to_owned(), "serviceAccount is not allowed"),
+            (
+                format!("agents: [{{{own}, serviceAccount: {{name: other}}}}]"),
+                "serviceAccount is not allowed",
+            ),
+            ("store: {sqlite: {existingClaim: other}}".to_owned(), "existingClaim is not allowed"),
             ("podTemplate: {spec: {hostNetwork: true}}".to_owned(), "podTemplate is not allowed"),
             (format!("agents: [{{{own}, podTemplate: {{spec: {{}}}}}}]"), "podTemplate is not allowed"),
             ("image: docker.io/other".to_owned(), "images of the supervisor"),
@@ -85,6 +98,7 @@ fn the_policy_restricts_images_and_pod_templates() -> Result<()> {
             ensure!(refusal.contains(message), "{addition}: {refusal:?}");
         }
         let accepted = [
+            with_pods("replicas: 2"),
             server("registry.example.com/mcp:1"),
             "image: registry.example.com/caipe:1".to_owned(),
             "networkPolicy: {ingressFrom: [{podSelector: {}}]}".to_owned(),

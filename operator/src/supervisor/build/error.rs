@@ -34,6 +34,11 @@ pub enum BuildError {
         /// The most that it may have.
         limit: usize,
     },
+    /// The installation's restrictions forbid something.
+    #[error(
+        "the operator's installation does not allow: {0}; remove it, or ask an administrator of the cluster"
+    )]
+    Restricted(String),
     /// The rendered spec cannot be serialized.
     #[error("failed to write the rendered spec as YAML: {0}")]
     Yaml(String),

@@ -13,6 +13,7 @@ mod network_policy;
 mod network_settings;
 mod pod;
 mod probes;
+mod restrictions;
 pub(in crate::supervisor) mod secrets;
 mod service;
 mod service_account;
@@ -84,7 +85,7 @@ pub struct ToolServerObjects {
 /// See [`BuildError`]. Nothing may be changed then.
 pub fn objects(wanted: &BuildInputs<'_>) -> Result<Objects, BuildError> {
     let (cx, spec) = (BuildContext::new(*wanted)?, &wanted.decision.spec);
-    Ok(Objects {
+    let objects = Objects {
         service_account: service_account::created(
             &cx,
             cx.name,
@@ -98,7 +99,9 @@ pub fn objects(wanted: &BuildInputs<'_>) -> Result<Objects, BuildError> {
         deployment: deployment::deployment(&cx)?,
         agents: cx.remote().map(|member| agent::agent(&cx, member)).collect::<Result<_, _>>()?,
         tool_servers: tool_servers(&cx)?,
-    })
+    };
+    restrictions::check(&cx, &objects)?;
+    Ok(objects)
 }
 
 /// The tool servers of all agents that are hosted, remote or draining.

@@ -4,6 +4,7 @@ mod errors;
 mod golden;
 mod laws;
 mod migration;
+mod restrictions;
 
 use std::collections::BTreeMap;
 
