@@ -46,9 +46,8 @@ pub struct Restrictions {
     pub existing_service_accounts: bool,
     /// Whether pods may mount claims that the operator did not create.
     pub existing_claims: bool,
-    /// The names of allowed Secrets, each possibly its beginning followed by `*`; none means any Secret.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub secrets: Option<Vec<String>>,
+    /// The names of allowed Secrets, each possibly its beginning followed by `*`; `*` alone means any Secret.
+    pub secrets: Vec<String>,
 }
 
 impl Default for Restrictions {
@@ -58,7 +57,7 @@ impl Default for Restrictions {
             host_access: true,
             existing_service_accounts: true,
             existing_claims: true,
-            secrets: None,
+            secrets: vec!["*".to_owned()],
         }
     }
 }

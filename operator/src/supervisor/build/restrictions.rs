@@ -73,7 +73,6 @@ fn secrets(
     deployment: &Deployment,
     pod: &PodSpec,
 ) -> Vec<String> {
-    let Some(patterns) = &restrictions.secrets else { return Vec::new() };
     let template = serde_json::to_value(&deployment.spec.template).unwrap_or_default();
     let mut used = references::of_pod(&template).secrets;
     let registries = pod.image_pull_secrets.iter().flatten().map(|secret| secret.name.clone());
@@ -82,7 +81,8 @@ fn secrets(
         let agents = cx.members.iter().map(|member| names::agent_key(cx.name, &member.rendered.name));
         name == names::keys(cx.name) || agents.into_iter().any(|agent| agent == name)
     };
-    let is_allowed = |name: &str| generated(name) || patterns.iter().any(|pattern| fits(pattern, name));
+    let is_allowed =
+        |name: &str| generated(name) || restrictions.secrets.iter().any(|pattern| fits(pattern, name));
     used.into_iter().filter(|name| !is_allowed(name)).map(|name| format!("Secret `{name}`")).collect()
 }
 

@@ -17,7 +17,7 @@ fn strict() -> Restrictions {
         host_access: false,
         existing_service_accounts: false,
         existing_claims: false,
-        secrets: Some(vec!["llm".to_owned(), "caipe-*".to_owned()]),
+        secrets: vec!["llm".to_owned(), "caipe-*".to_owned()],
     }
 }
 
