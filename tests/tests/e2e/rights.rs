@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use caipe_tests::cluster::namespace::TestNamespace;
-use caipe_tests::cluster::objects::{PODS, POLICIES};
+use caipe_tests::cluster::objects::{ACCOUNTS, PODS, POLICIES};
 use caipe_tests::cluster::operator::SYSTEM;
 use caipe_tests::live::pods::name_of;
 use caipe_tests::live::scenario_run::{AGENT, FIXTURES, MCP, NAME, scenario};
@@ -181,13 +181,19 @@ fn ports(rule: &Value) -> String {
 fn accounts_of_supervisors_have_no_role() -> Result<()> {
     live::with("accounts", async |live| {
         everything(live).await?;
-        let account = format!("system:serviceaccount:{}:{NAME}", live.namespace);
-        let may = live.kubectl(&["auth", "can-i", "--list", "--as", &account, "--no-headers"])?;
-        let resources: Vec<&str> = may.lines().filter(|line| !line.starts_with(' ')).collect();
-        let named = resources.iter().filter_map(|line| line.split_whitespace().next());
-        for resource in named.filter(|name| !name.starts_with('[')) {
-            ensure!(resource.starts_with("self"), "{account} may use {resource}: {may}");
+        let mut accounts = live.list(ACCOUNTS).await?;
+        accounts.retain(is_ours);
+        ensure!(accounts.len() == 3, "{} accounts", accounts.len());
+        for account in &accounts {
+            let account = format!("system:serviceaccount:{}:{}", live.namespace, name_of(account));
+            let may = live.kubectl(&["auth", "can-i", "--list", "--as", &account, "--no-headers"])?;
+            let resources: Vec<&str> = may.lines().filter(|line| !line.starts_with(' ')).collect();
+            let named = resources.iter().filter_map(|line| line.split_whitespace().next());
+            for resource in named.filter(|name| !name.starts_with('[')) {
+                ensure!(resource.starts_with("self"), "{account} may use {resource}: {may}");
+            }
+            resources.first().context("kubectl listed nothing")?;
         }
-        resources.first().context("kubectl listed nothing").map(drop)
+        Ok(())
     })
 }
