@@ -1,6 +1,7 @@
 //! The operator is restarted and replaced: what it writes then, and which operator leads.
 
 use std::cell::Cell;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use caipe_tests::cluster::namespace::TestNamespace;
@@ -65,6 +66,9 @@ async fn rests(live: &Live, audit: &AuditLog) -> Result<()> {
     .await
 }
 
+/// The duration of the lease.
+const LEASE: Duration = Duration::from_secs(15);
+
 #[test]
 fn the_second_one_takes_over_from_one_that_crashed() -> Result<()> {
     live::with_node("leaders", async |live, node| {
@@ -83,10 +87,21 @@ async fn take_over(live: &Live, node: &Node) -> Result<()> {
     let crashed = holder(&system).await?;
     let operators = live.operators().await?;
     let pod = operators.iter().find(|pod| crashed.starts_with(&format!("{}_", name_of(pod))));
-    node.crash(pod.unwrap_or(&Value::Null))?;
+    // The container restarts in its pod, so the earlier process is gone: its lease does not have to expire.
+    let pod = pod.unwrap_or(&Value::Null);
+    node.crash(pod)?;
+    let began = Instant::now();
+    until("one operator leads again", async || Ok(leaders(&system).await? == 1)).await?;
+    ensure!(holder(&system).await? == crashed, "another operator holds the lease");
+    ensure!(began.elapsed() < LEASE, "leads again after {:?}", began.elapsed());
+    eprintln!("a crashed operator leads again after {:.1} s", began.elapsed().as_secs_f64());
+    live.migrate(NAME, "tide", true).await?;
+
+    // A pod that is gone does not come back, so another operator takes over.
+    live.kill_pod(pod).await?;
     until_other(&system, &crashed).await?;
     until("one operator leads again", async || Ok(leaders(&system).await? == 1)).await?;
-    live.migrate(NAME, "tide", true).await?;
+    live.migrate(NAME, "tide", false).await?;
 
     // An operator that stops hands over at once instead of letting its lease expire.
     let stopped = holder(&system).await?;
