@@ -80,7 +80,7 @@ impl Step {
         let begins = |word: &&str| self.output.starts_with(word);
         ["Error", "error", "The connection to the server"].iter().any(begins)
             || self.output == "no\n"
-            || self.output.contains(" is invalid: ")
+            || self.output.contains(" is invalid:")
     }
 }
 
