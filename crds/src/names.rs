@@ -62,8 +62,8 @@ pub fn keys(supervisor: &str) -> String {
 pub const SHARED_KEY: &str = "A2A_AUTH_SHARED_KEY";
 /// The key from which the key of each remote agent is derived, by [`crate::agent_key::derive`].
 pub const AGENT_KEY: &str = "CAIPE_AGENT_KEY";
-/// The Secret of one remote agent: [`SHARED_KEY`] with the agent's own key and, for an agent that runs this program,
-/// [`STATUS_TOKEN`] with its own token.
+/// The Secret of one remote agent: [`SHARED_KEY`] with the agent's own key, and [`STATUS_TOKEN`] with its own token, which
+/// only pods of this program get.
 pub fn agent_key(supervisor: &str, agent: &str) -> String {
     format!("{}.agent-key", self::agent(supervisor, agent))
 }

@@ -185,8 +185,12 @@ mod tests {
         assert_eq!(connections.len(), 2);
         assert!(connections.take(SocketAddr::from(([127, 0, 0, 1], 0))).is_some());
         assert!(connections.take(SocketAddr::from(([127, 0, 0, 1], 0))).is_none(), "it is in use");
+        let second = SocketAddr::from(([127, 0, 0, 1], 1));
+        let connection = connections.take(second).unwrap();
+        let socket = TcpStream::from_std(connection.socket.try_clone().unwrap()).unwrap();
+        connections.put(second, connection);
         drop(pods);
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        assert!(connections.take(SocketAddr::from(([127, 0, 0, 1], 1))).is_none(), "the pod has closed it");
+        socket.readable().await.unwrap();
+        assert!(connections.take(second).is_none(), "the pod has closed it");
     }
 }

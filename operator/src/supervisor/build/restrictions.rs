@@ -91,7 +91,7 @@ fn fits(pattern: &str, name: &str) -> bool {
     pattern.strip_suffix('*').map_or(pattern == name, |beginning| name.starts_with(beginning))
 }
 
-/// What the level *baseline* of Pod Security forbids.
+/// Access to the node: its namespaces, paths and ports, privileges and added capabilities.
 fn host_access(pod: &PodSpec) -> Vec<String> {
     let shared = [("hostNetwork", pod.host_network), ("hostPID", pod.host_pid), ("hostIPC", pod.host_ipc)];
     let shared = shared.into_iter().filter(|(_, on)| *on == Some(true)).map(|(name, _)| name.to_owned());

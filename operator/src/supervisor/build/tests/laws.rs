@@ -168,7 +168,7 @@ fn every_secret_and_config_map_of_a_pod_is_among_the_references() {
 }
 
 #[test]
-fn a_pod_has_the_keys_of_its_own_doors_alone() {
+fn a_pod_gets_only_its_own_keys() {
     deployments(|cx, resource, deployment| {
         let labels = &deployment["metadata"]["labels"];
         let supervisor = resource.metadata.name.as_deref().unwrap();
