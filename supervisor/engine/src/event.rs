@@ -27,6 +27,11 @@ impl RunEvent {
         self
     }
 
+    /// Whether the event may be shown before it is stored: it belongs to a model turn that is repeated after a crash.
+    pub const fn is_transient(&self) -> bool {
+        matches!(self.kind, EventKind::Text { .. } | EventKind::Composing)
+    }
+
     /// The agent of the event; `None` for the agent that the user talks to.
     pub fn agent(&self) -> Option<&AgentName> {
         self.path.last()
@@ -36,6 +41,8 @@ impl RunEvent {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum EventKind {
+    /// A model turn begins. Its text can be reset as a whole.
+    TurnStarted,
     /// Text of the model.
     Text {
         /// The new text; never empty.

@@ -230,25 +230,15 @@ pub enum ResumePoint {
     Nested(Box<RunState>),
 }
 
-/// What must be saved of an input so that a crash loses nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Durability {
-    /// Only the events that it caused: the input happens again after a crash.
-    Events,
-    /// The input, appended to the saved state: applying it again gives the same state.
-    Append,
-    /// The whole state.
-    Snapshot,
-}
-
 impl Input {
-    pub fn durability(&self) -> Durability {
-        match self {
+    /// Whether the state must be saved after this input. Without it, a crash loses what happens again, such as a piece of a
+    /// model turn.
+    pub const fn changes_state(&self) -> bool {
+        !matches!(
+            self,
             Self::ModelDelta { .. }
-            | Self::ToolProgress { .. }
-            | Self::Delegate { update: DelegateUpdate::Event { place: None, .. }, .. } => Durability::Events,
-            Self::ToolFinished { .. } | Self::Delegate { .. } => Durability::Append,
-            _ => Durability::Snapshot,
-        }
+                | Self::ToolProgress { .. }
+                | Self::Delegate { update: DelegateUpdate::Event { place: None, .. }, .. }
+        )
     }
 }

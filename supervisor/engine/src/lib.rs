@@ -19,7 +19,7 @@ pub use decide::decide;
 pub use event::{AnswerOrigin, CallEnd, EventKind, Outcome, RunEvent, TextRole};
 pub use form::{ANSWER_FIELD, APPROVE, ASK_TOOL, DECISION_FIELD, Decision, Form, FormField, REJECT};
 pub use io::{
-    Answered, DelegateUpdate, DelegationOutcome, Durability, Effect, Input, ModelDelta, ModelFailure, Resume,
+    Answered, DelegateUpdate, DelegationOutcome, Effect, Input, ModelDelta, ModelFailure, Resume,
     ResumePoint, ToolOutput,
 };
 pub use names::{AgentName, CallId};

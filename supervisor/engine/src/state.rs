@@ -14,15 +14,19 @@ use crate::plan::Plan;
 use crate::text::AnswerText;
 
 /// The state of one agent's conversation and of its run.
+///
+/// The serialised form is the run without its messages and files, and without those of nested runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunState {
     pub agent: AgentName,
     /// The abilities of the newest input that set them.
     pub abilities: Abilities,
-    /// The conversation, oldest first.
+    /// The conversation, oldest first. Stored apart from the run, because it grows: see [`RunState::visit`].
+    #[serde(default, skip_serializing)]
     pub messages: Vec<Arc<Message>>,
-    /// The virtual files of the conversation, by path.
-    pub files: BTreeMap<String, String>,
+    /// The virtual files of the conversation, by path. Stored apart from the run too.
+    #[serde(default, skip_serializing)]
+    pub files: Arc<BTreeMap<String, String>>,
     pub plan: Plan,
     pub phase: Phase,
     /// The calls of the newest assistant message, in order.
@@ -42,7 +46,7 @@ impl RunState {
             agent,
             abilities: Abilities::default(),
             messages: Vec::new(),
-            files: BTreeMap::new(),
+            files: Arc::default(),
             plan: Plan::default(),
             phase: Phase::Idle,
             calls: Vec::new(),
@@ -60,6 +64,39 @@ impl RunState {
         }
         self.calls.iter().filter_map(|call| call.status.question()).collect()
     }
+
+    /// Visits this run and its nested runs, each with its path: a JSON pointer of call ids, empty for this run.
+    pub fn visit<'a>(&'a self, visit: &mut impl FnMut(&str, &'a Self)) {
+        self.visit_below("", visit);
+    }
+
+    fn visit_below<'a>(&'a self, path: &str, visit: &mut impl FnMut(&str, &'a Self)) {
+        visit(path, self);
+        for call in &self.calls {
+            if let Some(frame) = call.status.nested() {
+                frame.visit_below(&below(path, &call.id), visit);
+            }
+        }
+    }
+
+    /// As [`RunState::visit`], to change the runs.
+    pub fn visit_mut(&mut self, visit: &mut impl FnMut(&str, &mut Self)) {
+        self.visit_mut_below("", visit);
+    }
+
+    fn visit_mut_below(&mut self, path: &str, visit: &mut impl FnMut(&str, &mut Self)) {
+        visit(path, self);
+        for call in &mut self.calls {
+            if let Some(frame) = call.status.nested_mut() {
+                frame.visit_mut_below(&below(path, &call.id), visit);
+            }
+        }
+    }
+}
+
+/// The path of the run that a call nests, escaped as RFC 6901 says.
+fn below(path: &str, call: &str) -> String {
+    format!("{path}/{}", call.replace('~', "~0").replace('/', "~1"))
 }
 
 /// The answer of a delegation.
@@ -155,6 +192,23 @@ impl CallStatus {
     /// Whether a tool or an agent works on the call.
     pub(crate) const fn is_at_work(&self) -> bool {
         matches!(self, Self::Running | Self::Remote { .. } | Self::Nested { .. })
+    }
+
+    /// The nested run of an in-process agent, at work or waiting.
+    fn nested(&self) -> Option<&RunState> {
+        match self {
+            Self::Nested { frame } => Some(frame),
+            Self::Waiting { then, .. } => then.nested(),
+            _ => None,
+        }
+    }
+
+    fn nested_mut(&mut self) -> Option<&mut RunState> {
+        match self {
+            Self::Nested { frame } => Some(frame),
+            Self::Waiting { then, .. } => then.nested_mut(),
+            _ => None,
+        }
     }
 
     /// The question of a call that waits for a person.

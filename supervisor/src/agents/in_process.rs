@@ -112,7 +112,9 @@ impl ParentSink {
             | EventKind::ToolFinished { .. }
             | EventKind::DelegationStarted { .. }
             | EventKind::DelegationFinished { .. } => return Some(event),
-            EventKind::Text { .. } | EventKind::TextReset if self.agents_words => return Some(event),
+            EventKind::TurnStarted | EventKind::Text { .. } | EventKind::TextReset if self.agents_words => {
+                return Some(event);
+            }
             EventKind::InputRequired { form } => self.questions.push(form),
             EventKind::Finished { outcome } => self.outcome = Some(outcome),
             _ => {}
@@ -137,10 +139,9 @@ fn parent_ended() -> SinkError {
 #[async_trait]
 impl Sink for ParentSink {
     async fn commit(&mut self, state: &RunState, batch: Batch) -> Result<(), SinkError> {
-        let changes_state = batch.snapshot || !batch.appends.is_empty();
         let events: Vec<_> = batch.events.into_iter().filter_map(|event| self.forward(event)).collect();
         // A run that has ended is not resumed; only its outcome counts.
-        if changes_state && state.phase != Phase::Idle {
+        if batch.changes_state && state.phase != Phase::Idle {
             return self.checkpoint(state, events).await;
         }
         for event in events {

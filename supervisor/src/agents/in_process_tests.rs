@@ -169,7 +169,7 @@ async fn a_step_is_committed_once_the_parent_has_committed_it() {
     let (mut sink, mut receiver) = parent_sink();
     let mut state = RunState::new(AgentName::new("helper"));
     state.phase = Phase::Calls;
-    let batch = Batch { snapshot: true, events: vec![RunEvent::own(tool_started())], ..Batch::default() };
+    let batch = Batch { changes_state: true, events: vec![RunEvent::own(tool_started())] };
     let mut commit = sink.commit(&state, batch);
     assert!(commit.as_mut().now_or_never().is_none());
     let DelegationEvent { update: DelegateUpdate::Checkpoint { frame, events }, committed: Some(committed) } =
@@ -190,6 +190,6 @@ async fn a_step_that_cannot_be_committed_ends_the_run() {
     drop(receiver);
     let mut state = RunState::new(AgentName::new("helper"));
     state.phase = Phase::Calls;
-    let batch = Batch { snapshot: true, ..Batch::default() };
+    let batch = Batch { changes_state: true, ..Batch::default() };
     assert!(sink.commit(&state, batch).await.is_err());
 }

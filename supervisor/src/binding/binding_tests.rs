@@ -60,7 +60,7 @@ fn delegated(agent: &str, end: CallEnd, text: &str) -> [RunEvent; 2] {
 
 fn bind(events: impl IntoIterator<Item = RunEvent>) -> Vec<Event> {
     let mut binding = binding();
-    events.into_iter().flat_map(|event| binding.bind(&event)).collect()
+    (1..).zip(events).flat_map(|(number, event)| binding.bind(number, &event)).collect()
 }
 
 fn artifact(event: &Event) -> &TaskArtifactUpdateEvent {
@@ -134,8 +134,8 @@ fn what_an_agents_tool_returned_is_shown_only_if_that_is_switched_on_and_then_cu
     let (call, tool, output) = ("c".to_owned(), "get_issue".to_owned(), Some("one\ntwo".to_owned()));
     let event = of("jira", EventKind::ToolFinished { call, tool, end: CallEnd::Completed, output });
     let end = "tool_notification_end|Tool call completed: get_issue|✅ Jira: Tool Get_Issue completed\n|false|false";
-    assert_eq!(lines(&showing(None).bind(&event)), [end]);
-    let shown = lines(&showing(Some(5)).bind(&event));
+    assert_eq!(lines(&showing(None).bind(1, &event)), [end]);
+    let shown = lines(&showing(Some(5)).bind(1, &event));
     assert_eq!(shown.len(), 2, "{shown:?}");
     assert!(shown[0].starts_with("tool_output|") && shown[1] == end, "{shown:?}");
     assert!(shown[0].contains("📄 Jira: Tool output:\none\nt...\n[Output truncated]\n\n"), "{shown:?}");
@@ -432,10 +432,20 @@ fn results_of_the_knowledge_base_are_never_shown() {
 
 #[test]
 fn a_turn_that_starts_again_replaces_what_was_shown() {
-    let wire =
-        bind([text("Hel", TextRole::Answer), own(EventKind::TextReset), text("Hello", TextRole::Answer)]);
-    assert_ne!(artifact(&wire[0]).artifact.artifact_id, artifact(&wire[1]).artifact.artifact_id);
-    assert!(!artifact(&wire[1]).append);
+    let wire = bind([
+        own(EventKind::TurnStarted),
+        text("I look. ", TextRole::Narration),
+        own(EventKind::TurnStarted),
+        text("Hel", TextRole::Answer),
+        own(EventKind::TextReset),
+        own(EventKind::TurnStarted),
+        text("Hello", TextRole::Answer),
+    ]);
+    let updates: Vec<_> = wire.iter().map(artifact).collect();
+    assert!(updates.iter().all(|update| update.artifact.artifact_id == updates[0].artifact.artifact_id));
+    let texts: Vec<_> = updates.iter().map(|update| (update.artifact.text(), update.append)).collect();
+    let wanted = [("I look. ", false), ("Hel", true), ("I look. ", false), ("Hello", true)];
+    assert_eq!(texts, wanted.map(|(text, append)| (text.to_owned(), append)));
 }
 
 #[test]

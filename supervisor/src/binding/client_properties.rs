@@ -335,7 +335,7 @@ proptest! {
     ) {
         let events = Run::of(mode, turns);
         let mut binding = Binding::new("t", "c", "0af7651916cd43dd8448eb211c80319c", &Presentation::Supervisor { tool_output: None });
-        let wire: Vec<Event> = events.iter().flat_map(|event| binding.bind(event)).collect();
+        let wire: Vec<Event> = (1..).zip(&events).flat_map(|(number, event)| binding.bind(number, event)).collect();
         let (sdk, slack, ui) = (sdk(&wire), slack(&wire), ui(&wire));
         let mut texts = to_read(&events);
         // The same question about two calls stands there for each of them.

@@ -1,4 +1,4 @@
-//! The parts that wire events are built from, and ids that depend on the log alone.
+//! The parts that wire events are built from, and ids that depend on the numbers of the events alone.
 
 use std::sync::Arc;
 
@@ -20,6 +20,9 @@ pub(super) struct Wire {
     context: Arc<str>,
     trace_id: Arc<str>,
     seed: Uuid,
+    /// The number of the event under way.
+    number: u64,
+    /// The ids made for it.
     made: u64,
 }
 
@@ -30,14 +33,34 @@ impl Wire {
             context: context.into(),
             trace_id: trace_id.into(),
             seed: Uuid::new_v5(&Uuid::NAMESPACE_OID, task.as_bytes()),
+            number: 0,
             made: 0,
         }
     }
 
-    /// The next id, the same for the same position in the same task's log.
+    /// The ids that follow are those of the event with this number.
+    pub(super) const fn begin(&mut self, number: u64) {
+        (self.number, self.made) = (number, 0);
+    }
+
+    /// The number of the event under way.
+    pub(super) const fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The next id, the same for the same place in the same event.
     pub(super) fn id(&mut self) -> String {
         self.made += 1;
-        Uuid::new_v5(&self.seed, &self.made.to_le_bytes()).to_string()
+        self.derived(&format!("{}.{}", self.number, self.made))
+    }
+
+    /// The id of a text that grows over many events, from the number of a stored one.
+    pub(super) fn text_id(&self, kind: &str, number: u64) -> String {
+        self.derived(&format!("{kind} {number}"))
+    }
+
+    fn derived(&self, name: &str) -> String {
+        Uuid::new_v5(&self.seed, name.as_bytes()).to_string()
     }
 
     /// `{trace_id}`, by which feedback finds the run.

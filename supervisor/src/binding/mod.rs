@@ -1,8 +1,8 @@
 //! Run events to A2A events: the only place that knows artifact names, texts and emojis, which are those of upstream's
 //! supervisor, so that its clients work here.
 //!
-//! A binding is a pure fold over the task's log, ids included: the same log gives the same wire events, so a
-//! stream can be rebuilt after a restart, event by event, under the same numbers.
+//! A binding is a pure fold over the task's log: the same log gives the same wire events, so a stream can be rebuilt after a
+//! restart, event by event. Ids derive from the numbers of stored events, so a piece of text that a crash loses shifts none.
 
 mod answer;
 mod card;
@@ -16,6 +16,7 @@ mod request;
 mod stream;
 mod sub_agent;
 mod supervisor;
+mod text_artifact;
 mod wire_texts;
 
 use caipe_a2a::model::Event;
@@ -56,11 +57,11 @@ impl Binding {
         })
     }
 
-    /// The wire events of the event, in order; often one, sometimes none.
-    pub fn bind(&mut self, event: &RunEvent) -> Vec<Event> {
+    /// The wire events of the event with this number in the log, in order; often one, sometimes none.
+    pub fn bind(&mut self, number: u64, event: &RunEvent) -> Vec<Event> {
         match &mut self.0 {
-            Speaker::Supervisor(supervisor) => supervisor.bind(event),
-            Speaker::SubAgent(agent) => agent.bind(event),
+            Speaker::Supervisor(supervisor) => supervisor.bind(number, event),
+            Speaker::SubAgent(agent) => agent.bind(number, event),
         }
     }
 }

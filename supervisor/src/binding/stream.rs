@@ -8,6 +8,13 @@ use serde_json::Value;
 
 use super::event_builders::{Chunk, Wire};
 use super::plan::PlanView;
+use super::text_artifact::TextArtifact;
+
+/// The name of the artifact on the wire.
+const NAME: &str = "streaming_result";
+
+/// Distinguishes the ids of this artifact from those of the texts of agents.
+const KIND: &str = "text";
 
 /// The kind of a text that a person must read in full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,8 +44,7 @@ impl FullText {
 /// Many clients print neither the status text nor `final_result`, so this artifact has every text that a person must read.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TextStream {
-    /// Its id, once a piece was sent.
-    artifact: Option<String>,
+    artifact: TextArtifact,
     /// The text since the last event of another kind, or since the answer began. An answer is never interrupted.
     passage: Passage,
     /// Whether the passage is marked as the answer.
@@ -53,7 +59,7 @@ pub(super) struct TextStream {
 
 impl TextStream {
     /// Sends a piece of text.
-    pub(super) fn chunk(&mut self, wire: &mut Wire, plan: &PlanView, text: &str, role: TextRole) -> Event {
+    pub(super) fn chunk(&mut self, wire: &Wire, plan: &PlanView, text: &str, role: TextRole) -> Event {
         self.note(plan, text, role);
         self.piece(wire, text, metadata(plan, role))
     }
@@ -63,10 +69,19 @@ impl TextStream {
         (self.passage, self.in_slack, self.is_answer) = (Passage::default(), Passage::default(), false);
     }
 
-    /// Starts the turn again: the text that follows replaces the text that was sent.
-    pub(super) fn restart(&mut self) {
-        self.artifact = None;
+    /// Notes that a model turn begins.
+    pub(super) const fn begin_turn(&mut self, wire: &Wire) {
+        self.artifact.begin_turn(wire);
+    }
+
+    /// Starts the turn again: the artifact loses the text of the turn.
+    pub(super) fn restart(&mut self, wire: &Wire, plan: &PlanView) -> Event {
         self.interrupted();
+        let (id, remaining) = self.artifact.reset(wire, KIND);
+        // Upstream's Slack bot ignores narration; it cannot remove text, and must not show the rest twice.
+        let metadata = metadata(plan, TextRole::Narration);
+        let (description, part) = ("Streaming result", Part::text(remaining));
+        wire.artifact(Chunk { id, name: NAME, description, part, metadata, append: false, last: false })
     }
 
     /// Sends a text that a person must read in full, unless every client has shown it.
@@ -75,7 +90,7 @@ impl TextStream {
     /// of the SDKs does not show it twice.
     pub(super) fn full_text(
         &mut self,
-        wire: &mut Wire,
+        wire: &Wire,
         plan: &PlanView,
         text: &str,
         kind: FullText,
@@ -84,7 +99,7 @@ impl TextStream {
         if text.trim().is_empty() || (known && self.is_shown_in_slack(plan, text)) {
             return Vec::new();
         }
-        let begun = self.artifact.is_some();
+        let begun = self.artifact.has_begun();
         let mut pieces = pieces(text);
         if let Some(first) = pieces.first_mut().filter(|_| begun && !known) {
             first.insert_str(0, "\n\n");
@@ -105,22 +120,22 @@ impl TextStream {
         events
     }
 
-    fn piece(&mut self, wire: &mut Wire, text: &str, metadata: Metadata) -> Event {
-        let append = self.artifact.is_some();
+    fn piece(&mut self, wire: &Wire, text: &str, metadata: Metadata) -> Event {
+        let append = self.artifact.has_begun();
         self.send(wire, "Streaming result", text, metadata, append)
     }
 
     fn send(
         &mut self,
-        wire: &mut Wire,
+        wire: &Wire,
         description: &str,
         text: &str,
         metadata: Metadata,
         append: bool,
     ) -> Event {
-        let id = self.artifact.get_or_insert_with(|| wire.id()).clone();
-        let (name, part) = ("streaming_result", Part::text(text));
-        wire.artifact(Chunk { id, name, description, part, metadata, append, last: false })
+        let id = self.artifact.put(wire, KIND, text, append);
+        let part = Part::text(text);
+        wire.artifact(Chunk { id, name: NAME, description, part, metadata, append, last: false })
     }
 
     fn note(&mut self, plan: &PlanView, text: &str, role: TextRole) {

@@ -11,7 +11,11 @@ use serde_json::Value;
 use super::event_builders::{self, Chunk, Wire, activity_status};
 use super::open_calls::OpenCalls;
 use super::stream::pieces;
+use super::text_artifact::TextArtifact;
 use super::{answer, wire_texts};
+
+/// Distinguishes the ids of the text from those of others.
+const KIND: &str = "text";
 
 /// The fold of one task's events.
 #[derive(Debug, Clone)]
@@ -22,8 +26,8 @@ pub(super) struct SubAgent {
     tool_output: Option<usize>,
     /// Whether the status `working` was sent.
     begun: bool,
-    /// The id of the run's text artifact, once a piece of text was sent.
-    text: Option<String>,
+    /// The run's text.
+    text: TextArtifact,
     open: OpenCalls,
     question: Option<String>,
 }
@@ -31,10 +35,11 @@ pub(super) struct SubAgent {
 impl SubAgent {
     pub(super) fn new(wire: Wire, name: &Arc<str>, tool_output: Option<usize>) -> Self {
         let (name, open) = (name.clone(), OpenCalls::default());
-        Self { wire, name, tool_output, begun: false, text: None, open, question: None }
+        Self { wire, name, tool_output, begun: false, text: TextArtifact::default(), open, question: None }
     }
 
-    pub(super) fn bind(&mut self, event: &RunEvent) -> Vec<Event> {
+    pub(super) fn bind(&mut self, number: u64, event: &RunEvent) -> Vec<Event> {
+        self.wire.begin(number);
         let mut events = Vec::new();
         if !self.begun && !matches!(event.kind, EventKind::Finished { .. }) {
             self.begun = true;
@@ -59,9 +64,15 @@ impl SubAgent {
         let name = self.name.clone();
         match kind {
             EventKind::Text { text, role } => vec![self.words(text, *role)],
-            EventKind::TextReset => {
-                self.text = None;
+            EventKind::TurnStarted => {
+                self.text.begin_turn(&self.wire);
                 Vec::new()
+            }
+            EventKind::TextReset => {
+                let (id, remaining) = self.text.reset(&self.wire, KIND);
+                let mut metadata = source(&name);
+                metadata.insert("is_narration".to_owned(), Value::Bool(true));
+                vec![self.send(id, &remaining, metadata, (false, false))]
             }
             EventKind::InputRequired { form } => {
                 answer::add_question(&mut self.question, answer::words(form));
@@ -136,17 +147,14 @@ impl SubAgent {
 
     /// A piece of the run's text.
     fn chunk(&mut self, text: &str, metadata: Metadata, last: bool) -> Event {
-        let append = self.text.is_some();
-        let id = self.text.get_or_insert_with(|| self.wire.id()).clone();
-        self.wire.artifact(Chunk {
-            id,
-            name: "streaming_result",
-            description: "Streaming result",
-            part: Part::text(text),
-            metadata,
-            append,
-            last,
-        })
+        let append = self.text.has_begun();
+        let id = self.text.put(&self.wire, KIND, text, append);
+        self.send(id, text, metadata, (append, last))
+    }
+
+    fn send(&self, id: String, text: &str, metadata: Metadata, (append, last): (bool, bool)) -> Event {
+        let (name, description) = ("streaming_result", "Streaming result");
+        self.wire.artifact(Chunk { id, name, description, part: Part::text(text), metadata, append, last })
     }
 
     fn finished(&mut self, outcome: &Outcome) -> Vec<Event> {
@@ -161,14 +169,14 @@ impl SubAgent {
             }
         };
         events.push(self.wire.status(state, text));
-        (self.begun, self.text) = (false, None);
+        (self.begun, self.text) = (false, TextArtifact::default());
         events
     }
 
     /// The end of the text, preceded by the whole text if none of it was sent; then the whole answer.
     fn completed(&mut self, text: &str) -> Vec<Event> {
         let source = source(&self.name);
-        let unseen = if self.text.is_none() { pieces(text) } else { Vec::new() };
+        let unseen = if !self.text.has_begun() { pieces(text) } else { Vec::new() };
         let mut events: Vec<Event> =
             unseen.iter().map(|piece| self.chunk(piece, source.clone(), false)).collect();
         events.push(self.chunk("", source.clone(), true));
@@ -196,7 +204,7 @@ impl SubAgent {
     /// The last piece of the run's text, if some was sent.
     fn closing(&mut self) -> Option<Event> {
         let source = source(&self.name);
-        self.text.is_some().then(|| self.chunk("", source, true))
+        self.text.has_begun().then(|| self.chunk("", source, true))
     }
 
     /// The ends of the calls that an agent started and can no longer end.

@@ -36,7 +36,7 @@ fn completed(text: &str) -> RunEvent {
 fn bind(tool_output: Option<usize>, events: impl IntoIterator<Item = RunEvent>) -> Vec<Event> {
     let mut binding =
         Binding::new("t", "c", "trace", &Presentation::SubAgent { name: "jira".into(), tool_output });
-    events.into_iter().flat_map(|event| binding.bind(&event)).collect()
+    (1..).zip(events).flat_map(|(number, event)| binding.bind(number, &event)).collect()
 }
 
 /// `name|text|append|lastChunk` of an artifact, `state|text` of a status.
@@ -239,10 +239,11 @@ fn a_turn_that_starts_again_replaces_what_was_shown() {
         ],
     );
     assert_eq!(
-        lines(&wire)[1..4],
+        lines(&wire)[1..5],
         [
             "streaming_result|Hel|false|false",
-            "streaming_result|Hello|false|false",
+            "streaming_result||false|false",
+            "streaming_result|Hello|true|false",
             "streaming_result||true|true"
         ]
     );

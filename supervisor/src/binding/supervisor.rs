@@ -10,6 +10,7 @@ use super::event_builders::{Chunk, Wire, activity_status};
 use super::open_calls::OpenCalls;
 use super::plan::PlanView;
 use super::stream::{FullText, TextStream};
+use super::text_artifact::TextArtifact;
 use super::{answer, event_builders, wire_texts};
 
 /// Tools of the knowledge base: their results are not shown.
@@ -26,7 +27,7 @@ pub(super) struct Supervisor {
     stream: TextStream,
     open: OpenCalls,
     /// The text artifact of each agent, if the client asked for the text of agents.
-    words: BTreeMap<String, String>,
+    words: BTreeMap<String, TextArtifact>,
     /// Whether a notification was sent; the first one of a run is never that it composes its answer.
     has_notified: bool,
     /// The steps of an abandoned plan, until the run ends.
@@ -53,10 +54,14 @@ impl Supervisor {
         }
     }
 
-    pub(super) fn bind(&mut self, event: &RunEvent) -> Vec<Event> {
+    pub(super) fn bind(&mut self, number: u64, event: &RunEvent) -> Vec<Event> {
+        self.wire.begin(number);
         let is_own_text = event.path.is_empty() && matches!(event.kind, EventKind::Text { .. });
-        let ends = matches!(event.kind, EventKind::Finished { .. } | EventKind::Plan { .. });
-        if !is_own_text && !ends {
+        let is_silent = matches!(
+            event.kind,
+            EventKind::Finished { .. } | EventKind::Plan { .. } | EventKind::TurnStarted
+        );
+        if !is_own_text && !is_silent {
             self.stream.interrupted();
         }
         match event.agent() {
@@ -75,12 +80,13 @@ impl Supervisor {
     fn own(&mut self, kind: &EventKind) -> Vec<Event> {
         match kind {
             EventKind::Text { text, role } => {
-                vec![self.stream.chunk(&mut self.wire, &self.plan, text, *role)]
+                vec![self.stream.chunk(&self.wire, &self.plan, text, *role)]
             }
-            EventKind::TextReset => {
-                self.stream.restart();
+            EventKind::TurnStarted => {
+                self.stream.begin_turn(&self.wire);
                 Vec::new()
             }
+            EventKind::TextReset => vec![self.stream.restart(&self.wire, &self.plan)],
             EventKind::Composing if !self.has_notified => Vec::new(),
             EventKind::Composing => {
                 vec![self.notify("composing_answer", "✍️ Composing answer...\n".to_owned(), None)]
@@ -211,10 +217,11 @@ impl Supervisor {
     fn agents(&mut self, agent: &str, kind: &EventKind) -> Option<Event> {
         let (call, tool, end) = match kind {
             EventKind::Text { text, role } => return Some(self.agents_words(agent, text, *role)),
-            EventKind::TextReset => {
-                self.words.remove(agent);
+            EventKind::TurnStarted => {
+                self.words.entry(agent.to_owned()).or_default().begin_turn(&self.wire);
                 return None;
             }
+            EventKind::TextReset => return Some(self.agents_words_reset(agent)),
             EventKind::Noticed { text, end } => {
                 let metadata = self.source(agent, "sub-agent");
                 return Some(self.wire.noticed(agent, text, *end, metadata));
@@ -241,8 +248,27 @@ impl Supervisor {
         if role == TextRole::Narration {
             metadata.insert("is_narration".to_owned(), true.into());
         }
-        let append = self.words.contains_key(agent);
-        let id = self.words.entry(agent.to_owned()).or_insert_with(|| self.wire.id()).clone();
+        let words = self.words.entry(agent.to_owned()).or_default();
+        let append = words.has_begun();
+        let id = words.put(&self.wire, agent, text, append);
+        self.agents_text(agent, (id, text), metadata, append)
+    }
+
+    /// The text of an agent without that of the turn that starts again.
+    fn agents_words_reset(&mut self, agent: &str) -> Event {
+        let mut metadata = self.source(agent, "sub-agent");
+        metadata.insert("is_narration".to_owned(), true.into());
+        let (id, remaining) = self.words.entry(agent.to_owned()).or_default().reset(&self.wire, agent);
+        self.agents_text(agent, (id, &remaining), metadata, false)
+    }
+
+    fn agents_text(
+        &self,
+        agent: &str,
+        (id, text): (String, &str),
+        metadata: Metadata,
+        append: bool,
+    ) -> Event {
         let (name, description) = ("streaming_result", format!("Streaming result from {agent}"));
         let (part, last) = (Part::text(text), false);
         self.wire.artifact(Chunk { id, name, description: &description, part, metadata, append, last })

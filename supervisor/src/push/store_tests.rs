@@ -31,6 +31,7 @@ async fn store_with_task() -> Arc<MemoryStore> {
         trace_id: String::new(),
         request: json!({}),
         replies: Vec::new(),
+        recoveries: 0,
         status_message: None,
     };
     let commit = Commit { context: "c".to_owned(), task: Some(task), ..Commit::default() };

@@ -58,20 +58,28 @@ impl Answer {
         }
     }
 
+    /// Whether there is a piece of this artifact.
+    pub(super) fn has_piece(&self, id: &str) -> bool {
+        self.pieces.iter().any(|piece| piece.id == id)
+    }
+
     /// A piece of an artifact.
     pub(super) fn piece(&mut self, id: &str, is_narration: bool, text: String, join: Join) {
-        let at = self.pieces.iter().position(|piece| piece.id == id && piece.is_narration == is_narration);
-        if let (Some(piece), Join::Replace) = (at.and_then(|at| self.pieces.get(at)), join) {
-            self.bytes = self.bytes.saturating_sub(piece.text.len());
+        if join == Join::Replace {
+            let replaced = |piece: &&Piece| piece.id == id;
+            let bytes: usize = self.pieces.iter().filter(replaced).map(|piece| piece.text.len()).sum();
+            self.bytes = self.bytes.saturating_sub(bytes);
+            self.pieces.retain(|piece| piece.id != id || piece.is_narration == is_narration);
+            self.pieces.iter_mut().filter(|piece| piece.id == id).for_each(|piece| piece.text.clear());
         }
         let (text, room) = (self.bounded(text), self.pieces.len() < MOST_PIECES);
-        match (at.and_then(|at| self.pieces.get_mut(at)), join) {
-            (Some(piece), Join::Add) => piece.text.push_str(&text),
-            (Some(piece), Join::Replace) => piece.text = text,
-            (None, _) if room => {
+        let known = |piece: &&mut Piece| piece.id == id && piece.is_narration == is_narration;
+        match self.pieces.iter_mut().find(known) {
+            Some(piece) => piece.text.push_str(&text),
+            None if room => {
                 self.pieces.push(Piece { id: id.to_owned(), is_narration, text });
             }
-            (None, _) => {
+            None => {
                 if let Some(last) = self.pieces.last_mut() {
                     last.text.push_str(&text);
                 }

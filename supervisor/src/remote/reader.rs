@@ -124,7 +124,7 @@ impl Reader {
     }
 
     fn update(&mut self, event: RunEvent, seq: Option<u64>) -> DelegateUpdate {
-        if matches!(event.kind, EventKind::Text { .. }) {
+        if matches!(event.kind, EventKind::Text { .. } | EventKind::TextReset) {
             // A process that takes over does not repeat text, so text does not count.
             return DelegateUpdate::Event { event, place: None };
         }
@@ -201,18 +201,21 @@ impl Reader {
             self.is_new(&artifact.artifact_id, &artifact.text());
         }
         let streams = artifact.name.as_deref() == Some("streaming_result");
-        let join = if update.append || streams { Join::Add } else { Join::Replace };
-        let words = streams.then(|| self.words(&artifact)).flatten();
-        words.into_iter().chain(self.artifact(&artifact, join)).collect()
+        // Others send each piece as a new text.
+        let join = if update.append || (streams && !self.is_ours) { Join::Add } else { Join::Replace };
+        let resets = streams && join == Join::Replace && self.answer.has_piece(&artifact.artifact_id);
+        let mut events = Vec::new();
+        if streams && self.tells_text(artifact.metadata.as_ref()) {
+            events.extend(resets.then(|| RunEvent::own(EventKind::TextReset)));
+            events.extend(words(&artifact));
+        }
+        events.extend(self.artifact(&artifact, join));
+        events
     }
 
-    /// A piece of the agent's own text, if it is wanted and no earlier text is missing.
-    fn words(&self, artifact: &Artifact) -> Option<RunEvent> {
-        let metadata = artifact.metadata.as_ref();
-        let wanted = self.tells_words && self.shown_before.is_none() && self.speaks_for_itself(metadata);
-        let text = Some(artifact.text()).filter(|text| wanted && !text.is_empty())?;
-        let role = if is_narration(metadata) { TextRole::Narration } else { TextRole::Plain };
-        Some(RunEvent::own(EventKind::Text { text, role }))
+    /// Whether the agent's own text is wanted, and no earlier text is missing.
+    fn tells_text(&self, metadata: Option<&Metadata>) -> bool {
+        self.tells_words && self.shown_before.is_none() && self.speaks_for_itself(metadata)
     }
 
     fn artifact(&mut self, artifact: &Artifact, join: Join) -> Option<RunEvent> {
@@ -353,6 +356,13 @@ impl Reader {
         let is_sub_agent = agent_type(metadata) == Some("sub-agent");
         !is_sub_agent || self.names.iter().any(|name| is_alike(name, source)) && !self.asked.contains(source)
     }
+}
+
+/// A piece of text, unless it is empty.
+fn words(artifact: &Artifact) -> Option<RunEvent> {
+    let text = Some(artifact.text()).filter(|text| !text.is_empty())?;
+    let role = if is_narration(artifact.metadata.as_ref()) { TextRole::Narration } else { TextRole::Plain };
+    Some(RunEvent::own(EventKind::Text { text, role }))
 }
 
 #[cfg(test)]

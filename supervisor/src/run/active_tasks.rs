@@ -71,6 +71,11 @@ impl ActiveTasks {
         Ok(TaskLease { active_tasks: self.clone(), task: task.to_owned(), handle })
     }
 
+    /// Controls a task that is under way.
+    pub(super) fn handle(&self, task: &str) -> Option<Handle> {
+        self.lock().running.get(task).cloned()
+    }
+
     /// A task's log, if it is in memory.
     pub(super) fn log(&self, task: &str) -> Option<Arc<TaskLog>> {
         self.lock().logs.get(task).cloned()

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use caipe_engine::{AgentName, Input, Phase, RunState, decide};
-use caipe_store::{Store, StoreError};
+use caipe_store::{SavedConversation, Store, StoreError};
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, MaybeDone, maybe_done};
 use tokio::sync::OwnedMutexGuard;
@@ -38,17 +38,16 @@ impl Conversations {
         Turn { place, context: context.to_owned(), owner: self.clone() }
     }
 
-    /// The conversation as last saved, or a new one of `agent`.
-    pub(super) async fn load(&self, context: &str, agent: &AgentName) -> Result<RunState, StoreError> {
-        let Some(saved) = self.store.conversation(context).await? else {
-            return Ok(RunState::new(agent.clone()));
-        };
-        let mut state = saved.state;
-        for input in saved.appends {
-            // Its effects were carried out, or are by `Input::Recovered`.
-            drop(decide(&mut state, input));
+    /// The conversation as last saved, or a new one of `agent`, and what of it is stored.
+    pub(super) async fn load(
+        &self,
+        context: &str,
+        agent: &AgentName,
+    ) -> Result<(RunState, SavedConversation), StoreError> {
+        match self.store.conversation(context).await? {
+            Some(stored) => stored.decode(context),
+            None => Ok((RunState::new(agent.clone()), SavedConversation::default())),
         }
-        Ok(state)
     }
 }
 

@@ -6,11 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use caipe_engine::{CallId, Durability, Effect, Input, Phase, RunEvent, RunState, decide};
+use caipe_engine::{CallId, Effect, Input, Phase, RunEvent, RunState, decide};
+use futures::FutureExt as _;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, Sleep, sleep_until};
 use tokio_util::sync::{CancellationToken, DropGuard, WaitForCancellationFutureOwned};
 
+use super::model_turn::ModelTurn;
 use crate::agent::{Agent, Changes};
 use crate::delegation::RunInfo;
 
@@ -23,15 +25,20 @@ const FAR: Duration = Duration::from_hours(24);
 /// How long the last answer may take after the time limit; then the run ends with a partial answer.
 const LAST_ANSWER: Duration = Duration::from_mins(2);
 
-/// The most inputs that are appended to a saved state before it is saved whole again, because each input of a nested run
-/// contains its whole state.
-const MOST_APPENDS: usize = 32;
-
 /// Commits and shows the decisions of a run.
 #[async_trait]
 pub trait Sink: Send {
-    /// Makes the batch durable, then shows its events. After an error, no event was shown.
+    /// Makes the batch durable, then shows its events. After an error, no event was shown. Transient events of a batch that
+    /// does not change the state may be shown first.
     async fn commit(&mut self, state: &RunState, batch: Batch) -> Result<(), SinkError>;
+
+    /// When [`Sink::save`] must be called at the latest; `None` if there is nothing to save.
+    fn save_due(&self) -> Option<Instant> {
+        None
+    }
+
+    /// Begins to save what was shown first.
+    fn save(&mut self) {}
 }
 
 /// Why a run cannot continue: its decisions cannot be committed.
@@ -42,27 +49,10 @@ pub struct SinkError(pub String);
 /// The results of one or more decisions.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// Whether the whole state must be saved; then `appends` is empty.
-    pub snapshot: bool,
-    /// Inputs to save.
-    pub appends: Vec<Input>,
+    /// Whether the state must be saved.
+    pub changes_state: bool,
     /// Events to show.
     pub events: Vec<RunEvent>,
-}
-
-impl Batch {
-    /// Adds an input before it is decided.
-    fn note(&mut self, input: &Input) {
-        match input.durability() {
-            Durability::Events => {}
-            Durability::Append if self.snapshot => {}
-            Durability::Append => self.appends.push(input.clone()),
-            Durability::Snapshot => {
-                self.snapshot = true;
-                self.appends.clear();
-            }
-        }
-    }
 }
 
 /// One run of one agent.
@@ -81,8 +71,6 @@ pub struct Driver<S> {
     deadline: Option<Instant>,
     /// Fires at the deadline, or after [`FAR`] if there is none.
     alarm: Pin<Box<Sleep>>,
-    /// Inputs appended since the state was last saved whole.
-    appended: usize,
     changes: Changes,
 }
 
@@ -98,8 +86,8 @@ pub(super) struct EffectRunner {
     /// Ends the delegations, at the peers too. Not cancelled when a run is left for the next process, which
     /// resumes them.
     pub(super) peers: CancellationToken,
-    /// Ends the model's turn.
-    pub(super) turn: Option<DropGuard>,
+    /// The model's turn.
+    pub(super) turn: ModelTurn,
     /// Ends the work of one call.
     pub(super) calls: HashMap<CallId, CancellationToken>,
 }
@@ -109,7 +97,7 @@ impl EffectRunner {
         let scope = CancellationToken::new();
         let calls = HashMap::new();
         let (ends, peers) = (scope.clone().drop_guard(), CancellationToken::new());
-        Self { agent, run, sender, _ends: ends, scope, peers, turn: None, calls }
+        Self { agent, run, sender, _ends: ends, scope, peers, turn: ModelTurn::default(), calls }
     }
 
     /// Ends everything that the run has started, wherever it runs.
@@ -153,20 +141,7 @@ impl<S: Sink> Driver<S> {
         let changes = agent.changes();
         let (stopped, alarm) =
             (Box::pin(stop.clone().cancelled_owned()), Box::pin(sleep_until(moment(deadline))));
-        Self {
-            agent,
-            state,
-            sink,
-            inputs,
-            effects,
-            stop,
-            stopped,
-            stopping: false,
-            deadline,
-            alarm,
-            appended: 0,
-            changes,
-        }
+        Self { agent, state, sink, inputs, effects, stop, stopped, stopping: false, deadline, alarm, changes }
     }
 
     /// Runs until the engine ends the run, and returns the final state and the sink. An input that starts nothing ends the
@@ -197,7 +172,7 @@ impl<S: Sink> Driver<S> {
         let (mut effects, mut waiting) = (Vec::new(), Vec::new());
         while let Some(QueuedInput { input, committed }) = queue.pop_front() {
             waiting.extend(committed);
-            batch.note(&input);
+            batch.changes_state |= input.changes_state();
             for effect in decide(&mut self.state, input) {
                 match effect {
                     Effect::Emit(event) => batch.events.push(event),
@@ -205,8 +180,7 @@ impl<S: Sink> Driver<S> {
                 }
             }
         }
-        if batch.snapshot || !batch.appends.is_empty() || !batch.events.is_empty() {
-            self.bound_appends(&mut batch);
+        if batch.changes_state || !batch.events.is_empty() {
             self.sink.commit(&self.state, batch).await?;
         }
         for committed in waiting {
@@ -216,16 +190,6 @@ impl<S: Sink> Driver<S> {
             self.effects.run_effect(effect, &self.state);
         }
         Ok(matches!(self.state.phase, Phase::Idle | Phase::Waiting))
-    }
-
-    /// Saves the state whole once much was appended to it.
-    fn bound_appends(&mut self, batch: &mut Batch) {
-        self.appended += batch.appends.len();
-        if batch.snapshot || self.appended > MOST_APPENDS {
-            batch.snapshot = true;
-            batch.appends.clear();
-            self.appended = 0;
-        }
     }
 
     /// The agent's abilities can have changed since the run stopped; a message contains them.
@@ -240,15 +204,23 @@ impl<S: Sink> Driver<S> {
     /// Waits for the next input, and queues all inputs that have arrived.
     async fn wait(&mut self, queue: &mut VecDeque<QueuedInput>) {
         if !self.urgent(queue) {
+            if let Some(due) = self.sink.save_due()
+                && due < self.alarm.deadline()
+            {
+                self.alarm.as_mut().reset(due);
+            }
             // While inputs arrive, the other branches are not polled; `urgent` checks their conditions.
             tokio::select! {
                 biased;
                 input = self.inputs.recv() => queue.extend(input),
+                input = self.effects.turn.next() => queue.push_back(input.into()),
                 () = &mut self.stopped, if !self.stopping => {}
                 () = &mut self.alarm => {}
-                () = self.changes.wait() => {}
             }
             self.urgent(queue);
+            if self.sink.save_due().is_some_and(|due| due <= Instant::now()) {
+                self.sink.save();
+            }
             if self.alarm.is_elapsed() {
                 self.alarm.as_mut().reset(moment(self.deadline));
             }
@@ -257,6 +229,11 @@ impl<S: Sink> Driver<S> {
             && let Ok(input) = self.inputs.try_recv()
         {
             queue.push_back(input);
+        }
+        while queue.len() < INPUT_QUEUE
+            && let Some(input) = self.effects.turn.next().now_or_never()
+        {
+            queue.push_back(input.into());
         }
     }
 

@@ -3,17 +3,15 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use caipe_engine::{
-    AgentName, CallId, Effect, Input, ModelDelta, ModelFailure, Resume, ResumePoint, RunState, ToolOutput,
-};
-use caipe_model::{ChatRequest, ModelError, ModelErrorKind, ModelEvent, ModelStream};
-use futures::{FutureExt, StreamExt};
+use caipe_engine::{AgentName, CallId, Effect, Input, Resume, ResumePoint, RunState, ToolOutput};
+use futures::FutureExt;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::driver::{EffectRunner, QueuedInput};
+use super::model_turn::ModelTurn;
 use crate::agent::{Agent, BackendLease};
 use crate::delegation::{Delegation, DelegationEnd, DelegationEvent};
 use crate::tools::{self, A2aTools, Caller, Progress};
@@ -28,7 +26,10 @@ impl EffectRunner {
     /// Starts the effect; its results come back as inputs.
     pub(super) fn run_effect(&mut self, effect: Effect, state: &RunState) {
         match effect {
-            Effect::CallModel { turn, tools } => self.call_model(turn, self.agent.request(state, tools)),
+            Effect::CallModel { turn, tools } => {
+                let request = self.agent.request(state, tools);
+                self.turn = ModelTurn::start(&self.agent, turn, request, self.scope.child_token());
+            }
             Effect::CallTool { call, tool, arguments } => self.call_tool(call, tool, arguments),
             Effect::Delegate { call, agent, prompt, resume } => self.delegate(call, &agent, prompt, resume),
             Effect::Abort { calls } => self.abort(&calls),
@@ -36,25 +37,6 @@ impl EffectRunner {
             Effect::Finish => self.stop(),
             Effect::Emit(_) => {}
         }
-    }
-
-    /// Starts a turn, and cancels the one that is active.
-    fn call_model(&mut self, turn: u32, request: ChatRequest) {
-        let model = self.agent.model.clone();
-        let cancel = self.scope.child_token();
-        self.turn = Some(cancel.clone().drop_guard());
-        let (sender, streaming) = (self.sender.clone(), self.agent.streaming);
-        let span = tracing::debug_span!("model", agent = %self.agent.name, turn, model = model.name());
-        let stream = model.stream(request, cancel);
-        let work = async move {
-            let pumping = pump_model(turn, stream, &sender, streaming);
-            if AssertUnwindSafe(pumping).catch_unwind().await.is_err() {
-                tracing::error!("the model client panicked");
-                let error = failed_turn("the model client broke down");
-                let _ = sender.send(Input::ModelFailed { turn, error }.into()).await;
-            }
-        };
-        tokio::spawn(work.instrument(span));
     }
 
     fn call_tool(&mut self, call: CallId, tool: String, arguments: Value) {
@@ -161,44 +143,6 @@ async fn run_left(inputs: &mpsc::Sender<QueuedInput>, cancel: &CancellationToken
 fn broken(tool: &str) -> ToolOutput {
     tracing::error!(tool, "a tool panicked");
     ToolOutput { content: format!("The tool `{tool}` broke down. Go on without it."), is_error: true }
-}
-
-/// Passes the events of a model turn to the driver.
-async fn pump_model(turn: u32, mut stream: ModelStream, sender: &mpsc::Sender<QueuedInput>, streaming: bool) {
-    while let Some(item) = stream.next().await {
-        let Some(input) = model_input(turn, item) else { continue };
-        if !streaming && matches!(input, Input::ModelDelta { .. }) {
-            continue;
-        }
-        let last = matches!(input, Input::ModelFinished { .. } | Input::ModelFailed { .. });
-        if sender.send(input.into()).await.is_err() || last {
-            return;
-        }
-    }
-    let error = failed_turn("the model's stream ended without an answer");
-    let _ = sender.send(Input::ModelFailed { turn, error }.into()).await;
-}
-
-fn failed_turn(message: &str) -> ModelFailure {
-    ModelFailure { kind: ModelErrorKind::Truncated, message: message.to_owned() }
-}
-
-fn model_input(turn: u32, item: Result<ModelEvent, ModelError>) -> Option<Input> {
-    let delta = match item {
-        Ok(ModelEvent::TextDelta(text)) => ModelDelta::Text { text },
-        Ok(ModelEvent::ToolCallStart { id, name }) => ModelDelta::CallStart { id, name },
-        Ok(ModelEvent::ToolArgsDelta { id, delta }) => ModelDelta::CallArguments { id, text: delta },
-        Ok(ModelEvent::ReasoningDelta(_)) => return None,
-        Ok(ModelEvent::Finish(completion)) => return Some(Input::ModelFinished { turn, completion }),
-        Err(error) if error.kind == ModelErrorKind::Cancelled => {
-            return Some(Input::ModelFailed { turn, error: ModelFailure::from(&error) });
-        }
-        Err(error) => {
-            tracing::warn!(kind = error.kind.category(), %error, "model turn failed");
-            return Some(Input::ModelFailed { turn, error: ModelFailure::from(&error) });
-        }
-    };
-    Some(Input::ModelDelta { turn, delta })
 }
 
 /// Passes the progress of a tool to the driver until the tool ends.

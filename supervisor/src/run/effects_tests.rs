@@ -81,11 +81,10 @@ impl ChatModel for Panicking {
 
 #[tokio::test]
 async fn a_panic_of_the_model_client_fails_the_turn() {
-    let (inputs, mut received) = mpsc::channel(1);
-    let mut effects = effects(Arc::new(Panicking), inputs);
+    let mut effects = effects(Arc::new(Panicking), mpsc::channel(1).0);
     let state = RunState::new(AgentName::new("helper"));
     effects.run_effect(Effect::CallModel { turn: 1, tools: false }, &state);
-    let QueuedInput { input, .. } = received.recv().await.unwrap();
+    let input = effects.turn.next().await;
     let Input::ModelFailed { turn: 1, error } = input else { panic!("{input:?}") };
     assert_eq!(error.message, "the model client broke down");
 }

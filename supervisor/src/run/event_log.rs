@@ -1,18 +1,22 @@
-//! A task's record, its event log in the store, and its log on the wire, written in that order.
+//! A task's record, its event log in the store, and its log on the wire. They are written in that order, except pieces of
+//! text, which are shown first.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use caipe_a2a::model::{Event, Message};
+use caipe_a2a::event_id;
+use caipe_a2a::model::{Event, Message, Task};
 use caipe_a2a::server::TaskLog;
 use caipe_engine::{EventKind, Outcome, RunEvent, RunState};
-use caipe_store::{Commit, Snapshot, Store, StoreError, TaskPhase, TaskRecord, TaskReply};
+use caipe_store::{SavedConversation, Store, StoreError, TaskPhase, TaskRecord, TaskReply};
 use jiff::Timestamp;
 use serde_json::Value;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::active_tasks::TaskLease;
 use super::driver::{Batch, Sink, SinkError};
+use super::log_writer::{LogWriter, Writing};
 use crate::binding::{self, Binding, Presentation, Request};
 use crate::delegation::RunInfo;
 
@@ -20,13 +24,13 @@ use crate::delegation::RunInfo;
 const PAGE: usize = 1024;
 
 /// Commits and shows the decisions of one task's runs.
-#[derive(Debug)]
 pub(super) struct TaskEventLog {
-    store: Arc<dyn Store>,
+    writer: LogWriter,
     record: TaskRecord,
     log: Arc<TaskLog>,
     binding: Binding,
-    next_seq: u64,
+    /// What of the conversation is stored.
+    saved: SavedConversation,
     /// The exclusive right to run the task; none if it is only read.
     lease: Option<TaskLease>,
 }
@@ -40,11 +44,11 @@ impl TaskEventLog {
         lease: Option<TaskLease>,
         presentation: &Presentation,
     ) -> Self {
-        let binding = Binding::new(&record.id, &record.context, &record.trace_id, presentation);
-        Self { store, record, log, binding, next_seq: 1, lease }
+        let (writer, binding) = (LogWriter::of_new(store, &record), binding_of(&record, presentation));
+        Self { writer, record, log, binding, saved: SavedConversation::default(), lease }
     }
 
-    /// The event log of a stored task; its wire log is rebuilt from its events.
+    /// The event log of a stored task. Its wire log is rebuilt from its events.
     pub(super) async fn reopen(
         store: Arc<dyn Store>,
         record: TaskRecord,
@@ -52,34 +56,55 @@ impl TaskEventLog {
         presentation: &Presentation,
     ) -> Result<Self, StoreError> {
         let request = message_of(&record, &record.request)?;
-        let log = Arc::new(TaskLog::new(binding::opening(&record, request)));
+        let log = Arc::new(wire_log(binding::opening(&record, request)));
         let mut replies = Vec::new();
         for reply in &record.replies {
             replies.push((reply.after, reply.at, message_of(&record, &reply.message)?));
         }
         let mut replies = replies.into_iter().peekable();
-        let mut event_log = Self::new(store, record, log, lease, presentation);
+        let mut binding = binding_of(&record, presentation);
+        let mut last = 0;
         loop {
-            let page = event_log.store.events(&event_log.record.id, event_log.next_seq - 1, PAGE).await?;
+            let page = store.events(&record.id, last, PAGE).await?;
             let end = page.is_empty();
             for logged in page {
                 while let Some((_, at, message)) = replies.next_if(|(after, ..)| *after < logged.seq) {
-                    event_log.log.note(at, message);
+                    log.note(at, message);
                 }
-                event_log.log.push_many_at(logged.at, event_log.binding.bind(&logged.event));
-                event_log.next_seq = logged.seq + 1;
+                let wire = binding.bind(logged.seq, &logged.event);
+                log.push_from(event_id::first_of(logged.seq), logged.at, wire);
+                last = logged.seq;
             }
             if end {
                 break;
             }
         }
         for (_, at, message) in replies {
-            event_log.log.note(at, message);
+            log.note(at, message);
         }
-        if event_log.record.phase == TaskPhase::Working {
-            event_log.log.mark_working(event_log.record.updated);
+        if record.phase == TaskPhase::Working {
+            log.mark_working(record.updated);
         }
-        Ok(event_log)
+        let writer = LogWriter::after(store, &record, last);
+        Ok(Self { writer, record, log, binding, saved: SavedConversation::default(), lease })
+    }
+
+    /// The same, which shows its events in the log that clients already read.
+    pub(super) fn onto(self, log: Arc<TaskLog>) -> Self {
+        Self { log, ..self }
+    }
+
+    /// Notes what of the conversation is stored.
+    pub(super) fn set_saved(&mut self, saved: SavedConversation) {
+        self.saved = saved;
+    }
+
+    /// Records that this process continues the task after another one crashed during it.
+    pub(super) async fn count_recovery(&mut self) -> Result<(), StoreError> {
+        let record = TaskRecord { recoveries: self.record.recoveries + 1, ..self.record.clone() };
+        self.writer.commit(Writing { task: Some(record.clone()), ..Writing::default() }).await?;
+        self.record = record;
+        Ok(())
     }
 
     /// Records the message that a waiting task received; the task is working again.
@@ -88,10 +113,9 @@ impl TaskEventLog {
         let value = serde_json::to_value(&reply).map_err(|error| StoreError::Encode(error.to_string()))?;
         let at = now();
         let mut record = self.record.clone();
-        record.replies.push(TaskReply { after: self.next_seq - 1, at, message: value });
+        record.replies.push(TaskReply { after: self.writer.last_seq(), at, message: value });
         (record.phase, record.updated, record.status_message) = (TaskPhase::Working, at, None);
-        let context = record.context.clone();
-        self.store.commit(Commit { context, task: Some(record.clone()), ..Commit::default() }).await?;
+        self.writer.commit(Writing { task: Some(record.clone()), ..Writing::default() }).await?;
         self.record = record;
         self.log.note(at, reply);
         Ok(())
@@ -148,40 +172,25 @@ impl TaskEventLog {
     /// Ends the task without a run, on the wire even if the store fails.
     pub(super) async fn end(&mut self, outcome: Outcome) -> Result<(), StoreError> {
         let event = RunEvent::own(EventKind::Finished { outcome });
-        let committed = self.commit_events(Commit::default(), vec![event.clone()]).await;
+        let committed = self.commit_events(Writing::default(), std::slice::from_ref(&event)).await;
         if committed.is_err() {
             self.lease = None;
-            self.log.push_many(self.binding.bind(&event));
+            self.show(self.writer.last_seq() + 1, now(), &[event]);
         }
         committed
     }
 
-    /// Writes the commit with these events, then shows them.
-    async fn commit_events(&mut self, commit: Commit, events: Vec<RunEvent>) -> Result<(), StoreError> {
+    /// Writes the events with what else there is to write, then shows them.
+    async fn commit_events(&mut self, writing: Writing<'_>, events: &[RunEvent]) -> Result<(), StoreError> {
         let phase = events.iter().fold(self.open_phase(), |phase, event| phase_after(event).unwrap_or(phase));
-        let count = events.len() as u64;
-        // If the commit fails, the ids must not change.
-        let mut binding = self.binding.clone();
-        let wire: Vec<Event> = events.iter().flat_map(|event| binding.bind(event)).collect();
-        let at = now();
+        let (at, first) = (now(), self.writer.acquire().await?);
         let task = (phase != self.record.phase).then(|| TaskRecord {
             phase,
             updated: at,
-            status_message: status_message(&wire),
+            status_message: self.status_message(first, events),
             ..self.record.clone()
         });
-        let commit = Commit {
-            context: self.record.context.clone(),
-            task: task.clone(),
-            events,
-            at,
-            first_seq: self.next_seq,
-            events_of: self.record.id.clone(),
-            ..commit
-        };
-        self.store.commit(commit).await?;
-        self.next_seq += count;
-        self.binding = binding;
+        self.writer.commit(Writing { task: task.clone(), events, at, ..writing }).await?;
         if let Some(task) = task {
             self.record = task;
             if self.record.phase == TaskPhase::Working {
@@ -192,10 +201,26 @@ impl TaskEventLog {
             // Before the question is shown, because a client may answer it then.
             self.lease = None;
         }
-        if !wire.is_empty() {
-            self.log.push_many_at(at, wire);
-        }
+        self.show(first, at, events);
         Ok(())
+    }
+
+    /// Shows events, of which the first has this number.
+    fn show(&mut self, first: u64, at: Timestamp, events: &[RunEvent]) {
+        for (number, event) in (first..).zip(events) {
+            let wire = self.binding.bind(number, event);
+            if !wire.is_empty() {
+                self.log.push_from(event_id::first_of(number), at, wire);
+            }
+        }
+    }
+
+    /// The message of the status that the events lead to, if they end the run.
+    fn status_message(&self, first: u64, events: &[RunEvent]) -> Option<Value> {
+        events.iter().find_map(phase_after)?;
+        let mut binding = self.binding.clone();
+        let wire = (first..).zip(events).flat_map(|(number, event)| binding.bind(number, event));
+        status_message(&wire.collect::<Vec<_>>())
     }
 
     /// The phase of a task that an event happens to.
@@ -242,12 +267,41 @@ fn phase_after(event: &RunEvent) -> Option<TaskPhase> {
     }
 }
 
+fn binding_of(record: &TaskRecord, presentation: &Presentation) -> Binding {
+    Binding::new(&record.id, &record.context, &record.trace_id, presentation)
+}
+
+/// The wire log of a task, before its first event.
+pub(super) fn wire_log(task: Task) -> TaskLog {
+    TaskLog::starting_at(event_id::first_of(0), task)
+}
+
 #[async_trait]
 impl Sink for TaskEventLog {
     async fn commit(&mut self, state: &RunState, batch: Batch) -> Result<(), SinkError> {
         let failed = |error: StoreError| SinkError(error.to_string());
-        let snapshot = batch.snapshot.then(|| Snapshot::of(state)).transpose().map_err(failed)?;
-        let commit = Commit { snapshot, appends: batch.appends, ..Commit::default() };
-        self.commit_events(commit, batch.events).await.map_err(failed)
+        if !batch.changes_state && batch.events.iter().all(RunEvent::is_transient) {
+            let at = now();
+            if let Some(first) = self.writer.show(&batch.events, at) {
+                self.show(first, at, &batch.events);
+                return Ok(());
+            }
+        }
+        let conversation =
+            batch.changes_state.then(|| self.saved.change(state)).transpose().map_err(failed)?;
+        let writing = Writing { conversation, ..Writing::default() };
+        self.commit_events(writing, &batch.events).await.map_err(failed)?;
+        if batch.changes_state {
+            self.saved.set(state);
+        }
+        Ok(())
+    }
+
+    fn save_due(&self) -> Option<Instant> {
+        self.writer.save_due()
+    }
+
+    fn save(&mut self) {
+        self.writer.save();
     }
 }

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::active_tasks::Handle;
 use super::error::{MOST_RUNS, RunError};
-use super::event_log::{TaskEventLog, now};
+use super::event_log::{TaskEventLog, now, wire_log};
 use super::service::Runs;
 use super::start::RunTrigger;
 use crate::binding::{self, Request};
@@ -105,7 +105,7 @@ impl Runs {
         let commit =
             Commit { context: record.context.clone(), task: Some(record.clone()), ..Commit::default() };
         self.store.commit(commit).await?;
-        let log = Arc::new(TaskLog::new(binding::opening(&record, message)));
+        let log = Arc::new(wire_log(binding::opening(&record, message)));
         let turn = self.conversations.queue(&record.context);
         let event_log =
             TaskEventLog::new(self.store.clone(), record, log.clone(), Some(lease), &self.presentation);
@@ -229,6 +229,7 @@ fn new_task(
         trace_id,
         request: body,
         replies: Vec::new(),
+        recoveries: 0,
         status_message: None,
     })
 }

@@ -31,8 +31,8 @@ impl Runs {
             let asking_agents = match self.asking_agents.get(&task) {
                 Some(asking_agents) => asking_agents,
                 None => {
-                    asking_agents(&self.conversations.load(&task.context, &self.supervisor.get().name).await?)
-                        .into()
+                    let name = &self.supervisor.get().name;
+                    asking_agents(&self.conversations.load(&task.context, name).await?.0).into()
                 }
             };
             for agent in asking_agents.iter() {

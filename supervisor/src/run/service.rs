@@ -1,5 +1,6 @@
 //! Starts, finds and cancels the runs of this process.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use caipe_a2a::model::{Task, TaskState};
 use caipe_a2a::server::{Pushes, TaskLog};
 use caipe_engine::{Outcome, Phase, RunState};
 use caipe_store::{Store, StoreError, TaskFilter, TaskPhase, TaskRecord};
+use futures::FutureExt as _;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -41,7 +43,7 @@ pub struct Runs {
     /// Requests that may start a run; closed when the process stops.
     requests: TaskTracker,
     /// Cancelled to leave the runs to the next process.
-    halt: CancellationToken,
+    pub(super) halt: CancellationToken,
     time_limit: Duration,
     /// The push notifications, which follow the log of each task.
     pushes: OnceLock<Arc<Pushes>>,
@@ -87,7 +89,17 @@ impl Runs {
         if let Some(log) = self.active_tasks.log(id) {
             return Ok(log);
         }
-        let log = self.reopen(self.record(id).await?, None).await?.log();
+        let record = self.record(id).await?;
+        if record.phase.is_under_way()
+            && let Some(handle) = self.active_tasks.handle(id)
+        {
+            // Its recovery has not come so far.
+            handle.until_recorded().await;
+            if let Some(log) = self.active_tasks.log(id) {
+                return Ok(log);
+            }
+        }
+        let log = self.reopen(record, None).await?.log();
         // A message may have continued the task meanwhile.
         if let Some(log) = self.active_tasks.log(id) {
             return Ok(log);
@@ -187,6 +199,7 @@ impl Runs {
             );
             self.halt.cancel();
             self.tracker.wait().await;
+            self.forgive_recoveries().await;
         }
     }
 
@@ -200,16 +213,39 @@ impl Runs {
         let task = event_log.task().to_owned();
         self.show(&task, &log);
         self.tracker.spawn(async move {
-            let carried = tokio::select! {
-                carried = runs.carry(event_log, turn, begin) => carried,
-                () = runs.halt.cancelled() => Ok(()),
-            };
-            if let Err(error) = carried {
-                tracing::error!(task, %error, "a run ended because it could not be saved");
+            let carried = AssertUnwindSafe(runs.carry(event_log, turn, begin)).catch_unwind();
+            tokio::select! {
+                carried = carried => runs.note_end(&task, &log, carried).await,
+                () = runs.halt.cancelled() => {}
             }
             log.close();
             runs.active_tasks.retire(&task);
         });
+    }
+
+    /// Reports a run that could not be saved, and fails the task of one that panicked.
+    async fn note_end(
+        &self,
+        task: &str,
+        log: &Arc<TaskLog>,
+        carried: std::thread::Result<Result<(), StoreError>>,
+    ) {
+        let ended = match carried {
+            Ok(carried) => carried.map_err(RunError::from),
+            Err(_) => self.fail_panicked(task, log).await,
+        };
+        if let Err(error) = ended {
+            tracing::error!(task, %error, "a run ended because it could not be saved");
+        }
+    }
+
+    async fn fail_panicked(&self, task: &str, log: &Arc<TaskLog>) -> Result<(), RunError> {
+        tracing::error!(task, "a run panicked");
+        let record = self.record(task).await?;
+        if record.phase.is_terminal() {
+            return Ok(());
+        }
+        Ok(self.reopen(record, None).await?.onto(log.clone()).fail("an internal error").await?)
     }
 
     /// Publishes the log of a task.
@@ -236,7 +272,7 @@ impl Runs {
         // An agent that has just started has no tools yet.
         agent.settled(&stop).await;
         let run = event_log.info(user);
-        let (state, start) = match self.prepare(&agent, &run, &event_log, begin).await {
+        let (state, start) = match self.prepare(&agent, &run, &mut event_log, begin).await {
             Ok(prepared) => prepared,
             Err(error) => return event_log.fail(&error.to_string()).await,
         };
@@ -258,13 +294,15 @@ impl Runs {
         &self,
         agent: &Agent,
         run: &RunInfo,
-        event_log: &TaskEventLog,
+        event_log: &mut TaskEventLog,
         begin: RunTrigger,
     ) -> Result<(RunState, RunStart), StoreError> {
-        let mut state = match begin {
-            RunTrigger::First(_) => RunState::new(agent.name.clone()),
-            _ => self.conversations.load(event_log.context(), &agent.name).await?,
-        };
+        let mut state = RunState::new(agent.name.clone());
+        if !matches!(begin, RunTrigger::First(_)) {
+            let (loaded, saved) = self.conversations.load(event_log.context(), &agent.name).await?;
+            state = loaded;
+            event_log.set_saved(saved);
+        }
         if !matches!(begin, RunTrigger::Recover | RunTrigger::RecoverAnswer(_)) {
             end_lost_run(&mut state);
         }

@@ -63,7 +63,7 @@ async fn write(store: Arc<dyn Store>, commits: u64, events: u64, snapshots: bool
     let state = "x".repeat(8 << 10);
     for number in 0..commits {
         let mut commit = Commit { context: id.clone(), ..logged(&id, number * events + 1, events) };
-        commit.snapshot = snapshots.then(|| saved(&id, &state).snapshot).flatten();
+        commit.conversation = snapshots.then(|| saved(&id, &state).conversation).flatten();
         store.commit(commit).await.unwrap();
     }
 }

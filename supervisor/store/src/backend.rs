@@ -4,8 +4,9 @@ use std::fmt;
 
 use async_trait::async_trait;
 
+use crate::conversation::StoredConversation;
 use crate::push::PushRecord;
-use crate::types::{Commit, LoggedEvent, Pruned, Retention, Saved, StoreError, TaskFilter, TaskRecord};
+use crate::types::{Commit, Lease, LoggedEvent, Pruned, Retention, StoreError, TaskFilter, TaskRecord};
 
 /// Stores conversations, tasks and event logs.
 ///
@@ -18,13 +19,17 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Writes the whole commit or nothing, and returns once it is durable. Concurrent commits may share one write.
     /// Dropping the future does not cancel the commit.
     ///
-    /// Rejects events whose numbers do not follow the last of their log, which shows a second writer; events of a task
-    /// that has no record, neither stored nor in this commit; appends to a conversation without a snapshot; and a value
-    /// above [`MAX_VALUE_BYTES`](crate::MAX_VALUE_BYTES).
+    /// Rejects a commit whose [`Fence`](crate::Fence) has another token than the newest lease of its task, or whose task has
+    /// no record, neither stored nor in this commit; events whose numbers are not above the last of their log; and a value
+    /// above [`MAX_VALUE_BYTES`](crate::MAX_VALUE_BYTES). A commit whose number was committed before changes nothing.
     async fn commit(&self, commit: Commit) -> Result<(), StoreError>;
 
+    /// Takes the exclusive right to write the log of a task: from now on, commits with the token of an earlier owner are
+    /// refused. Fails if the task has no record.
+    async fn acquire(&self, task: &str) -> Result<Lease, StoreError>;
+
     /// A conversation as last committed.
-    async fn conversation(&self, context: &str) -> Result<Option<Saved>, StoreError>;
+    async fn conversation(&self, context: &str) -> Result<Option<StoredConversation>, StoreError>;
 
     async fn task(&self, id: &str) -> Result<Option<TaskRecord>, StoreError>;
 

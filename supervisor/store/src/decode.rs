@@ -1,18 +1,16 @@
 //! Parsing stored values.
 
-use caipe_engine::RunEvent;
-use jiff::Timestamp;
-use serde::de::DeserializeOwned;
+use serde::Deserialize;
 
-use crate::types::{LoggedEvent, StoreError};
+use crate::types::StoreError;
 
 /// Most levels of nesting of a stored value. Incoming values have at most 128; a record or a nested run adds a few.
 const MAX_DEPTH: usize = 256;
 
 /// Parses a stored value; `what` names it in the error.
-pub(crate) fn decode<T: DeserializeOwned>(
+pub(crate) fn decode<'a, T: Deserialize<'a>>(
     what: impl FnOnce() -> String,
-    json: &str,
+    json: &'a str,
 ) -> Result<T, StoreError> {
     serde_json::from_str(json)
         .or_else(
@@ -21,7 +19,7 @@ pub(crate) fn decode<T: DeserializeOwned>(
         .map_err(|error| StoreError::Corrupt { what: what(), reason: error.to_string() })
 }
 
-fn decode_deep<T: DeserializeOwned>(json: &str) -> serde_json::Result<T> {
+fn decode_deep<'a, T: Deserialize<'a>>(json: &'a str) -> serde_json::Result<T> {
     let mut reader = serde_json::Deserializer::from_str(json);
     reader.disable_recursion_limit();
     let value = T::deserialize(&mut reader)?;
@@ -46,19 +44,4 @@ fn depth(json: &str) -> usize {
         }
     }
     deepest
-}
-
-/// Adds the events of consecutive commits, of which the first event has the number `first`: those after `after`, until
-/// `events` has `limit`.
-pub(crate) fn extend(
-    events: &mut Vec<LoggedEvent>,
-    first: u64,
-    commits: impl IntoIterator<Item = (Timestamp, Vec<RunEvent>)>,
-    after: u64,
-    limit: usize,
-) {
-    let room = limit.saturating_sub(events.len());
-    let dated = commits.into_iter().flat_map(|(at, chunk)| chunk.into_iter().map(move |event| (at, event)));
-    let numbered = (first..).zip(dated).map(|(seq, (at, event))| LoggedEvent { seq, at, event });
-    events.extend(numbered.filter(|logged| logged.seq > after).take(room));
 }

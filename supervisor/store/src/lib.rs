@@ -1,16 +1,18 @@
 //! Persistence of conversations, tasks and event logs.
 //!
-//! Two backends: [`MemoryStore`], which loses its data with the process, and [`SqliteStore`], a single file. The caller of
-//! a [`Commit`] serialises and checks it, so that the part that all runs share (a lock or a writer thread) only copies bytes.
+//! Two backends: [`MemoryStore`], which loses its data with the process, and [`SqliteStore`], a single file. A [`Commit`] is
+//! encoded by its caller, so that the part that all runs share (a lock or a writer thread) only copies bytes.
 
 // The samples name this crate as other test programs do.
 #[cfg(test)]
 extern crate self as caipe_store;
 
 mod backend;
+mod commit_rules;
+mod conversation;
 mod decode;
+mod event_chunk;
 mod memory;
-mod prepared_commit;
 mod push;
 #[cfg(test)]
 #[path = "../tests/samples/mod.rs"]
@@ -19,11 +21,13 @@ mod sqlite;
 mod types;
 
 pub use backend::Store;
+pub use commit_rules::{MAX_ID_BYTES, MAX_VALUE_BYTES};
+pub use conversation::{ConversationChange, ListChange, SavedConversation, StoredConversation};
+pub use event_chunk::EventChunk;
 pub use memory::MemoryStore;
-pub use prepared_commit::{MAX_ID_BYTES, MAX_VALUE_BYTES};
 pub use push::{MAX_PUSH_BYTES, PushRecord};
 pub use sqlite::SqliteStore;
 pub use types::{
-    Commit, LoggedEvent, Pruned, Retention, Saved, Snapshot, StoreError, TaskFilter, TaskPhase, TaskPlace,
+    Commit, Fence, Lease, LoggedEvent, Pruned, Retention, StoreError, TaskFilter, TaskPhase, TaskPlace,
     TaskRecord, TaskReply,
 };

@@ -7,10 +7,11 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 
 use crate::backend::Store;
-use crate::decode::{decode, extend};
-use crate::prepared_commit::{Chunk, Refusal, TaskRow, Write};
+use crate::commit_rules::{LogPosition, Refusal, admit, check};
+use crate::conversation::{ConversationChange, ListChange, StoredConversation};
+use crate::event_chunk::{self, EventChunk};
 use crate::push::{PushChange, PushRecord};
-use crate::types::{Commit, LoggedEvent, Pruned, Retention, Saved, StoreError, TaskFilter, TaskRecord};
+use crate::types::{Commit, Lease, LoggedEvent, Pruned, Retention, StoreError, TaskFilter, TaskRecord};
 
 /// A store in memory. It loses its data when the process ends.
 #[derive(Default)]
@@ -26,14 +27,15 @@ struct StoredData {
 
 struct Conversation {
     touched: Timestamp,
-    // Shared, so that readers parse it outside the lock.
-    state: Arc<String>,
-    appends: Vec<Arc<String>>,
+    stored: StoredConversation,
 }
 
 struct Task {
     record: TaskRecord,
-    log: Vec<Arc<Chunk>>,
+    position: LogPosition,
+    reserved: u64,
+    // Shared, so that readers parse them outside the lock.
+    log: Vec<Arc<EventChunk>>,
     pushes: BTreeMap<String, PushRecord>,
 }
 
@@ -61,22 +63,20 @@ impl Store for MemoryStore {
     }
 
     async fn commit(&self, commit: Commit) -> Result<(), StoreError> {
-        let write = Write::of(commit, Timestamp::now())?;
-        self.data().apply(write).map_err(|refusal| refusal.by("memory"))
+        check(&commit)?;
+        self.data().apply(commit, Timestamp::now()).map_err(|refusal| refusal.by("memory"))
     }
 
-    async fn conversation(&self, context: &str) -> Result<Option<Saved>, StoreError> {
-        let Some((state, chunks)) =
-            self.data().conversations.get(context).map(|found| (found.state.clone(), found.appends.clone()))
-        else {
-            return Ok(None);
-        };
-        let state = decode(|| format!("the state of {context:?}"), &state)?;
-        let mut appends = Vec::new();
-        for chunk in chunks {
-            appends.extend(decode::<Vec<_>>(|| format!("what was appended to {context:?}"), &chunk)?);
-        }
-        Ok(Some(Saved { state, appends }))
+    async fn acquire(&self, task: &str) -> Result<Lease, StoreError> {
+        let mut data = self.data();
+        let unknown = || Refusal::UnknownTask(task.to_owned()).by("memory");
+        let Task { position, reserved, .. } = data.tasks.get_mut(task).ok_or_else(unknown)?;
+        (position.token, position.number) = (position.token + 1, 0);
+        Ok(Lease { token: position.token, reserved: *reserved })
+    }
+
+    async fn conversation(&self, context: &str) -> Result<Option<StoredConversation>, StoreError> {
+        Ok(self.data().conversations.get(context).map(|found| found.stored.clone()))
     }
 
     async fn task(&self, id: &str) -> Result<Option<TaskRecord>, StoreError> {
@@ -99,10 +99,9 @@ impl Store for MemoryStore {
 
     async fn events(&self, task: &str, after: u64, limit: usize) -> Result<Vec<LoggedEvent>, StoreError> {
         let mut events = Vec::new();
-        for chunk in self.data().chunks(task, after, limit) {
-            let payload =
-                decode(|| format!("the events of task {task:?} from {} on", chunk.first), &chunk.json)?;
-            extend(&mut events, chunk.first, [(chunk.at, payload)], after, limit);
+        let chunks = self.data().chunks(task, after, limit);
+        for chunk in chunks {
+            event_chunk::read(task, (chunk.first, &chunk.json), &mut events, (after, limit))?;
         }
         Ok(events)
     }
@@ -149,42 +148,49 @@ impl StoredData {
         self.tasks.values().map(|task| &task.record).filter(|record| matches(filter, record))
     }
 
-    fn apply(&mut self, write: Write) -> Result<(), Refusal> {
-        self.admit(&write)?;
-        if let Some(TaskRow { record, .. }) = write.task {
-            if let Some(task) = self.tasks.get_mut(&record.id) {
-                task.record = record;
-            } else {
-                let id = record.id.clone();
-                self.tasks.insert(id, Task { record, log: Vec::new(), pushes: BTreeMap::new() });
-            }
+    fn apply(&mut self, commit: Commit, at: Timestamp) -> Result<(), Refusal> {
+        let position = commit.fence.as_ref().and_then(|fence| self.tasks.get(&fence.task));
+        if !admit(&commit, position.map(|task| task.position))? {
+            return Ok(());
         }
-        if let Some(state) = write.state {
-            let fresh = Conversation { touched: write.at, state: state.into(), appends: Vec::new() };
-            self.conversations.insert(write.context.clone(), fresh);
+        if let Some(record) = commit.task {
+            self.put_task(record);
         }
-        if let (Some(inputs), Some(found)) = (write.appends, self.conversations.get_mut(&write.context)) {
-            found.appends.push(inputs.into());
-            found.touched = write.at;
+        if let Some(change) = commit.conversation {
+            self.change_conversation(commit.context, change, at);
         }
-        if let Some(chunk) = write.events
-            && let Some(task) = self.tasks.get_mut(&chunk.task)
+        if let Some(fence) = commit.fence
+            && let Some(task) = self.tasks.get_mut(&fence.task)
         {
-            task.log.push(chunk.into());
+            task.position.number = fence.number;
+            task.reserved = task.reserved.max(fence.reserved);
+            task.position.last = commit.events.last().map_or(task.position.last, |chunk| chunk.last);
+            task.log.extend(commit.events.into_iter().map(Arc::new));
         }
         Ok(())
     }
 
-    fn admit(&self, write: &Write) -> Result<(), Refusal> {
-        if write.needs_snapshot() && !self.conversations.contains_key(&write.context) {
-            return Err(Refusal::NoSnapshot(write.context.clone()));
+    fn put_task(&mut self, record: TaskRecord) {
+        if let Some(task) = self.tasks.get_mut(&record.id) {
+            task.record = record;
+        } else {
+            let (position, log, pushes) = Default::default();
+            self.tasks.insert(record.id.clone(), Task { record, position, reserved: 0, log, pushes });
         }
-        let Some(chunk) = &write.events else { return Ok(()) };
-        let last = match self.tasks.get(&chunk.task) {
-            Some(task) => Some(task.log.last().map_or(0, |chunk| chunk.last)),
-            None => write.brings(&chunk.task).then_some(0),
-        };
-        chunk.follows(last)
+    }
+
+    fn change_conversation(&mut self, context: String, change: ConversationChange, at: Timestamp) {
+        let fresh = || Conversation { touched: at, stored: StoredConversation::default() };
+        let conversation = self.conversations.entry(context).or_insert_with(fresh);
+        (conversation.touched, conversation.stored.run) = (at, change.run);
+        for ListChange { list, keep, append } in change.lists {
+            let items = conversation.stored.lists.entry(list.clone()).or_default();
+            items.truncate(usize::try_from(keep).unwrap_or(usize::MAX));
+            items.extend(append);
+            if items.is_empty() {
+                conversation.stored.lists.remove(&list);
+            }
+        }
     }
 
     fn change_push(&mut self, change: PushChange) -> Result<(), Refusal> {
@@ -208,11 +214,11 @@ impl StoredData {
         Ok(())
     }
 
-    fn chunks(&self, task: &str, after: u64, limit: usize) -> Vec<Arc<Chunk>> {
+    fn chunks(&self, task: &str, after: u64, limit: usize) -> Vec<Arc<EventChunk>> {
         let log = self.tasks.get(task).map_or(&[][..], |task| &task.log);
         let begin = log.partition_point(|chunk| chunk.last <= after);
-        let last = after.saturating_add(limit as u64);
-        log.iter().skip(begin).take_while(|chunk| chunk.first <= last).cloned().collect()
+        // Each chunk has at least one event.
+        log.iter().skip(begin).take(limit).cloned().collect()
     }
 
     fn prune(&mut self, retention: Retention) -> Pruned {

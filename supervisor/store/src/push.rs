@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::prepared_commit::check_id;
+use crate::commit_rules::check_id;
 use crate::types::StoreError;
 
 /// Most bytes of the body of one push configuration.

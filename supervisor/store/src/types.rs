@@ -1,9 +1,12 @@
 //! The records, filters and errors of a [`Store`](crate::Store).
 
-use caipe_engine::{Input, RunEvent, RunState};
+use caipe_engine::RunEvent;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::conversation::ConversationChange;
+use crate::event_chunk::EventChunk;
 
 /// What [`Store::prune`](crate::Store::prune) removes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -30,37 +33,34 @@ pub struct Commit {
     pub context: String,
     /// The new record of the task.
     pub task: Option<TaskRecord>,
-    /// The whole state of the conversation; replaces the earlier snapshot and its appends.
-    pub snapshot: Option<Snapshot>,
-    /// Inputs to apply on top of the newest snapshot, in order. If both are given, the snapshot comes first.
-    pub appends: Vec<Input>,
-    /// Events for the task's log; their sequence numbers are consecutive from `first_seq`.
-    pub events: Vec<RunEvent>,
-    /// When the events happened. Stores keep microseconds.
-    pub at: Timestamp,
-    /// The sequence number of the first event; the first of a task is 1.
-    pub first_seq: u64,
-    /// The task of the events; required if there are any.
-    pub events_of: String,
+    /// What changed in the conversation.
+    pub conversation: Option<ConversationChange>,
+    /// The events of a task's log, oldest first. Numbers rise; one that is left out never exists.
+    pub events: Vec<EventChunk>,
+    /// The right by which the owner of a running task writes; required for events.
+    pub fence: Option<Fence>,
 }
 
-/// A serialised [`RunState`]. The owner of the state makes it, so that the state is not copied.
-#[derive(Debug, Clone)]
-pub struct Snapshot(pub(crate) String);
-
-impl Snapshot {
-    pub fn of(state: &RunState) -> Result<Self, StoreError> {
-        serde_json::to_string(state).map(Self).map_err(|error| StoreError::Encode(error.to_string()))
-    }
+/// The exclusive right to write the log of a task, and the place of a commit among those of its owner.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Fence {
+    pub task: String,
+    /// The token of the lease. A commit with an older token is refused.
+    pub token: u64,
+    /// The number of the commit under this token, from 1. A number that was committed before changes nothing, so that a
+    /// commit with an unknown outcome can be repeated.
+    pub number: u64,
+    /// The owner may show events up to this number before they are stored; a later owner begins above it. Never falls.
+    pub reserved: u64,
 }
 
-/// A stored conversation.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Saved {
-    /// The newest snapshot.
-    pub state: RunState,
-    /// The inputs after the snapshot, in order.
-    pub appends: Vec<Input>,
+/// The exclusive right to write the log of a task.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Lease {
+    /// Rises with each owner. The one of a new task is 0.
+    pub token: u64,
+    /// Earlier owners may have shown events up to this number.
+    pub reserved: u64,
 }
 
 /// An event with its place in the task's log.
@@ -91,9 +91,17 @@ pub struct TaskRecord {
     /// The later messages of the client, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replies: Vec<TaskReply>,
+    /// How often a process continued the task after another one had crashed during it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub recoveries: u32,
     /// The agent's message about the phase, in the same shape.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status_message: Option<Value>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// A client's message to a task that waited for it.
@@ -180,6 +188,12 @@ pub enum StoreError {
     /// The backend rejected a write or a read.
     #[error("failed to {action} in the {backend} store: {reason}")]
     Failed { backend: &'static str, action: &'static str, reason: String },
+    /// A write contradicts the stored data.
+    #[error("failed to commit to the {backend} store: {reason}")]
+    Refused { backend: &'static str, reason: String },
+    /// Another process continues the task.
+    #[error("failed to commit: another process continues task {task:?}")]
+    LeaseLost { task: String },
     /// A value is larger than the limit.
     #[error("failed to store {what}: {bytes} bytes, at most {limit} are allowed")]
     TooLarge { what: String, bytes: usize, limit: usize },
@@ -192,11 +206,18 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Whether the same call may succeed later, for example once a full disk has space.
+    pub const fn is_transient(&self) -> bool {
+        matches!(self, Self::Unavailable { .. } | Self::Failed { .. })
+    }
+
     /// A bounded name of the kind of failure, for metrics.
     pub const fn category(&self) -> &'static str {
         match self {
             Self::Unavailable { .. } | Self::InUse { .. } => "unavailable",
             Self::Failed { .. } => "failed",
+            Self::Refused { .. } => "refused",
+            Self::LeaseLost { .. } => "lease_lost",
             Self::TooLarge { .. } => "too_large",
             Self::Encode(_) => "encode",
             Self::Corrupt { .. } => "corrupt",

@@ -8,9 +8,9 @@ use std::fs;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 
-use caipe_store::{Retention, Saved, SqliteStore, Store, StoreError, TaskPhase};
+use caipe_store::{Retention, SqliteStore, Store, StoreError, TaskPhase};
 use rusqlite::Connection;
-use samples::{appended, input, logged, recorded, saved, state, task};
+use samples::{logged, recorded, saved, state, task};
 
 fn refused(path: &Path) -> StoreError {
     let error = SqliteStore::open(path).expect_err("it should not open");
@@ -26,14 +26,13 @@ async fn all_is_there_after_a_restart() {
     let record = task("t", "one", TaskPhase::Working, 0);
     let store = SqliteStore::open(&path).unwrap();
     store.commit(saved("one", "hello")).await.unwrap();
-    store.commit(appended("one", &["a", "b"])).await.unwrap();
     store.commit(recorded(record.clone())).await.unwrap();
     store.commit(logged("t", 1, 3)).await.unwrap();
     store.close().await.unwrap();
 
     let store = SqliteStore::open(&path).unwrap();
-    let found = store.conversation("one").await.unwrap();
-    assert_eq!(found, Some(Saved { state: state("hello"), appends: vec![input("a"), input("b")] }));
+    let found = store.conversation("one").await.unwrap().expect("the conversation");
+    assert_eq!(found.decode("one").unwrap().0, state("hello"));
     assert_eq!(store.task("t").await.unwrap(), Some(record));
     assert_eq!(store.events("t", 1, 10).await.unwrap().len(), 2);
     store.commit(logged("t", 4, 1)).await.unwrap();
@@ -96,9 +95,8 @@ async fn others_may_read_while_it_is_open() {
     let store = SqliteStore::open(&path).unwrap();
     store.commit(saved("one", "hello")).await.unwrap();
     let other = Connection::open(&path).unwrap();
-    let text: String = other
-        .query_row("SELECT state ->> '$.messages[0].parts[0].text' FROM conversations", [], |row| row.get(0))
-        .unwrap();
+    let text: String =
+        other.query_row("SELECT item ->> '$.parts[0].text' FROM items", [], |row| row.get(0)).unwrap();
     assert_eq!(text, "hello");
 }
 
@@ -138,7 +136,7 @@ async fn a_damaged_page_is_reported_and_the_rest_still_works() {
     let store = SqliteStore::open(&path).unwrap();
     store.commit(saved("one", &"x".repeat(100_000))).await.unwrap();
     store.close().await.unwrap();
-    damage(&path, "conversations");
+    damage(&path, "items");
 
     let store = SqliteStore::open(&path).unwrap();
     let error = store.conversation("one").await.unwrap_err();
@@ -173,7 +171,7 @@ async fn a_value_that_cannot_be_read_is_named() {
         .unwrap()
         .execute("UPDATE conversations SET state = '{' WHERE context = 'one'", [])
         .unwrap();
-    let error = store.conversation("one").await.unwrap_err();
+    let error = store.conversation("one").await.unwrap().unwrap().decode("one").unwrap_err();
     assert!(error.to_string().contains("the state of \"one\""), "{error}");
     assert!(store.conversation("two").await.unwrap().is_some());
 }

@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use caipe_store::{Commit, SqliteStore, Store, TaskPhase};
+use caipe_store::{Commit, SqliteStore, Store, StoredConversation, TaskPhase};
 use samples::{event, logged, recorded, saved, task};
 
 const FILE: &str = "CAIPE_STORE_TEST_FILE";
@@ -31,7 +31,7 @@ async fn write_run(store: &SqliteStore, run: usize) {
     for step in 0.. {
         let last = (step + 1) * 3;
         let commit = Commit {
-            snapshot: saved("", &last.to_string()).snapshot,
+            conversation: saved("", &last.to_string()).conversation,
             context: context.clone(),
             ..logged(&id, step * 3 + 1, 3)
         };
@@ -105,7 +105,8 @@ async fn check(store: &SqliteStore, promised: [u64; RUNS]) {
         }
         // State and events are of one commit: never the one without the other.
         let state = store.conversation(&format!("context-{run}")).await.unwrap();
-        let says = state.map_or_else(|| "0".to_owned(), |saved| saved.state.messages[0].plain_text());
+        let text = |stored: StoredConversation| stored.decode("").unwrap().0.messages[0].plain_text();
+        let says = state.map_or_else(|| "0".to_owned(), text);
         assert_eq!(says, found.to_string(), "run {run}");
     }
 }

@@ -7,9 +7,10 @@ mod samples;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use caipe_store::{Commit, MemoryStore, Saved, SqliteStore, Store, TaskFilter, TaskPhase};
+use caipe_engine::RunState;
+use caipe_store::{Commit, Fence, MemoryStore, SavedConversation, SqliteStore, Store, TaskFilter, TaskPhase};
 use proptest::prelude::*;
-use samples::{appended, event, logged, recorded, saved, state, task};
+use samples::{changed, event, logged, recorded, task};
 use tempfile::TempDir;
 
 /// One commit, by small numbers.
@@ -17,9 +18,15 @@ use tempfile::TempDir;
 struct Step {
     context: u8,
     task: Option<(u8, TaskPhase)>,
-    snapshot: bool,
-    appends: u8,
+    conversation: Option<Turn>,
     log: Option<Log>,
+}
+
+/// What happens to the messages: all but the first few go, then others come.
+#[derive(Debug, Clone)]
+struct Turn {
+    keep: u8,
+    append: u8,
 }
 
 #[derive(Debug, Clone)]
@@ -28,44 +35,45 @@ struct Log {
     count: u8,
     /// How far the number is from the right one.
     off: i8,
+    /// Whether another owner takes the lease first, and whether the commit is one of the owner before.
+    acquire: bool,
+    late: bool,
 }
 
 #[derive(Debug, Default)]
 struct Model {
-    conversations: BTreeMap<String, Saved>,
+    conversations: BTreeMap<String, (RunState, SavedConversation)>,
     phases: BTreeMap<String, TaskPhase>,
-    logs: BTreeMap<String, u64>,
+    logs: BTreeMap<String, Vec<u64>>,
+    tokens: BTreeMap<String, u64>,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let phase =
         prop_oneof![Just(TaskPhase::Working), Just(TaskPhase::Completed), Just(TaskPhase::InputRequired)];
     let off = prop_oneof![6 => Just(0_i8), 1 => -2_i8..=2];
-    let log = (0_u8..3, 1_u8..5, off).prop_map(|(task, count, off)| Log { task, count, off });
-    let step = (
-        0_u8..3,
-        prop::option::of((0_u8..3, phase)),
-        prop::bool::weighted(0.3),
-        0_u8..3,
-        prop::option::of(log),
-    );
-    let step = step.prop_map(|(context, task, snapshot, appends, log)| Step {
-        context,
-        task,
-        snapshot,
-        appends,
-        log,
-    });
+    let log = (0_u8..3, 1_u8..5, off, prop::bool::weighted(0.2), prop::bool::weighted(0.1));
+    let log = log.prop_map(|(task, count, off, acquire, late)| Log { task, count, off, acquire, late });
+    let turn = (0_u8..6, 0_u8..3).prop_map(|(keep, append)| Turn { keep, append });
+    let step = (0_u8..3, prop::option::of((0_u8..3, phase)), prop::option::of(turn), prop::option::of(log));
+    let step = step.prop_map(|(context, task, conversation, log)| Step { context, task, conversation, log });
     prop::collection::vec(step, 1..25)
 }
 
-fn commit_of(step: &Step, number: usize, model: &Model) -> Commit {
+fn commit_of(step: &Step, number: usize, model: &Model) -> (Commit, Option<RunState>) {
     let context = format!("context-{}", step.context);
-    let texts: Vec<_> = (0..step.appends).map(|index| format!("{number}.{index}")).collect();
-    let texts: Vec<_> = texts.iter().map(String::as_str).collect();
-    let mut commit = appended(&context, &texts);
-    if step.snapshot {
-        commit.snapshot = saved(&context, &number.to_string()).snapshot;
+    let mut commit = Commit { context: context.clone(), ..Commit::default() };
+    let mut next = None;
+    if let Some(turn) = &step.conversation {
+        let (mut state, saved) = match model.conversations.get(&context) {
+            Some((state, _)) => (state.clone(), SavedConversation::of(state)),
+            None => (RunState::new("supervisor".to_owned().into()), SavedConversation::default()),
+        };
+        state.messages.truncate(turn.keep.into());
+        let texts = (0..turn.append).map(|index| format!("{number}.{index}"));
+        state.messages.extend(texts.flat_map(|text| samples::state(&text).messages));
+        commit = changed(&context, &saved, &state);
+        next = Some(state);
     }
     if let Some((id, phase)) = step.task {
         commit.task =
@@ -73,47 +81,49 @@ fn commit_of(step: &Step, number: usize, model: &Model) -> Commit {
     }
     if let Some(log) = &step.log {
         let id = format!("task-{}", log.task);
-        let next = model.logs.get(&id).copied().unwrap_or_default() + 1;
-        let events = logged(&id, next, log.count.into());
-        (commit.events, commit.events_of) = (events.events, events.events_of);
-        commit.first_seq = next.saturating_add_signed(log.off.into());
+        let last = model.logs.get(&id).and_then(|log| log.last()).copied().unwrap_or_default();
+        let first = (last + 1).saturating_add_signed(log.off.into()).max(1);
+        commit.events = logged(&id, first, log.count.into()).events;
+        let token = model.tokens.get(&id).copied().unwrap_or_default() + u64::from(log.late);
+        commit.fence = Some(Fence { task: id, token, number: number as u64 + 1, reserved: 0 });
     }
-    commit
+    (commit, next)
 }
 
 impl Model {
     fn accepts(&self, commit: &Commit) -> bool {
-        let known = |id: &String| {
-            self.phases.contains_key(id) || commit.task.as_ref().is_some_and(|task| task.id == *id)
-        };
-        let next = self.logs.get(&commit.events_of).copied().unwrap_or_default() + 1;
-        let log_fits = commit.events.is_empty() || (known(&commit.events_of) && commit.first_seq == next);
-        let has_state = commit.snapshot.is_some() || self.conversations.contains_key(&commit.context);
-        log_fits && (commit.appends.is_empty() || has_state)
+        let Some(fence) = &commit.fence else { return true };
+        let brings = commit.task.as_ref().is_some_and(|task| task.id == fence.task);
+        let last = self.logs.get(&fence.task).and_then(|log| log.last()).copied().unwrap_or_default();
+        (self.phases.contains_key(&fence.task) || brings)
+            && fence.token == self.tokens.get(&fence.task).copied().unwrap_or_default()
+            && commit.events.iter().all(|chunk| chunk.first > last)
     }
 
-    fn apply(&mut self, commit: &Commit, number: usize) {
+    fn apply(&mut self, commit: &Commit, next: Option<RunState>) {
         if let Some(task) = &commit.task {
             self.phases.insert(task.id.clone(), task.phase);
         }
-        if commit.snapshot.is_some() {
-            let fresh = Saved { state: state(&number.to_string()), appends: Vec::new() };
-            self.conversations.insert(commit.context.clone(), fresh);
+        if let Some(state) = next {
+            let saved = SavedConversation::of(&state);
+            self.conversations.insert(commit.context.clone(), (state, saved));
         }
-        if let Some(saved) = self.conversations.get_mut(&commit.context) {
-            saved.appends.extend(commit.appends.iter().cloned());
+        if let Some(fence) = &commit.fence {
+            let log = self.logs.entry(fence.task.clone()).or_default();
+            log.extend(commit.events.iter().flat_map(|chunk| chunk.first..=chunk.last));
         }
-        *self.logs.entry(commit.events_of.clone()).or_default() += commit.events.len() as u64;
     }
 
     async fn compare(&self, store: &dyn Store) {
         for context in (0..3).map(|number| format!("context-{number}")) {
-            let wanted = self.conversations.get(&context);
-            assert_eq!(store.conversation(&context).await.unwrap().as_ref(), wanted, "{context}");
+            let wanted = self.conversations.get(&context).map(|(state, _)| state.clone());
+            let found = store.conversation(&context).await.unwrap();
+            let found = found.map(|stored| stored.decode(&context).unwrap().0);
+            assert_eq!(found, wanted, "{context}");
         }
         for id in (0..3).map(|number| format!("task-{number}")) {
-            let last = self.logs.get(&id).copied().unwrap_or_default();
-            let wanted: Vec<_> = (1..=last).map(|seq| (seq, event(&seq.to_string()))).collect();
+            let wanted = self.logs.get(&id).into_iter().flatten();
+            let wanted: Vec<_> = wanted.map(|seq| (*seq, event(&seq.to_string()))).collect();
             let found = store.events(&id, 0, usize::MAX).await.unwrap().into_iter();
             let found: Vec<_> = found.map(|logged| (logged.seq, logged.event)).collect();
             assert_eq!(found, wanted, "{id}");
@@ -124,16 +134,28 @@ impl Model {
         assert_eq!(all.len(), self.phases.len());
         assert!(all.is_sorted_by_key(|task| std::cmp::Reverse(task.updated)));
     }
+
+    /// Another owner takes the lease of a task.
+    async fn acquire(&mut self, store: &dyn Store, id: String) {
+        let outcome = store.acquire(&id).await;
+        assert_eq!(outcome.is_ok(), self.phases.contains_key(&id), "{id}: {outcome:?}");
+        if let Ok(lease) = outcome {
+            self.tokens.insert(id, lease.token);
+        }
+    }
 }
 
 async fn replay(store: &dyn Store, steps: &[Step]) -> Model {
     let mut model = Model::default();
     for (number, step) in steps.iter().enumerate() {
-        let commit = commit_of(step, number, &model);
+        if let Some(log) = step.log.as_ref().filter(|log| log.acquire) {
+            model.acquire(store, format!("task-{}", log.task)).await;
+        }
+        let (commit, next) = commit_of(step, number, &model);
         let outcome = store.commit(commit.clone()).await;
         assert_eq!(outcome.is_ok(), model.accepts(&commit), "step {number}: {outcome:?}");
         if outcome.is_ok() {
-            model.apply(&commit, number);
+            model.apply(&commit, next);
         }
     }
     model.compare(store).await;

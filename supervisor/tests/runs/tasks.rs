@@ -51,16 +51,8 @@ async fn runs_of_one_conversation_come_one_after_the_other_and_remember() {
     for log in [first, second, third] {
         assert_eq!(last_state(&read(&log).await), TaskState::Completed);
     }
-    let reply: Vec<String> = store
-        .conversation(&context)
-        .await
-        .unwrap()
-        .unwrap()
-        .state
-        .messages
-        .iter()
-        .map(|m| m.plain_text())
-        .collect();
+    let (state, _) = store.conversation(&context).await.unwrap().unwrap().decode(&context).unwrap();
+    let reply: Vec<String> = state.messages.iter().map(|m| m.plain_text()).collect();
     assert_eq!(reply, ["one", "you said one", "two", "you said two", "three", "you said three"]);
 }
 

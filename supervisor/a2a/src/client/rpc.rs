@@ -16,6 +16,7 @@ use super::response::{decode, result};
 use super::sse::{self, Numbered, RawEvents};
 use super::transport::{TimeLeft, transport_error};
 use super::{A2aClient, Agreed};
+use crate::event_id;
 use crate::version::ProtocolVersion;
 
 #[derive(Serialize)]
@@ -88,7 +89,7 @@ impl A2aClient {
         let time = self.call.time_left(options.idle_timeout)?;
         let mut request = self.request(agreed, method, params, "text/event-stream")?;
         if let Some(last) = last_event_id {
-            request = request.header("Last-Event-ID", last.to_string());
+            request = request.header("Last-Event-ID", event_id::to_string(last));
         }
         let response = tokio::time::timeout(time.time, self.sent(agreed, request, time)).await;
         let host = host(&agreed.endpoint);

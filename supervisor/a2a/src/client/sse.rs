@@ -13,6 +13,7 @@ use super::error::ClientError;
 use super::options::ClientOptions;
 use super::response::{decode, result};
 use super::transport::{TimeLeft, transport_error};
+use crate::event_id;
 use crate::model::Event;
 use crate::v03;
 use crate::version::ProtocolVersion;
@@ -160,7 +161,7 @@ impl Reader {
     /// A block without data is no event.
     fn block(&mut self, block: Sse) -> Option<Result<Numbered, ClientError>> {
         let data = block.data.filter(|data| !data.trim().is_empty())?;
-        let seq = block.id.and_then(|id| id.parse().ok());
+        let seq = block.id.and_then(|id| event_id::parse(&id));
         Some(match event(data.as_bytes(), self.version) {
             Ok((event, progress)) => {
                 self.progress = progress.unwrap_or(self.progress);

@@ -4,6 +4,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri, header, request::Parts
 use axum::response::Response;
 
 use super::call::{CallContext, Principal};
+use crate::event_id;
 use crate::model::AgentCard;
 use crate::version::ProtocolVersion;
 
@@ -28,7 +29,7 @@ impl Hints {
         Self {
             version: version(&parts.headers, &parts.uri),
             accepts_stream: accept.contains("text/event-stream"),
-            last_event_id: last.and_then(|id| id.trim().parse().ok()),
+            last_event_id: last.and_then(|id| event_id::parse(id.trim())),
         }
     }
 }

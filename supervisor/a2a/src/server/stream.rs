@@ -17,6 +17,7 @@ use super::framing::Framing;
 use super::log_entry::LoggedEvent;
 use super::task_log::Cursor;
 use crate::error::A2aError;
+use crate::event_id;
 use crate::model::{Event, Task, TaskState};
 use crate::version::ProtocolVersion;
 
@@ -204,7 +205,10 @@ impl Writer {
 
     fn frame(&self, chunk: &mut BytesMut, seq: u64, json: &[u8]) {
         chunk.reserve(self.prefix.len() + json.len() + 32);
-        write_id(chunk, seq);
+        chunk.put_slice(b"id: ");
+        // Writing to memory cannot fail.
+        let _ = event_id::write(seq, chunk);
+        chunk.put_slice(b"\n");
         chunk.put_slice(&self.prefix);
         chunk.put_slice(json);
         chunk.put_slice(self.framing.suffix());
@@ -214,24 +218,6 @@ impl Writer {
         chunk.put_slice(&self.framing.failure(&unencodable(error), self.version));
         self.ended = true;
     }
-}
-
-/// `id: 42\n`, without a formatter: this runs for every event of every reader.
-fn write_id(chunk: &mut BytesMut, seq: u64) {
-    let mut digits = [0_u8; 20];
-    let mut start = digits.len();
-    let mut rest = seq;
-    for (place, digit) in digits.iter_mut().enumerate().rev() {
-        *digit = b'0' + u8::try_from(rest % 10).unwrap_or_default();
-        start = place;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    chunk.put_slice(b"id: ");
-    chunk.put_slice(digits.get(start..).unwrap_or_default());
-    chunk.put_slice(b"\n");
 }
 
 /// Waits until the task ends or waits, and returns it.

@@ -60,6 +60,11 @@ impl TaskLog {
         Self::with(Window::new(1, Timestamp::now(), task, bounds))
     }
 
+    /// The log of a new task whose first event, the task itself, has this id.
+    pub fn starting_at(seq: u64, task: Task) -> Self {
+        Self::with(Window::new(seq, Timestamp::now(), task, LogBounds::default()))
+    }
+
     /// The log of an existing task, from numbers, times and events. The first event must be the task, and the numbers must
     /// rise.
     pub fn restore(
@@ -105,6 +110,20 @@ impl TaskLog {
         };
         self.changed.notify_waiters();
         last
+    }
+
+    /// Appends the wire events of one event: with ids from `first` on, or after the last of the log, whichever is greater.
+    pub fn push_from(&self, first: u64, at: Timestamp, events: impl IntoIterator<Item = Event>) {
+        {
+            let mut inner = self.lock();
+            for event in events {
+                let next = first.max(inner.window.last_seq() + 1);
+                if let Err(error) = inner.append(next, at, event) {
+                    tracing::warn!(task = inner.window.task().id, %error, "event dropped");
+                }
+            }
+        }
+        self.changed.notify_waiters();
     }
 
     /// Appends an event with a number, which must be above the last.

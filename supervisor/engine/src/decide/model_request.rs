@@ -2,6 +2,7 @@
 
 use crate::conversation;
 use crate::effects::Effects;
+use crate::event::{Emit, EventKind};
 use crate::io::Effect;
 use crate::state::{Phase, RunState};
 
@@ -65,5 +66,6 @@ fn call_model(state: &mut RunState, tools: bool, out: &mut Effects) {
     state.text.begin_turn(state.abilities.answer, !tools);
     let turn = state.counters.turns;
     state.phase = Phase::Model { turn };
+    out.emit(EventKind::TurnStarted);
     out.push(Effect::CallModel { turn, tools });
 }

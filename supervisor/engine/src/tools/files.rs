@@ -1,6 +1,7 @@
 //! The virtual files of a conversation, and the tools that work on them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use caipe_model::{Part, ToolResult, truncated};
 use serde_json::{Map, Value};
@@ -38,8 +39,8 @@ pub(crate) fn run_file_tool(state: &mut RunState, name: &str, arguments: &Map<St
     match name {
         "ls" => ls(&state.files, arguments),
         "read_file" => read(&state.files, arguments),
-        "write_file" => write(&mut state.files, arguments, most),
-        "edit_file" => edit(&mut state.files, arguments, most),
+        "write_file" => write(Arc::make_mut(&mut state.files), arguments, most),
+        "edit_file" => edit(Arc::make_mut(&mut state.files), arguments, most),
         "glob" => glob(&state.files, arguments),
         "grep" => grep(&state.files, arguments),
         _ => tool_result_to_file(state, arguments, most),
@@ -55,7 +56,7 @@ fn tool_result_to_file(state: &mut RunState, arguments: &Map<String, Value>, mos
             .to_owned()
     })?;
     let content = result.content.clone();
-    store(&mut state.files, path, content, most)
+    store(Arc::make_mut(&mut state.files), path, content, most)
 }
 
 /// The newest result of this call, if one is named, and of this tool, if one is named.

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use caipe_engine::{
-    AnswerMode, CallStatus, Decision, DelegateUpdate, DelegationOutcome, Durability, Effect, EventKind, Form,
-    FormField, Input, ModelDelta, ModelFailure, Outcome, Phase, RemotePlace, RunEvent, RunState, TextRole,
-    ToolOutput, decide,
+    AnswerMode, CallStatus, Decision, DelegateUpdate, DelegationOutcome, Effect, EventKind, Form, FormField,
+    Input, ModelDelta, ModelFailure, Outcome, Phase, RemotePlace, RunEvent, RunState, TextRole, ToolOutput,
+    decide,
 };
 use caipe_model::{FinishReason, Message, ModelErrorKind, Part, Role};
 use proptest::prelude::*;
@@ -351,15 +351,12 @@ fn live(mode: AnswerMode, small: bool, happenings: &[Happening]) {
     let mut saved = reloaded(&sim.state);
     for happening in happenings {
         let input = input(happening, &sim);
-        let (before, durability) = (sim.state.phase.clone(), input.durability());
+        let before = sim.state.phase.clone();
         let mut twin = reloaded(&sim.state);
         let twin_effects = decide(&mut twin, input.clone());
-        if durability == Durability::Append {
-            decide(&mut saved, input.clone());
-        }
         let effects = sim.feed(input.clone());
         assert_eq!((&effects, &sim.state), (&twin_effects, &twin), "the same inputs have the same effects");
-        if durability == Durability::Snapshot {
+        if input.changes_state() {
             saved = reloaded(&sim.state);
         }
         assert_eq!(without_text(&saved), without_text(&sim.state), "what is saved is what there is");

@@ -1,5 +1,6 @@
 //! A run without an edge: feeds inputs and inspects effects.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use caipe_engine::{
@@ -155,7 +156,9 @@ pub(crate) fn events(effects: &[Effect]) -> Vec<RunEvent> {
 
 /// The events without what carries no meaning for a test of order, one word or two each.
 pub(crate) fn story(effects: &[Effect]) -> Vec<String> {
-    effects.iter().map(line).collect()
+    let turn_starts =
+        |effect: &&Effect| matches!(effect, Effect::Emit(event) if event.kind == EventKind::TurnStarted);
+    effects.iter().filter(|effect| !turn_starts(effect)).map(line).collect()
 }
 
 fn line(effect: &Effect) -> String {
@@ -175,6 +178,7 @@ fn line(effect: &Effect) -> String {
 fn event_line(kind: &EventKind) -> String {
     match kind {
         EventKind::Text { text, role } => format!("{role:?}: {text}"),
+        EventKind::TurnStarted => "turn".to_owned(),
         EventKind::TextReset => "reset".to_owned(),
         EventKind::Composing => "composing".to_owned(),
         EventKind::ToolStarted { tool, .. } => format!("{tool} starts"),
@@ -213,8 +217,14 @@ pub(crate) fn answer(content: &str) -> String {
         .to_string()
 }
 
-/// A state that went through the store.
+/// A state that went through the store: the runs, and apart from them their messages and files.
 pub(crate) fn reloaded(state: &RunState) -> RunState {
     let json: Value = serde_json::to_value(state).unwrap();
-    serde_json::from_value(json).unwrap()
+    let mut loaded: RunState = serde_json::from_value(json).unwrap();
+    let mut lists = HashMap::new();
+    state.visit(&mut |path, run| {
+        lists.insert(path.to_owned(), (run.messages.clone(), run.files.clone()));
+    });
+    loaded.visit_mut(&mut |path, run| (run.messages, run.files) = lists.remove(path).unwrap());
+    loaded
 }

@@ -356,8 +356,8 @@ async fn scripts_get_every_event_as_json() {
     let lines: Vec<Value> =
         talk.output.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(
-        lines.iter().map(|line| line["seq"].as_u64()).collect::<Vec<_>>(),
-        (1..=8).map(Some).collect::<Vec<_>>()
+        lines.iter().map(|line| line["id"].as_str()).collect::<Vec<_>>(),
+        ["1", "2", "3", "4", "5", "6", "7", "8"].map(Some)
     );
     assert_eq!(lines[3]["artifactUpdate"]["artifact"]["parts"][0]["text"], "There are ");
     assert_eq!(lines[7]["state"], "completed");

@@ -6,7 +6,7 @@ use std::path::Path;
 use rusqlite::ErrorCode;
 
 use super::BACKEND;
-use crate::prepared_commit::Refusal;
+use crate::commit_rules::Refusal;
 use crate::types::StoreError;
 
 /// An error of SQLite, or one that is already a [`StoreError`].

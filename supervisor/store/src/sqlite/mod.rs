@@ -4,14 +4,11 @@
 //! disk. Readers have connections of their own and never wait for the writer.
 
 mod error;
-mod event_range;
 mod open;
 mod push;
 mod read;
 mod rows;
 mod schema;
-mod shared_log;
-mod unsealed_events;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -23,13 +20,12 @@ use jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::backend::Store;
-use crate::prepared_commit::Write;
+use crate::conversation::StoredConversation;
 use crate::push::{PushChange, PushRecord};
-use crate::types::{Commit, LoggedEvent, Pruned, Retention, Saved, StoreError, TaskFilter, TaskRecord};
+use crate::types::{Commit, Lease, LoggedEvent, Pruned, Retention, StoreError, TaskFilter, TaskRecord};
 use read::Readers;
-use shared_log::SharedLog;
-use unsealed_events::UnsealedEvents;
-use writer::{Job, Work};
+use rows::PreparedCommit;
+use writer::{Done, Job, Work};
 
 pub(crate) const BACKEND: &str = "sqlite";
 
@@ -46,7 +42,6 @@ pub struct SqliteStore {
     path: PathBuf,
     jobs: mpsc::Sender<Job>,
     readers: Arc<Readers>,
-    unsealed: Arc<UnsealedEvents>,
 }
 
 impl SqliteStore {
@@ -57,16 +52,13 @@ impl SqliteStore {
     /// Blocks the thread.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let lock = open::prepare(path)?;
-        let mut connection = open::for_writing(path)?;
-        let unsealed = Arc::new(UnsealedEvents::default());
-        let shared_log =
-            SharedLog::open(&mut connection, &unsealed).map_err(|failure| failure.at(path, "open"))?;
+        let connection = open::for_writing(path)?;
         let (jobs, queue) = mpsc::channel(QUEUE);
-        writer::start(path, (connection, shared_log), lock, queue)?;
-        Ok(Self { path: path.to_owned(), jobs, readers: Arc::new(Readers::new(path)), unsealed })
+        writer::start(path, connection, lock, queue)?;
+        Ok(Self { path: path.to_owned(), jobs, readers: Arc::new(Readers::new(path)) })
     }
 
-    async fn write(&self, work: Work) -> Result<Pruned, StoreError> {
+    async fn write(&self, work: Work) -> Result<Done, StoreError> {
         let (done, answer) = oneshot::channel();
         self.jobs.send(Job { work, done }).await.map_err(|_| self.closed())?;
         answer.await.map_err(|_| self.closed())?
@@ -90,11 +82,15 @@ impl Store for SqliteStore {
     }
 
     async fn commit(&self, commit: Commit) -> Result<(), StoreError> {
-        let write = Write::of(commit, Timestamp::now())?;
-        self.write(Work::Commit(Box::new(write))).await.map(drop)
+        let prepared = PreparedCommit::new(commit, Timestamp::now())?;
+        self.write(Work::Commit(Box::new(prepared))).await.map(drop)
     }
 
-    async fn conversation(&self, context: &str) -> Result<Option<Saved>, StoreError> {
+    async fn acquire(&self, task: &str) -> Result<Lease, StoreError> {
+        Ok(self.write(Work::Acquire(task.to_owned())).await?.lease)
+    }
+
+    async fn conversation(&self, context: &str) -> Result<Option<StoredConversation>, StoreError> {
         let context = context.to_owned();
         self.readers.read(move |connection| read::conversation(connection, &context)).await
     }
@@ -116,10 +112,7 @@ impl Store for SqliteStore {
 
     async fn events(&self, task: &str, after: u64, limit: usize) -> Result<Vec<LoggedEvent>, StoreError> {
         let task = task.to_owned();
-        let tail = self.unsealed.beyond(&task, after);
-        self.readers
-            .read(move |connection| read::events(connection, &task, tail.as_ref(), after, limit))
-            .await
+        self.readers.read(move |connection| read::events(connection, &task, after, limit)).await
     }
 
     async fn put_push(&self, push: PushRecord) -> Result<(), StoreError> {
@@ -153,7 +146,7 @@ impl Store for SqliteStore {
     async fn prune(&self, retention: Retention) -> Result<Pruned, StoreError> {
         let mut total = Pruned::default();
         loop {
-            let step = self.write(Work::Prune(retention)).await?;
+            let step = self.write(Work::Prune(retention)).await?.pruned;
             if step == Pruned::default() {
                 return Ok(total);
             }

@@ -84,7 +84,7 @@ fn set_up(connection: &Connection, path: &Path) -> Result<(), Failure> {
         return Err(unavailable(path, reason).into());
     }
     connection.pragma_update(None, "synchronous", "FULL")?;
-    // Room for the newest pages of the shared log and the last rows of a thousand logs.
+    // Room for the last pages of a thousand conversations and logs.
     connection.pragma_update(None, "cache_size", -(16 << 10))?;
     // A single big write must not leave a big side file behind for good.
     connection.pragma_update(None, "journal_size_limit", 16 << 20)?;

@@ -4,7 +4,7 @@ use rusqlite::{Connection, Params, Row, params};
 
 use super::error::Failure;
 use super::rows::{column, run};
-use crate::prepared_commit::Refusal;
+use crate::commit_rules::Refusal;
 use crate::push::{PushChange, PushRecord};
 
 const COLUMNS: &str = "SELECT task, id, body, delivered FROM push_configs";

@@ -5,14 +5,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
+use serde_json::value::RawValue;
 use tokio::sync::Semaphore;
 
 use super::error::{Failure, unavailable};
-use super::event_range::{EventRange, event_row, read_row};
 use super::open;
 use super::rows::column;
+use crate::conversation::StoredConversation;
 use crate::decode::decode;
-use crate::types::{LoggedEvent, Saved, StoreError, TaskFilter, TaskPhase, TaskRecord};
+use crate::event_chunk;
+use crate::types::{LoggedEvent, StoreError, TaskFilter, TaskPhase, TaskRecord};
 
 /// Most reads at once. More would only compete for the same disk.
 const READERS: u32 = 4;
@@ -68,22 +70,25 @@ impl Readers {
     }
 }
 
-pub(super) fn conversation(connection: &mut Connection, context: &str) -> Result<Option<Saved>, Failure> {
+pub(super) fn conversation(
+    connection: &mut Connection,
+    context: &str,
+) -> Result<Option<StoredConversation>, Failure> {
     // Both queries read the same snapshot of the file.
     let transaction = connection.transaction()?;
-    let state: Option<String> = transaction
+    let run: Option<String> = transaction
         .prepare_cached("SELECT state FROM conversations WHERE context = ?1")?
         .query_row([context], |row| row.get(0))
         .optional()?;
-    let Some(state) = state else { return Ok(None) };
-    let mut appends = Vec::new();
+    let Some(run) = run else { return Ok(None) };
+    let mut stored = StoredConversation { run, ..StoredConversation::default() };
     let mut statement =
-        transaction.prepare_cached("SELECT inputs FROM appends WHERE context = ?1 ORDER BY id")?;
+        transaction.prepare_cached("SELECT list, item FROM items WHERE context = ?1 ORDER BY list, place")?;
     let mut rows = statement.query([context])?;
     while let Some(row) = rows.next()? {
-        appends.extend(decode::<Vec<_>>(|| format!("what was appended to {context:?}"), text(row, 0)?)?);
+        stored.lists.entry(row.get(0)?).or_default().push(row.get(1)?);
     }
-    Ok(Some(Saved { state: decode(|| format!("the state of {context:?}"), &state)?, appends }))
+    Ok(Some(stored))
 }
 
 pub(super) fn task(connection: &Connection, id: &str) -> Result<Option<TaskRecord>, Failure> {
@@ -154,12 +159,10 @@ fn record(row: &Row<'_>) -> Result<TaskRecord, Failure> {
     Ok(decode(|| format!("the record of task {id:?}"), text(row, 1)?)?)
 }
 
-/// The events of a task after `after`: first those in the table of the events, then those of the unsealed `tail`, which
-/// the caller must have read before.
+/// The events of a task after `after`.
 pub(super) fn events(
     connection: &Connection,
     task: &str,
-    tail: Option<&EventRange>,
     after: u64,
     limit: usize,
 ) -> Result<Vec<LoggedEvent>, Failure> {
@@ -173,11 +176,12 @@ pub(super) fn events(
         && let Some(row) = rows.next()?
     {
         let first: i64 = row.get(0)?;
-        read_row((task, first.unsigned_abs(), text(row, 1)?), &mut events, after, limit)?;
-    }
-    if let Some((first, _, row)) = event_row(tail.filter(|_| events.len() < limit)) {
-        let after = events.last().map_or(after, |event| event.seq);
-        read_row((task, first, &row), &mut events, after, limit)?;
+        let what = || format!("the events of task {task:?} from {first} on");
+        let chunks: Vec<&RawValue> = decode(what, text(row, 1)?)?;
+        let mut first = first.unsigned_abs();
+        for chunk in chunks {
+            first = event_chunk::read(task, (first, chunk.get()), &mut events, (after, limit))?;
+        }
     }
     Ok(events)
 }

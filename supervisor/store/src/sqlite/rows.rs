@@ -1,76 +1,114 @@
 //! The rows of conversations and tasks. Each function runs inside a savepoint of the writer's transaction.
 
 use jiff::Timestamp;
-use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, Row, params};
 
 use super::error::Failure;
-use crate::prepared_commit::{Refusal, TaskRow, Write};
-use crate::types::{Pruned, Retention};
+use crate::commit_rules::{LogPosition, Refusal, admit, check, encode, sized};
+use crate::conversation::{ConversationChange, ListChange};
+use crate::event_chunk::EventChunk;
+use crate::types::{Commit, Lease, Pruned, Retention, StoreError, TaskRecord};
 
 /// Most tasks and conversations of one step of a prune; commits wait for it.
 const PRUNE_STEP: i64 = 64;
 
-/// Writes a commit except its events, which the shared log gets afterwards. `unsealed` is the number of the task's last
-/// event, if that event is not in the table of the events yet.
-pub(super) fn commit(connection: &Connection, write: &Write, unsealed: Option<u64>) -> Result<(), Failure> {
-    admit(connection, write, unsealed)?;
-    if let Some(task) = &write.task {
-        put_task(connection, task)?;
+/// A commit whose record is encoded by its caller, not by the one thread that writes.
+pub(super) struct PreparedCommit {
+    commit: Commit,
+    /// The record of the task, as JSON.
+    record: String,
+    at: Timestamp,
+}
+
+impl PreparedCommit {
+    /// Checks the parts of a commit by themselves.
+    pub(super) fn new(commit: Commit, at: Timestamp) -> Result<Self, StoreError> {
+        check(&commit)?;
+        let named = |record: &TaskRecord| format!("the record of task {:?}", record.id);
+        let encoded = |record: &TaskRecord| sized(|| named(record), encode(record)?);
+        let record = commit.task.as_ref().map(encoded).transpose()?.unwrap_or_default();
+        Ok(Self { commit, record, at })
     }
-    if let Some(state) = &write.state {
-        put_state(connection, write, state)?;
+}
+
+/// Writes a commit, unless it was written before.
+pub(super) fn commit(connection: &Connection, prepared: &PreparedCommit) -> Result<(), Failure> {
+    let PreparedCommit { commit, record: json, at } = prepared;
+    let fence = commit.fence.as_ref();
+    let position = fence.map(|fence| position(connection, &fence.task)).transpose()?.flatten();
+    if !admit(commit, position)? {
+        return Ok(());
     }
-    if let Some(inputs) = &write.appends {
-        const SQL: &str = "INSERT INTO appends (context, at, inputs) VALUES (?1, ?2, ?3)";
-        run(connection, SQL, params![write.context, write.at.as_microsecond(), inputs])?;
+    if let Some(record) = &commit.task {
+        put_task(connection, record, json)?;
+    }
+    if let Some(change) = &commit.conversation {
+        change_conversation(connection, &commit.context, change, *at)?;
+    }
+    if let Some(fence) = fence {
+        const SQL: &str = "UPDATE tasks SET commits = ?2, reserved = max(reserved, ?3) WHERE id = ?1";
+        run(connection, SQL, params![fence.task, column(fence.number), column(fence.reserved)])?;
+        for chunk in &commit.events {
+            put_events(connection, &fence.task, chunk)?;
+        }
     }
     Ok(())
 }
 
-fn admit(connection: &Connection, write: &Write, unsealed: Option<u64>) -> Result<(), Failure> {
-    if write.needs_snapshot() && !has_snapshot(connection, &write.context)? {
-        return Err(Refusal::NoSnapshot(write.context.clone()).into());
-    }
-    if let Some(chunk) = &write.events {
-        let last = match unsealed {
-            None => last_seq(connection, &chunk.task)?,
-            known => known,
-        };
-        chunk.follows(last.or_else(|| write.brings(&chunk.task).then_some(0)))?;
-    }
-    Ok(())
+/// What is stored about the log of a task, `None` if there is no such task.
+fn position(connection: &Connection, task: &str) -> rusqlite::Result<Option<LogPosition>> {
+    const SQL: &str = "SELECT token, commits, coalesce((SELECT max(last_seq) FROM events WHERE task = ?1), 0)
+        FROM tasks WHERE id = ?1";
+    let number = |row: &Row<'_>, column| row.get(column).map(i64::unsigned_abs);
+    let position = |row: &Row<'_>| {
+        Ok(LogPosition { token: number(row, 0)?, number: number(row, 1)?, last: number(row, 2)? })
+    };
+    connection.prepare_cached(SQL)?.query_row([task], position).optional()
 }
 
-fn has_snapshot(connection: &Connection, context: &str) -> rusqlite::Result<bool> {
-    connection.prepare_cached("SELECT 1 FROM conversations WHERE context = ?1")?.exists([context])
-}
-
-/// The number of the last event in a log's rows, 0 if it has none, `None` if there is no such task.
-pub(super) fn last_seq(connection: &Connection, task: &str) -> rusqlite::Result<Option<u64>> {
+/// Takes the exclusive right to write the log of a task.
+pub(super) fn acquire(connection: &Connection, task: &str) -> Result<Lease, Failure> {
     const SQL: &str =
-        "SELECT coalesce((SELECT max(last_seq) FROM events WHERE task = ?1), 0) FROM tasks WHERE id = ?1";
-    let found: Option<i64> =
-        connection.prepare_cached(SQL)?.query_row([task], |row| row.get(0)).optional()?;
-    Ok(found.map(i64::unsigned_abs))
+        "UPDATE tasks SET token = token + 1, commits = 0 WHERE id = ?1 RETURNING token, reserved";
+    let number = |row: &Row<'_>, column| row.get(column).map(i64::unsigned_abs);
+    let lease = |row: &Row<'_>| Ok(Lease { token: number(row, 0)?, reserved: number(row, 1)? });
+    let lease = connection.prepare_cached(SQL)?.query_row([task], lease).optional()?;
+    lease.ok_or_else(|| Refusal::UnknownTask(task.to_owned()).into())
 }
 
-fn put_task(connection: &Connection, TaskRow { record, json }: &TaskRow) -> rusqlite::Result<()> {
+fn put_task(connection: &Connection, record: &TaskRecord, json: &str) -> rusqlite::Result<()> {
     const SQL: &str =
         "INSERT INTO tasks (id, context, phase, owner, updated, record) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
         ON CONFLICT (id) DO UPDATE SET context = ?2, phase = ?3, owner = ?4, updated = ?5, record = ?6";
     let updated = record.updated.as_microsecond();
-    run(
-        connection,
-        SQL,
-        params![record.id, record.context, record.phase.as_str(), record.owner, updated, json],
-    )
+    let (phase, owner) = (record.phase.as_str(), &record.owner);
+    run(connection, SQL, params![record.id, record.context, phase, owner, updated, json])
 }
 
-fn put_state(connection: &Connection, write: &Write, state: &str) -> rusqlite::Result<()> {
+pub(super) fn change_conversation(
+    connection: &Connection,
+    context: &str,
+    change: &ConversationChange,
+    at: Timestamp,
+) -> rusqlite::Result<()> {
     const SQL: &str = "INSERT INTO conversations (context, touched, state) VALUES (?1, ?2, ?3)
         ON CONFLICT (context) DO UPDATE SET touched = ?2, state = ?3";
-    run(connection, SQL, params![write.context, write.at.as_microsecond(), state])?;
-    run(connection, "DELETE FROM appends WHERE context = ?1", [&write.context])
+    const CUT: &str = "DELETE FROM items WHERE context = ?1 AND list = ?2 AND place >= ?3";
+    const APPEND: &str = "INSERT INTO items (context, list, place, item) VALUES (?1, ?2, ?3, ?4)";
+    run(connection, SQL, params![context, at.as_microsecond(), change.run])?;
+    for ListChange { list, keep, append } in &change.lists {
+        run(connection, CUT, params![context, list, column(*keep)])?;
+        for (place, item) in (*keep..).zip(append) {
+            run(connection, APPEND, params![context, list, column(place), item])?;
+        }
+    }
+    Ok(())
+}
+
+fn put_events(connection: &Connection, task: &str, chunk: &EventChunk) -> rusqlite::Result<()> {
+    const SQL: &str =
+        "INSERT INTO events (task, first_seq, last_seq, chunks) VALUES (?1, ?2, ?3, '[' || ?4 || ']')";
+    run(connection, SQL, params![task, column(chunk.first), column(chunk.last), chunk.json])
 }
 
 /// Proves that the file can be written to.
@@ -105,7 +143,6 @@ fn old_tasks(connection: &Connection, cutoff: Timestamp) -> rusqlite::Result<Vec
 
 fn old_conversations(connection: &Connection, cutoff: Timestamp) -> rusqlite::Result<Vec<String>> {
     const SQL: &str = "SELECT context FROM conversations AS old WHERE touched < ?1
-        AND NOT EXISTS (SELECT 1 FROM appends WHERE context = old.context AND at >= ?1)
         AND NOT EXISTS (SELECT 1 FROM tasks WHERE context = old.context AND phase IN ('submitted', 'working'))
         LIMIT ?2";
     names(connection.prepare_cached(SQL)?, params![cutoff.as_microsecond(), PRUNE_STEP])
@@ -120,7 +157,7 @@ fn forget_conversation(connection: &Connection, context: &str) -> rusqlite::Resu
     for task in &tasks {
         forget_task(connection, task)?;
     }
-    run(connection, "DELETE FROM appends WHERE context = ?1", [context])?;
+    run(connection, "DELETE FROM items WHERE context = ?1", [context])?;
     run(connection, "DELETE FROM conversations WHERE context = ?1", [context])?;
     Ok(tasks.len())
 }
@@ -135,7 +172,7 @@ pub(super) fn run(connection: &Connection, sql: &str, params: impl Params) -> ru
     connection.prepare_cached(sql)?.execute(params).map(drop)
 }
 
-/// A number as a column holds it; see [`Chunk`](crate::prepared_commit::Chunk) for its bound.
+/// A number as a column holds it; see [`EventChunk`] for its bound.
 pub(super) fn column(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -2,9 +2,12 @@
 
 use std::path::Path;
 
+use jiff::Timestamp;
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::error::{Failure, corrupt, unavailable};
+use super::rows::change_conversation;
+use crate::conversation::converted;
 
 /// Marks a file as ours (`PRAGMA application_id`): "CAIP".
 const APPLICATION_ID: i32 = 0x4341_4950;
@@ -13,7 +16,7 @@ const APPLICATION_ID: i32 = 0x4341_4950;
 ///
 /// Times are microseconds since 1970. Texts other than ids are JSON. Large columns come last, so that SQLite reads the
 /// others without them.
-const MIGRATIONS: &[&str] = &[FIRST, PUSH_CONFIGS, DATED_EVENTS, SHARED_LOG];
+const MIGRATIONS: &[&str] = &[FIRST, PUSH_CONFIGS, DATED_EVENTS, SHARED_LOG, LEASES_AND_LISTS];
 
 const FIRST: &str = r"
 CREATE TABLE conversations (
@@ -88,7 +91,7 @@ CREATE UNIQUE INDEX events_by_task ON events (task, last_seq);
 ";
 
 // A row of the events holds the events of several commits, as [[microseconds, [event, ...]], ...]. The journal holds the
-// events that are not there yet, one row per transaction, as `event_range::shared_log_row` writes it.
+// events that are not there yet, one row per transaction: [[task, first, last, [chunk, ...]], ...].
 const SHARED_LOG: &str = r"
 CREATE TABLE sealed_events (
     task      TEXT NOT NULL,
@@ -108,6 +111,54 @@ CREATE TABLE journal (
     entries TEXT NOT NULL
 ) STRICT;
 ";
+
+// A conversation is one value and lists of items. The journal's events go into the table of the events, unless they are there
+// already. `convert_conversations` converts the states and the appended inputs before the table of the inputs goes.
+const LEASES_AND_LISTS: &str = r"
+ALTER TABLE tasks ADD COLUMN token INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE tasks ADD COLUMN commits INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE tasks ADD COLUMN reserved INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX tasks_by_phase ON tasks (phase, updated DESC, id DESC);
+
+CREATE TABLE items (
+    context TEXT NOT NULL,
+    list    TEXT NOT NULL,
+    place   INTEGER NOT NULL,
+    item    TEXT NOT NULL,
+    PRIMARY KEY (context, list, place)
+) STRICT, WITHOUT ROWID;
+
+INSERT INTO events
+    SELECT entry.value ->> 0, entry.value ->> 1, entry.value ->> 2, entry.value -> 3
+    FROM journal, json_each(journal.entries) AS entry JOIN tasks ON tasks.id = entry.value ->> 0
+    WHERE entry.value ->> 1 >
+        (SELECT coalesce(max(last_seq), 0) FROM events AS old WHERE old.task = entry.value ->> 0)
+    ORDER BY journal.id, entry.key;
+DROP TABLE journal;
+";
+
+/// The version of the files whose conversations must be converted.
+const WITH_APPENDS: i64 = 4;
+
+/// Rewrites the conversations of a file of version 4 that have inputs to apply. The state of any other is read as it is.
+fn convert_conversations(connection: &Connection) -> Result<(), Failure> {
+    let mut contexts = connection.prepare(
+        "SELECT context, touched, state FROM conversations WHERE context IN (SELECT context FROM appends)",
+    )?;
+    let mut inputs = connection.prepare("SELECT inputs FROM appends WHERE context = ?1 ORDER BY id")?;
+    let mut rows = contexts.query([])?;
+    while let Some(row) = rows.next()? {
+        let (context, touched, state): (String, i64, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let appended = inputs.query_map([&context], |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
+        let touched = Timestamp::from_microsecond(touched).unwrap_or_default();
+        match converted(&context, &state, &appended) {
+            Ok(change) => change_conversation(connection, &context, &change, touched)?,
+            // The others must not be lost for it. It is reported again when it is read.
+            Err(error) => tracing::warn!(%context, %error, "a conversation cannot be converted"),
+        }
+    }
+    Ok(connection.execute_batch("DROP TABLE appends")?)
+}
 
 /// Rejects a file of another program before anything is written to it.
 pub(super) fn refuse_foreign(connection: &Connection, path: &Path) -> Result<(), Failure> {
@@ -131,6 +182,9 @@ pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Fa
     for (next, step) in (version + 1..).zip(missing) {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         transaction.execute_batch(step)?;
+        if next == WITH_APPENDS + 1 {
+            convert_conversations(&transaction)?;
+        }
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
         transaction.pragma_update(None, "user_version", next)?;
         transaction.commit()?;
@@ -156,5 +210,53 @@ mod tests {
         let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
         let rows: Vec<(i64, String)> = rows.collect::<Result<_, _>>().unwrap();
         assert_eq!(rows, [(3, "[[77,[1, 2, 3]]]".to_owned()), (4, "[[77,[4]]]".to_owned())]);
+    }
+
+    /// A file as version 4 leaves it after a crash: a tool's result is appended to the state, and events are in the journal
+    /// alone.
+    #[test]
+    fn a_file_of_the_fourth_schema_keeps_its_conversations_and_its_journal() {
+        let state = include_str!("../../golden/state-1.json");
+        let mut connection = Connection::open_in_memory().unwrap();
+        for step in &MIGRATIONS[..4] {
+            connection.execute_batch(step).unwrap();
+        }
+        connection.pragma_update(None, "user_version", 4).unwrap();
+        connection
+            .execute("INSERT INTO conversations VALUES ('c', 7, ?1), ('idle', 7, ?1)", [state])
+            .unwrap();
+        let rows = r#"INSERT INTO appends (context, at, inputs) VALUES ('c', 8,
+                '[{"input":"tool_finished","call":"call-1","output":{"content":"twelve"}}]');
+            INSERT INTO tasks VALUES ('t', 'c', 'working', NULL, 77, '{}');
+            INSERT INTO events VALUES ('t', 1, 3, '[[5,[1,2,3]]]');
+            INSERT INTO journal VALUES (0, '[["t",3,3,[[5,[3]]]],["t",4,5,[[6,[4,5]]]],["gone",1,1,[[6,[1]]]]]'),
+                (90, '[["t",6,6,[[9,[6]]]]]');"#;
+        connection.execute_batch(rows).unwrap();
+        migrate(&mut connection, Path::new("caipe.db")).unwrap();
+        let mut statement = connection
+            .prepare("SELECT task, first_seq, last_seq, chunks FROM events ORDER BY last_seq")
+            .unwrap();
+        let rows = statement.query_map([], |row| {
+            Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?, row.get::<_, String>(3)?))
+        });
+        let rows: Vec<(String, i64, i64, String)> = rows.unwrap().collect::<Result<_, _>>().unwrap();
+        let row = |first, last, chunks: &str| ("t".to_owned(), first, last, chunks.to_owned());
+        assert_eq!(rows, [row(1, 3, "[[5,[1,2,3]]]"), row(4, 5, "[[6,[4,5]]]"), row(6, 6, "[[9,[6]]]")]);
+        drop(statement);
+        let load = |connection: &mut Connection, context: &str| {
+            crate::sqlite::read::conversation(connection, context)
+                .unwrap()
+                .unwrap()
+                .decode(context)
+                .unwrap()
+                .0
+        };
+        let (continued, idle) = (load(&mut connection, "c"), load(&mut connection, "idle"));
+        assert_eq!(
+            idle.messages.len() + 1,
+            continued.messages.len(),
+            "the result is part of the conversation"
+        );
+        assert!(format!("{:?}", continued.messages.last()).contains("twelve"));
     }
 }

@@ -9,11 +9,10 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
 use super::error::{Failure, translate, unavailable};
-use super::shared_log::{SharedLog, Staged};
+use super::rows::PreparedCommit;
 use super::{push, rows};
-use crate::prepared_commit::Write;
 use crate::push::PushChange;
-use crate::types::{Pruned, Retention, StoreError};
+use crate::types::{Lease, Pruned, Retention, StoreError};
 
 /// Most jobs in one transaction, which bounds how long each of them waits.
 const GROUP: usize = 256;
@@ -25,14 +24,22 @@ const LONGEST_LINGER: u32 = 8;
 /// Something to write.
 pub(super) struct Job {
     pub(super) work: Work,
-    /// Receives the result once the write is durable. Only a prune counts anything.
+    /// Receives the result once the write is durable.
     pub(super) done: Answer,
 }
 
-type Answer = oneshot::Sender<Result<Pruned, StoreError>>;
+/// The result of a write. Only a prune counts anything, and only an acquisition has a lease.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Done {
+    pub(super) pruned: Pruned,
+    pub(super) lease: Lease,
+}
+
+type Answer = oneshot::Sender<Result<Done, StoreError>>;
 
 pub(super) enum Work {
-    Commit(Box<Write>),
+    Commit(Box<PreparedCommit>),
+    Acquire(String),
     Push(PushChange),
     Prune(Retention),
     Probe(Timestamp),
@@ -42,7 +49,6 @@ pub(super) enum Work {
 struct Writer {
     path: PathBuf,
     connection: Connection,
-    shared_log: SharedLog,
     queue: mpsc::Receiver<Job>,
     closing: Vec<Answer>,
 }
@@ -50,11 +56,11 @@ struct Writer {
 /// Starts the thread. It ends at `Close`, or when the last sender is gone.
 pub(super) fn start(
     path: &Path,
-    (connection, shared_log): (Connection, SharedLog),
+    connection: Connection,
     lock: File,
     queue: mpsc::Receiver<Job>,
 ) -> Result<(), StoreError> {
-    let writer = Writer { path: path.to_owned(), connection, shared_log, queue, closing: Vec::new() };
+    let writer = Writer { path: path.to_owned(), connection, queue, closing: Vec::new() };
     std::thread::Builder::new()
         .name("caipe-store".into())
         .spawn(move || writer.run(lock))
@@ -69,14 +75,14 @@ impl Writer {
             self.write(group);
             self.linger();
         }
-        let Self { path, connection, shared_log, closing, .. } = self;
-        let closed = close(&path, connection, shared_log);
+        let Self { path, connection, closing, .. } = self;
+        let closed = close(&path, connection);
         drop(lock);
         if let Err(error) = &closed {
             tracing::warn!(%error, "the store closed badly; its log is replayed when it is opened next");
         }
         for done in closing {
-            let _ = done.send(closed.clone().map(|()| Pruned::default()));
+            let _ = done.send(closed.clone().map(|()| Done::default()));
         }
     }
 
@@ -114,7 +120,7 @@ impl Writer {
     }
 
     fn write(&mut self, group: Vec<Job>) {
-        match transact(&mut self.connection, &mut self.shared_log, &group) {
+        match transact(&mut self.connection, &group) {
             Ok(outcomes) => {
                 for (job, outcome) in group.into_iter().zip(outcomes) {
                     let _ =
@@ -132,17 +138,11 @@ impl Writer {
 }
 
 /// Writes a group in one transaction. The outer result is that of all jobs, each inner one that of one job.
-fn transact(
-    connection: &mut Connection,
-    shared_log: &mut SharedLog,
-    group: &[Job],
-) -> rusqlite::Result<Vec<Result<Pruned, Failure>>> {
+fn transact(connection: &mut Connection, group: &[Job]) -> rusqlite::Result<Vec<Result<Done, Failure>>> {
     let mut transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let unsealed = shared_log.unsealed();
-    let mut staged = Staged::new(&unsealed);
     let mut outcomes = Vec::with_capacity(group.len());
     for job in group {
-        let outcome = job.work.run(&mut transaction, &mut staged);
+        let outcome = job.work.run(&mut transaction);
         if transaction.is_autocommit() {
             // For example out of space: SQLite has rolled back the whole transaction.
             return Err(match outcome {
@@ -152,47 +152,30 @@ fn transact(
         }
         outcomes.push(outcome);
     }
-    shared_log.commit(transaction, staged)?;
+    transaction.commit()?;
     Ok(outcomes)
 }
 
 impl Work {
-    fn run<'g>(
-        &'g self,
-        transaction: &mut Transaction<'_>,
-        staged: &mut Staged<'g>,
-    ) -> Result<Pruned, Failure> {
-        if let Self::Commit(write) = self
-            && write.is_single()
-        {
-            // SQLite rolls back a statement that fails; a savepoint would cost more than the statement.
-            rows::commit(transaction, write, staged.last_seq_before(write))?;
-            staged.take(write);
-            return Ok(Pruned::default());
-        }
-        if matches!(self, Self::Prune(_)) {
-            // Before the savepoint, because sealed logs stay sealed if the prune fails.
-            staged.purge(transaction)?;
-        }
+    fn run(&self, transaction: &mut Transaction<'_>) -> Result<Done, Failure> {
         let savepoint = transaction.savepoint()?;
-        let mut pruned = Pruned::default();
+        let mut done = Done::default();
         match self {
-            Self::Commit(write) => rows::commit(&savepoint, write, staged.last_seq_before(write))?,
+            Self::Commit(prepared) => rows::commit(&savepoint, prepared)?,
+            Self::Acquire(task) => done.lease = rows::acquire(&savepoint, task)?,
             Self::Push(change) => push::change(&savepoint, change)?,
-            Self::Prune(retention) => pruned = rows::prune(&savepoint, *retention)?,
+            Self::Prune(retention) => done.pruned = rows::prune(&savepoint, *retention)?,
             Self::Probe(at) => rows::probe(&savepoint, *at)?,
             Self::Close => {}
         }
         savepoint.commit()?;
-        if let Self::Commit(write) = self {
-            staged.take(write);
-        }
-        Ok(pruned)
+        Ok(done)
     }
 
     const fn action(&self) -> &'static str {
         match self {
             Self::Commit(_) => "commit",
+            Self::Acquire(_) => "take over a task",
             Self::Push(_) => "keep a push configuration",
             Self::Prune(_) => "prune",
             Self::Probe(_) => "write a probe",
@@ -201,10 +184,9 @@ impl Work {
     }
 }
 
-/// Folds the shared log and the write-ahead log into the file, so that a copy of the file alone is whole.
-fn close(path: &Path, mut connection: Connection, mut shared_log: SharedLog) -> Result<(), StoreError> {
+/// Folds the write-ahead log into the file, so that a copy of the file alone is whole.
+fn close(path: &Path, connection: Connection) -> Result<(), StoreError> {
     let fold = |error| translate(path, "close", &error);
-    shared_log.close(&mut connection).map_err(fold)?;
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).map_err(fold)?;
     connection.close().map_err(|(_, error)| translate(path, "close", &error))
 }

@@ -1,12 +1,10 @@
-use std::sync::Arc;
-
 use super::*;
 use crate::samples::saved;
 use crate::sqlite::open;
 
 fn job(context: &str, size: usize) -> Job {
-    let write = Write::of(saved(context, &"x".repeat(size)), Timestamp::UNIX_EPOCH).unwrap();
-    Job { work: Work::Commit(Box::new(write)), done: oneshot::channel().0 }
+    let prepared = PreparedCommit::new(saved(context, &"x".repeat(size)), Timestamp::UNIX_EPOCH).unwrap();
+    Job { work: Work::Commit(Box::new(prepared)), done: oneshot::channel().0 }
 }
 
 fn contexts(connection: &Connection) -> Vec<String> {
@@ -21,13 +19,12 @@ fn a_full_disk_costs_only_what_is_reported() {
     let path = directory.path().join("caipe.db");
     let _lock = open::prepare(&path).unwrap();
     let mut connection = open::for_writing(&path).unwrap();
-    let mut shared_log = SharedLog::open(&mut connection, &Arc::default()).unwrap();
     let pages: i64 = connection.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
     connection.query_row(&format!("PRAGMA max_page_count = {}", pages + 8), [], |_| Ok(())).unwrap();
     for sizes in [[10, 100_000, 10], [100_000, 10, 10], [10, 10, 100_000]] {
         let group: Vec<_> =
             ["a", "b", "c"].into_iter().zip(sizes).map(|(context, size)| job(context, size)).collect();
-        let outcomes = transact(&mut connection, &mut shared_log, &group);
+        let outcomes = transact(&mut connection, &group);
         assert!(connection.is_autocommit(), "a transaction was left open");
         let fine = |index: usize| outcomes.as_ref().is_ok_and(|outcomes| outcomes[index].is_ok());
         let acknowledged: Vec<_> =
@@ -36,7 +33,7 @@ fn a_full_disk_costs_only_what_is_reported() {
         assert!(acknowledged.len() < 3, "the disk was not full");
         connection.execute("DELETE FROM conversations", []).unwrap();
     }
-    let small = transact(&mut connection, &mut shared_log, &[job("d", 10)]).unwrap();
+    let small = transact(&mut connection, &[job("d", 10)]).unwrap();
     assert!(small.iter().all(Result::is_ok));
     assert_eq!(contexts(&connection), ["d"]);
 }

@@ -1,12 +1,15 @@
-use caipe_engine::{CallKind, CallStatus, PendingCall};
-use caipe_store::{Commit, MAX_VALUE_BYTES, Saved, Snapshot, Store, StoreError};
+use std::sync::Arc;
+
+use caipe_engine::{CallKind, CallStatus, PendingCall, RunState};
+use caipe_model::{Message, Role};
+use caipe_store::{MAX_VALUE_BYTES, SavedConversation, Store, StoreError};
 use serde_json::{Value, json};
 
-use crate::samples::{appended, input, saved, state};
+use crate::samples::{changed, saved, state};
 
-async fn expect(store: &dyn Store, context: &str, text: &str, appends: &[&str]) {
-    let found = store.conversation(context).await.unwrap().expect("the conversation");
-    assert_eq!(found, Saved { state: state(text), appends: appends.iter().copied().map(input).collect() });
+async fn load(store: &dyn Store, context: &str) -> RunState {
+    let stored = store.conversation(context).await.unwrap().expect("the conversation");
+    stored.decode(context).unwrap().0
 }
 
 /// Nothing is found where nothing was written.
@@ -17,62 +20,85 @@ pub(crate) async fn an_unknown_conversation_is_none(store: &dyn Store) {
     assert_eq!(store.task("none").await.unwrap(), None);
 }
 
-/// Inputs come back in the order of their commits, and within each in its own order.
-pub(crate) async fn appends_come_back_in_order(store: &dyn Store) {
-    store.commit(saved("one", "hello")).await.unwrap();
-    store.commit(appended("one", &["a", "b"])).await.unwrap();
-    store.commit(appended("one", &["c"])).await.unwrap();
-    expect(store, "one", "hello", &["a", "b", "c"]).await;
+/// Messages and files that are new are appended, those that went are removed, and one that changed is replaced.
+pub(crate) async fn a_list_is_cut_and_extended(store: &dyn Store) {
+    store.commit(saved("other", "hello")).await.unwrap();
+    let (mut saved, mut state) = (SavedConversation::default(), state("hello"));
+    let text = |text: &str| Arc::new(Message::text(Role::Assistant, text));
+    let mut steps: Vec<Box<dyn FnMut(&mut RunState)>> = vec![
+        Box::new(|state| state.messages.extend(["a", "b", "c"].map(text))),
+        Box::new(|state| drop(Arc::make_mut(&mut state.files).insert("/notes".into(), "one".into()))),
+        Box::new(|state| state.messages[1] = text("another")),
+        Box::new(|state| drop(Arc::make_mut(&mut state.files).insert("/notes".into(), "two".into()))),
+        Box::new(|state| drop(state.messages.remove(0))),
+        Box::new(|state| drop(Arc::make_mut(&mut state.files).insert("/more".into(), "three".into()))),
+        Box::new(|state| drop(Arc::make_mut(&mut state.files).remove("/notes"))),
+        Box::new(|state| state.messages.truncate(1)),
+        Box::new(|state| state.messages.clear()),
+        Box::new(|state| state.messages.push(text("again"))),
+    ];
+    for step in &mut steps {
+        step(&mut state);
+        store.commit(changed("one", &saved, &state)).await.unwrap();
+        saved.set(&state);
+        assert_eq!(load(store, "one").await, state);
+    }
+    let (loaded, saved) = store.conversation("one").await.unwrap().unwrap().decode("one").unwrap();
+    assert_eq!(saved.change(&loaded).unwrap().lists, [], "nothing is written again after a restart");
+    assert_eq!(load(store, "other").await, crate::samples::state("hello"));
 }
 
-/// A snapshot replaces everything before it; the rest of the same commit comes after it.
-pub(crate) async fn a_snapshot_replaces_the_appends_before_it(store: &dyn Store) {
-    store.commit(saved("one", "first")).await.unwrap();
-    store.commit(saved("other", "first")).await.unwrap();
-    store.commit(appended("one", &["a"])).await.unwrap();
-    store.commit(appended("other", &["b"])).await.unwrap();
-    store.commit(saved("one", "second")).await.unwrap();
-    expect(store, "one", "second", &[]).await;
-    let both = Commit { appends: vec![input("c")], ..saved("one", "third") };
-    store.commit(both).await.unwrap();
-    expect(store, "one", "third", &["c"]).await;
-    expect(store, "other", "first", &["b"]).await;
-}
-
-/// An input alone could never be applied.
-pub(crate) async fn an_append_needs_a_snapshot(store: &dyn Store) {
-    let refused = store.commit(appended("one", &["a"])).await.unwrap_err();
-    assert!(matches!(&refused, StoreError::Failed { action: "commit", .. }), "{refused}");
-    assert!(refused.to_string().contains("\"one\""), "{refused}");
-    assert_eq!(store.conversation("one").await.unwrap(), None);
+/// The messages of a nested run are its own, and go with it.
+pub(crate) async fn nested_runs_come_back_and_go(store: &dyn Store) {
+    let call = |id: &str, frame| PendingCall {
+        id: id.into(),
+        name: "task".into(),
+        arguments: json!({}),
+        kind: CallKind::Delegation { agent: "jira".to_owned().into() },
+        status: CallStatus::Nested { frame: Box::new(frame) },
+    };
+    let mut outer = state("outer");
+    // Models choose the ids of calls.
+    for id in ["a", "a/b", "~1", "\n"] {
+        let mut inner = state(id);
+        inner.calls.push(call("b", state(&format!("below {id}"))));
+        outer.calls.push(call(id, inner));
+    }
+    let mut saved = SavedConversation::default();
+    store.commit(changed("one", &saved, &outer)).await.unwrap();
+    assert_eq!(load(store, "one").await, outer);
+    saved.set(&outer);
+    outer.calls.truncate(1);
+    store.commit(changed("one", &saved, &outer)).await.unwrap();
+    assert_eq!(load(store, "one").await, outer);
+    assert_eq!(store.conversation("one").await.unwrap().unwrap().lists.len(), 3, "the others are gone");
 }
 
 /// Any text, in values and in ids: other scripts, signs of several code points, NUL, quotes.
 pub(crate) async fn unicode_comes_back(store: &dyn Store) {
     let text = "ä 🔧 👩‍👩‍👧 \u{0} \u{202e} \"'; DROP TABLE conversations; -- \r\n 会話";
     store.commit(saved(text, text)).await.unwrap();
-    store.commit(appended(text, &[text])).await.unwrap();
-    expect(store, text, text, &[text]).await;
+    assert_eq!(load(store, text).await, state(text));
     // Ids are compared as they are, with neither case nor form folded.
     store.commit(saved("É", "composed")).await.unwrap();
     assert_eq!(store.conversation("é").await.unwrap(), None);
     assert_eq!(store.conversation("E\u{301}").await.unwrap(), None);
 }
 
-/// A state of five megabytes.
+/// A message of five megabytes.
 pub(crate) async fn large_states_come_back(store: &dyn Store) {
     let large = "0123456789".repeat(500_000);
     store.commit(saved("one", &large)).await.unwrap();
-    expect(store, "one", &large, &[]).await;
+    assert_eq!(load(store, "one").await, state(&large));
     store.commit(saved("one", "small")).await.unwrap();
-    expect(store, "one", "small", &[]).await;
+    assert_eq!(load(store, "one").await, state("small"));
 }
 
-/// One value above the limit is refused, by name; nothing is written.
+/// One value above the limit is refused, by name.
 pub(crate) async fn huge_values_are_refused(store: &dyn Store) {
-    let refused = store.commit(saved("one", &"x".repeat(MAX_VALUE_BYTES))).await.unwrap_err();
+    let refused = SavedConversation::default().change(&state(&"x".repeat(MAX_VALUE_BYTES))).unwrap_err();
     assert!(matches!(&refused, StoreError::TooLarge { limit: MAX_VALUE_BYTES, .. }), "{refused}");
-    assert!(refused.to_string().contains("the state of \"one\""), "{refused}");
+    assert!(refused.to_string().contains("a message of the conversation"), "{refused}");
     assert_eq!(store.conversation("one").await.unwrap(), None);
 }
 
@@ -90,8 +116,6 @@ pub(crate) async fn deep_values_come_back(store: &dyn Store) {
     inner.calls.push(call(deep, CallStatus::Running));
     let mut outer = state("outer");
     outer.calls.push(call(json!({}), CallStatus::Nested { frame: Box::new(inner) }));
-    let snapshot = Some(Snapshot::of(&outer).unwrap());
-    store.commit(Commit { context: "one".into(), snapshot, ..Commit::default() }).await.unwrap();
-    let found = store.conversation("one").await.unwrap().expect("the conversation");
-    assert_eq!(found.state, outer);
+    store.commit(changed("one", &SavedConversation::default(), &outer)).await.unwrap();
+    assert_eq!(load(store, "one").await, outer);
 }

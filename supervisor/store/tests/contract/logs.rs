@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use caipe_store::{Commit, Store, StoreError, TaskPhase};
+use caipe_store::{Commit, EventChunk, Fence, Lease, Store, TaskPhase};
 use futures::future::join_all;
 
 use crate::samples::{event, logged, recorded, saved, task, time_of};
@@ -38,10 +38,8 @@ pub(crate) async fn events_are_paged_exactly(store: &dyn Store) {
 /// Each event has the time of its commit, to the microsecond, however the log is cut when it is read.
 pub(crate) async fn events_keep_their_times(store: &dyn Store) {
     begin(store, "t").await;
-    let finer = jiff::SignedDuration::from_nanos(999);
     for first in [1, 4, 7] {
-        let commit = logged("t", first, 3);
-        store.commit(Commit { at: commit.at + finer, ..commit }).await.unwrap();
+        store.commit(logged("t", first, 3)).await.unwrap();
     }
     for limit in [1, 2, 100] {
         for after in 0..9 {
@@ -64,21 +62,57 @@ pub(crate) async fn the_cursor_may_be_anywhere(store: &dyn Store) {
     assert_eq!(numbers(store, "none", 0, 10).await, Vec::<u64>::new());
 }
 
-/// Numbers follow one another, from 1; whatever else comes is a second writer's.
-pub(crate) async fn a_gap_or_a_repeat_is_refused(store: &dyn Store) {
+/// The commit as the next one of its owner.
+fn at_place(number: u64, commit: Commit) -> Commit {
+    let fence = commit.fence.map(|fence| Fence { number, ..fence });
+    Commit { fence, ..commit }
+}
+
+/// Numbers rise; one that was left out never exists. A number that is there already is a second writer's.
+pub(crate) async fn a_number_is_never_used_again(store: &dyn Store) {
     begin(store, "t").await;
-    for (first, expected) in [(0, ""), (2, "expects event 1"), (u64::MAX, "")] {
-        let refused = store.commit(Commit { first_seq: first, ..logged("t", 1, 1) }).await.unwrap_err();
-        assert!(refused.to_string().contains(expected), "{refused}");
+    for first in [0, u64::MAX] {
+        EventChunk::of(first, time_of(1), &[event("a"), event("b")]).unwrap_err();
     }
-    store.commit(logged("t", 1, 3)).await.unwrap();
-    for first in [1, 3, 5, 100] {
-        let refused = store.commit(logged("t", first, 2)).await.unwrap_err();
-        assert!(matches!(&refused, StoreError::Failed { action: "commit", .. }), "{refused}");
-        assert!(refused.to_string().contains("expects event 4"), "{refused}");
+    store.commit(at_place(1, logged("t", 1, 3))).await.unwrap();
+    for first in [1, 3] {
+        let refused = store.commit(at_place(2, logged("t", first, 2))).await.unwrap_err();
+        assert_eq!(refused.category(), "refused", "{refused}");
+        assert!(refused.to_string().contains("an event above 3"), "{refused}");
     }
-    store.commit(logged("t", 4, 1)).await.unwrap();
+    store.commit(at_place(3, logged("t", 7, 2))).await.unwrap();
+    assert_eq!(numbers(store, "t", 0, 100).await, [1, 2, 3, 7, 8]);
+    assert_eq!(numbers(store, "t", 4, 1).await, [7]);
+}
+
+/// An owner repeats a commit whose outcome it does not know.
+pub(crate) async fn a_commit_that_is_repeated_changes_nothing(store: &dyn Store) {
+    begin(store, "t").await;
+    let first = at_place(1, logged("t", 1, 2));
+    for _ in 0..2 {
+        store.commit(first.clone()).await.unwrap();
+    }
+    store.commit(at_place(2, logged("t", 3, 2))).await.unwrap();
+    store.commit(Commit { task: Some(task("t", "one", TaskPhase::Failed, 9)), ..first }).await.unwrap();
     assert_eq!(numbers(store, "t", 0, 100).await, [1, 2, 3, 4]);
+    assert_eq!(store.task("t").await.unwrap().expect("the task").phase, TaskPhase::Working);
+}
+
+/// A lease ends those before it, and its owner begins above all numbers that they may have shown.
+pub(crate) async fn an_earlier_owner_is_refused(store: &dyn Store) {
+    begin(store, "t").await;
+    let mut first = logged("t", 1, 2);
+    first.fence.as_mut().unwrap().reserved = 40;
+    store.commit(first).await.unwrap();
+    assert_eq!(store.acquire("t").await.unwrap(), Lease { token: 1, reserved: 40 });
+    let refused = store.commit(logged("t", 3, 1)).await.unwrap_err();
+    assert_eq!(refused.category(), "lease_lost", "{refused}");
+    let mut next = logged("t", 41, 1);
+    next.fence = Some(Fence { task: "t".into(), token: 1, number: 1, reserved: 0 });
+    store.commit(next).await.unwrap();
+    assert_eq!(numbers(store, "t", 0, 100).await, [1, 2, 41]);
+    assert_eq!(store.acquire("t").await.unwrap(), Lease { token: 2, reserved: 40 });
+    assert!(store.acquire("none").await.unwrap_err().to_string().contains("\"none\""));
 }
 
 /// A log without a task would never be found, nor removed.
@@ -93,19 +127,23 @@ pub(crate) async fn events_need_a_task(store: &dyn Store) {
 /// All of a commit or nothing of it.
 pub(crate) async fn a_refused_commit_leaves_nothing(store: &dyn Store) {
     begin(store, "t").await;
-    let bad = Commit { task: Some(task("t", "one", TaskPhase::Completed, 9)), ..logged("t", 5, 1) };
-    let bad = Commit { snapshot: saved("one", "new").snapshot, context: "one".into(), ..bad };
+    store.commit(logged("t", 1, 1)).await.unwrap();
+    let bad = at_place(2, logged("t", 1, 1));
+    let bad = Commit { task: Some(task("t", "one", TaskPhase::Completed, 9)), ..bad };
+    let bad = Commit { conversation: saved("one", "new").conversation, context: "one".into(), ..bad };
     store.commit(bad).await.unwrap_err();
     assert_eq!(store.conversation("one").await.unwrap(), None);
     assert_eq!(store.task("t").await.unwrap().expect("the task").phase, TaskPhase::Working);
-    assert_eq!(numbers(store, "t", 0, 10).await, Vec::<u64>::new());
+    assert_eq!(numbers(store, "t", 0, 10).await, [1]);
 }
 
 /// Two that write the same log at once: each number goes to one of them.
 pub(crate) async fn of_two_writers_one_is_refused(store: &dyn Store) {
     begin(store, "t").await;
     for first in 1..=50 {
-        let both = join_all((0..2).map(|_| store.commit(logged("t", first, 1)))).await;
+        let both =
+            join_all((0..2).map(|writer| store.commit(at_place(2 * first + writer, logged("t", first, 1)))))
+                .await;
         assert_eq!(both.iter().filter(|outcome| outcome.is_ok()).count(), 1, "event {first}: {both:?}");
     }
     assert_eq!(numbers(store, "t", 0, 100).await, (1..=50).collect::<Vec<_>>());
@@ -122,7 +160,8 @@ pub(crate) async fn concurrent_tasks_do_not_mix(store: &dyn Store) {
         for step in 0..COMMITS {
             store.commit(logged(&id, step * 3 + 1, 3)).await.unwrap();
             if number % 4 == 0 {
-                refused += u64::from(store.commit(logged(&id, step * 3 + 1, 3)).await.is_err());
+                let repeated = at_place(step * 3 + 4, logged(&id, step * 3 + 1, 3));
+                refused += u64::from(store.commit(repeated).await.is_err());
             }
         }
         (number, refused)

@@ -14,18 +14,19 @@ mod tasks;
 macro_rules! store_contract {
     ($fresh:expr) => {
         store_contract! { $fresh, conversations:
-            a_snapshot_replaces_the_appends_before_it,
-            an_append_needs_a_snapshot,
+            a_list_is_cut_and_extended,
             an_unknown_conversation_is_none,
-            appends_come_back_in_order,
             deep_values_come_back,
             huge_values_are_refused,
             large_states_come_back,
+            nested_runs_come_back_and_go,
             unicode_comes_back,
         }
         store_contract! { $fresh, logs:
-            a_gap_or_a_repeat_is_refused,
+            a_commit_that_is_repeated_changes_nothing,
+            a_number_is_never_used_again,
             a_refused_commit_leaves_nothing,
+            an_earlier_owner_is_refused,
             concurrent_tasks_do_not_mix,
             events_are_paged_exactly,
             events_keep_their_times,

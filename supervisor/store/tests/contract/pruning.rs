@@ -1,7 +1,9 @@
-use caipe_store::{Pruned, Retention, Store, TaskFilter, TaskPhase};
+use std::collections::BTreeMap;
+
+use caipe_store::{Pruned, Retention, SavedConversation, Store, TaskFilter, TaskPhase};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::samples::{appended, logged, recorded, saved, task};
+use crate::samples::{changed, logged, recorded, saved, state, task};
 
 fn soon() -> Timestamp {
     Timestamp::now() + SignedDuration::from_hours(1)
@@ -56,7 +58,6 @@ pub(crate) async fn tasks_go_when_ended_and_old(store: &dyn Store) {
 pub(crate) async fn conversations_go_when_idle(store: &dyn Store) {
     for context in ["idle", "busy", "alone"] {
         store.commit(saved(context, "hello")).await.unwrap();
-        store.commit(appended(context, &["a"])).await.unwrap();
     }
     run(store, "done", "idle", TaskPhase::Completed, 0).await;
     run(store, "waiting", "idle", TaskPhase::InputRequired, 0).await;
@@ -68,7 +69,8 @@ pub(crate) async fn conversations_go_when_idle(store: &dyn Store) {
     }
     assert_eq!(store.events("done", 0, 10).await.unwrap(), []);
     assert_eq!(store.task("waiting").await.unwrap(), None);
-    // What was appended is gone too: a new conversation of that name does not inherit it.
-    store.commit(saved("idle", "again")).await.unwrap();
-    assert_eq!(store.conversation("idle").await.unwrap().expect("the conversation").appends, []);
+    // The messages are gone too: a new conversation of that name does not inherit them.
+    let again = state("again");
+    store.commit(changed("idle", &SavedConversation::of(&again), &again)).await.unwrap();
+    assert_eq!(store.conversation("idle").await.unwrap().expect("the conversation").lists, BTreeMap::new());
 }

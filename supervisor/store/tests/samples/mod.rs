@@ -8,9 +8,9 @@
 
 use std::sync::Arc;
 
-use caipe_engine::{AgentName, EventKind, Input, RunEvent, RunState, TextRole, ToolOutput};
+use caipe_engine::{AgentName, EventKind, RunEvent, RunState, TextRole};
 use caipe_model::{Message, Role};
-use caipe_store::{Commit, Snapshot, TaskPhase, TaskRecord};
+use caipe_store::{Commit, EventChunk, Fence, SavedConversation, TaskPhase, TaskRecord};
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -23,25 +23,13 @@ pub(crate) fn state(text: &str) -> RunState {
 
 /// A commit of the whole state of a conversation.
 pub(crate) fn saved(context: &str, text: &str) -> Commit {
-    let snapshot = Snapshot::of(&state(text)).expect("a state can be written");
-    Commit { context: context.into(), snapshot: Some(snapshot), ..Commit::default() }
+    changed(context, &SavedConversation::default(), &state(text))
 }
 
-/// A tool's result.
-pub(crate) fn input(text: &str) -> Input {
-    Input::ToolFinished {
-        call: "call-1".into(),
-        output: ToolOutput { content: text.into(), is_error: false },
-    }
-}
-
-/// A commit of inputs.
-pub(crate) fn appended(context: &str, texts: &[&str]) -> Commit {
-    Commit {
-        context: context.into(),
-        appends: texts.iter().copied().map(input).collect(),
-        ..Commit::default()
-    }
+/// A commit of what changed in a conversation.
+pub(crate) fn changed(context: &str, before: &SavedConversation, now: &RunState) -> Commit {
+    let change = before.change(now).expect("a state can be written");
+    Commit { context: context.into(), conversation: Some(change), ..Commit::default() }
 }
 
 /// A piece of an answer.
@@ -49,10 +37,12 @@ pub(crate) fn event(text: &str) -> RunEvent {
     RunEvent::own(EventKind::Text { text: text.into(), role: TextRole::Answer })
 }
 
-/// A commit of events that are named by their numbers.
+/// A commit of events that are named by their numbers, by the first owner of the task. Its place is that of its last event.
 pub(crate) fn logged(task: &str, first: u64, count: u64) -> Commit {
-    let events = (first..first + count).map(|seq| event(&seq.to_string())).collect();
-    Commit { events, at: time_of(first), first_seq: first, events_of: task.into(), ..Commit::default() }
+    let events: Vec<_> = (first..first + count).map(|seq| event(&seq.to_string())).collect();
+    let chunk = EventChunk::of(first, time_of(first), &events).expect("the events can be written");
+    let fence = Fence { task: task.into(), number: first + count - 1, ..Fence::default() };
+    Commit { events: chunk.into_iter().collect(), fence: Some(fence), ..Commit::default() }
 }
 
 /// When events were committed whose first has this number.
@@ -74,6 +64,7 @@ pub(crate) fn task(id: &str, context: &str, phase: TaskPhase, second: i64) -> Ta
         trace_id: "trace".into(),
         request: json!({ "parts": [{ "text": "What changed?" }] }),
         replies: Vec::new(),
+        recoveries: 0,
         status_message: None,
     }
 }

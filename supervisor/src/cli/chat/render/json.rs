@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use caipe_a2a::client::StreamEvent;
+use caipe_a2a::event_id;
 use caipe_a2a::model::Event;
 use serde::Serialize;
 
@@ -15,12 +16,12 @@ pub(crate) struct Json<W> {
     out: W,
 }
 
-/// `{"seq":7,"state":"completed","statusUpdate":{…}}`.
+/// `{"id":"7.0","state":"completed","statusUpdate":{…}}`.
 #[derive(Serialize)]
 struct Line<'a> {
-    /// The event's number, where the server numbers its events.
+    /// The event's id in the stream, if the server numbers its events.
     #[serde(skip_serializing_if = "Option::is_none")]
-    seq: Option<u64>,
+    id: Option<String>,
     /// The task's state in one word, for events that tell of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     state: Option<String>,
@@ -41,7 +42,7 @@ impl<W: Write> Screen for Json<W> {
     fn event(&mut self, event: &StreamEvent) -> io::Result<()> {
         let state = event.event.state().map(|state| state.to_string());
         let line = serde_json::to_string(&Line {
-            seq: event.seq,
+            id: event.seq.map(event_id::to_string),
             state,
             resumed: event.resumed,
             event: &event.event,

@@ -25,10 +25,10 @@ fn an_event_is_a_line_in_the_shape_of_1_0() {
     let line = written(&StreamEvent { seq: Some(7), ..status("done\nand dusted").into() });
     assert_eq!(line.matches('\n').count(), 1);
     let value: Value = serde_json::from_str(&line).unwrap();
-    assert_eq!((&value["seq"], &value["state"]), (&json!(7), &json!("completed")));
+    assert_eq!((&value["id"], &value["state"]), (&json!("7"), &json!("completed")));
     assert_eq!(value["statusUpdate"]["status"]["state"], "TASK_STATE_COMPLETED");
     let bare = written(&status("").into());
-    assert!(!bare.contains("seq") && !bare.contains("resumed"), "{bare}");
+    assert!(!bare.contains("\"id\"") && !bare.contains("resumed"), "{bare}");
     let resumed = written(&StreamEvent { resumed: true, ..status("").into() });
     assert!(resumed.contains("\"resumed\":true"), "{resumed}");
 }

@@ -1,0 +1,102 @@
+//! The rules of commits, the same for every backend. Pure.
+
+use serde::Serialize;
+
+use crate::event_chunk::EventChunk;
+use crate::types::{Commit, StoreError};
+
+/// Most bytes of one serialised value: a run, a message, a task's record, one commit's events.
+pub const MAX_VALUE_BYTES: usize = 64 << 20;
+
+/// Most bytes of the id of a conversation or a task. Clients choose these.
+pub const MAX_ID_BYTES: usize = 1024;
+
+/// What is stored about the log of a task.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct LogPosition {
+    /// The token of the newest lease.
+    pub(crate) token: u64,
+    /// The number of the last commit under this token.
+    pub(crate) number: u64,
+    /// The number of the last event.
+    pub(crate) last: u64,
+}
+
+/// Why a commit contradicts the stored data.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Refusal {
+    #[error("task {0:?} has no record; commit it before its events, or with them")]
+    UnknownTask(String),
+    #[error("task {task:?} expects an event above {last}, not {found}: is there a second writer?")]
+    OutOfSequence { task: String, last: u64, found: u64 },
+    #[error("another process continues task {task:?}")]
+    LeaseLost { task: String },
+}
+
+impl Refusal {
+    pub(crate) fn by(self, backend: &'static str) -> StoreError {
+        match self {
+            Self::LeaseLost { task } => StoreError::LeaseLost { task },
+            refusal => StoreError::Refused { backend, reason: refusal.to_string() },
+        }
+    }
+}
+
+/// Checks the parts of a commit by themselves.
+pub(crate) fn check(commit: &Commit) -> Result<(), StoreError> {
+    if commit.conversation.is_some() {
+        check_id("conversation", &commit.context)?;
+    }
+    if let Some(record) = &commit.task {
+        check_id("task", &record.id)?;
+        check_id("conversation", &record.context)?;
+    }
+    if let Some(fence) = &commit.fence {
+        check_id("task", &fence.task)?;
+    } else if !commit.events.is_empty() {
+        return Err(StoreError::Encode("events need the lease of their task".to_owned()));
+    }
+    Ok(())
+}
+
+/// Whether the commit may be written: `false` if it was written before. `position` is `None` if the task of its fence has no
+/// record.
+pub(crate) fn admit(commit: &Commit, position: Option<LogPosition>) -> Result<bool, Refusal> {
+    let Some(fence) = &commit.fence else { return Ok(true) };
+    let brings = commit.task.as_ref().is_some_and(|record| record.id == fence.task);
+    let position = position.or_else(|| brings.then(LogPosition::default));
+    let position = position.ok_or_else(|| Refusal::UnknownTask(fence.task.clone()))?;
+    if fence.token != position.token {
+        return Err(Refusal::LeaseLost { task: fence.task.clone() });
+    }
+    if fence.number <= position.number {
+        return Ok(false);
+    }
+    let mut last = position.last;
+    for EventChunk { first, last: end, .. } in &commit.events {
+        if *first <= last {
+            return Err(Refusal::OutOfSequence { task: fence.task.clone(), last, found: *first });
+        }
+        last = *end;
+    }
+    Ok(true)
+}
+
+pub(crate) fn encode<T: Serialize + ?Sized>(value: &T) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|error| StoreError::Encode(error.to_string()))
+}
+
+pub(crate) fn sized(what: impl FnOnce() -> String, json: String) -> Result<String, StoreError> {
+    if json.len() <= MAX_VALUE_BYTES {
+        return Ok(json);
+    }
+    Err(StoreError::TooLarge { what: what(), bytes: json.len(), limit: MAX_VALUE_BYTES })
+}
+
+pub(crate) fn check_id(of: &'static str, id: &str) -> Result<(), StoreError> {
+    match id.len() {
+        0 => Err(StoreError::Encode(format!("the id of a {of} is empty"))),
+        1..=MAX_ID_BYTES => Ok(()),
+        bytes => Err(StoreError::TooLarge { what: format!("the id of a {of}"), bytes, limit: MAX_ID_BYTES }),
+    }
+}
