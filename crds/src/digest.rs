@@ -1,5 +1,7 @@
 //! Digests of texts.
 
+use std::fmt::Write;
+
 use sha2::{Digest, Sha256};
 
 /// The first `digits` hex digits of the SHA-256 of a text; it has 64.
@@ -11,5 +13,10 @@ pub fn sha256_hex(text: &str, digits: usize) -> String {
 
 /// Bytes in hex.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |hex, byte| hex + &format!("{byte:02x}"))
+    let mut hex = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        // Writing to a String does not fail.
+        let _ = write!(hex, "{byte:02x}");
+    }
+    hex
 }

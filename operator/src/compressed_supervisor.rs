@@ -1,7 +1,7 @@
 //! `CaipeSupervisor`s in the watch cache, compressed except for their identity. A thousand resources with two agents each
 //! take 1.7 MiB instead of 9.6 MiB of resident memory (debug build, 5,000 resources, November 2026).
 
-use std::io;
+use std::io::{self, Write};
 
 use caipe_crds::{CaipeSupervisor, CaipeSupervisorSpec, CaipeSupervisorStatus};
 use flate2::Compression;
@@ -88,7 +88,8 @@ impl<'de> Deserialize<'de> for CompressedSupervisor {
 
 fn deflated(sent: &Value) -> io::Result<Box<[u8]>> {
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
-    serde_json::to_writer(&mut encoder, sent)?;
+    // As one write: each one clears the encoder's buffer of 32 KiB.
+    encoder.write_all(&serde_json::to_vec(sent)?)?;
     Ok(encoder.finish()?.into())
 }
 

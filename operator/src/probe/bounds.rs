@@ -41,6 +41,9 @@ pub(super) fn bounded(mut report: Report) -> Report {
         instance.name = cut(&instance.name, NAME);
         shorten(&mut instance.endpoint, TEXT);
     }
+    // A report is stored for each pod, and a list that was parsed has room for more.
+    report.agents.shrink_to_fit();
+    report.draining.shrink_to_fit();
     report
 }
 

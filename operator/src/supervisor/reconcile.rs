@@ -1,13 +1,17 @@
 //! Runs the five steps for one supervisor.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+mod pacing;
+mod pause;
+mod writes;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use caipe_crds::{CaipeSupervisor, Fault, Faults, RenderedSpec, names};
+use caipe_crds::{CaipeSupervisor, Fault, Faults, RenderedSpec};
 use jiff::Timestamp;
 use kube::{Client, ResourceExt};
-use tokio::time::Instant;
+use writes::Written;
 
 use super::apply::Applier;
 use super::build;
@@ -15,21 +19,18 @@ use super::decision::{BuildInputs, Decision};
 use super::dereference;
 use super::error::Error;
 use super::key_secrets;
-use super::kubelet_refresh::{self, Refresh, StalePod};
 use super::manifest::{self, Manifest};
 use super::migration::{self, CurrentSpec, MigrationInputs, PendingMigration};
 use super::observation::Observation;
-use super::orphans::{self, Act};
 use super::ports;
-use super::rollouts::{Permit, Rollouts};
+use super::rollouts::Rollouts;
 use super::state::{ReconcileState, ReconcileStates, WrittenStatus};
 use super::status::{Facts, Reason, Refusal};
 use super::update_status::Reporter;
 use super::validate::validate;
-use crate::cache::{Cache, Child, Workload};
+use crate::cache::{Cache, Workload};
 use crate::defaults::Defaults;
 use crate::key::Key;
-use crate::kind::Kind;
 use crate::labels;
 use crate::metrics::labels::{Category, MigrationStage, Outcome, Step};
 use crate::metrics::{Metrics, ReconcileTimer};
@@ -210,36 +211,6 @@ impl<'a> Reconciler<'a> {
         })
     }
 
-    /// The Deployments that have to wait, because a change of the installation alone would roll their pods.
-    fn pace(&self, manifests: &[Manifest]) -> PendingRollout {
-        let (rollouts, outdated) = (&self.cx.rollouts, self.observation.outdated(manifests));
-        let observed = self.resource.status.as_ref().map(|status| status.observed_generation);
-        if observed != self.resource.metadata.generation {
-            rollouts.forget(&self.key);
-            return PendingRollout::default();
-        }
-        if outdated.is_empty() {
-            rollouts.record(&self.key, self.observation.progress());
-            return PendingRollout::default();
-        }
-        match rollouts.request(&self.key, Instant::now()) {
-            Permit::Granted => PendingRollout::default(),
-            Permit::Wait(reason, again) => {
-                PendingRollout { deployments: outdated, reason: Some(reason), due: Some(again) }
-            }
-        }
-    }
-
-    /// Applies nothing, but reads the keys, so that the status stays measured.
-    async fn paused(&mut self, missing: Missing, references: &mut References) -> Result<Reconciled, Error> {
-        let keys = names::keys(self.key.name());
-        if self.observation.observed.child(Kind::Secret, &keys).is_some() {
-            self.keys(references).await?;
-        }
-        let supervisor = self.observation.deployment().cloned();
-        Ok(Reconciled { missing, supervisor, ..Reconciled::default() })
-    }
-
     /// Keeps what runs and applies nothing.
     fn refused(&self, refusal: Refusal, missing: Missing) -> Reconciled {
         let supervisor = self.observation.deployment().cloned();
@@ -300,69 +271,6 @@ impl<'a> Reconciler<'a> {
         manifest::manifests(objects).map_err(|error| invalid(error.to_string()))
     }
 
-    /// Applies the objects, except those of `pending`.
-    async fn apply(
-        &mut self,
-        manifests: &[Manifest],
-        pending: &BTreeSet<String>,
-        decision: &Decision,
-    ) -> Result<Written, Error> {
-        let applier = applier(self.cx, &self.key, &self.uid);
-        if let Some(keys) = &self.state.keys {
-            let agents = manifests.iter().filter_map(Manifest::agent);
-            key_secrets::of_agents(&applier, &self.observation.observed, keys, agents).await?;
-        }
-        let is_due = |it: &&Manifest| it.kind != Kind::Deployment || !pending.contains(&it.name);
-        let due: Vec<&Manifest> = manifests.iter().filter(is_due).collect();
-        let after = applier.apply(&due, &self.observation.observed, &self.state).await?;
-        let before = |child: &Child| self.observation.observed.child(child.kind, &child.name);
-        let wrote = after.iter().any(|child| before(child) != Some(child));
-        self.state.applied(after.iter().map(AsRef::as_ref));
-        let epoch = decision.spec.epoch;
-        let (refreshed, again) =
-            refresh_kubelets(&applier, &self.observation, &mut self.state.refreshed, epoch).await?;
-        if refreshed {
-            self.cx.prober.probe_now(&self.key);
-        }
-        let (draining, due) = self.remove_orphans(&applier, manifests, decision).await?;
-        let due = earliest(due, again);
-        Ok(Written { wrote: wrote || refreshed, draining, due })
-    }
-
-    /// Deletes orphans that are due; returns the agents that still drain.
-    async fn remove_orphans(
-        &self,
-        applier: &Applier<'_>,
-        manifests: &[Manifest],
-        decision: &Decision,
-    ) -> Result<(BTreeSet<String>, Due), Error> {
-        let wanted: BTreeSet<(Kind, &str)> = manifests.iter().map(|it| (it.kind, it.name.as_str())).collect();
-        let used = self.observation.use_of(decision.spec.epoch);
-        let deadline = Duration::from_secs(u64::from(self.cx.defaults.drain_seconds));
-        let (mut draining, mut due) = (BTreeSet::new(), None);
-        for child in self.observation.observed.children.values() {
-            let is_wanted = wanted.contains(&(child.kind, child.name.as_str()));
-            if is_wanted || child.deleting || child.controller.as_deref() != Some(self.uid.as_str()) {
-                continue;
-            }
-            match orphans::act(child, &used, deadline, self.now) {
-                Act::Remove(why) => {
-                    applier.remove(child).await?;
-                    self.cx.reporter.removed(self.resource, child, why);
-                    if child.kind == Kind::Deployment {
-                        self.cx.metrics.migrated(MigrationStage::Finished);
-                    }
-                }
-                Act::Mark => applier.mark(child.kind, &child.name, Some(&self.now.to_string())).await?,
-                Act::Wait if child.agent.is_none() => continue,
-                Act::Wait => {}
-            }
-            due = Some(deadline.min(Duration::from_secs(30)));
-            draining.extend(child.agent.clone().filter(|_| child.kind == Kind::Deployment));
-        }
-        Ok((draining, due))
-    }
-
     async fn report(&mut self, reconciled: &Reconciled, timer: &ReconcileTimer<'_>) -> Result<bool, Error> {
         // After a start the status stays until the first probes.
         if self.resource.status.is_some() && reconciled.refusal.is_none() && self.observation.is_first() {
@@ -411,57 +319,8 @@ impl<'a> Reconciler<'a> {
     }
 }
 
-/// Makes the kubelets refresh pods that do not run the epoch; returns whether any was annotated, and when to check
-/// again.
-async fn refresh_kubelets(
-    applier: &Applier<'_>,
-    observation: &Observation,
-    refreshed: &mut HashMap<String, Instant>,
-    epoch: u64,
-) -> Result<(bool, Due), Error> {
-    let (mut wrote, mut due) = (false, None);
-    let before = std::mem::take(refreshed);
-    for (name, pod) in observation.supervisors() {
-        let runs =
-            observation.results.get(name).and_then(|view| view.report.as_ref()).map(|report| report.epoch);
-        if runs == Some(epoch) {
-            continue;
-        }
-        let last = before.get(name).copied();
-        let since = last.map(|last| last.elapsed());
-        let pod = StalePod { annotation: pod.epoch.as_deref(), since, answers: runs.is_some() };
-        let (again, last) = match kubelet_refresh::refresh(epoch, pod) {
-            Refresh::Now(text) => {
-                applier.refresh_kubelet(name, &text).await?;
-                wrote = true;
-                (Some(kubelet_refresh::FIRST), Some(Instant::now()))
-            }
-            Refresh::Later(rest) => (Some(rest), last),
-            Refresh::Never => (None, last),
-        };
-        due = earliest(due, again);
-        refreshed.extend(last.map(|last| (name.clone(), last)));
-    }
-    Ok((wrote, due))
-}
-
 fn earliest(one: Due, other: Due) -> Due {
     one.into_iter().chain(other).min()
-}
-
-/// Deployments that have to wait for their rollout.
-#[derive(Default)]
-struct PendingRollout {
-    deployments: BTreeSet<String>,
-    reason: Option<String>,
-    /// When to ask again.
-    due: Due,
-}
-
-struct Written {
-    wrote: bool,
-    draining: BTreeSet<String>,
-    due: Due,
 }
 
 impl Context {

@@ -1,6 +1,5 @@
 //! Errors of users and clusters, their report in the status, and the recovery.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,135 +8,16 @@ use k8s_openapi::ByteString;
 use serde_json::{Value, json};
 
 use super::kstatus::{self, Status, condition, is_current, message};
-use super::resources::{agent, config_map, container, everything, secret, supervisor};
+use super::resources::{agent, container, everything, secret, supervisor};
 use super::test_cluster::{NAMESPACE, Operator, TestCluster};
-
-#[tokio::test(start_paused = true)]
-async fn a_missing_secret_is_named_and_one_that_comes_later_is_taken_up() {
-    let cluster = TestCluster::new();
-    let operator = cluster.operator();
-    cluster.apply(&secret("llm", "OPENAI_API_KEY", "x"));
-    cluster.apply(&supervisor("platform", &everything(&["argocd"])));
-    cluster.settle().await;
-    let found = cluster.supervisor("platform").unwrap();
-    assert_ne!(kstatus::compute(&found), Status::CurrentSpec);
-    assert_eq!(condition(&found, "Ready")["reason"], "ReferenceMissing", "{found:#}");
-    assert!(message(&found, "Ready").contains("argocd"), "{}", message(&found, "Ready"));
-    cluster.apply(&secret("argocd", "ARGOCD_TOKEN", "x"));
-    cluster.until("platform", is_current).await;
-    operator.stop().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_missing_config_map_is_named_and_one_that_comes_later_is_taken_up() {
-    let cluster = TestCluster::with_secrets();
-    let operator = cluster.operator();
-    let mut spec = everything(&[]);
-    spec["agents"][1]["identity"] = json!({ "configMapRef": { "name": "runbooks-identity" } });
-    cluster.apply(&supervisor("platform", &spec));
-    cluster.settle().await;
-    let found = cluster.supervisor("platform").unwrap();
-    assert_eq!(kstatus::compute(&found), Status::InProgress, "{found:#}");
-    assert_eq!(condition(&found, "Ready")["reason"], "ReferenceMissing", "{found:#}");
-    assert_eq!(
-        message(&found, "Ready"),
-        "missing ConfigMaps: runbooks-identity; create them, or correct the names"
-    );
-    let mut identity = config_map("runbooks-identity", "systemPrompt", "Read the runbooks.");
-    identity["data"]["description"] = json!("Knows the runbooks.");
-    cluster.apply(&identity);
-    cluster.until("platform", is_current).await;
-    operator.stop().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn unneeded_references_are_not_required() {
-    let cluster = TestCluster::with_secrets();
-    let operator = cluster.operator();
-    let mut spec = everything(&[]);
-    let idle = json!({ "name": "jira", "enabled": false, "secretRef": { "name": "nowhere" } });
-    spec["agents"].as_array_mut().unwrap().push(idle);
-    let maybe = json!({ "secretRef": { "name": "maybe", "optional": true } });
-    spec["podTemplate"] = json!({ "spec": { "containers": [{ "name": "supervisor", "envFrom": [maybe] }] } });
-    cluster.apply(&supervisor("platform", &spec));
-    cluster.until("platform", is_current).await;
-    operator.stop().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_config_map_of_a_template_is_required() {
-    let cluster = TestCluster::with_secrets();
-    let operator = cluster.operator();
-    let mut spec = everything(&[]);
-    let needed = json!({ "configMapRef": { "name": "settings" } });
-    spec["podTemplate"] =
-        json!({ "spec": { "containers": [{ "name": "supervisor", "envFrom": [needed] }] } });
-    cluster.apply(&supervisor("platform", &spec));
-    cluster.settle().await;
-    let found = cluster.supervisor("platform").unwrap();
-    assert_eq!(message(&found, "Ready"), "missing ConfigMaps: settings; create them, or correct the names");
-    cluster.apply(&config_map("settings", "LEVEL", "high"));
-    cluster.until("platform", is_current).await;
-    operator.stop().await;
-}
-
-/// The notes of the events with a reason.
-fn notes(cluster: &TestCluster, reason: &str) -> Vec<String> {
-    let events = cluster.server.list("events.events.k8s.io").into_iter();
-    let events = events.filter(|event| event["reason"] == reason);
-    events.map(|event| event["note"].as_str().unwrap().to_owned()).collect()
-}
 
 #[tokio::test(start_paused = true)]
 async fn an_unknown_agent_name_causes_a_warning() {
     let (cluster, operator) = TestCluster::with_supervisor(&["nosuch"]).await;
     cluster.settle().await;
-    let reported = notes(&cluster, "SpecWarning");
+    let reported = cluster.notes("SpecWarning");
     assert_eq!(reported.len(), 1, "{reported:?}");
     assert!(reported[0].contains("nosuch"), "{reported:?}");
-    operator.stop().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_reference_that_is_still_missing_is_not_reported_as_found() {
-    let cluster = TestCluster::with_secrets();
-    let operator = cluster.operator();
-    let mut spec = everything(&[]);
-    spec["agents"][0]["secretRef"]["name"] = json!("nowhere");
-    cluster.apply(&supervisor("platform", &spec));
-    cluster.settle().await;
-    spec["resources"] = json!({ "requests": { "memory": "100Mi" } });
-    cluster.apply(&supervisor("platform", &spec));
-    cluster.settle().await;
-    assert_eq!(notes(&cluster, "ReferenceFound"), Vec::<String>::new());
-    assert_eq!(notes(&cluster, "ReferenceMissing").len(), 1);
-    operator.stop().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_reference_that_comes_soon_after_the_resource_causes_no_event() {
-    let cluster = TestCluster::with_secrets();
-    let operator = cluster.operator();
-    let mut spec = everything(&[]);
-    spec["agents"][1]["identity"] = json!({ "configMapRef": { "name": "runbooks-identity" } });
-    cluster.apply(&supervisor("platform", &spec));
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    assert_eq!(condition(&cluster.supervisor("platform").unwrap(), "Ready")["reason"], "ReferenceMissing");
-    let mut identity = config_map("runbooks-identity", "systemPrompt", "Read the runbooks.");
-    identity["data"]["description"] = json!("Knows the runbooks.");
-    cluster.apply(&identity);
-    cluster.until("platform", is_current).await;
-    cluster.settle().await;
-    let reported = ["ReferenceMissing", "ReferenceFound"].map(|reason| notes(&cluster, reason).len());
-    assert_eq!(reported, [0, 0]);
-    // A lasting absence is reported without another change, and so is the return.
-    cluster.server.delete("secrets", NAMESPACE, "llm");
-    cluster.settle().await;
-    assert_eq!(notes(&cluster, "ReferenceMissing").len(), 1);
-    cluster.apply(&secret("llm", "OPENAI_API_KEY", "x"));
-    cluster.until("platform", is_current).await;
-    cluster.settle().await;
-    assert_eq!(notes(&cluster, "ReferenceFound").len(), 1);
     operator.stop().await;
 }
 
@@ -185,7 +65,7 @@ async fn a_call_that_keeps_failing_is_reported() {
     assert_eq!(kstatus::compute(&found), Status::InProgress, "{found:#}");
     assert_eq!(condition(&found, "Reconciling")["reason"], "Retrying", "{found:#}");
     assert!(message(&found, "Ready").ends_with("no quantity"), "{}", message(&found, "Ready"));
-    assert_eq!(notes(&cluster, "ApplyFailed").len(), 1);
+    assert_eq!(cluster.notes("ApplyFailed").len(), 1);
     operator.access.heal();
     cluster.until("platform", is_current).await;
     operator.stop().await;
@@ -348,7 +228,7 @@ async fn an_unreachable_agent_and_its_return_are_reported() {
 #[tokio::test(start_paused = true)]
 async fn a_removed_key_is_reported_and_a_deleted_secret_is_created_again() {
     let (cluster, operator) = TestCluster::with_supervisor(&["argocd"]).await;
-    let pods = || pods_of(&cluster);
+    let pods = || cluster.pod_uids();
     let before = pods();
     let take_out = |secret: &mut Value| {
         secret["data"].as_object_mut().unwrap().remove("CAIPE_AGENT_KEY");
@@ -395,48 +275,6 @@ fn key(cluster: &TestCluster, secret: &str, key: &str) -> String {
     let secret = cluster.server.get("secrets", NAMESPACE, secret).unwrap();
     let ByteString(text) = serde_json::from_value(secret["data"][key].clone()).unwrap();
     String::from_utf8(text).unwrap()
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_paused_resource_is_measured_and_not_changed() {
-    let (cluster, operator) = TestCluster::with_supervisor(&["argocd"]).await;
-    cluster.settle().await;
-    let pause = |value: &str| {
-        let value = value.to_owned();
-        let annotate =
-            move |found: &mut Value| found["metadata"]["annotations"]["caipe.io/paused"] = value.into();
-        cluster.server.edit("caipesupervisors.caipe.io", NAMESPACE, "platform", annotate).unwrap();
-    };
-    pause("true");
-    cluster.until("platform", |found| condition(found, "Reconciling")["reason"] == "Paused").await;
-    let before = operator.writes().len();
-    cluster.apply(&supervisor("platform", &everything(&[])));
-    cluster.server.delete("services", NAMESPACE, "platform");
-    cluster.settle().await;
-    let writes = operator.writes().into_iter().skip(before);
-    let applied: Vec<_> = writes.filter(|call| call.resource != "caipesupervisors").collect();
-    assert!(applied.is_empty(), "{applied:?}");
-    let found = cluster.supervisor("platform").unwrap();
-    assert_eq!(condition(&found, "Ready")["status"], "True", "{found:#}");
-    cluster.pods.answer("argocd", false);
-    cluster.until("platform", |found| condition(found, "AgentsConnected")["status"] == "False").await;
-    cluster.pods.answer("argocd", true);
-    pause("false");
-    cluster.until("platform", is_current).await;
-    assert!(cluster.server.get("services", NAMESPACE, "platform").is_some());
-    operator.stop().await;
-}
-
-/// The uids of the pods.
-fn pods_of(cluster: &TestCluster) -> BTreeSet<String> {
-    let uid = |pod: Arc<Value>| pod["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
-    cluster
-        .server
-        .list("pods")
-        .into_iter()
-        .filter(|pod| pod["metadata"]["labels"]["caipe.io/tool-server"].is_null())
-        .map(uid)
-        .collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -508,7 +346,7 @@ fn upgrade_definition(cluster: &TestCluster) {
 #[tokio::test(start_paused = true)]
 async fn a_resource_that_this_operator_cannot_parse_is_stalled_until_it_is_corrected() {
     let (cluster, operator) = TestCluster::with_supervisor(&["argocd"]).await;
-    let before = pods_of(&cluster);
+    let before = cluster.pod_uids();
     upgrade_definition(&cluster);
     let mut spec = everything(&["argocd"]);
     spec["model"] = json!({ "provider": "newest", "name": "m1" });
@@ -522,98 +360,9 @@ async fn a_resource_that_this_operator_cannot_parse_is_stalled_until_it_is_corre
     }
     assert_eq!(found["status"]["agentsReady"], "4/4", "what runs keeps running");
     cluster.settle().await;
-    assert_eq!(pods_of(&cluster), before);
-    assert_eq!(notes(&cluster, "InvalidSpec").len(), 1);
+    assert_eq!(cluster.pod_uids(), before);
+    assert_eq!(cluster.notes("InvalidSpec").len(), 1);
     cluster.apply(&supervisor("platform", &everything(&["argocd"])));
     cluster.until("platform", is_current).await;
     operator.stop().await;
-}
-
-/// Refuses to show a kind in the namespace.
-fn refuse(operator: &Operator, resource: &'static str) {
-    operator.access.suffer(move |call| {
-        let is_refused = call.namespace.as_deref() == Some(NAMESPACE) && call.resource == resource;
-        let why = format!("{resource} is forbidden: User \"operator\" cannot list it");
-        is_refused.then(|| Fault::Refuse(Failure::new(403, "Forbidden", why)))
-    });
-}
-
-/// Whether the operator reports that it can read everything in the namespace.
-fn is_synced(operator: &Operator, namespace: &str) -> bool {
-    let line = format!("caipe_operator_namespace_synced{{watched_namespace=\"{namespace}\"}} 1");
-    operator.metrics.encode().unwrap().lines().any(|found| found == line)
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_unreadable_namespace_stops_no_other_and_is_reported() {
-    for refused in ["secrets", "pods", "deployments"] {
-        let (cluster, operator) = TestCluster::with_supervisor(&["argocd"]).await;
-        cluster.settle().await;
-        let before = pods_of(&cluster);
-        operator.stop().await;
-        cluster.server.namespace("other");
-        let mut llm = secret("llm", "OPENAI_API_KEY", "x");
-        llm["metadata"]["namespace"] = json!("other");
-        cluster.apply(&llm);
-        let mut resource = supervisor("second", &small());
-        resource["metadata"]["namespace"] = json!("other");
-        cluster.apply(&resource);
-
-        let namespaces = [NAMESPACE, "other"].map(str::to_owned);
-        let operator = Operator::watching(&cluster, &namespaces, |_| None);
-        refuse(&operator, refused);
-        tokio::time::sleep(Duration::from_secs(30)).await;
-        let second = cluster.server.get("caipesupervisors.caipe.io", "other", "second").unwrap();
-        assert!(is_current(&second), "{refused}: {second:#}");
-        assert_eq!(operator.health.missing(), Vec::<&str>::new(), "{refused}");
-        assert_eq!((is_synced(&operator, NAMESPACE), is_synced(&operator, "other")), (false, true));
-        let found = cluster.supervisor("platform").unwrap();
-        assert_eq!(condition(&found, "Stalled")["reason"], "NamespaceUnreadable", "{found:#}");
-        assert_eq!(condition(&found, "Ready")["status"], "False", "{found:#}");
-        let kind = match refused {
-            "secrets" => "Secret",
-            "pods" => "Pod",
-            _ => "Deployment",
-        };
-        assert!(message(&found, "Stalled").contains(&format!("namespace team: {kind};")), "{found:#}");
-        assert!(before.is_subset(&pods_of(&cluster)), "what runs keeps running");
-
-        operator.access.heal();
-        cluster.until("platform", is_current).await;
-        cluster.settle().await;
-        assert!(is_synced(&operator, NAMESPACE));
-        assert!(before.is_subset(&pods_of(&cluster)));
-        operator.stop().await;
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_namespace_that_becomes_unreadable_is_reported_and_recovers() {
-    let cluster = TestCluster::with_secrets();
-    let operator = Operator::watching(&cluster, &[NAMESPACE.to_owned()], |_| None);
-    cluster.apply(&supervisor("platform", &everything(&["argocd"])));
-    cluster.until("platform", is_current).await;
-    // Rights that are lost do not end a watch, which the API server ends after some minutes.
-    refuse(&operator, "services");
-    let unreadable = |found: &Value| condition(found, "Stalled")["reason"] == "NamespaceUnreadable";
-    cluster.until("platform", unreadable).await;
-    assert_eq!(operator.health.missing(), ["caches"], "it can do nothing");
-    operator.access.heal();
-    cluster.until("platform", is_current).await;
-    // The supervisors themselves.
-    refuse(&operator, "caipesupervisors");
-    tokio::time::sleep(Duration::from_mins(15)).await;
-    assert!(!is_synced(&operator, NAMESPACE));
-    operator.access.heal();
-    tokio::time::sleep(Duration::from_secs(15)).await;
-    assert!(is_synced(&operator, NAMESPACE));
-    operator.stop().await;
-}
-
-/// A spec with one agent.
-fn small() -> Value {
-    json!({
-        "model": { "provider": "openai", "name": "gpt-5", "secretRef": { "name": "llm" } },
-        "agents": [agent("runbooks", &container("Sidecar"))],
-    })
 }

@@ -1,5 +1,6 @@
 //! A stand-in cluster with the operator in it.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -100,6 +101,20 @@ impl TestCluster {
 
     pub(crate) fn supervisor(&self, name: &str) -> Option<Arc<Value>> {
         self.server.get("caipesupervisors.caipe.io", NAMESPACE, name)
+    }
+
+    /// The notes of the events with a reason.
+    pub(crate) fn notes(&self, reason: &str) -> Vec<String> {
+        let events = self.server.list("events.events.k8s.io").into_iter();
+        let events = events.filter(|event| event["reason"] == reason);
+        events.map(|event| event["note"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// The uids of the pods, except those of tool servers.
+    pub(crate) fn pod_uids(&self) -> BTreeSet<String> {
+        let pods = self.server.list("pods").into_iter();
+        let pods = pods.filter(|pod| pod["metadata"]["labels"]["caipe.io/tool-server"].is_null());
+        pods.map(|pod| pod["metadata"]["uid"].as_str().unwrap_or_default().to_owned()).collect()
     }
 
     /// Applies an object as a user does.

@@ -1,12 +1,11 @@
-//! Quotas, deleted namespaces, and an upgrade of the operator.
+//! Quotas and deleted namespaces.
 
 use std::time::Instant;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use caipe_tests::cluster::objects::SUPERVISORS;
-use caipe_tests::live::install::PREVIOUS;
-use caipe_tests::live::scenario_run::{AGENT, NAME, Operator, Outcome, ScenarioRun, scenario};
-use caipe_tests::live::{self, Live};
+use caipe_tests::live;
+use caipe_tests::live::scenario_run::{AGENT, NAME, Operator, ScenarioRun, scenario};
 use caipe_tests::supervisor::until;
 use serde_json::{Value, json};
 
@@ -60,45 +59,4 @@ fn a_namespace_goes_with_all_that_was_made_in_it() -> Result<()> {
         outcome.tally.undisturbed()?;
         outcome.status_follows()
     })
-}
-
-#[test]
-fn an_upgrade_from_the_previous_version_loses_no_answer() -> Result<()> {
-    live::with("upgrade", async |live| {
-        live.install_previous()?;
-        let outcome = upgraded(live).await;
-        // Whatever happened, the next scenario needs this version.
-        live.helm_operator(&[])?;
-        let outcome = outcome?;
-        tell("the operator is upgraded", &outcome)?;
-        outcome.tally.answered()?;
-        outcome.status_follows()
-    })
-}
-
-/// The labels of the pods that the operator creates.
-const OURS: [(&str, &str); 1] = [("app.kubernetes.io/managed-by", "caipe-operator")];
-
-/// The operator, a supervisor and a remote agent of the previous version become those of this one.
-async fn upgraded(live: &Live) -> Result<Outcome> {
-    let scenario = scenario().set("distributedAgents", json!([AGENT]));
-    let run = ScenarioRun::start(live, &scenario, Operator::Stays).await?;
-    let old = live.pods(&OURS).await?;
-    ensure!(
-        old.len() == 2 && old.iter().all(is_previous),
-        "not every pod has the previous version: {old:#?}"
-    );
-    let began = Instant::now();
-    live.helm_operator(&[])?;
-    live.until_replaced(&old, &OURS).await?;
-    live.migrate(NAME, AGENT, false).await?;
-    live.migrate(NAME, AGENT, true).await?;
-    let new = live.pods(&OURS).await?;
-    ensure!(new.len() == 2 && !new.iter().any(is_previous), "not every pod has this version: {new:#?}");
-    run.finish(began).await
-}
-
-/// Whether a container of the pod has the image of the previous version.
-fn is_previous(pod: &Value) -> bool {
-    pod["spec"]["containers"].as_array().into_iter().flatten().any(|container| container["image"] == PREVIOUS)
 }

@@ -20,6 +20,7 @@ mod supervisor;
 mod table;
 mod tools;
 mod troubles;
+mod upgrade;
 
 use caipe_tests::migration_scenario::says;
 use caipe_tests::scenario::Scenario;

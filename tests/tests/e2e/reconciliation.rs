@@ -1,6 +1,6 @@
 //! Objects that a resource refers to may be missing at first, and other clients may change what the operator made.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use caipe_tests::cluster::objects::{CONFIG_MAPS, DEPLOYMENTS, SECRETS, SUPERVISORS, condition, message};
 use caipe_tests::live::scenario_run::NAME;
 use caipe_tests::live::{self, Live};
@@ -13,7 +13,7 @@ use crate::scenario_of;
 fn missing_objects_are_named_and_changes_of_other_clients_are_reverted() -> Result<()> {
     live::with("reconciliation", async |live| {
         references_come_later(live).await?;
-        a_changed_secret_rolls(live).await?;
+        only_changed_data_of_a_secret_rolls(live).await?;
         changes_are_reverted(live).await?;
         live.until_settled(NAME).await?;
         assert_eq!(live.ask(NAME, "ask").await?.result()?, "tide here");
@@ -43,12 +43,34 @@ async fn references_come_later(live: &Live) -> Result<()> {
     Ok(())
 }
 
-async fn a_changed_secret_rolls(live: &Live) -> Result<()> {
+/// The pods use the Secret: its labels and annotations replace none, and its data replaces each once.
+async fn only_changed_data_of_a_secret_rolls(live: &Live) -> Result<()> {
     let own = [("app.kubernetes.io/instance", NAME), ("app.kubernetes.io/component", "supervisor")];
     let pods = live.pods(&own).await?;
+    let before = generation(live).await?;
+    // By another client than the one that wrote the data: the API server records a time for all fields of a client.
+    live.kubectl(&["label", "secret", "tide-token", "team=tides"])?;
+    live.kubectl(&["annotate", "secret", "tide-token", "rotated-by=nobody"])?;
+    // A later change of the resource, which reaches running pods, shows that the operator has reconciled since.
+    live.merge(SUPERVISORS, NAME, &json!({"spec": {"limits": {"recursion": 26}}})).await?;
+    live.until_settled(NAME).await?;
+    assert_eq!(uids(&live.pods(&own).await?), uids(&pods), "labels and annotations replace no pod");
     live.merge(SECRETS, "tide-token", &json!({"stringData": {"TIDE_TOKEN": "two"}})).await?;
     live.until_replaced(&pods, &own).await?;
-    live.until_settled(NAME).await.map(drop)
+    live.until_settled(NAME).await?;
+    let rollouts = generation(live).await? - before;
+    assert_eq!(rollouts, 1, "one rollout, for the data");
+    Ok(())
+}
+
+/// The generation of the supervisor's Deployment, which counts each change of its pods.
+async fn generation(live: &Live) -> Result<i64> {
+    let deployment = live.get(DEPLOYMENTS, NAME).await?.context("no Deployment")?;
+    deployment["metadata"]["generation"].as_i64().context("no generation")
+}
+
+fn uids(pods: &[Value]) -> Vec<&Value> {
+    pods.iter().map(|pod| &pod["metadata"]["uid"]).collect()
 }
 
 async fn changes_are_reverted(live: &Live) -> Result<()> {

@@ -37,6 +37,7 @@ pub(crate) const SCENARIOS: Table = Table {
         "another namespace with a supervisor is deleted",
         "another namespace with a supervisor is deleted, the operator killed meanwhile",
         "the operator is upgraded",
+        "the operator is downgraded",
         "the kubelet is restarted",
         "the kubelet is restarted, the operator killed meanwhile",
         "containerd is restarted",
