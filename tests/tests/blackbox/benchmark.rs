@@ -19,7 +19,7 @@ fn the_workload_of_the_benchmark_runs_and_writes_its_table() -> Result<()> {
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let written = std::fs::read_to_string(&page)?;
     for row in
-        ["CPU for a request, 8 at a time", "memory for an open stream", "100 tasks in the store", "More."]
+        ["CPU for a request, 8 at a time", "memory for an open stream", "20 tasks in the store", "More."]
     {
         ensure!(written.contains(row), "{row:?} is missing in: {written}");
     }
