@@ -30,6 +30,11 @@ pub fn fixture_model() -> Result<PathBuf> {
     built("caipe-fixture-model")
 }
 
+/// The benchmark.
+pub fn bench() -> Result<PathBuf> {
+    built("caipe-bench")
+}
+
 /// A program of the workspace. All are built once per test run, because `cargo test` builds only those of the
 /// package under test; `CAIPE_BIN_DIR` names a directory of ones built before instead.
 fn built(name: &str) -> Result<PathBuf> {

@@ -7,6 +7,7 @@ mod answers;
 mod approval;
 mod auth;
 mod bad_input;
+mod benchmark;
 mod cancel;
 mod clients_page;
 mod commands;
