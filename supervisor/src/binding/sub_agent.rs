@@ -176,7 +176,7 @@ impl SubAgent {
     /// The end of the text, preceded by the whole text if none of it was sent; then the whole answer.
     fn completed(&mut self, text: &str) -> Vec<Event> {
         let source = source(&self.name);
-        let unseen = if !self.text.has_begun() { pieces(text) } else { Vec::new() };
+        let unseen = if self.text.has_begun() { Vec::new() } else { pieces(text) };
         let mut events: Vec<Event> =
             unseen.iter().map(|piece| self.chunk(piece, source.clone(), false)).collect();
         events.push(self.chunk("", source.clone(), true));

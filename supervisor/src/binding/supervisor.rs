@@ -120,7 +120,7 @@ impl Supervisor {
             EventKind::Plan { steps, cause, .. } => vec![self.plan.event(&mut self.wire, steps, *cause)],
             EventKind::DecisionRefused { reason } => {
                 answer::add_question(&mut self.question, reason.clone());
-                self.stream.full_text(&mut self.wire, &self.plan, reason, FullText::Answer)
+                self.stream.full_text(&self.wire, &self.plan, reason, FullText::Answer)
             }
             EventKind::InputRequired { form } => {
                 let (wire, stream) = (&mut self.wire, &mut self.stream);

@@ -28,12 +28,11 @@ impl Runs {
         let filter = TaskFilter { phases: waiting(), limit: MOST, ..TaskFilter::default() };
         let (mut known, mut counts) = (HashMap::new(), BTreeMap::new());
         for task in self.store.tasks(&filter).await? {
-            let asking_agents = match self.asking_agents.get(&task) {
-                Some(asking_agents) => asking_agents,
-                None => {
-                    let name = &self.supervisor.get().name;
-                    asking_agents(&self.conversations.load(&task.context, name).await?.0).into()
-                }
+            let asking_agents = if let Some(known) = self.asking_agents.get(&task) {
+                known
+            } else {
+                let name = &self.supervisor.get().name;
+                asking_agents(&self.conversations.load(&task.context, name).await?.0).into()
             };
             for agent in asking_agents.iter() {
                 *counts.entry(agent.clone()).or_default() += 1;

@@ -12,6 +12,10 @@ async fn load(store: &dyn Store, context: &str) -> RunState {
     stored.decode(context).unwrap().0
 }
 
+fn text(text: &str) -> Arc<Message> {
+    Arc::new(Message::text(Role::Assistant, text))
+}
+
 /// Nothing is found where nothing was written.
 pub(crate) async fn an_unknown_conversation_is_none(store: &dyn Store) {
     assert_eq!(store.conversation("none").await.unwrap(), None);
@@ -22,10 +26,8 @@ pub(crate) async fn an_unknown_conversation_is_none(store: &dyn Store) {
 
 /// Messages and files that are new are appended, those that went are removed, and one that changed is replaced.
 pub(crate) async fn a_list_is_cut_and_extended(store: &dyn Store) {
-    store.commit(saved("other", "hello")).await.unwrap();
-    let (mut saved, mut state) = (SavedConversation::default(), state("hello"));
-    let text = |text: &str| Arc::new(Message::text(Role::Assistant, text));
-    let mut steps: Vec<Box<dyn FnMut(&mut RunState)>> = vec![
+    type Step = Box<dyn Fn(&mut RunState)>;
+    let steps: Vec<Step> = vec![
         Box::new(|state| state.messages.extend(["a", "b", "c"].map(text))),
         Box::new(|state| drop(Arc::make_mut(&mut state.files).insert("/notes".into(), "one".into()))),
         Box::new(|state| state.messages[1] = text("another")),
@@ -37,7 +39,9 @@ pub(crate) async fn a_list_is_cut_and_extended(store: &dyn Store) {
         Box::new(|state| state.messages.clear()),
         Box::new(|state| state.messages.push(text("again"))),
     ];
-    for step in &mut steps {
+    store.commit(saved("other", "hello")).await.unwrap();
+    let (mut saved, mut state) = (SavedConversation::default(), state("hello"));
+    for step in &steps {
         step(&mut state);
         store.commit(changed("one", &saved, &state)).await.unwrap();
         saved.set(&state);
