@@ -7,6 +7,7 @@ mod cards;
 mod framing;
 mod headers;
 mod input_media_types;
+mod json_limits;
 mod jsonrpc;
 mod log_entry;
 mod operation;
