@@ -15,6 +15,7 @@ use super::active_tasks::TaskLease;
 use super::driver::{Batch, Sink, SinkError};
 use crate::binding::{self, Binding, Presentation, Request};
 use crate::delegation::RunInfo;
+use crate::metrics::metrics;
 
 /// Events read from the store at a time.
 const PAGE: usize = 1024;
@@ -91,7 +92,8 @@ impl TaskEventLog {
         record.replies.push(TaskReply { after: self.next_seq - 1, at, message: value });
         (record.phase, record.updated, record.status_message) = (TaskPhase::Working, at, None);
         let context = record.context.clone();
-        self.store.commit(Commit { context, task: Some(record.clone()), ..Commit::default() }).await?;
+        let commit = Commit { context, task: Some(record.clone()), ..Commit::default() };
+        metrics().committed(self.store.commit(commit)).await?;
         self.record = record;
         self.log.note(at, reply);
         Ok(())
@@ -179,7 +181,7 @@ impl TaskEventLog {
             events_of: self.record.id.clone(),
             ..commit
         };
-        self.store.commit(commit).await?;
+        metrics().committed(self.store.commit(commit)).await?;
         self.next_seq += count;
         self.binding = binding;
         if let Some(task) = task {

@@ -17,6 +17,7 @@ use super::event_log::{TaskEventLog, now};
 use super::service::Runs;
 use super::start::RunTrigger;
 use crate::binding::{self, Request};
+use crate::metrics::metrics;
 
 /// The namespace of the ids of tasks.
 const TASK_IDS: Uuid = Uuid::from_u128(0x4c0e_8a77_13d5_5b0f_9f4e_6d1b_2c83_a590);
@@ -104,7 +105,7 @@ impl Runs {
         let recorded = lease.recorded();
         let commit =
             Commit { context: record.context.clone(), task: Some(record.clone()), ..Commit::default() };
-        self.store.commit(commit).await?;
+        metrics().committed(self.store.commit(commit)).await?;
         let log = Arc::new(TaskLog::new(binding::opening(&record, message)));
         let turn = self.conversations.queue(&record.context);
         let event_log =
