@@ -11,8 +11,6 @@ use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::state::ServerOptions;
-
 /// The bytes of each body that the budget does not count: a chat message always fits, however many long bodies others send.
 const FREE_BYTES: usize = 16 * 1024;
 
@@ -75,9 +73,9 @@ pub(super) struct BodyReader {
 }
 
 impl BodyReader {
-    pub(super) fn new(options: &ServerOptions) -> Self {
-        let budget = options.bodies_limit.min(Semaphore::MAX_PERMITS);
-        let (limit, deadline) = (options.body_limit, options.body_timeout);
+    /// `limit` and `budget` are in bytes, for one body and for all together.
+    pub(super) fn new(limit: usize, deadline: Duration, budget: usize) -> Self {
+        let budget = budget.min(Semaphore::MAX_PERMITS);
         Self { limit, deadline, budget, left: Arc::new(Semaphore::new(budget)) }
     }
 
@@ -135,11 +133,7 @@ mod tests {
     use super::*;
 
     fn reader(limit: usize, budget: usize) -> BodyReader {
-        BodyReader::new(&ServerOptions {
-            body_limit: limit,
-            bodies_limit: budget,
-            ..ServerOptions::default()
-        })
+        BodyReader::new(limit, Duration::from_secs(30), budget)
     }
 
     fn body(bytes: usize) -> Body {
@@ -148,7 +142,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn bodies_under_way_share_a_budget_that_short_ones_do_not_need() {
+    async fn long_requests_share_a_budget_that_short_ones_do_not_need() {
         let reader = reader(100_000, 100_000);
         let first = reader.read(body(FREE_BYTES + 60_000)).await.unwrap();
         assert_eq!(first.len(), FREE_BYTES + 60_000);

@@ -78,7 +78,7 @@ async fn rpc(State(server): State<Arc<Server>>, request: Request) -> Response {
         let error = A2aError::ContentTypeNotSupported(format!("{media_type}; send application/json"));
         return (StatusCode::UNSUPPORTED_MEDIA_TYPE, jsonrpc::refuse(&error)).into_response();
     }
-    let body = match server.bodies.read(body).await {
+    let body = match server.body_reader.read(body).await {
         Ok(body) => body,
         Err(error) => {
             let refusal = jsonrpc::refuse(&A2aError::InvalidRequest(error.to_string()));

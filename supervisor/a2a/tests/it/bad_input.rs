@@ -236,7 +236,7 @@ async fn a_message_with_too_many_parts_is_refused_with_both_numbers() {
 
 #[tokio::test]
 async fn a_long_body_is_refused_for_now_while_others_hold_the_budget() {
-    let options = ServerOptions { bodies_limit: 100_000, ..ServerOptions::default() };
+    let options = ServerOptions { total_body_limit: 100_000, ..ServerOptions::default() };
     let server = start_with(options, |_| ()).await;
     let request = reqwest::Client::new().post(&server.url).header("content-type", "application/json");
     let response = request.body("x".repeat(200_000)).send().await.unwrap();

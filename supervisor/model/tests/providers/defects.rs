@@ -201,7 +201,7 @@ async fn an_answer_without_end_is_stopped() {
 
 /// A server that starts an event and never ends its line. Returns its address and the number of bytes that it has sent.
 async fn endless_line() -> (String, Arc<AtomicUsize>) {
-    const PIECE: [u8; 64 * 1024] = [b'x'; 64 * 1024];
+    static PIECE: [u8; 64 * 1024] = [b'x'; 64 * 1024];
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (url, sent) =
         (format!("http://{}/v1/", listener.local_addr().unwrap()), Arc::<AtomicUsize>::default());
@@ -210,7 +210,7 @@ async fn endless_line() -> (String, Arc<AtomicUsize>) {
         let (mut stream, _) = listener.accept().await.unwrap();
         let head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\ndata: ";
         // The client waits for no response before it has sent its request.
-        let mut request = [0; 64 * 1024];
+        let mut request = vec![0; 64 * 1024];
         assert!(stream.read(&mut request).await.unwrap() > 0);
         let mut written = stream.write_all(head).await;
         while written.is_ok() {

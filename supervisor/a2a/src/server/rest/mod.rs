@@ -92,7 +92,7 @@ async fn read(server: &Server, parts: &Parts, body: Body) -> Result<ReadBody, Fa
         return Err(Fault::at(StatusCode::UNSUPPORTED_MEDIA_TYPE, error));
     }
     server
-        .bodies
+        .body_reader
         .read(body)
         .await
         .map_err(|error| Fault::at(error.status(), A2aError::InvalidRequest(error.to_string())))
