@@ -33,7 +33,7 @@ pub(in crate::cli) struct Serving {
     #[arg(long, env = "CAIPE_ADDRESS_FILE")]
     pub(in crate::cli) address_file: Option<PathBuf>,
 
-    /// Where to serve OpenMetrics at /metrics, without authentication, e.g. 127.0.0.1:9090 [default: nowhere]
+    /// Where to serve metrics at /metrics, without authentication, e.g. 127.0.0.1:9090 [default: nowhere]
     #[arg(long, env = "CAIPE_METRICS_ADDRESS")]
     pub(in crate::cli) metrics_address: Option<SocketAddr>,
 
