@@ -80,6 +80,16 @@ impl DelegationEnd {
     pub fn failed(reason: impl Into<String>) -> Self {
         Self::Finished(DelegationOutcome::Failed { reason: reason.into() })
     }
+
+    /// A bounded name for metric labels.
+    pub const fn category(&self) -> &'static str {
+        match self {
+            Self::Finished(DelegationOutcome::Completed { .. }) => "ok",
+            Self::Finished(DelegationOutcome::Failed { .. }) => "failed",
+            Self::Finished(DelegationOutcome::Canceled) => "canceled",
+            Self::Asks(_) => "asks",
+        }
+    }
 }
 
 impl From<DelegationEnd> for DelegateUpdate {

@@ -15,6 +15,7 @@ pub mod config;
 pub mod delegation;
 pub mod http;
 pub mod mcp;
+mod metrics;
 pub mod push;
 pub mod remote;
 pub mod run;

@@ -1,4 +1,7 @@
-//! Logs of all programs: one line per event on standard error, as text or JSON. A panic is logged too.
+//! Logs of all programs: one line per event on standard error, as text or JSON. A panic is logged too. And the format of their
+//! metrics.
+
+pub mod metrics;
 
 use std::io::IsTerminal;
 use std::panic::{self, PanicHookInfo};

@@ -10,15 +10,15 @@ mod timers;
 use std::fmt;
 use std::time::Duration;
 
+use caipe_telemetry::metrics;
 use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
+pub use caipe_telemetry::metrics::CONTENT_TYPE;
 pub use resource_counts::ResourceState;
 pub use timers::{ReconcileTimer, StepTimer};
 
@@ -29,9 +29,6 @@ use self::labels::{
 use self::resource_counts::ResourceCounts;
 use crate::key::Key;
 use crate::kind::Kind;
-
-/// The media type of [`Metrics::encode`].
-pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// The prefix of all names.
 const PREFIX: &str = "caipe_operator";
@@ -110,7 +107,7 @@ impl Metrics {
     /// Metrics without values.
     pub fn new() -> Self {
         let mut metrics = Self {
-            registry: Registry::with_prefix(PREFIX),
+            registry: metrics::registry(PREFIX, env!("CARGO_PKG_VERSION")),
             reconciles: Family::new_with_constructor(reconcile_histogram),
             steps: Family::new_with_constructor(reconcile_histogram),
             failures: Family::default(),
@@ -164,8 +161,6 @@ impl Metrics {
         registry.register("crd_missing", help, self.crd_missing.clone());
         let help = "1 while every kind can be read in the watched namespace, or in all (*)";
         registry.register("namespace_synced", help, self.namespace_synced.clone());
-        let build = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
-        registry.register("build", "The version of this program", build);
     }
 
     fn register_observations(&mut self) {
@@ -254,9 +249,7 @@ impl Metrics {
     /// # Errors
     /// If a metric cannot be encoded; none of these can fail.
     pub fn encode(&self) -> Result<String, fmt::Error> {
-        let mut text = String::new();
-        encode(&mut text, &self.registry)?;
-        Ok(text)
+        metrics::encode(&self.registry)
     }
 }
 

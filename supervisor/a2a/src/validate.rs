@@ -11,6 +11,9 @@ use crate::model::{
 /// Longest id or page token in bytes: refusals and logs repeat what a client sent.
 const LONGEST: usize = 1024;
 
+/// Most parts of a message. The parts of one message become one text for the model.
+const MAX_PARTS: usize = 1000;
+
 /// A request that can be validated.
 pub(crate) trait Validate: Sized {
     /// The request with empty texts as absent, or all violations.
@@ -40,6 +43,14 @@ fn message_faults(message: &Message) -> Vec<Violation> {
     }
     if message.parts.is_empty() {
         faults.push(Violation::new("message.parts", "at least one part is needed"));
+    }
+    if message.parts.len() > MAX_PARTS {
+        let parts = message.parts.len();
+        faults.push(Violation::new(
+            "message.parts",
+            format!("has {parts} parts; at most {MAX_PARTS} are allowed"),
+        ));
+        return faults;
     }
     let unknown = |(_, part): &(usize, &Part)| part.content == Content::Unknown;
     for (index, _) in message.parts.iter().enumerate().filter(unknown) {

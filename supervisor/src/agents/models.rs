@@ -11,6 +11,7 @@ use futures::StreamExt;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{ModelChoiceError, Settings, has_model_variables, inferred_model, model_settings};
+use crate::metrics::CountedModel;
 use crate::secrets::with_secrets;
 
 /// Why a model cannot be used.
@@ -94,10 +95,10 @@ pub fn unusable_models(settings: &Settings) -> Vec<String> {
 }
 
 fn usable(model: Result<Arc<dyn ChatModel>, Unusable>) -> Arc<dyn ChatModel> {
-    model.unwrap_or_else(|error| {
+    Arc::new(CountedModel(model.unwrap_or_else(|error| {
         tracing::warn!(%error, "no model can be asked until this is mended");
         Arc::new(UnavailableModel(error.to_string()))
-    })
+    })))
 }
 
 /// Takes the place of an unusable model; each turn fails with the reason.

@@ -23,7 +23,9 @@ use super::keys::{keyring, security};
 use crate::agents::AgentRegistry;
 use crate::binding::{CardSecurity, Presentation};
 use crate::config::Settings;
-use crate::http::{self, AppState, Guard, Limits, OriginError, Origins, TaskApi, router};
+use crate::http::{
+    self, AppState, Guard, Limits, METRICS_LIMITS, OriginError, Origins, TaskApi, metrics_router, router,
+};
 use crate::push::{self, StoredPushes};
 use crate::run::Runs;
 
@@ -111,11 +113,12 @@ impl Server {
     ) -> anyhow::Result<Self> {
         let shutdown = CancellationToken::new();
         let registry = (config.registry)(&shutdown)?;
-        let runs = Runs::new(
+        let runs = Runs::with_log_memory(
             registry.current_supervisor(),
             config.presentation.clone(),
             store.clone(),
             args.run_timeout,
+            args.log_memory_mib << 20,
         );
         let pushes = pushes(args, &runs, &store)?;
         let cards = signed_cards(args, config, config.settings, address, security)?;
@@ -161,6 +164,9 @@ impl Server {
     ) -> anyhow::Result<()> {
         let stop = CancellationToken::new();
         tokio::spawn(stop::forget_old(self.store.clone(), args.keep_days, self.shutdown.clone()));
+        if let Some(address) = args.metrics_address {
+            self.serve_metrics(address)?;
+        }
         let server = tokio::spawn(http::serve(listener, self.routes, Limits::fitting(), stop.clone()));
         tokio::select! {
             () = stop_signal => {}
@@ -183,6 +189,17 @@ impl Server {
         // The runs are over; their last events may still be on the way.
         drop(tokio::time::timeout(LAST_EVENTS, server).await);
         self.store.close().await.context("failed to close the store")?;
+        Ok(())
+    }
+}
+
+impl Server {
+    /// Serves the metrics until the process has stopped.
+    fn serve_metrics(&self, address: SocketAddr) -> anyhow::Result<()> {
+        let listener = listen(address).context("failed to serve metrics")?;
+        tracing::info!(address = %listener.local_addr()?, "serving metrics");
+        let routes = metrics_router(self.runs.clone(), self.pushes.clone());
+        tokio::spawn(http::serve(listener, routes, METRICS_LIMITS, self.shutdown.clone()));
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 mod auth;
 mod listen;
 mod listing;
+mod metrics;
 mod origin;
 mod routes;
 mod status;
@@ -10,6 +11,7 @@ mod task_api;
 
 pub use auth::{Guard, GuardError, Keyring, RulesError, TokenRules};
 pub use listen::{Limits, serve};
+pub(crate) use metrics::{METRICS_LIMITS, metrics_router};
 pub use origin::{OriginError, Origins};
 pub(crate) use origin::{Pages, check as check_origin};
 pub use routes::{AppState, router};

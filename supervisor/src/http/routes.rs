@@ -15,6 +15,7 @@ use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
 
 use super::auth::{self, Guard};
 use super::listen::unavailable;
+use super::metrics;
 use super::origin::{self, Origins, Pages};
 use super::status::{self, About};
 use crate::agents::AgentRegistry;
@@ -38,6 +39,7 @@ pub struct AppState {
 /// All routes.
 pub fn router(state: AppState) -> Router {
     let protocol = server::router(state.agent, ServerOptions::default())
+        .layer(middleware::map_response(metrics::count_streams))
         .layer(middleware::from_fn_with_state(state.runs.clone(), admit));
     let about = Router::new()
         .route("/health", get(|| async { Json(json!({"status": "ok"})) }))

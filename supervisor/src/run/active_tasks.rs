@@ -4,18 +4,22 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use caipe_a2a::server::TaskLog;
+use caipe_a2a::server::{LogBudget, TaskLog};
 use tokio_util::sync::CancellationToken;
 
-/// The approximate limit, in bytes, of the logs of ended tasks in memory; older tasks are read from the store.
-const ENDED_LOG_BYTES: usize = 64 << 20;
+/// The part of the budget of all logs that those of ended tasks may use; older tasks are read from the store.
+const ENDED_PART: usize = 2;
 
 /// How long a copy of a message waits until the first one is stored.
 const RECORD_DEADLINE: Duration = Duration::from_secs(15);
 
 /// The tasks in memory.
-#[derive(Debug, Clone, Default)]
-pub(super) struct ActiveTasks(Arc<Mutex<Tasks>>);
+#[derive(Debug, Clone)]
+pub(super) struct ActiveTasks {
+    tasks: Arc<Mutex<Tasks>>,
+    /// The memory of all logs.
+    pub(super) budget: Arc<LogBudget>,
+}
 
 #[derive(Debug, Default)]
 struct Tasks {
@@ -59,6 +63,11 @@ pub(super) struct TaskLease {
 }
 
 impl ActiveTasks {
+    /// No tasks, whose logs may use `log_memory` bytes together.
+    pub(super) fn new(log_memory: usize) -> Self {
+        Self { tasks: Arc::default(), budget: LogBudget::new(log_memory) }
+    }
+
     /// Takes the lease of a task, or returns the handle of the current one.
     pub(super) fn lease(&self, task: &str) -> Result<TaskLease, Handle> {
         let [stop, over, recorded] = std::array::from_fn(|_| CancellationToken::new());
@@ -88,7 +97,7 @@ impl ActiveTasks {
 
     /// Marks the log of a task as closed. The oldest closed logs leave memory once all closed logs exceed the limit.
     pub(super) fn retire(&self, task: &str) {
-        self.retire_within(task, ENDED_LOG_BYTES);
+        self.retire_within(task, self.budget.limit() / ENDED_PART);
     }
 
     fn retire_within(&self, task: &str, most: usize) {
@@ -109,7 +118,7 @@ impl ActiveTasks {
     }
 
     fn lock(&self) -> MutexGuard<'_, Tasks> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -144,7 +153,7 @@ mod tests {
 
     #[test]
     fn ended_tasks_leave_memory_by_their_size_the_oldest_first() {
-        let active_tasks = ActiveTasks::default();
+        let active_tasks = ActiveTasks::new(usize::MAX);
         let most = 3 * log("t", 10_000).bytes();
         for task in ["a", "b", "c", "d"] {
             active_tasks.remember(task, log(task, 10_000));

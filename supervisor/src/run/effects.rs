@@ -14,6 +14,7 @@ use super::driver::{EffectRunner, QueuedInput};
 use super::model_turn::ModelTurn;
 use crate::agent::{Agent, BackendLease};
 use crate::delegation::{Delegation, DelegationEnd, DelegationEvent};
+use crate::metrics::metrics;
 use crate::tools::{self, A2aTools, Caller, Progress};
 
 /// Events of a delegation that may wait for the driver; a slow driver slows the reading of the agent's stream.
@@ -49,6 +50,7 @@ impl EffectRunner {
             let running = AssertUnwindSafe(run_tool(&agent, &tool, arguments, caller, cancel)).catch_unwind();
             let (ran, ()) = tokio::join!(running, forward_progress(&call, received, &sender));
             let output = ran.unwrap_or_else(|_| broken(&tool));
+            metrics().tool_ended(output.is_error);
             let _ = sender.send(Input::ToolFinished { call, output }.into()).await;
         };
         tokio::spawn(work.instrument(span));
@@ -113,6 +115,7 @@ async fn run_delegation(
         () = run_left(&inputs, &cancel) => return,
     };
     let end = end.unwrap_or_else(|_| DelegationEnd::failed("the agent stopped without an answer"));
+    metrics().delegation_ended(&end);
     // Released before the end is sent, so that the delegation does not count as active when its end is processed.
     drop(lease);
     let _ = inputs.send(Input::Delegate { call, update: end.into() }.into()).await;

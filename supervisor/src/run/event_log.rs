@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use caipe_a2a::event_id;
 use caipe_a2a::model::{Event, Message, Task};
-use caipe_a2a::server::TaskLog;
+use caipe_a2a::server::{LogBudget, TaskLog};
 use caipe_engine::{EventKind, Outcome, RunEvent, RunState};
 use caipe_store::{SavedConversation, Store, StoreError, TaskPhase, TaskRecord, TaskReply};
 use jiff::Timestamp;
@@ -53,10 +53,10 @@ impl TaskEventLog {
         store: Arc<dyn Store>,
         record: TaskRecord,
         lease: Option<TaskLease>,
-        presentation: &Presentation,
+        (presentation, budget): (&Presentation, &Arc<LogBudget>),
     ) -> Result<Self, StoreError> {
         let request = message_of(&record, &record.request)?;
-        let log = Arc::new(wire_log(binding::opening(&record, request)));
+        let log = Arc::new(wire_log(binding::opening(&record, request), budget));
         let mut replies = Vec::new();
         for reply in &record.replies {
             replies.push((reply.after, reply.at, message_of(&record, &reply.message)?));
@@ -272,8 +272,8 @@ fn binding_of(record: &TaskRecord, presentation: &Presentation) -> Binding {
 }
 
 /// The wire log of a task, before its first event.
-pub(super) fn wire_log(task: Task) -> TaskLog {
-    TaskLog::starting_at(event_id::first_of(0), task)
+pub(super) fn wire_log(task: Task, budget: &Arc<LogBudget>) -> TaskLog {
+    TaskLog::starting_at(event_id::first_of(0), task, budget)
 }
 
 #[async_trait]

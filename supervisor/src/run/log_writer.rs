@@ -9,6 +9,8 @@ use jiff::Timestamp;
 use tokio::time::{Instant, sleep};
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::metrics::metrics;
+
 /// How long a piece of text may be shown before it is stored. A crash loses the pieces of this time, and the turn is repeated.
 const SAVE_INTERVAL: Duration = Duration::from_millis(250);
 
@@ -137,7 +139,7 @@ impl LogWriter {
 async fn persist(store: &dyn Store, commit: Commit) -> Result<(), StoreError> {
     let (mut pause, longest) = PAUSE;
     loop {
-        match store.commit(commit.clone()).await {
+        match metrics().committed(store.commit(commit.clone())).await {
             Err(error) if error.is_transient() => {
                 let task = commit.fence.as_ref().map(|fence| fence.task.as_str());
                 tracing::error!(task, %error, retry_in = ?pause, "a run waits because it cannot be saved");

@@ -17,6 +17,7 @@ use super::event_log::{TaskEventLog, now, wire_log};
 use super::service::Runs;
 use super::start::RunTrigger;
 use crate::binding::{self, Request};
+use crate::metrics::metrics;
 
 /// The namespace of the ids of tasks.
 const TASK_IDS: Uuid = Uuid::from_u128(0x4c0e_8a77_13d5_5b0f_9f4e_6d1b_2c83_a590);
@@ -104,8 +105,8 @@ impl Runs {
         let recorded = lease.recorded();
         let commit =
             Commit { context: record.context.clone(), task: Some(record.clone()), ..Commit::default() };
-        self.store.commit(commit).await?;
-        let log = Arc::new(wire_log(binding::opening(&record, message)));
+        metrics().committed(self.store.commit(commit)).await?;
+        let log = Arc::new(wire_log(binding::opening(&record, message), &self.active_tasks.budget));
         let turn = self.conversations.queue(&record.context);
         let event_log =
             TaskEventLog::new(self.store.clone(), record, log.clone(), Some(lease), &self.presentation);

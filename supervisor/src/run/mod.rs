@@ -17,4 +17,4 @@ mod start;
 
 pub use driver::{Batch, Driver, Sink, SinkError};
 pub use error::RunError;
-pub use service::Runs;
+pub use service::{LOG_MEMORY, Runs};

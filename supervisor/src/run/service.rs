@@ -31,6 +31,9 @@ const CANCEL_DEADLINE: Duration = Duration::from_secs(10);
 /// How long a message to a waiting task may wait until no other task of its conversation runs.
 pub(super) const TURN_DEADLINE: Duration = Duration::from_secs(10);
 
+/// The bytes that the logs of all tasks may use by default.
+pub const LOG_MEMORY: usize = 64 << 20;
+
 /// All runs of this process.
 pub struct Runs {
     pub(super) supervisor: CurrentSupervisor,
@@ -50,16 +53,28 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Runs of `supervisor`, stored in `store` and shown by `presentation`. Each run may take `time_limit`.
+    /// Runs of `supervisor`, stored in `store` and shown by `presentation`. Each run may take `time_limit`. The logs of their
+    /// tasks may use [`LOG_MEMORY`] bytes.
     pub fn new(
         supervisor: impl Into<CurrentSupervisor>,
         presentation: Presentation,
         store: Arc<dyn Store>,
         time_limit: Duration,
     ) -> Arc<Self> {
+        Self::with_log_memory(supervisor, presentation, store, time_limit, LOG_MEMORY)
+    }
+
+    /// As [`Runs::new`], with another limit of the memory of logs, in bytes.
+    pub fn with_log_memory(
+        supervisor: impl Into<CurrentSupervisor>,
+        presentation: Presentation,
+        store: Arc<dyn Store>,
+        time_limit: Duration,
+        log_memory: usize,
+    ) -> Arc<Self> {
         let conversations = Conversations::new(store.clone());
         let (active_tasks, tracker, requests) =
-            (ActiveTasks::default(), TaskTracker::new(), TaskTracker::new());
+            (ActiveTasks::new(log_memory), TaskTracker::new(), TaskTracker::new());
         let pushes = OnceLock::new();
         let supervisor = supervisor.into();
         Arc::new(Self {
@@ -203,6 +218,11 @@ impl Runs {
         }
     }
 
+    /// The bytes that the logs of tasks use.
+    pub fn log_memory(&self) -> usize {
+        self.active_tasks.budget.used()
+    }
+
     /// The number of active runs.
     pub fn active(&self) -> usize {
         self.tracker.len()
@@ -334,7 +354,8 @@ impl Runs {
         record: TaskRecord,
         lease: Option<TaskLease>,
     ) -> Result<TaskEventLog, StoreError> {
-        TaskEventLog::reopen(self.store.clone(), record, lease, &self.presentation).await
+        let wire = (&self.presentation, &self.active_tasks.budget);
+        TaskEventLog::reopen(self.store.clone(), record, lease, wire).await
     }
 
     pub(super) async fn record(&self, id: &str) -> Result<TaskRecord, RunError> {

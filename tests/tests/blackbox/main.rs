@@ -17,6 +17,7 @@ mod cors;
 mod environment_page;
 mod kill;
 mod memory;
+mod metrics;
 mod migration;
 mod oauth2;
 mod probes;

@@ -36,8 +36,8 @@ impl LoggedEvent {
         if let Some(status) = status {
             status.timestamp.get_or_insert(at);
         }
-        // The content exists as itself and in two encoded forms; a third is rare.
-        let weight = OVERHEAD + 3 * content(&event);
+        // The content exists as itself, in the task, and in two encoded forms; a third is rare.
+        let weight = OVERHEAD + 4 * content(&event);
         Self { at, weight, ..Self::detached(seq, event) }
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use jiff::Timestamp;
 
@@ -24,10 +25,38 @@ impl Default for LogBounds {
     }
 }
 
+/// Events that a log keeps although the budget of all logs is used up, so that readers at its end miss none.
+const KEPT: usize = 16;
+
+/// The memory that the events of many logs may use together.
+#[derive(Debug)]
+pub struct LogBudget {
+    limit: usize,
+    used: AtomicUsize,
+}
+
+impl LogBudget {
+    /// A budget of this many bytes. While it is used up, each log that grows drops its oldest events.
+    pub fn new(limit: usize) -> Arc<Self> {
+        Arc::new(Self { limit, used: AtomicUsize::new(0) })
+    }
+
+    /// Approximately the bytes in use.
+    pub fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// The bytes that may be in use.
+    pub const fn limit(&self) -> usize {
+        self.limit
+    }
+}
+
 /// The newest events of a log. Older events are dropped.
 #[derive(Debug)]
 pub(super) struct Window {
     bounds: LogBounds,
+    budget: Option<Arc<LogBudget>>,
     events: VecDeque<Arc<LoggedEvent>>,
     /// The size of the events.
     bytes: usize,
@@ -49,7 +78,14 @@ impl Window {
         let (now, before) = (Projection::new(task.clone()), Projection::new(task));
         let bytes = first.weight();
         let events = VecDeque::from([Arc::new(first)]);
-        Self { bounds, events, bytes, now, before, dropped: 0, last: seq, snapshot: None }
+        Self { bounds, budget: None, events, bytes, now, before, dropped: 0, last: seq, snapshot: None }
+    }
+
+    /// The same, within the budget of all logs.
+    pub(super) fn within(mut self, budget: Arc<LogBudget>) -> Self {
+        budget.used.fetch_add(self.bytes, Ordering::Relaxed);
+        self.budget = Some(budget);
+        self
     }
 
     /// Appends an event; its number is above the last.
@@ -57,6 +93,9 @@ impl Window {
         self.now.apply(&event);
         self.last = event.seq();
         self.bytes += event.weight();
+        if let Some(budget) = &self.budget {
+            budget.used.fetch_add(event.weight(), Ordering::Relaxed);
+        }
         self.events.push_back(Arc::new(event));
         while self.is_over() {
             self.drop_oldest();
@@ -68,12 +107,20 @@ impl Window {
     }
 
     fn is_over(&self) -> bool {
-        self.events.len() > 1 && (self.events.len() > self.bounds.events || self.bytes > self.bounds.bytes)
+        let count = self.events.len();
+        let is_spent = |budget: &Arc<LogBudget>| count > KEPT && budget.used() > budget.limit;
+        count > 1
+            && (count > self.bounds.events
+                || self.bytes > self.bounds.bytes
+                || self.budget.as_ref().is_some_and(is_spent))
     }
 
     fn drop_oldest(&mut self) {
         let Some(oldest) = self.events.pop_front() else { return };
         self.bytes -= oldest.weight();
+        if let Some(budget) = &self.budget {
+            budget.used.fetch_sub(oldest.weight(), Ordering::Relaxed);
+        }
         self.dropped = oldest.seq();
         self.before.apply(&oldest);
         self.snapshot.take_if(|fresh| fresh.seq() < oldest.seq());
@@ -136,5 +183,13 @@ impl Window {
         let end = if self.dropped == 0 { end.max(1) } else { end };
         let events: Vec<_> = self.events.range(..end).cloned().collect();
         (events.last().map_or(self.dropped, |event| event.seq()), self.before.clone(), events)
+    }
+}
+
+impl Drop for Window {
+    fn drop(&mut self) {
+        if let Some(budget) = &self.budget {
+            budget.used.fetch_sub(self.bytes, Ordering::Relaxed);
+        }
     }
 }

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 
 use super::agent::Agent;
-use super::cards::Cards;
+use super::body::with_retry_after;
 use super::headers::{Hints, activated, check_content_type, context};
 use super::state::{Server, ServerOptions};
 use super::{jsonrpc, rest};
@@ -22,7 +22,7 @@ use crate::error::A2aError;
 /// beside them: 1.0 at `/message:send`, `/tasks` and so on, also below one segment for a tenant, and 0.3
 /// below `/v1`.
 pub fn router(agent: Arc<dyn Agent>, options: ServerOptions) -> Router {
-    let server = Arc::new(Server { agent, options, cards: Cards::default() });
+    let server = Arc::new(Server::new(agent, options));
     let routes = Router::new()
         .route("/", post(rpc))
         .route(card::PATH, get(serve_card))
@@ -74,19 +74,18 @@ async fn serve_card(State(server): State<Arc<Server>>, request: Request) -> Resp
 
 async fn rpc(State(server): State<Arc<Server>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
-    let options = &server.options;
     if let Err(media_type) = check_content_type(&parts.headers) {
         let error = A2aError::ContentTypeNotSupported(format!("{media_type}; send application/json"));
         return (StatusCode::UNSUPPORTED_MEDIA_TYPE, jsonrpc::refuse(&error)).into_response();
     }
-    let body = match super::body::read(body, options.body_limit, options.body_timeout).await {
+    let body = match server.body_reader.read(body).await {
         Ok(body) => body,
         Err(error) => {
             let refusal = jsonrpc::refuse(&A2aError::InvalidRequest(error.to_string()));
-            return (error.status(), refusal).into_response();
+            return with_retry_after((error.status(), refusal).into_response());
         }
     };
     let hints = Hints::of(&parts);
-    let (response, call) = jsonrpc::serve(&server, hints, context(parts), &body).await;
+    let (response, call) = jsonrpc::serve(&server, hints, context(parts), body).await;
     activated(response, &call, &server.agent.card())
 }

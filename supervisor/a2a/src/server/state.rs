@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::agent::Agent;
+use super::body::BodyReader;
 use super::cards::Cards;
 use super::push::Pushes;
 use crate::card::CardMode;
@@ -14,6 +15,8 @@ use crate::error::A2aError;
 pub struct ServerOptions {
     /// The largest request body in bytes.
     pub body_limit: usize,
+    /// The bytes of all request bodies that are read or decoded at a time; the first 16 KiB of each do not count.
+    pub total_body_limit: usize,
     /// How long a request body may take to arrive.
     pub body_timeout: Duration,
     /// The time without an event after which a stream sends a keep-alive comment.
@@ -37,6 +40,7 @@ impl Default for ServerOptions {
     fn default() -> Self {
         Self {
             body_limit: 10 * 1024 * 1024,
+            total_body_limit: 64 * 1024 * 1024,
             body_timeout: Duration::from_secs(30),
             keep_alive: Duration::from_secs(15),
             strict_v0_3: false,
@@ -53,9 +57,15 @@ pub(super) struct Server {
     pub(super) agent: Arc<dyn Agent>,
     pub(super) options: ServerOptions,
     pub(super) cards: Cards,
+    pub(super) body_reader: BodyReader,
 }
 
 impl Server {
+    pub(super) fn new(agent: Arc<dyn Agent>, options: ServerOptions) -> Self {
+        let body_reader = BodyReader::new(options.body_limit, options.body_timeout, options.total_body_limit);
+        Self { agent, options, cards: Cards::default(), body_reader }
+    }
+
     /// The push configurations; an error if the card does not announce push notifications or the agent has none.
     pub(super) fn pushes(&self) -> Result<Arc<Pushes>, A2aError> {
         let announced = self.agent.card().capabilities.push_notifications;

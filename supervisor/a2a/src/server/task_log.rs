@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
 use super::log_entry::LoggedEvent;
-use super::retained_events::{LogBounds, Window};
+use super::retained_events::{LogBounds, LogBudget, Window};
 use crate::model::{Event, Message, Task, TaskState};
 
 /// Most events taken from the log at once.
@@ -60,9 +60,10 @@ impl TaskLog {
         Self::with(Window::new(1, Timestamp::now(), task, bounds))
     }
 
-    /// The log of a new task whose first event, the task itself, has this id.
-    pub fn starting_at(seq: u64, task: Task) -> Self {
-        Self::with(Window::new(seq, Timestamp::now(), task, LogBounds::default()))
+    /// The log of a new task whose first event, the task itself, has this id. Its events count in a budget of many logs.
+    pub fn starting_at(seq: u64, task: Task, budget: &Arc<LogBudget>) -> Self {
+        let window = Window::new(seq, Timestamp::now(), task, LogBounds::default());
+        Self::with(window.within(budget.clone()))
     }
 
     /// The log of an existing task, from numbers, times and events. The first event must be the task, and the numbers must

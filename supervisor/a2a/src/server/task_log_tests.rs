@@ -357,3 +357,24 @@ fn streams_do_not_show_messages() {
     assert_eq!(cursor.ready().unwrap().seq(), 102);
     assert!(cursor.next().now_or_never().unwrap().is_none());
 }
+
+#[test]
+fn logs_that_use_up_their_budget_keep_their_newest_events_and_give_the_rest_back() {
+    let budget = LogBudget::new(200_000);
+    let logs: Vec<_> = (0..4).map(|_| Arc::new(TaskLog::starting_at(1, task(), &budget))).collect();
+    for _ in 0..200 {
+        for log in &logs {
+            log.push(chunk("a", "word ", true));
+        }
+    }
+    let most = budget.limit() + 4 * 20_000;
+    assert!(budget.used() < most, "{} of {}", budget.used(), budget.limit());
+    for log in &logs {
+        let mut late = log.cursor(1);
+        assert_eq!(late.ready().unwrap().seq(), log.last_seq(), "a late reader gets the task");
+        let mut near = log.cursor(log.last_seq() - 10);
+        assert_eq!(std::iter::from_fn(|| near.ready()).count(), 10);
+    }
+    drop(logs);
+    assert_eq!(budget.used(), 0);
+}

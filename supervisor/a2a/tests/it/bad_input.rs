@@ -151,7 +151,13 @@ fn odd_cases() -> [Case; 7] {
     let push = raw_call("SendMessage", &format!(r#"{{"message": {HI}, "configuration": {push}}}"#));
     [
         (None, long_id, -32600, "id is longer", "null"),
-        (None, raw_call("message/send", &deep), -32602, "recursion limit", "7"),
+        (
+            None,
+            raw_call("message/send", &deep),
+            -32602,
+            "params: is nested 5001 levels deep; at most 64 are allowed",
+            "7",
+        ),
         (None, r#"{"id": 7, "method": "message/send"}"#.to_owned(), -32602, "message: is required", "7"),
         (new, r#"{"id": 7, "method": "GetTask"}"#.to_owned(), -32600, "jsonrpc must be", "7"),
         (Some("99.0"), raw_call("SendMessage", "{}"), -32009, "99.0", "7"),
@@ -206,6 +212,43 @@ async fn a_body_of_20_mb_is_refused_with_the_limit() {
     assert!(answer["error"]["message"].as_str().unwrap().contains("10485760 bytes"), "{answer}");
     let (_, answer) = post(&server, None, call("tasks/get", &json!({"id": "x"}))).await;
     assert_eq!(answer["error"]["code"], -32001, "the server goes on");
+}
+
+/// A message of 800,000 parts is a body of 9 MB. Decoded, it took 4.1 GB.
+#[tokio::test]
+async fn a_message_with_too_many_parts_is_refused_with_both_numbers() {
+    let server = start().await;
+    for (version, method, role) in [(None, "message/send", "user"), (Some("1.0"), "SendMessage", "ROLE_USER")]
+    {
+        for (parts, says) in [
+            (1001, "message.parts: has 1001 parts; at most 1000 are allowed"),
+            (800_000, "params: has 1600005 JSON values; at most 20000 are allowed"),
+        ] {
+            let parts = vec![r#"{"text":""}"#; parts].join(",");
+            let message = format!(r#"{{"message":{{"messageId":"m","role":"{role}","parts":[{parts}]}}}}"#);
+            let (status, answer) = post(&server, version, raw_call(method, &message)).await;
+            assert_eq!((status, &answer["error"]["code"]), (200, &json!(-32602)), "{method}: {answer}");
+            let message = answer["error"]["message"].as_str().unwrap();
+            assert!(message.contains(says), "{method}: {message:?} lacks {says:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_long_body_is_refused_for_now_while_others_hold_the_budget() {
+    let options = ServerOptions { total_body_limit: 100_000, ..ServerOptions::default() };
+    let server = start_with(options, |_| ()).await;
+    let request = reqwest::Client::new().post(&server.url).header("content-type", "application/json");
+    let response = request.body("x".repeat(200_000)).send().await.unwrap();
+    assert_eq!(
+        (response.status().as_u16(), &response.headers()["retry-after"]),
+        (503, &"1".parse().unwrap())
+    );
+    let answer: Value = response.json().await.unwrap();
+    let message = answer["error"]["message"].as_str().unwrap();
+    assert!(message.contains("already hold 100000 bytes; send it again"), "{message}");
+    let (_, answer) = post(&server, None, call("tasks/get", &json!({"id": "x"}))).await;
+    assert_eq!(answer["error"]["code"], -32001, "a short request needs no budget");
 }
 
 #[tokio::test]

@@ -118,6 +118,35 @@ async fn every_fault_of_0_3_has_its_status_its_code_and_its_place() {
 }
 
 #[tokio::test]
+async fn a_message_with_too_many_parts_is_refused_with_both_numbers() {
+    let server = start().await;
+    for (path, member, says) in
+        [("/message:send", "parts", "message.parts"), ("/v1/message:send", "content", "message.content")]
+    {
+        for (parts, says) in [
+            (1001, format!("{says}: has 1001 parts; at most 1000 are allowed")),
+            (800_000, "body: has 1600005 JSON values; at most 20000 are allowed".to_owned()),
+        ] {
+            let parts = vec![r#"{"text":""}"#; parts].join(",");
+            let body =
+                format!(r#"{{"message":{{"messageId":"m","role":"ROLE_USER","{member}":[{parts}]}}}}"#);
+            let Answer { status, json, .. } = ask(&server, "POST", path, Some(&body)).await;
+            assert_eq!(status, 400, "{path}: {json}");
+            assert!(json.to_string().contains(&says), "{path}: {json} lacks {says:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_long_body_is_refused_for_now_while_others_hold_the_budget() {
+    let options = ServerOptions { total_body_limit: 100_000, ..ServerOptions::default() };
+    let server = start_with(options, |_| ()).await;
+    let answer = ask(&server, "POST", "/message:send", Some(&"x".repeat(200_000))).await;
+    assert_eq!((answer.status, &answer.headers["retry-after"]), (503, &"1".parse().unwrap()));
+    assert_eq!(answer.json["error"]["status"], "UNAVAILABLE", "{}", answer.json);
+}
+
+#[tokio::test]
 async fn a_path_belongs_to_one_version() {
     let server = start().await;
     for (path, version, status) in [

@@ -1,6 +1,7 @@
 //! One call: its connection, its deadlines and its end.
 
 use std::collections::VecDeque;
+use std::future::poll_fn;
 use std::sync::Arc;
 
 use futures::StreamExt;
@@ -10,7 +11,7 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::event_mapping::{Turn, TurnFault};
-use super::response_limits::{MOST_BYTES, Meter};
+use super::response_limits::{LineTime, Meter};
 use super::{Inner, convert, error_mapping, provider_conventions};
 use crate::chat::{ChatRequest, ModelError, ModelErrorKind, ModelEvent};
 
@@ -93,11 +94,13 @@ impl Call {
         mut turn: Box<Turn>,
         deadline: Instant,
     ) -> Result<(), ModelError> {
-        let item = timeout_at(deadline, stream.next()).await.map_err(|_| self.too_slow())?;
-        if self.meter.exceeds_limit() {
-            let message = format!("the answer is longer than {} MiB", MOST_BYTES / 1024 / 1024);
-            return Err(self.error(ModelErrorKind::Protocol, &message));
-        }
+        let mut line = LineTime::default();
+        let item =
+            poll_fn(|context| line.poll(&self.meter, context, |context| stream.poll_next_unpin(context)));
+        let item = timeout_at(deadline, item)
+            .await
+            .map_err(|_| self.too_slow())?
+            .map_err(|too_long| self.error(ModelErrorKind::Protocol, &too_long.to_string()))?;
         let Some(item) = item else { return Err(self.no_end()) };
         let event = item
             .map_err(|error| error_mapping::of(&error, &self.model.connection.subject, Timestamp::now()))?;

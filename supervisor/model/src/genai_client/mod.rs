@@ -11,7 +11,7 @@
 //! | Ollama keeps only the last result of a tool message | `convert` makes one message of each |
 //! | Bedrock is sent two user messages in a row, which it refuses, after a tool's result | `convert` joins them |
 //! | a model name's `-high`, `-max`, … is taken off and sent as an effort | [`GenaiModel::new`] sends the name as it is |
-//! | no limit on what a server may send | [`call`] counts bytes and keeps deadlines |
+//! | no limit on what a server may send, and quadratic work for a long line | `response_limits` counts bytes and processor time, and [`call`] keeps deadlines |
 
 mod call;
 mod convert;

@@ -1,10 +1,14 @@
 //! One test per defect of the client library, against a server that misbehaves so.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use caipe_fixtures::openai::{Act, Piece, done_event, event, raw, stop_event, text_event, usage_event};
 use caipe_model::{FinishReason, Message, ModelErrorKind, Role, Usage};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
 
 use crate::support::{KEY, ask, env, model, openai, openai_with, run, server, text};
 
@@ -193,4 +197,44 @@ async fn an_answer_without_end_is_stopped() {
     assert_eq!(error.kind, ModelErrorKind::Protocol);
     assert!(error.message.contains("longer than 32 MiB"), "{error}");
     assert!(shown.len() <= 32 * 1024 * 1024, "{}", shown.len());
+}
+
+/// A server that starts an event and never ends its line. Returns its address and the number of bytes that it has sent.
+async fn endless_line() -> (String, Arc<AtomicUsize>) {
+    static PIECE: [u8; 64 * 1024] = [b'x'; 64 * 1024];
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (url, sent) =
+        (format!("http://{}/v1/", listener.local_addr().unwrap()), Arc::<AtomicUsize>::default());
+    let count = sent.clone();
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\ndata: ";
+        // The client waits for no response before it has sent its request.
+        let mut request = vec![0; 64 * 1024];
+        assert!(stream.read(&mut request).await.unwrap() > 0);
+        let mut written = stream.write_all(head).await;
+        while written.is_ok() {
+            written = stream.write_all(&PIECE).await;
+            count.fetch_add(PIECE.len(), Ordering::Relaxed);
+        }
+    });
+    (url, sent)
+}
+
+/// 300 MB in one line kept a core busy for minutes, and neither a deadline nor a byte limit ended it.
+#[tokio::test]
+async fn a_line_without_end_is_given_up() {
+    let (url, sent) = endless_line().await;
+    let env = env(&[
+        ("OPENAI_API_KEY", KEY),
+        ("OPENAI_MODEL_NAME", "gpt-test"),
+        ("MAX_LLM_RETRIES", "0"),
+        ("OPENAI_ENDPOINT", &url),
+    ]);
+    let (events, end) = run(&*model(&env), ask("hi")).await;
+    let error = end.unwrap_err();
+    assert_eq!((events.len(), error.kind), (0, ModelErrorKind::Protocol), "{error}");
+    assert!(error.message.contains("one line of the answer is too long"), "{error}");
+    let sent = sent.load(Ordering::Relaxed);
+    assert!(sent < 128 * 1024 * 1024, "{sent} bytes were read");
 }

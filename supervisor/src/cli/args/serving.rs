@@ -8,6 +8,7 @@ use caipe_net::AllowList;
 use clap::ArgAction;
 
 use super::Signing;
+use crate::run::LOG_MEMORY;
 
 /// The flags of a server.
 #[derive(Debug, clap::Args)]
@@ -33,6 +34,10 @@ pub(in crate::cli) struct Serving {
     #[arg(long, env = "CAIPE_ADDRESS_FILE")]
     pub(in crate::cli) address_file: Option<PathBuf>,
 
+    /// Where to serve metrics at /metrics, without authentication, e.g. 127.0.0.1:9090 [default: nowhere]
+    #[arg(long, env = "CAIPE_METRICS_ADDRESS")]
+    pub(in crate::cli) metrics_address: Option<SocketAddr>,
+
     /// Listen beyond loopback without authentication: everybody who reaches the address may send requests
     #[arg(long, env = "CAIPE_ALLOW_UNAUTHENTICATED", value_parser = clap::builder::BoolishValueParser::new())]
     pub(in crate::cli) allow_unauthenticated: bool,
@@ -42,8 +47,12 @@ pub(in crate::cli) struct Serving {
     pub(in crate::cli) cors_origins: Vec<String>,
 
     /// Delete ended tasks and unused conversations after this many days; 0 keeps them
-    #[arg(long, env = "CAIPE_KEEP_DAYS", default_value = "0")]
+    #[arg(long, env = "CAIPE_KEEP_DAYS", default_value = "30")]
     pub(in crate::cli) keep_days: u32,
+
+    /// The memory for the events of tasks, in MiB; clients that read older events get the task instead
+    #[arg(long, env = "CAIPE_LOG_MEMORY_MIB", default_value_t = LOG_MEMORY >> 20, value_parser = mebibytes)]
+    pub(in crate::cli) log_memory_mib: usize,
 
     /// How long a run may take before the model must answer from what it has, in seconds
     #[arg(long, env = "CAIPE_RUN_TIMEOUT", default_value = "1800", value_parser = seconds)]
@@ -104,6 +113,13 @@ fn on_or_off(text: &str) -> Result<bool, String> {
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "give a number of seconds".to_owned())?;
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+}
+
+/// Few enough that the bytes are a number of this machine.
+fn mebibytes(text: &str) -> Result<usize, String> {
+    const MOST: usize = 1 << 20;
+    let given = text.parse().ok().filter(|mib| (1..=MOST).contains(mib));
+    given.ok_or_else(|| format!("give a number of MiB from 1 to {MOST}"))
 }
 
 fn host(text: &str) -> Result<IpAddr, String> {

@@ -12,6 +12,7 @@ use crate::model::{
 };
 use crate::server::ServerOptions;
 use crate::server::headers::Hints;
+use crate::server::json_limits;
 use crate::server::request::Request;
 use crate::v03;
 use crate::validate::Validate;
@@ -62,6 +63,7 @@ impl Decoder<'_> {
             return Err(A2aError::InvalidRequest(r#"jsonrpc must be "2.0""#.to_owned()));
         }
         let raw = envelope.params;
+        json_limits::check(raw.map_or(&[], |raw| raw.get().as_bytes()), "params")?;
         Ok(match operation {
             Operation::Send => Request::Send(self.send(raw)?),
             Operation::Stream => Request::Stream(self.send(raw)?),

@@ -15,6 +15,7 @@ use bytes::Bytes;
 pub(super) use self::decode::Decoder;
 use self::envelope::{Envelope, Refused};
 pub(super) use self::envelope::{Id, failure, params};
+use super::body::ReadBody;
 use super::call::CallContext;
 use super::framing::Framing;
 use super::headers::Hints;
@@ -33,10 +34,10 @@ pub(super) async fn serve(
     server: &Arc<Server>,
     hints: Hints,
     call: CallContext,
-    body: &[u8],
+    body: ReadBody,
 ) -> (Response, CallContext) {
     let asked = hints.version.as_deref().and_then(ProtocolVersion::parse).unwrap_or(ProtocolVersion::V0_3);
-    let envelope = match Envelope::read(body) {
+    let envelope = match Envelope::read(&body) {
         Ok(envelope) => envelope,
         Err(Refused { id, error }) => return (json(envelope::failure(&id, &error, asked)), call),
     };
@@ -48,19 +49,23 @@ pub(super) async fn serve(
     let decoder = Decoder { options: &server.options, hints: &hints, version };
     // A missing capability takes precedence over invalid parameters.
     let offered = if operation.is_push() { server.pushes().map(drop) } else { Ok(()) };
-    let outcome = match offered.and_then(|()| decoder.request(operation, &envelope)) {
+    let request = offered.and_then(|()| decoder.request(operation, &envelope));
+    let id = envelope.id;
+    // The operation may take as long as the task.
+    drop(body);
+    let outcome = match request {
         Ok(request) => perform(server, &call, request).await,
         Err(error) => Err(error),
     };
-    let framing = Framing::JsonRpc(envelope.id.clone());
+    let framing = Framing::JsonRpc(id.clone());
     let response = match outcome {
         Ok(Outcome::Stream(feed)) => stream::response(feed, framing, version, server.options.keep_alive),
         // For a stream, the official clients of 0.3 read errors only as events, those of 1.0 only as plain responses.
         Err(error) if operation.is_stream() && hints.accepts_stream && version == ProtocolVersion::V0_3 => {
             stream::refusal(&framing, &error, version)
         }
-        Ok(outcome) => answer(&envelope.id, outcome, version),
-        Err(error) => json(envelope::failure(&envelope.id, &error, version)),
+        Ok(outcome) => answer(&id, outcome, version),
+        Err(error) => json(envelope::failure(&id, &error, version)),
     };
     (response, call)
 }

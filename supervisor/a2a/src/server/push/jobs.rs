@@ -117,6 +117,11 @@ impl Jobs {
         }
     }
 
+    /// The number of configurations.
+    pub(super) fn count(&self) -> usize {
+        self.lock().values().map(HashMap::len).sum()
+    }
+
     /// Whether a worker is still reading a closed log.
     pub(super) fn has_undelivered_logs(&self) -> bool {
         let tasks = self.lock();

@@ -117,6 +117,11 @@ impl Pushes {
         self.shared.jobs.contains(task)
     }
 
+    /// The number of configurations with notifications that are not delivered yet.
+    pub fn queued(&self) -> usize {
+        self.shared.jobs.count()
+    }
+
     /// Removes all configurations of a removed task.
     pub async fn forget(&self, task: &str) -> Result<(), PushStoreError> {
         self.shared.jobs.remove(task, None);

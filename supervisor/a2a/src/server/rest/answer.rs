@@ -7,6 +7,7 @@ use super::fault::Fault;
 use super::media;
 use crate::card::document;
 use crate::error::A2aError;
+use crate::server::body::with_retry_after;
 use crate::server::request::{Outcome, encode, unencodable};
 use crate::v03::rest;
 use crate::version::ProtocolVersion::{self, V0_3, V1_0};
@@ -48,7 +49,7 @@ pub(super) fn response(
             if let Some(allow) = fault.allow {
                 response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allow));
             }
-            response
+            with_retry_after(response)
         }
     }
 }

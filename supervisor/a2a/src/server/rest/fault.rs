@@ -55,6 +55,7 @@ impl Fault {
         match self.status {
             StatusCode::METHOD_NOT_ALLOWED => "UNIMPLEMENTED",
             StatusCode::PAYLOAD_TOO_LARGE => "RESOURCE_EXHAUSTED",
+            StatusCode::SERVICE_UNAVAILABLE => "UNAVAILABLE",
             StatusCode::REQUEST_TIMEOUT => "DEADLINE_EXCEEDED",
             _ => status(&self.error).1,
         }

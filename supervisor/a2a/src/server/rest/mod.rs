@@ -15,14 +15,14 @@ use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode, request::Parts};
 use axum::response::Response;
 use axum::routing::any;
-use bytes::Bytes;
 
 use self::fault::Fault;
 pub(super) use self::fault::failure;
 use self::path::Target;
-use super::body::{self, BodyError};
+use super::body::ReadBody;
 use super::framing::Framing;
 use super::headers::{Hints, activated, check_content_type, context};
+use super::json_limits;
 use super::jsonrpc::Decoder;
 use super::operation::perform;
 use super::request::Outcome;
@@ -68,7 +68,10 @@ async fn respond(server: &Arc<Server>, target: Target, parts: Parts, body: Body)
     let mut call = context(parts);
     call.version = version;
     let decoder = Decoder { options: &server.options, hints: &hints, version };
+    json_limits::check(&body, "body")?;
     let request = decode::request(&decoder, target, query.as_deref(), &body)?;
+    // The operation may take as long as the task.
+    drop(body);
     let response = match perform(server, &call, request).await? {
         Outcome::Stream(feed) => stream::response(feed, Framing::Rest, version, server.options.keep_alive),
         outcome => answer::response(Ok(answer::body(outcome, version)?), version, &call.headers),
@@ -77,9 +80,9 @@ async fn respond(server: &Arc<Server>, target: Target, parts: Parts, body: Body)
 }
 
 /// Reads the body of a `POST`; ignores other bodies.
-async fn read(server: &Server, parts: &Parts, body: Body) -> Result<Bytes, Fault> {
+async fn read(server: &Server, parts: &Parts, body: Body) -> Result<ReadBody, Fault> {
     if parts.method != Method::POST {
-        return Ok(Bytes::new());
+        return Ok(ReadBody::default());
     }
     // Some operations have parameters in the path only.
     let bare = body.size_hint().exact() == Some(0);
@@ -88,6 +91,9 @@ async fn read(server: &Server, parts: &Parts, body: Body) -> Result<Bytes, Fault
         let error = A2aError::ContentTypeNotSupported(format!("{media_type}; {hint}"));
         return Err(Fault::at(StatusCode::UNSUPPORTED_MEDIA_TYPE, error));
     }
-    let read = body::read(body, server.options.body_limit, server.options.body_timeout).await;
-    read.map_err(|error: BodyError| Fault::at(error.status(), A2aError::InvalidRequest(error.to_string())))
+    server
+        .body_reader
+        .read(body)
+        .await
+        .map_err(|error| Fault::at(error.status(), A2aError::InvalidRequest(error.to_string())))
 }
