@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use caipe_a2a::event_id;
 use serde_json::{Value, json};
 
 use crate::supervisor::unique;
@@ -112,7 +113,7 @@ impl Connection {
             request = request.bearer_auth(key);
         }
         if let Some(last) = last {
-            request = request.header("last-event-id", last.to_string());
+            request = request.header("last-event-id", event_id::to_string(last));
         }
         let response = request.body(body.to_string()).send().await?;
         ensure!(response.status().is_success(), "the stream answered {}", response.status());
@@ -125,7 +126,7 @@ impl Connection {
         Self { timeout, ..self }
     }
 
-    /// The next whole event: its number and its result, or its whole answer if that has none. Nothing once the stream
+    /// The next whole event: its id as [`event_id`] reads it, and its result, or its whole answer if that has none. Nothing once the stream
     /// has ended, whether as it should or within an event.
     pub async fn next(&mut self) -> Option<(Option<u64>, Value)> {
         loop {
@@ -135,7 +136,7 @@ impl Connection {
                 let field = |name: &str| frame.lines().find_map(|line| line.strip_prefix(name));
                 let Some(data) = field("data: ") else { continue };
                 let mut answer: Value = serde_json::from_str(data).ok()?;
-                let number = field("id: ").and_then(|id| id.parse().ok());
+                let number = field("id: ").and_then(event_id::parse);
                 return Some((number, answer.get_mut("result").map(Value::take).unwrap_or(answer)));
             }
             let chunk = tokio::time::timeout(self.timeout, self.response.chunk()).await;
