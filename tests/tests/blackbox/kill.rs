@@ -13,10 +13,10 @@ use caipe_tests::supervisor::{Setup, Supervisor};
 use serde_json::{Value, json};
 
 /// How often the server is killed.
-const KILLS: usize = 100;
+const KILLS: usize = 102;
 
-/// Kills of the same task; then it may come to its end.
-const KILLS_PER_TASK: usize = 10;
+/// Kills of the same task; then it may come to its end. After one more, the task would fail.
+const KILLS_PER_TASK: usize = 3;
 
 /// Words of the answer, each a piece of its own.
 const WORDS: usize = 150;
