@@ -13,7 +13,7 @@ pub(super) struct TextArtifact {
     id: Option<String>,
     text: String,
     /// The length of the text when the turn began.
-    kept: usize,
+    turn_start: usize,
     /// The number of the event with which the turn began, 0 before the first turn.
     turn: u64,
 }
@@ -21,7 +21,7 @@ pub(super) struct TextArtifact {
 impl TextArtifact {
     /// Notes that a turn begins with the event under way.
     pub(super) const fn begin_turn(&mut self, wire: &Wire) {
-        (self.kept, self.turn) = (self.text.len(), wire.number());
+        (self.turn_start, self.turn) = (self.text.len(), wire.number());
     }
 
     /// Whether a piece was sent.
@@ -33,7 +33,7 @@ impl TextArtifact {
     pub(super) fn put(&mut self, wire: &Wire, kind: &str, piece: &str, append: bool) -> String {
         if !append {
             self.text.clear();
-            self.kept = 0;
+            self.turn_start = 0;
         }
         self.text.push_str(piece);
         self.id(wire, kind)
@@ -41,7 +41,7 @@ impl TextArtifact {
 
     /// Removes the text of the turn under way. Returns the id of the artifact and the text that remains.
     pub(super) fn reset(&mut self, wire: &Wire, kind: &str) -> (String, String) {
-        self.text.truncate(self.kept);
+        self.text.truncate(self.turn_start);
         (self.id(wire, kind), self.text.clone())
     }
 

@@ -5,8 +5,10 @@ use std::fmt;
 use async_trait::async_trait;
 
 use crate::conversation::StoredConversation;
+use crate::error::StoreError;
+use crate::event_chunk::LoggedEvent;
 use crate::push::PushRecord;
-use crate::types::{Commit, Lease, LoggedEvent, Pruned, Retention, StoreError, TaskFilter, TaskRecord};
+use crate::types::{Commit, Lease, Pruned, Retention, TaskFilter, TaskRecord};
 
 /// Stores conversations, tasks and event logs.
 ///

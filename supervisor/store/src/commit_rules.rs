@@ -1,12 +1,8 @@
 //! The rules of commits, the same for every backend. Pure.
 
-use serde::Serialize;
-
+use crate::error::StoreError;
 use crate::event_chunk::EventChunk;
-use crate::types::{Commit, StoreError};
-
-/// Most bytes of one serialised value: a run, a message, a task's record, one commit's events.
-pub const MAX_VALUE_BYTES: usize = 64 << 20;
+use crate::types::Commit;
 
 /// Most bytes of the id of a conversation or a task. Clients choose these.
 pub const MAX_ID_BYTES: usize = 1024;
@@ -80,17 +76,6 @@ pub(crate) fn admit(commit: &Commit, position: Option<LogPosition>) -> Result<bo
         last = *end;
     }
     Ok(true)
-}
-
-pub(crate) fn encode<T: Serialize + ?Sized>(value: &T) -> Result<String, StoreError> {
-    serde_json::to_string(value).map_err(|error| StoreError::Encode(error.to_string()))
-}
-
-pub(crate) fn sized(what: impl FnOnce() -> String, json: String) -> Result<String, StoreError> {
-    if json.len() <= MAX_VALUE_BYTES {
-        return Ok(json);
-    }
-    Err(StoreError::TooLarge { what: what(), bytes: json.len(), limit: MAX_VALUE_BYTES })
 }
 
 pub(crate) fn check_id(of: &'static str, id: &str) -> Result<(), StoreError> {

@@ -11,9 +11,8 @@ use caipe_model::Message;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::commit_rules::{encode, sized};
-use crate::decode::decode;
-use crate::types::StoreError;
+use crate::error::StoreError;
+use crate::json::{decode, encode, sized};
 
 /// The version of a stored run.
 const VERSION: u32 = 2;

@@ -4,9 +4,8 @@ use caipe_engine::{EventKind, RunEvent};
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use crate::commit_rules::{encode, sized};
-use crate::decode::decode;
-use crate::types::{LoggedEvent, StoreError};
+use crate::error::StoreError;
+use crate::json::{decode, encode, sized};
 
 /// Events with consecutive numbers, encoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +17,16 @@ pub struct EventChunk {
     /// `[microseconds,[event,...],[[index,length,...],...]]`: when the events happened, the events, and for each text that
     /// joins several events its index and the lengths of their texts in bytes. The last list is left out if it is empty.
     pub json: String,
+}
+
+/// An event with its place in the task's log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoggedEvent {
+    /// The sequence number; the first of a task is 1.
+    pub seq: u64,
+    /// When the event happened, to the microsecond.
+    pub at: Timestamp,
+    pub event: RunEvent,
 }
 
 /// A text that joins the texts of several events.
@@ -110,7 +119,7 @@ pub(crate) fn read(
     Ok(seq)
 }
 
-/// The events that a joined text stands for.
+/// The events that a joined text represents.
 fn split(event: RunEvent, lengths: &[usize]) -> Vec<RunEvent> {
     let EventKind::Text { text, role } = &event.kind else { return vec![event] };
     if lengths.is_empty() {

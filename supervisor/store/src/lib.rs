@@ -10,8 +10,9 @@ extern crate self as caipe_store;
 mod backend;
 mod commit_rules;
 mod conversation;
-mod decode;
+mod error;
 mod event_chunk;
+mod json;
 mod memory;
 mod push;
 #[cfg(test)]
@@ -21,13 +22,14 @@ mod sqlite;
 mod types;
 
 pub use backend::Store;
-pub use commit_rules::{MAX_ID_BYTES, MAX_VALUE_BYTES};
+pub use commit_rules::MAX_ID_BYTES;
 pub use conversation::{ConversationChange, ListChange, SavedConversation, StoredConversation};
-pub use event_chunk::EventChunk;
+pub use error::StoreError;
+pub use event_chunk::{EventChunk, LoggedEvent};
+pub use json::MAX_VALUE_BYTES;
 pub use memory::MemoryStore;
 pub use push::{MAX_PUSH_BYTES, PushRecord};
 pub use sqlite::SqliteStore;
 pub use types::{
-    Commit, Fence, Lease, LoggedEvent, Pruned, Retention, StoreError, TaskFilter, TaskPhase, TaskPlace,
-    TaskRecord, TaskReply,
+    Commit, Fence, Lease, Pruned, Retention, TaskFilter, TaskPhase, TaskPlace, TaskRecord, TaskReply,
 };

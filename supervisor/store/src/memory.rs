@@ -9,9 +9,10 @@ use jiff::Timestamp;
 use crate::backend::Store;
 use crate::commit_rules::{LogPosition, Refusal, admit, check};
 use crate::conversation::{ConversationChange, ListChange, StoredConversation};
-use crate::event_chunk::{self, EventChunk};
+use crate::error::StoreError;
+use crate::event_chunk::{self, EventChunk, LoggedEvent};
 use crate::push::{PushChange, PushRecord};
-use crate::types::{Commit, Lease, LoggedEvent, Pruned, Retention, StoreError, TaskFilter, TaskRecord};
+use crate::types::{Commit, Lease, Pruned, Retention, TaskFilter, TaskRecord};
 
 /// A store in memory. It loses its data when the process ends.
 #[derive(Default)]

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::commit_rules::check_id;
-use crate::types::StoreError;
+use crate::error::StoreError;
 
 /// Most bytes of the body of one push configuration.
 pub const MAX_PUSH_BYTES: usize = 16 << 10;

@@ -1,6 +1,5 @@
-//! The records, filters and errors of a [`Store`](crate::Store).
+//! The records and filters of a [`Store`](crate::Store).
 
-use caipe_engine::RunEvent;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -61,16 +60,6 @@ pub struct Lease {
     pub token: u64,
     /// Earlier owners may have shown events up to this number.
     pub reserved: u64,
-}
-
-/// An event with its place in the task's log.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LoggedEvent {
-    /// The sequence number; the first of a task is 1.
-    pub seq: u64,
-    /// When the event happened, to the microsecond.
-    pub at: Timestamp,
-    pub event: RunEvent,
 }
 
 /// A task without its events.
@@ -172,55 +161,4 @@ pub struct TaskFilter {
     pub beyond: Option<TaskPlace>,
     /// The most tasks to return; 0 means no limit.
     pub limit: usize,
-}
-
-/// A failure of a backend.
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum StoreError {
-    /// The backend cannot be reached or opened.
-    #[error("failed to reach the {backend} store: {reason}")]
-    Unavailable { backend: &'static str, reason: String },
-    /// Another process uses the store.
-    #[error(
-        "failed to open the {backend} store: {place}: another process uses it; stop that one, or choose another data directory"
-    )]
-    InUse { backend: &'static str, place: String },
-    /// The backend rejected a write or a read.
-    #[error("failed to {action} in the {backend} store: {reason}")]
-    Failed { backend: &'static str, action: &'static str, reason: String },
-    /// A write contradicts the stored data.
-    #[error("failed to commit to the {backend} store: {reason}")]
-    Refused { backend: &'static str, reason: String },
-    /// Another process continues the task.
-    #[error("failed to commit: another process continues task {task:?}")]
-    LeaseLost { task: String },
-    /// A value is larger than the limit.
-    #[error("failed to store {what}: {bytes} bytes, at most {limit} are allowed")]
-    TooLarge { what: String, bytes: usize, limit: usize },
-    /// A value cannot be written as JSON.
-    #[error("failed to encode for the store: {0}")]
-    Encode(String),
-    /// Stored data cannot be read back.
-    #[error("failed to read back from the store: {what}: {reason}")]
-    Corrupt { what: String, reason: String },
-}
-
-impl StoreError {
-    /// Whether the same call may succeed later, for example once a full disk has space.
-    pub const fn is_transient(&self) -> bool {
-        matches!(self, Self::Unavailable { .. } | Self::Failed { .. })
-    }
-
-    /// A bounded name of the kind of failure, for metrics.
-    pub const fn category(&self) -> &'static str {
-        match self {
-            Self::Unavailable { .. } | Self::InUse { .. } => "unavailable",
-            Self::Failed { .. } => "failed",
-            Self::Refused { .. } => "refused",
-            Self::LeaseLost { .. } => "lease_lost",
-            Self::TooLarge { .. } => "too_large",
-            Self::Encode(_) => "encode",
-            Self::Corrupt { .. } => "corrupt",
-        }
-    }
 }

@@ -26,7 +26,7 @@ impl Default for LogBounds {
 }
 
 /// Events that a log keeps although the budget of all logs is used up, so that readers at its end miss none.
-const KEPT: usize = 16;
+const NEWEST: usize = 16;
 
 /// The memory that the events of many logs may use together.
 #[derive(Debug)]
@@ -108,7 +108,7 @@ impl Window {
 
     fn is_over(&self) -> bool {
         let count = self.events.len();
-        let is_spent = |budget: &Arc<LogBudget>| count > KEPT && budget.used() > budget.limit;
+        let is_spent = |budget: &Arc<LogBudget>| count > NEWEST && budget.used() > budget.limit;
         count > 1
             && (count > self.bounds.events
                 || self.bytes > self.bounds.bytes

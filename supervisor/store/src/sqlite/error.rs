@@ -7,7 +7,7 @@ use rusqlite::ErrorCode;
 
 use super::BACKEND;
 use crate::commit_rules::Refusal;
-use crate::types::StoreError;
+use crate::error::StoreError;
 
 /// An error of SQLite, or one that is already a [`StoreError`].
 #[derive(Debug, thiserror::Error)]

@@ -21,8 +21,10 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::backend::Store;
 use crate::conversation::StoredConversation;
+use crate::error::StoreError;
+use crate::event_chunk::LoggedEvent;
 use crate::push::{PushChange, PushRecord};
-use crate::types::{Commit, Lease, LoggedEvent, Pruned, Retention, StoreError, TaskFilter, TaskRecord};
+use crate::types::{Commit, Lease, Pruned, Retention, TaskFilter, TaskRecord};
 use read::Readers;
 use rows::PreparedCommit;
 use writer::{Done, Job, Work};

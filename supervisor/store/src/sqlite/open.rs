@@ -11,7 +11,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::error::{Failure, in_use, unavailable};
 use super::schema;
-use crate::types::StoreError;
+use crate::error::StoreError;
 
 /// How long to wait for the lock of another program, such as a backup tool.
 const BUSY: Duration = Duration::from_secs(5);

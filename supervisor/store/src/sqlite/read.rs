@@ -12,9 +12,10 @@ use super::error::{Failure, unavailable};
 use super::open;
 use super::rows::column;
 use crate::conversation::StoredConversation;
-use crate::decode::decode;
-use crate::event_chunk;
-use crate::types::{LoggedEvent, StoreError, TaskFilter, TaskPhase, TaskRecord};
+use crate::error::StoreError;
+use crate::event_chunk::{self, LoggedEvent};
+use crate::json::decode;
+use crate::types::{TaskFilter, TaskPhase, TaskRecord};
 
 /// Most reads at once. More would only compete for the same disk.
 const READERS: u32 = 4;

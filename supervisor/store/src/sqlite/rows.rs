@@ -4,10 +4,12 @@ use jiff::Timestamp;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, Row, params};
 
 use super::error::Failure;
-use crate::commit_rules::{LogPosition, Refusal, admit, check, encode, sized};
+use crate::commit_rules::{LogPosition, Refusal, admit, check};
 use crate::conversation::{ConversationChange, ListChange};
+use crate::error::StoreError;
 use crate::event_chunk::EventChunk;
-use crate::types::{Commit, Lease, Pruned, Retention, StoreError, TaskRecord};
+use crate::json::{encode, sized};
+use crate::types::{Commit, Lease, Pruned, Retention, TaskRecord};
 
 /// Most tasks and conversations of one step of a prune; commits wait for it.
 const PRUNE_STEP: i64 = 64;

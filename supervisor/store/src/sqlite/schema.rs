@@ -215,7 +215,7 @@ mod tests {
     /// A file as version 4 leaves it after a crash: a tool's result is appended to the state, and events are in the journal
     /// alone.
     #[test]
-    fn a_file_of_the_fourth_schema_keeps_its_conversations_and_its_journal() {
+    fn a_file_of_the_fourth_schema_keeps_its_conversations_and_events() {
         let state = include_str!("../../golden/state-1.json");
         let mut connection = Connection::open_in_memory().unwrap();
         for step in &MIGRATIONS[..4] {

@@ -11,8 +11,9 @@ use tokio::sync::{mpsc, oneshot};
 use super::error::{Failure, translate, unavailable};
 use super::rows::PreparedCommit;
 use super::{push, rows};
+use crate::error::StoreError;
 use crate::push::PushChange;
-use crate::types::{Lease, Pruned, Retention, StoreError};
+use crate::types::{Lease, Pruned, Retention};
 
 /// Most jobs in one transaction, which bounds how long each of them waits.
 const GROUP: usize = 256;

@@ -1,11 +1,25 @@
-//! Parsing stored values.
+//! Stored values as JSON.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-use crate::types::StoreError;
+use crate::error::StoreError;
+
+/// Most bytes of one serialised value: a run, a message, a task's record, one commit's events.
+pub const MAX_VALUE_BYTES: usize = 64 << 20;
 
 /// Most levels of nesting of a stored value. Incoming values have at most 128; a record or a nested run adds a few.
 const MAX_DEPTH: usize = 256;
+
+pub(crate) fn encode<T: Serialize + ?Sized>(value: &T) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|error| StoreError::Encode(error.to_string()))
+}
+
+pub(crate) fn sized(what: impl FnOnce() -> String, json: String) -> Result<String, StoreError> {
+    if json.len() <= MAX_VALUE_BYTES {
+        return Ok(json);
+    }
+    Err(StoreError::TooLarge { what: what(), bytes: json.len(), limit: MAX_VALUE_BYTES })
+}
 
 /// Parses a stored value; `what` names it in the error.
 pub(crate) fn decode<'a, T: Deserialize<'a>>(
