@@ -1,13 +1,14 @@
 //! Drives the run of one agent: passes inputs to the engine, commits its decisions, then carries them out.
 
 use std::collections::{HashMap, VecDeque};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use caipe_engine::{CallId, Effect, Input, Phase, RunEvent, RunState, decide};
-use futures::FutureExt as _;
+use futures::poll;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, Sleep, sleep_until};
 use tokio_util::sync::{CancellationToken, DropGuard, WaitForCancellationFutureOwned};
@@ -231,7 +232,7 @@ impl<S: Sink> Driver<S> {
             queue.push_back(input);
         }
         while queue.len() < INPUT_QUEUE
-            && let Some(input) = self.effects.turn.next().now_or_never()
+            && let Poll::Ready(input) = poll!(pin!(self.effects.turn.next()))
         {
             queue.push_back(input.into());
         }

@@ -72,7 +72,7 @@ impl TaskEventLog {
                     log.note(at, message);
                 }
                 let wire = binding.bind(logged.seq, &logged.event);
-                log.push_from(event_id::first_of(logged.seq), logged.at, wire);
+                log.push_from(logged.at, [(event_id::first_of(logged.seq), wire)]);
                 last = logged.seq;
             }
             if end {
@@ -207,11 +207,11 @@ impl TaskEventLog {
 
     /// Shows events, of which the first has this number.
     fn show(&mut self, first: u64, at: Timestamp, events: &[RunEvent]) {
-        for (number, event) in (first..).zip(events) {
-            let wire = self.binding.bind(number, event);
-            if !wire.is_empty() {
-                self.log.push_from(event_id::first_of(number), at, wire);
-            }
+        let bind = |(number, event)| (event_id::first_of(number), self.binding.bind(number, event));
+        let mut wire: Vec<_> = (first..).zip(events).map(bind).collect();
+        wire.retain(|(_, events)| !events.is_empty());
+        if !wire.is_empty() {
+            self.log.push_from(at, wire);
         }
     }
 

@@ -113,11 +113,14 @@ impl TaskLog {
         last
     }
 
-    /// Appends the wire events of one event: with ids from `first` on, or after the last of the log, whichever is greater.
-    pub fn push_from(&self, first: u64, at: Timestamp, events: impl IntoIterator<Item = Event>) {
+    /// Appends the wire events of several events at once, so that readers wake once: those of each event with ids from its
+    /// own on, or after the last of the log, whichever is greater.
+    pub fn push_from(&self, at: Timestamp, events: impl IntoIterator<Item = (u64, Vec<Event>)>) {
         {
             let mut inner = self.lock();
-            for event in events {
+            for (first, event) in
+                events.into_iter().flat_map(|(first, all)| all.into_iter().map(move |event| (first, event)))
+            {
                 let next = first.max(inner.window.last_seq() + 1);
                 if let Err(error) = inner.append(next, at, event) {
                     tracing::warn!(task = inner.window.task().id, %error, "event dropped");

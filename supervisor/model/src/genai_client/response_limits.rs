@@ -18,6 +18,9 @@ const FRAME_BYTES: u64 = 8;
 /// takes less than a second, one of 25 MB in the largest pieces about two.
 const MAX_LINE_TIME: Duration = Duration::from_secs(2);
 
+/// The pieces of a line that are not measured: a usual line has one or two, and to measure costs more than to read them.
+const MEASURED_FROM: u32 = 16;
+
 /// A response that is too long.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum TooLong {
@@ -73,7 +76,7 @@ impl LineTime {
     ///
     /// A poll of the client library ends only when no piece is ready. Another worker that reads the connection meanwhile could
     /// keep it busy for ever, and no limit would be checked. A task that tokio takes from its queue, and not from the slot of
-    /// the last task that was woken, keeps the connection's task for its own worker, so the second piece of a line goes through
+    /// the last task that was woken, keeps the connection's task for its own worker, so a later piece of a line goes through
     /// the queue.
     pub(super) fn poll<T>(
         &mut self,
@@ -81,7 +84,13 @@ impl LineTime {
         context: &mut Context<'_>,
         poll: impl FnOnce(&mut Context<'_>) -> Poll<T>,
     ) -> Poll<Result<T, TooLong>> {
-        if self.pieces > 1 && !std::mem::replace(&mut self.queued, true) {
+        if self.pieces < MEASURED_FROM {
+            let polled = poll(context);
+            meter.check_bytes()?;
+            self.add(meter, Duration::ZERO)?;
+            return polled.map(Ok);
+        }
+        if !std::mem::replace(&mut self.queued, true) {
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
