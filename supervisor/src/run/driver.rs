@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use caipe_engine::{CallId, Effect, Input, Phase, RunEvent, RunState, decide};
 use futures::poll;
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::yield_now;
 use tokio::time::{Instant, Sleep, sleep_until};
 use tokio_util::sync::{CancellationToken, DropGuard, WaitForCancellationFutureOwned};
 
@@ -214,7 +215,11 @@ impl<S: Sink> Driver<S> {
             tokio::select! {
                 biased;
                 input = self.inputs.recv() => queue.extend(input),
-                input = self.effects.turn.next() => queue.push_back(input.into()),
+                input = self.effects.turn.next() => {
+                    queue.push_back(input.into());
+                    // A busy process reads more of the connection first, and shows several pieces at once.
+                    yield_now().await;
+                }
                 () = &mut self.stopped, if !self.stopping => {}
                 () = &mut self.alarm => {}
             }
