@@ -113,7 +113,7 @@ impl Server {
     ) -> anyhow::Result<Self> {
         let shutdown = CancellationToken::new();
         let registry = (config.registry)(&shutdown)?;
-        let runs = Runs::with_log_memory(
+        let runs = Runs::new(
             registry.current_supervisor(),
             config.presentation.clone(),
             store.clone(),

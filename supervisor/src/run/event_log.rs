@@ -115,7 +115,7 @@ impl TaskEventLog {
         let mut record = self.record.clone();
         record.replies.push(TaskReply { after: self.writer.last_seq(), at, message: value });
         (record.phase, record.updated, record.status_message) = (TaskPhase::Working, at, None);
-        self.writer.commit(Writing { task: Some(record.clone()), ..Writing::default() }).await?;
+        self.writer.try_commit(Writing { task: Some(record.clone()), ..Writing::default() }).await?;
         self.record = record;
         self.log.note(at, reply);
         Ok(())

@@ -66,8 +66,19 @@ impl LogWriter {
         self.next_seq - 1
     }
 
-    /// Takes the lease if this process does not have it yet. Returns the number of the next event.
+    /// Takes the lease if this process does not have it yet, and tries again while the store is not available. Returns the
+    /// number of the next event.
     pub(super) async fn acquire(&mut self) -> Result<u64, StoreError> {
+        let mut pauses = Pauses::default();
+        loop {
+            match self.try_acquire().await {
+                Err(error) if error.is_transient() => pauses.wait(&self.fence.task, &error).await,
+                acquired => return acquired,
+            }
+        }
+    }
+
+    async fn try_acquire(&mut self) -> Result<u64, StoreError> {
         if !self.acquired {
             let lease = self.store.acquire(&self.fence.task).await?;
             (self.fence.token, self.fence.number, self.fence.reserved) = (lease.token, 0, lease.reserved);
@@ -80,11 +91,18 @@ impl LogWriter {
     /// Writes the unsaved events and these changes as one commit. Returns once they are durable.
     pub(super) async fn commit(&mut self, writing: Writing<'_>) -> Result<(), StoreError> {
         if let Some(saving) = self.saving.take() {
-            saving.await.unwrap_or(Ok(()))?;
+            joined(saving).await?;
         }
         let first = self.acquire().await?;
         let commit = self.prepared(first, writing)?;
         persist(&*self.store, commit).await
+    }
+
+    /// As [`LogWriter::commit`] for a writer without unsaved events, and once only: a client waits for the result.
+    pub(super) async fn try_commit(&mut self, writing: Writing<'_>) -> Result<(), StoreError> {
+        let first = self.try_acquire().await?;
+        let commit = self.prepared(first, writing)?;
+        metrics().committed(self.store.commit(commit)).await
     }
 
     /// Takes a number for each of the events, which may be shown at once. `None` if they must be committed first.
@@ -113,7 +131,14 @@ impl LogWriter {
         }
         let (store, at) = (self.store.clone(), Timestamp::default());
         let commit = self.prepared(self.next_seq, Writing { at, ..Writing::default() });
-        let work = async move { persist(&*store, commit?).await };
+        let before = self.saving.take();
+        let work = async move {
+            // It has ended; its error must not be lost.
+            if let Some(before) = before {
+                joined(before).await?;
+            }
+            persist(&*store, commit?).await
+        };
         self.saving = Some(AbortOnDropHandle::new(tokio::spawn(work)));
     }
 
@@ -135,18 +160,41 @@ impl LogWriter {
     }
 }
 
+/// The result of a background write.
+async fn joined(saving: AbortOnDropHandle<Result<(), StoreError>>) -> Result<(), StoreError> {
+    saving.await.unwrap_or_else(|error| {
+        Err(StoreError::Encode(format!("the background write of a log did not end: {error}")))
+    })
+}
+
 /// Writes a commit, and again while the store is not available: the run waits meanwhile.
 async fn persist(store: &dyn Store, commit: Commit) -> Result<(), StoreError> {
-    let (mut pause, longest) = PAUSE;
+    let mut pauses = Pauses::default();
     loop {
         match metrics().committed(store.commit(commit.clone())).await {
             Err(error) if error.is_transient() => {
-                let task = commit.fence.as_ref().map(|fence| fence.task.as_str());
-                tracing::error!(task, %error, retry_in = ?pause, "a run waits because it cannot be saved");
-                sleep(pause).await;
-                pause = longest.min(pause * 2);
+                let task = commit.fence.as_ref().map_or("", |fence| fence.task.as_str());
+                pauses.wait(task, &error).await;
             }
             written => return written,
         }
+    }
+}
+
+/// The pauses between the attempts of one write.
+#[derive(Debug)]
+struct Pauses(Duration);
+
+impl Default for Pauses {
+    fn default() -> Self {
+        Self(PAUSE.0)
+    }
+}
+
+impl Pauses {
+    async fn wait(&mut self, task: &str, error: &StoreError) {
+        tracing::error!(task, %error, retry_in = ?self.0, "a run waits because it cannot be saved");
+        sleep(self.0).await;
+        self.0 = PAUSE.1.min(self.0 * 2);
     }
 }

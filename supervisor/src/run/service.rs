@@ -53,19 +53,9 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Runs of `supervisor`, stored in `store` and shown by `presentation`. Each run may take `time_limit`. The logs of their
-    /// tasks may use [`LOG_MEMORY`] bytes.
+    /// Runs of `supervisor`, stored in `store` and shown by `presentation`. Each run may take `time_limit`. The logs of all
+    /// tasks may use `log_memory` bytes, usually [`LOG_MEMORY`].
     pub fn new(
-        supervisor: impl Into<CurrentSupervisor>,
-        presentation: Presentation,
-        store: Arc<dyn Store>,
-        time_limit: Duration,
-    ) -> Arc<Self> {
-        Self::with_log_memory(supervisor, presentation, store, time_limit, LOG_MEMORY)
-    }
-
-    /// As [`Runs::new`], with another limit of the memory of logs, in bytes.
-    pub fn with_log_memory(
         supervisor: impl Into<CurrentSupervisor>,
         presentation: Presentation,
         store: Arc<dyn Store>,

@@ -1,5 +1,7 @@
 //! Consecutive events of one commit as text. Pieces of text that follow each other are stored as one.
 
+use std::borrow::Cow;
+
 use caipe_engine::{EventKind, RunEvent};
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -62,8 +64,7 @@ impl EventChunk {
 }
 
 /// The events with joined texts.
-fn join(events: &[RunEvent]) -> (Vec<std::borrow::Cow<'_, RunEvent>>, Vec<Joined>) {
-    use std::borrow::Cow;
+fn join(events: &[RunEvent]) -> (Vec<Cow<'_, RunEvent>>, Vec<Joined>) {
     let (mut all, mut joined) = (Vec::new(), Vec::new());
     for group in events.chunk_by(is_same_text) {
         let [first, _, ..] = group else {

@@ -1,7 +1,7 @@
 //! What happens when a store fails, or a process dies.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -153,6 +153,57 @@ async fn a_run_waits_while_it_cannot_be_saved_and_new_requests_are_refused() {
     assert_eq!(last_state(&read(&log).await), TaskState::Completed);
     let (log, _) = runs.send(message("hello", None)).await.unwrap();
     assert_eq!(last_state(&read(&log).await), TaskState::Completed);
+}
+
+#[tokio::test]
+async fn an_answer_to_a_question_is_refused_while_it_cannot_be_saved() {
+    let tools = Tools::start().await;
+    let store = Full::after(usize::MAX);
+    let runs = setup(&tools).runs(store.clone());
+    let (log, _) = runs.send(message("go", None)).await.unwrap();
+    assert_eq!(last_state(&read(&log).await), TaskState::InputRequired);
+    let task = log.snapshot();
+    let approve = || {
+        let approve = vec![decisions(&serde_json::json!([{"type": "approve"}]))];
+        to_task(Some(&task.id), &task.context_id, approve)
+    };
+    store.gate.left.store(0, Ordering::SeqCst);
+    let refused = tokio::time::timeout(PATIENCE, runs.send(approve())).await.expect("it does not wait");
+    assert!(refused.unwrap_err().to_string().contains("no space left"));
+    store.gate.left.store(usize::MAX, Ordering::SeqCst);
+    let (log, seen) = runs.send(approve()).await.unwrap();
+    assert_eq!(last_state(&read_after(&log, seen).await), TaskState::Completed);
+}
+
+/// A store that refuses the first pieces of text for good.
+#[derive(Debug, Default)]
+struct Picky {
+    has_refused: AtomicBool,
+}
+
+#[async_trait]
+impl Gate for Picky {
+    async fn admit(&self, commit: &Commit) -> Result<(), StoreError> {
+        let is_text_alone = commit.conversation.is_none() && commit.task.is_none();
+        if is_text_alone && !self.has_refused.swap(true, Ordering::SeqCst) {
+            return Err(StoreError::TooLarge { what: "the pieces".to_owned(), bytes: 2, limit: 1 });
+        }
+        Ok(())
+    }
+}
+
+/// The error comes from a write in the background, after which others succeed.
+#[tokio::test]
+async fn pieces_of_text_that_cannot_be_saved_are_not_lost_in_silence() {
+    let script =
+        r#"turns: [{ reply: { delay_ms: 100, text: "one two three four five six seven eight nine" } }]"#;
+    let store = Arc::new(Gated::<Picky>::default());
+    let runs = TestSetup { script, ..TestSetup::default() }.runs(store.clone());
+    let (log, _) = runs.send(message("count", None)).await.unwrap();
+    let events = read(&log).await;
+    assert!(store.gate.has_refused.load(Ordering::SeqCst));
+    assert_eq!(last_state(&events), TaskState::Failed);
+    assert!(format!("{events:?}").contains("the pieces"), "{events:?}");
 }
 
 #[tokio::test]

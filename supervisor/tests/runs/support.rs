@@ -20,7 +20,7 @@ use caipe_supervisor::agents::InProcessBackend;
 use caipe_supervisor::binding::Presentation;
 use caipe_supervisor::delegation::AgentBackend;
 use caipe_supervisor::mcp::{ServerSpec, Toolbox, Transport};
-use caipe_supervisor::run::Runs;
+use caipe_supervisor::run::{LOG_MEMORY, Runs};
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -106,6 +106,7 @@ impl TestSetup {
             Presentation::Supervisor { tool_output: None },
             store,
             Duration::from_mins(10),
+            LOG_MEMORY,
         )
     }
 }

@@ -9,7 +9,7 @@ use caipe_a2a::model::{Event, TaskState};
 use caipe_a2a::server::TaskLog;
 use caipe_store::{MemoryStore, Store, TaskPhase};
 use caipe_supervisor::binding::Presentation;
-use caipe_supervisor::run::{RunError, Runs};
+use caipe_supervisor::run::{LOG_MEMORY, RunError, Runs};
 
 use crate::support::{last_state, message, read, runs, supervisor};
 
@@ -129,6 +129,7 @@ async fn without_streaming_the_answer_comes_in_one_piece() {
             Presentation::Supervisor { tool_output: None },
             Arc::new(MemoryStore::default()),
             Duration::from_mins(10),
+            LOG_MEMORY,
         );
         let (log, _) = runs.send(message("hello world", None)).await.unwrap();
         let events = read(&log).await;

@@ -14,7 +14,7 @@ use tokio_util::task::TaskTracker;
 use super::worker::{PATIENCE, PLACEMENTS, Placement, Worker, agent, supervisor};
 use crate::agent::Delegate;
 use crate::binding::Presentation;
-use crate::run::Runs;
+use crate::run::{LOG_MEMORY, Runs};
 
 /// A supervisor that hands everything to the helper, once or twice at once.
 const SUPERVISOR: &str = r#"
@@ -39,7 +39,13 @@ fn runs(worker: &Worker, store: Arc<MemoryStore>) -> Arc<Runs> {
     let spec = caipe_crds::resolve(&default_resource(), &BTreeMap::new()).unwrap().spec;
     let role = supervisor(spec, "helper", delegate);
     let front = Arc::new(agent("supervisor", SUPERVISOR, role, Vec::new(), Vec::new()));
-    Runs::new(front, Presentation::Supervisor { tool_output: None }, store, Duration::from_mins(10))
+    Runs::new(
+        front,
+        Presentation::Supervisor { tool_output: None },
+        store,
+        Duration::from_mins(10),
+        LOG_MEMORY,
+    )
 }
 
 /// What the log tells up to the first event for which `last` holds, or to its end.

@@ -26,7 +26,7 @@ use crate::delegation::AgentBackend;
 use crate::http::TaskApi;
 use crate::mcp::{ServerSpec, Toolbox, Transport};
 use crate::remote::{RemoteBackend, RemoteTarget};
-use crate::run::Runs;
+use crate::run::{LOG_MEMORY, Runs};
 
 /// How long anything may take that should happen.
 pub(super) const PATIENCE: Duration = Duration::from_mins(1);
@@ -142,7 +142,8 @@ pub(super) fn agent(
 }
 
 async fn serve(agent: Arc<Agent>, presentation: Presentation, listener: TcpListener, url: String) {
-    let runs = Runs::new(agent, presentation, Arc::new(MemoryStore::default()), Duration::from_mins(10));
+    let runs =
+        Runs::new(agent, presentation, Arc::new(MemoryStore::default()), Duration::from_mins(10), LOG_MEMORY);
     let card =
         CardBuilder::new("Helper", "Helps.", &url, "1").extension(ACTIVITY_EXTENSION, "activity").build();
     let task_api = TaskApi::new(runs, [card.clone(), card], None);
