@@ -21,6 +21,10 @@ use crate::delegation::RunInfo;
 /// The most inputs that wait for the driver, so that a slow commit slows the model's stream and memory stays bounded.
 const INPUT_QUEUE: usize = 256;
 
+/// How often the task of the model's connection may run before its pieces are taken to be read. It has one piece ready at a
+/// time.
+const YIELDS: u32 = 3;
+
 /// How long a driver without a deadline sleeps at most.
 const FAR: Duration = Duration::from_hours(24);
 
@@ -205,6 +209,7 @@ impl<S: Sink> Driver<S> {
 
     /// Waits for the next input, and queues all inputs that have arrived.
     async fn wait(&mut self, queue: &mut VecDeque<QueuedInput>) {
+        let mut read = 0;
         if !self.urgent(queue) {
             if let Some(due) = self.sink.save_due()
                 && due < self.alarm.deadline()
@@ -217,8 +222,7 @@ impl<S: Sink> Driver<S> {
                 input = self.inputs.recv() => queue.extend(input),
                 input = self.effects.turn.next() => {
                     queue.push_back(input.into());
-                    // A busy process reads more of the connection first, and shows several pieces at once.
-                    yield_now().await;
+                    read = 1;
                 }
                 () = &mut self.stopped, if !self.stopping => {}
                 () = &mut self.alarm => {}
@@ -236,10 +240,24 @@ impl<S: Sink> Driver<S> {
         {
             queue.push_back(input);
         }
-        while queue.len() < INPUT_QUEUE
-            && let Poll::Ready(input) = poll!(pin!(self.effects.turn.next()))
-        {
-            queue.push_back(input.into());
+        if read > 0 {
+            self.read_on(queue, read).await;
+        }
+    }
+
+    /// Queues the inputs of the turn that are ready after so many others.
+    async fn read_on(&mut self, queue: &mut VecDeque<QueuedInput>, mut read: usize) {
+        let mut yields = 0;
+        while queue.len() < INPUT_QUEUE {
+            if let Poll::Ready(input) = poll!(pin!(self.effects.turn.next())) {
+                queue.push_back(input.into());
+                (read, yields) = (read + 1, 0);
+            } else if yields == YIELDS {
+                return self.effects.turn.rest(read);
+            } else {
+                yields += 1;
+                yield_now().await;
+            }
         }
     }
 

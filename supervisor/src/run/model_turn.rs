@@ -1,14 +1,21 @@
 //! One turn of the model, as inputs of a run.
 
 use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::time::Duration;
 
 use caipe_engine::{Input, ModelDelta, ModelFailure};
 use caipe_model::{ChatRequest, ModelError, ModelErrorKind, ModelEvent, ModelStream};
 use futures::{FutureExt, StreamExt};
+use tokio::time::{Instant, Sleep, sleep_until};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::{Instrument, Span};
 
 use crate::agent::Agent;
+
+/// How long the pieces of a fast model are gathered, so that each does not wake the client's connection. A piece that comes
+/// after a longer pause is passed on at once.
+const GATHER: Duration = Duration::from_millis(2);
 
 /// The turn under way, if there is one. Dropping it cancels the call of the model.
 #[derive(Default)]
@@ -19,6 +26,7 @@ struct Turn {
     stream: ModelStream,
     /// Whether pieces are passed on; if not, only the complete turn is.
     streaming: bool,
+    pace: Pace,
     span: Span,
     _cancel: DropGuard,
 }
@@ -29,13 +37,15 @@ impl ModelTurn {
         let (model, guard) = (&agent.model, cancel.clone().drop_guard());
         let span = tracing::debug_span!("model", agent = %agent.name, turn = number, model = model.name());
         let stream = span.in_scope(|| model.stream(request, cancel));
-        Self(Some(Turn { number, stream, streaming: agent.streaming, span, _cancel: guard }))
+        let (streaming, pace) = (agent.streaming, Pace::default());
+        Self(Some(Turn { number, stream, streaming, pace, span, _cancel: guard }))
     }
 
     /// The next input; never completes without a turn. The last input of a turn ends it. Cancel-safe.
     pub(super) async fn next(&mut self) -> Input {
         loop {
             let Some(turn) = &mut self.0 else { return std::future::pending().await };
+            turn.pace.rested().await;
             let next = AssertUnwindSafe(turn.stream.next()).catch_unwind();
             let input = match next.instrument(turn.span.clone()).await {
                 Ok(Some(item)) => model_input(turn.number, item),
@@ -54,6 +64,48 @@ impl ModelTurn {
                 }
                 None => {}
             }
+        }
+    }
+
+    /// Notes that so many inputs arrived together, and that no other is ready. The turn of a fast model is not read for a
+    /// while.
+    pub(super) fn rest(&mut self, inputs: usize) {
+        if let Some(turn) = &mut self.0 {
+            turn.pace.rest(inputs, Instant::now());
+        }
+    }
+}
+
+/// How fast the pieces of a turn come.
+#[derive(Debug, Default)]
+struct Pace {
+    last: Option<Instant>,
+    /// The pause under way, or the last one.
+    pause: Option<Pin<Box<Sleep>>>,
+    is_resting: bool,
+}
+
+impl Pace {
+    fn rest(&mut self, inputs: usize, now: Instant) {
+        let is_fast = inputs > 1 || self.last.is_some_and(|last| now < last + GATHER);
+        self.last = Some(now);
+        if !is_fast {
+            return;
+        }
+        match &mut self.pause {
+            Some(pause) => pause.as_mut().reset(now + GATHER),
+            none => *none = Some(Box::pin(sleep_until(now + GATHER))),
+        }
+        self.is_resting = true;
+    }
+
+    /// Waits until the turn may be read. Cancel-safe.
+    async fn rested(&mut self) {
+        if self.is_resting
+            && let Some(pause) = &mut self.pause
+        {
+            pause.await;
+            self.is_resting = false;
         }
     }
 }
@@ -82,4 +134,43 @@ fn model_input(turn: u32, item: Result<ModelEvent, ModelError>) -> Option<Input>
         }
     };
     Some(Input::ModelDelta { turn, delta })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How long the pace rests after so many inputs.
+    async fn rest(pace: &mut Pace, inputs: usize) -> Duration {
+        let now = Instant::now();
+        pace.rest(inputs, now);
+        pace.rested().await;
+        now.elapsed()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_the_pieces_of_a_fast_model_are_gathered() {
+        let mut pace = Pace::default();
+        for _ in 0..3 {
+            assert_eq!(
+                rest(&mut pace, 1).await,
+                Duration::ZERO,
+                "the pieces of a slow model wait for nothing"
+            );
+            tokio::time::advance(GATHER).await;
+        }
+        assert_eq!(rest(&mut pace, 2).await, GATHER, "two pieces came at once");
+        assert_eq!(rest(&mut pace, 1).await, Duration::ZERO, "the next one came after a pause");
+        tokio::time::advance(GATHER / 2).await;
+        assert_eq!(rest(&mut pace, 1).await, GATHER, "the next one came soon");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pause_that_is_interrupted_goes_on() {
+        let (mut pace, began) = (Pace::default(), Instant::now());
+        pace.rest(2, began);
+        assert!(futures::poll!(std::pin::pin!(pace.rested())).is_pending());
+        pace.rested().await;
+        assert_eq!(began.elapsed(), GATHER);
+    }
 }

@@ -2,13 +2,14 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use futures::StreamExt;
 use genai::chat::{ChatOptions, ChatStream};
 use jiff::Timestamp;
-use tokio::time::{Instant, timeout_at};
-use tokio_util::sync::CancellationToken;
+use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::event_mapping::{Turn, TurnFault};
 use super::response_limits::{LineTime, Meter};
@@ -17,7 +18,8 @@ use crate::chat::{ChatRequest, ModelError, ModelErrorKind, ModelEvent};
 
 pub(super) struct Call {
     model: Arc<Inner>,
-    cancel: CancellationToken,
+    /// Completes when the call is cancelled. One future for the whole call, because one for each piece costs too much.
+    cancelled: Pin<Box<WaitForCancellationFutureOwned>>,
     meter: Arc<Meter>,
     state: State,
     ready: VecDeque<ModelEvent>,
@@ -29,14 +31,16 @@ enum State {
     Streaming {
         stream: ChatStream,
         turn: Box<Turn>,
-        deadline: Instant,
+        /// Fires when the call takes too long. One timer for the whole call, for the same reason.
+        alarm: Pin<Box<Sleep>>,
     },
     Over,
 }
 
 impl Call {
     pub(super) fn new(model: Arc<Inner>, request: ChatRequest, cancel: CancellationToken) -> Self {
-        Self { model, cancel, meter: Arc::default(), state: State::New(request), ready: VecDeque::new() }
+        let cancelled = Box::pin(cancel.cancelled_owned());
+        Self { model, cancelled, meter: Arc::default(), state: State::New(request), ready: VecDeque::new() }
     }
 
     /// The next event. A finish or an error closes the connection and is the last.
@@ -56,18 +60,9 @@ impl Call {
     }
 
     async fn advance(&mut self) -> Result<(), ModelError> {
-        let cancel = self.cancel.clone();
-        tokio::select! {
-            biased;
-            () = cancel.cancelled() => Err(self.error(ModelErrorKind::Cancelled, "cancelled")),
-            done = self.step() => done,
-        }
-    }
-
-    async fn step(&mut self) -> Result<(), ModelError> {
         match std::mem::replace(&mut self.state, State::Over) {
             State::New(request) => self.open(&request).await,
-            State::Streaming { stream, turn, deadline } => self.read(stream, turn, deadline).await,
+            State::Streaming { stream, turn, alarm } => self.read(stream, turn, alarm).await,
             State::Over => Ok(()),
         }
     }
@@ -79,12 +74,17 @@ impl Call {
         let asked = convert::request(request, kind);
         let options = with_request(options.clone(), request, self.meter.clone());
         let response = client.exec_chat_stream(connection.target.clone(), asked, Some(&options));
-        let response = timeout_at(deadline, response)
-            .await
+        let response = tokio::select! {
+            biased;
+            () = &mut self.cancelled => return Err(self.cancelled()),
+            response = timeout_at(deadline, response) => response,
+        };
+        let response = response
             .map_err(|_| self.too_slow())?
             .map_err(|error| error_mapping::of(&error, &connection.subject, Timestamp::now()))?;
         let turn = Box::new(Turn::new(connection.subject.model.clone(), kind, convert::calls_in(request)));
-        self.state = State::Streaming { stream: response.stream, turn, deadline };
+        let alarm = Box::pin(sleep_until(deadline));
+        self.state = State::Streaming { stream: response.stream, turn, alarm };
         Ok(())
     }
 
@@ -92,15 +92,18 @@ impl Call {
         &mut self,
         mut stream: ChatStream,
         mut turn: Box<Turn>,
-        deadline: Instant,
+        mut alarm: Pin<Box<Sleep>>,
     ) -> Result<(), ModelError> {
         let mut line = LineTime::default();
         let item =
             poll_fn(|context| line.poll(&self.meter, context, |context| stream.poll_next_unpin(context)));
-        let item = timeout_at(deadline, item)
-            .await
-            .map_err(|_| self.too_slow())?
-            .map_err(|too_long| self.error(ModelErrorKind::Protocol, &too_long.to_string()))?;
+        let item = tokio::select! {
+            biased;
+            () = &mut self.cancelled => return Err(self.cancelled()),
+            item = item => item,
+            () = &mut alarm => return Err(self.too_slow()),
+        };
+        let item = item.map_err(|too_long| self.error(ModelErrorKind::Protocol, &too_long.to_string()))?;
         let Some(item) = item else { return Err(self.no_end()) };
         let event = item
             .map_err(|error| error_mapping::of(&error, &self.model.connection.subject, Timestamp::now()))?;
@@ -108,7 +111,7 @@ impl Call {
             .accept(event, &mut self.ready)
             .map_err(|fault| self.error(ModelErrorKind::Truncated, &fault.to_string()))?;
         if !over {
-            self.state = State::Streaming { stream, turn, deadline };
+            self.state = State::Streaming { stream, turn, alarm };
         }
         Ok(())
     }
@@ -120,6 +123,10 @@ impl Call {
             return self.error(ModelErrorKind::Protocol, message);
         }
         self.error(ModelErrorKind::Truncated, &TurnFault::NoStopReason.to_string())
+    }
+
+    fn cancelled(&self) -> ModelError {
+        self.error(ModelErrorKind::Cancelled, "cancelled")
     }
 
     fn too_slow(&self) -> ModelError {
