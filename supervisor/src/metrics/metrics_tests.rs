@@ -21,12 +21,15 @@ async fn everything_that_happens_is_in_the_text() {
     metrics.committed(async { Ok(()) }).await.unwrap();
     let broken = StoreError::Corrupt { what: "secret".into(), reason: "secret".into() };
     metrics.committed(async { Err::<(), _>(broken) }).await.unwrap_err();
+    let mut waiting = std::pin::pin!(metrics.committed(std::future::pending::<Result<(), StoreError>>()));
+    assert!(futures::poll!(waiting.as_mut()).is_pending());
     let lines = lines(&metrics);
     for line in [
         "active_runs 3",
         "queued_pushes 2",
         "log_memory_bytes 5",
         "open_streams 1",
+        "waiting_commits 1",
         "model_calls_total{outcome=\"ok\"} 1",
         "model_calls_total{outcome=\"rate_limited\"} 1",
         "model_tokens_total{type=\"input\"} 10",

@@ -56,6 +56,7 @@ pub(crate) struct Metrics {
     resident_memory: Gauge,
     log_memory: Gauge,
     open_streams: Gauge,
+    waiting_commits: Gauge,
     model_calls: Family<Label, Counter>,
     model_tokens: Family<Label, Counter>,
     tool_calls: Family<Label, Counter>,
@@ -72,6 +73,7 @@ impl Metrics {
             resident_memory: Gauge::default(),
             log_memory: Gauge::default(),
             open_streams: Gauge::default(),
+            waiting_commits: Gauge::default(),
             model_calls: Family::default(),
             model_tokens: Family::default(),
             tool_calls: Family::default(),
@@ -86,6 +88,8 @@ impl Metrics {
         let registry = &mut self.registry;
         registry.register("active_runs", "Runs that are active", self.active_runs.clone());
         registry.register("open_streams", "Streams of events that clients read", self.open_streams.clone());
+        let help = "Commits of runs that the store has not finished";
+        registry.register("waiting_commits", help, self.waiting_commits.clone());
         let help = "Push configurations with notifications that are not delivered yet";
         registry.register("queued_pushes", help, self.queued_pushes.clone());
         let help = "Memory of this process that is resident";
@@ -101,9 +105,8 @@ impl Metrics {
     }
 
     /// Counts a stream as open until the result is dropped.
-    pub(crate) fn open_stream(&self) -> OpenStream {
-        self.open_streams.inc();
-        OpenStream(self.open_streams.clone())
+    pub(crate) fn open_stream(&self) -> Counted {
+        Counted::new(&self.open_streams)
     }
 
     fn model_finished(&self, usage: Usage) {
@@ -133,8 +136,9 @@ impl Metrics {
         &self,
         commit: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
-        let started = Instant::now();
+        let (started, waiting) = (Instant::now(), Counted::new(&self.waiting_commits));
         let result = commit.await;
+        drop(waiting);
         let outcome = result.as_ref().err().map_or(OK, StoreError::category);
         self.commits.get_or_create(&[("outcome", outcome)]).observe(started.elapsed().as_secs_f64());
         result
@@ -152,11 +156,18 @@ impl Metrics {
     }
 }
 
-/// A stream that counts as open until it is dropped.
+/// Something that a gauge counts until this is dropped.
 #[derive(Debug)]
-pub(crate) struct OpenStream(Gauge);
+pub(crate) struct Counted(Gauge);
 
-impl Drop for OpenStream {
+impl Counted {
+    fn new(gauge: &Gauge) -> Self {
+        gauge.inc();
+        Self(gauge.clone())
+    }
+}
+
+impl Drop for Counted {
     fn drop(&mut self) {
         self.0.dec();
     }
