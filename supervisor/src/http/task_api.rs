@@ -133,7 +133,11 @@ impl From<RunError> for A2aError {
                 Some((field, reason)) => Self::invalid(field, reason),
                 None => Self::invalid("message", reason),
             },
-            RunError::Busy | RunError::Store(_) => Self::Internal(error.to_string()),
+            RunError::Busy => Self::Internal(error.to_string()),
+            RunError::Store(error) => {
+                tracing::error!(%error, "a request fails because of the store");
+                Self::Internal(error.to_string())
+            }
         }
     }
 }

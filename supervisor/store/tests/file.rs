@@ -63,6 +63,21 @@ async fn closing_writes_what_waits_and_ends_the_rest() {
     assert_eq!(store.events("t", 0, 1000).await.unwrap().len(), 200);
 }
 
+#[tokio::test]
+async fn a_file_that_is_damaged_while_it_is_open_is_not_healthy() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("caipe.db");
+    let store = SqliteStore::open(&path).unwrap();
+    store.commit(saved("one", "hello")).await.unwrap();
+    store.healthy().await.unwrap();
+    for file in [path.clone(), path.with_extension("db-wal")] {
+        let length = fs::metadata(&file).unwrap().len();
+        fs::write(&file, vec![0x5a; usize::try_from(length).unwrap()]).unwrap();
+    }
+    let error = store.healthy().await.unwrap_err();
+    assert!(error.to_string().contains("restore the file from a backup"), "{error}");
+}
+
 #[test]
 fn the_file_is_for_its_owner_alone() {
     let directory = tempfile::tempdir().unwrap();

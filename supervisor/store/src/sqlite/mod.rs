@@ -139,9 +139,13 @@ impl Store for SqliteStore {
     }
 
     async fn healthy(&self) -> Result<(), StoreError> {
-        let probe = tokio::time::timeout(PROBE_DEADLINE, self.write(Work::Probe(Timestamp::now()))).await;
-        let slow = |_| error::unavailable(&self.path, format!("a write took longer than {PROBE_DEADLINE:?}"));
-        probe.map_err(slow)?.map(drop)
+        let slow = |_| error::unavailable(&self.path, format!("a probe took longer than {PROBE_DEADLINE:?}"));
+        let probe = async {
+            self.write(Work::Probe(Timestamp::now())).await?;
+            // The writer may have everything it needs in memory; a damaged file shows when it is read.
+            self.readers.read(read::probe).await
+        };
+        tokio::time::timeout(PROBE_DEADLINE, probe).await.map_err(slow)?
     }
 
     /// Prunes in small steps. Commits can run between them.

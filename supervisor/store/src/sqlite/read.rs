@@ -98,6 +98,12 @@ pub(super) fn task(connection: &Connection, id: &str) -> Result<Option<TaskRecor
     rows.next()?.map(record).transpose()
 }
 
+/// Reads what the health check wrote.
+pub(super) fn probe(connection: &mut Connection) -> Result<(), Failure> {
+    connection.prepare_cached("SELECT at FROM probe")?.query_row([], |row| row.get::<_, i64>(0))?;
+    Ok(())
+}
+
 pub(super) fn tasks(connection: &Connection, filter: &TaskFilter) -> Result<Vec<TaskRecord>, Failure> {
     let (sql, values) = select(filter);
     let mut statement = connection.prepare_cached(&sql)?;
