@@ -65,6 +65,9 @@ pub struct RenderedSpec {
     pub a2a: Option<A2aTools>,
     /// Where conversations are stored.
     pub store: Store,
+    /// Days after which ended tasks and unused conversations are deleted; 0 keeps them. The default is 30.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retention_days: Option<u32>,
     /// How remote agents are probed.
     pub connectivity: Connectivity,
     /// The issuer of callers' tokens, if any. Shared keys are set in the environment.

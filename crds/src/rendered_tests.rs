@@ -88,6 +88,7 @@ fn full() -> RenderedSpec {
         },
         a2a: Some(A2aTools { agents: texts(&["pipelines"]), allow: texts(&["*.example.com"]) }),
         store: Store::Memory {},
+        retention_days: Some(7),
         connectivity: Connectivity {
             check: true,
             background: true,

@@ -134,6 +134,7 @@ fn finish(
         limits: settings::limits(&mut cx),
         a2a: settings::a2a(&mut cx, &agents),
         store: settings::store(&mut cx),
+        retention_days: cx.resource.spec.store.as_ref().and_then(|store| store.retention_days),
         connectivity: settings::connectivity(&mut cx),
         oauth2,
         cors_origins,

@@ -104,6 +104,10 @@ pub struct Store {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(validation = Rule::new("false").message(rules::UNSUPPORTED))]
     pub mongodb: Option<ExternalStore>,
+    /// Ended tasks and unused conversations are deleted after this many days. The default is 30; 0 keeps them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = 36500))]
+    pub retention_days: Option<u32>,
 }
 
 /// A file on a volume.

@@ -33,6 +33,9 @@ use follow::Follow;
 pub(super) use start::{listen, own_url, write_address};
 pub(super) use stop::stopping;
 
+/// Days after which ended tasks and unused conversations are deleted by default.
+const KEEP_DAYS: u32 = 30;
+
 /// How long push notifications of ended tasks may take when the process stops; the next start delivers the rest.
 const PUSH_GRACE: Duration = Duration::from_secs(2);
 
@@ -163,7 +166,9 @@ impl Server {
         stop_signal: impl Future<Output = ()>,
     ) -> anyhow::Result<()> {
         let stop = CancellationToken::new();
-        tokio::spawn(stop::forget_old(self.store.clone(), args.keep_days, self.shutdown.clone()));
+        let (registry, given) = (self.registry.clone(), args.keep_days);
+        let days = move || given.or(registry.settings().spec.retention_days).unwrap_or(KEEP_DAYS);
+        tokio::spawn(stop::forget_old(self.store.clone(), days, self.shutdown.clone()));
         if let Some(address) = args.metrics_address {
             self.serve_metrics(address)?;
         }

@@ -137,6 +137,14 @@ fn the_store() {
 }
 
 #[test]
+fn conversations_stay_as_long_as_the_resource_says() {
+    for (store, expected) in [("", None), ("retentionDays: 7", Some(7)), ("retentionDays: 0", Some(0))] {
+        let resource = resource(&format!("store: {{ {store} }}"));
+        assert_eq!(resolve(&resource, &env(&[])).unwrap().spec.retention_days, expected, "{store}");
+    }
+}
+
+#[test]
 fn no_value_of_a_variable_that_could_be_secret_is_rendered() {
     let mut variables = BTreeMap::new();
     for entry in crate::catalogue::entries() {

@@ -46,9 +46,9 @@ pub(in crate::cli) struct Serving {
     #[arg(long = "cors-origin", env = "CAIPE_CORS_ORIGINS", value_delimiter = ',')]
     pub(in crate::cli) cors_origins: Vec<String>,
 
-    /// Delete ended tasks and unused conversations after this many days; 0 keeps them
-    #[arg(long, env = "CAIPE_KEEP_DAYS", default_value = "30")]
-    pub(in crate::cli) keep_days: u32,
+    /// Delete ended tasks and unused conversations after this many days; 0 keeps them [default: spec.store.retentionDays, or 30]
+    #[arg(long, env = "CAIPE_KEEP_DAYS", value_parser = clap::value_parser!(u32).range(..=36500))]
+    pub(in crate::cli) keep_days: Option<u32>,
 
     /// The memory for the events of tasks, in MiB; clients that read older events get the task instead
     #[arg(long, env = "CAIPE_LOG_MEMORY_MIB", default_value_t = LOG_MEMORY >> 20, value_parser = mebibytes)]

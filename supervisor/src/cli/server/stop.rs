@@ -12,19 +12,16 @@ use tokio_util::sync::CancellationToken;
 /// How often old conversations are removed.
 const PRUNE_INTERVAL: Duration = Duration::from_hours(1);
 
-/// Removes ended tasks and untouched conversations once they are old enough.
-pub(super) async fn forget_old(store: Arc<dyn Store>, days: u32, shutdown: CancellationToken) {
-    if days == 0 {
-        return;
-    }
+/// Removes ended tasks and untouched conversations that are older than `days`, which is asked before each round; 0 keeps
+/// them.
+pub(super) async fn forget_old(store: Arc<dyn Store>, days: impl Fn() -> u32, shutdown: CancellationToken) {
     let mut rounds = tokio::time::interval(PRUNE_INTERVAL);
     loop {
         tokio::select! {
             () = shutdown.cancelled() => return,
             _ = rounds.tick() => {}
         }
-        let before = Timestamp::now() - SignedDuration::from_hours(24 * i64::from(days));
-        let retention = Retention { tasks_before: Some(before), conversations_before: Some(before) };
+        let Some(retention) = retention(days(), Timestamp::now()) else { continue };
         match store.prune(retention).await {
             Ok(pruned) if pruned == Pruned::default() => {}
             Ok(pruned) => tracing::info!(
@@ -37,6 +34,13 @@ pub(super) async fn forget_old(store: Arc<dyn Store>, days: u32, shutdown: Cance
     }
 }
 
+/// What is old after this many days; `None` if nothing ever is.
+fn retention(days: u32, now: Timestamp) -> Option<Retention> {
+    let age = SignedDuration::from_hours(24 * i64::from(days));
+    let before = Some(now.checked_sub(age).ok()?).filter(|_| days > 0);
+    before.map(|_| Retention { tasks_before: before, conversations_before: before })
+}
+
 /// Completes at SIGTERM or SIGINT. Catches them from the call on, not from the first poll.
 pub(in crate::cli) fn stopping() -> anyhow::Result<impl Future<Output = ()>> {
     let catch = |kind| signal(kind).context("failed to listen for signals");
@@ -47,4 +51,17 @@ pub(in crate::cli) fn stopping() -> anyhow::Result<impl Future<Output = ()>> {
             _ = interrupt.recv() => {}
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zero_days_and_days_before_time_began_keep_everything() {
+        let now: Timestamp = "2026-03-31T12:00:00Z".parse().unwrap();
+        let before = |days| retention(days, now).map(|retention| retention.tasks_before.unwrap().to_string());
+        assert_eq!(before(7), Some("2026-03-24T12:00:00Z".to_owned()));
+        assert_eq!([before(0), before(u32::MAX)], [None, None]);
+    }
 }
