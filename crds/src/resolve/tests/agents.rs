@@ -188,5 +188,30 @@ fn an_approval_that_can_guard_no_listed_tool_is_a_warning() {
     let found = warnings("['read_*', write_file]", "['write_*', 'Delete_*', disk_write_file, jq]");
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0].starts_with("spec.agents[files].requireApproval: `Delete_*` matches none"), "{found:?}");
+    let known =
+        "['disk/*', 'DISK/write_file', 'disk/wipe_disk', 'wipe_disk', ' wipe disk ', 'supprim\u{e9}']";
+    assert_eq!(warnings("[write_file, 'wipe disk']", known), Vec::<String>::new());
+    assert_eq!(warnings("[write_file]", "['tape/write_file', 'a2a_call*']").len(), 2);
     assert!(warnings("[]", "['delete_*']").is_empty(), "which tools there are is known when they run");
+}
+
+#[test]
+fn an_approval_for_a_tool_of_the_supervisor_is_a_warning() {
+    for (tools, pattern, expected) in [
+        ("[]", "a2a_call", true),
+        ("[]", "A2A_Call_Streaming", true),
+        ("[write_file]", "task", true),
+        ("[task]", "task", false),
+        ("['t*']", "task", false),
+        ("[]", "a2a_*", false),
+    ] {
+        let given = format!(
+            "agents: [{{ name: files, identity: {{ inline: {{ description: d, systemPrompt: p }} }}, tools: {tools}, \
+             requireApproval: ['{pattern}'], mcp: [{{ name: disk, http: {{ url: 'http://disk/mcp' }} }}] }}]"
+        );
+        let resolved = resolve(&resource(&given), &BTreeMap::new()).unwrap();
+        let warnings = resolved.warnings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+        let warned = warnings.contains(&format!("`{pattern}` is a tool of the supervisor"));
+        assert_eq!(warned, expected, "{tools} {pattern}: {warnings}");
+    }
 }
