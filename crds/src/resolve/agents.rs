@@ -16,9 +16,8 @@ use super::{Context, Target, models, servers, variable_part};
 /// The tools that every agent has besides those of its servers and that can need approval.
 const BUILT_IN_TOOLS: [&str; 3] = ["get_current_date", "wait", "jq"];
 
-/// The tools that only the supervisor has, which the approvals of no agent cover.
-const SUPERVISOR_TOOLS: [&str; 6] =
-    ["a2a_list", "a2a_discover", "a2a_call", "a2a_call_streaming", "task", "write_todos"];
+/// The tools of the supervisor that call external agents. No field requires approval of their calls.
+const A2A_TOOLS: [&str; 4] = ["a2a_list", "a2a_discover", "a2a_call", "a2a_call_streaming"];
 
 const MODE: &str = "DISTRIBUTED_MODE";
 
@@ -102,7 +101,7 @@ pub(super) fn rendered(
     let identity = identity(cx, agent, entry);
     let mcp = tool_servers(cx, agent, entry, &placement);
     let tools = allowed(agent, entry);
-    warn_of_unused_approvals(cx, agent, &tools, &mcp);
+    check_approvals(cx, agent, &tools, &mcp);
     let required_env = servers::required(&mcp, entry);
     let has_secrets = agent.secret_ref.is_some() || has_key_references(agent);
     RenderedAgent {
@@ -121,20 +120,26 @@ pub(super) fn rendered(
     }
 }
 
-/// Warns of approval patterns that match none of the allowed tools. The tools of an agent without an allow-list are only
-/// known once its tool servers run; then a pattern for a tool of the supervisor is a warning.
-fn warn_of_unused_approvals(cx: &mut Context<'_>, agent: &Agent, tools: &[String], mcp: &[McpServer]) {
+/// Refuses approval patterns that name a tool of the supervisor, and warns of those that match none of the allowed tools. The
+/// tools of an agent without an allow-list are only known once its tool servers run.
+fn check_approvals(cx: &mut Context<'_>, agent: &Agent, tools: &[String], mcp: &[McpServer]) {
     let names = known_names(tools, mcp);
+    let path = format!("spec.agents[{}].requireApproval", agent.name);
     for pattern in &agent.require_approval {
-        let is_supervisors = SUPERVISOR_TOOLS.iter().any(|tool| tool.eq_ignore_ascii_case(pattern.trim()));
-        let message = if is_supervisors && !tools.iter().any(|tool| patterns_meet(pattern, tool)) {
-            "is a tool of the supervisor, whose calls need no approval: here it guards a tool server's tool of this name only"
-        } else if tools.is_empty() || may_match(pattern, &names) {
-            continue;
-        } else {
-            "matches none of the agent's tools, so it guards nothing: correct it"
-        };
-        cx.warn(format!("spec.agents[{}].requireApproval", agent.name), format!("`{pattern}` {message}"));
+        let is_supervisors = A2A_TOOLS.iter().any(|tool| tool.eq_ignore_ascii_case(pattern.trim()));
+        if is_supervisors && !tools.iter().any(|tool| patterns_meet(pattern, tool)) {
+            cx.fault(
+                path.clone(),
+                format!(
+                    "`{pattern}` is a tool of the supervisor, whose calls cannot require approval: remove it, or write \
+                     `SERVER/{pattern}` for a tool of the agent's tool server"
+                ),
+            );
+        } else if !tools.is_empty() && !may_match(pattern, &names) {
+            let message =
+                format!("`{pattern}` matches none of the agent's tools, so it guards nothing: correct it");
+            cx.warn(path.clone(), message);
+        }
     }
 }
 

@@ -196,22 +196,23 @@ fn an_approval_that_can_guard_no_listed_tool_is_a_warning() {
 }
 
 #[test]
-fn an_approval_for_a_tool_of_the_supervisor_is_a_warning() {
+fn an_approval_for_a_tool_of_the_supervisor_is_refused() {
     for (tools, pattern, expected) in [
         ("[]", "a2a_call", true),
         ("[]", "A2A_Call_Streaming", true),
-        ("[write_file]", "task", true),
-        ("[task]", "task", false),
-        ("['t*']", "task", false),
+        ("[write_file]", "a2a_list", true),
+        ("[a2a_call]", "a2a_call", false),
+        ("['a2a_*']", "a2a_call", false),
+        ("[]", "disk/a2a_call", false),
         ("[]", "a2a_*", false),
     ] {
         let given = format!(
             "agents: [{{ name: files, identity: {{ inline: {{ description: d, systemPrompt: p }} }}, tools: {tools}, \
              requireApproval: ['{pattern}'], mcp: [{{ name: disk, http: {{ url: 'http://disk/mcp' }} }}] }}]"
         );
-        let resolved = resolve(&resource(&given), &BTreeMap::new()).unwrap();
-        let warnings = resolved.warnings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
-        let warned = warnings.contains(&format!("`{pattern}` is a tool of the supervisor"));
-        assert_eq!(warned, expected, "{tools} {pattern}: {warnings}");
+        let resolved = resolve(&resource(&given), &BTreeMap::new());
+        let faults = resolved.err().map(|faults| faults.to_string()).unwrap_or_default();
+        let path = format!("spec.agents[files].requireApproval: `{pattern}` is a tool of the supervisor");
+        assert_eq!(faults.contains(&path), expected, "{tools} {pattern}: {faults}");
     }
 }
