@@ -37,13 +37,13 @@ fn folded(text: &str) -> String {
     letters.flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
 }
 
-/// Whether the name matches if each of its characters outside ASCII also stands for any ASCII character or none.
+/// Whether the name matches if each of its characters outside ASCII also matches any ASCII character or none.
 fn may_match(pattern: &str, name: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     // Whether the name so far matches the first characters of the pattern, for each number of them.
     let mut matched = vec![false; pattern.len() + 1];
     matched[0] = true;
-    pass_stars(&pattern, &mut matched);
+    skip_stars(&pattern, &mut matched);
     for c in name.chars() {
         let mut next = vec![false; matched.len()];
         for (at, _) in matched.iter().enumerate().filter(|(_, matched)| **matched) {
@@ -53,14 +53,14 @@ fn may_match(pattern: &str, name: &str) -> bool {
                 next[at + 1] = true;
             }
         }
-        pass_stars(&pattern, &mut next);
+        skip_stars(&pattern, &mut next);
         matched = next;
     }
     matched.last().copied().unwrap_or_default()
 }
 
 /// A `*` also matches nothing.
-fn pass_stars(pattern: &[char], matched: &mut [bool]) {
+fn skip_stars(pattern: &[char], matched: &mut [bool]) {
     for (at, wanted) in pattern.iter().enumerate() {
         if *wanted == '*' && matched[at] {
             matched[at + 1] = true;
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_alike_is_taken_for_what_it_looks_like() {
+    fn a_character_outside_ascii_matches_any_other() {
         for (pattern, name, expected) in [
             ("delete_*", "d\u{435}lete_all", true),
             ("delete_all", "delete\u{200b}_all", true),

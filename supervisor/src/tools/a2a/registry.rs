@@ -101,7 +101,7 @@ impl A2aTools {
         let resolver = ScreenedResolver(screen.clone());
         let http = http_builder().no_proxy().referer(false).dns_resolver(resolver).build()?;
         let (answering, cards) = (Arc::default(), Arc::default());
-        Ok(Some(Self { registered, guarded, answering, http, screen, cards, silence }))
+        Ok(Some(Self { registered, guarded, answering, screen, http, cards, silence }))
     }
 
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
