@@ -72,7 +72,7 @@ async fn an_external_agent_is_said_to_ask_for_no_approval() -> Result<()> {
     let other = Scenario::new().answers("hello", "Hello.").set("agents", json!([])).setup()?.start().await?;
     let external =
         json!([{"name": "data", "external": {"url": other.url(), "description": "Knows the data."}}]);
-    let setup = Scenario::new().set("agents", external).setup()?;
+    let setup = Scenario::new().answers("hello", "Hello.").set("agents", external).setup()?;
     let note = "it is another program, whose tool calls cannot require approval here";
     let checked = setup.run(&["check", "-f", "supervisor.yaml"]).await?;
     let text = String::from_utf8_lossy(&checked.stdout).into_owned();
