@@ -68,7 +68,7 @@ async fn a_pattern_that_matches_nothing_is_a_warning_of_the_status() -> Result<(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_external_agent_is_said_to_ask_for_no_approval() -> Result<()> {
+async fn check_and_status_report_that_an_external_agent_asks_for_no_approval() -> Result<()> {
     let other = Scenario::new().answers("hello", "Hello.").set("agents", json!([])).setup()?.start().await?;
     let external =
         json!([{"name": "data", "external": {"url": other.url(), "description": "Knows the data."}}]);
@@ -78,6 +78,6 @@ async fn an_external_agent_is_said_to_ask_for_no_approval() -> Result<()> {
     let text = String::from_utf8_lossy(&checked.stdout).into_owned();
     ensure!(checked.status.success() && text.contains(&format!("note: agent data: {note}")), "{text}");
     let supervisor = setup.start().await?;
-    let said = async || Ok(migration_scenario::agent(&supervisor, "data").await?["message"] == note);
-    supervisor.until("the status says so", said).await
+    let reported = async || Ok(migration_scenario::agent(&supervisor, "data").await?["message"] == note);
+    supervisor.until("the status reports it", reported).await
 }
