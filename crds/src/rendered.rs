@@ -220,6 +220,13 @@ pub struct RenderedAgent {
     pub model: Option<ModelChoice>,
 }
 
+impl RenderedAgent {
+    /// Whether the agent is another program, with nothing that this program could run. Nobody can require approval of its calls.
+    pub fn is_foreign(&self) -> bool {
+        self.system_prompt.is_empty() && self.mcp.is_empty()
+    }
+}
+
 /// Where an agent runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]

@@ -14,7 +14,10 @@ use crate::values::patterns_meet;
 use super::{Context, Target, models, servers, variable_part};
 
 /// The tools that every agent has besides those of its servers and that can need approval.
-const BUILT_IN_TOOLS: [&str; 6] = ["get_current_date", "wait", "jq", "a2a_list", "a2a_discover", "a2a_call"];
+const BUILT_IN_TOOLS: [&str; 3] = ["get_current_date", "wait", "jq"];
+
+/// The tools of the supervisor that call external agents. No field requires approval of their calls.
+const A2A_TOOLS: [&str; 4] = ["a2a_list", "a2a_discover", "a2a_call", "a2a_call_streaming"];
 
 const MODE: &str = "DISTRIBUTED_MODE";
 
@@ -98,7 +101,7 @@ pub(super) fn rendered(
     let identity = identity(cx, agent, entry);
     let mcp = tool_servers(cx, agent, entry, &placement);
     let tools = allowed(agent, entry);
-    warn_of_unused_approvals(cx, agent, &tools, &mcp);
+    check_approvals(cx, agent, &tools, &mcp);
     let required_env = servers::required(&mcp, entry);
     let has_secrets = agent.secret_ref.is_some() || has_key_references(agent);
     RenderedAgent {
@@ -117,25 +120,53 @@ pub(super) fn rendered(
     }
 }
 
-/// Warns of approval patterns that match none of the allowed tools. The tools of an agent without an allow-list are only
-/// known once its tool servers run.
-fn warn_of_unused_approvals(cx: &mut Context<'_>, agent: &Agent, tools: &[String], mcp: &[McpServer]) {
-    if tools.is_empty() {
-        return;
-    }
-    // The server's name prefixes a tool's name if another tool has the same name.
-    let renamed =
-        tools.iter().flat_map(|tool| mcp.iter().map(move |server| format!("{}_{tool}", server.name)));
-    let built_in = BUILT_IN_TOOLS.into_iter().map(str::to_owned);
-    let names: Vec<String> = tools.iter().cloned().chain(renamed).chain(built_in).collect();
+/// Refuses approval patterns that name a tool of the supervisor, and warns of those that match none of the allowed tools. The
+/// tools of an agent without an allow-list are only known once its tool servers run.
+fn check_approvals(cx: &mut Context<'_>, agent: &Agent, tools: &[String], mcp: &[McpServer]) {
+    let names = known_names(tools, mcp);
+    let path = format!("spec.agents[{}].requireApproval", agent.name);
     for pattern in &agent.require_approval {
-        if !names.iter().any(|name| patterns_meet(pattern, name)) {
-            let path = format!("spec.agents[{}].requireApproval", agent.name);
+        let is_supervisors = A2A_TOOLS.iter().any(|tool| tool.eq_ignore_ascii_case(pattern.trim()));
+        if is_supervisors && !tools.iter().any(|tool| patterns_meet(pattern, tool)) {
+            cx.fault(
+                path.clone(),
+                format!(
+                    "`{pattern}` is a tool of the supervisor, whose calls cannot require approval: remove it, or write \
+                     `SERVER/{pattern}` for a tool of the agent's tool server"
+                ),
+            );
+        } else if !tools.is_empty() && !may_match(pattern, &names) {
             let message =
                 format!("`{pattern}` matches none of the agent's tools, so it guards nothing: correct it");
-            cx.warn(path, message);
+            cx.warn(path.clone(), message);
         }
     }
+}
+
+/// The names by which an approval pattern may mean an allowed tool.
+fn known_names(tools: &[String], mcp: &[McpServer]) -> Vec<String> {
+    let plain = tools.iter().map(|tool| model_name(tool));
+    let of_servers = tools.iter().flat_map(|tool| {
+        let plain = model_name(tool);
+        mcp.iter().flat_map(move |server| {
+            let server = &server.name;
+            [format!("{server}/{tool}"), format!("{server}/{plain}"), format!("{server}_{plain}")]
+        })
+    });
+    let built_in = BUILT_IN_TOOLS.into_iter().map(str::to_owned);
+    tools.iter().cloned().chain(plain).chain(of_servers).chain(built_in).collect()
+}
+
+/// The name of a tool for the model, which sees other characters as `_`; `*` stays.
+fn model_name(tool: &str) -> String {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '*');
+    tool.chars().map(|c| if allowed(c) { c } else { '_' }).collect()
+}
+
+/// Whether an approval pattern may match one of the names. The supervisor decides about characters outside ASCII.
+fn may_match(pattern: &str, names: &[String]) -> bool {
+    let pattern = pattern.trim();
+    !pattern.is_ascii() || names.iter().any(|name| !name.is_ascii() || patterns_meet(pattern, name))
 }
 
 /// The agent's tool servers. Outside a cluster, a remote agent runs in another environment, so that missing variables are

@@ -13,7 +13,7 @@ pub struct Abilities {
     pub tools: BTreeSet<String>,
     /// The agents that the agent may delegate to.
     pub agents: BTreeSet<AgentName>,
-    /// Tools that a person must approve first: exact names or patterns with `*`.
+    /// Tools that a person must approve first, as in [`ApprovalPattern`](crate::ApprovalPattern).
     pub require_approval: Vec<String>,
     pub answer: AnswerMode,
     /// Whether the agent may ask the user with a form.

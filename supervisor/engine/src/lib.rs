@@ -30,4 +30,4 @@ pub use state::{
 };
 pub use text::AnswerText;
 pub use tools::glob::name_matches;
-pub use tools::{EDGE_TOOLS, RESPONSE_TOOL, builtin_tools};
+pub use tools::{ApprovalPattern, EDGE_TOOLS, RESPONSE_TOOL, builtin_tools};

@@ -131,7 +131,9 @@ impl Agent {
         let ignored_tools = view.servers.iter().flat_map(|server| {
             server.ignored_tools.iter().map(move |line| format!("{}: {line}", server.name))
         });
-        unavailable.chain(ignored_tools).chain(approvals::unmatched(&self.require_approval, &view)).collect()
+        let own: Vec<String> = self.a2a_tools().collect();
+        let unmatched = approvals::unmatched(&self.require_approval, &view, &own);
+        unavailable.chain(ignored_tools).chain(unmatched).collect()
     }
 
     /// Logs the approvals that match no tool, once its tools are known.
@@ -140,10 +142,10 @@ impl Agent {
         if patterns.is_empty() {
             return;
         }
-        let name = self.name.clone();
+        let (name, own) = (self.name.clone(), self.a2a_tools().collect::<Vec<_>>());
         tokio::spawn(async move {
             let Ok(view) = tools.wait_for(|view| view.settled).await.map(|view| view.clone()) else { return };
-            for warning in approvals::unmatched(&patterns, &view) {
+            for warning in approvals::unmatched(&patterns, &view, &own) {
                 tracing::warn!(agent = %name, "{warning}");
             }
         });

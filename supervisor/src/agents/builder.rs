@@ -136,7 +136,7 @@ impl InstanceBuilder<'_> {
             Ok(target) => {
                 let (http, cards) = (self.factory.remote_http.clone(), self.factory.cards.clone());
                 // A foreign program may have any name.
-                let make = if spec.is_foreign() { RemoteBackend::external } else { RemoteBackend::new };
+                let make = if spec.agent.is_foreign() { RemoteBackend::external } else { RemoteBackend::new };
                 let remote = make(target, http, cards);
                 (remote.clone(), probe_of(remote))
             }
@@ -199,7 +199,7 @@ impl OnDemandBackend {
         settings: Arc<Settings>,
         spec: &InstanceSpec,
     ) -> Option<Arc<Self>> {
-        if spec.is_foreign() {
+        if spec.agent.is_foreign() {
             return None;
         }
         let mut agent = spec.agent.clone();

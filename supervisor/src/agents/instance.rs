@@ -16,6 +16,7 @@ use super::prober::ProbedBackend;
 use crate::agent::{Agent, Delegate};
 use crate::delegation::AgentBackend;
 use crate::mcp::{ServerPhase, ToolsView};
+use crate::remote::UNGUARDED;
 
 /// One agent as instantiated from one epoch of the spec: it is current, being prepared, or draining.
 #[derive(Debug)]
@@ -115,6 +116,9 @@ impl AgentInstance {
             _ if !faults.is_empty() => Some(faults),
             (Runtime::InProcess(_), AgentPhase::Pending) => Some("its tool servers are starting".to_owned()),
             (Runtime::Remote(_), AgentPhase::Pending) => Some("it has not answered yet".to_owned()),
+            (Runtime::Remote(_), AgentPhase::Ready) if self.spec.agent.is_foreign() => {
+                Some(UNGUARDED.to_owned())
+            }
             _ => None,
         }
     }

@@ -66,11 +66,6 @@ impl InstanceSpec {
         url.parse().ok().map(|url| displayed_url(&url))
     }
 
-    /// Whether the agent is another program, with nothing that this process could run.
-    pub(super) fn is_foreign(&self) -> bool {
-        self.agent.system_prompt.is_empty() && self.agent.mcp.is_empty()
-    }
-
     /// Whether both use the same tools of the same servers, and so can share the servers.
     pub(super) fn shares_tools_with(&self, other: &Self) -> bool {
         let times = |limits: &Limits| (limits.mcp_start_timeout_ms, limits.tool_timeout_ms);

@@ -195,7 +195,9 @@ impl AgentInstances {
 
     fn shared_remote(&self, spec: &InstanceSpec) -> Option<Runtime> {
         let current = self.by_name.get(&spec.name())?.current.as_ref()?;
-        spec.is_same_remote_as(&current.spec).then(|| current.runtime.clone())
+        // The backend sends the approvals.
+        let requires_same = spec.agent.require_approval == current.spec.agent.require_approval;
+        (requires_same && spec.is_same_remote_as(&current.spec)).then(|| current.runtime.clone())
     }
 
     /// Migrates to an instance if it is ready. If it is not and `overdue`, an unreachable agent is probed again.

@@ -122,6 +122,21 @@ async fn tool_servers_stay_unless_they_change() {
 }
 
 #[tokio::test]
+async fn other_approvals_reach_a_remote_agent_at_once() {
+    let mut stage = TestInstances::start(&settings(1, &[("jira", "")], OUT));
+    let backend = |stage: &TestInstances| match &stage.instances.current().next().unwrap().1.runtime {
+        Runtime::Remote(probed) => probed.clone(),
+        Runtime::InProcess(_) => panic!("it is in-process"),
+    };
+    let before = backend(&stage);
+    stage.apply(&settings(2, &[("jira", ", tools: ['get_*']")], OUT));
+    assert!(Arc::ptr_eq(&before, &backend(&stage)), "the connection stays");
+    let work = stage.apply(&settings(3, &[("jira", ", requireApproval: ['delete_*']")], OUT));
+    assert_eq!((stage.jira(), work.migrate.len()), (Some((Remote, None)), 0));
+    assert!(!Arc::ptr_eq(&before, &backend(&stage)), "the earlier backend requires no approval");
+}
+
+#[tokio::test]
 async fn an_instance_drains_until_its_delegations_end() {
     let mut stage = TestInstances::start(&settings(1, &[("jira", "")], OUT));
     assert_eq!(stage.jira(), Some((Remote, None)));

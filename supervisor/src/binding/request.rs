@@ -14,8 +14,9 @@ pub const REQUIRE_APPROVAL: &str = "require_approval";
 /// The text that upstream's Slack bot writes between the history of a thread and the message.
 const CURRENT_QUESTION: &str = "Current question: ";
 
-/// The limit of approval patterns in a message.
+/// The limits of the approval patterns in a message.
 const MOST_PATTERNS: usize = 1000;
+const PATTERN_CHARS: usize = 128;
 
 /// A message of a client.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,7 +48,7 @@ impl Request {
     /// Reads a message.
     ///
     /// # Errors
-    /// A located reason when the message has neither text nor decisions.
+    /// A located reason when the message has neither text nor decisions, or cannot be read.
     pub fn read(message: &A2aMessage) -> Result<Self, String> {
         let decisions = decision::sent_decisions(message)?;
         let texts: Vec<String> = message.parts.iter().filter_map(|part| readable(&part.content)).collect();
@@ -64,7 +65,7 @@ impl Request {
         Ok(Self {
             user,
             trace_id,
-            require_approval: require_approval(metadata),
+            require_approval: require_approval(metadata)?,
             agents_words: message.extensions.iter().any(|uri| uri == ACTIVITY_EXTENSION),
             text,
             decisions,
@@ -124,11 +125,21 @@ fn is_trace_id(id: &str) -> bool {
     id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// The patterns under `require_approval` in the metadata.
-fn require_approval(metadata: Option<&Metadata>) -> Vec<String> {
-    let patterns = metadata.and_then(|metadata| metadata.get(REQUIRE_APPROVAL)?.as_array());
-    let patterns = patterns.into_iter().flatten().filter_map(Value::as_str);
-    patterns.take(MOST_PATTERNS).map(str::to_owned).collect()
+/// The patterns under `require_approval` in the metadata. A list that cannot be obeyed as a whole is an error.
+fn require_approval(metadata: Option<&Metadata>) -> Result<Vec<String>, String> {
+    let Some(list) = metadata.and_then(|metadata| metadata.get(REQUIRE_APPROVAL)) else {
+        return Ok(Vec::new());
+    };
+    let pattern = |value: &Value| {
+        value.as_str().filter(|text| text.chars().count() <= PATTERN_CHARS).map(str::to_owned)
+    };
+    let list = list.as_array().filter(|list| list.len() <= MOST_PATTERNS);
+    let patterns = list.and_then(|list| list.iter().map(pattern).collect());
+    patterns.ok_or_else(|| {
+        format!(
+            "message.metadata.{REQUIRE_APPROVAL}: give a list of at most {MOST_PATTERNS} patterns of at most {PATTERN_CHARS} characters"
+        )
+    })
 }
 
 /// The decisions in a text, as a client without forms sends them: a plain yes or no for an approval, `field: value` lines

@@ -81,6 +81,28 @@ fn who_asks_comes_from_metadata_or_the_first_line() {
 }
 
 #[test]
+fn approvals_that_cannot_be_obeyed_are_refused() {
+    let read = |required: Value| {
+        let mut message = message(vec![Part::text("hello")]);
+        message.metadata = Some(object(json!({"require_approval": required})));
+        Request::read(&message).map(|request| request.require_approval)
+    };
+    assert_eq!(read(json!(["delete_*", "b/*"])).unwrap(), ["delete_*", "b/*"]);
+    assert_eq!(read(json!([])).unwrap(), Vec::<String>::new());
+    for required in [
+        json!("delete_*"),
+        json!(null),
+        json!({"delete_*": true}),
+        json!(["delete_*", 7]),
+        json!(vec!["x"; 1001]),
+        json!(["x".repeat(129)]),
+    ] {
+        let fault = read(required.clone()).unwrap_err();
+        assert!(fault.starts_with("message.metadata.require_approval: "), "{fault}: {required}");
+    }
+}
+
+#[test]
 fn every_spelling_of_a_decision_about_a_form_is_understood() {
     let old_form = json!({"type": "edit", "action_name": "CAIPEAgentResponse", "args": {"args": {
         "metadata": {"input_fields": [{"field_name": "repo", "value": "r1"}, {"field_name": "note", "value": null}]},

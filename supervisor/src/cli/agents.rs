@@ -109,7 +109,9 @@ fn print_rows(head: [&str; 4], rows: &[[String; 4]]) -> anyhow::Result<()> {
 
 fn row(agent: &RenderedAgent, env: &Environment) -> [String; 4] {
     let servers: Vec<&str> = agent.mcp.iter().map(|server| server.name.as_str()).collect();
-    [agent.name.clone(), placement(agent), servers.join(", "), missing(agent, env).join(", ")]
+    let servers =
+        if agent.is_foreign() { "its own, without approvals".to_owned() } else { servers.join(", ") };
+    [agent.name.clone(), placement(agent), servers, missing(agent, env).join(", ")]
 }
 
 fn placement(agent: &RenderedAgent) -> String {
@@ -142,5 +144,7 @@ fn as_json(agent: &RenderedAgent, env: &Environment) -> serde_json::Value {
         "placement": placement_as_json(agent),
         "servers": agent.mcp.iter().map(|server| &server.name).collect::<Vec<_>>(),
         "missing": missing(agent, env),
+        // `null` if nobody can require approval of its calls.
+        "requireApproval": (!agent.is_foreign()).then_some(&agent.require_approval),
     })
 }

@@ -2,20 +2,26 @@
 
 use std::process::ExitCode;
 
+use caipe_crds::RenderedSpec;
+
 use super::args::Check;
 use super::print;
 use crate::agents::{missing_variables, unusable_models};
 use crate::config::{ConfigError, Settings, environment};
+use crate::remote::UNGUARDED;
 
 pub(super) fn run(check: &Check) -> anyhow::Result<ExitCode> {
     let file = check.file.display();
     let checked = if check.cluster { for_cluster(check) } else { for_this_machine(check) };
     match checked {
-        Ok(Checked { warnings, agents }) => {
+        Ok(Checked { warnings, spec }) => {
             for warning in warnings {
                 print(format_args!("{file}: warning: {warning}"))?;
             }
-            print(format_args!("{file}: ok, {agents} agents"))?;
+            for agent in spec.agents.iter().filter(|agent| agent.is_foreign()) {
+                print(format_args!("{file}: note: agent {}: {UNGUARDED}", agent.name))?;
+            }
+            print(format_args!("{file}: ok, {} agents", spec.agents.len()))?;
             Ok(ExitCode::SUCCESS)
         }
         Err(error) => {
@@ -28,8 +34,8 @@ pub(super) fn run(check: &Check) -> anyhow::Result<ExitCode> {
 /// A file without faults.
 struct Checked {
     warnings: Vec<String>,
-    /// The number of its enabled agents.
-    agents: usize,
+    /// With its enabled agents.
+    spec: RenderedSpec,
 }
 
 fn for_this_machine(check: &Check) -> Result<Checked, ConfigError> {
@@ -37,11 +43,11 @@ fn for_this_machine(check: &Check) -> Result<Checked, ConfigError> {
     let mut warnings: Vec<String> = settings.warnings.iter().map(ToString::to_string).collect();
     warnings.extend(unusable_models(&settings));
     warnings.extend(missing_variables(&settings));
-    Ok(Checked { warnings, agents: settings.spec.agents.len() })
+    Ok(Checked { warnings, spec: settings.spec })
 }
 
 fn for_cluster(check: &Check) -> Result<Checked, ConfigError> {
     let resolved = Settings::check_for_cluster(&check.file)?;
     let warnings = resolved.warnings.iter().map(ToString::to_string).collect();
-    Ok(Checked { warnings, agents: resolved.spec.agents.len() })
+    Ok(Checked { warnings, spec: resolved.spec })
 }

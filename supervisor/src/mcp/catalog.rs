@@ -16,6 +16,8 @@ const NAME_CHARS: usize = 64;
 const MAX_TOOLS_PER_SERVER: usize = 512;
 /// The longest description for a model, in characters.
 const DESCRIPTION_CHARS: usize = 8_000;
+/// The longest name of a tool that is accepted, in bytes; the protocol advises 128 characters.
+const TOOL_NAME_BYTES: usize = 512;
 /// The largest schema that is accepted, in bytes of JSON.
 const SCHEMA_BYTES: usize = 64 * 1024;
 /// The limit of lines about ignored tools of one server.
@@ -180,19 +182,34 @@ impl ToolsView {
         view
     }
 
-    /// The name of each tool for the model, and its name at its server.
-    pub fn own_names(&self) -> impl Iterator<Item = (&str, &str)> + Clone {
-        self.routes.iter().map(|(name, route)| (name.as_str(), route.tool.as_str()))
+    /// The name of each tool for the model, and all names that people may know it by: that one, the one at its server, these
+    /// with the server's name, and those that the model had or would have if another server offered the same tool or not.
+    pub fn known_names(&self) -> impl Iterator<Item = (&str, Vec<String>)> {
+        self.routes.iter().map(|(name, Route { server, tool, .. })| {
+            let server = self.servers.get(*server).map(|server| server.name.as_str()).unwrap_or_default();
+            let (plain, prefixed) = (model_name(tool), model_name(&format!("{server}_{tool}")));
+            let at_server = [format!("{server}/{tool}"), format!("{server}/{plain}")];
+            let mut names = vec![name.clone(), tool.clone(), plain, prefixed];
+            names.extend(at_server);
+            (name.as_str(), names)
+        })
     }
 
-    /// A settled view with tools of these names, for the model and at their server.
+    /// A view of ready servers, each with tools of these names.
     #[cfg(test)]
-    pub(crate) fn with_tools(names: &[(&str, &str)]) -> Self {
-        let route = |(name, own): &(&str, &str)| {
-            let route = Route { server: 0, tool: (*own).to_owned(), required: Vec::new() };
-            ((*name).to_owned(), route)
+    pub(crate) fn with_servers(servers: &[(&str, &[&str])]) -> Self {
+        let offer = |name: &&str| ToolSpec {
+            name: (*name).to_owned(),
+            description: String::new(),
+            schema: Value::Object(Map::new()),
         };
-        Self { settled: true, routes: names.iter().map(route).collect(), ..Self::default() }
+        let state = |(name, tools): &(&str, &[&str])| {
+            let mut state = ServerState::starting(name);
+            (state.status.phase, state.settled) = (ServerPhase::Ready, true);
+            state.offers = tools.iter().map(offer).collect();
+            state
+        };
+        Self::of(&servers.iter().map(state).collect::<Vec<_>>())
     }
 
     pub(super) fn route(&self, tool: &str) -> Option<&Route> {
@@ -242,6 +259,10 @@ pub(super) fn offers(spec: &ServerSpec, list: ToolList) -> (Vec<ToolSpec>, Vec<S
 }
 
 fn offer(tool: Tool) -> Result<ToolSpec, String> {
+    if tool.name.len() > TOOL_NAME_BYTES {
+        let start: String = tool.name.chars().take(NAME_CHARS).collect();
+        return Err(format!("tool {start:?}… is ignored: its name is longer than {TOOL_NAME_BYTES} bytes"));
+    }
     let mut schema = tool.input_schema.as_ref().clone();
     // Some providers reject a schema without a type.
     schema.entry("type").or_insert_with(|| Value::from("object"));

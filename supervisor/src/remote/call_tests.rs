@@ -248,6 +248,28 @@ async fn an_agent_of_this_program_gets_the_same_message_again() {
 }
 
 #[tokio::test]
+async fn another_program_gets_no_task_if_calls_need_approval() {
+    let answers = |method: &str, _: usize| match method {
+        "SendStreamingMessage" => TestResponse::Events(1, events(vec![task("SUBMITTED")], done())),
+        _ => TestResponse::Error(-32601, "no such method"),
+    };
+    let foreign = TestAgent::start("Jira", json!([]), answers).await;
+    let backend = foreign.guarded_backend(&["delete_*"]);
+    let updates = run(&backend, None).await;
+    assert!(failure(&updates).contains("requireApproval without asking"), "{updates:?}");
+    assert_eq!(foreign.count("SendStreamingMessage"), 0);
+    assert_eq!(backend.probe(PATIENCE).await, Err(ProbeError::Unguarded("jira".to_owned())));
+    let refusal = backend.begin(&delegation(None)).await.unwrap_err();
+    assert!(refusal.contains("requireApproval without asking"), "{refusal}");
+    assert_eq!(foreign.count("SendMessage"), 0);
+
+    let ours = TestAgent::start("Jira", json!([{"uri": ACTIVITY_EXTENSION}]), answers).await;
+    assert_eq!(answer(&run(&ours.guarded_backend(&["delete_*"]), None).await), "3");
+    let sent = ours.asked().into_iter().find(|asked| asked.method == "SendStreamingMessage").unwrap();
+    assert_eq!(sent.params["message"]["metadata"]["require_approval"], json!(["delete_*"]));
+}
+
+#[tokio::test]
 async fn an_answer_that_is_only_in_the_task_is_read_there() {
     let test_agent = foreign(|method, _| match method {
         "SendStreamingMessage" => TestResponse::Events(1, vec![task("SUBMITTED"), status("COMPLETED", "")]),

@@ -38,7 +38,7 @@ pub(super) enum End {
 pub(super) enum RemoteFailure {
     /// The agent's card could not be read, so nothing was sent.
     Unreached(ClientError),
-    /// Another agent responds at the address.
+    /// Another agent responds at the address, or one that the supervisor must not use.
     WrongCard(String),
     /// The agent did not accept the task, as far as is known.
     Unaccepted(ClientError),

@@ -39,6 +39,7 @@ use crate::binding::ACTIVITY_EXTENSION;
 use crate::delegation::{AgentBackend, Delegation, DelegationEnd, DelegationEvent};
 
 pub(crate) use form::in_words;
+pub(crate) use probe::UNGUARDED;
 pub use probe::{ProbeError, ProbeReport};
 pub use target::RemoteTarget;
 pub(crate) use target::{NO_ADDRESS, displayed_url, remote_target};

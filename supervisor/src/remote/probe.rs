@@ -6,6 +6,10 @@ use caipe_a2a::client::probe;
 use caipe_a2a::model::AgentCard;
 
 use super::{RemoteBackend, failure};
+use crate::binding::ACTIVITY_EXTENSION;
+
+/// The note about an agent that does not know the approvals of this program.
+pub(crate) const UNGUARDED: &str = "it is another program, whose tool calls cannot require approval here";
 
 /// The result of a successful probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +32,12 @@ pub enum ProbeError {
     /// Another agent responds at the address.
     #[error("failed to find agent {wanted} there: the card is that of \"{found}\"; check the address")]
     WrongCard { wanted: String, found: String },
+    /// The agent would make calls that need approval without asking.
+    #[error(
+        "failed to require approvals of agent {0}: another program answers there, which would make the calls of \
+         requireApproval without asking; remove requireApproval, or give the address of `caipe-supervisor agent {0}`"
+    )]
+    Unguarded(String),
     #[error("failed to read the agent's card within {} s", .0.as_secs_f32())]
     Timeout(Duration),
 }
@@ -38,6 +48,7 @@ impl ProbeError {
         match self {
             Self::Unreachable(_) => "unreachable",
             Self::WrongCard { .. } => "wrong_card",
+            Self::Unguarded(_) => "unguarded",
             Self::Timeout(_) => "timeout",
         }
     }
@@ -47,7 +58,7 @@ impl RemoteBackend {
     /// Requests the agent's card, which is cheap for the agent if the card has not changed.
     ///
     /// # Errors
-    /// If the card cannot be read in time or is that of another agent.
+    /// If the card cannot be read in time, or if the supervisor must not use this agent.
     pub async fn probe(&self, deadline: Duration) -> Result<ProbeReport, ProbeError> {
         let asked = probe(self.target.url.as_str(), &self.http, &self.options, &self.cards);
         let probe = match tokio::time::timeout(deadline, asked).await {
@@ -64,14 +75,23 @@ impl RemoteBackend {
         })
     }
 
-    /// Rejects the card of another agent.
+    /// Rejects the card of another agent, and that of another program if calls of the agent need approval.
     pub(super) fn check(&self, card: &AgentCard) -> Result<(), ProbeError> {
-        if !self.named || is_card_of(self.target.name.as_str(), card) {
-            return Ok(());
+        let wanted = self.target.name.to_string();
+        if self.named && !is_card_of(&wanted, card) {
+            let found: String = card.name.chars().take(80).collect();
+            return Err(ProbeError::WrongCard { wanted, found });
         }
-        let found: String = card.name.chars().take(80).collect();
-        Err(ProbeError::WrongCard { wanted: self.target.name.to_string(), found })
+        if !self.target.require_approval.is_empty() && !is_ours(card) {
+            return Err(ProbeError::Unguarded(wanted));
+        }
+        Ok(())
     }
+}
+
+/// Whether the card is that of an agent of this program, which obeys the approvals that its caller requires.
+pub(super) fn is_ours(card: &AgentCard) -> bool {
+    card.capabilities.extensions.iter().any(|known| known.uri == ACTIVITY_EXTENSION)
 }
 
 /// Whether the card is that of the agent `name`: the names are alike, or one of the card's skills has that id or tag.

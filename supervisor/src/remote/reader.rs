@@ -20,9 +20,8 @@ use super::facts::Facts;
 use super::failure::End;
 use super::form;
 use super::open_calls::OpenCalls;
-use super::probe::is_alike;
+use super::probe::{is_alike, is_ours};
 use super::status_text::{self, Notice};
-use crate::binding::ACTIVITY_EXTENSION;
 
 /// Most notifications of a task that are recognized when they are repeated.
 const MOST_SEEN: usize = 100_000;
@@ -62,11 +61,10 @@ pub(super) struct Reader {
 impl Reader {
     /// A reader of the stream of `agent`, which has this card and works for the call `call`.
     pub(super) fn new(agent: &AgentName, card: &AgentCard, call: &str) -> Self {
-        let is_ours = card.capabilities.extensions.iter().any(|known| known.uri == ACTIVITY_EXTENSION);
         Self {
             names: [agent.as_str().to_owned(), card.name.clone()],
             calls: OpenCalls::new(call),
-            is_ours,
+            is_ours: is_ours(card),
             ..Self::default()
         }
     }

@@ -9,6 +9,7 @@ use caipe_a2a::model::AgentExtension;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::binding::ACTIVITY_EXTENSION;
 
 fn reader() -> Reader {
     let card = AgentCard { name: "ArgoCD Agent".to_owned(), ..AgentCard::default() };

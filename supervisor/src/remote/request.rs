@@ -85,7 +85,9 @@ fn metadata(run: &RunInfo, memory: &str, require_approval: &[String]) -> Metadat
     ];
     let members =
         members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), Value::from(value?))));
-    let demanded: Vec<&String> = require_approval.iter().chain(run.require_approval.iter()).collect();
+    let mut demanded: Vec<&String> = require_approval.iter().chain(run.require_approval.iter()).collect();
+    demanded.sort_unstable();
+    demanded.dedup();
     let demanded = (!demanded.is_empty()).then(|| (REQUIRE_APPROVAL.to_owned(), json!(demanded)));
     members.chain(demanded).collect()
 }

@@ -9,7 +9,7 @@ use caipe_engine::DelegationOutcome;
 use super::failure::{self, End, RemoteFailure};
 use super::reader::Reader;
 use super::request::{self, Ids};
-use super::{RemoteBackend, form};
+use super::{ProbeError, RemoteBackend, form};
 use crate::delegation::{Delegation, RunInfo};
 
 /// The status of an agent's task.
@@ -55,6 +55,8 @@ impl RemoteBackend {
     pub async fn begin(&self, delegation: &Delegation) -> Result<RemoteTaskStatus, String> {
         let ids = Ids::of(delegation);
         let client = self.connected().await?.with(request::traced(&delegation.run, &ids.message));
+        let rejected = |error: ProbeError| self.words(&RemoteFailure::WrongCard(error.to_string()));
+        self.check(&client.card()).map_err(rejected)?;
         let configuration = SendMessageConfiguration { return_immediately: true, ..Default::default() };
         let message = request::opening(delegation, &ids, &self.target.require_approval);
         let request =

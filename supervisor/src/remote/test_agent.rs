@@ -119,13 +119,29 @@ impl TestAgent {
     pub(super) fn backend(&self) -> Arc<RemoteBackend> {
         backend(&self.url, HeaderMap::new(), Duration::from_secs(20))
     }
+
+    /// The same, with tools that need approval.
+    pub(super) fn guarded_backend(&self, patterns: &[&str]) -> Arc<RemoteBackend> {
+        let require_approval = patterns.iter().map(|pattern| (*pattern).to_owned()).collect();
+        backend_of(RemoteTarget {
+            require_approval,
+            ..target(&self.url, HeaderMap::new(), Duration::from_secs(20))
+        })
+    }
 }
 
 /// The backend of the agent `jira` at an address.
 pub(super) fn backend(url: &str, headers: HeaderMap, silence: Duration) -> Arc<RemoteBackend> {
-    drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
+    backend_of(target(url, headers, silence))
+}
+
+fn target(url: &str, headers: HeaderMap, silence: Duration) -> RemoteTarget {
     let (name, url) = (AgentName::new("jira"), url.parse().unwrap());
-    let target = RemoteTarget { name, url, headers, silence, require_approval: Vec::new() };
+    RemoteTarget { name, url, headers, silence, require_approval: Vec::new() }
+}
+
+fn backend_of(target: RemoteTarget) -> Arc<RemoteBackend> {
+    drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
     RemoteBackend::new(target, http_builder().no_proxy().build().unwrap(), Arc::new(CardCache::default()))
 }
 

@@ -151,16 +151,19 @@ impl TaskEventLog {
         self.log.clone()
     }
 
-    /// The information about a run, from its user and its first message.
+    /// The information about a run, from its user and its messages: a later message may require more approvals, not fewer.
     pub(super) fn info(&self, user: Option<String>) -> RunInfo {
         let request = Request::of_stored(&self.record.request).ok();
+        let replies = self.record.replies.iter().filter_map(|reply| Request::of_stored(&reply.message).ok());
+        let require_approval: Vec<String> =
+            request.iter().cloned().chain(replies).flat_map(|request| request.require_approval).collect();
         RunInfo {
             context: self.record.context.as_str().into(),
             task: self.record.id.as_str().into(),
             trace_id: self.record.trace_id.as_str().into(),
             user: user.map(Into::into),
             agents_words: request.as_ref().is_some_and(|request| request.agents_words),
-            require_approval: request.map(|request| request.require_approval).unwrap_or_default().into(),
+            require_approval: require_approval.into(),
         }
     }
 

@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod approvals;
 mod bridge;
 mod harness;
 mod http;
@@ -22,6 +23,7 @@ fn main() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         std::process::exit(runtime.block_on(caipe_fixtures::mcp::run(options)).unwrap());
     }
-    let tests = [results::tests(), life::tests(), http::tests(), real::tests(), bridge::tests()];
+    let tests =
+        [results::tests(), life::tests(), http::tests(), real::tests(), bridge::tests(), approvals::tests()];
     harness::run(tests.into_iter().flatten());
 }

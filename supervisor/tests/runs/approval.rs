@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use caipe_a2a::model::{Event, Part, TaskState};
+use caipe_a2a::model::{Event, Message, Part, TaskState};
 use caipe_a2a::server::TaskLog;
 use caipe_store::{MemoryStore, Store};
 use caipe_supervisor::run::Runs;
@@ -23,6 +23,10 @@ turns:
     reply: { calls: [{ name: echo, arguments: { text: first } }] }
   - when: { agent: helper, user: one by one, turn: 1 }
     reply: { calls: [{ name: echo, arguments: { text: second } }] }
+  - when: { agent: helper, user: then add, turn: 0 }
+    reply: { calls: [{ name: echo, arguments: { text: first } }] }
+  - when: { agent: helper, user: then add, turn: 1 }
+    reply: { calls: [{ name: add, arguments: { a: 1, b: 2 } }] }
   - when: { agent: helper, turn: 0 }
     reply: { calls: [{ name: add, arguments: { a: 1, b: 2 } }, { name: echo, arguments: { text: danger } }] }
   - { when: { agent: helper }, reply: { text: "{% for result in results %}{{ result.content }};{% endfor %}" } }
@@ -188,6 +192,26 @@ async fn copies_of_an_approval_are_one_decision() {
     read_after(&log, seen).await;
     assert_eq!(log.state(), TaskState::InputRequired, "the second call waits");
     assert_eq!(called(&asked.tools), [r#"{"text":"first"}"#]);
+}
+
+#[tokio::test]
+async fn an_answer_may_require_more_approvals() {
+    let requiring = |tool: &str| {
+        let metadata = json!({"require_approval": [tool]});
+        metadata.as_object().map(|metadata| metadata.clone().into_iter().collect())
+    };
+    let tools = Tools::start().await;
+    let servers = vec![tools.spec()];
+    let runs = TestSetup { script: SCRIPT, servers, ..TestSetup::default() }.runs(memory());
+    let first = Message { metadata: requiring("echo"), ..message("then add", None) };
+    let (log, _) = runs.send(first).await.unwrap();
+    assert_eq!(last_state(&read(&log).await), TaskState::InputRequired);
+    assert_eq!(called(&tools), Vec::<String>::new());
+    let task = log.snapshot();
+    let approve = to_task(Some(&task.id), &task.context_id, vec![decisions(&json!([{"type": "approve"}]))]);
+    let (log, seen) = runs.send(Message { metadata: requiring("add"), ..approve }).await.unwrap();
+    assert_eq!(last_state(&read_after(&log, seen).await), TaskState::InputRequired, "the second call waits");
+    assert_eq!(called(&tools), [r#"{"text":"first"}"#]);
 }
 
 #[tokio::test]

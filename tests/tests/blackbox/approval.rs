@@ -66,3 +66,18 @@ async fn a_pattern_that_matches_nothing_is_a_warning_of_the_status() -> Result<(
     };
     supervisor.until("the pattern is a warning", warned).await
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn check_and_status_report_that_an_external_agent_asks_for_no_approval() -> Result<()> {
+    let other = Scenario::new().answers("hello", "Hello.").set("agents", json!([])).setup()?.start().await?;
+    let external =
+        json!([{"name": "data", "external": {"url": other.url(), "description": "Knows the data."}}]);
+    let setup = Scenario::new().answers("hello", "Hello.").set("agents", external).setup()?;
+    let note = "it is another program, whose tool calls cannot require approval here";
+    let checked = setup.run(&["check", "-f", "supervisor.yaml"]).await?;
+    let text = String::from_utf8_lossy(&checked.stdout).into_owned();
+    ensure!(checked.status.success() && text.contains(&format!("note: agent data: {note}")), "{text}");
+    let supervisor = setup.start().await?;
+    let reported = async || Ok(migration_scenario::agent(&supervisor, "data").await?["message"] == note);
+    supervisor.until("the status reports it", reported).await
+}

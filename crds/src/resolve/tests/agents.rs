@@ -188,5 +188,31 @@ fn an_approval_that_can_guard_no_listed_tool_is_a_warning() {
     let found = warnings("['read_*', write_file]", "['write_*', 'Delete_*', disk_write_file, jq]");
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0].starts_with("spec.agents[files].requireApproval: `Delete_*` matches none"), "{found:?}");
+    let known =
+        "['disk/*', 'DISK/write_file', 'disk/wipe_disk', 'wipe_disk', ' wipe disk ', 'supprim\u{e9}']";
+    assert_eq!(warnings("[write_file, 'wipe disk']", known), Vec::<String>::new());
+    assert_eq!(warnings("[write_file]", "['tape/write_file', 'a2a_call*']").len(), 2);
     assert!(warnings("[]", "['delete_*']").is_empty(), "which tools there are is known when they run");
+}
+
+#[test]
+fn an_approval_for_a_tool_of_the_supervisor_is_refused() {
+    for (tools, pattern, expected) in [
+        ("[]", "a2a_call", true),
+        ("[]", "A2A_Call_Streaming", true),
+        ("[write_file]", "a2a_list", true),
+        ("[a2a_call]", "a2a_call", false),
+        ("['a2a_*']", "a2a_call", false),
+        ("[]", "disk/a2a_call", false),
+        ("[]", "a2a_*", false),
+    ] {
+        let given = format!(
+            "agents: [{{ name: files, identity: {{ inline: {{ description: d, systemPrompt: p }} }}, tools: {tools}, \
+             requireApproval: ['{pattern}'], mcp: [{{ name: disk, http: {{ url: 'http://disk/mcp' }} }}] }}]"
+        );
+        let resolved = resolve(&resource(&given), &BTreeMap::new());
+        let faults = resolved.err().map(|faults| faults.to_string()).unwrap_or_default();
+        let path = format!("spec.agents[files].requireApproval: `{pattern}` is a tool of the supervisor");
+        assert_eq!(faults.contains(&path), expected, "{tools} {pattern}: {faults}");
+    }
 }

@@ -8,7 +8,8 @@ use crate::form::{ASK_TOOL, Form};
 use crate::names::AgentName;
 use crate::state::CallKind;
 use crate::tools::{
-    EDGE_TOOLS, FILE_TOOLS, TASK_TOOL, TODO_TOOL, builtin_tools, form_tool, glob, is_response, offers_files,
+    ApprovalPattern, EDGE_TOOLS, FILE_TOOLS, TASK_TOOL, TODO_TOOL, builtin_tools, form_tool, is_response,
+    offers_files,
 };
 
 /// Most names that an error lists.
@@ -55,7 +56,8 @@ fn choose(abilities: &Abilities, name: &str, arguments: Map<String, Value>) -> R
 }
 
 fn start(abilities: &Abilities, name: &str, kind: CallKind, arguments: Map<String, Value>) -> Route {
-    let needs_approval = abilities.require_approval.iter().any(|pattern| glob::name_matches(pattern, name));
+    let needs_approval =
+        abilities.require_approval.iter().any(|pattern| ApprovalPattern::new(pattern).covers(name));
     let question = needs_approval.then(|| Form::approval(name, Value::Object(arguments.clone())));
     Route::Start { kind, arguments, question }
 }

@@ -7,7 +7,11 @@ const LONGEST_PATTERN: usize = 256;
 
 /// Whether the name of a tool matches a pattern in which `*` matches any characters, also none. Case is ignored.
 pub fn name_matches(pattern: &str, name: &str) -> bool {
-    let (pattern, name) = (pattern.to_lowercase(), name.to_lowercase());
+    is_match(&pattern.to_lowercase(), &name.to_lowercase())
+}
+
+/// The same with case.
+pub(super) fn is_match(pattern: &str, name: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else { return pattern == name };
     let (middle, last) = rest.rsplit_once('*').unwrap_or(("", rest));
     let Some(mut name) = name.strip_prefix(first).and_then(|name| name.strip_suffix(last)) else {

@@ -1,5 +1,6 @@
 //! The built-in tools: their names and descriptions, and those that the engine runs itself.
 
+mod approval;
 mod files;
 pub(crate) mod form_tool;
 pub(crate) mod glob;
@@ -7,6 +8,7 @@ pub(crate) mod response;
 mod specs;
 pub(crate) mod todos;
 
+pub use approval::ApprovalPattern;
 pub(crate) use files::run_file_tool;
 pub use specs::builtin_tools;
 pub(crate) use specs::offers_files;

@@ -31,6 +31,12 @@ impl A2aTools {
         cancel: CancellationToken,
     ) -> Result<String, String> {
         let target = self.target(&ask.agent)?;
+        let _permit = match &ask.action {
+            Action::Answer { task, .. } => {
+                Some(self.answer_permit(task).ok_or_else(|| report::is_being_answered(task))?)
+            }
+            Action::Begin { .. } | Action::Result { .. } => None,
+        };
         let run = run_for(&target, caller.run);
         let progress = ask.streaming.then_some(caller.progress);
         let call = Call { target, id: caller.call, run, progress, cancel };

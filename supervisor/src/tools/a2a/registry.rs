@@ -1,12 +1,12 @@
 //! The agents that the tools may call: registered agents by name, others at allowed URLs.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::http::HeaderMap;
 use caipe_a2a::client::{CardCache, http_builder};
-use caipe_crds::rendered::RenderedAgent;
+use caipe_crds::rendered::{Placement, RenderedAgent};
 use caipe_engine::AgentName;
 use caipe_net::{AllowListError, Screen, ScreenedResolver};
 use url::Url;
@@ -21,10 +21,27 @@ const QUOTED_CHARS: usize = 80;
 #[derive(Debug)]
 pub struct A2aTools {
     registered: BTreeMap<String, Registered>,
+    /// The addresses of remote agents of the specification, and the approvals that each requires.
+    guarded: Vec<(Url, Vec<String>)>,
+    /// The ids of the tasks that are being answered.
+    answering: Arc<Mutex<HashSet<String>>>,
     screen: Screen,
     http: reqwest::Client,
     cards: Arc<CardCache>,
     silence: Duration,
+}
+
+/// The exclusive right to answer a task, until it is dropped.
+#[derive(Debug)]
+pub(super) struct AnswerPermit {
+    answering: Arc<Mutex<HashSet<String>>>,
+    task: String,
+}
+
+impl Drop for AnswerPermit {
+    fn drop(&mut self) {
+        self.answering.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.task);
+    }
 }
 
 /// An agent that is known by name.
@@ -78,11 +95,13 @@ impl A2aTools {
             (agent.name.clone(), known)
         };
         let registered = known.map(register).collect();
+        let guarded = settings.spec.agents.iter().filter_map(guarded_address).collect();
         let screen = a2a_screen(&tools.allow)?;
         // Calls without credentials to unlisted addresses use a client of their own.
         let resolver = ScreenedResolver(screen.clone());
         let http = http_builder().no_proxy().referer(false).dns_resolver(resolver).build()?;
-        Ok(Some(Self { registered, http, screen, cards: Arc::default(), silence }))
+        let (answering, cards) = (Arc::default(), Arc::default());
+        Ok(Some(Self { registered, guarded, answering, screen, http, cards, silence }))
     }
 
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
@@ -114,13 +133,28 @@ impl A2aTools {
         let name = AgentName::new(&authority(&url));
         let target = RemoteTarget {
             name: name.clone(),
+            require_approval: self.approvals_at(&url),
             url,
             headers: HeaderMap::new(),
             silence: self.silence,
-            require_approval: Vec::new(),
         };
         let remote = RemoteBackend::external(target, self.http.clone(), Arc::clone(&self.cards));
         Ok(TargetAgent { name, remote, is_registered: false })
+    }
+
+    /// The right to answer a task; `None` while another call has it. Otherwise that call could answer a question, and this one
+    /// the approval that the task requires next.
+    pub(super) fn answer_permit(&self, task: &str) -> Option<AnswerPermit> {
+        let task = task.to_owned();
+        let is_free = self.answering.lock().unwrap_or_else(PoisonError::into_inner).insert(task.clone());
+        is_free.then(|| AnswerPermit { answering: self.answering.clone(), task })
+    }
+
+    /// The approvals that the specification requires of its remote agents at this address.
+    fn approvals_at(&self, url: &Url) -> Vec<String> {
+        let place = |url: &Url| (url.host_str().map(str::to_lowercase), url.port_or_known_default());
+        let here = self.guarded.iter().filter(|(guarded, _)| place(guarded) == place(url));
+        here.flat_map(|(_, patterns)| patterns.clone()).collect()
     }
 
     fn unknown(&self, agent: &str) -> String {
@@ -132,6 +166,13 @@ impl A2aTools {
         let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         format!("The registered agents are: {names}.")
     }
+}
+
+/// The address of a remote agent whose calls need approval, and the patterns.
+fn guarded_address(agent: &RenderedAgent) -> Option<(Url, Vec<String>)> {
+    let Placement::Remote { url, .. } = &agent.placement else { return None };
+    let patterns = Some(&agent.require_approval).filter(|patterns| !patterns.is_empty())?;
+    Some((url.parse().ok()?, patterns.clone()))
 }
 
 /// Host and port of a URL, which name an unregistered agent.

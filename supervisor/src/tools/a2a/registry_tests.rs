@@ -79,6 +79,30 @@ fn all_public_addresses_can_be_allowed_and_no_other() {
 }
 
 #[test]
+fn an_agent_of_the_specification_keeps_its_approvals_when_its_url_is_called() {
+    let spec = "{ agents: [{ name: files, placement: Remote, requireApproval: ['delete_*'],
+            identity: { inline: { description: d, systemPrompt: p } }, mcp: [{ name: disk, http: { url: 'http://disk/mcp' } }] }],
+        a2a: { allow: ['*.internal'] } }";
+    let tools = made(&settings(spec, &[("FILES_AGENT_URL", "http://files.internal")])).unwrap();
+    for (url, expected) in [
+        ("http://files.internal/", vec!["delete_*"]),
+        ("http://FILES.internal:80/a2a", vec!["delete_*"]),
+        ("http://other.internal/", vec![]),
+    ] {
+        assert_eq!(tools.approvals_at(&url.parse().unwrap()), expected, "{url}");
+    }
+}
+
+#[test]
+fn a_task_is_answered_by_one_call_at_a_time() {
+    let tools = tools(TWO);
+    let first = tools.answer_permit("t");
+    assert!(first.is_some() && tools.answer_permit("t").is_none() && tools.answer_permit("u").is_some());
+    drop(first);
+    assert!(tools.answer_permit("t").is_some());
+}
+
+#[test]
 fn an_entry_that_cannot_be_read_is_named() {
     let error = a2a_screen(&["http://a/".to_owned()]).unwrap_err();
     assert!(error.to_string().contains("\"http://a/\""), "{error}");

@@ -91,6 +91,11 @@ pub(super) fn for_a_person(agent: &str, task: &str, question: &str) -> String {
     )
 }
 
+/// The refusal of a second answer.
+pub(super) fn is_being_answered(task: &str) -> String {
+    format!("Another call is answering task {task}. Wait for its result, which says what the task asks then.")
+}
+
 fn short(text: &str) -> String {
     text.chars().take(MAX_CHARS).collect()
 }
