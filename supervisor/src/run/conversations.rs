@@ -44,10 +44,13 @@ impl Conversations {
         context: &str,
         agent: &AgentName,
     ) -> Result<(RunState, SavedConversation), StoreError> {
-        match self.store.conversation(context).await? {
-            Some(stored) => stored.decode(context),
-            None => Ok((RunState::new(agent.clone()), SavedConversation::default())),
-        }
+        let (mut state, saved) = match self.store.conversation(context).await? {
+            Some(stored) => stored.decode(context)?,
+            None => (RunState::new(agent.clone()), SavedConversation::default()),
+        };
+        context.clone_into(&mut state.scope);
+        state.identify_questions();
+        Ok((state, saved))
     }
 }
 

@@ -308,6 +308,7 @@ impl Runs {
         begin: RunTrigger,
     ) -> Result<(RunState, RunStart), StoreError> {
         let mut state = RunState::new(agent.name.clone());
+        event_log.context().clone_into(&mut state.scope);
         if !matches!(begin, RunTrigger::First(_)) {
             let (loaded, saved) = self.conversations.load(event_log.context(), &agent.name).await?;
             state = loaded;
