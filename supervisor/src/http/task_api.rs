@@ -8,7 +8,7 @@ use caipe_a2a::A2aError;
 use caipe_a2a::model::{AgentCard, ListTasksRequest, ListTasksResponse, SendMessageRequest, Task};
 use caipe_a2a::server::{Agent, CallContext, Principal, Pushes, Sent, Subscription};
 
-use super::auth::KEY_HOLDER;
+use super::auth::{AuthenticatedUser, KEY_HOLDER};
 use super::listing;
 use crate::binding::{self, ACTIVITY_EXTENSION};
 use crate::run::{Caller, RunError, Runs};
@@ -117,7 +117,7 @@ fn sender(call: &CallContext) -> Caller {
     Caller {
         owner: caller(call).map(str::to_owned),
         principal: call.principal.as_ref().map(|principal| principal.as_str().to_owned()),
-        user: None,
+        user: call.extensions.get::<AuthenticatedUser>().map(|user| user.0.clone()),
     }
 }
 
