@@ -48,6 +48,8 @@ impl Runs {
             self.admit(owner, &task).await?;
             return self.continue_task(&task, message, request).await;
         }
+        let admit = |context: &String| self.conversations.admit(context, owner).ok_or_else(foreign_context);
+        let _admission = message.context_id.as_ref().map(admit).transpose()?;
         let mut id = task_id(owner, &message);
         if let Some(known) = &id
             && let Some(started) = self.store.task(known).await?

@@ -69,3 +69,18 @@ async fn another_text_context_or_principal_is_another_task() {
         assert_ne!(other.snapshot().id, first.snapshot().id);
     }
 }
+
+/// Before, both began a task in the context, and the model read the messages of both.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_two_callers_that_claim_a_new_context_at_once_one_gets_it() {
+    for round in 0..50 {
+        let runs = runs(Arc::new(MemoryStore::default()));
+        let context = format!("c{round}");
+        let send = |name: &'static str| {
+            let (runs, message) = (runs.clone(), message("hi", Some(&context)));
+            tokio::spawn(async move { runs.send_as(&caller(name), message).await.is_ok() })
+        };
+        let (ann, bob) = futures::future::join(send("ann"), send("bob")).await;
+        assert!(ann.unwrap() ^ bob.unwrap(), "exactly one");
+    }
+}
