@@ -164,6 +164,10 @@ impl Server {
     ) -> anyhow::Result<()> {
         let stop = CancellationToken::new();
         tokio::spawn(stop::forget_old(self.store.clone(), args.keep_days, self.shutdown.clone()));
+        if self.runs.serves_people() {
+            let (runs, shutdown) = (self.runs.clone(), self.shutdown.clone());
+            tokio::spawn(stop::reject_unanswered(runs, args.answer_hours, shutdown));
+        }
         if let Some(address) = args.metrics_address {
             self.serve_metrics(address)?;
         }

@@ -82,6 +82,11 @@ impl Runs {
         })
     }
 
+    /// Whether the questions are those of a supervisor. The supervisor of a remote agent decides when its questions expire.
+    pub const fn serves_people(&self) -> bool {
+        matches!(self.presentation, Presentation::Supervisor { .. })
+    }
+
     /// Sends push notifications of all tasks that start from now on.
     pub fn push_with(&self, pushes: Arc<Pushes>) {
         // The first one stays.

@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use caipe_engine::{Abilities, Input, Outcome, Phase, RunState};
+use caipe_engine::{Abilities, BoundDecision, Decision, Form, Input, Outcome, Phase, RunState};
 
 use crate::binding::{Reply, Request};
 
 /// Why a decision that starts a task decides nothing.
 const TOO_EARLY: &str = "nothing was decided, because no question waited when this message arrived; read the question that waits now, \
                          and answer it";
+
+/// The message to the model for a question that expires.
+const EXPIRED: &str = "Rejected, because nobody answered in time.";
 
 #[derive(Debug)]
 pub(super) enum RunTrigger {
@@ -24,6 +27,8 @@ pub(super) enum RunTrigger {
     RecoverAnswer(Request),
     /// The task is canceled.
     Cancel,
+    /// Nobody has answered the task in time.
+    Expire,
 }
 
 #[derive(Debug, PartialEq)]
@@ -42,7 +47,7 @@ impl RunTrigger {
             | Self::Request(request)
             | Self::Answer(request)
             | Self::RecoverAnswer(request) => request.user.clone(),
-            Self::Recover | Self::Cancel => None,
+            Self::Recover | Self::Cancel | Self::Expire => None,
         }
     }
 
@@ -74,8 +79,11 @@ impl RunTrigger {
                     Reply::Message(text) => message(text),
                 }
             }
+            (Self::Expire, Phase::Waiting) => RunStart::Run(rejection(state).into()),
             // Another message has answered the question or abandoned it.
-            (Self::Answer(_), _) | (Self::Cancel, Phase::Idle) => RunStart::End(Outcome::Canceled),
+            (Self::Answer(_) | Self::Expire, _) | (Self::Cancel, Phase::Idle) => {
+                RunStart::End(Outcome::Canceled)
+            }
             (Self::Recover | Self::RecoverAnswer(_), Phase::Model { .. } | Phase::Calls) => {
                 RunStart::Run(Input::Recovered.into())
             }
@@ -85,6 +93,13 @@ impl RunTrigger {
             (Self::Cancel, _) => RunStart::Run(Input::Cancel.into()),
         }
     }
+}
+
+/// Rejects all calls that wait.
+fn rejection(state: &RunState) -> Input {
+    let calls = state.questions().into_iter().flat_map(Form::calls);
+    let reject = |call: Form| BoundDecision::about(&call, Decision::Reject { message: EXPIRED.to_owned() });
+    Input::Decided { decisions: calls.map(reject).collect() }
 }
 
 fn failed(reason: &str) -> RunStart {

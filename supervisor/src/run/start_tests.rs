@@ -49,6 +49,9 @@ fn outcome(begin: RunTrigger, phase: &Phase) -> &'static str {
         RunStart::Run(input) => match *input {
             Input::Message { .. } => "message",
             Input::Decided { decisions } if decisions[0].decision == Decision::Approve => "decided",
+            Input::Decided { decisions } if matches!(decisions[0].decision, Decision::Reject { .. }) => {
+                "rejected"
+            }
             Input::Undecided { .. } => "undecided",
             Input::Recovered => "recovered",
             Input::Cancel => "cancel",
@@ -83,6 +86,8 @@ fn each_reason_fits_the_phase_or_ends_the_task() {
         (RunTrigger::Cancel, model(), "cancel"),
         (RunTrigger::Cancel, Phase::Waiting, "cancel"),
         (RunTrigger::Cancel, Phase::Idle, "end canceled"),
+        (RunTrigger::Expire, Phase::Waiting, "rejected"),
+        (RunTrigger::Expire, Phase::Idle, "end canceled"),
     ];
     for (begin, phase, expected) in cases {
         let name = format!("{begin:?} in {phase:?}");

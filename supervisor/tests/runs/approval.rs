@@ -260,3 +260,19 @@ async fn the_history_names_who_decided() {
     let sender = |at: usize| history[at].metadata.as_ref()?.get("sent_by").cloned();
     assert_eq!((sender(0), sender(1)), (None, Some(json!("sub:ann"))));
 }
+
+#[tokio::test]
+async fn a_question_that_nobody_answers_is_rejected_in_the_end() {
+    let asked = asked("go", memory()).await;
+    let task = asked.log.snapshot().id;
+    let now = jiff::Timestamp::now();
+    let early = now - jiff::SignedDuration::from_hours(1);
+    assert_eq!(asked.runs.reject_unanswered(early).await.unwrap(), 0, "there is time left");
+    let late = now + jiff::SignedDuration::from_hours(1);
+    assert_eq!(asked.runs.reject_unanswered(late).await.unwrap(), 1);
+    let events = read_after(&asked.runs.log(&task).await.unwrap(), asked.log.last_seq()).await;
+    assert_eq!(last_state(&events), TaskState::Completed);
+    assert!(texts(&events, "final_result").concat().contains("nobody answered in time"), "{events:?}");
+    assert_eq!(called(&asked.tools), [ADDED]);
+    assert_eq!(asked.runs.reject_unanswered(late).await.unwrap(), 0, "once");
+}
